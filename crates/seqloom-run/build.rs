@@ -1,9 +1,9 @@
-//! How the command is linked: with nothing but the C library.
+//! Links the command statically, with no library but the C library.
 
 use std::path::Path;
 
-/// What the linker finds for `libgcc_s`: the same functions, to be part of the program.
-const STATIC: &str = "GROUP ( -lgcc_eh -lgcc )";
+/// A linker script in place of `libgcc_s`: it links the same functions statically.
+const STATIC_LIBGCC_SCRIPT: &str = "GROUP ( -lgcc_eh -lgcc )";
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
@@ -13,8 +13,8 @@ fn main() {
     }
     if says("CARGO_CFG_TARGET_ENV") == "gnu" {
         let folder = says("OUT_DIR");
-        // Where it cannot be written, the program needs libgcc_s beside the C library.
-        if std::fs::write(Path::new(&folder).join("libgcc_s.so"), STATIC).is_ok() {
+        // If the file cannot be written, the program also needs libgcc_s.
+        if std::fs::write(Path::new(&folder).join("libgcc_s.so"), STATIC_LIBGCC_SCRIPT).is_ok() {
             println!("cargo:rustc-link-arg-bins=-L{folder}");
         }
     }

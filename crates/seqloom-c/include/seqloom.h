@@ -7,27 +7,27 @@
 #include <stdint.h>
 
 /**
- * Truths: a byte each, 0 or 1.
+ * Booleans: one byte each, 0 or 1.
  */
 #define SEQLOOM_BOOL 0
 
 /**
- * Whole numbers of 8 bits, from 0 on.
+ * Unsigned integers of 8 bits.
  */
 #define SEQLOOM_UINT8 1
 
 /**
- * Whole numbers of 32 bits.
+ * Signed integers of 32 bits.
  */
 #define SEQLOOM_INT32 2
 
 /**
- * Whole numbers of 64 bits.
+ * Signed integers of 64 bits.
  */
 #define SEQLOOM_INT64 3
 
 /**
- * Whole numbers of 32 bits, from 0 on.
+ * Unsigned integers of 32 bits.
  */
 #define SEQLOOM_UINT32 4
 
@@ -42,12 +42,12 @@
 #define SEQLOOM_FLOAT64 6
 
 /**
- * Arrays that came out of a model.
+ * The output arrays of a model.
  */
 typedef struct SeqloomArrays SeqloomArrays;
 
 /**
- * An exported model. Several threads may use it at once.
+ * An exported model. Several threads may use it at the same time.
  */
 typedef struct SeqloomModel SeqloomModel;
 
@@ -57,29 +57,29 @@ typedef struct SeqloomModel SeqloomModel;
 typedef struct SeqloomScores SeqloomScores;
 
 /**
- * What is called for each record: `context` as it was given, the id, and its scores, which
- * live until it returns. 0 goes on; any other number ends the work.
+ * A callback for each record. It receives `context`, the id, and the scores, which are
+ * valid until it returns. It returns 0 to continue, or any other number to stop.
  */
 typedef int (*SeqloomRow)(void *context, const char *id, const float *scores, size_t columns);
 
 /**
- * An array, in C order.
+ * An array in C order.
  */
 typedef struct {
   /**
-   * Its name, as `seqloom-run inspect` lists it.
+   * The name, as `seqloom-run inspect` prints it.
    */
   const char *name;
   /**
-   * The type of its elements, such as `SEQLOOM_FLOAT32`.
+   * The element type, such as `SEQLOOM_FLOAT32`.
    */
   uint32_t dtype;
   /**
-   * How many axes it has.
+   * The number of axes.
    */
   size_t axes;
   /**
-   * The length of each.
+   * The length of each axis.
    */
   const size_t *shape;
   /**
@@ -93,37 +93,38 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Says what went wrong in the last call of this thread, but for those that free: a text that
- * is valid until the next call, empty where all went well. It must not be freed.
+ * Returns the error of the last call in this thread, or an empty string if it
+ * succeeded. Calls that free memory do not change it. The string is valid until the
+ * next call and must not be freed.
  */
 const char *seqloom_last_error(void);
 
 /**
- * Gives what the last `seqloom_predict` or `seqloom_score` of this thread warns of, a sentence
- * a line: a text that is valid until the next of them, empty where there is nothing to warn of.
- * It must not be freed.
+ * Returns the warnings of the last `seqloom_predict` or `seqloom_score` in this
+ * thread, one sentence per line, or an empty string. The string is valid until the
+ * next of these calls and must not be freed.
  */
 const char *seqloom_last_warnings(void);
 
 /**
- * Gives the version of this library, such as "0.1.0". It must not be freed.
+ * Returns the version of this library, such as "0.1.0". It must not be freed.
  */
 const char *seqloom_version(void);
 
 /**
- * Opens a folder or a .zip that `seqloom export` wrote, and checks all of it.
+ * Opens a folder or a .zip that `seqloom export` wrote, and checks all files.
  *
- * `threads` is how many threads a call may use; 0 is one. Returns null where something is
- * wrong, which `seqloom_last_error` says.
+ * A call may use up to `threads` threads; 0 means one. Returns null on failure;
+ * `seqloom_last_error` returns the reason.
  *
  * # Safety
  *
- * `path` is null or a text that ends in a zero.
+ * `path` is null or a zero-terminated string.
  */
 SeqloomModel *seqloom_open(const char *path, size_t threads);
 
 /**
- * Frees a model; null is nothing. No other call may use it any more.
+ * Frees a model; null has no effect. No other call may use the model afterwards.
  *
  * # Safety
  *
@@ -132,8 +133,8 @@ SeqloomModel *seqloom_open(const char *path, size_t threads);
 void seqloom_free(SeqloomModel *model);
 
 /**
- * Counts the columns that have names: the classes, the labels or the values. 0 of a model
- * whose outputs have none.
+ * Returns the number of named output columns (classes, labels or values), or 0 if
+ * outputs have no names.
  *
  * # Safety
  *
@@ -142,8 +143,8 @@ void seqloom_free(SeqloomModel *model);
 size_t seqloom_columns(const SeqloomModel *model);
 
 /**
- * Gives the name of a column, from 0 on; null behind the last. It lives as long as the model
- * and must not be freed.
+ * Returns the name of a column by index, from 0, or null after the last. It is valid
+ * as long as the model and must not be freed.
  *
  * # Safety
  *
@@ -152,17 +153,18 @@ size_t seqloom_columns(const SeqloomModel *model);
 const char *seqloom_column(const SeqloomModel *model, size_t column);
 
 /**
- * Scores every record of files once, and calls `row` for each, in input order, on the thread
- * that called.
+ * Scores every record of files once, and calls `row` for each one, in input order, in
+ * the calling thread.
  *
- * `files` are FASTA or FASTQ, plain or compressed; "-" is standard input; or one PLINK .bed. A
- * model of pairs takes two files for each: R1, R2. Returns 0, or -1 where something is wrong,
- * which `seqloom_last_error` says; what was ended by `row` is wrong too.
+ * `files` are FASTA or FASTQ files, plain or compressed; "-" for standard input; or
+ * one PLINK .bed. A model of pairs needs two files for each sample: R1, R2. Returns 0
+ * on success and -1 on failure, or if `row` stopped the work; `seqloom_last_error`
+ * returns the reason.
  *
  * # Safety
  *
- * `model` comes from `seqloom_open`, `files` are `count` texts that end in a zero, and `row`
- * takes what is said there; each may be null.
+ * `model` comes from `seqloom_open`, `files` points to `count` zero-terminated
+ * strings, and `row` has the declared arguments. Each may be null, which is an error.
  */
 int seqloom_predict(const SeqloomModel *model,
                     const char *const *files,
@@ -171,16 +173,16 @@ int seqloom_predict(const SeqloomModel *model,
                     void *context);
 
 /**
- * Does the same, and keeps all scores; null where something is wrong.
+ * Scores every record of files once, and returns all scores, or null on failure.
  *
  * # Safety
  *
- * As of `seqloom_predict`.
+ * As for `seqloom_predict`.
  */
 SeqloomScores *seqloom_score(const SeqloomModel *model, const char *const *files, size_t count);
 
 /**
- * Counts the records.
+ * Returns the number of records.
  *
  * # Safety
  *
@@ -189,7 +191,7 @@ SeqloomScores *seqloom_score(const SeqloomModel *model, const char *const *files
 size_t seqloom_scores_rows(const SeqloomScores *scores);
 
 /**
- * Counts the scores of each record.
+ * Returns the number of scores of each record.
  *
  * # Safety
  *
@@ -198,7 +200,8 @@ size_t seqloom_scores_rows(const SeqloomScores *scores);
 size_t seqloom_scores_columns(const SeqloomScores *scores);
 
 /**
- * Gives the id of a record, from 0 on; null behind the last. It lives as long as the scores.
+ * Returns the id of a record by index, from 0, or null after the last. It is valid as
+ * long as the scores.
  *
  * # Safety
  *
@@ -207,7 +210,7 @@ size_t seqloom_scores_columns(const SeqloomScores *scores);
 const char *seqloom_scores_id(const SeqloomScores *scores, size_t row);
 
 /**
- * Gives all scores, row by row; they live as long as `scores`.
+ * Returns all scores, row by row. They are valid as long as `scores`.
  *
  * # Safety
  *
@@ -216,7 +219,7 @@ const char *seqloom_scores_id(const SeqloomScores *scores, size_t row);
 const float *seqloom_scores_values(const SeqloomScores *scores);
 
 /**
- * Frees scores; null is nothing.
+ * Frees scores; null has no effect.
  *
  * # Safety
  *
@@ -225,19 +228,21 @@ const float *seqloom_scores_values(const SeqloomScores *scores);
 void seqloom_scores_free(SeqloomScores *scores);
 
 /**
- * Runs the network on arrays; nothing is encoded, and outputs stay as they are.
+ * Runs the network on arrays. Inputs are not encoded, and the function of the task is
+ * not applied to the outputs.
  *
- * Returns null where something is wrong, which `seqloom_last_error` says.
+ * Returns null on failure; `seqloom_last_error` returns the reason.
  *
  * # Safety
  *
- * `model` comes from `seqloom_open`; `inputs` are `count` arrays, each with a name that ends
- * in a zero, a shape of so many axes, and as many elements as the shape says. Each may be null.
+ * `model` comes from `seqloom_open`. `inputs` points to `count` arrays, each with a
+ * zero-terminated name, a shape of `axes` lengths, and the number of elements of this
+ * shape. Both may be null, which is an error.
  */
 SeqloomArrays *seqloom_run(const SeqloomModel *model, const SeqloomArray *inputs, size_t count);
 
 /**
- * Counts the arrays.
+ * Returns the number of arrays.
  *
  * # Safety
  *
@@ -246,7 +251,8 @@ SeqloomArrays *seqloom_run(const SeqloomModel *model, const SeqloomArray *inputs
 size_t seqloom_arrays_count(const SeqloomArrays *arrays);
 
 /**
- * Gives an array, from 0 on; null behind the last. It lives as long as `arrays`.
+ * Returns an array by index, from 0, or null after the last. It is valid as long as
+ * `arrays`.
  *
  * # Safety
  *
@@ -255,7 +261,7 @@ size_t seqloom_arrays_count(const SeqloomArrays *arrays);
 const SeqloomArray *seqloom_arrays_get(const SeqloomArrays *arrays, size_t index);
 
 /**
- * Frees arrays; null is nothing.
+ * Frees arrays; null has no effect.
  *
  * # Safety
  *

@@ -1,4 +1,4 @@
-//! The graph on arrays.
+//! Runs the graph of a model on arrays.
 
 use std::ffi::{CString, c_char, c_void};
 use std::ptr;
@@ -9,52 +9,54 @@ use seqloom_run::{Error, Result};
 use crate::ffi::{borrow, borrow_slice, free, guard, into_pointer, path};
 use crate::model::SeqloomModel;
 
-/// Truths: a byte each, 0 or 1.
+/// Booleans: one byte each, 0 or 1.
 pub const SEQLOOM_BOOL: u32 = 0;
-/// Whole numbers of 8 bits, from 0 on.
+/// Unsigned integers of 8 bits.
 pub const SEQLOOM_UINT8: u32 = 1;
-/// Whole numbers of 32 bits.
+/// Signed integers of 32 bits.
 pub const SEQLOOM_INT32: u32 = 2;
-/// Whole numbers of 64 bits.
+/// Signed integers of 64 bits.
 pub const SEQLOOM_INT64: u32 = 3;
-/// Whole numbers of 32 bits, from 0 on.
+/// Unsigned integers of 32 bits.
 pub const SEQLOOM_UINT32: u32 = 4;
 /// Floats of 32 bits.
 pub const SEQLOOM_FLOAT32: u32 = 5;
 /// Floats of 64 bits.
 pub const SEQLOOM_FLOAT64: u32 = 6;
 
-/// An array, in C order.
+/// An array in C order.
 #[repr(C)]
 pub struct SeqloomArray {
-    /// Its name, as `seqloom-run inspect` lists it.
+    /// The name, as `seqloom-run inspect` prints it.
     pub name: *const c_char,
-    /// The type of its elements, such as `SEQLOOM_FLOAT32`.
+    /// The element type, such as `SEQLOOM_FLOAT32`.
     pub dtype: u32,
-    /// How many axes it has.
+    /// The number of axes.
     pub axes: usize,
-    /// The length of each.
+    /// The length of each axis.
     pub shape: *const usize,
     /// The elements.
     pub data: *const c_void,
 }
 
-/// Arrays that came out of a model.
+/// The output arrays of a model.
 pub struct SeqloomArrays {
-    /// Views of what stands in the others.
+    /// Views of the memory in the other fields.
     views: Vec<SeqloomArray>,
     _names: Vec<CString>,
     _arrays: Vec<Array>,
 }
 
-/// Runs the network on arrays; nothing is encoded, and outputs stay as they are.
+/// Runs the network on arrays. Inputs are not encoded, and the function of the task is
+/// not applied to the outputs.
 ///
-/// Returns null where something is wrong, which `seqloom_last_error` says.
+/// Returns null on failure; `seqloom_last_error` returns the reason.
 ///
 /// # Safety
 ///
-/// `model` comes from `seqloom_open`; `inputs` are `count` arrays, each with a name that ends
-/// in a zero, a shape of so many axes, and as many elements as the shape says. Each may be null.
+/// `model` comes from `seqloom_open`. `inputs` points to `count` arrays, each with a
+/// zero-terminated name, a shape of `axes` lengths, and the number of elements of this
+/// shape. Both may be null, which is an error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqloom_run(
     model: *const SeqloomModel,
@@ -62,11 +64,11 @@ pub unsafe extern "C" fn seqloom_run(
     count: usize,
 ) -> *mut SeqloomArrays {
     guard(ptr::null_mut(), || {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let model = unsafe { borrow("model", model) }?;
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let given = unsafe { borrow_slice("inputs", inputs, count) }?;
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let names = given
             .iter()
             .map(|it| unsafe { path("the name of an input", it.name) });
@@ -76,25 +78,26 @@ pub unsafe extern "C" fn seqloom_run(
             .map(|it| it.to_string_lossy().into_owned())
             .collect();
         let pairs = names.iter().zip(given);
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let inputs = pairs.map(|(name, it)| unsafe { input(name, it) });
         let arrays = model.predictor.run(&inputs.collect::<Result<Vec<_>>>()?)?;
         Ok(into_pointer(SeqloomArrays::new(arrays)))
     })
 }
 
-/// Counts the arrays.
+/// Returns the number of arrays.
 ///
 /// # Safety
 ///
 /// `arrays` is null, or comes from `seqloom_run` and was not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqloom_arrays_count(arrays: *const SeqloomArrays) -> usize {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     guard(0, || Ok(unsafe { borrow("arrays", arrays) }?.views.len()))
 }
 
-/// Gives an array, from 0 on; null behind the last. It lives as long as `arrays`.
+/// Returns an array by index, from 0, or null after the last. It is valid as long as
+/// `arrays`.
 ///
 /// # Safety
 ///
@@ -105,20 +108,20 @@ pub unsafe extern "C" fn seqloom_arrays_get(
     index: usize,
 ) -> *const SeqloomArray {
     guard(ptr::null(), || {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let view = unsafe { borrow("arrays", arrays) }?.views.get(index);
         Ok(view.map_or(ptr::null(), ptr::from_ref))
     })
 }
 
-/// Frees arrays; null is nothing.
+/// Frees arrays; null has no effect.
 ///
 /// # Safety
 ///
 /// `arrays` is null, or comes from `seqloom_run` and was not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqloom_arrays_free(arrays: *mut SeqloomArrays) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { free(arrays) }
 }
 
@@ -155,29 +158,29 @@ fn view(name: &CString, array: &Array) -> SeqloomArray {
     }
 }
 
-/// An array of C as one of the graph.
+/// Converts an array of C to an input of the graph.
 ///
 /// # Safety
 ///
-/// Its shape has so many axes, and it as many elements as the shape says.
+/// The shape has `axes` lengths, and the data has the number of elements of this shape.
 unsafe fn input<'a>(name: &'a str, array: &'a SeqloomArray) -> Result<Input<'a>> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let shape = unsafe { borrow_slice("the shape of an input", array.shape, array.axes) }?;
     let size = shape
         .iter()
         .try_fold(1_usize, |all, it| all.checked_mul(*it));
     let size = size.ok_or_else(|| Error::argument(format!("{name}: the shape is too large")))?;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let data = unsafe { data(name, array, size) }?;
     Ok(Input { name, shape, data })
 }
 
 /// # Safety
 ///
-/// The array has so many elements.
+/// The array has `size` elements.
 unsafe fn data<'a>(name: &str, array: &SeqloomArray, size: usize) -> Result<Numbers<'a>> {
     let from = array.data;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         Ok(match array.dtype {
             SEQLOOM_BOOL => Numbers::Bool(booleans(name, borrow_slice(name, from.cast(), size)?)?),
@@ -196,13 +199,13 @@ unsafe fn data<'a>(name: &str, array: &SeqloomArray, size: usize) -> Result<Numb
     }
 }
 
-/// Converts bytes to booleans; each must be 0 or 1.
+/// Converts bytes to booleans, or returns an error if a byte is not 0 or 1.
 fn booleans<'a>(name: &str, bytes: &'a [u8]) -> Result<&'a [bool]> {
     if let Some(byte) = bytes.iter().find(|byte| **byte > 1) {
         return Err(Error::argument(format!(
             "{name}: booleans must be 0 or 1, got {byte}"
         )));
     }
-    // SAFETY: a boolean is a byte that is 0 or 1, and all bytes are.
+    // SAFETY: a boolean is a byte that is 0 or 1, as checked above.
     Ok(unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len()) })
 }

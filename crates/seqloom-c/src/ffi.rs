@@ -1,4 +1,5 @@
-//! Conversions between C and Rust: pointers, texts and errors; panics become errors.
+//! Conversions between C and Rust for pointers, strings and errors. Panics become
+//! errors.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -10,28 +11,29 @@ use std::ptr;
 use seqloom_run::{Error, Result};
 
 thread_local! {
-    /// What went wrong in the last call of this thread.
+    /// The error of the last call in this thread.
     static LAST_ERROR: RefCell<CString> = RefCell::default();
-    /// What the last call of this thread that scored files warns of.
+    /// The warnings of the last call in this thread that scored files.
     static WARNINGS: RefCell<CString> = RefCell::default();
 }
 
-/// Says what went wrong in the last call of this thread, but for those that free: a text that
-/// is valid until the next call, empty where all went well. It must not be freed.
+/// Returns the error of the last call in this thread, or an empty string if it
+/// succeeded. Calls that free memory do not change it. The string is valid until the
+/// next call and must not be freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn seqloom_last_error() -> *const c_char {
     LAST_ERROR.with_borrow(|text| text.as_ptr())
 }
 
-/// Gives what the last `seqloom_predict` or `seqloom_score` of this thread warns of, a sentence
-/// a line: a text that is valid until the next of them, empty where there is nothing to warn of.
-/// It must not be freed.
+/// Returns the warnings of the last `seqloom_predict` or `seqloom_score` in this
+/// thread, one sentence per line, or an empty string. The string is valid until the
+/// next of these calls and must not be freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn seqloom_last_warnings() -> *const c_char {
     WARNINGS.with_borrow(|text| text.as_ptr())
 }
 
-/// Gives the version of this library, such as "0.1.0". It must not be freed.
+/// Returns the version of this library, such as "0.1.0". It must not be freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn seqloom_version() -> *const c_char {
     VERSION.as_ptr()
@@ -43,7 +45,8 @@ const VERSION: &CStr = match CStr::from_bytes_with_nul(VERSION_BYTES) {
 };
 const VERSION_BYTES: &[u8] = concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes();
 
-/// Does the work of a call. Stores an error or a panic, and then returns `failed`.
+/// Runs the body of a call. On an error or a panic, stores the message and returns
+/// `failed`.
 pub(crate) fn guard<T>(failed: T, work: impl FnOnce() -> Result<T>) -> T {
     let done = catch_unwind(AssertUnwindSafe(work));
     let (answer, text) = match done {
@@ -68,7 +71,7 @@ fn set_last_error(text: &str) {
 }
 
 fn text_of(text: &str) -> CString {
-    // A text of C ends at its first zero.
+    // A C string ends at its first zero.
     let text = text.replace('\0', "\\0");
     CString::new(text).unwrap_or_default()
 }
@@ -79,18 +82,18 @@ fn panic_text(panic: &(dyn Any + Send)) -> &str {
         .unwrap_or("a panic")
 }
 
-/// The error of an argument that is null.
+/// Returns the error for a null argument.
 pub(crate) fn null(name: &str) -> Error {
     Error::argument(format!("{name} is null"))
 }
 
-/// Borrows the value of a pointer.
+/// Borrows the target of a pointer, or returns an error if it is null.
 ///
 /// # Safety
 ///
-/// It is null, or what it points to lives as long as the reference.
+/// The pointer is null, or its target is valid as long as the reference.
 pub(crate) unsafe fn borrow<'a, T>(name: &str, pointer: *const T) -> Result<&'a T> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { pointer.as_ref() }.ok_or_else(|| null(name))
 }
 
@@ -98,7 +101,8 @@ pub(crate) unsafe fn borrow<'a, T>(name: &str, pointer: *const T) -> Result<&'a 
 ///
 /// # Safety
 ///
-/// The pointer is null, or points to `count` elements that live as long as the slice.
+/// The pointer is null, or points to `count` elements that are valid as long as the
+/// slice.
 pub(crate) unsafe fn borrow_slice<'a, T>(
     name: &str,
     pointer: *const T,
@@ -114,35 +118,36 @@ pub(crate) unsafe fn borrow_slice<'a, T>(
     let fits = size.is_some_and(|size| isize::try_from(size).is_ok());
     if !pointer.is_aligned() || !fits {
         return Err(Error::argument(format!(
-            "{name} must be an array of C, whose elements are aligned"
+            "{name} must be an array with aligned elements"
         )));
     }
-    // SAFETY: it is not null, aligned and small enough; for the rest there is the promise.
+    // SAFETY: the pointer is not null, is aligned, and the size is checked; the caller
+    // guarantees the rest.
     Ok(unsafe { std::slice::from_raw_parts(pointer, count) })
 }
 
-/// Returns a path that C passes as text.
+/// Returns a path from a C string.
 ///
 /// # Safety
 ///
-/// The pointer is null, or a text of C.
+/// The pointer is null, or points to a C string.
 pub(crate) unsafe fn path(name: &str, text: *const c_char) -> Result<PathBuf> {
     if text.is_null() {
         return Err(null(name));
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let text = unsafe { CStr::from_ptr(text) };
     path_of(text.to_bytes())
 }
 
 #[cfg(unix)]
-#[expect(clippy::unnecessary_wraps, reason = "elsewhere it may fail")]
+#[expect(clippy::unnecessary_wraps, reason = "it may fail on other systems")]
 fn path_of(bytes: &[u8]) -> Result<PathBuf> {
     use std::os::unix::ffi::OsStrExt;
     Ok(std::ffi::OsStr::from_bytes(bytes).into())
 }
 
-/// Elsewhere a path is text.
+/// On this system paths are UTF-8.
 #[cfg(not(unix))]
 fn path_of(bytes: &[u8]) -> Result<PathBuf> {
     let text = std::str::from_utf8(bytes);
@@ -162,7 +167,7 @@ pub(crate) fn into_pointer<T>(value: T) -> *mut T {
 /// The pointer comes from [`into_pointer`], and was not freed.
 pub(crate) unsafe fn free<T>(pointer: *mut T) {
     if !ptr::eq(pointer, ptr::null()) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let value = unsafe { Box::from_raw(pointer) };
         // A panic here must not replace the last error.
         let _ = catch_unwind(AssertUnwindSafe(|| drop(value)));

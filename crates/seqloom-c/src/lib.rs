@@ -1,12 +1,13 @@
-//! An exported model behind a C interface: `include/seqloom.h` says the same in C.
+//! The C interface to an exported model. `include/seqloom.h` declares the same
+//! functions in C.
 //!
-//! Every function takes null, catches panics, and may be called by any thread; a model may be
-//! used by several at once. [`seqloom_last_error`] returns the error of the last call of the
-//! calling thread.
+//! Every function accepts null pointers, catches panics, and may be called from any
+//! thread. Several threads may use a model at the same time. [`seqloom_last_error`]
+//! returns the error of the last call in the calling thread.
 
 #![expect(
     unsafe_code,
-    reason = "C passes pointers, whose contracts stand at each function"
+    reason = "C passes pointers; each function documents its requirements"
 )]
 
 mod array;

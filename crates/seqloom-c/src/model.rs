@@ -1,4 +1,4 @@
-//! A model, opened and freed.
+//! Opens and frees a model.
 
 use std::ffi::{CString, c_char};
 use std::ptr;
@@ -7,24 +7,24 @@ use seqloom_run::Predictor;
 
 use crate::ffi::{borrow, free, guard, into_pointer, path};
 
-/// An exported model. Several threads may use it at once.
+/// An exported model. Several threads may use it at the same time.
 pub struct SeqloomModel {
     pub(crate) predictor: Predictor,
     columns: Vec<CString>,
 }
 
-/// Opens a folder or a .zip that `seqloom export` wrote, and checks all of it.
+/// Opens a folder or a .zip that `seqloom export` wrote, and checks all files.
 ///
-/// `threads` is how many threads a call may use; 0 is one. Returns null where something is
-/// wrong, which `seqloom_last_error` says.
+/// A call may use up to `threads` threads; 0 means one. Returns null on failure;
+/// `seqloom_last_error` returns the reason.
 ///
 /// # Safety
 ///
-/// `path` is null or a text that ends in a zero.
+/// `path` is null or a zero-terminated string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqloom_open(path: *const c_char, threads: usize) -> *mut SeqloomModel {
     guard(ptr::null_mut(), || {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let path = unsafe { self::path("path", path) }?;
         let predictor = Predictor::open(&path, threads.max(1))?;
         let columns = predictor.manifest().task.columns.iter();
@@ -36,19 +36,19 @@ pub unsafe extern "C" fn seqloom_open(path: *const c_char, threads: usize) -> *m
     })
 }
 
-/// Frees a model; null is nothing. No other call may use it any more.
+/// Frees a model; null has no effect. No other call may use the model afterwards.
 ///
 /// # Safety
 ///
 /// `model` is null, or comes from `seqloom_open` and was not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqloom_free(model: *mut SeqloomModel) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { free(model) }
 }
 
-/// Counts the columns that have names: the classes, the labels or the values. 0 of a model
-/// whose outputs have none.
+/// Returns the number of named output columns (classes, labels or values), or 0 if
+/// outputs have no names.
 ///
 /// # Safety
 ///
@@ -56,14 +56,14 @@ pub unsafe extern "C" fn seqloom_free(model: *mut SeqloomModel) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqloom_columns(model: *const SeqloomModel) -> usize {
     guard(0, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let model = unsafe { borrow("model", model) }?;
         Ok(model.columns.len())
     })
 }
 
-/// Gives the name of a column, from 0 on; null behind the last. It lives as long as the model
-/// and must not be freed.
+/// Returns the name of a column by index, from 0, or null after the last. It is valid
+/// as long as the model and must not be freed.
 ///
 /// # Safety
 ///
@@ -74,7 +74,7 @@ pub unsafe extern "C" fn seqloom_column(
     column: usize,
 ) -> *const c_char {
     guard(ptr::null(), || {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let model = unsafe { borrow("model", model) }?;
         let name = model.columns.get(column);
         Ok(name.map_or(ptr::null(), |name| name.as_ptr()))

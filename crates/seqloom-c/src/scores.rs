@@ -1,4 +1,4 @@
-//! Files to scores: a call for each record, or all of them in one array.
+//! Scores files, with a callback for each record or into one array.
 
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::path::PathBuf;
@@ -9,8 +9,8 @@ use seqloom_run::{Error, PredictOptions, Result, Scores};
 use crate::ffi::{borrow, borrow_slice, free, guard, into_pointer, path, warn};
 use crate::model::SeqloomModel;
 
-/// What is called for each record: `context` as it was given, the id, and its scores, which
-/// live until it returns. 0 goes on; any other number ends the work.
+/// A callback for each record. It receives `context`, the id, and the scores, which are
+/// valid until it returns. It returns 0 to continue, or any other number to stop.
 pub type SeqloomRow = Option<
     unsafe extern "C" fn(
         context: *mut c_void,
@@ -27,17 +27,18 @@ pub struct SeqloomScores {
     columns: usize,
 }
 
-/// Scores every record of files once, and calls `row` for each, in input order, on the thread
-/// that called.
+/// Scores every record of files once, and calls `row` for each one, in input order, in
+/// the calling thread.
 ///
-/// `files` are FASTA or FASTQ, plain or compressed; "-" is standard input; or one PLINK .bed. A
-/// model of pairs takes two files for each: R1, R2. Returns 0, or -1 where something is wrong,
-/// which `seqloom_last_error` says; what was ended by `row` is wrong too.
+/// `files` are FASTA or FASTQ files, plain or compressed; "-" for standard input; or
+/// one PLINK .bed. A model of pairs needs two files for each sample: R1, R2. Returns 0
+/// on success and -1 on failure, or if `row` stopped the work; `seqloom_last_error`
+/// returns the reason.
 ///
 /// # Safety
 ///
-/// `model` comes from `seqloom_open`, `files` are `count` texts that end in a zero, and `row`
-/// takes what is said there; each may be null.
+/// `model` comes from `seqloom_open`, `files` points to `count` zero-terminated
+/// strings, and `row` has the declared arguments. Each may be null, which is an error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqloom_predict(
     model: *const SeqloomModel,
@@ -48,14 +49,14 @@ pub unsafe extern "C" fn seqloom_predict(
 ) -> c_int {
     guard(-1, || {
         let row = row.ok_or_else(|| Error::argument("row is null"))?;
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let (model, files) = unsafe { (borrow("model", model)?, paths(files, count)?) };
         let options = PredictOptions::default();
         warn(&[]);
         let summary = model.predictor.predict(&files, &options, |_, scores| {
             for (id, values) in scores.rows() {
                 let id = name(id);
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 let answer = unsafe { row(context, id.as_ptr(), values.as_ptr(), values.len()) };
                 if answer != 0 {
                     return Err(Error::argument(format!(
@@ -70,11 +71,11 @@ pub unsafe extern "C" fn seqloom_predict(
     })
 }
 
-/// Does the same, and keeps all scores; null where something is wrong.
+/// Scores every record of files once, and returns all scores, or null on failure.
 ///
 /// # Safety
 ///
-/// As of `seqloom_predict`.
+/// As for `seqloom_predict`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqloom_score(
     model: *const SeqloomModel,
@@ -82,7 +83,7 @@ pub unsafe extern "C" fn seqloom_score(
     count: usize,
 ) -> *mut SeqloomScores {
     guard(ptr::null_mut(), || {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let (model, files) = unsafe { (borrow("model", model)?, paths(files, count)?) };
         let mut all = SeqloomScores {
             ids: Vec::new(),
@@ -103,29 +104,30 @@ pub unsafe extern "C" fn seqloom_score(
     })
 }
 
-/// Counts the records.
+/// Returns the number of records.
 ///
 /// # Safety
 ///
 /// `scores` is null, or comes from `seqloom_score` and was not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqloom_scores_rows(scores: *const SeqloomScores) -> usize {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     guard(0, || Ok(unsafe { borrow("scores", scores) }?.ids.len()))
 }
 
-/// Counts the scores of each record.
+/// Returns the number of scores of each record.
 ///
 /// # Safety
 ///
 /// `scores` is null, or comes from `seqloom_score` and was not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqloom_scores_columns(scores: *const SeqloomScores) -> usize {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     guard(0, || Ok(unsafe { borrow("scores", scores) }?.columns))
 }
 
-/// Gives the id of a record, from 0 on; null behind the last. It lives as long as the scores.
+/// Returns the id of a record by index, from 0, or null after the last. It is valid as
+/// long as the scores.
 ///
 /// # Safety
 ///
@@ -136,13 +138,13 @@ pub unsafe extern "C" fn seqloom_scores_id(
     row: usize,
 ) -> *const c_char {
     guard(ptr::null(), || {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let id = unsafe { borrow("scores", scores) }?.ids.get(row);
         Ok(id.map_or(ptr::null(), |id| id.as_ptr()))
     })
 }
 
-/// Gives all scores, row by row; they live as long as `scores`.
+/// Returns all scores, row by row. They are valid as long as `scores`.
 ///
 /// # Safety
 ///
@@ -150,36 +152,36 @@ pub unsafe extern "C" fn seqloom_scores_id(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqloom_scores_values(scores: *const SeqloomScores) -> *const f32 {
     guard(ptr::null(), || {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         Ok(unsafe { borrow("scores", scores) }?.values.as_ptr())
     })
 }
 
-/// Frees scores; null is nothing.
+/// Frees scores; null has no effect.
 ///
 /// # Safety
 ///
 /// `scores` is null, or comes from `seqloom_score` and was not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqloom_scores_free(scores: *mut SeqloomScores) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { free(scores) }
 }
 
-/// The files that C has named.
+/// Returns the paths of files.
 ///
 /// # Safety
 ///
-/// They are null, or `count` texts of C.
+/// The pointer is null, or points to `count` C strings.
 unsafe fn paths(files: *const *const c_char, count: usize) -> Result<Vec<PathBuf>> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let files = unsafe { borrow_slice("files", files, count) }?;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let each = files.iter().map(|file| unsafe { path("a file", *file) });
     each.collect()
 }
 
-/// An id as a text of C, which ends at its first zero.
+/// Returns an id as a C string, which ends at its first zero.
 fn name(id: &[u8]) -> CString {
     let end = id.iter().position(|byte| *byte == 0).unwrap_or(id.len());
     CString::new(id.get(..end).unwrap_or_default()).unwrap_or_default()

@@ -7,7 +7,7 @@ use crate::{Number, sweep};
 
 /// The elements of an array of any type, in C order.
 #[derive(Clone, Copy, Debug)]
-#[expect(missing_docs, reason = "each is of the type that it names")]
+#[expect(missing_docs, reason = "each variant is named after its type")]
 pub enum Numbers<'a> {
     F32(&'a [f32]),
     F64(&'a [f64]),
@@ -20,7 +20,7 @@ pub enum Numbers<'a> {
 
 /// The elements of an array of any type, to be written.
 #[derive(Debug)]
-#[expect(missing_docs, reason = "each is of the type that it names")]
+#[expect(missing_docs, reason = "each variant is named after its type")]
 pub enum NumbersMut<'a> {
     F32(&'a mut [f32]),
     F64(&'a mut [f64]),
@@ -31,8 +31,8 @@ pub enum NumbersMut<'a> {
     Bool(&'a mut [bool]),
 }
 
-/// Runs one expression for the slice of whichever type.
-macro_rules! of_any {
+/// Runs one expression for the slice of any type.
+macro_rules! for_any_type {
     ($enum:ident, $of:expr, $slice:ident => $body:expr) => {
         match $of {
             $enum::F32($slice) => $body,
@@ -47,7 +47,7 @@ macro_rules! of_any {
 }
 
 impl<'a> Numbers<'a> {
-    /// The type of the numbers.
+    /// Returns the element type.
     pub fn dtype(&self) -> Dtype {
         match self {
             Self::F32(_) => Dtype::Float32,
@@ -60,7 +60,8 @@ impl<'a> Numbers<'a> {
         }
     }
 
-    /// The numbers of a type that some memory holds; none where it is no such memory.
+    /// Returns memory as elements of a type, or `None` if its length or alignment does
+    /// not match.
     pub fn of(dtype: Dtype, bytes: &'a [u8]) -> Option<Self> {
         Some(match dtype {
             Dtype::Float32 => Self::F32(bytemuck::try_cast_slice(bytes).ok()?),
@@ -73,14 +74,14 @@ impl<'a> Numbers<'a> {
         })
     }
 
-    /// Returns `count` of them, from number `first` on.
+    /// Returns `count` elements from index `first`.
     pub fn part(self, first: usize, count: usize) -> Option<Self> {
         let size = self.dtype().size();
         let bytes = self.bytes().get(first * size..)?.get(..count * size)?;
         Self::of(self.dtype(), bytes)
     }
 
-    /// The memory that they are in.
+    /// Returns the memory of the elements.
     pub fn bytes(&self) -> &'a [u8] {
         match *self {
             Self::F32(numbers) => bytemuck::cast_slice(numbers),
@@ -93,17 +94,17 @@ impl<'a> Numbers<'a> {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
-        of_any!(Numbers, self, slice => slice.len())
+        for_any_type!(Numbers, self, slice => slice.len())
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The numbers themselves, where they are of the type that a program computes in.
+    /// Returns the slice if the elements have the type of the program.
     pub(crate) fn same<T: Number>(self) -> Option<&'a [T]> {
         match self {
             Numbers::F32(slice) => T::same(slice),
@@ -112,7 +113,8 @@ impl<'a> Numbers<'a> {
         }
     }
 
-    /// Every `stride`-th number from `start`, as many as `out` is long.
+    /// Copies and converts every `stride`-th element from `start`; `out` sets the
+    /// number.
     pub(crate) fn load<T: Number>(self, start: usize, stride: usize, out: &mut [T]) {
         match self {
             Numbers::F32(slice) => load(slice, start, stride, out, T::from_f32),
@@ -152,17 +154,17 @@ fn store<N: Copy, T>(from: &[N], out: &mut [T], convert: impl Fn(N) -> T) {
 }
 
 impl NumbersMut<'_> {
-    /// How many there are.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
-        of_any!(NumbersMut, self, slice => slice.len())
+        for_any_type!(NumbersMut, self, slice => slice.len())
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The first so many numbers, and the others.
+    /// Splits the elements at an index.
     pub(crate) fn split(self, at: usize) -> (Self, Self) {
         macro_rules! split {
             ($($kind:ident)*) => {
@@ -177,7 +179,7 @@ impl NumbersMut<'_> {
         split!(F32 F64 I64 I32 U32 U8 Bool)
     }
 
-    /// The numbers as they stand, to be read.
+    /// Returns the elements for reading.
     pub(crate) fn numbers(&self) -> Numbers<'_> {
         macro_rules! numbers {
             ($($kind:ident)*) => {
@@ -187,7 +189,7 @@ impl NumbersMut<'_> {
         numbers!(F32 F64 I64 I32 U32 U8 Bool)
     }
 
-    /// The numbers themselves, where they are of the type that a program computes in.
+    /// Returns the slice if the elements have the type of the program.
     pub(crate) fn same<T: Number>(&mut self) -> Option<&mut [T]> {
         match self {
             NumbersMut::F32(slice) => T::same_mut(slice),
@@ -196,17 +198,17 @@ impl NumbersMut<'_> {
         }
     }
 
-    /// Writes numbers from position `start` on, converted.
+    /// Converts and writes elements from position `start`.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "a cast to a narrower type cuts off, as everywhere"
+        reason = "a cast to a narrower type truncates, as in NumPy"
     )]
     pub(crate) fn store<T: Number>(&mut self, start: usize, from: &[T]) {
         let range = start..start + from.len();
         match self {
-            NumbersMut::F32(slice) => store(from, &mut slice[range], |x| f32::of(x.wide())),
-            NumbersMut::F64(slice) => store(from, &mut slice[range], T::wide),
+            NumbersMut::F32(slice) => store(from, &mut slice[range], |x| f32::of(x.to_f64())),
+            NumbersMut::F64(slice) => store(from, &mut slice[range], T::to_f64),
             NumbersMut::I64(slice) => store(from, &mut slice[range], T::to_i64),
             NumbersMut::I32(slice) => store(from, &mut slice[range], |x| x.to_i64() as i32),
             NumbersMut::U32(slice) => store(from, &mut slice[range], |x| x.to_i64() as u32),

@@ -1,5 +1,5 @@
-//! One share of a program's work: block after block, in buffers of this thread. They are
-//! called registers, as each value of the program has one.
+//! One task of a program: it runs block after block, in buffers of this thread. The
+//! buffers are called registers, because each value of the program has one.
 
 use std::mem;
 use std::ops::Range;
@@ -10,55 +10,55 @@ use crate::fold::Totals;
 use crate::layout::{BlockLayout, Strides};
 use crate::program::{Program, ProgramStep};
 
-/// What every share of the work reads.
+/// The data that all tasks read.
 pub(crate) struct BlockJob<'a, T> {
     pub(crate) program: &'a Program,
     pub(crate) layout: BlockLayout,
     pub(crate) inputs: Vec<BlockInput<'a, T>>,
-    /// Where each output steps; only folded ones are asked.
+    /// The strides of each output; used for folded outputs only.
     pub(crate) strides: Vec<Strides>,
 }
 
-/// How an input comes into a block.
+/// The way in which a block gets an input.
 pub(crate) enum BlockInput<'a, T> {
-    /// As it lies in memory.
+    /// Read directly from memory.
     Direct(&'a [T]),
-    /// The same number everywhere.
+    /// The same number at all positions.
     Scalar(T),
-    /// Copied into its register, broadcast or converted on the way.
+    /// Copied into a register with broadcasting or conversion.
     Loaded(Numbers<'a>, Strides),
-    /// The same in each block, for which it is copied once.
+    /// Identical in all blocks, and copied once.
     Repeated(Numbers<'a>, Strides),
-    /// The numbers that an output has before it is written.
+    /// The previous contents of an output.
     Output(usize),
 }
 
 /// Some blocks, and the parts of the outputs that they fill.
 pub(crate) struct BlockTask<'a, T> {
     pub(crate) blocks: Range<usize>,
-    /// The position at which the first block begins.
+    /// The position of the first block.
     pub(crate) start: usize,
     pub(crate) pieces: Vec<OutputPart<'a, T>>,
 }
 
 /// A part of an output.
 pub(crate) enum OutputPart<'a, T> {
-    /// Stored as it arises.
+    /// Stored block by block.
     Whole(NumbersMut<'a>),
-    /// Folded as it arises.
+    /// Folded block by block.
     Folded(Totals<T>),
 }
 
-/// Bytes that begin on a line of the cache, so that no vector straddles two.
-const LINE: usize = 64;
+/// The alignment in bytes: a cache line, so that no vector crosses two lines.
+const ALIGNMENT: usize = 64;
 
 impl<T: Number> BlockJob<'_, T> {
-    /// Fills the task's parts of the outputs.
+    /// Fills the outputs of the task.
     pub(crate) fn work(&self, task: &mut BlockTask<'_, T>) {
         let (count, size) = (self.program.registers, self.layout.block);
-        let padded = size.next_multiple_of(LINE / size_of::<T>());
-        T::with_scratch(count * padded + LINE, |space| {
-            let skipped = space.as_ptr().align_offset(LINE).min(LINE);
+        let padded = size.next_multiple_of(ALIGNMENT / size_of::<T>());
+        T::with_scratch(count * padded + ALIGNMENT, |space| {
+            let skipped = space.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
             let space = &mut space[skipped..][..count * padded];
             let mut registers: Vec<&mut [T]> = space.chunks_exact_mut(padded).collect();
             self.fill_constants(&mut registers);
@@ -132,7 +132,7 @@ impl<T: Number> BlockJob<'_, T> {
         }
     }
 
-    /// Copies the numbers of an array from a position of the shape on.
+    /// Copies the elements of an array from a position of the shape.
     fn copy(&self, numbers: Numbers<'_>, strides: &Strides, start: usize, out: &mut [T]) {
         let step = strides[strides.len() - 1];
         self.layout.runs(strides, start, out.len(), |at, range| {
@@ -160,9 +160,9 @@ impl<T: Number> BlockJob<'_, T> {
         registers[step.out] = out;
     }
 
-    /// A value's numbers in this block, from its register or straight from the input. An
-    /// operation of fewer arguments names any register for the rest, which may be the one
-    /// that `one_step` has taken out, and so be empty.
+    /// Returns the values of a block from a register or directly from the input.
+    /// Operations with fewer arguments pass any register for the rest. That register
+    /// may be the one that `one_step` has taken out, and thus empty.
     fn values<'r>(
         &'r self,
         value: usize,
@@ -175,7 +175,7 @@ impl<T: Number> BlockJob<'_, T> {
         }
     }
 
-    /// Whether the step that made an output's values has stored them, too.
+    /// Returns true if the step that computes an output has also stored it.
     fn is_written(&self, number: usize, task: &mut BlockTask<'_, T>) -> bool {
         let mut steps = self.program.steps.iter();
         steps.any(|step| step.output == Some(number)) && task.pieces[number].same().is_some()
@@ -200,7 +200,7 @@ impl<T: Number> BlockJob<'_, T> {
 }
 
 impl<T: Number> OutputPart<'_, T> {
-    /// The numbers, where they are stored in the type that the program computes in.
+    /// Returns the slice if the output has the type of the program.
     fn same(&mut self) -> Option<&mut [T]> {
         match self {
             OutputPart::Whole(numbers) => numbers.same::<T>(),

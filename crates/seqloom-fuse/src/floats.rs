@@ -1,4 +1,4 @@
-//! `f32` and `f64` as the numbers that a program computes in.
+//! The trait `Number` for `f32` and `f64`.
 
 use bytemuck::Pod;
 use pulp::Simd;
@@ -10,7 +10,7 @@ macro_rules! number {
     ($float:ident, $bits:ident, $mantissa:literal, $middle:literal, $terms:expr, $erf:path) => {
         impl Number for $float {
             const LN_TERMS: &'static [Self] = $terms;
-            const LEAST_NORMAL: Self = Self::MIN_POSITIVE;
+            const MIN_NORMAL: Self = Self::MIN_POSITIVE;
 
             #[inline(always)]
             fn from_f32(value: f32) -> Self {
@@ -18,13 +18,13 @@ macro_rules! number {
             }
 
             #[inline(always)]
-            #[expect(clippy::cast_precision_loss, reason = "rounding is what it is for")]
+            #[expect(clippy::cast_precision_loss, reason = "this function rounds")]
             fn from_i64(value: i64) -> Self {
                 value as Self
             }
 
             #[inline(always)]
-            #[expect(clippy::cast_possible_truncation, reason = "cutting off is what it is for")]
+            #[expect(clippy::cast_possible_truncation, reason = "this function truncates")]
             fn to_i64(self) -> i64 {
                 self as i64
             }

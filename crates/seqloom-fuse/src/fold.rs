@@ -1,4 +1,4 @@
-//! Folding: the sum, the product or the extremes of a program's values along some axes.
+//! Folds: the sum, mean, product or extreme of values along some axes.
 
 use std::ops::Range;
 
@@ -7,24 +7,24 @@ use seqloom_macros::vectorized;
 
 use crate::Number;
 
-/// What becomes of the values that share a position of the output.
+/// The operation of a fold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fold {
-    /// Their sum.
+    /// The sum.
     Sum,
-    /// Their sum by their number.
+    /// The mean.
     Mean,
-    /// Their product.
+    /// The product.
     Prod,
-    /// The greatest; a NaN is greater than any number.
+    /// The maximum; NaN counts as larger than any number.
     Max,
-    /// The least; a NaN is less than any number.
+    /// The minimum; NaN counts as smaller than any number.
     Min,
 }
 
 impl Fold {
-    /// The fold of that name.
-    pub fn named(name: &str) -> Option<Self> {
+    /// Returns the fold with this name.
+    pub fn by_name(name: &str) -> Option<Self> {
         match name {
             "sum" => Some(Self::Sum),
             "mean" => Some(Self::Mean),
@@ -35,7 +35,7 @@ impl Fold {
         }
     }
 
-    /// What a fold of nothing is.
+    /// Returns the fold of no values.
     pub(crate) fn empty(self) -> f64 {
         match self {
             Self::Sum | Self::Mean => 0.0,
@@ -45,7 +45,7 @@ impl Fold {
         }
     }
 
-    /// Folds two.
+    /// Folds two values.
     #[inline(always)]
     pub(crate) fn join(self, total: f64, more: f64) -> f64 {
         match self {
@@ -59,38 +59,38 @@ impl Fold {
     /// Folds a row into one number.
     pub(crate) fn row<T: Number>(self, row: &[T]) -> f64 {
         match self {
-            Self::Sum | Self::Mean => across(row, T::ZERO, |a, b| a + b, |a, b| a + b),
-            Self::Prod => across(row, T::ONE, |a, b| a * b, |a, b| a * b),
-            Self::Max => across(row, T::LOWEST, greater, greater),
-            Self::Min => across(row, -T::LOWEST, less, less),
+            Self::Sum | Self::Mean => fold_row(row, T::ZERO, |a, b| a + b, |a, b| a + b),
+            Self::Prod => fold_row(row, T::ONE, |a, b| a * b, |a, b| a * b),
+            Self::Max => fold_row(row, T::NEG_INF, greater, greater),
+            Self::Min => fold_row(row, -T::NEG_INF, less, less),
         }
     }
 
-    /// Folds a row into a row of totals, number by number.
-    pub(crate) fn along<T: Number>(self, totals: &mut [T], row: &[T]) {
+    /// Folds a row into a row of totals, element by element.
+    pub(crate) fn fold_into<T: Number>(self, totals: &mut [T], row: &[T]) {
         match self {
-            Self::Sum | Self::Mean => along(totals, row, |a, b| a + b),
-            Self::Prod => along(totals, row, |a, b| a * b),
-            Self::Max => along(totals, row, greater),
-            Self::Min => along(totals, row, less),
+            Self::Sum | Self::Mean => fold_into(totals, row, |a, b| a + b),
+            Self::Prod => fold_into(totals, row, |a, b| a * b),
+            Self::Max => fold_into(totals, row, greater),
+            Self::Min => fold_into(totals, row, less),
         }
     }
 }
 
-/// Totals that grow while a share of the work is done: some rows are folded in the type of
-/// the numbers, and then into double precision, so that many rows lose no digits.
+/// The totals of a task. Some rows are folded in the type of the program, and their
+/// total is then added in double precision, so that many rows keep their precision.
 pub(crate) struct Totals<T> {
     fold: Fold,
-    /// The position of the output at which they begin.
+    /// The first position of the output.
     from: usize,
     wide: Vec<f64>,
     recent: Vec<T>,
-    /// Numbers that were folded into the recent ones.
+    /// The number of values folded into the recent totals.
     count: usize,
 }
 
-/// Rows that are folded before they are added in double precision.
-const ROWS: usize = 64;
+/// The number of rows that are folded before their total is added in double precision.
+const FLUSH_ROWS: usize = 64;
 
 impl<T: Number> Totals<T> {
     pub(crate) fn new(fold: Fold, positions: Range<usize>) -> Self {
@@ -103,7 +103,7 @@ impl<T: Number> Totals<T> {
         }
     }
 
-    /// Folds in a row whose numbers step by so many positions of the output, from `at` on.
+    /// Folds a row into positions of the output, from `at` at distance `step`.
     pub(crate) fn add(&mut self, at: usize, step: usize, row: &[T]) {
         let at = at - self.from;
         match step {
@@ -111,7 +111,7 @@ impl<T: Number> Totals<T> {
             1 => self.add_along(at, row),
             _ => {
                 for (total, x) in self.wide[at..].iter_mut().step_by(step).zip(row) {
-                    *total = self.fold.join(*total, x.wide());
+                    *total = self.fold.join(*total, x.to_f64());
                 }
             }
         }
@@ -120,22 +120,22 @@ impl<T: Number> Totals<T> {
     fn add_along(&mut self, at: usize, row: &[T]) {
         self.recent
             .resize(self.wide.len(), T::of(self.fold.empty()));
-        self.fold.along(&mut self.recent[at..], row);
+        self.fold.fold_into(&mut self.recent[at..], row);
         self.count += row.len();
-        if self.count >= ROWS * self.wide.len() {
+        if self.count >= FLUSH_ROWS * self.wide.len() {
             self.flush();
         }
     }
 
     fn flush(&mut self) {
         for (total, recent) in self.wide.iter_mut().zip(&mut self.recent) {
-            *total = self.fold.join(*total, recent.wide());
+            *total = self.fold.join(*total, recent.to_f64());
             *recent = T::of(self.fold.empty());
         }
         self.count = 0;
     }
 
-    /// Folds all into the positions of the whole output.
+    /// Folds the totals into the whole output.
     pub(crate) fn add_to(&mut self, all: &mut [f64]) {
         self.flush();
         for (total, &more) in all[self.from..].iter_mut().zip(&self.wide) {
@@ -154,29 +154,30 @@ fn less<T: PartialOrd + Copy>(a: T, b: T) -> T {
     if a < b || is_nan(a) { a } else { b }
 }
 
-#[expect(clippy::eq_op, reason = "a NaN is what differs from itself")]
+#[expect(clippy::eq_op, reason = "only NaN differs from itself")]
 #[inline(always)]
 fn is_nan<T: PartialOrd + Copy>(x: T) -> bool {
     x != x
 }
 
-/// Lanes that are folded side by side, whatever the machine: the result is the same on all.
+/// The number of lanes that are folded in parallel. It is the same on every processor,
+/// so that results are the same.
 const LANES: usize = 32;
 
-fn across<T: Number>(
+fn fold_row<T: Number>(
     row: &[T],
     empty: T,
     join: impl Fn(T, T) -> T,
     widely: impl Fn(f64, f64) -> f64,
 ) -> f64 {
     let (head, rest) = row.as_chunks::<LANES>();
-    let rest = rest.iter().map(|x| x.wide()).reduce(&widely);
+    let rest = rest.iter().map(|x| x.to_f64()).reduce(&widely);
     if head.is_empty() {
-        return rest.unwrap_or(empty.wide());
+        return rest.unwrap_or(empty.to_f64());
     }
     let lanes = fold_lanes(head, empty, join);
-    let lanes = lanes.iter().map(|x| x.wide());
-    lanes.chain(rest).reduce(widely).unwrap_or(empty.wide())
+    let lanes = lanes.iter().map(|x| x.to_f64());
+    lanes.chain(rest).reduce(widely).unwrap_or(empty.to_f64())
 }
 
 #[vectorized]
@@ -191,7 +192,7 @@ fn fold_lanes<T: Number, F: Fn(T, T) -> T>(head: &[[T; LANES]], empty: T, join: 
 }
 
 #[vectorized]
-fn along<T: Number, F: Fn(T, T) -> T>(totals: &mut [T], row: &[T], join: F) {
+fn fold_into<T: Number, F: Fn(T, T) -> T>(totals: &mut [T], row: &[T], join: F) {
     for (total, &x) in totals.iter_mut().zip(row) {
         *total = join(*total, x);
     }

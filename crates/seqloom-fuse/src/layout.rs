@@ -1,22 +1,23 @@
-//! How a shape is cut into blocks, and where in each array a block lies.
+//! The split of a shape into blocks, and the position of each block in an array.
 
-/// A shape with as few axes as all arrays allow, cut into blocks of whole rows, or of parts
-/// of one row where rows are long.
+/// A shape with adjacent axes merged, split into blocks. A block is a number of rows,
+/// or a part of a long row.
 pub(crate) struct BlockLayout {
     sizes: Vec<usize>,
-    /// How many positions there are.
+    /// The number of positions.
     pub(crate) total: usize,
-    /// How long a row is: the last axis.
+    /// The length of a row, which is the last axis.
     pub(crate) row: usize,
-    /// How many positions the longest block has.
+    /// The number of positions of the largest block.
     pub(crate) block: usize,
 }
 
-/// Steps from one position to the next along each axis, zero where an array is broadcast.
+/// The strides of an array along each axis; 0 if it is broadcast.
 pub(crate) type Strides = Vec<usize>;
 
 impl BlockLayout {
-    /// Joins axes that every array walks through without a jump; gives each its strides.
+    /// Merges axes that are contiguous in every array, and returns the strides of each
+    /// array.
     pub(crate) fn new(shape: &[usize], arrays: &[&[usize]], most: usize) -> (Self, Vec<Strides>) {
         let mut sizes: Vec<usize> = Vec::with_capacity(shape.len());
         let mut strides: Vec<Strides> = vec![Vec::with_capacity(shape.len()); arrays.len()];
@@ -42,10 +43,10 @@ impl BlockLayout {
                 own.push(0);
             }
         }
-        (Self::cut(sizes, most), strides)
+        (Self::split(sizes, most), strides)
     }
 
-    fn cut(sizes: Vec<usize>, most: usize) -> Self {
+    fn split(sizes: Vec<usize>, most: usize) -> Self {
         let row = sizes.last().copied().unwrap_or(1).max(1);
         let total = sizes.iter().product();
         let block = if row >= most { most } else { most / row * row };
@@ -57,12 +58,12 @@ impl BlockLayout {
         }
     }
 
-    /// How many blocks a row has, where it has more than one.
+    /// Returns the number of blocks per row if rows are split.
     fn per_row(&self) -> usize {
         self.row.div_ceil(self.block).max(1)
     }
 
-    /// How many blocks there are.
+    /// Returns the number of blocks.
     pub(crate) fn blocks(&self) -> usize {
         if self.row > self.block {
             self.total / self.row * self.per_row()
@@ -71,7 +72,7 @@ impl BlockLayout {
         }
     }
 
-    /// Where a block begins, as a position in the order of the shape.
+    /// Returns the position at which a block begins, in the order of the shape.
     pub(crate) fn start(&self, block: usize) -> usize {
         let start = if self.row > self.block {
             let (row, part) = (block / self.per_row(), block % self.per_row());
@@ -82,8 +83,8 @@ impl BlockLayout {
         start.min(self.total)
     }
 
-    /// Calls `work` for each row, or part of a row, of a block: with the position in the
-    /// array, and the positions in the block.
+    /// Calls `work` for each row, or part of a row, of a block, with the position in
+    /// the array and the range in the block.
     pub(crate) fn runs(
         &self,
         strides: &Strides,
@@ -101,7 +102,7 @@ impl BlockLayout {
         }
     }
 
-    /// Where a row begins in an array.
+    /// Returns the position in an array at which a row begins.
     pub(crate) fn row_offset(&self, strides: &Strides, row: usize) -> usize {
         let (mut rest, mut offset) = (row, 0);
         for axis in (1..self.sizes.len() - 1).rev() {
@@ -115,7 +116,7 @@ impl BlockLayout {
         }
     }
 
-    /// The last place in an array that the shape reaches, plus one.
+    /// Returns the last position of an array that the shape reaches, plus one.
     pub(crate) fn extent(&self, strides: &Strides) -> usize {
         let steps = self.sizes.iter().zip(strides);
         1 + steps
@@ -123,25 +124,27 @@ impl BlockLayout {
             .sum::<usize>()
     }
 
-    /// Whether an array is walked through without a jump.
+    /// Returns true if the array is contiguous.
     pub(crate) fn is_contiguous(&self, strides: &Strides) -> bool {
         strides.len() == 1 && (strides[0] == 1 || self.total == 1)
             || self.follows(strides, self.sizes.len()) && strides[strides.len() - 1] == 1
     }
 
-    /// Whether the array is the same in each block: blocks begin where rows do.
+    /// Returns true if the array has the same elements in each block. Blocks begin at
+    /// rows.
     pub(crate) fn is_repeated(&self, strides: &Strides) -> bool {
         let outer = strides.len() - 1;
         self.row <= self.block && strides[..outer].iter().all(|&stride| stride == 0)
     }
 
-    /// Whether the array has one position for each row, in order.
+    /// Returns true if the array has one element per row, in order.
     pub(crate) fn is_one_per_row(&self, strides: &Strides) -> bool {
         let outer = strides.len() - 1;
         outer > 0 && strides[outer] == 0 && strides[outer - 1] == 1 && self.follows(strides, outer)
     }
 
-    /// Whether each of the first axes steps over the whole of the next ones.
+    /// Returns true if the stride of each of the first axes is the size of the next
+    /// ones.
     fn follows(&self, strides: &Strides, axes: usize) -> bool {
         (1..axes).all(|axis| strides[axis - 1] == strides[axis] * self.sizes[axis])
     }

@@ -1,18 +1,18 @@
 //! Elementwise programs, run block by block.
 //!
-//! A [`Program`] is a list of operations on numbered values. [`run`] cuts the arrays into
-//! blocks that fit into the first-level cache, and does the whole list for one block before
-//! it begins the next: what lies between two operations never reaches the memory. Inputs
-//! are broadcast as they are read; outputs are stored, or folded along some axes (a sum, a
-//! greatest value) as they arise.
+//! A [`Program`] is a list of operations on numbered values. [`run`] splits the arrays
+//! into blocks that fit in an L1 cache, and runs the whole list for one block before
+//! the next. Intermediate values never reach main memory. Inputs are broadcast as they
+//! are read; outputs are stored, or folded along some axes (such as a sum), block by
+//! block.
 //!
-//! Instructions are chosen when a program runs; with more than one of its `threads` it works
-//! in rayon's current pool. Blocks and what is folded depend on the shape alone, so that the
-//! number of threads changes no bit of a result.
+//! The instruction set is chosen at run time. If `threads` is greater than 1, a program
+//! uses the current rayon pool. Blocks and folds depend on the shape only, so the
+//! result has the same bits for any number of threads.
 
 #![expect(
     clippy::inline_always,
-    reason = "what is not inlined into a kernel is compiled for the oldest machine"
+    reason = "a function that is not inlined is compiled for the oldest processor"
 )]
 
 mod array;

@@ -1,4 +1,4 @@
-//! Functions that the kernels' own vector maths lack: logarithms, tanh, the error function.
+//! Vector functions that the kernels lack: logarithms, tanh, the error function.
 
 use pulp::Simd;
 use seqloom_kernels::lanes::Lanes;
@@ -6,7 +6,7 @@ use seqloom_kernels::special::{exp, normal, polynomial};
 
 use crate::Number;
 
-/// The natural logarithm, right to about one unit in the last place.
+/// Returns the natural logarithm, accurate to about one unit in the last place.
 #[inline(always)]
 pub(crate) fn ln<S: Simd, T: Number>(x: Lanes<S, T>) -> Lanes<S, T> {
     let (zero, infinity) = (x.like(T::ZERO), x.like(T::of(f64::INFINITY)));
@@ -15,14 +15,14 @@ pub(crate) fn ln<S: Simd, T: Number>(x: Lanes<S, T>) -> Lanes<S, T> {
     zero.if_less(x, value, below)
 }
 
-/// With `s = f / (2 + f)`, `log(1 + f)` is twice the series of atanh at s.
+/// With `s = f / (2 + f)`, `log(1 + f)` is `2 atanh(s)`, computed by its series.
 #[inline(always)]
 fn ln_of_positive<S: Simd, T: Number>(x: Lanes<S, T>) -> Lanes<S, T> {
-    let (least, lift) = (x.like(T::LEAST_NORMAL), x.like(T::of(LIFT)));
+    let (least, lift) = (x.like(T::MIN_NORMAL), x.like(T::of(SUBNORMAL_FACTOR)));
     let normal = x.if_less(least, x * lift, x);
     let (mantissa, power) = T::mantissa::<S>(normal.vector);
     let (mantissa, power) = (x.with(mantissa), x.with(power));
-    let power = x.if_less(least, power - x.like(T::of(LIFT_POWER)), power);
+    let power = x.if_less(least, power - x.like(T::of(SUBNORMAL_EXPONENT)), power);
     let f = mantissa - x.like(T::ONE);
     let s = f / (f + x.like(T::of(2.0)));
     let half = f * f * x.like(T::of(0.5));
@@ -32,11 +32,11 @@ fn ln_of_positive<S: Simd, T: Number>(x: Lanes<S, T>) -> Lanes<S, T> {
     power.mul_add(x.like(T::LN_2.0), f - (half - low))
 }
 
-/// What makes a subnormal number normal: `2^54`.
-const LIFT: f64 = 18_014_398_509_481_984.0;
-const LIFT_POWER: f64 = 54.0;
+/// The factor that makes a subnormal number normal: `2^54`.
+const SUBNORMAL_FACTOR: f64 = 18_014_398_509_481_984.0;
+const SUBNORMAL_EXPONENT: f64 = 54.0;
 
-/// `log(1 + x)`, also where `1 + x` rounds x away.
+/// Returns `log(1 + x)`, accurate also for small x.
 #[inline(always)]
 pub(crate) fn ln_1p<S: Simd, T: Number>(x: Lanes<S, T>) -> Lanes<S, T> {
     let (zero, one) = (x.like(T::ZERO), x.like(T::ONE));
@@ -46,21 +46,21 @@ pub(crate) fn ln_1p<S: Simd, T: Number>(x: Lanes<S, T>) -> Lanes<S, T> {
     x.if_less(x.like(T::of(f64::INFINITY)), value, x)
 }
 
-/// `exp(x) - 1`, also where that is small.
+/// Returns `exp(x) - 1`, accurate also for small x.
 #[inline(always)]
 pub(crate) fn exp_m1<S: Simd, T: Number>(x: Lanes<S, T>) -> Lanes<S, T> {
-    let (low, high) = (x.like(T::of(-FAR)), x.like(T::of(FAR)));
+    let (low, high) = (x.like(T::of(-EXPM1_LIMIT)), x.like(T::of(EXPM1_LIMIT)));
     let near = x.if_less(low, low, x);
     let near = high.if_less(near, high, near);
-    high.if_less(x, exp(x), exp_m1_near(near))
+    high.if_less(x, exp(x), exp_m1_of_small(near))
 }
 
-/// Beyond it `exp(x)` is all that counts, or nothing.
-const FAR: f64 = 40.0;
+/// The limit from which `exp(x) - 1` equals `exp(x)`, or -1 for negative x.
+const EXPM1_LIMIT: f64 = 40.0;
 
 #[inline(always)]
-fn exp_m1_near<S: Simd, T: Number>(x: Lanes<S, T>) -> Lanes<S, T> {
-    let (rounder, one) = (x.like(T::ROUNDER), x.like(T::ONE));
+fn exp_m1_of_small<S: Simd, T: Number>(x: Lanes<S, T>) -> Lanes<S, T> {
+    let (rounder, one) = (x.like(T::ROUNDING_OFFSET), x.like(T::ONE));
     let rounded = x.mul_add(x.like(T::of(std::f64::consts::LOG2_E)), rounder);
     let power = rounder - rounded;
     let rest = power.mul_add(x.like(T::LN_2.0), x);
@@ -69,7 +69,7 @@ fn exp_m1_near<S: Simd, T: Number>(x: Lanes<S, T>) -> Lanes<S, T> {
     (polynomial(rest, T::EXP_TERMS) * rest).mul_add(scale, scale - one)
 }
 
-/// The hyperbolic tangent.
+/// Returns the hyperbolic tangent.
 #[inline(always)]
 pub(crate) fn tanh<S: Simd, T: Number>(x: Lanes<S, T>) -> Lanes<S, T> {
     let zero = x.like(T::ZERO);
@@ -78,26 +78,26 @@ pub(crate) fn tanh<S: Simd, T: Number>(x: Lanes<S, T>) -> Lanes<S, T> {
     x.if_less(zero, value, zero - value)
 }
 
-/// `x / (1 + exp(-x))`, as the kernel of this activation computes it.
+/// Returns `x / (1 + exp(-x))`, as the kernel of this activation computes it.
 #[inline(always)]
 pub(crate) fn silu<S: Simd, T: Number>(x: Lanes<S, T>) -> Lanes<S, T> {
     x / (x.like(T::ONE) + exp(x.like(T::ZERO) - x))
 }
 
-/// `log(1 + exp(x))`.
+/// Returns `log(1 + exp(x))`.
 #[inline(always)]
 pub(crate) fn softplus<S: Simd, T: Number>(x: Lanes<S, T>) -> Lanes<S, T> {
     let zero = x.like(T::ZERO);
     x.if_less(zero, zero, x) + ln_1p(exp(zero - x.abs()))
 }
 
-/// The exact gelu.
+/// Returns the exact gelu.
 #[inline(always)]
 pub(crate) fn gelu<S: Simd, T: Number>(x: Lanes<S, T>) -> Lanes<S, T> {
     x * normal(x).0
 }
 
-/// The gradient times gelu's derivative at x.
+/// Returns the gradient times the derivative of gelu at x.
 #[inline(always)]
 pub(crate) fn gelu_grad<S: Simd, T: Number>(grad: Lanes<S, T>, x: Lanes<S, T>) -> Lanes<S, T> {
     let (below, bell) = normal(x);
@@ -105,19 +105,21 @@ pub(crate) fn gelu_grad<S: Simd, T: Number>(grad: Lanes<S, T>, x: Lanes<S, T>) -
     grad * x.mul_add(density, below)
 }
 
-/// An odd polynomial up to one, and from there the normal distribution's tail.
+/// Returns the error function: an odd polynomial up to 1, and the tail of the normal
+/// distribution from there.
 #[inline(always)]
 pub(crate) fn erf_f32<S: Simd>(x: Lanes<S, f32>) -> Lanes<S, f32> {
     let (zero, one) = (x.like(0.0), x.like(1.0));
-    let near = x * polynomial(x * x, &ERF);
+    let near = x * polynomial(x * x, &ERF_TERMS);
     let tail = normal(x.abs() * x.like(-std::f32::consts::SQRT_2)).0;
     let far = one - (tail + tail);
     let far = x.if_less(zero, zero - far, far);
     x.abs().if_less(one, near, far)
 }
 
-/// Chebyshev interpolation of `erf(sqrt(z)) / sqrt(z)` on [0, 1], 4e-11 off.
-const ERF: [f32; 8] = [
+/// Coefficients of the Chebyshev interpolation of `erf(sqrt(z)) / sqrt(z)` on [0, 1];
+/// the error is 4e-11.
+const ERF_TERMS: [f32; 8] = [
     -9.667_043e-6,
     1.126_595_8e-4,
     -8.484_08e-4,
@@ -128,7 +130,7 @@ const ERF: [f32; 8] = [
     std::f32::consts::FRAC_2_SQRT_PI,
 ];
 
-/// In double precision, lane by lane from the C library's translation.
+/// Returns the error function in double precision, lane by lane with `libm`.
 #[inline(always)]
 pub(crate) fn erf_f64<S: Simd>(x: Lanes<S, f64>) -> Lanes<S, f64> {
     let mut lanes = [x.vector];

@@ -1,4 +1,4 @@
-//! What a program needs to know of the floats that it computes in.
+//! The float types of a program.
 
 use std::ops::Neg;
 
@@ -7,57 +7,58 @@ use pulp::Simd;
 use seqloom_kernels::Float;
 use seqloom_kernels::lanes::Lanes;
 
-/// `f32` or `f64`: what a program computes in.
+/// `f32` or `f64`: the type in which a program computes.
 pub trait Number: Float + Neg<Output = Self> {
-    /// The atanh series of the logarithm, highest first: `2 / 3` is last.
+    /// The coefficients of the atanh series of the logarithm, highest first; the last
+    /// one is `2 / 3`.
     const LN_TERMS: &'static [Self];
-    /// The least number whose mantissa has all its bits.
-    const LEAST_NORMAL: Self;
+    /// The smallest normal number.
+    const MIN_NORMAL: Self;
 
-    /// From a single float.
+    /// Converts from single precision.
     fn from_f32(value: f32) -> Self;
-    /// From an integer, rounded.
+    /// Converts from an integer, with rounding.
     fn from_i64(value: i64) -> Self;
-    /// To an integer, cut off.
+    /// Converts to an integer by truncation.
     fn to_i64(self) -> i64;
-    /// The numbers themselves, where they are of this type.
+    /// Returns the slice if its elements have this type.
     fn same<N: Pod>(numbers: &[N]) -> Option<&[Self]>;
-    /// The numbers themselves, to be written, where they are of this type.
+    /// Returns the mutable slice if its elements have this type.
     fn same_mut<N: Pod>(numbers: &mut [N]) -> Option<&mut [Self]>;
 
-    /// The magnitude.
+    /// Returns the absolute value.
     #[must_use]
     fn magnitude(self) -> Self;
-    /// The square root.
+    /// Returns the square root.
     #[must_use]
     fn root(self) -> Self;
-    /// The nearest integer below.
+    /// Returns the largest integer that is not greater.
     #[must_use]
     fn floored(self) -> Self;
-    /// The nearest integer above.
+    /// Returns the smallest integer that is not less.
     #[must_use]
     fn ceiled(self) -> Self;
-    /// The nearest integer, the even one of two.
+    /// Returns the nearest integer; ties go to the even one.
     #[must_use]
     fn rounded(self) -> Self;
-    /// `self` to this power.
+    /// Returns `self` to this power.
     #[must_use]
     fn to_power(self, power: Self) -> Self;
-    /// The sine.
+    /// Returns the sine.
     #[must_use]
     fn sine(self) -> Self;
-    /// The cosine.
+    /// Returns the cosine.
     #[must_use]
     fn cosine(self) -> Self;
-    /// The angle of the point (x, self).
+    /// Returns the angle of the point (x, self).
     #[must_use]
     fn angle(self, x: Self) -> Self;
-    /// What remains of a division, with the divisor's sign.
+    /// Returns the remainder of a division, with the sign of the divisor.
     #[must_use]
     fn modulo(self, divisor: Self) -> Self;
 
-    /// Mantissas from 0.71 to 1.41, and exponents, of normal positive numbers.
+    /// Returns mantissas from 0.71 to 1.41, and exponents, of positive normal numbers.
     fn mantissa<S: Simd>(x: Self::Vector<S>) -> (Self::Vector<S>, Self::Vector<S>);
-    /// The error function, lane by lane.
+    /// Returns the error function, lane by lane.
     fn erf<S: Simd>(x: Lanes<S, Self>) -> Lanes<S, Self>;
 }

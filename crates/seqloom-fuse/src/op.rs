@@ -1,4 +1,4 @@
-//! The operations of a program: names, costs and meanings in one table.
+//! A table of the operations of a program: names, costs and functions.
 
 use pulp::Simd;
 use seqloom_kernels::lanes::Lanes;
@@ -7,36 +7,36 @@ use seqloom_kernels::special;
 use crate::sweep::{self, OfLanes};
 use crate::{Number, math};
 
-/// Writes down an operation in four parts: its name, what 16 numbers take in tenths of a
-/// nanosecond, whether it is a function of numbers or of vectors, and the function.
+/// Defines an operation in four parts: its name, the time for 16 elements in tenths of
+/// a nanosecond, the kind of function (of numbers or of vectors), and the function.
 macro_rules! operations {
     ($($op:ident $name:literal $cost:literal $way:ident |$($arg:ident),+| $body:expr;)*) => {
-        /// One operation on numbers, named as in the Array API standard where that has it.
-        /// Truth is one, falsehood zero.
+        /// One operation on numbers, named as in the Array API standard if it exists
+        /// there. True is 1 and false is 0.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        #[expect(missing_docs, reason = "each is what its name says")]
+        #[expect(missing_docs, reason = "each variant is named after its operation")]
         pub enum Op { $($op),* }
 
         impl Op {
-            /// All of them.
+            /// All operations.
             pub const ALL: &'static [Self] = &[$(Self::$op),*];
 
-            /// What it is called.
+            /// Returns the name.
             pub fn name(self) -> &'static str {
                 match self { $(Self::$op => $name),* }
             }
 
-            /// How many numbers it takes.
+            /// Returns the number of arguments.
             pub fn arity(self) -> usize {
                 match self { $(Self::$op => [$(stringify!($arg)),+].len()),* }
             }
 
-            /// What 16 numbers take, in tenths of a nanosecond.
+            /// Returns the time for 16 elements in tenths of a nanosecond.
             pub fn cost(self) -> usize {
                 match self { $(Self::$op => $cost),* }
             }
 
-            /// Fills `out` from blocks of its length.
+            /// Fills `out` from arguments of the same length.
             pub(crate) fn fill<T: Number>(self, args: [&[T]; 3], out: &mut [T]) {
                 match self { $(Self::$op => operations!(@$way args out |$($arg),+| $body)),* }
             }
@@ -129,8 +129,8 @@ operations! {
 }
 
 impl Op {
-    /// The operation of that name.
-    pub fn named(name: &str) -> Option<Self> {
+    /// Returns the operation with this name.
+    pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|op| op.name() == name)
     }
 }

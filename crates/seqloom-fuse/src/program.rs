@@ -1,39 +1,39 @@
-//! A program, checked once, with registers assigned to its values.
+//! A checked program with registers assigned to its values.
 
 use seqloom_core::{Error, Result};
 
 use crate::{Fold, Op};
 
-/// A program as it is described: values are numbered, first the inputs, then the
-/// constants, then what each step makes.
+/// The description of a program. Values are numbered: the inputs, then the constants,
+/// then the results of the steps.
 #[derive(Clone, Debug, Default)]
 pub struct Description {
-    /// How many arrays it reads.
+    /// The number of input arrays.
     pub inputs: usize,
-    /// Numbers that are always the same.
+    /// The constants.
     pub constants: Vec<f64>,
-    /// Operations, each with the values that it takes.
+    /// The operations, each with the numbers of its arguments.
     pub steps: Vec<(Op, Vec<usize>)>,
-    /// What leaves it.
+    /// The outputs.
     pub outputs: Vec<ProgramOutput>,
 }
 
-/// A value that leaves a program: whole, or folded.
+/// An output of a program: stored or folded.
 #[derive(Clone, Copy, Debug)]
 pub struct ProgramOutput {
-    /// Which value.
+    /// The number of the value.
     pub value: usize,
-    /// How it is folded.
+    /// The fold, if any.
     pub fold: Option<Fold>,
 }
 
-/// A list of operations on blocks of numbers, ready to be run.
+/// A list of operations on blocks of elements, ready to run.
 #[derive(Clone, Debug)]
 pub struct Program {
     pub(crate) inputs: usize,
     pub(crate) constants: Vec<f64>,
     pub(crate) steps: Vec<ProgramStep>,
-    /// Which register each output is in, and how it is folded.
+    /// The register and the fold of each output.
     pub(crate) outputs: Vec<ProgramOutput>,
     pub(crate) registers: usize,
     cost: usize,
@@ -45,16 +45,16 @@ pub(crate) struct ProgramStep {
     pub(crate) op: Op,
     pub(crate) args: [usize; 3],
     pub(crate) out: usize,
-    /// The output that alone takes what this step makes, whole.
+    /// The output that is the only use of this step's result, if it is stored.
     pub(crate) output: Option<usize>,
 }
 
 impl Program {
-    /// Checks a description, and gives registers to its values: one that is not needed any
-    /// more leaves its register to the next.
+    /// Checks a description and assigns registers to its values. A register is reused
+    /// after the last use of its value.
     ///
     /// # Errors
-    /// A value that does not exist yet, or a wrong number of arguments.
+    /// If a value is used before it is defined, or the number of arguments is wrong.
     pub fn new(description: &Description) -> Result<Self> {
         let fixed = description.inputs + description.constants.len();
         let last = last_uses(description, fixed)?;
@@ -90,29 +90,30 @@ impl Program {
         })
     }
 
-    /// How many arrays it reads.
+    /// Returns the number of input arrays.
     pub fn inputs(&self) -> usize {
         self.inputs
     }
 
-    /// What leaves it.
+    /// Returns the outputs.
     pub fn outputs(&self) -> &[ProgramOutput] {
         &self.outputs
     }
 
-    /// About how many nanoseconds one thread takes for so many numbers.
+    /// Returns the estimated time of one thread in nanoseconds, for this number of
+    /// elements.
     pub fn nanoseconds(&self, numbers: usize) -> usize {
         numbers.saturating_mul(self.cost) / 160
     }
 }
 
-/// What 16 numbers take, in tenths of a nanosecond, their way through memory included.
+/// Returns the time for 16 elements in tenths of a nanosecond, including memory access.
 fn cost(description: &Description) -> usize {
     let steps = description.steps.iter().map(|(op, _)| op.cost());
     steps.sum::<usize>() + 20 * (description.inputs + description.outputs.len())
 }
 
-/// The step that needs each value last; outputs are needed for ever.
+/// Returns the last step that uses each value; outputs are used for ever.
 fn last_uses(description: &Description, fixed: usize) -> Result<Vec<usize>> {
     let count = fixed + description.steps.len();
     let mut last: Vec<usize> = (0..count)
@@ -126,22 +127,22 @@ fn last_uses(description: &Description, fixed: usize) -> Result<Vec<usize>> {
             )));
         }
         for &value in args {
-            *known(&mut last, value, fixed + number)? = number;
+            *last_use_of(&mut last, value, fixed + number)? = number;
         }
     }
     for output in &description.outputs {
-        *known(&mut last, output.value, count)? = usize::MAX;
+        *last_use_of(&mut last, output.value, count)? = usize::MAX;
     }
     Ok(last)
 }
 
-fn known(last: &mut [usize], value: usize, count: usize) -> Result<&mut usize> {
-    let message = format!("program: value {value} is not known where it is used");
+fn last_use_of(last: &mut [usize], value: usize, count: usize) -> Result<&mut usize> {
+    let message = format!("program: value {value} is used before it is defined");
     let slot = last.get_mut(value).filter(|_| value < count);
     slot.ok_or_else(|| Error::argument(message))
 }
 
-/// The output that takes a value whole, where nothing else needs it.
+/// Returns the output that stores a value, if nothing else uses that value.
 fn sole_output(description: &Description, value: usize) -> Option<usize> {
     let read = description
         .steps
@@ -155,7 +156,7 @@ fn sole_output(description: &Description, value: usize) -> Option<usize> {
         .map(|(number, _)| number)
 }
 
-/// Registers that are free, and how many there are in all.
+/// The free registers, and the total number of registers.
 struct FreeRegisters {
     free: Vec<usize>,
     count: usize,

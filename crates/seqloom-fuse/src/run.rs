@@ -1,4 +1,4 @@
-//! Running a program over arrays.
+//! Execution of a program over arrays.
 
 use std::ops::Range;
 
@@ -14,44 +14,45 @@ use crate::fold::{Fold, Totals};
 use crate::layout::{BlockLayout, Strides};
 use crate::program::Program;
 
-/// An input: numbers, and by how many of them the array steps along each axis of the
-/// shape, zero where it is broadcast.
+/// An input: its elements, and its strides along each axis of the shape, 0 if
+/// broadcast.
 #[derive(Clone, Debug)]
 pub struct ProgramInput<'a> {
-    /// The numbers.
+    /// The source of the elements.
     pub source: InputData<'a>,
-    /// A step for each axis.
+    /// The stride of each axis.
     pub strides: Vec<usize>,
 }
 
-/// Where the numbers of an input are.
+/// The source of the elements of an input.
 #[derive(Clone, Copy, Debug)]
 pub enum InputData<'a> {
-    /// In an array of their own.
+    /// A separate array.
     Numbers(Numbers<'a>),
-    /// The same number everywhere.
+    /// The same number at all positions.
     Scalar(f64),
-    /// In the output of this number, which the program overwrites: both of one layout.
+    /// The output with this number, which the program overwrites; both have the same
+    /// layout.
     Output(usize),
 }
 
-/// An output: an array, and its steps for each axis, zero where it is folded. An output
-/// that is stored whole has its numbers in the order of the shape.
+/// An output: an array, and its strides for each axis, 0 if folded. A stored output is
+/// in the order of the shape.
 #[derive(Debug)]
 pub struct Target<'a> {
-    /// The array that is filled.
+    /// The array to fill.
     pub numbers: NumbersMut<'a>,
-    /// A step for each axis.
+    /// The stride of each axis.
     pub strides: Vec<usize>,
 }
 
-/// Bytes of a block: a program of ten registers stays in the first-level cache.
-const BLOCK: usize = 4096;
+/// The bytes of a block: a program with ten registers fits in an L1 cache.
+const BLOCK_BYTES: usize = 4096;
 
 /// Runs a program over all positions of `shape`.
 ///
 /// # Errors
-/// Arrays that are fewer than the program says, or too short for the shape.
+/// If there are too few arrays, or an array is too short for the shape.
 #[compiled_once]
 pub fn run<T: Number>(
     program: &Program,
@@ -67,7 +68,7 @@ pub fn run<T: Number>(
     let arrays: Vec<&[usize]> = arrays
         .chain(outputs.iter().map(|output| &output.strides[..]))
         .collect();
-    let (layout, mut strides) = BlockLayout::new(shape, &arrays, BLOCK / size_of::<T>());
+    let (layout, mut strides) = BlockLayout::new(shape, &arrays, BLOCK_BYTES / size_of::<T>());
     let output_strides = strides.split_off(inputs.len());
     let job = BlockJob {
         program,
@@ -100,7 +101,7 @@ fn block_inputs<'a, T: Number>(
     .collect()
 }
 
-/// The cheapest way to read an input.
+/// Returns the cheapest way to read an input.
 fn block_input<'a, T: Number>(
     layout: &BlockLayout,
     numbers: Numbers<'a>,
@@ -142,9 +143,9 @@ fn check<T>(job: &BlockJob<'_, T>, arrays: &[NumbersMut<'_>]) -> Result<()> {
     Ok(())
 }
 
-/// Does the work, in shares, and folds what they have folded.
+/// Runs the tasks, and combines their folds.
 fn finish<T: Number>(job: &BlockJob<'_, T>, arrays: Vec<NumbersMut<'_>>, threads: usize) {
-    let shares = shares(job);
+    let shares = task_count(job);
     let mut rests: Vec<Option<NumbersMut<'_>>> = arrays.into_iter().map(Some).collect();
     let mut tasks: Vec<BlockTask<'_, T>> = Vec::with_capacity(shares);
     for share in 0..shares {
@@ -155,7 +156,7 @@ fn finish<T: Number>(job: &BlockJob<'_, T>, arrays: Vec<NumbersMut<'_>>, threads
     if job.layout.total == 0 {
         tasks.clear();
     }
-    if seqloom_kernels::is_alone(threads) || tasks.len() < 2 {
+    if seqloom_kernels::is_single_threaded(threads) || tasks.len() < 2 {
         for task in &mut tasks {
             job.work(task);
         }
@@ -170,14 +171,14 @@ fn finish<T: Number>(job: &BlockJob<'_, T>, arrays: Vec<NumbersMut<'_>>, threads
     }
 }
 
-/// In how many shares the work is cut: this depends on the shape alone.
-fn shares<T>(job: &BlockJob<'_, T>) -> usize {
-    let mut most = job.layout.blocks().div_ceil(BLOCKS).clamp(1, SHARES);
+/// Returns the number of tasks, which depends on the shape only.
+fn task_count<T>(job: &BlockJob<'_, T>) -> usize {
+    let mut most = job.layout.blocks().div_ceil(MIN_BLOCKS).clamp(1, MAX_TASKS);
     for (output, strides) in job.program.outputs.iter().zip(&job.strides) {
         if output.fold.is_some() && !job.layout.is_one_per_row(strides) {
             let kept = job.layout.extent(strides);
             most = most
-                .min(SHARES_OF_FOLDS)
+                .min(MAX_FOLDED_TASKS)
                 .min(job.layout.total / (4 * kept))
                 .max(1);
         }
@@ -185,14 +186,14 @@ fn shares<T>(job: &BlockJob<'_, T>) -> usize {
     most
 }
 
-/// Blocks of a share, at least.
-const BLOCKS: usize = 16;
-/// Shares, at most.
-const SHARES: usize = 256;
-/// Shares at most where each has totals of its own.
-const SHARES_OF_FOLDS: usize = 16;
+/// The least number of blocks of a task.
+const MIN_BLOCKS: usize = 16;
+/// The largest number of tasks.
+const MAX_TASKS: usize = 256;
+/// The largest number of tasks if each has separate totals.
+const MAX_FOLDED_TASKS: usize = 16;
 
-/// The share of these blocks, with its parts of the outputs.
+/// Returns the task for these blocks, with its parts of the outputs.
 fn task<'a, T: Number>(
     job: &BlockJob<'_, T>,
     blocks: Range<usize>,
@@ -241,7 +242,7 @@ fn folded<T: Number>(
     OutputPart::Folded(Totals::new(fold, kept))
 }
 
-/// Folds the totals of all shares in order, and stores the result.
+/// Folds the totals of all tasks in order, and stores the result.
 fn gather<T: Number>(
     job: &BlockJob<'_, T>,
     fold: Fold,
@@ -264,7 +265,7 @@ fn gather<T: Number>(
     array.store(0, &all);
 }
 
-#[expect(clippy::cast_precision_loss, reason = "no array has so many numbers")]
+#[expect(clippy::cast_precision_loss, reason = "no array has 2^53 elements")]
 fn count_of(things: usize) -> f64 {
     things as f64
 }

@@ -1,4 +1,4 @@
-//! Shapes that broadcast, and the strides of arrays over them.
+//! Broadcasting of shapes, and the strides of broadcast arrays.
 
 use seqloom_core::{Error, Result};
 
@@ -26,7 +26,7 @@ pub fn broadcast(shape: &mut Vec<usize>, own: &[usize]) -> Result<()> {
     Ok(())
 }
 
-/// The strides of an array as it is broadcast to `shape`.
+/// Returns the strides of an array that is broadcast to `shape`.
 pub fn broadcast_strides(shape: &[usize], own: &[usize], strides: &[usize]) -> Vec<usize> {
     let mut steps = vec![0; shape.len()];
     let ahead = shape.len() - own.len();
@@ -36,7 +36,7 @@ pub fn broadcast_strides(shape: &[usize], own: &[usize], strides: &[usize]) -> V
     steps
 }
 
-/// The strides of an array of `shape` in order, without the axes that are folded.
+/// Returns the strides of a contiguous array of `shape`, without the folded axes.
 pub fn contiguous_strides(shape: &[usize], folded: &[usize]) -> Vec<usize> {
     let mut strides = vec![0; shape.len()];
     let mut step = 1;

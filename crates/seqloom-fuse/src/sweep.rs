@@ -1,4 +1,4 @@
-//! One operation over one block, with the widest registers of this machine.
+//! One operation over one block, with the widest registers of this processor.
 
 use pulp::Simd;
 use seqloom_kernels::lanes::Lanes;
@@ -7,12 +7,12 @@ use seqloom_macros::vectorized;
 
 use crate::Number;
 
-/// A function of so many vectors.
+/// A function of `N` vectors.
 pub(crate) trait OfLanes<T: Number, const N: usize>: Copy {
     fn of<S: Simd>(self, args: [Lanes<S, T>; N]) -> Lanes<S, T>;
 }
 
-/// Fills `out` with a function of numbers, which the compiler makes vectors of.
+/// Fills `out` with a scalar function, which the compiler vectorises.
 #[vectorized]
 pub(crate) fn numbers<T: Number, F: Fn([T; N]) -> T, const N: usize>(
     function: F,

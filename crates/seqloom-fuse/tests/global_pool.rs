@@ -1,4 +1,5 @@
-//! Rayon's global pool has no owner and breaks in a forked child: nothing builds it.
+//! Programs must not build rayon's global pool: it has no owner and does not survive a
+//! fork.
 
 use seqloom_fuse::{
     Description, InputData, Numbers, NumbersMut, Op, Program, ProgramInput, ProgramOutput, Target,
@@ -6,7 +7,7 @@ use seqloom_fuse::{
 };
 
 #[test]
-fn programs_outside_a_pool_leave_the_global_one_unbuilt() {
+fn programs_outside_a_pool_do_not_build_the_global_pool() {
     let x = vec![1.0_f32; 1 << 20];
     let mut out = vec![0.0_f32; 1 << 20];
     let description = Description {

@@ -1,4 +1,4 @@
-//! Each operation against the standard library's, in both precisions.
+//! Compares each operation with the standard library, in both precisions.
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 use seqloom_fuse::{
@@ -37,7 +37,7 @@ fn values<T: Number>(op: Op, args: &[&[f64]]) -> Vec<f64> {
     out
 }
 
-/// Numbers that both precisions hold.
+/// Returns numbers that both precisions represent exactly.
 fn grid(low: f32, high: f32) -> Vec<f64> {
     let step = (high - low) / 9_999.0;
     (0..10_000_u16)
@@ -45,8 +45,8 @@ fn grid(low: f32, high: f32) -> Vec<f64> {
         .collect()
 }
 
-/// The greatest relative error, in units of the precision's last place.
-fn worst<T: Number>(op: Op, (low, high): (f32, f32), reference: Reference) -> f64 {
+/// Returns the largest relative error, in units in the last place.
+fn max_error<T: Number>(op: Op, (low, high): (f32, f32), reference: Reference) -> f64 {
     let x = grid(low, high);
     let unit = if size_of::<T>() == 4 {
         f64::from(f32::EPSILON)
@@ -66,7 +66,7 @@ fn worst<T: Number>(op: Op, (low, high): (f32, f32), reference: Reference) -> f6
 
 type Reference = fn(f64) -> f64;
 
-const SMOOTH: [(Op, (f32, f32), Reference); 17] = [
+const SMOOTH_FUNCTIONS: [(Op, (f32, f32), Reference); 17] = [
     (Op::Exp, (-80.0, 80.0), f64::exp),
     (Op::ExpM1, (-20.0, 60.0), f64::exp_m1),
     (Op::Log, (1e-6, 50.0), f64::ln),
@@ -93,11 +93,11 @@ fn libm_erf(x: f64) -> f64 {
 }
 
 #[test]
-fn smooth_functions_are_right_to_a_few_units_in_the_last_position() {
-    for (op, range, reference) in SMOOTH {
+fn smooth_functions_are_accurate_to_a_few_units_in_the_last_place() {
+    for (op, range, reference) in SMOOTH_FUNCTIONS {
         let (single, double) = (
-            worst::<f32>(op, range, reference),
-            worst::<f64>(op, range, reference),
+            max_error::<f32>(op, range, reference),
+            max_error::<f64>(op, range, reference),
         );
         assert!(single < 4.5, "{}: {single} in single precision", op.name());
         assert!(double < 4.5, "{}: {double} in double precision", op.name());
@@ -105,7 +105,7 @@ fn smooth_functions_are_right_to_a_few_units_in_the_last_position() {
 }
 
 #[test]
-fn extremes_and_nans_stay_what_they_are() {
+fn extremes_and_nan_are_kept() {
     let x = [f64::NEG_INFINITY, -1.0, 0.0, f64::INFINITY, f64::NAN];
     let nan = f64::NAN;
     let infinity = f64::INFINITY;
@@ -142,7 +142,7 @@ fn subnormal_numbers_have_logarithms() {
 }
 
 #[test]
-fn an_extreme_of_two_is_nan_where_one_of_them_is() {
+fn max_and_min_are_nan_if_one_argument_is() {
     let (x, y) = ([1.0, f64::NAN, 2.0], [f64::NAN, 1.0, 1.0]);
     for op in [Op::Maximum, Op::Minimum] {
         let found = values::<f64>(op, &[&x, &y]);
@@ -151,8 +151,8 @@ fn an_extreme_of_two_is_nan_where_one_of_them_is() {
 }
 
 #[test]
-fn every_operation_has_a_name_that_finds_it() {
+fn every_operation_is_found_by_its_name() {
     for &op in Op::ALL {
-        assert_eq!(Op::named(op.name()), Some(op));
+        assert_eq!(Op::by_name(op.name()), Some(op));
     }
 }

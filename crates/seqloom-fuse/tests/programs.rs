@@ -1,4 +1,4 @@
-//! Programs give what their operations give one by one.
+//! A program must give the same results as its operations one by one.
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 use proptest::prelude::*;
@@ -7,7 +7,8 @@ use seqloom_fuse::{
     Target, run,
 };
 
-/// An input of a random program: broadcast along some axes, or in another order.
+/// The layout of an input of a random program: broadcast along some axes, or
+/// transposed.
 #[derive(Clone, Copy, Debug)]
 enum Form {
     Whole,
@@ -37,7 +38,7 @@ impl Form {
     }
 }
 
-/// What an array of these strides holds, spread out over the shape.
+/// Returns the elements of an array with these strides, broadcast to the shape.
 fn spread(numbers: &[f32], strides: &[usize], [rows, columns]: [usize; 2]) -> Vec<f32> {
     let positions = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
     positions
@@ -45,7 +46,7 @@ fn spread(numbers: &[f32], strides: &[usize], [rows, columns]: [usize; 2]) -> Ve
         .collect()
 }
 
-/// A random program: each step takes earlier values.
+/// Returns a random program: each step uses earlier values.
 fn descriptions() -> impl Strategy<Value = Description> {
     let steps = prop::collection::vec((prop::sample::select(Op::ALL), any::<[u16; 3]>()), 2..20);
     (1..4_usize, steps).prop_map(|(inputs, picked)| {
@@ -74,7 +75,7 @@ fn descriptions() -> impl Strategy<Value = Description> {
     })
 }
 
-/// The values of a program, each made by a program of one step.
+/// Returns the values of a program, each computed by a program of one step.
 fn one_by_one(description: &Description, inputs: Vec<Vec<f32>>, count: usize) -> Vec<Vec<f32>> {
     let mut values = inputs;
     values.extend(description.constants.iter().map(|_| vec![0.5; count]));
@@ -88,8 +89,10 @@ fn one_by_one(description: &Description, inputs: Vec<Vec<f32>>, count: usize) ->
             }],
             ..Description::default()
         };
-        let given: Vec<ProgramInput<'_>> =
-            args.iter().map(|&value| whole(&values[value])).collect();
+        let given: Vec<ProgramInput<'_>> = args
+            .iter()
+            .map(|&value| stored_input(&values[value]))
+            .collect();
         let mut out = vec![0.0; count];
         let target = Target {
             numbers: NumbersMut::F32(&mut out),
@@ -108,14 +111,14 @@ fn one_by_one(description: &Description, inputs: Vec<Vec<f32>>, count: usize) ->
     values
 }
 
-fn whole(numbers: &[f32]) -> ProgramInput<'_> {
+fn stored_input(numbers: &[f32]) -> ProgramInput<'_> {
     ProgramInput {
         source: InputData::Numbers(Numbers::F32(numbers)),
         strides: vec![1],
     }
 }
 
-fn same(found: &[f32], wanted: &[f32]) -> bool {
+fn are_equal(found: &[f32], wanted: &[f32]) -> bool {
     let pairs = found.iter().zip(wanted);
     found.len() == wanted.len()
         && pairs
@@ -139,7 +142,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn a_program_gives_what_its_steps_give_one_by_one(
+    fn a_program_equals_its_steps_one_by_one(
         description in descriptions(),
         (rows, columns) in (1..40_usize, prop::sample::select(vec![1_usize, 3, 16, 70, 1024, 2500])),
         forms in prop::array::uniform4(prop::sample::select(&FORMS[..])),
@@ -166,8 +169,8 @@ proptest! {
         run::<f32>(&Program::new(&description).unwrap(), &shape, &operands, targets, 1).unwrap();
 
         let [one, two] = [0, 1].map(|back| &values[values.len() - 1 - back]);
-        prop_assert!(same(&last, one));
-        prop_assert!(same(&before, two));
+        prop_assert!(are_equal(&last, one));
+        prop_assert!(are_equal(&before, two));
         for (column, &sum) in sums.iter().enumerate() {
             let terms = (0..shape[0]).map(|row| f64::from(two[row * shape[1] + column]));
             let (reference, size): (f64, f64) = (terms.clone().sum(), terms.map(f64::abs).sum());
@@ -176,13 +179,15 @@ proptest! {
         for (row, &found) in greatest.iter().enumerate() {
             let numbers = &one[row * shape[1]..][..shape[1]];
             let expected = numbers.iter().copied().reduce(|a, b| if a.is_nan() || a > b { a } else { b });
-            // Of zeros of both signs either is the greatest: adding zero makes both positive.
-            prop_assert!(same(&[found + 0.0], &[expected.unwrap() + 0.0]));
+            // Of zeros with both signs, either may be the maximum: adding zero makes
+            // both positive.
+            prop_assert!(are_equal(&[found + 0.0], &[expected.unwrap() + 0.0]));
         }
     }
 }
 
-/// The hyperbolic tangents of exponentials, their sums and the exponentials' mean.
+/// Returns a program that computes tanh of exponentials, their sums, and the mean of
+/// the exponentials.
 fn folded() -> Program {
     let output = |value, fold| ProgramOutput { value, fold };
     let outputs = vec![
@@ -199,11 +204,11 @@ fn folded() -> Program {
     Program::new(&description).unwrap()
 }
 
-/// What `folded` makes of numbers in rows of 37.
+/// Returns the results of `folded` for numbers in rows of 37.
 fn folded_by(threads: usize, x: &[f32]) -> (Vec<f32>, Vec<f32>, Vec<f64>) {
     let operand = ProgramInput {
         strides: vec![37, 1],
-        ..whole(x)
+        ..stored_input(x)
     };
     let (mut out, mut sums, mut mean) = (vec![0.0; x.len()], vec![0.0; 37], vec![0.0]);
     let numbers = [
@@ -224,7 +229,7 @@ fn folded_by(threads: usize, x: &[f32]) -> (Vec<f32>, Vec<f32>, Vec<f64>) {
 }
 
 #[test]
-fn threads_change_no_bit() {
+fn results_do_not_depend_on_the_number_of_threads() {
     let x = numbers(3000 * 37, 3);
     let alone = folded_by(1, &x);
     for threads in [2, 4] {
@@ -233,7 +238,7 @@ fn threads_change_no_bit() {
 }
 
 #[test]
-fn a_program_may_write_over_its_input() {
+fn a_program_may_overwrite_its_input() {
     let mut x = numbers(5000, 1);
     let wanted: Vec<f32> = x.iter().map(|x| x + x * 0.5).collect();
     let description = Description {
@@ -265,7 +270,7 @@ fn a_program_may_write_over_its_input() {
 }
 
 #[test]
-fn a_fold_of_nothing_is_its_neutral_number() {
+fn a_fold_of_no_values_is_the_neutral_element() {
     let description = Description {
         inputs: 1,
         outputs: vec![ProgramOutput {
@@ -289,7 +294,7 @@ fn a_fold_of_nothing_is_its_neutral_number() {
 }
 
 #[test]
-fn values_and_arrays_that_do_not_fit_are_refused() {
+fn invalid_values_and_arrays_are_an_error() {
     let unknown = Description {
         inputs: 1,
         steps: vec![(Op::Add, vec![0, 2])],
@@ -316,5 +321,5 @@ fn values_and_arrays_that_do_not_fit_are_refused() {
         numbers: NumbersMut::F32(&mut out),
         strides: vec![1],
     };
-    assert!(run::<f32>(&program, &[10], &[whole(&short)], vec![target], 1).is_err());
+    assert!(run::<f32>(&program, &[10], &[stored_input(&short)], vec![target], 1).is_err());
 }

@@ -1,21 +1,21 @@
-//! Arrays that go into a model and come out of it.
+//! Input and output arrays of a model.
 
 use crate::Numbers;
 
-/// An array that goes into a model.
+/// An input array of a model.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
-    /// Its name, as the graph has it.
+    /// The name of the input in the graph.
     pub name: &'a str,
-    /// The lengths of its axes.
+    /// The shape.
     pub shape: &'a [usize],
-    /// Its numbers, in C order.
+    /// The elements in C order.
     pub data: Numbers<'a>,
 }
 
-/// The numbers of an array that came out, in C order.
+/// The elements of an output array, in C order.
 #[derive(Clone, Debug, PartialEq)]
-#[expect(missing_docs, reason = "each is of the type that it names")]
+#[expect(missing_docs, reason = "each variant is named after its type")]
 pub enum Values {
     F32(Vec<f32>),
     F64(Vec<f64>),
@@ -27,7 +27,7 @@ pub enum Values {
 }
 
 impl Values {
-    /// The same numbers, lent.
+    /// Borrows the elements.
     pub fn data(&self) -> Numbers<'_> {
         match self {
             Self::F32(numbers) => Numbers::F32(numbers),
@@ -40,7 +40,7 @@ impl Values {
         }
     }
 
-    /// The numbers, where they are single floats.
+    /// Returns the elements if they are `f32`.
     pub fn as_f32(&self) -> Option<&[f32]> {
         match self {
             Self::F32(numbers) => Some(numbers),
@@ -49,13 +49,13 @@ impl Values {
     }
 }
 
-/// An array that came out of a model.
+/// An output array of a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Array {
-    /// Its name, as the graph has it.
+    /// The name of the output in the graph.
     pub name: String,
-    /// The lengths of its axes.
+    /// The shape.
     pub shape: Vec<usize>,
-    /// Its numbers, in C order.
+    /// The elements in C order.
     pub values: Values,
 }

@@ -11,7 +11,7 @@ use crate::source::ExportFiles;
 use crate::tensors::Tensors;
 use crate::{Limits, Manifest};
 
-/// An exported model: what the files of a folder or a zip say, every hash compared.
+/// An exported model: the contents of a folder or zip, with every hash checked.
 ///
 /// # Examples
 ///
@@ -35,22 +35,22 @@ impl Export {
     ///
     /// # Errors
     ///
-    /// A file that is missing, not listed, of another hash or of a newer version, or that does
-    /// not say what it should.
+    /// If a file is missing, unlisted, invalid, of a newer version, or does not match
+    /// its hash.
     pub fn open(path: &Path) -> Result<Self> {
         Self::open_within(path, Limits::default())
     }
 
-    /// The same, with files of no more bytes than `limits` allow.
+    /// As [`open`](Self::open), but rejects files of more bytes than `limits` allow.
     ///
     /// # Errors
     ///
-    /// As [`open`](Self::open), and a file that is too large.
+    /// As [`open`](Self::open), and if a file is too large.
     pub fn open_within(path: &Path, limits: Limits) -> Result<Self> {
         Self::read(&ExportFiles::open(path, limits)?)
     }
 
-    /// Opens the bytes of a zip without compression.
+    /// Opens a zip without compression from its bytes.
     ///
     /// # Errors
     ///
@@ -61,47 +61,50 @@ impl Export {
 
     fn read(source: &ExportFiles) -> Result<Self> {
         let manifest = Manifest::read(source)?;
-        let weights = manifest.needed(source, WEIGHTS)?;
-        let weights = Tensors::new(weights).map_err(|error| source.fault(WEIGHTS, error))?;
+        let weights = manifest.required(source, WEIGHTS_FILE)?;
+        let weights = Tensors::new(weights).map_err(|error| source.fault(WEIGHTS_FILE, error))?;
         let read = |text: &[u8], name: &str| {
             Graph::parse(text, &weights).map_err(|error| source.fault(name, error))
         };
-        let graph = read(&manifest.needed(source, GRAPH)?, GRAPH)?;
-        let unpadded = manifest.file(source, UNPADDED)?;
-        let unpadded = unpadded.map(|text| read(&text, UNPADDED)).transpose()?;
-        let encoder = manifest.file(source, ENCODER)?;
+        let graph = read(&manifest.required(source, GRAPH_FILE)?, GRAPH_FILE)?;
+        let unpadded = manifest.file(source, UNPADDED_GRAPH_FILE)?;
+        let unpadded = unpadded
+            .map(|text| read(&text, UNPADDED_GRAPH_FILE))
+            .transpose()?;
+        let encoder = manifest.file(source, ENCODER_FILE)?;
         let encoder = encoder
             .map(|text| serde_json::from_slice(&text))
             .transpose();
-        let arrays = manifest.file(source, ENCODER_ARRAYS)?;
+        let arrays = manifest.file(source, ENCODER_ARRAYS_FILE)?;
         let arrays = arrays.map(Tensors::new).transpose();
         Ok(Self {
             manifest,
             graph,
             unpadded,
             weights,
-            encoder: encoder.map_err(|error| source.fault(ENCODER, error.to_string()))?,
-            encoder_arrays: arrays.map_err(|error| source.fault(ENCODER_ARRAYS, error))?,
+            encoder: encoder.map_err(|error| source.fault(ENCODER_FILE, error.to_string()))?,
+            encoder_arrays: arrays.map_err(|error| source.fault(ENCODER_ARRAYS_FILE, error))?,
         })
     }
 
-    /// What records are and become.
+    /// Returns the manifest, which describes the records, the network and the task.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// The operations.
+    /// Returns the graph.
     pub fn graph(&self) -> &Graph {
         &self.graph
     }
 
-    /// The operations for a batch without padding; none where they are the same.
+    /// Returns the graph for batches without padding, or `None` if the main graph
+    /// computes those as well.
     pub fn unpadded_graph(&self) -> Option<&Graph> {
         self.unpadded.as_ref()
     }
 
-    /// What the model is: the manifest's main entries, inputs and outputs with their types and
-    /// shapes, and the sizes of it.
+    /// Returns a summary: the main entries of the manifest, the types and shapes of
+    /// inputs and outputs, and the sizes of the model.
     pub fn facts(&self) -> Value {
         let shape = |dims: &[Dim]| -> Vec<Value> { dims.iter().map(Dim::to_json).collect() };
         let input = |input: &NamedValue| {
@@ -131,30 +134,31 @@ impl Export {
         })
     }
 
-    /// `encoder.json`; none of a model of arrays.
+    /// Returns `encoder.json`, or `None` if the model reads arrays.
     pub fn encoder(&self) -> Option<&Value> {
         self.encoder.as_ref()
     }
 
-    /// What the encoder has learned; none where it has learned nothing.
+    /// Returns the fitted arrays of the encoder, or `None` if it has none.
     pub fn encoder_arrays(&self) -> Option<SafeTensors<'_>> {
         self.encoder_arrays.as_ref().and_then(Tensors::view)
     }
 
-    /// Bytes of the weights.
+    /// Returns the size of the weights in bytes.
     pub fn weight_bytes(&self) -> usize {
         self.weights.bytes()
     }
 
-    /// The graphs, the one for any batch first, and the weights of all.
+    /// Returns the graphs, starting with the general one, and the weights of all
+    /// graphs.
     pub(crate) fn into_parts(self) -> (Vec<Graph>, Tensors) {
         let graphs = [Some(self.graph), self.unpadded];
         (graphs.into_iter().flatten().collect(), self.weights)
     }
 }
 
-const GRAPH: &str = "graph.json";
-const UNPADDED: &str = "graph-unpadded.json";
-const WEIGHTS: &str = "model.safetensors";
-const ENCODER: &str = "encoder.json";
-const ENCODER_ARRAYS: &str = "encoder.safetensors";
+const GRAPH_FILE: &str = "graph.json";
+const UNPADDED_GRAPH_FILE: &str = "graph-unpadded.json";
+const WEIGHTS_FILE: &str = "model.safetensors";
+const ENCODER_FILE: &str = "encoder.json";
+const ENCODER_ARRAYS_FILE: &str = "encoder.safetensors";

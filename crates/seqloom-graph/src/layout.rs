@@ -1,22 +1,23 @@
-//! How an array lies in memory.
+//! The memory layout of arrays.
 
-/// The sizes of an array's axes, and by how many elements each steps.
+/// The shape and strides of an array, in elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub(crate) shape: Vec<usize>,
     pub(crate) strides: Vec<usize>,
-    /// The position of the first element.
+    /// The offset of the first element.
     pub(crate) start: usize,
 }
 
 impl Layout {
-    /// An array without gaps, in C order.
+    /// Returns the layout of a contiguous array in C order.
     pub(crate) fn new(shape: &[usize]) -> Self {
         let order: Vec<usize> = (0..shape.len()).collect();
         Self::ordered(shape, &order)
     }
 
-    /// An array without gaps whose axes lie in this order, the fastest last.
+    /// Returns the layout of an array without gaps, with the axes in this order in
+    /// memory, fastest last.
     pub(crate) fn ordered(shape: &[usize], order: &[usize]) -> Self {
         let mut strides = vec![0; shape.len()];
         let mut step = 1_usize;
@@ -35,12 +36,12 @@ impl Layout {
         self.shape.len()
     }
 
-    /// How many elements there are.
+    /// Returns the number of elements.
     pub(crate) fn count(&self) -> usize {
         self.shape.iter().product()
     }
 
-    /// Whether the array is contiguous in C order.
+    /// Returns true if the array is contiguous in C order.
     pub(crate) fn is_contiguous(&self) -> bool {
         let mut step = 1;
         for (&size, &stride) in self.shape.iter().zip(&self.strides).rev() {
@@ -52,7 +53,7 @@ impl Layout {
         true
     }
 
-    /// The same elements with other axes: `axes[i]` becomes the i-th.
+    /// Permutes the axes: `axes[i]` becomes axis i.
     pub(crate) fn permuted(&self, axes: &[usize]) -> Self {
         Self {
             shape: axes.iter().map(|&axis| self.shape[axis]).collect(),
@@ -99,7 +100,7 @@ impl Layout {
         made
     }
 
-    /// Without an axis, at one position of it.
+    /// Removes an axis by selecting one position of it.
     pub(crate) fn at(&self, axis: usize, position: usize) -> Self {
         let mut made = self.clone();
         made.start += position * made.strides[axis];
@@ -108,21 +109,22 @@ impl Layout {
         made
     }
 
-    /// Some positions of an axis: from the first, so many, by steps.
+    /// Selects `count` positions of an axis, from `first`, at distance `step`.
     pub(crate) fn part(&self, axis: usize, first: usize, count: usize, step: usize) -> Self {
         let mut made = self.clone();
         if count > 0 {
             made.start += first * made.strides[axis];
         }
         made.shape[axis] = count;
-        // A step is not taken along an axis of one position, so its size does not matter.
+        // The stride of an axis with one position is never used, so its size does not
+        // matter.
         if count > 1 {
             made.strides[axis] = made.strides[axis].saturating_mul(step);
         }
         made
     }
 
-    /// The same elements in another shape; none where that needs a copy.
+    /// Returns the layout of a new shape, or `None` if that needs a copy.
     pub(crate) fn reshaped(&self, shape: &[usize]) -> Option<Self> {
         if self.is_contiguous() {
             let start = self.start;
@@ -135,7 +137,7 @@ impl Layout {
         let old: Vec<(usize, usize)> = kept
             .map(|axis| (self.shape[axis], self.strides[axis]))
             .collect();
-        let strides = matched(&old, shape)?;
+        let strides = reshaped_strides(&old, shape)?;
         Some(Self {
             shape: shape.to_vec(),
             strides,
@@ -143,7 +145,7 @@ impl Layout {
         })
     }
 
-    /// Positions of all elements' rows: where each row of the last axis begins.
+    /// Iterates over the offset of each row of the last axis.
     pub(crate) fn rows(&self) -> Rows<'_> {
         let outer = self.rank().saturating_sub(1);
         Rows {
@@ -153,15 +155,16 @@ impl Layout {
         }
     }
 
-    /// Length and step of the last axis.
+    /// Returns the length and the stride of the last axis.
     pub(crate) fn row(&self) -> (usize, usize) {
         let size = self.shape.last().copied().unwrap_or(1);
         (size, self.strides.last().copied().unwrap_or(1))
     }
 }
 
-/// The strides of a new shape over old axes, each a size and a stride, as NumPy finds them.
-fn matched(old: &[(usize, usize)], shape: &[usize]) -> Option<Vec<usize>> {
+/// Returns the strides of a new shape over old axes (size, stride), by the algorithm of
+/// NumPy.
+fn reshaped_strides(old: &[(usize, usize)], shape: &[usize]) -> Option<Vec<usize>> {
     let mut strides = vec![0; shape.len()];
     let (mut from, mut to) = (0, 0);
     while from < old.len() && to < shape.len() {
@@ -195,7 +198,7 @@ fn matched(old: &[(usize, usize)], shape: &[usize]) -> Option<Vec<usize>> {
     Some(strides)
 }
 
-/// Where the rows of an array begin.
+/// An iterator over the offsets of the rows of an array.
 pub(crate) struct Rows<'a> {
     layout: &'a Layout,
     index: Vec<usize>,
@@ -224,9 +227,9 @@ impl Iterator for Rows<'_> {
     }
 }
 
-/// The order in which NumPy walks through arrays of one shape, the fastest axis last: that of
-/// their strides, and C order where they disagree.
-pub(crate) fn walking_order(shape: &[usize], arrays: &[&[usize]]) -> Vec<usize> {
+/// Returns the order in which NumPy iterates over arrays of one shape, fastest axis
+/// last. It follows the strides, and C order where strides disagree.
+pub(crate) fn iteration_order(shape: &[usize], arrays: &[&[usize]]) -> Vec<usize> {
     let stride = |array: &[usize], axis: usize| if shape[axis] == 1 { 0 } else { array[axis] };
     let mut order: Vec<usize> = (0..shape.len()).rev().collect();
     for first in 1..order.len() {
@@ -254,18 +257,18 @@ pub(crate) fn walking_order(shape: &[usize], arrays: &[&[usize]]) -> Vec<usize> 
     order
 }
 
-/// The number of elements, where an axis of length 0 counts as one of length 1; none where it is
-/// more than an index reaches. It bounds the product of any of the axes.
+/// Returns the number of elements, counting axes of length 0 as length 1, or `None` if
+/// it is too large for an index. The result bounds the product of any subset of axes.
 pub(crate) fn extent(shape: &[usize]) -> Option<usize> {
     let grow = |all: usize, &size: &usize| all.checked_mul(size.max(1));
     let found = shape.iter().try_fold(1, grow)?;
-    (found <= MOST).then_some(found)
+    (found <= MAX_ELEMENTS).then_some(found)
 }
 
-/// Elements of an array, at most, those of a view included.
-const MOST: usize = isize::MAX.cast_unsigned() / 16;
+/// The largest number of elements of an array, including views.
+const MAX_ELEMENTS: usize = isize::MAX.cast_unsigned() / 16;
 
-/// The shape that several broadcast to.
+/// Returns the shape that several shapes broadcast to.
 pub(crate) fn broadcast<'a>(
     shapes: impl IntoIterator<Item = &'a [usize]>,
 ) -> Result<Vec<usize>, String> {
@@ -282,14 +285,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn axes_are_walked_by_their_strides() {
-        assert_eq!(walking_order(&[6, 4, 5], &[&[1, 30, 6]]), [1, 2, 0]);
-        assert_eq!(walking_order(&[4, 5], &[&[5, 1], &[1, 4]]), [0, 1]);
-        assert_eq!(walking_order(&[4, 5], &[&[0, 1], &[1, 4]]), [1, 0]);
+    fn axes_are_iterated_in_stride_order() {
+        assert_eq!(iteration_order(&[6, 4, 5], &[&[1, 30, 6]]), [1, 2, 0]);
+        assert_eq!(iteration_order(&[4, 5], &[&[5, 1], &[1, 4]]), [0, 1]);
+        assert_eq!(iteration_order(&[4, 5], &[&[0, 1], &[1, 4]]), [1, 0]);
     }
 
     #[test]
-    fn a_transposed_array_is_reshaped_where_its_axes_stay_together() {
+    fn a_transposed_array_is_reshaped_if_its_axes_stay_adjacent() {
         let transposed = Layout::new(&[4, 5, 6]).permuted(&[2, 0, 1]);
         assert_eq!(transposed.reshaped(&[6, 20]).unwrap().strides, [1, 6]);
         assert!(transposed.reshaped(&[24, 5]).is_none());

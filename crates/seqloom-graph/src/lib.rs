@@ -1,8 +1,8 @@
-//! Exported models: opens them, checks them, and runs their graph on arrays.
+//! Exported models: reads them, checks them, and runs their graph on arrays.
 //!
-//! An [`Export`] is a folder, or a zip without compression, that Python has written: see
-//! `docs/reference/exported-model.md`. Every hash is compared and every operation checked
-//! before anything is computed. No file holds code.
+//! An [`Export`] is a folder, or a zip without compression, that seqloom wrote from
+//! Python: see `docs/reference/exported-model.md`. All hashes and all operations are
+//! checked before anything is computed. The files contain no code.
 
 mod array;
 mod export;
@@ -26,7 +26,9 @@ mod tests;
 pub use array::{Array, Input, Values};
 pub use export::Export;
 pub use limits::Limits;
-pub use manifest::{BatchLayout, Crop, Manifest, Pair, Pool, Task, TaskName, Training, VERSION};
+pub use manifest::{
+    BatchLayout, Crop, FORMAT_VERSION, Manifest, Pair, Pool, Task, TaskName, Training,
+};
 pub use model::Model;
 pub use safetensors;
 pub use seqloom_core::Dtype;

@@ -1,4 +1,4 @@
-//! `export.json`: what records are and become, and a hash of each file.
+//! `export.json`: a description of the records and the task, and a hash of each file.
 
 use std::collections::BTreeMap;
 
@@ -6,49 +6,49 @@ use seqloom_core::Result;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-use crate::source::{ExportFiles, NAMES};
+use crate::source::{EXPORT_FILES, ExportFiles};
 
-/// The newest version of the format that this reader knows.
-pub const VERSION: u64 = 2;
+/// The newest version of the format that this reader supports.
+pub const FORMAT_VERSION: u64 = 2;
 
-/// What `export.json` says.
+/// The contents of `export.json`.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Manifest {
     checksum: String,
     format: String,
     /// The version of the format.
     pub version: u64,
-    /// The program that wrote it.
+    /// The program that wrote the file.
     pub written_by: String,
-    /// What the outputs are.
+    /// The task, which describes the outputs.
     pub task: Task,
-    /// Records of a batch.
+    /// The number of records of a batch.
     pub batch_size: usize,
-    /// How records lie in a batch.
+    /// The layout of records in a batch.
     pub layout: BatchLayout,
-    /// Positions that the network reads; none for any number.
+    /// The number of positions that the network reads, or `None` for any number.
     pub length: Option<usize>,
-    /// What is done with a record of another length; none where that is an error.
+    /// The treatment of records of another length, or `None` if they are an error.
     pub crop: Option<Crop>,
-    /// How the outputs of two mates become one; none where records are single.
+    /// The combination of the outputs of two mates, or `None` for single records.
     pub pair: Option<Pair>,
-    /// What becomes of the rows of a record of a packed batch.
+    /// The pooling of the rows of a record in a packed batch.
     pub pool: Option<Pool>,
-    /// What the network was trained on; older exports do not say.
+    /// The training data; missing in older exports.
     #[serde(default)]
     pub training: Training,
     files: BTreeMap<String, String>,
 }
 
-/// What a network was trained on.
+/// The training data of a network.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default)]
 pub struct Training {
-    /// The alphabet of the encoder, where it has one.
+    /// The alphabet of the encoder, if it has one.
     pub alphabet: Option<String>,
-    /// The letters of the shortest and of the longest record.
+    /// The lengths of the shortest and the longest record.
     pub lengths: Option<(u64, u64)>,
-    /// Whether training came to its end.
+    /// True if training finished.
     pub finished: bool,
 }
 
@@ -62,72 +62,73 @@ impl Default for Training {
     }
 }
 
-/// What a model's outputs are.
+/// The task of a model, which describes its outputs.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Task {
-    /// Which function makes scores of outputs.
+    /// The function that converts outputs to scores.
     pub name: TaskName,
-    /// What the outputs are called; may be empty where they are `Custom`.
+    /// The names of the outputs; may be empty for `Custom`.
     pub columns: Vec<String>,
-    /// What is added to the outputs of a regression.
+    /// The number that is added to the outputs of a regression.
     #[serde(default)]
     pub mean: Vec<f64>,
-    /// What the outputs of a regression are multiplied by before.
+    /// The factor of the outputs of a regression, applied before the mean is added.
     #[serde(default)]
     pub deviation: Vec<f64>,
 }
 
-/// Which function makes scores of outputs.
+/// The function that converts outputs to scores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TaskName {
-    /// A softmax.
+    /// Softmax over the classes.
     Classify,
-    /// A sigmoid each.
+    /// Sigmoid for each class.
     Multilabel,
-    /// A deviation and a mean.
+    /// Scale by the deviation and add the mean.
     Regress,
-    /// None.
+    /// No function.
     Custom,
 }
 
-/// How records lie in a batch.
+/// The layout of records in a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BatchLayout {
-    /// Each in a row, which is filled up.
+    /// One padded row per record.
     Padded,
-    /// End to end.
+    /// Concatenated records.
     Packed,
 }
 
-/// What is done with a record of another length.
+/// The treatment of records of another length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Crop {
-    /// A longer one is cut at its end, a shorter one is padded.
+    /// Truncates longer records at the end and pads shorter ones.
     Pad,
 }
 
-/// How the outputs of two mates become one.
+/// The combination of the outputs of two mates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Pair {
-    /// Their sum.
+    /// The sum.
     Sum,
 }
 
-/// What becomes of the rows of a record of a packed batch.
+/// The pooling of the rows of a record in a packed batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Pool {
-    /// The mean over all tokens but the first and the last.
+    /// The mean over all tokens except the first and the last.
     Mean,
     /// The first row.
     Cls,
 }
 
-/// What is read before anything else: files of other versions may differ in all else.
+/// The format and version, read first because other versions may differ in everything
+/// else.
 #[derive(Deserialize)]
 struct FormatHeader {
     format: String,
@@ -137,33 +138,33 @@ struct FormatHeader {
 impl Manifest {
     /// Reads and checks `export.json`.
     pub(crate) fn read(source: &ExportFiles) -> Result<Self> {
-        if !source.has(NAME) {
+        if !source.has(MANIFEST_FILE) {
             let message = "no such file; expected an exported model, which `seqloom export RUN --out \
                            FOLDER` writes of a run folder";
-            return Err(source.fault(NAME, message));
+            return Err(source.fault(MANIFEST_FILE, message));
         }
-        let bytes = source.read(NAME)?;
+        let bytes = source.read(MANIFEST_FILE)?;
         let head: FormatHeader = parse(source, &bytes)?;
         if head.format != FORMAT {
             let message = format!("expected the format {FORMAT:?}, found {:?}", head.format);
-            return Err(source.fault(NAME, message));
+            return Err(source.fault(MANIFEST_FILE, message));
         }
-        if head.version > VERSION {
+        if head.version > FORMAT_VERSION {
             let message = format!(
-                "version {} of the format is newer than {VERSION}, the newest that this program \
+                "version {} of the format is newer than {FORMAT_VERSION}, the newest that this program \
                  reads: use a newer seqloom-run, or export the model again with an older seqloom",
                 head.version
             );
-            return Err(source.fault(NAME, message));
+            return Err(source.fault(MANIFEST_FILE, message));
         }
         let manifest: Self = parse(source, &bytes)?;
-        manifest.check_sum(source, bytes)?;
+        manifest.check_hash(source, bytes)?;
         manifest.check(source)?;
         Ok(manifest)
     }
 
-    /// Compares the hash that `export.json` has of itself.
-    fn check_sum(&self, source: &ExportFiles, mut bytes: Vec<u8>) -> Result<()> {
+    /// Checks the hash of `export.json`, which the file itself contains.
+    fn check_hash(&self, source: &ExportFiles, mut bytes: Vec<u8>) -> Result<()> {
         let digits = self.checksum.as_bytes();
         let mut positions = (0..bytes.len().saturating_sub(63))
             .filter(|&start| !digits.is_empty() && bytes[start..].starts_with(digits));
@@ -171,30 +172,30 @@ impl Manifest {
         let is_hash = digits.len() == 64 && digits.iter().all(u8::is_ascii_hexdigit);
         let (Some(start), None, true) = (start, again, is_hash) else {
             let message = "checksum: expected 64 hexadecimal digits that occur once in the file";
-            return Err(source.fault(NAME, message));
+            return Err(source.fault(MANIFEST_FILE, message));
         };
         bytes[start..start + 64].fill(b'0');
         if hash(&bytes) != self.checksum {
-            let message = "the file is not as it was written: its checksum differs; export the \
+            let message = "the file has changed: its checksum differs; export the \
                            model again";
-            return Err(source.fault(NAME, message));
+            return Err(source.fault(MANIFEST_FILE, message));
         }
         Ok(())
     }
 
-    /// Checks what belongs together.
+    /// Checks that the entries are consistent.
     fn check(&self, source: &ExportFiles) -> Result<()> {
-        let bad = |message: String| Err(source.fault(NAME, message));
+        let bad = |message: String| Err(source.fault(MANIFEST_FILE, message));
         if self.version == 0 || self.format != FORMAT {
             return bad("version: expected a number from 1, found 0".to_owned());
         }
         if self.batch_size == 0 || self.length == Some(0) {
             return bad("batch_size and length: expected numbers above 0, found 0".to_owned());
         }
-        if self.batch_size > MOST_RECORDS {
+        if self.batch_size > MAX_BATCH_SIZE {
             let found = self.batch_size;
             return bad(format!(
-                "batch_size: expected at most {MOST_RECORDS}, found {found}"
+                "batch_size: expected at most {MAX_BATCH_SIZE}, found {found}"
             ));
         }
         let count = self.task.columns.len();
@@ -207,17 +208,19 @@ impl Manifest {
         }
         if let Some(name) = self.files.keys().find(|name| !is_known(name)) {
             return bad(format!(
-                "files: expected names of {NAMES:?}, found {name:?}"
+                "files: expected names of {EXPORT_FILES:?}, found {name:?}"
             ));
         }
         Ok(())
     }
 
-    /// Reads a file and compares its hash; none where neither the list nor the source has it.
+    /// Reads a file and checks its hash. Returns `None` if neither the manifest nor the
+    /// source lists it.
     pub(crate) fn file(&self, source: &ExportFiles, name: &str) -> Result<Option<Vec<u8>>> {
         let Some(wanted) = self.files.get(name) else {
             if source.has(name) {
-                let message = format!("{NAME} does not list this file: export the model again");
+                let message =
+                    format!("{MANIFEST_FILE} does not list this file: export the model again");
                 return Err(source.fault(name, message));
             }
             return Ok(None);
@@ -225,7 +228,7 @@ impl Manifest {
         let bytes = source.read(name)?;
         if hash(&bytes) != *wanted {
             let message = format!(
-                "the file is not as it was written: its hash differs from that in {NAME}; export \
+                "the file is not as it was written: its hash differs from that in {MANIFEST_FILE}; export \
                  the model again"
             );
             return Err(source.fault(name, message));
@@ -233,27 +236,27 @@ impl Manifest {
         Ok(Some(bytes))
     }
 
-    /// The same of a file that must be there.
-    pub(crate) fn needed(&self, source: &ExportFiles, name: &str) -> Result<Vec<u8>> {
+    /// Reads a required file and checks its hash.
+    pub(crate) fn required(&self, source: &ExportFiles, name: &str) -> Result<Vec<u8>> {
         let found = self.file(source, name)?;
-        found.ok_or_else(|| source.fault(NAME, format!("files: {name} is not listed")))
+        found.ok_or_else(|| source.fault(MANIFEST_FILE, format!("files: {name} is not listed")))
     }
 }
 
-/// Records of a batch: a batch of few is filled up.
-const MOST_RECORDS: usize = (1 << 16) - 1;
-const NAME: &str = "export.json";
+/// The largest batch size, because small batches are padded to it.
+const MAX_BATCH_SIZE: usize = (1 << 16) - 1;
+const MANIFEST_FILE: &str = "export.json";
 const FORMAT: &str = "seqloom-export";
 
 fn is_known(name: &str) -> bool {
-    name != NAME && NAMES.contains(&name)
+    name != MANIFEST_FILE && EXPORT_FILES.contains(&name)
 }
 
 fn parse<'a, T: Deserialize<'a>>(source: &ExportFiles, bytes: &'a [u8]) -> Result<T> {
-    serde_json::from_slice(bytes).map_err(|error| source.fault(NAME, error.to_string()))
+    serde_json::from_slice(bytes).map_err(|error| source.fault(MANIFEST_FILE, error.to_string()))
 }
 
-/// A SHA-256 in hexadecimal digits.
+/// Returns a SHA-256 in hexadecimal digits.
 pub(crate) fn hash(bytes: &[u8]) -> String {
     let digest = Sha256::digest(bytes);
     let digits = digest.iter().flat_map(|byte| [byte >> 4, byte & 15]);

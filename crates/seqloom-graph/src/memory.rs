@@ -16,13 +16,13 @@ pub(crate) struct Memory {
     length: usize,
 }
 
-/// Bytes of a cache line.
-pub(crate) const LINE: usize = 64;
+/// The size of a cache line in bytes.
+pub(crate) const ALIGNMENT: usize = 64;
 
 impl Memory {
     /// Allocates `length` bytes; their values are not specified.
     pub(crate) fn resize(&mut self, length: usize) -> Outcome {
-        let words = length.div_ceil(8) + LINE / 8;
+        let words = length.div_ceil(8) + ALIGNMENT / 8;
         if words > self.words.len() {
             let mut buffer = Vec::new();
             buffer
@@ -31,8 +31,8 @@ impl Memory {
             buffer.resize(words, 0);
             self.words = buffer;
         }
-        let before = self.words.as_ptr().align_offset(LINE);
-        self.before = if before <= LINE / 8 { before } else { 0 };
+        let before = self.words.as_ptr().align_offset(ALIGNMENT);
+        self.before = if before <= ALIGNMENT / 8 { before } else { 0 };
         self.length = length;
         Ok(())
     }
@@ -48,7 +48,7 @@ impl Memory {
     }
 }
 
-/// An array that a kernel reads: the memory that it lies in.
+/// An array that a kernel reads, with its memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Read<'a> {
     pub(crate) bytes: &'a [u8],
@@ -57,26 +57,27 @@ pub(crate) struct Read<'a> {
 }
 
 impl<'a> Read<'a> {
-    /// All numbers of the memory, those between the array's own included.
+    /// Returns all elements of the memory, including gaps between the elements of the
+    /// array.
     pub(crate) fn memory<T: Pod>(&self) -> Outcome<&'a [T]> {
         cast(self.bytes)
     }
 
-    /// The memory from the array's first number on.
+    /// Returns the memory from the first element of the array.
     pub(crate) fn onward<T: Pod>(&self) -> Outcome<&'a [T]> {
         let all = self.memory::<T>()?;
-        // An array without elements may begin anywhere.
+        // An empty array may begin at any offset.
         Ok(all.get(self.layout.start..).unwrap_or_default())
     }
 
-    /// The numbers of a contiguous array.
+    /// Returns the elements of a contiguous array.
     pub(crate) fn slice<T: Pod>(&self) -> Outcome<&'a [T]> {
         let numbers = self.onward::<T>()?.get(..self.layout.count());
         let numbers = numbers.filter(|_| self.layout.is_contiguous());
         numbers.ok_or_else(|| "an array is not contiguous".to_owned())
     }
 
-    /// The values of a contiguous array of booleans.
+    /// Returns the elements of a contiguous boolean array.
     pub(crate) fn booleans(&self) -> Outcome<&'a [bool]> {
         let bytes = self.slice::<u8>()?;
         bytemuck::checked::try_cast_slice(bytes).map_err(|error| error.to_string())
@@ -91,13 +92,13 @@ impl<'r, 'a> ReadIter<'r, 'a> {
         Self(reads.iter())
     }
 
-    /// The numbers of the next one.
+    /// Returns the elements of the next array.
     pub(crate) fn take<T: Pod>(&mut self) -> Outcome<&'a [T]> {
         let next = self.0.next();
         next.map_or_else(|| Err("an array is missing".to_owned()), Read::slice)
     }
 
-    /// The numbers of the next one if it exists.
+    /// Returns the elements of the next array if it exists.
     pub(crate) fn take_if<T: Pod>(&mut self, exists: bool) -> Outcome<Option<&'a [T]>> {
         exists.then(|| self.take()).transpose()
     }
@@ -110,7 +111,7 @@ pub(crate) struct Write<'a> {
 }
 
 impl Write<'_> {
-    /// Its numbers.
+    /// Returns the elements to fill.
     pub(crate) fn slice<T: Pod>(&mut self) -> Outcome<&mut [T]> {
         bytemuck::try_cast_slice_mut(self.bytes).map_err(|error| error.to_string())
     }
@@ -120,7 +121,7 @@ fn cast<T: Pod>(bytes: &[u8]) -> Outcome<&[T]> {
     bytemuck::try_cast_slice(bytes).map_err(|error| error.to_string())
 }
 
-/// Runs an expression with `T` the float type of that name.
+/// Evaluates an expression with `T` as the float type of the dtype.
 macro_rules! by_float {
     ($dtype:expr, $T:ident => $body:expr) => {
         match $dtype {

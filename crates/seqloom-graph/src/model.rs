@@ -5,24 +5,24 @@ use std::sync::{Arc, Mutex};
 
 use seqloom_core::error::Fault;
 use seqloom_core::{Error, Result, pool};
-use seqloom_kernels::pool::{act, joins};
+use seqloom_kernels::pool::{is_joined_by_thread, run_in_pool};
 
 use crate::graph::Graph;
-use crate::memory::{LINE, Memory, Outcome};
+use crate::memory::{ALIGNMENT, Memory, Outcome};
 use crate::plan::{PlacedView, Plan, Sources};
-use crate::planned_graph::{PlannedGraph, unlocked};
+use crate::planned_graph::{PlannedGraph, lock_data};
 use crate::slices::Slices;
 use crate::tensors::Tensors;
 use crate::{Array, Dtype, Export, Input, Limits, Values};
 
 /// A model that runs on arrays.
 ///
-/// Where an export has a graph for batches without padding, that is the one that runs when the
-/// `mask` is left out.
+/// If the export has a graph for batches without padding, it runs when the `mask` is
+/// left out.
 ///
-/// It plans once for each set of input shapes: what depends on weights and sizes alone is
-/// computed, and all other values get their place in one piece of memory, which is used again.
-/// Several threads may run it at a time.
+/// The model makes a plan for each set of input shapes. Constants are computed once,
+/// and all other values share one block of memory. Several threads may run a model at
+/// the same time.
 ///
 /// # Examples
 ///
@@ -38,23 +38,23 @@ use crate::{Array, Dtype, Export, Input, Limits, Values};
 /// # Ok::<(), seqloom_core::Error>(())
 /// ```
 pub struct Model {
-    /// The one for any batch, and perhaps one for a batch without padding.
+    /// The general graph, and optionally one for batches without padding.
     graphs: Vec<(PlannedGraph, Option<Slices>)>,
     weights: Memory,
     limits: Limits,
-    /// Arenas that nobody is using.
+    /// Unused arenas.
     spare: Mutex<Vec<Memory>>,
 }
 
 impl Model {
-    /// Makes a model of an export, with memory within limits.
+    /// Creates a model from an export, with memory limits.
     ///
     /// # Errors
     ///
-    /// Weights that are larger than the limit.
+    /// If the weights are larger than the limit.
     pub fn new(export: Export, limits: Limits) -> Result<Self> {
         let (graphs, tensors) = export.into_parts();
-        let (weights, starts) = lay_out(&tensors, limits).map_err(Error::full)?;
+        let (weights, starts) = copy_weights(&tensors, limits).map_err(Error::full)?;
         let planned = |graph: Graph| {
             let each = graph.weights.iter();
             let starts = each.map(|weight| starts.get(&weight.name).copied().unwrap_or(0));
@@ -75,17 +75,18 @@ impl Model {
 
     /// Computes the outputs, in the order of the graph.
     ///
-    /// With one thread it works in the thread that calls and touches no pool.
+    /// A single thread means the calling thread; no pool is used.
     ///
     /// # Errors
     ///
-    /// Inputs that are missing, unknown, or of a type or shape that the graph does not take; an
-    /// operation that cannot be computed of them; more memory than the limit.
+    /// If inputs are missing, unknown or of a wrong type or shape, an operation fails,
+    /// or the memory limit is exceeded.
     pub fn run(&self, inputs: &[Input<'_>], threads: usize) -> Result<Vec<Array>> {
         self.run_with(inputs, threads, false)
     }
 
-    /// The same; where `is_poisoned`, memory that is free is filled with NaN.
+    /// As [`run`](Self::run). If `is_poisoned`, fills unused memory with NaN, for
+    /// tests.
     pub(crate) fn run_with(
         &self,
         inputs: &[Input<'_>],
@@ -93,11 +94,11 @@ impl Model {
         is_poisoned: bool,
     ) -> Result<Vec<Array>> {
         let mut graphs = self.graphs.iter();
-        let taking = graphs.find(|(planned, _)| planned.takes(inputs));
+        let taking = graphs.find(|(planned, _)| planned.has_inputs(inputs));
         let planned = taking.or(self.graphs.first());
-        let (planned, slices) = planned.ok_or_else(|| broken("no graph".to_owned()))?;
+        let (planned, slices) = planned.ok_or_else(|| internal_error("no graph".to_owned()))?;
         let inputs = planned.ordered_inputs(inputs).map_err(Error::argument)?;
-        let is_joined = threads > 1 && joins(threads);
+        let is_joined = threads > 1 && is_joined_by_thread(threads);
         let wanted = if is_joined { 1 } else { threads };
         let by = Runner {
             model: self,
@@ -106,12 +107,12 @@ impl Model {
         };
         let mut found = Err(Error::argument("nothing was computed"));
         let done = pool::run(wanted, || {
-            act(is_joined, &mut || {
+            run_in_pool(is_joined, &mut || {
                 found = by.compute(planned, slices.as_ref(), &inputs);
             });
             Ok(())
         });
-        done.map_err(broken)??;
+        done.map_err(internal_error)??;
         found
     }
 }
@@ -141,18 +142,18 @@ impl Runner<'_> {
         })
     }
 
-    /// The same on one thread.
-    pub(crate) fn alone(self) -> Self {
+    /// Returns a copy that uses one thread.
+    pub(crate) fn single_threaded(self) -> Self {
         Self { threads: 1, ..self }
     }
 
-    /// Bytes that may be used in addition to the weights.
+    /// Returns the number of bytes that may be used in addition to the weights.
     pub(crate) fn limit(self) -> usize {
         let weights = self.model.weights.bytes().len();
         self.model.limits.memory_bytes.saturating_sub(weights)
     }
 
-    /// The plan of a graph for inputs of these shapes.
+    /// Returns the plan of a graph for the shapes of these inputs.
     pub(crate) fn plan(self, planned: &PlannedGraph, inputs: &[Input<'_>]) -> Result<Arc<Plan>> {
         planned.plan(inputs, self.model.weights.bytes(), self.limit())
     }
@@ -165,7 +166,7 @@ impl Runner<'_> {
         take: impl FnOnce(&Plan, &Sources<'_>, &[u8]) -> Result<R>,
     ) -> Result<R> {
         let plan = self.plan(planned, inputs)?;
-        let mut arena = unlocked(&self.model.spare).pop().unwrap_or_default();
+        let mut arena = lock_data(&self.model.spare).pop().unwrap_or_default();
         arena.resize(plan.arena).map_err(Error::full)?;
         if self.is_poisoned {
             arena.bytes_mut().fill(u8::MAX);
@@ -180,12 +181,12 @@ impl Runner<'_> {
         let found = done
             .map_err(|(operation, message)| planned.fault(operation, &message))
             .and_then(|()| take(&plan, &sources, arena.bytes()));
-        unlocked(&self.model.spare).push(arena);
+        lock_data(&self.model.spare).push(arena);
         found
     }
 }
 
-/// The outputs of a graph.
+/// Returns the outputs of a graph as arrays.
 pub(crate) fn collect(
     graph: &Graph,
     plan: &Plan,
@@ -197,7 +198,7 @@ pub(crate) fn collect(
     each.map(|(name, operand)| {
         let bytes = sources.find(operand, arena);
         let values = bytes.and_then(|bytes| values_of(operand, bytes));
-        let values = values.ok_or_else(|| broken(format!("{name} has no place")))?;
+        let values = values.ok_or_else(|| internal_error(format!("{name} has no place")))?;
         let (name, shape) = (name.clone(), operand.layout.shape.clone());
         Ok(Array {
             name,
@@ -216,18 +217,19 @@ impl std::fmt::Debug for Model {
     }
 }
 
-/// What should not happen.
-fn broken(message: String) -> Error {
+/// An error that indicates a bug.
+fn internal_error(message: String) -> Error {
     Error::format("graph.json".as_ref(), Fault::whole(message))
 }
 
-/// All weights in one piece of memory, each at the start of a cache line, by name.
-fn lay_out(tensors: &Tensors, limits: Limits) -> Outcome<(Memory, HashMap<String, usize>)> {
+/// Copies all weights into one block of memory, each at the start of a cache line.
+/// Returns the block and the offsets by name.
+fn copy_weights(tensors: &Tensors, limits: Limits) -> Outcome<(Memory, HashMap<String, usize>)> {
     let mut starts = HashMap::new();
     let mut size = 0;
     for (name, bytes) in tensors.all() {
         starts.insert(name.to_owned(), size);
-        size += bytes.len().next_multiple_of(LINE);
+        size += bytes.len().next_multiple_of(ALIGNMENT);
     }
     if size > limits.memory_bytes {
         let limit = limits.memory_bytes;
@@ -245,25 +247,25 @@ fn lay_out(tensors: &Tensors, limits: Limits) -> Outcome<(Memory, HashMap<String
     Ok((memory, starts))
 }
 
-/// The numbers of an output.
+/// Returns the elements of an output.
 fn values_of(operand: &PlacedView, bytes: &[u8]) -> Option<Values> {
     let (start, size) = (operand.layout.start, operand.dtype.size());
     let count = operand.layout.count();
     let start = if count == 0 { 0 } else { start };
     let bytes = bytes.get(start * size..(start + count) * size)?;
     Some(match operand.dtype {
-        Dtype::Float32 => Values::F32(copied(bytes)?),
-        Dtype::Float64 => Values::F64(copied(bytes)?),
-        Dtype::Int32 => Values::I32(copied(bytes)?),
-        Dtype::Int64 => Values::I64(copied(bytes)?),
-        Dtype::Uint32 => Values::U32(copied(bytes)?),
+        Dtype::Float32 => Values::F32(to_vec(bytes)?),
+        Dtype::Float64 => Values::F64(to_vec(bytes)?),
+        Dtype::Int32 => Values::I32(to_vec(bytes)?),
+        Dtype::Int64 => Values::I64(to_vec(bytes)?),
+        Dtype::Uint32 => Values::U32(to_vec(bytes)?),
         Dtype::Uint8 => Values::U8(bytes.to_vec()),
         Dtype::Bool => Values::Bool(bytes.iter().map(|&byte| byte != 0).collect()),
     })
 }
 
-/// The numbers of some memory, in memory of their own.
-fn copied<T: bytemuck::Pod>(bytes: &[u8]) -> Option<Vec<T>> {
+/// Copies bytes into a vector of elements.
+fn to_vec<T: bytemuck::Pod>(bytes: &[u8]) -> Option<Vec<T>> {
     let numbers: &[T] = bytemuck::try_cast_slice(bytes).ok()?;
     Some(numbers.to_vec())
 }

@@ -13,12 +13,12 @@ use crate::ops::{self, Call};
 use crate::plan::{Builder, Origin, Plan, View};
 use crate::reads::{Role, StateSource, count_uses, find_roles};
 
-/// A graph, and a plan for each set of input shapes that it was used with.
+/// A graph, and a plan for each set of input shapes used so far.
 pub(crate) struct PlannedGraph {
     pub(crate) graph: Graph,
-    /// Where in the memory each of its weights begins.
+    /// The offset of each weight in memory.
     starts: Vec<usize>,
-    /// How often each value is read.
+    /// The number of reads of each value.
     uses: Vec<usize>,
     roles: Vec<Role>,
     plans: Mutex<HashMap<Vec<Vec<usize>>, Arc<Plan>>>,
@@ -36,8 +36,8 @@ impl PlannedGraph {
         }
     }
 
-    /// Whether these are the inputs' names.
-    pub(crate) fn takes(&self, inputs: &[Input<'_>]) -> bool {
+    /// Returns true if these are the names of the inputs.
+    pub(crate) fn has_inputs(&self, inputs: &[Input<'_>]) -> bool {
         let mut wanted = self.graph.inputs.iter();
         wanted.len() == inputs.len()
             && wanted.all(|wanted| inputs.iter().any(|input| input.name == wanted.name))
@@ -65,13 +65,13 @@ impl PlannedGraph {
             if dtype != expected {
                 return Err(format!("{name}: expected {expected}, got {dtype}"));
             }
-            check_count(input)?;
+            check_element_count(input)?;
             found.push(*input);
         }
         Ok(found)
     }
 
-    /// The plan for inputs of these shapes, made at the first use of it.
+    /// Returns the plan for inputs of these shapes, and makes it if necessary.
     pub(crate) fn plan(
         &self,
         inputs: &[Input<'_>],
@@ -79,14 +79,14 @@ impl PlannedGraph {
         limit: usize,
     ) -> Result<Arc<Plan>> {
         let key: Vec<Vec<usize>> = inputs.iter().map(|input| input.shape.to_vec()).collect();
-        if let Some(plan) = unlocked(&self.plans).get(&key) {
+        if let Some(plan) = lock_data(&self.plans).get(&key) {
             return Ok(Arc::clone(plan));
         }
         let plan = Arc::new(self.make(&key, weights, limit)?);
-        let mut plans = unlocked(&self.plans);
+        let mut plans = lock_data(&self.plans);
         let held = plans.values().map(|plan| plan.kept.bytes().len());
         let held = held.fold(plan.kept.bytes().len(), usize::saturating_add);
-        if plans.len() >= PLANS || held > limit {
+        if plans.len() >= MAX_PLANS || held > limit {
             plans.clear();
         }
         plans.insert(key, Arc::clone(&plan));
@@ -97,7 +97,7 @@ impl PlannedGraph {
         let mut builder = Builder::new(limit);
         let mut sizes = SizeBindings::default();
         let mut values: Vec<Option<View>> = vec![None; self.graph.values];
-        self.admit(&mut builder, shapes, &mut sizes, &mut values)?;
+        self.add_inputs_and_weights(&mut builder, shapes, &mut sizes, &mut values)?;
         let mut state = State {
             builder,
             sizes,
@@ -105,9 +105,9 @@ impl PlannedGraph {
         };
         for (number, role) in self.roles.iter().enumerate() {
             match role {
-                Role::Waits => {}
-                Role::Own => self.add(&mut state, number)?,
-                Role::Reads(source) => self.add_reader(&mut state, number, source)?,
+                Role::ComputedByReader => {}
+                Role::Computed => self.add(&mut state, number)?,
+                Role::ReadsState(source) => self.add_reader(&mut state, number, source)?,
             }
         }
         let State {
@@ -132,11 +132,11 @@ impl PlannedGraph {
         (state.builder.operation, state.builder.group) = (number, operation.group);
         let call = Call::new(operation, &state.values, &state.sizes, &self.uses);
         let made = ops::apply(&mut state.builder, &call);
-        self.keep(state, number, made)
+        self.store(state, number, made)
     }
 
-    /// Makes what an operation has made known.
-    fn keep(&self, state: &mut State, number: usize, made: Outcome<Vec<View>>) -> Result<()> {
+    /// Stores the outputs of an operation.
+    fn store(&self, state: &mut State, number: usize, made: Outcome<Vec<View>>) -> Result<()> {
         let operation = &self.graph.operations[number];
         let checked = made.and_then(|made| {
             check(operation, &made, &mut state.sizes)?;
@@ -149,8 +149,8 @@ impl PlannedGraph {
         Ok(())
     }
 
-    /// Adds what reads one state of each sequence: of all states, where not all numbers of one
-    /// are read.
+    /// Adds an operation that reads one state of each sequence. Falls back to all
+    /// states if only some elements are read.
     fn add_reader(&self, state: &mut State, reader: usize, source: &StateSource) -> Result<()> {
         (state.builder.operation, state.builder.group) = (reader, None);
         let call = |number| {
@@ -164,15 +164,15 @@ impl PlannedGraph {
         let layers: Vec<Call<'_>> = source.layers.iter().map(|&number| call(number)).collect();
         let made = ops::read_states(&mut state.builder, &call(reader), &layers);
         if let Some(made) = made.map_err(|message| self.fault(reader, &message))? {
-            return self.keep(state, reader, Ok(vec![made]));
+            return self.store(state, reader, Ok(vec![made]));
         }
         let all = source.layers.iter().chain(&source.join);
         let mut all = all.chain([&reader]);
         all.try_for_each(|&number| self.add(state, number))
     }
 
-    /// Makes inputs and weights known.
-    fn admit(
+    /// Adds inputs and weights.
+    fn add_inputs_and_weights(
         &self,
         builder: &mut Builder,
         shapes: &[Vec<usize>],
@@ -182,7 +182,7 @@ impl PlannedGraph {
         for (number, (input, shape)) in self.graph.inputs.iter().zip(shapes).enumerate() {
             let declared = &input.declared;
             let bad = |message: String| Error::argument(format!("{}: {message}", input.name));
-            sizes.bind_all(&declared.shape, shape).map_err(bad)?;
+            sizes.bind_shape(&declared.shape, shape).map_err(bad)?;
             let ends = shape.first().filter(|_| input.name == "cu_seqlens");
             if let Some(sequences) = ends.and_then(|ends| ends.checked_sub(1)) {
                 let name = Dim::Named("sequences".to_owned());
@@ -199,30 +199,34 @@ impl PlannedGraph {
         Ok(())
     }
 
-    /// An error of an operation.
+    /// Returns an error that names the operation.
     pub(crate) fn fault(&self, operation: usize, message: &str) -> Error {
-        let place = self.graph.operations.get(operation).map(Operation::place);
+        let place = self
+            .graph
+            .operations
+            .get(operation)
+            .map(Operation::location);
         Error::argument(format!("{}: {message}", place.unwrap_or_default()))
     }
 }
 
-/// A plan while it is made.
+/// A plan under construction.
 struct State {
     builder: Builder,
     sizes: SizeBindings,
     values: Vec<Option<View>>,
 }
 
-/// Plans that are kept.
-const PLANS: usize = 64;
+/// The largest number of cached plans.
+const MAX_PLANS: usize = 64;
 
-/// What a lock holds; a thread that panicked under it has left it whole.
-pub(crate) fn unlocked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// Locks a mutex, also after a panic, because the data is always valid.
+pub(crate) fn lock_data<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Compares the numbers of an input with its shape.
-fn check_count(input: &Input<'_>) -> Outcome {
+/// Compares the number of elements of an input with its shape.
+fn check_element_count(input: &Input<'_>) -> Outcome {
     let Input { name, shape, data } = input;
     let count = shape
         .iter()
@@ -231,27 +235,27 @@ fn check_count(input: &Input<'_>) -> Outcome {
         return Ok(());
     }
     Err(format!(
-        "{name}: {} numbers are no array of {shape:?}",
+        "{name}: {} numbers do not fit the shape {shape:?}",
         data.len()
     ))
 }
 
-/// Compares what an operation makes with what the graph declares.
+/// Compares the outputs of an operation with their declarations.
 fn check(operation: &Operation, made: &[View], sizes: &mut SizeBindings) -> Outcome {
     let declared = &operation.outputs;
     if made.len() != declared.len() {
         let (expected, found) = (declared.len(), made.len());
-        return Err(format!("expected {expected} outputs, it makes {found}"));
+        return Err(format!("expected {expected} outputs, got {found}"));
     }
     for (view, declared) in made.iter().zip(declared) {
         if view.dtype != declared.dtype {
             let (expected, found) = (declared.dtype, view.dtype);
-            return Err(format!("outputs: declared as {expected}, it makes {found}"));
+            return Err(format!("outputs: declared as {expected}, got {found}"));
         }
         if extent(view.shape()).is_none() {
             return Err(format!("the shape {:?} is too large", view.shape()));
         }
-        let bound = sizes.bind_all(&declared.shape, view.shape());
+        let bound = sizes.bind_shape(&declared.shape, view.shape());
         bound.map_err(|message| format!("outputs: {message}"))?;
     }
     Ok(())

@@ -1,30 +1,33 @@
-//! Recurrent layers of which one state of each sequence is read.
+//! Recurrent layers with one state of each sequence in use.
 //!
-//! What comes after that state need not be computed, so that such layers wait for whoever
-//! reads them: an index along time, straight or after both directions were joined.
+//! States after that one need not be computed. Such layers are computed by the
+//! operation that reads them: an index along time, either directly or after both
+//! directions were concatenated.
 
 use crate::graph::{Argument, Graph, Operation};
 
-/// What becomes of an operation when its turn comes.
+/// The treatment of an operation.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Role {
-    /// It is computed.
+    /// Computed on its own.
     #[default]
-    Own,
-    /// It is computed by its reader.
-    Waits,
-    /// It reads one state of each sequence.
-    Reads(StateSource),
+    Computed,
+    /// Computed by its reader.
+    ComputedByReader,
+    /// Reads one state of each sequence.
+    ReadsState(StateSource),
 }
 
-/// What a reader reads: layers by their positions in the graph, and what joins them.
+/// The layers that a reader reads, by their positions in the graph, and the operation
+/// that joins them.
 #[derive(Clone, Debug)]
 pub(crate) struct StateSource {
     pub(crate) layers: Vec<usize>,
     pub(crate) join: Option<usize>,
 }
 
-/// How often each value is read; an output of the graph is read once more.
+/// Returns the number of reads of each value; an output of the graph counts as one
+/// read.
 pub(crate) fn count_uses(graph: &Graph) -> Vec<usize> {
     let mut uses = vec![0; graph.values];
     let read = graph.operations.iter().flat_map(Operation::values);
@@ -33,7 +36,7 @@ pub(crate) fn count_uses(graph: &Graph) -> Vec<usize> {
     uses
 }
 
-/// The role of each operation.
+/// Returns the role of each operation.
 pub(crate) fn find_roles(graph: &Graph, uses: &[usize]) -> Vec<Role> {
     let mut makers = vec![None; graph.values];
     for (number, operation) in graph.operations.iter().enumerate() {
@@ -46,31 +49,32 @@ pub(crate) fn find_roles(graph: &Graph, uses: &[usize]) -> Vec<Role> {
         uses,
         makers,
     };
-    let mut roles = vec![Role::Own; graph.operations.len()];
+    let mut roles = vec![Role::Computed; graph.operations.len()];
     let readers = graph.operations.iter().enumerate();
-    for (number, operation) in readers.filter(|(_, it)| reads_one_place(it)) {
+    for (number, operation) in readers.filter(|(_, it)| reads_one_index(it)) {
         let Some(source) = finder.source(operation) else {
             continue;
         };
         for &layer in source.layers.iter().chain(&source.join) {
-            roles[layer] = Role::Waits;
+            roles[layer] = Role::ComputedByReader;
         }
-        roles[number] = Role::Reads(source);
+        roles[number] = Role::ReadsState(source);
     }
     roles
 }
 
-/// Whether an operation takes one place of the second axis of three.
-fn reads_one_place(operation: &Operation) -> bool {
+/// Returns true if an operation selects one index of the second of three axes.
+fn reads_one_index(operation: &Operation) -> bool {
     match operation.name() {
         "take_along_axis" => operation.argument("axis") == Some(&Argument::Int(1)),
-        "index" => place(operation).is_some(),
+        "index" => read_index(operation).is_some(),
         _ => false,
     }
 }
 
-/// The number in the key `[:, number]`, with a whole third axis or without.
-pub(crate) fn place(operation: &Operation) -> Option<i64> {
+/// Returns the index in the key `[:, index]`, with or without a full slice of the third
+/// axis.
+pub(crate) fn read_index(operation: &Operation) -> Option<i64> {
     let Some(Argument::List(parts)) = operation.argument("key") else {
         return None;
     };
@@ -95,7 +99,7 @@ fn is_rest(part: &Argument) -> bool {
 struct Finder<'a> {
     graph: &'a Graph,
     uses: &'a [usize],
-    /// The operation that makes each value.
+    /// The operation that computes each value.
     makers: Vec<Option<usize>>,
 }
 
@@ -128,7 +132,7 @@ impl Finder<'_> {
         })
     }
 
-    /// The recurrent layer whose states a value is, if nobody else reads anything of it.
+    /// Returns the recurrent layer of a value, if nothing else uses its outputs.
     fn layer(&self, value: usize) -> Option<usize> {
         let number = self.makers[value]?;
         let layer = self.graph.operations.get(number)?;

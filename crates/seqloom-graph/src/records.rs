@@ -1,15 +1,17 @@
-//! The operations of a graph that treat each record by itself.
+//! The operations of a graph that process each record independently.
 //!
-//! A convolutional network that computes many records together fills arrays that no cache holds.
-//! Where it computes a few records at a time, each operation finds its input in the cache. The
-//! numbers are the same, because none of these operations looks at another record.
+//! A convolutional network that computes many records together fills arrays that are
+//! larger than the cache. With a few records at a time, each operation finds its input
+//! in the cache. The results are the same, because none of these operations combines
+//! records.
 
 use crate::graph::signature::OperationKind;
 use crate::graph::{Argument, Dim, Graph, NamedValue, Operation, ValueInfo};
 
-/// Cuts a graph in two: the operations that treat each record by itself, and those that read
-/// what they make. None where that does not pay, or the inputs are no batches of records.
-pub(crate) fn cut(graph: &Graph) -> Option<(Graph, Graph)> {
+/// Splits a graph in two: the operations that process each record independently, and
+/// those that read their results. Returns `None` if that does not pay, or the inputs
+/// are not batches of records.
+pub(crate) fn split_graph(graph: &Graph) -> Option<(Graph, Graph)> {
     let inputs = graph.inputs.iter().map(|input| &input.declared);
     let kinds = ValueKinds::of(graph).filter(|_| inputs.into_iter().all(is_batch))?;
     let (first, rest): (Vec<_>, Vec<_>) = graph
@@ -17,8 +19,8 @@ pub(crate) fn cut(graph: &Graph) -> Option<(Graph, Graph)> {
         .iter()
         .cloned()
         .partition(|operation| kinds.is_record(operation));
-    let pays = first.iter().any(|it| PAYING.contains(&it.name()));
-    // Both parts make for themselves what is the same for any records.
+    let pays = first.iter().any(|it| CONVOLUTIONS.contains(&it.name()));
+    // Both parts compute the values that are the same for all records.
     let fixed = rest.iter().filter(|it| kinds.is_fixed(it)).cloned();
     let fixed: Vec<_> = fixed.collect();
     let boundary = boundary(&first, &rest, graph);
@@ -40,14 +42,14 @@ pub(crate) fn cut(graph: &Graph) -> Option<(Graph, Graph)> {
     pays.then_some((records, rest))
 }
 
-/// Operations as they stood in the graph.
+/// Sorts operations in the order of the graph.
 fn in_order(mut some: Vec<Operation>, others: Vec<Operation>) -> Vec<Operation> {
     some.extend(others);
     some.sort_by_key(|operation| operation.number);
     some
 }
 
-/// Whether an array has a position for each record along its first axis, and there alone.
+/// Returns true if the first axis of an array, and only that axis, counts records.
 fn is_batch(declared: &ValueInfo) -> bool {
     let mut axes = declared.shape.iter().map(is_records);
     axes.next() == Some(true) && !axes.any(|is_records| is_records)
@@ -57,17 +59,17 @@ fn is_records(dim: &Dim) -> bool {
     matches!(dim, Dim::Named(name) if name == "batch")
 }
 
-/// What a value is.
+/// The dependence of a value on records.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ValueKind {
-    /// The same for any records.
+    /// The same for all records.
     Fixed,
-    /// A row for each record, of that record alone.
+    /// One row per record, which depends on that record only.
     Record,
     Other,
 }
 
-/// What each value of a graph is, with its axes.
+/// The kind of each value of a graph, and its axes.
 struct ValueKinds<'a> {
     kinds: Vec<ValueKind>,
     declared: Vec<Option<&'a ValueInfo>>,
@@ -108,15 +110,16 @@ impl<'a> ValueKinds<'a> {
             ValueKind::Other
         } else if kinds.all(|kind| kind == ValueKind::Fixed) {
             ValueKind::Fixed
-        } else if self.treats_each(operation, &values) {
+        } else if self.is_independent_by_record(operation, &values) {
             ValueKind::Record
         } else {
             ValueKind::Other
         }
     }
 
-    /// Whether each row of what an operation makes comes from the same row of what it reads.
-    fn treats_each(&self, operation: &Operation, values: &[usize]) -> bool {
+    /// Returns true if each row of the outputs depends only on the same row of the
+    /// inputs.
+    fn is_independent_by_record(&self, operation: &Operation, values: &[usize]) -> bool {
         let reads_one = || {
             values[1..]
                 .iter()
@@ -124,7 +127,7 @@ impl<'a> ValueKinds<'a> {
         };
         let mut read = values.iter();
         let is_known = match operation.signature.kind {
-            OperationKind::Float => read.all(|&value| self.lies_along(value, operation)),
+            OperationKind::Float => read.all(|&value| self.follows_records(value, operation)),
             OperationKind::Row => reads_one(),
             OperationKind::Bool | OperationKind::Other => false,
         };
@@ -134,8 +137,9 @@ impl<'a> ValueKinds<'a> {
         is_known && are_known && operation.outputs.iter().all(is_batch)
     }
 
-    /// Whether a value has a row for each record, as the result has, or broadcasts to all records.
-    fn lies_along(&self, value: usize, operation: &Operation) -> bool {
+    /// Returns true if a value has a row for each record, as the result has, or is
+    /// broadcast to all records.
+    fn follows_records(&self, value: usize, operation: &Operation) -> bool {
         let rank = operation.outputs.first().map_or(0, |made| made.shape.len());
         self.declared[value].is_some_and(|declared| match self.kinds[value] {
             ValueKind::Record => declared.shape.len() == rank,
@@ -144,20 +148,21 @@ impl<'a> ValueKinds<'a> {
     }
 
     fn is_record(&self, operation: &Operation) -> bool {
-        self.made_as(operation, ValueKind::Record)
+        self.set_outputs(operation, ValueKind::Record)
     }
 
     fn is_fixed(&self, operation: &Operation) -> bool {
-        self.made_as(operation, ValueKind::Fixed)
+        self.set_outputs(operation, ValueKind::Fixed)
     }
 
-    fn made_as(&self, operation: &Operation, kind: ValueKind) -> bool {
+    fn set_outputs(&self, operation: &Operation, kind: ValueKind) -> bool {
         let mut made = operation.outputs.iter();
         made.all(|made| self.kinds[made.value] == kind)
     }
 }
 
-/// What the first operations make and the others, or whoever asked, read.
+/// Returns the values that the first operations compute and that the rest or the caller
+/// reads.
 fn boundary(first: &[Operation], rest: &[Operation], graph: &Graph) -> Vec<ValueInfo> {
     let asked = graph.outputs.iter().map(|(_, value)| *value);
     let read: Vec<usize> = rest
@@ -170,7 +175,7 @@ fn boundary(first: &[Operation], rest: &[Operation], graph: &Graph) -> Vec<Value
     made.cloned().collect()
 }
 
-/// Whether an argument depends on how many records there are.
+/// Returns true if an argument depends on the number of records.
 fn counts_records(argument: &Argument) -> bool {
     match argument {
         Argument::Size(size) => size.factors.iter().any(is_records),
@@ -180,5 +185,5 @@ fn counts_records(argument: &Argument) -> bool {
     }
 }
 
-/// Operations of which one at least makes a cut pay.
-const PAYING: [&str; 2] = ["conv1d", "conv2d"];
+/// Splitting pays only if there is one of these operations.
+const CONVOLUTIONS: [&str; 2] = ["conv1d", "conv2d"];

@@ -1,40 +1,41 @@
-//! Running what treats each record by itself a few records at a time.
+//! Runs the operations that process records independently, a few records at a time.
 
 use std::sync::Mutex;
 
 use seqloom_core::{Error, Result};
-use seqloom_kernels::each;
+use seqloom_kernels::for_each;
 
 use crate::graph::Graph;
 use crate::memory::Memory;
 use crate::model::{Runner, collect};
 use crate::plan::{Plan, Sources};
-use crate::planned_graph::{PlannedGraph, unlocked};
-use crate::records::cut;
+use crate::planned_graph::{PlannedGraph, lock_data};
+use crate::records::split_graph;
 use crate::{Array, Dtype, Input, Numbers};
 
-/// A graph in two parts, of which the first runs a few records at a time.
+/// A graph in two parts; the first part runs on a few records at a time.
 pub(crate) struct Slices {
     records: PlannedGraph,
     rest: PlannedGraph,
 }
 
 impl Slices {
-    /// Cuts a graph; none where that does not pay.
+    /// Splits a graph, or returns `None` if that does not pay.
     pub(crate) fn of(graph: &Graph, planned: impl Fn(Graph) -> PlannedGraph) -> Option<Self> {
-        let (records, rest) = cut(graph)?;
+        let (records, rest) = split_graph(graph)?;
         Some(Self {
             records: planned(records),
             rest: planned(rest),
         })
     }
 
-    /// Computes the outputs; none where the records are too few for several slices.
+    /// Computes the outputs, or returns `None` if there are too few records for several
+    /// slices.
     pub(crate) fn run(&self, by: Runner<'_>, inputs: &[Input<'_>]) -> Result<Option<Vec<Array>>> {
         let Some(count) = count_records(inputs) else {
             return Ok(None);
         };
-        let Some(some) = self.count_together(by, inputs, count) else {
+        let Some(some) = self.slice_size(by, inputs, count) else {
             return Ok(None);
         };
         let mut intermediates = self.intermediates(by, inputs, count)?;
@@ -52,21 +53,21 @@ impl Slices {
         .map(Some)
     }
 
-    /// How many records make a slice: so few that their arrays stay in a cache, and as many
-    /// slices for each thread. None where one slice is enough, or where no plan can be made: the
-    /// whole graph then says why.
-    fn count_together(&self, by: Runner<'_>, inputs: &[Input<'_>], count: usize) -> Option<usize> {
-        let few = count.min(TRIED);
+    /// Returns the number of records of a slice: the arrays of a slice fit in a cache,
+    /// and each thread has the same number of slices. Returns `None` if one slice is
+    /// enough or no plan can be made; the whole graph then reports the error.
+    fn slice_size(&self, by: Runner<'_>, inputs: &[Input<'_>], count: usize) -> Option<usize> {
+        let few = count.min(TRIAL_RECORDS);
         let shapes = shapes(inputs, few);
         let plan = by.plan(&self.records, &part(inputs, &shapes, 0)).ok()?;
-        let most = NEAR / (plan.arena / few.max(1)).max(1);
+        let most = SLICE_BYTES / (plan.arena / few.max(1)).max(1);
         let slices = count.div_ceil(most.max(1));
         let slices = slices.next_multiple_of(by.threads.max(1));
         let is_several = 1 < slices && slices <= count;
         is_several.then(|| count.div_ceil(slices))
     }
 
-    /// Memory for what the first part makes of so many records.
+    /// Allocates the outputs of the first part for all records.
     fn intermediates(
         &self,
         by: Runner<'_>,
@@ -105,7 +106,7 @@ impl Slices {
         each.collect()
     }
 
-    /// Runs the first part on all records, some at a time.
+    /// Runs the first part on all records, slice by slice.
     fn fill(
         &self,
         by: Runner<'_>,
@@ -125,35 +126,35 @@ impl Slices {
                 .for_each(|(slice, rows)| slice.1.push(rows));
         }
         let failed = Mutex::new(None);
-        each(slices, by.threads, |(first, outs)| {
+        for_each(slices, by.threads, |(first, outs)| {
             let shapes = shapes(inputs, some.min(count - first));
             let inputs = part(inputs, &shapes, first);
             let done = by
-                .alone()
+                .single_threaded()
                 .run(&self.records, &inputs, |plan, sources, arena| {
                     copy_outputs(plan, sources, arena, outs)
                 });
             if let Err(error) = done {
-                unlocked(&failed).get_or_insert(error);
+                lock_data(&failed).get_or_insert(error);
             }
         });
-        unlocked(&failed).take().map_or(Ok(()), Err)
+        lock_data(&failed).take().map_or(Ok(()), Err)
     }
 }
 
-/// Bytes that the arrays of a slice may take, to stay in a second-level cache. The fuzzer cuts
-/// its small arrays too.
-const NEAR: usize = if cfg!(fuzzing) { 64 } else { 3 << 18 };
+/// The bytes of the arrays of a slice, which must fit in an L2 cache. The fuzzer splits
+/// small arrays as well.
+const SLICE_BYTES: usize = if cfg!(fuzzing) { 64 } else { 3 << 18 };
 
-/// Records of the plan that tells how many bytes one record takes.
-const TRIED: usize = 8;
+/// The number of records of the plan that measures the bytes per record.
+const TRIAL_RECORDS: usize = 8;
 
-/// What the first part makes, of all records.
+/// An output of the first part, for all records.
 struct Intermediate {
     name: String,
     dtype: Dtype,
     shape: Vec<usize>,
-    /// Bytes of a record.
+    /// The bytes of a record.
     row: usize,
     memory: Memory,
 }
@@ -168,14 +169,14 @@ impl Intermediate {
     }
 }
 
-/// How many records all inputs have; none where they differ.
+/// Returns the number of records of all inputs, or `None` if they differ.
 fn count_records(inputs: &[Input<'_>]) -> Option<usize> {
     let mut counts = inputs.iter().map(|input| input.shape.first().copied());
     let first = counts.next()??;
     counts.all(|count| count == Some(first)).then_some(first)
 }
 
-/// The shapes of inputs of so many records.
+/// Returns the shapes of inputs of `count` records.
 fn shapes(inputs: &[Input<'_>], count: usize) -> Vec<Vec<usize>> {
     let shapes = inputs.iter().map(|input| input.shape.to_vec());
     let shapes = shapes.map(|mut shape| {
@@ -185,7 +186,7 @@ fn shapes(inputs: &[Input<'_>], count: usize) -> Vec<Vec<usize>> {
     shapes.collect()
 }
 
-/// Some records of each input, from the one of this number on.
+/// Returns some records of each input, starting with record `first`.
 fn part<'a>(inputs: &[Input<'a>], shapes: &'a [Vec<usize>], first: usize) -> Vec<Input<'a>> {
     let each = inputs.iter().zip(shapes).filter_map(|(input, shape)| {
         let mut sizes = shape.iter().skip(1);
@@ -202,7 +203,7 @@ fn part<'a>(inputs: &[Input<'a>], shapes: &'a [Vec<usize>], first: usize) -> Vec
     each.collect()
 }
 
-/// Copies what a slice has made to its rows.
+/// Copies the results of a slice to its rows.
 fn copy_outputs(
     plan: &Plan,
     sources: &Sources<'_>,

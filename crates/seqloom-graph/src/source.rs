@@ -1,4 +1,4 @@
-//! Where the files of an export come from: a folder or a zip.
+//! The files of an export, in a folder or a zip.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -12,8 +12,8 @@ use zip::{CompressionMethod, ZipArchive};
 
 use crate::Limits;
 
-/// The files that an export may have.
-pub(crate) const NAMES: [&str; 6] = [
+/// The files that an export may contain.
+pub(crate) const EXPORT_FILES: [&str; 6] = [
     "export.json",
     "graph.json",
     "graph-unpadded.json",
@@ -22,15 +22,15 @@ pub(crate) const NAMES: [&str; 6] = [
     "encoder.safetensors",
 ];
 
-/// Where files are read from.
+/// The source of the files.
 pub(crate) enum ExportFiles {
-    /// A folder, and the bytes that its files may still have together.
+    /// A folder, and the number of bytes that may still be read.
     Folder(PathBuf, Cell<usize>),
     Memory(BTreeMap<String, Vec<u8>>),
 }
 
 impl ExportFiles {
-    /// A folder, or a zip without compression.
+    /// Opens a folder, or a zip without compression.
     pub(crate) fn open(path: &Path, limits: Limits) -> Result<Self> {
         if path.is_dir() {
             return Ok(Self::Folder(
@@ -47,10 +47,10 @@ impl ExportFiles {
         Self::from_zip(zip).map_err(|error| Error::format(path, Fault::whole(error.to_string())))
     }
 
-    /// The files of a zip without compression.
+    /// Reads the files of a zip without compression.
     pub(crate) fn from_zip(zip: Vec<u8>) -> Result<Self> {
         let bad = |message: String| Error::argument(format!("zip of an exported model: {message}"));
-        // Entries may overlap, so that the files are together larger than the zip.
+        // Entries of a zip may overlap, so the files may be larger than the zip.
         let mut left = zip.len() as u64;
         let mut archive =
             ZipArchive::new(Cursor::new(zip)).map_err(|error| bad(error.to_string()))?;
@@ -65,9 +65,9 @@ impl ExportFiles {
                     "{name} is compressed: write it stored (zip -0)"
                 )));
             }
-            if !NAMES.contains(&name.as_str()) || files.contains_key(&name) {
+            if !EXPORT_FILES.contains(&name.as_str()) || files.contains_key(&name) {
                 return Err(bad(format!(
-                    "expected one each of {NAMES:?}, found {name:?}"
+                    "expected one each of {EXPORT_FILES:?}, found {name:?}"
                 )));
             }
             let rest = left.checked_sub(size);
@@ -80,7 +80,7 @@ impl ExportFiles {
         Ok(Self::Memory(files))
     }
 
-    /// Whether there is a file of this name.
+    /// Returns true if there is a file with this name.
     pub(crate) fn has(&self, name: &str) -> bool {
         match self {
             Self::Folder(folder, _) => folder.join(name).exists(),
@@ -88,7 +88,7 @@ impl ExportFiles {
         }
     }
 
-    /// All of a file.
+    /// Reads a file.
     pub(crate) fn read(&self, name: &str) -> Result<Vec<u8>> {
         match self {
             Self::Folder(folder, left) => read(&folder.join(name), left),
@@ -99,7 +99,7 @@ impl ExportFiles {
         }
     }
 
-    /// An error about a file.
+    /// Returns an error about a file.
     pub(crate) fn fault(&self, name: &str, message: impl Into<String>) -> Error {
         let path = match self {
             Self::Folder(folder, _) => folder.join(name),
@@ -109,7 +109,7 @@ impl ExportFiles {
     }
 }
 
-/// All of a file, whose bytes are taken from those that are `left`.
+/// Reads a file, and subtracts its size from the bytes `left`.
 fn read(path: &Path, left: &Cell<usize>) -> Result<Vec<u8>> {
     let failed = |error: std::io::Error| Error::io(path, &error);
     let found = std::fs::metadata(path).map_err(failed)?;
@@ -130,7 +130,7 @@ fn read(path: &Path, left: &Cell<usize>) -> Result<Vec<u8>> {
     let capacity = capacity.ok_or_else(|| full(size))?;
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(capacity).map_err(|_| full(size))?;
-    // One byte more than fits: the file may have grown.
+    // One more byte than allowed, because the file may have grown.
     let most = (limit as u64).saturating_add(1);
     let file = File::open(path).map_err(failed)?;
     file.take(most).read_to_end(&mut bytes).map_err(failed)?;

@@ -7,7 +7,7 @@ use safetensors::{Dtype as Stored, SafeTensors};
 
 use crate::Dtype;
 
-/// A safetensors file in memory, and where its arrays stand.
+/// A safetensors file in memory, and the offsets of its arrays.
 #[derive(Debug)]
 pub(crate) struct Tensors {
     data: Vec<u8>,
@@ -23,15 +23,15 @@ pub(crate) struct Tensor {
 }
 
 impl Tensors {
-    /// Checks the file's header; what is wrong is said in words.
+    /// Checks the header of the file. An error is a message.
     pub(crate) fn new(data: Vec<u8>) -> Result<Self, String> {
         let read = SafeTensors::deserialize(&data).map_err(|error| error.to_string())?;
         let start = data.as_ptr().addr();
         let mut arrays = BTreeMap::new();
         for (name, view) in read.tensors() {
-            let dtype = known(view.dtype()).ok_or_else(|| {
+            let dtype = supported_dtype(view.dtype()).ok_or_else(|| {
                 format!(
-                    "{name}: elements of type {:?} are not known here",
+                    "{name}: elements of type {:?} are not supported",
                     view.dtype()
                 )
             })?;
@@ -55,34 +55,34 @@ impl Tensors {
         Ok(Self { data, arrays })
     }
 
-    /// The array of that name.
+    /// Returns the array with this name.
     pub(crate) fn get(&self, name: &str) -> Option<&Tensor> {
         self.arrays.get(name)
     }
 
-    /// All arrays by name.
+    /// Iterates over all arrays with their names.
     pub(crate) fn all(&self) -> impl Iterator<Item = (&str, &[u8])> {
         let arrays = self.arrays.iter();
         arrays.map(|(name, tensor)| (name.as_str(), self.memory(tensor)))
     }
 
-    /// The memory of an array.
+    /// Returns the memory of an array.
     fn memory(&self, tensor: &Tensor) -> &[u8] {
         self.data.get(tensor.range.clone()).unwrap_or_default()
     }
 
-    /// Bytes of the file.
+    /// Returns the size of the file in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.data.len()
     }
 
-    /// The file as its library shows it.
+    /// Returns the file as a `SafeTensors` view.
     pub(crate) fn view(&self) -> Option<SafeTensors<'_>> {
         SafeTensors::deserialize(&self.data).ok()
     }
 }
 
-fn known(dtype: Stored) -> Option<Dtype> {
+fn supported_dtype(dtype: Stored) -> Option<Dtype> {
     Some(match dtype {
         Stored::BOOL => Dtype::Bool,
         Stored::U8 => Dtype::Uint8,

@@ -1,4 +1,4 @@
-//! What stands between two layers: relu, gelu, sigmoid, and their derivatives.
+//! Activation functions (relu, gelu, sigmoid, silu) and their derivatives.
 
 use pulp::Simd;
 use seqloom_macros::compiled_once;
@@ -7,30 +7,31 @@ use crate::lanes::Lanes;
 use crate::map::{self, Binary, Unary};
 use crate::{Float, Instances, special};
 
-/// Fills `out` with `max(x, 0)`; a NaN stays one.
+/// Fills `out` with `max(x, 0)`; NaN stays NaN.
 #[compiled_once]
 pub fn relu<T: Float>(x: &[T], out: &mut [T], threads: usize) {
     map::unary(Relu, x, out, threads);
 }
 
-/// Fills `out` with zero where relu's output was zero, else with the gradient: at NaN too.
+/// Fills `out` with 0 where the output of relu is 0, and with the gradient elsewhere,
+/// NaN included.
 #[compiled_once]
 pub fn relu_grad<T: Float>(grad: &[T], output: &[T], out: &mut [T], threads: usize) {
     map::binary(ReluGrad, grad, output, out, threads);
 }
 
-/// Fills `out` with `x * P(normal <= x)`: the exact gelu, not its tanh likeness.
+/// Fills `out` with `x * P(normal <= x)`: the exact gelu, not the tanh approximation.
 #[compiled_once]
 pub fn gelu<T: Float>(x: &[T], out: &mut [T], threads: usize) {
     map::unary(Gelu, x, out, threads);
 }
 
-/// Puts gelu of each number into its place.
-pub(crate) fn replace_by_gelu<T: Float>(values: &mut [T]) {
+/// Applies gelu to each value in place.
+pub(crate) fn apply_gelu<T: Float>(values: &mut [T]) {
     map::replace(Gelu, values);
 }
 
-/// Fills `out` with the gradient times gelu's derivative at x.
+/// Fills `out` with the gradient times the derivative of gelu at x.
 #[compiled_once]
 pub fn gelu_grad<T: Float>(grad: &[T], x: &[T], out: &mut [T], threads: usize) {
     map::binary(GeluGrad, grad, x, out, threads);
@@ -147,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn the_slope_of_relu_at_nan_is_one() {
+    fn relu_passes_the_gradient_at_nan() {
         on_every_machine(|_| {
             let mut out = [0.0; 4];
             relu_grad(&[3.0; 4], &[f64::NAN, 0.0, 2.0, 1e-320], &mut out, 1);
@@ -159,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn relu_keeps_a_nan() {
+    fn relu_of_nan_is_nan() {
         on_every_machine(|_| {
             let mut out = [0.0; 3];
             relu(&[f64::NAN, -1.0, 2.0], &mut out, 1);

@@ -1,4 +1,4 @@
-//! One step of Adam with decoupled weight decay, in one pass over each tensor.
+//! Adam with decoupled weight decay: one step, in one pass over each tensor.
 
 use pulp::Simd;
 use seqloom_macros::{compiled_once, vectorized};
@@ -6,16 +6,16 @@ use seqloom_macros::{compiled_once, vectorized};
 use crate::machine::dispatch;
 use crate::{Float, Instances, lanes::Lanes, parallel, tuned};
 
-/// What every tensor of a step shares.
+/// The settings of a step, which all tensors share.
 #[derive(Clone, Copy, Debug)]
 pub struct AdamwStep {
     /// The learning rate.
     pub rate: f64,
-    /// How much of each moment is kept.
+    /// The decay rates of the two moments.
     pub betas: (f64, f64),
-    /// Added to the root of the second moment.
+    /// A small number that is added to the square root of the second moment.
     pub epsilon: f64,
-    /// The step's number; the first is one.
+    /// The index of the step, from 1.
     pub number: i32,
 }
 
@@ -30,28 +30,29 @@ pub struct AdamwTensor<'a, T> {
     pub second: &'a mut [T],
     /// The gradient.
     pub grad: &'a [T],
-    /// The share of the parameter that goes with a learning rate of one.
+    /// The weight decay.
     pub decay: f64,
 }
 
-/// Changes parameters and their moments as `torch.optim.AdamW` does.
+/// Updates parameters and their moments as `torch.optim.AdamW` does.
 #[compiled_once]
 pub fn adamw<T: Float>(step: AdamwStep, tensors: Vec<AdamwTensor<'_, T>>, threads: usize) {
-    if parallel::is_alone(threads) {
+    if parallel::is_single_threaded(threads) {
         for tensor in tensors {
             update_lines(step, tensor);
         }
     } else {
-        // The pieces of all tensors at once: threads wake once, not once a tensor.
-        let pieces = tensors.into_iter().flat_map(AdamwTensor::cut).collect();
-        parallel::each(pieces, threads, |piece| update_lines(step, piece));
+        // All tensors are split into chunks in one list, so that threads wake once and
+        // not once per tensor.
+        let pieces = tensors.into_iter().flat_map(AdamwTensor::chunks).collect();
+        parallel::for_each(pieces, threads, |piece| update_lines(step, piece));
     }
 }
 
-/// Updates the numbers before the first whole cache line, then all others.
+/// Updates the values before the first aligned cache line, and then the rest.
 fn update_lines<T: Float>(step: AdamwStep, tensor: AdamwTensor<'_, T>) {
-    // NumPy's large arrays begin 16 bytes behind a cache line. From the next line on, no
-    // vector lies in two of them.
+    // Large NumPy arrays begin 16 bytes after the start of a cache line. Vectors that
+    // start at the next line never cross a line.
     let before = tensor.param.as_ptr().align_offset(tuned::CACHE_LINE);
     let before = before.min(tensor.param.len());
     let (head, rest) = tensor.split_at(before);
@@ -60,11 +61,11 @@ fn update_lines<T: Float>(step: AdamwStep, tensor: AdamwTensor<'_, T>) {
 }
 
 impl<T> AdamwTensor<'_, T> {
-    /// Pieces for threads.
-    fn cut(mut self) -> Vec<Self> {
+    /// Splits a tensor into chunks for threads.
+    fn chunks(mut self) -> Vec<Self> {
         let mut pieces = Vec::new();
-        while self.param.len() > tuned::ADAMW_PIECE {
-            let (piece, rest) = self.split_at(tuned::ADAMW_PIECE);
+        while self.param.len() > tuned::ADAMW_CHUNK {
+            let (piece, rest) = self.split_at(tuned::ADAMW_CHUNK);
             pieces.push(piece);
             self = rest;
         }
@@ -72,7 +73,7 @@ impl<T> AdamwTensor<'_, T> {
         pieces
     }
 
-    /// The numbers before a position, and those from there on.
+    /// Splits a tensor at an index.
     fn split_at(self, middle: usize) -> (Self, Self) {
         let (param, param_after) = self.param.split_at_mut(middle);
         let (first, first_after) = self.first.split_at_mut(middle);
@@ -118,7 +119,7 @@ fn update<S: Simd, T: Float>(simd: S, step: AdamwStep, tensor: AdamwTensor<'_, T
     new_second.store_part(second);
 }
 
-/// A step's constants in every lane.
+/// The constants of a step, broadcast to all lanes.
 struct AdamwLanes<S: Simd, T: Float> {
     kept: Lanes<S, T>,
     betas: [Lanes<S, T>; 2],
@@ -185,7 +186,8 @@ mod tests {
                 }],
                 1,
             );
-            // The decay takes 0.1 * 0.5 of the parameter, the step 0.1.
+            // The decay subtracts 0.1 * 0.5 of the parameter, and the step subtracts
+            // 0.1.
             assert!(arrays[0].iter().all(|&param| (param - 1.8).abs() < 1e-12));
             assert!(arrays[1].iter().all(|&first| (first - 0.5).abs() < 1e-12));
             assert!(

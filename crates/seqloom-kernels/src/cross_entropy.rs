@@ -1,4 +1,4 @@
-//! The loss of a classifier and its gradient, in one pass over the logits.
+//! Cross entropy and its gradient, in one pass over the logits.
 
 use pulp::Simd;
 use seqloom_macros::{compiled_once, vectorized};
@@ -6,21 +6,21 @@ use seqloom_macros::{compiled_once, vectorized};
 use crate::machine::dispatch;
 use crate::{Float, Instances, parallel, softmax};
 
-/// What is to be judged: rows of logits, the class of each, and the weight of a class.
+/// Rows of logits, the class of each row, and the class weights.
 #[derive(Clone, Copy, Debug)]
 pub struct Problem<'a, T> {
-    /// `(batch, classes)`.
+    /// The logits `(batch, classes)`.
     pub logits: &'a [T],
-    /// A class per row; the caller has checked that each is one.
+    /// The class of each row; the caller has checked the range.
     pub labels: &'a [i64],
-    /// One per class, or none for ones.
+    /// The weight of each class, or `None` for equal weights.
     pub weights: Option<&'a [T]>,
-    /// The number of classes, which is not zero.
+    /// The number of classes, at least 1.
     pub classes: usize,
 }
 
-/// Fills each row's loss, `-weight * log(probability of its class)`, and what it is
-/// differentiated by the row's logits.
+/// Fills the loss of each row, `-weight * log(probability of its class)`, and the
+/// gradient of its logits.
 #[compiled_once]
 pub fn cross_entropy<T: Float>(
     problem: Problem<'_, T>,
@@ -39,7 +39,7 @@ pub fn cross_entropy<T: Float>(
     });
 }
 
-/// Fills a row's gradient; gives its loss.
+/// Fills the gradient of a row and returns the loss.
 #[vectorized]
 fn row<S: Simd, T: Float>(simd: S, problem: Problem<'_, T>, number: usize, grad: &mut [T]) -> T {
     let logits = &problem.logits[number * problem.classes..][..grad.len()];

@@ -1,4 +1,4 @@
-//! Dropout whose choice is a pure function of a key and a position.
+//! Dropout with a random mask that depends on a key and a position only.
 
 use seqloom_core::key::Key;
 
@@ -8,18 +8,18 @@ use crate::machine::dispatch;
 use crate::random::{self, words};
 use crate::{Float, Instances, parallel, tuned};
 
-/// A share of numbers that become zero, the others growing in turn.
+/// The dropout settings: dropped values are 0, the rest are scaled up.
 #[derive(Clone, Copy, Debug)]
 pub struct Dropout<T> {
     key: Key,
     bound: u32,
-    /// What the kept ones are multiplied by.
+    /// The factor of the values that remain.
     pub(crate) factor: T,
 }
 
 impl<T: Float> Dropout<T> {
-    /// A position is kept where the key's coin of probability `1 - rate` falls on 1. The same
-    /// key keeps the same positions, so a gradient is dropped by the same function.
+    /// Creates a dropout rule. A position remains with probability `1 - rate`; the same
+    /// key keeps the same positions, so the same function computes the gradient.
     pub fn new(key: Key, rate: f64) -> Self {
         Self {
             key,
@@ -28,13 +28,13 @@ impl<T: Float> Dropout<T> {
         }
     }
 
-    /// Tells `work` which positions are kept, from `start` on: a block at a time, with the
-    /// number of positions before it.
+    /// Calls `work` with the mask of the positions from `start`, block by block, and
+    /// the offset of each block.
     #[inline(always)]
     pub(crate) fn blocks(self, start: u64, length: usize, mut work: impl FnMut(usize, &[bool])) {
-        let (mut words, mut kept) = ([0; tuned::RANDOM_BLOCK], [false; tuned::RANDOM_BLOCK]);
-        for first in (0..length).step_by(tuned::RANDOM_BLOCK) {
-            let count = tuned::RANDOM_BLOCK.min(length - first);
+        let (mut words, mut kept) = ([0; tuned::RANDOM_WORDS], [false; tuned::RANDOM_WORDS]);
+        for first in (0..length).step_by(tuned::RANDOM_WORDS) {
+            let count = tuned::RANDOM_WORDS.min(length - first);
             words::words(self.key, start + first as u64, &mut words);
             for (kept, word) in kept.iter_mut().zip(words) {
                 *kept = word >> 9 < self.bound;
@@ -44,11 +44,11 @@ impl<T: Float> Dropout<T> {
     }
 }
 
-/// Fills `out` with x, dropped.
+/// Fills `out` with x after dropout.
 #[compiled_once]
 pub fn dropout<T: Float>(rule: Dropout<T>, x: &[T], out: &mut [T], threads: usize) {
-    parallel::chunks(out, tuned::CHUNK, threads, |number, out| {
-        let start = number * tuned::CHUNK;
+    parallel::chunks(out, tuned::CHUNK_VALUES, threads, |number, out| {
+        let start = number * tuned::CHUNK_VALUES;
         let x = &x[start..][..out.len()];
         drop_chunk(rule, start as u64, x, out);
     });
@@ -70,7 +70,7 @@ mod tests {
     use crate::machine::tests::on_every_machine;
 
     #[test]
-    fn a_position_is_kept_where_its_coin_falls_on_1() {
+    fn a_position_is_kept_if_its_bernoulli_variable_is_1() {
         let key = Key([3, 4]);
         let mut coins = vec![false; 5000];
         random::bernoulli(key, 0.7, &mut coins, 1);

@@ -1,10 +1,10 @@
-//! Sums of rows by number: the gradient of looking rows up.
+//! The gradient of an embedding: sums of rows by index.
 
 use crate::{Float, Instances, parallel};
 use seqloom_macros::compiled_once;
 
-/// Fills `out`, rows of `width` numbers, with the sums of the rows of `grad` that have its
-/// rows' numbers, in their order; the caller has checked the numbers.
+/// Fills `out`, rows of `width` values, with the sums of the rows of `grad` by id,
+/// added in order. The caller has checked the ids.
 #[compiled_once]
 pub fn add_rows<T: Float>(grad: &[T], ids: &[i64], width: usize, out: &mut [T], threads: usize) {
     let width = width.max(1);
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_of_one_number_are_summed() {
+    fn rows_with_the_same_id_are_summed() {
         let mut out = vec![9.0_f32; 6];
         add_rows(
             &[1.0, 2.0, 10.0, 20.0, 100.0, 200.0],

@@ -1,4 +1,4 @@
-//! What a kernel needs to know of a float: its vectors, and how to work on them.
+//! The float types of a kernel: their vectors and operations.
 
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Div, Mul, Sub};
@@ -6,7 +6,7 @@ use std::ops::{Add, AddAssign, Div, Mul, Sub};
 use bytemuck::Pod;
 use pulp::Simd;
 
-/// `f32` or `f64`: the numbers that a kernel is written for, once for both.
+/// `f32` or `f64`. Kernels are generic over this trait.
 pub trait Float:
     Pod
     + Debug
@@ -26,22 +26,24 @@ pub trait Float:
     /// One.
     const ONE: Self;
     /// Minus infinity.
-    const LOWEST: Self;
-    /// Adding it rounds to an integer, which then stands in the lowest bits.
-    const ROUNDER: Self;
-    /// Beyond these two the exponential is zero or infinite.
+    const NEG_INF: Self;
+    /// A large number that rounds to an integer when it is added; the integer is in the
+    /// lowest bits.
+    const ROUNDING_OFFSET: Self;
+    /// The range outside which the exponential is 0 or infinite.
     const EXP_RANGE: (Self, Self);
-    /// The natural logarithm of two in two parts, the first with few bits.
+    /// The natural logarithm of 2 as a sum of two numbers, the first with few bits.
     const LN_2: (Self, Self);
-    /// `1 / n!`, highest first, down to and with the linear term.
+    /// `1 / n!` for the Taylor series of exp, highest order first, down to the linear
+    /// term.
     const EXP_TERMS: &'static [Self];
 
-    /// The coefficients of two to the power of a number between -0.5 and 0.5, highest first.
+    /// The coefficients of 2^x for x between -0.5 and 0.5, highest first.
     const EXP2_TERMS: &'static [Self];
-    /// Below it two to a power is zero.
-    const EXP2_LOWEST: Self;
+    /// The exponent below which 2^x is 0.
+    const EXP2_MIN_EXPONENT: Self;
 
-    /// As many floats as one register holds.
+    /// A register of floats.
     type Vector<S: Simd>: Pod + Debug + Send + Sync;
     /// The result of a comparison, lane by lane.
     type Mask<S: Simd>: Copy;
@@ -52,78 +54,81 @@ pub trait Float:
     /// Rounds a double to this type.
     fn of(value: f64) -> Self;
     /// Widens to a double.
-    fn wide(self) -> f64;
+    fn to_f64(self) -> f64;
     /// The natural logarithm.
     #[must_use]
     fn ln(self) -> Self;
-    /// Whether this is not a number.
+    /// Returns true if the value is NaN.
     fn is_nan(self) -> bool;
 
-    /// Cuts a slice into vectors and what remains.
+    /// Splits a slice into vectors and the remainder.
     fn split<S: Simd>(slice: &[Self]) -> (&[Self::Vector<S>], &[Self]);
-    /// Cuts a slice into vectors to write and what remains.
+    /// Splits a mutable slice into vectors and the remainder.
     fn split_mut<S: Simd>(slice: &mut [Self]) -> (&mut [Self::Vector<S>], &mut [Self]);
-    /// Loads fewer floats than a vector holds; the other lanes are zero.
+    /// Loads fewer floats than a vector has; the remaining lanes are 0.
     fn load_part<S: Simd>(simd: S, slice: &[Self]) -> Self::Vector<S>;
-    /// Stores as many lanes as the slice is long.
+    /// Stores the first lanes, as many as `slice` has elements.
     fn store_part<S: Simd>(simd: S, slice: &mut [Self], vector: Self::Vector<S>);
-    /// The same float in every lane.
+    /// Returns a vector with the same float in every lane.
     fn splat<S: Simd>(simd: S, value: Self) -> Self::Vector<S>;
 
-    /// Lane by lane, `a + b`.
+    /// Returns `a + b`, lane by lane.
     fn add<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Vector<S>;
-    /// Lane by lane, `a - b`.
+    /// Returns `a - b`, lane by lane.
     fn sub<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Vector<S>;
-    /// Lane by lane, `a * b`.
+    /// Returns `a * b`, lane by lane.
     fn mul<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Vector<S>;
-    /// Lane by lane, `a / b`.
+    /// Returns `a / b`, lane by lane.
     fn div<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Vector<S>;
-    /// Lane by lane, `a * b + c`, rounded once where the machine can.
+    /// Returns `a * b + c`, lane by lane, with one rounding if the processor supports
+    /// it.
     fn mul_add<S: Simd>(
         simd: S,
         a: Self::Vector<S>,
         b: Self::Vector<S>,
         c: Self::Vector<S>,
     ) -> Self::Vector<S>;
-    /// Lane by lane, the absolute value.
+    /// Returns the absolute value, lane by lane.
     fn abs<S: Simd>(simd: S, a: Self::Vector<S>) -> Self::Vector<S>;
-    /// Lane by lane, the square root.
+    /// Returns the square root, lane by lane.
     fn sqrt<S: Simd>(simd: S, a: Self::Vector<S>) -> Self::Vector<S>;
-    /// Lane by lane, the greater of two.
+    /// Returns the maximum of two vectors, lane by lane.
     fn max<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Vector<S>;
-    /// Lane by lane, whether `a < b`.
+    /// Returns `a < b`, lane by lane.
     fn less<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Mask<S>;
-    /// Whether `a < b` in any lane.
+    /// Returns true if `a < b` in any lane.
     fn is_any_less<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> bool;
-    /// Lane by lane, `a` where the mask is true, else `b`.
+    /// Returns `a` where the mask is true and `b` elsewhere, lane by lane.
     fn select<S: Simd>(
         simd: S,
         mask: Self::Mask<S>,
         a: Self::Vector<S>,
         b: Self::Vector<S>,
     ) -> Self::Vector<S>;
-    /// The sum of the lanes.
+    /// Returns the sum of the lanes.
     fn sum<S: Simd>(simd: S, a: Self::Vector<S>) -> Self;
-    /// The greatest lane.
+    /// Returns the largest lane.
     fn greatest<S: Simd>(simd: S, a: Self::Vector<S>) -> Self;
 
-    /// `value * 2^n`, where `rounded` is `n + ROUNDER` and the product is normal.
+    /// Returns `value * 2^n`, where `rounded` is `n + ROUNDING_OFFSET` and the product is a
+    /// normal float.
     fn scale<S: Simd>(value: Self::Vector<S>, rounded: Self::Vector<S>) -> Self::Vector<S>;
-    /// Calls `work` with this thread's scratch space, whose numbers are whatever they are.
+    /// Calls `work` with scratch memory of this thread, which is not initialised.
     fn with_scratch<R>(length: usize, work: impl FnOnce(&mut [Self]) -> R) -> R;
-    /// The probability that a standard normal variable is at most `a`, where `bell` is
-    /// `exp(-a^2 / 2)`.
+    /// Returns the probability that a standard normal variable is at most `a`, given
+    /// `bell = exp(-a^2 / 2)`.
     fn normal<S: Simd>(simd: S, a: Self::Vector<S>, bell: Self::Vector<S>) -> Self::Vector<S>;
 }
 
-/// A function that is compiled for both types, as the attribute `compiled_once` writes it.
+/// A function that is compiled for both types. The attribute `compiled_once` implements
+/// it.
 pub trait Instances {
-    /// Its arguments.
+    /// The arguments.
     type Arguments<'a, T: Float>;
-    /// What it returns.
+    /// The return type.
     type Output;
-    /// The function of single floats.
+    /// The function for single precision.
     fn single(arguments: Self::Arguments<'_, f32>) -> Self::Output;
-    /// The function of double floats.
+    /// The function for double precision.
     fn double(arguments: Self::Arguments<'_, f64>) -> Self::Output;
 }

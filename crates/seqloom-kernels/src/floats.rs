@@ -1,9 +1,9 @@
-//! `f32` and `f64` as the floats that a kernel is written for.
+//! The trait `Float` for `f32` and `f64`.
 
 use paste::paste;
 use pulp::Simd;
 
-use crate::scratch::Spare;
+use crate::scratch::ScratchBuffers;
 use crate::{Float, Instances};
 
 macro_rules! float {
@@ -12,7 +12,7 @@ macro_rules! float {
             impl Float for $float {
                 const ZERO: Self = 0.0;
                 const ONE: Self = 1.0;
-                const LOWEST: Self = Self::NEG_INFINITY;
+                const NEG_INF: Self = Self::NEG_INFINITY;
                 $($constants)*
 
                 type Vector<S: Simd> = S::[<$float s>];
@@ -24,7 +24,7 @@ macro_rules! float {
                 }
 
                 #[inline(always)]
-                fn wide(self) -> f64 {
+                fn to_f64(self) -> f64 {
                     f64::from(self)
                 }
 
@@ -120,9 +120,9 @@ macro_rules! float {
 
                 fn with_scratch<R>(length: usize, work: impl FnOnce(&mut [Self]) -> R) -> R {
                     thread_local! {
-                        static SPARE: Spare<$float> = const { Spare::new() };
+                        static SCRATCH: ScratchBuffers<$float> = const { ScratchBuffers::new() };
                     }
-                    SPARE.with(|spare| spare.lend(length, work))
+                    SCRATCH.with(|spare| spare.lend(length, work))
                 }
 
                 #[inline(always)]
@@ -156,12 +156,12 @@ macro_rules! float {
 
 float! { f32, single, u32, m32, 23,
     #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "rounding is what it is for")]
+    #[expect(clippy::cast_possible_truncation, reason = "this function rounds")]
     fn of(value: f64) -> Self {
         value as Self
     }
 
-    const ROUNDER: Self = 12_582_912.0;
+    const ROUNDING_OFFSET: Self = 12_582_912.0;
     const EXP_RANGE: (Self, Self) = (-87.336_54, 88.722_83);
     const LN_2: (Self, Self) = (0.693_359_4, -2.121_944_4e-4);
     const EXP_TERMS: &'static [Self] = &[
@@ -170,7 +170,7 @@ float! { f32, single, u32, m32, 23,
     const EXP2_TERMS: &'static [Self] = &[
         0.001_330_060_7, 0.009_669_691, 0.055_505_585, 0.240_222_83, std::f32::consts::LN_2, 1.0,
     ];
-    const EXP2_LOWEST: Self = -126.0;
+    const EXP2_MIN_EXPONENT: Self = -126.0;
 }
 float! { f64, double, u64, m64, 52,
     #[inline(always)]
@@ -178,7 +178,7 @@ float! { f64, double, u64, m64, 52,
         value
     }
 
-    const ROUNDER: Self = 6_755_399_441_055_744.0;
+    const ROUNDING_OFFSET: Self = 6_755_399_441_055_744.0;
     const EXP_RANGE: (Self, Self) = (-708.396_418_532_264_1, 709.782_712_893_384);
     const LN_2: (Self, Self) = (0.693_147_180_369_123_8, 1.908_214_929_270_587_7e-10);
     const EXP_TERMS: &'static [Self] = &[
@@ -187,10 +187,10 @@ float! { f64, double, u64, m64, 52,
         1.0 / 6.0, 0.5, 1.0,
     ];
     const EXP2_TERMS: &'static [Self] = &powers_of_ln_2();
-    const EXP2_LOWEST: Self = -1022.0;
+    const EXP2_MIN_EXPONENT: Self = -1022.0;
 }
 
-/// `ln(2)^n / n!` from n = 13 down to 0.
+/// Returns `ln(2)^n / n!` from n = 13 down to 0.
 const fn powers_of_ln_2() -> [f64; 14] {
     let mut terms = [1.0; 14];
     let (mut position, mut n) = (13, 0.0);

@@ -1,4 +1,4 @@
-//! A vector of floats that is written like a number.
+//! Vectors of floats with arithmetic operators.
 
 use std::marker::PhantomData;
 use std::ops::{Add, Div, Mul, Sub};
@@ -9,17 +9,17 @@ use seqloom_macros::vectorized;
 use crate::Float;
 use crate::machine::{dispatch, has_many_registers};
 
-/// The registers of the instruction set that kernels run on.
+/// The vector registers of the instruction set that kernels use.
 #[derive(Clone, Copy)]
 pub(crate) struct Registers {
-    /// How many floats one holds.
+    /// The number of floats in a register.
     pub(crate) lanes: usize,
-    /// Whether there are thirty-two, not only sixteen.
+    /// True if there are 32 registers, and not only 16.
     pub(crate) are_many: bool,
 }
 
 impl Registers {
-    /// Those that hold numbers of this type.
+    /// Returns the registers for this type.
     pub(crate) fn of<T: Float>() -> Self {
         registers(PhantomData::<T>)
     }
@@ -33,7 +33,7 @@ fn registers<S: Simd, T: Float>(_: S, _: PhantomData<T>) -> Registers {
     }
 }
 
-/// The floats of one register, with the proof that the machine has such registers.
+/// The floats of one register, with proof that the processor has such registers.
 #[must_use]
 #[derive(Clone, Copy)]
 pub struct Lanes<S: Simd, T: Float> {
@@ -43,28 +43,28 @@ pub struct Lanes<S: Simd, T: Float> {
 }
 
 impl<S: Simd, T: Float> Lanes<S, T> {
-    /// How many floats a register holds.
+    /// The number of floats in a register.
     pub const COUNT: usize = size_of::<T::Vector<S>>() / size_of::<T>();
 
-    /// A register's floats.
+    /// Creates lanes from a vector.
     #[inline(always)]
     pub fn new(simd: S, vector: T::Vector<S>) -> Self {
         Self { simd, vector }
     }
 
-    /// The same number in every lane.
+    /// Returns lanes with the same value.
     #[inline(always)]
     pub fn splat(simd: S, value: T) -> Self {
         Self::new(simd, T::splat(simd, value))
     }
 
-    /// Fewer floats than a register holds; the other lanes are zero.
+    /// Loads fewer floats than a register has; the remaining lanes are 0.
     #[inline(always)]
     pub fn load_part(simd: S, slice: &[T]) -> Self {
         Self::new(simd, T::load_part(simd, slice))
     }
 
-    /// Loads as many lanes as the slice is long, for the same machine; others are zero.
+    /// Loads the floats of a slice; the remaining lanes are 0.
     #[inline(always)]
     pub fn load(self, slice: &[T]) -> Self {
         match T::split::<S>(slice) {
@@ -73,13 +73,13 @@ impl<S: Simd, T: Float> Lanes<S, T> {
         }
     }
 
-    /// Stores fewer lanes than there are.
+    /// Stores fewer lanes than a register has.
     #[inline(always)]
     pub fn store_part(self, slice: &mut [T]) {
         T::store_part(self.simd, slice, self.vector);
     }
 
-    /// Stores the first lanes, as many as the slice is long.
+    /// Stores the first lanes, as many as `slice` has elements.
     #[inline(always)]
     pub fn store(self, slice: &mut [T]) {
         match T::split_mut::<S>(slice) {
@@ -88,44 +88,45 @@ impl<S: Simd, T: Float> Lanes<S, T> {
         }
     }
 
-    /// The same number in every lane of a vector for the same machine.
+    /// Returns lanes with the same value.
     #[inline(always)]
     pub fn like(self, value: T) -> Self {
         Self::splat(self.simd, value)
     }
 
-    /// Another register's floats.
+    /// Returns lanes with another vector.
     #[inline(always)]
     pub fn with(self, vector: T::Vector<S>) -> Self {
         Self::new(self.simd, vector)
     }
 
-    /// Lane by lane, this times `factor` plus `term`.
+    /// Returns this vector times `factor` plus `term`, lane by lane.
     #[inline(always)]
     pub fn mul_add(self, factor: Self, term: Self) -> Self {
         let vector = T::mul_add(self.simd, self.vector, factor.vector, term.vector);
         Self::new(self.simd, vector)
     }
 
-    /// Lane by lane, the absolute value.
+    /// Returns the absolute value, lane by lane.
     #[inline(always)]
     pub fn abs(self) -> Self {
         Self::new(self.simd, T::abs(self.simd, self.vector))
     }
 
-    /// Lane by lane, the square root.
+    /// Returns the square root, lane by lane.
     #[inline(always)]
     pub fn sqrt(self) -> Self {
         Self::new(self.simd, T::sqrt(self.simd, self.vector))
     }
 
-    /// Lane by lane, the greater of two.
+    /// Returns the maximum of two vectors, lane by lane.
     #[inline(always)]
     pub fn max(self, other: Self) -> Self {
         Self::new(self.simd, T::max(self.simd, self.vector, other.vector))
     }
 
-    /// `chosen` in the lanes where this vector is less than `bound`, else `other`.
+    /// Returns `chosen` in the lanes where this vector is less than `bound`, and
+    /// `other` elsewhere.
     #[inline(always)]
     pub fn if_less(self, bound: Self, chosen: Self, other: Self) -> Self {
         let mask = T::less(self.simd, self.vector, bound.vector);
@@ -133,32 +134,32 @@ impl<S: Simd, T: Float> Lanes<S, T> {
         Self::new(self.simd, vector)
     }
 
-    /// Whether a lane is less than that of `bound`.
+    /// Returns true if any lane is less than that of `bound`.
     #[inline(always)]
     pub fn is_any_less(self, bound: Self) -> bool {
         T::is_any_less(self.simd, self.vector, bound.vector)
     }
 
-    /// The sum of the lanes.
+    /// Returns the sum of the lanes.
     #[inline(always)]
     pub fn sum(self) -> T {
         <T as Float>::sum(self.simd, self.vector)
     }
 
-    /// The greatest lane.
+    /// Returns the largest lane.
     #[inline(always)]
     pub fn greatest(self) -> T {
         T::greatest(self.simd, self.vector)
     }
 
-    /// This vector times two to the integer that `rounded` holds in addition to its rounder.
+    /// Returns this vector times 2^n, where `rounded` is `n + ROUNDING_OFFSET`.
     #[inline(always)]
     pub fn scale(self, rounded: Self) -> Self {
         Self::new(self.simd, T::scale::<S>(self.vector, rounded.vector))
     }
 
-    /// The distribution function of the standard normal variable, where `bell` is its
-    /// density but for a factor.
+    /// Returns the distribution function of the standard normal variable,
+    /// given `bell = exp(-x^2 / 2)`.
     #[inline(always)]
     pub fn normal(self, bell: Self) -> Self {
         Self::new(self.simd, T::normal(self.simd, self.vector, bell.vector))

@@ -1,16 +1,17 @@
-//! Fused kernels for the NumPy backend: they read arrays of numbers and fill arrays of numbers.
+//! Fused kernels for the NumPy backend. They read slices of floats and fill slices of
+//! floats.
 //!
-//! One source serves `f32` and `f64` ([`Float`]) and every instruction set, which is chosen when a
-//! kernel is called. A kernel takes the number of `threads` last, and with more than one works in
-//! rayon's current pool. The result depends on the inputs only: the number of threads changes no
-//! bit of it.
+//! Kernels are generic over `f32` and `f64` ([`Float`]), and the instruction set is
+//! chosen at run time. The last argument is the number of `threads`; if it is greater
+//! than 1, a kernel uses the current rayon pool. Results have the same bits for any
+//! number of threads.
 //!
-//! A public kernel of any [`Float`] has the attribute `compiled_once`: without it, every crate
-//! that calls the kernel would compile it again for each instruction set.
+//! Public kernels have the attribute `compiled_once`. Without it, every crate that
+//! calls the kernel would compile it again for each instruction set.
 
 #![expect(
     clippy::inline_always,
-    reason = "what is not inlined into a kernel is compiled for the oldest machine"
+    reason = "a function that is not inlined is compiled for the oldest processor"
 )]
 
 pub mod activation;
@@ -43,4 +44,4 @@ pub mod special;
 mod tuned;
 
 pub use float::{Float, Instances};
-pub use parallel::{each, is_alone, worth_waking};
+pub use parallel::{for_each, is_single_threaded, useful_threads};

@@ -1,35 +1,34 @@
-//! The instruction set that a kernel runs on.
+//! The instruction set of a kernel.
 
 use pulp::{Simd, WithSimd};
 use seqloom_core::simd;
 
-/// Runs a kernel on the instruction set that [`simd`] chose.
+/// Runs a kernel with the instruction set that [`simd`] chose.
 #[inline]
 pub fn dispatch<K: WithSimd>(kernel: K) -> K::Output {
     #[cfg(test)]
-    match tests::TAKEN.get() {
-        tests::Machine::This => {}
+    match tests::ASSUMED.get() {
+        tests::Machine::Actual => {}
         tests::Machine::Old => return kernel.with_simd(pulp::Scalar),
         tests::Machine::Wide => return kernel.with_simd(pulp::Scalar512b),
     }
     simd::dispatch(kernel)
 }
 
-/// Whether there are thirty-two registers, or only sixteen: all machines with vectors of
-/// sixteen single floats have the former. WebAssembly has those that its engine finds: sixteen
-/// on x86.
+/// Returns true if there are 32 vector registers, and not only 16. All processors with
+/// 512-bit vectors have 32. WebAssembly uses the registers of the processor: 16 on x86.
 pub(crate) const fn has_many_registers<S: Simd>() -> bool {
     let is_known = !cfg!(target_family = "wasm");
     (is_known && S::REGISTER_COUNT >= 32) || S::F32_LANES >= 16
 }
 
-/// Brings the cache line of a position near, wherever it is: nothing is read.
+/// Prefetches the cache line at an address.
 #[inline(always)]
 pub(crate) fn prefetch<T>(position: *const T) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch reads nothing and cannot fail, even where no memory is.
+        // SAFETY: a prefetch reads nothing and cannot fail, even at an invalid address.
         #[expect(unsafe_code, reason = "the instruction takes a pointer")]
         unsafe {
             _mm_prefetch::<_MM_HINT_T0>(position.cast());
@@ -43,25 +42,25 @@ pub(crate) fn prefetch<T>(position: *const T) {
 pub(crate) mod tests {
     use std::cell::Cell;
 
-    /// The machine that this thread's kernels take for theirs.
+    /// The processor that kernels of this thread assume, for tests.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub(crate) enum Machine {
-        /// What it is.
-        This,
-        /// One without vectors.
+        /// The actual processor.
+        Actual,
+        /// A processor without vectors.
         Old,
-        /// One with vectors of 512 bits.
+        /// A processor with 512-bit vectors.
         Wide,
     }
 
     thread_local! {
-        pub(crate) static TAKEN: Cell<Machine> = const { Cell::new(Machine::This) };
+        pub(crate) static ASSUMED: Cell<Machine> = const { Cell::new(Machine::Actual) };
     }
 
-    /// Runs a test on each machine in turn; it must work on one thread.
+    /// Runs a test for each kind of processor. The test must use one thread.
     pub(crate) fn on_every_machine(mut test: impl FnMut(Machine)) {
-        for machine in [Machine::Old, Machine::Wide, Machine::This] {
-            TAKEN.set(machine);
+        for machine in [Machine::Old, Machine::Wide, Machine::Actual] {
+            ASSUMED.set(machine);
             test(machine);
         }
     }

@@ -1,4 +1,4 @@
-//! Functions of one number or of two, over whole arrays.
+//! Unary and binary functions over whole slices.
 
 use pulp::Simd;
 use seqloom_macros::vectorized;
@@ -6,25 +6,25 @@ use seqloom_macros::vectorized;
 use crate::machine::dispatch;
 use crate::{Float, lanes::Lanes, parallel, tuned};
 
-/// A function of one number.
+/// A function of one value.
 pub(crate) trait Unary<T: Float>: Copy + Sync {
     fn of<S: Simd>(self, x: Lanes<S, T>) -> Lanes<S, T>;
 }
 
-/// A function of two numbers.
+/// A function of two values.
 pub(crate) trait Binary<T: Float>: Copy + Sync {
     fn of<S: Simd>(self, x: Lanes<S, T>, y: Lanes<S, T>) -> Lanes<S, T>;
 }
 
-/// Fills `out` with the function's value at every x.
+/// Fills `out` with the function of each x.
 pub(crate) fn unary<T: Float>(function: impl Unary<T>, x: &[T], out: &mut [T], threads: usize) {
-    parallel::chunks(out, tuned::CHUNK, threads, |number, out| {
-        let x = &x[number * tuned::CHUNK..][..out.len()];
+    parallel::chunks(out, tuned::CHUNK_VALUES, threads, |number, out| {
+        let x = &x[number * tuned::CHUNK_VALUES..][..out.len()];
         over_one(function, x, out);
     });
 }
 
-/// Puts the function's value in the place of every x, on one thread.
+/// Replaces each value by the function of it, on one thread.
 #[vectorized]
 pub(crate) fn replace<S: Simd, T: Float, F: Unary<T>>(simd: S, function: F, values: &mut [T]) {
     let (vectors, rest) = T::split_mut::<S>(values);
@@ -35,7 +35,7 @@ pub(crate) fn replace<S: Simd, T: Float, F: Unary<T>>(simd: S, function: F, valu
     last.store_part(rest);
 }
 
-/// Fills `out` with the function's value at every pair.
+/// Fills `out` with the function of each pair.
 pub(crate) fn binary<T: Float>(
     function: impl Binary<T>,
     x: &[T],
@@ -43,8 +43,8 @@ pub(crate) fn binary<T: Float>(
     out: &mut [T],
     threads: usize,
 ) {
-    parallel::chunks(out, tuned::CHUNK, threads, |number, out| {
-        let start = number * tuned::CHUNK;
+    parallel::chunks(out, tuned::CHUNK_VALUES, threads, |number, out| {
+        let start = number * tuned::CHUNK_VALUES;
         let (x, y) = (&x[start..][..out.len()], &y[start..][..out.len()]);
         over_two(function, (x, y), out);
     });

@@ -1,11 +1,11 @@
-//! Matrices in memory with gaps.
+//! Strided matrices.
 
 use std::marker::PhantomData;
 use std::ops::Range;
 
 use crate::Float;
 
-/// A matrix to be read: a number every `steps.1`, a row every `steps.0`.
+/// A matrix to read. `steps` are the distances between rows and between columns.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StridedMatrix<'a, T> {
     pub(crate) data: &'a [T],
@@ -15,10 +15,11 @@ pub(crate) struct StridedMatrix<'a, T> {
 }
 
 impl<'a, T: Float> StridedMatrix<'a, T> {
-    /// Rows of `columns` numbers that lie side by side, a row every `step`.
+    /// Creates a matrix with contiguous rows of `columns` values, at a distance of
+    /// `step`.
     pub(crate) fn new(data: &'a [T], rows: usize, columns: usize, step: usize) -> Self {
         let data = &data[..extent(rows, columns, step)];
-        // Rows without a number all begin where the empty data does.
+        // If there are no columns, all rows begin at the start of the empty data.
         let steps = (if columns == 0 { 0 } else { step }, 1);
         Self {
             data,
@@ -38,12 +39,12 @@ impl<'a, T: Float> StridedMatrix<'a, T> {
         }
     }
 
-    /// A row of a matrix that is not transposed.
+    /// Returns a row of a matrix that is not transposed.
     pub(crate) fn row(&self, row: usize) -> &'a [T] {
         &self.data[row * self.steps.0..][..self.columns]
     }
 
-    /// Some rows of a matrix that is not transposed.
+    /// Returns some rows of a matrix that is not transposed.
     pub(crate) fn rows(self, range: Range<usize>) -> Self {
         let (rows, step) = (range.len(), self.steps.0);
         let start = (range.start * step).min(self.data.len());
@@ -51,7 +52,7 @@ impl<'a, T: Float> StridedMatrix<'a, T> {
     }
 }
 
-/// How many numbers lie between the first and the end of the last.
+/// Returns the number of values from the first to the last.
 fn extent(rows: usize, columns: usize, step: usize) -> usize {
     match (rows, columns) {
         (0, _) | (_, 0) => 0,
@@ -59,7 +60,7 @@ fn extent(rows: usize, columns: usize, step: usize) -> usize {
     }
 }
 
-/// A strided matrix to be written; others may share its memory, where they write its gaps only.
+/// A strided matrix to write. Other matrices may use the gaps of its memory.
 #[derive(Debug)]
 pub(crate) struct MatrixMut<'a, T> {
     start: *mut T,
@@ -69,12 +70,13 @@ pub(crate) struct MatrixMut<'a, T> {
     memory: PhantomData<&'a mut [T]>,
 }
 
-// SAFETY: it is the one way to its numbers, as a slice that may be written is.
-#[expect(unsafe_code, reason = "the pointer alone keeps it from being so")]
+// SAFETY: like a mutable slice, the matrix has exclusive access to its values.
+#[expect(unsafe_code, reason = "only the raw pointer prevents this")]
 unsafe impl<T: Send> Send for MatrixMut<'_, T> {}
 
 impl<'a, T: Float> MatrixMut<'a, T> {
-    /// Rows of `columns` numbers that lie side by side, a row every `step`.
+    /// Creates a matrix with contiguous rows of `columns` values, at a distance of
+    /// `step`.
     pub(crate) fn new(data: &'a mut [T], rows: usize, columns: usize, step: usize) -> Self {
         let data = &mut data[..extent(rows, columns, step)];
         let start = data.as_mut_ptr();
@@ -92,15 +94,16 @@ impl<'a, T: Float> MatrixMut<'a, T> {
         }
     }
 
-    /// Cuts memory into matrices of `rows` by `columns`, two axes of them; `steps` lead to
-    /// the next of each axis and to the next row. None where they would meet or leave it.
+    /// Splits memory into a grid of matrices of `rows` by `columns`. `steps` are the
+    /// distances along both axes of the grid, and between rows. Returns `None` if
+    /// matrices overlap or go beyond the memory.
     pub(crate) fn grid(
         data: &'a mut [T],
         sizes: [usize; 4],
         steps: [usize; 3],
     ) -> Option<Vec<Self>> {
         let [outer, inner, rows, columns] = sizes;
-        if !are_apart(data.len(), sizes, steps) {
+        if !are_disjoint(data.len(), sizes, steps) {
             return None;
         }
         let start = data.as_mut_ptr();
@@ -111,7 +114,7 @@ impl<'a, T: Float> MatrixMut<'a, T> {
         Some(positions.map(matrix).collect())
     }
 
-    /// The rows before `row`, and the others.
+    /// Splits the matrix at a row.
     pub(crate) fn split(self, row: usize) -> (Self, Self) {
         let row = row.min(self.rows);
         let rest = self.start.wrapping_add(row * self.step);
@@ -121,7 +124,7 @@ impl<'a, T: Float> MatrixMut<'a, T> {
         )
     }
 
-    /// Some rows, for as long as this matrix is lent.
+    /// Borrows some rows.
     pub(crate) fn rows(&mut self, range: Range<usize>) -> MatrixMut<'_, T> {
         let (_, rest) = self.lend().split(range.start);
         rest.split(range.len()).0
@@ -135,16 +138,16 @@ impl<'a, T: Float> MatrixMut<'a, T> {
         self.columns
     }
 
-    /// Some columns, for as long as this matrix is lent.
+    /// Borrows some columns.
     pub(crate) fn columns(&mut self, range: Range<usize>) -> MatrixMut<'_, T> {
-        assert!(range.end <= self.columns, "columns of the matrix");
+        assert!(range.end <= self.columns, "invalid columns");
         let start = self.start.wrapping_add(range.start);
         MatrixMut::from_start(start, self.rows, range.len(), self.step)
     }
 
-    /// Cuts it into pieces of so many rows and columns, or fewer at its ends; each with
-    /// the row and the column at which it starts.
-    pub(crate) fn cut(self, rows: usize, columns: usize) -> Vec<(usize, usize, Self)> {
+    /// Splits the matrix into blocks of `rows` by `columns`; the last blocks may be
+    /// smaller. Returns each block with its first row and column.
+    pub(crate) fn blocks(self, rows: usize, columns: usize) -> Vec<(usize, usize, Self)> {
         let bands = (0..self.rows).step_by(rows.max(1));
         let piece = |row: usize, column: usize| {
             let start = self.start.wrapping_add(row * self.step + column);
@@ -168,16 +171,17 @@ impl<'a, T: Float> MatrixMut<'a, T> {
         MatrixMut::from_start(self.start, self.rows, self.columns, self.step)
     }
 
-    /// Where a number stands; whoever reads or writes there checks the sizes.
+    /// Returns the address of a value. The caller checks the indices before reading or
+    /// writing.
     pub(crate) fn position(&self, row: usize, column: usize) -> *const T {
         self.start.wrapping_add(row * self.step + column)
     }
 
     pub(crate) fn row(&mut self, row: usize) -> &mut [T] {
-        assert!(row < self.rows, "a row of the matrix");
-        // SAFETY: the row lies in the memory that the matrix was made from, nobody else
-        // has a way to its numbers, and this way is lent for as long as the slice lives.
-        #[expect(unsafe_code, reason = "rows of memory that others write the gaps of")]
+        assert!(row < self.rows, "invalid row");
+        // SAFETY: the row is inside the memory of the matrix, which has exclusive
+        // access to it, and the matrix is borrowed as long as the slice lives.
+        #[expect(unsafe_code, reason = "other matrices write the gaps of this memory")]
         unsafe {
             std::slice::from_raw_parts_mut(self.start.add(row * self.step), self.columns)
         }
@@ -188,8 +192,8 @@ impl<'a, T: Float> MatrixMut<'a, T> {
     }
 }
 
-/// Whether the matrices of a grid have no number in common and stay within `length`.
-fn are_apart(length: usize, sizes: [usize; 4], steps: [usize; 3]) -> bool {
+/// Returns true if the matrices of a grid do not overlap and fit into `length` values.
+fn are_disjoint(length: usize, sizes: [usize; 4], steps: [usize; 3]) -> bool {
     if sizes.contains(&0) {
         return true;
     }
@@ -214,9 +218,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn heads_that_lie_side_by_side_are_written_apart() {
+    fn adjacent_heads_are_separate_matrices() {
         let mut out = vec![0.0_f32; 12];
-        // (batch 1, heads 2, rows 3, columns 2) in memory (batch, row, head, column).
+        // (batch 1, heads 2, rows 3, columns 2), stored as (batch, row, head, column).
         let heads = MatrixMut::grid(&mut out, [1, 2, 3, 2], [12, 2, 4]).unwrap();
         for (number, mut head) in (1_u8..).zip(heads) {
             head.fill(f32::from(number));
@@ -225,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn matrices_that_would_meet_are_refused() {
+    fn overlapping_matrices_are_rejected() {
         let mut out = [0.0_f32; 12];
         assert!(MatrixMut::grid(&mut out, [1, 2, 3, 2], [12, 1, 4]).is_none());
         assert!(MatrixMut::grid(&mut out, [2, 2, 3, 2], [12, 2, 4]).is_none());

@@ -1,4 +1,4 @@
-//! The greatest number under a sliding window, and where it stood.
+//! Max pooling along one axis, with the position of each maximum.
 
 use seqloom_macros::compiled_once;
 use std::ops::Range;
@@ -7,27 +7,28 @@ use pulp::{Simd, WithSimd};
 
 use crate::{Float, Instances, machine, parallel};
 
-/// The rows of an array and the window that slides over each.
+/// The sizes of a pooling window and of the rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
-    /// Numbers in a row.
+    /// The length of a row.
     pub length: usize,
-    /// Numbers under the window.
+    /// The length of the window.
     pub kernel: usize,
-    /// How far the window moves, at least one.
+    /// The distance between windows, at least 1.
     pub stride: usize,
-    /// Positions before and after the row that the window may cover, at most half of it.
+    /// The padding before and after the row, at most half of the window.
     pub padding: usize,
 }
 
 impl Window {
-    /// Windows in a row; none if the padded row is shorter than the window.
+    /// Returns the number of windows of a row, or `None` if the padded row is shorter
+    /// than the window.
     pub fn out_length(&self) -> Option<usize> {
         let last = (self.length + 2 * self.padding).checked_sub(self.kernel)?;
         Some(last / self.stride + 1)
     }
 
-    /// The windows, of so many, that lie within the row.
+    /// Returns the range of the `count` windows that lie completely within the row.
     fn inner(&self, count: usize) -> Range<usize> {
         let start = self.padding.div_ceil(self.stride).min(count);
         let last = (self.length + self.padding).checked_sub(self.kernel);
@@ -35,7 +36,7 @@ impl Window {
         start..stop.max(start)
     }
 
-    /// The part of the row that a window covers.
+    /// Returns the range of the row that a window covers.
     fn covered(&self, position: usize) -> (usize, usize) {
         let start = position * self.stride;
         let stop = (start + self.kernel).saturating_sub(self.padding);
@@ -43,8 +44,8 @@ impl Window {
     }
 }
 
-/// Fills the greatest number of every window and its position in its row; of equal ones the
-/// first, and a NaN before all.
+/// Fills the maximum of every window and its position in the row. Of equal values the
+/// first counts, and NaN counts as the largest.
 #[compiled_once]
 pub fn max_pool1d<T: Float>(
     window: &Window,
@@ -75,7 +76,8 @@ pub fn max_pool1d<T: Float>(
     );
 }
 
-/// One row's windows: those that reach into the padding one by one, the others together.
+/// The windows of one row. Windows that reach into the padding are processed one by
+/// one, the rest together.
 struct PoolRow<'a, T> {
     window: &'a Window,
     x: &'a [T],
@@ -98,12 +100,12 @@ impl<T: Float> WithSimd for PoolRow<'_, T> {
         for number in (0..inner.start).chain(inner.end..out.len()) {
             let (start, stop) = window.covered(number);
             let values = (start..stop).map(|position| (x[position], index(position)));
-            let lowest = (T::LOWEST, index(start));
+            let lowest = (T::NEG_INF, index(start));
             (out[number], positions[number]) = values.fold(lowest, greater);
         }
         if !inner.is_empty() {
             let (start, _) = window.covered(inner.start);
-            inside(
+            inner_windows(
                 window,
                 &x[start..],
                 start,
@@ -113,21 +115,22 @@ impl<T: Float> WithSimd for PoolRow<'_, T> {
     }
 }
 
-/// Fills what windows find that lie within the row, which is given from the first on.
+/// Fills the maxima of windows that lie within the row. The row starts at the first
+/// window.
 #[inline(always)]
-fn inside<T: Float>(
+fn inner_windows<T: Float>(
     window: &Window,
     x: &[T],
     start: usize,
     (out, positions): (&mut [T], &mut [i64]),
 ) {
     match (window.kernel, window.stride) {
-        (2, 2) => return apart::<T, 2>(x, start, out, positions),
-        (3, 3) => return apart::<T, 3>(x, start, out, positions),
-        (4, 4) => return apart::<T, 4>(x, start, out, positions),
+        (2, 2) => return disjoint_windows::<T, 2>(x, start, out, positions),
+        (3, 3) => return disjoint_windows::<T, 3>(x, start, out, positions),
+        (4, 4) => return disjoint_windows::<T, 4>(x, start, out, positions),
         _ => {}
     }
-    out.fill(T::LOWEST);
+    out.fill(T::NEG_INF);
     for (number, position) in positions.iter_mut().enumerate() {
         *position = index(start + number * window.stride);
     }
@@ -150,9 +153,9 @@ fn inside<T: Float>(
     }
 }
 
-/// The same for windows that stand side by side: each is read once.
+/// As `inner_windows`, for windows that do not overlap: each value is read once.
 #[inline(always)]
-fn apart<T: Float, const KERNEL: usize>(
+fn disjoint_windows<T: Float, const KERNEL: usize>(
     x: &[T],
     start: usize,
     out: &mut [T],
@@ -163,12 +166,12 @@ fn apart<T: Float, const KERNEL: usize>(
     for (number, (window, (out, position))) in windows.iter().zip(outs).enumerate() {
         let first = index(start + number * KERNEL);
         let values = window.iter().copied().zip(first..);
-        (*out, *position) = values.fold((T::LOWEST, first), greater);
+        (*out, *position) = values.fold((T::NEG_INF, first), greater);
     }
 }
 
-/// Compares the windows' best so far with the number at one position of each, where the
-/// windows are a known number of positions apart.
+/// Compares the maxima so far with the value at one position of each window, for a
+/// stride that is a constant.
 #[inline(always)]
 fn compare<T: Float, const STRIDE: usize>(
     x: &[T],
@@ -188,8 +191,8 @@ fn compare<T: Float, const STRIDE: usize>(
     }
 }
 
-/// The greater of two numbers with its position. Both sides are always asked, for a branch
-/// here would be a coin's toss.
+/// Returns the larger value with its position. Evaluates both conditions, because a
+/// branch would be mispredicted half of the time.
 #[inline(always)]
 fn greater<T: Float>(best: (T, i64), other: (T, i64)) -> (T, i64) {
     let better = (other.0 > best.0) | other.0.is_nan();
@@ -199,13 +202,14 @@ fn greater<T: Float>(best: (T, i64), other: (T, i64)) -> (T, i64) {
     )
 }
 
-/// A position as NumPy counts them.
+/// Converts a position to the integer type of NumPy.
 #[inline(always)]
 fn index(position: usize) -> i64 {
     position.cast_signed() as i64
 }
 
-/// Fills the gradient of the input: what came to a window goes to its greatest number.
+/// Fills the gradient of the input: the gradient of a window is added at the position
+/// of its maximum.
 #[compiled_once]
 pub fn max_pool1d_grad<T: Float>(
     lengths: (usize, usize),

@@ -1,4 +1,5 @@
-//! Normalisation of rows: layer norm (Ba et al. 2016) and RMS norm (Zhang and Sennrich 2019).
+//! Row normalisation: layer norm (Ba et al. 2016) and RMS norm (Zhang and Sennrich
+//! 2019).
 
 use pulp::Simd;
 use seqloom_macros::{compiled_once, vectorized};
@@ -7,18 +8,20 @@ use crate::lanes::Lanes;
 use crate::machine::dispatch;
 use crate::{Float, Instances, parallel, tuned};
 
-/// How rows are normalised.
+/// The parameters of the normalisation.
 #[derive(Clone, Copy, Debug)]
 pub struct NormRule<'a, T> {
-    /// The factor of each column; there is at least one.
+    /// The factor of each column; at least one column.
     pub weight: &'a [T],
-    /// Added to each column; without it the mean is left in: RMS norm.
+    /// The bias of each column. `None` selects RMS norm, which does not subtract the
+    /// mean.
     pub bias: Option<&'a [T]>,
-    /// Added to the variance.
+    /// A small number that is added to the variance.
     pub epsilon: f64,
 }
 
-/// Fills the normalised rows, and each row's mean and the inverse of its deviation.
+/// Fills the normalised rows, the mean of each row, and the inverse of its standard
+/// deviation.
 #[compiled_once]
 pub fn normalise<T: Float>(rule: NormRule<'_, T>, x: &[T], outs: [&mut [T]; 3], threads: usize) {
     let [out, means, inverses] = outs;
@@ -30,7 +33,7 @@ pub fn normalise<T: Float>(rule: NormRule<'_, T>, x: &[T], outs: [&mut [T]; 3], 
         .zip(x.chunks(rows * width))
         .zip(statistics);
     let pieces: Vec<_> = pieces.collect();
-    parallel::each(pieces, threads, |((out, x), (means, inverses))| {
+    parallel::for_each(pieces, threads, |((out, x), (means, inverses))| {
         normalise_some(rule, x, [out, means, inverses]);
     });
 }
@@ -65,7 +68,7 @@ fn count_of<T: Float>(width: usize) -> T {
     T::of(width as f64)
 }
 
-/// A row's mean, or zero, and the inverse of the deviation from it.
+/// Returns the mean of a row (or 0), and the inverse of the standard deviation.
 #[inline(always)]
 fn moments<S: Simd, T: Float>(simd: S, x: &[T], centred: bool, epsilon: f64) -> (T, T) {
     let count = count_of(x.len());
@@ -76,11 +79,11 @@ fn moments<S: Simd, T: Float>(simd: S, x: &[T], centred: bool, epsilon: f64) -> 
     };
     let center = Lanes::splat(simd, mean);
     let square = sum(simd, x, x, |x, _| (x - center) * (x - center));
-    let variance = (square / count).wide();
+    let variance = (square / count).to_f64();
     (mean, T::of((variance + epsilon).sqrt().recip()))
 }
 
-/// The sum of a function of two rows.
+/// Returns the sum of a function of two rows.
 #[inline(always)]
 fn sum<S: Simd, T: Float>(
     simd: S,
@@ -104,21 +107,22 @@ fn sum<S: Simd, T: Float>(
     (totals[0] + totals[1]).sum() + last.iter().copied().sum()
 }
 
-/// What the normalisation gave, and the gradient by its output.
+/// The values of the forward pass that the gradient needs, and the gradient of the
+/// output.
 #[derive(Clone, Copy, Debug)]
 pub struct NormGradInputs<'a, T> {
-    /// The gradient by the output.
+    /// The gradient of the output.
     pub grad: &'a [T],
-    /// What was normalised.
+    /// The input of the forward pass.
     pub x: &'a [T],
-    /// The rows' means; none for RMS norm.
+    /// The means of the rows; `None` for RMS norm.
     pub means: Option<&'a [T]>,
-    /// The inverses of their deviations.
+    /// The inverses of the standard deviations of the rows.
     pub inverses: &'a [T],
 }
 
-/// Fills the gradients by the input, the weight and the bias. Sums over rows are made of
-/// the sums over tiles of them, which do not depend on the threads.
+/// Fills the gradients of the input, the weight and the bias. Sums over rows are sums
+/// over tiles, which do not depend on the number of threads.
 #[compiled_once]
 pub fn normalise_grad<T: Float>(
     weight: &[T],
@@ -148,7 +152,7 @@ pub fn normalise_grad<T: Float>(
     }
 }
 
-/// Fills the gradients of some rows, from the one numbered `first` on.
+/// Fills the gradients of some rows; `first` is the index of the first row.
 #[vectorized]
 fn normalise_grad_some<S: Simd, T: Float>(
     simd: S,

@@ -1,25 +1,25 @@
-//! Cutting a kernel's output into pieces, and filling them side by side.
+//! Parallel loops over the chunks of an output.
 
 use rayon::prelude::*;
 
 use crate::Float;
-use crate::tuned::{CHUNK, WAKE_NS};
+use crate::tuned::{CHUNK_VALUES, WAKE_NS};
 
-/// How many of the threads offered are worth waking for work that takes one of them about
-/// so many nanoseconds.
-pub fn worth_waking(threads: usize, nanoseconds: usize) -> usize {
+/// Returns the number of threads to use, at most `threads`, for work that takes one
+/// thread about `nanoseconds`.
+pub fn useful_threads(threads: usize, nanoseconds: usize) -> usize {
     if nanoseconds < WAKE_NS { 1 } else { threads }
 }
 
-/// Whether work is done by the calling thread: also outside a pool, where rayon would build
-/// its global one, which nobody owns.
-pub fn is_alone(threads: usize) -> bool {
-    // WebAssembly has one thread, and its modules need no code for more.
+/// Returns true if the calling thread does all work. This includes threads outside a
+/// pool: there rayon would start its global pool, which is never shut down.
+pub fn is_single_threaded(threads: usize) -> bool {
+    // WebAssembly has one thread, so its modules need no code for more.
     cfg!(target_family = "wasm") || threads <= 1 || rayon::current_thread_index().is_none()
 }
 
-/// Fills an output in chunks of `size`, each told its number. One thread takes them in
-/// order and leaves rayon alone.
+/// Fills an output in chunks of `size`; `fill` also receives the index of the chunk. A
+/// single thread does not use rayon.
 pub(crate) fn chunks<T: Send>(
     out: &mut [T],
     size: usize,
@@ -29,8 +29,8 @@ pub(crate) fn chunks<T: Send>(
     chunks_by(out, size, threads, &fill);
 }
 
-/// [`chunks`] without the type of the function, so that it is compiled once for each type of
-/// numbers.
+/// As [`chunks`], without the type of the function as a parameter, so that it is
+/// compiled once for each element type.
 fn chunks_by<T: Send>(
     out: &mut [T],
     size: usize,
@@ -38,7 +38,7 @@ fn chunks_by<T: Send>(
     fill: &(dyn Fn(usize, &mut [T]) + Sync),
 ) {
     let size = size.max(1);
-    if is_alone(threads) || out.len() <= size {
+    if is_single_threaded(threads) || out.len() <= size {
         out.chunks_mut(size)
             .enumerate()
             .for_each(|(number, chunk)| fill(number, chunk));
@@ -49,7 +49,7 @@ fn chunks_by<T: Send>(
     }
 }
 
-/// Fills two outputs in step: chunk for chunk, of `sizes`.
+/// Fills two outputs chunk by chunk, in chunks of `sizes`.
 pub(crate) fn chunk_pairs<T: Send, U: Send>(
     (firsts, seconds): (&mut [T], &mut [U]),
     sizes: (usize, usize),
@@ -59,10 +59,11 @@ pub(crate) fn chunk_pairs<T: Send, U: Send>(
     chunk_pairs_by((firsts, seconds), sizes, threads, &fill);
 }
 
-/// What fills a chunk of each output, given their number.
+/// A function that fills a chunk of each output; the first argument is the index of the
+/// chunk.
 type FillPair<'a, T, U> = dyn Fn(usize, &mut [T], &mut [U]) + Sync + 'a;
 
-/// [`chunk_pairs`] without the type of the function.
+/// As [`chunk_pairs`], without the type of the function as a parameter.
 fn chunk_pairs_by<T: Send, U: Send>(
     (firsts, seconds): (&mut [T], &mut [U]),
     sizes: (usize, usize),
@@ -72,7 +73,7 @@ fn chunk_pairs_by<T: Send, U: Send>(
     let sizes = (sizes.0.max(1), sizes.1.max(1));
     let fill =
         |(number, (first, second)): (usize, (&mut [T], &mut [U]))| fill(number, first, second);
-    if is_alone(threads) || firsts.len() <= sizes.0 {
+    if is_single_threaded(threads) || firsts.len() <= sizes.0 {
         firsts
             .chunks_mut(sizes.0)
             .zip(seconds.chunks_mut(sizes.1))
@@ -88,21 +89,21 @@ fn chunk_pairs_by<T: Send, U: Send>(
     }
 }
 
-/// Does pieces of work that know what they write to.
-pub fn each<T: Send>(pieces: Vec<T>, threads: usize, work: impl Fn(T) + Sync) {
-    if is_alone(threads) || pieces.len() <= 1 {
+/// Calls `work` for each task. The tasks contain their outputs.
+pub fn for_each<T: Send>(pieces: Vec<T>, threads: usize, work: impl Fn(T) + Sync) {
+    if is_single_threaded(threads) || pieces.len() <= 1 {
         pieces.into_iter().for_each(work);
     } else {
         pieces.into_par_iter().with_max_len(1).for_each(&work);
     }
 }
 
-/// How many rows of `width` numbers make a chunk that is worth a thread's waking.
+/// Returns the number of rows of `width` values that justify waking a thread.
 pub(crate) fn rows_per_chunk(width: usize) -> usize {
-    (CHUNK / width.max(1)).max(1)
+    (CHUNK_VALUES / width.max(1)).max(1)
 }
 
-/// The sum of a row, in sixteen sums side by side.
+/// Returns the sum of a row, from 16 partial sums.
 pub(crate) fn sum<T: Float>(row: &[T]) -> T {
     let (chunks, rest) = row.as_chunks::<16>();
     let mut sums = [T::ZERO; 16];

@@ -1,4 +1,4 @@
-//! The pool of the thread that calls kernels.
+//! The thread pool of the Python thread that calls kernels.
 
 use crate::tuned;
 use std::cell::OnceCell;
@@ -10,23 +10,26 @@ use std::time::{Duration, Instant};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 thread_local! {
-    /// The pool that this thread is one of, with its number of threads. A step calls
-    /// some forty kernels, and a thread that belongs to a pool starts on its share at
-    /// once, where one that does not would sleep until the pool has woken and is done.
+    /// The pool that this thread has joined, with the number of threads. A step calls
+    /// about 40 kernels. A thread that belongs to a pool starts its share of the work
+    /// at once. A thread outside the pool would sleep until the pool has woken up and
+    /// finished.
     ///
-    /// A forked child has the pool but not the helpers, and does all the work itself.
+    /// After a fork, the child process has the pool but not its threads, and does all
+    /// work in one thread.
     static JOINED: OnceCell<Option<JoinedPool>> = const { OnceCell::new() };
 }
 
-/// A pool that one thread of Python belongs to.
+/// A pool that a Python thread belongs to.
 struct JoinedPool {
     threads: usize,
     pool: ThreadPool,
-    watch: Arc<Watch>,
+    watch: Arc<HelperWatch>,
 }
 
-/// Whether this thread is one of a pool of so many; its first call decides of how many.
-pub fn joins(threads: usize) -> bool {
+/// Returns true if this thread belongs to a pool of `threads` threads. The first call
+/// sets the number.
+pub fn is_joined_by_thread(threads: usize) -> bool {
     JOINED.with(|joined| {
         let joined = joined.get_or_init(|| join(threads));
         joined
@@ -47,48 +50,49 @@ fn join(threads: usize) -> Option<JoinedPool> {
     })
 }
 
-/// Does work in the pool that this thread has joined, or without one.
-pub fn act(is_joined: bool, work: &mut (dyn FnMut() + Send)) {
+/// Does work in the pool that this thread has joined, or without a pool.
+pub fn run_in_pool(is_joined: bool, work: &mut (dyn FnMut() + Send)) {
     JOINED.with(|joined| match joined.get() {
         Some(Some(pool)) if is_joined => {
             pool.pool.install(work);
-            pool.watch.keep(&pool.pool);
+            pool.watch.keep_awake(&pool.pool);
         }
         _ => work(),
     });
 }
 
-/// Keeps helpers awake for a while after each kernel: the next one comes within a
-/// millisecond, and to wake a thread takes about as long as a small kernel's work.
+/// Keeps the threads of the pool awake for a while after each kernel. The next kernel
+/// follows within a millisecond, and waking a thread takes about as long as a small
+/// kernel.
 #[derive(Default)]
-struct Watch {
+struct HelperWatch {
     is_kept: AtomicBool,
-    /// Nanoseconds since [`START`] until when helpers look for work.
+    /// The time until which threads look for work, in nanoseconds since [`CLOCK_START`].
     until: AtomicU64,
 }
 
-/// What times are counted from.
-static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+/// The origin of times.
+static CLOCK_START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-impl Watch {
-    /// Lets the helpers of a pool look for work until a moment from now.
-    fn keep(self: &Arc<Self>, pool: &ThreadPool) {
-        let until = START.elapsed() + tuned::SPIN_TIME;
+impl HelperWatch {
+    /// Lets the threads of a pool look for work until the spin time is over.
+    fn keep_awake(self: &Arc<Self>, pool: &ThreadPool) {
+        let until = CLOCK_START.elapsed() + tuned::SPIN_TIME;
         self.until.store(nanoseconds(until), Ordering::Relaxed);
         if !self.is_kept.swap(true, Ordering::AcqRel) {
             let watch = Arc::clone(self);
             pool.spawn_broadcast(move |position| {
-                // The thread of Python is the first of its pool, and does not wait.
+                // The Python thread is the first of its pool and does not wait.
                 if position.index() > 0 {
-                    watch.look();
+                    watch.spin();
                 }
             });
         }
     }
 
-    /// Does whatever other work the pool has, until the moment is over.
-    fn look(&self) {
-        while nanoseconds(START.elapsed()) < self.until.load(Ordering::Relaxed) {
+    /// Runs other work of the pool until the spin time is over.
+    fn spin(&self) {
+        while nanoseconds(CLOCK_START.elapsed()) < self.until.load(Ordering::Relaxed) {
             if rayon::yield_now() != Some(rayon::Yield::Executed) {
                 thread::yield_now();
             }
@@ -97,7 +101,8 @@ impl Watch {
     }
 }
 
-/// A time as a number, which no process lives long enough to exceed.
+/// Returns a duration in nanoseconds. `u64` is large enough for the lifetime of any
+/// process.
 fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,20 +1,21 @@
-//! Buffers that a thread keeps between calls, so that a kernel need not ask for memory.
+//! Scratch buffers that a thread reuses between calls, so that kernels do not allocate
+//! memory.
 
 use crate::tuned::CACHE_LINE;
 use std::cell::RefCell;
 
 use bytemuck::Zeroable;
 
-/// Buffers that nobody is using. There are several because a thread that waits for its
-/// helpers may take up another piece of work meanwhile.
-pub(crate) struct Spare<T>(RefCell<Vec<Vec<T>>>);
+/// Unused buffers. There are several because a thread that waits for other threads may
+/// start another task.
+pub(crate) struct ScratchBuffers<T>(RefCell<Vec<Vec<T>>>);
 
-impl<T: Zeroable + Clone> Spare<T> {
+impl<T: Zeroable + Clone> ScratchBuffers<T> {
     pub(crate) const fn new() -> Self {
         Self(RefCell::new(Vec::new()))
     }
 
-    /// Lends so many numbers, the first of them at the start of a cache line.
+    /// Calls `work` with a buffer of `length` values that starts at a cache line.
     pub(crate) fn lend<R>(&self, length: usize, work: impl FnOnce(&mut [T]) -> R) -> R {
         let mut buffer = self.0.borrow_mut().pop().unwrap_or_default();
         let size = length + CACHE_LINE / size_of::<T>().max(1);

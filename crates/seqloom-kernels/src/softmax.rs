@@ -1,4 +1,4 @@
-//! Softmax and its logarithm over the rows of a matrix.
+//! Softmax and log-softmax over the rows of a matrix.
 
 use pulp::Simd;
 use seqloom_macros::{compiled_once, vectorized};
@@ -6,25 +6,26 @@ use seqloom_macros::{compiled_once, vectorized};
 use crate::machine::dispatch;
 use crate::{Float, Instances, lanes::Lanes, parallel, special};
 
-/// Fills every row of `width` numbers with the probabilities that its scores stand for.
+/// Fills every row of `width` values with the softmax of the scores.
 #[compiled_once]
 pub fn softmax<T: Float>(x: &[T], width: usize, out: &mut [T], threads: usize) {
     rows(x, width, out, threads, softmax_row);
 }
 
-/// Fills every row of `width` numbers with the logarithms of those probabilities.
+/// Fills every row of `width` values with the log-softmax of the scores.
 #[compiled_once]
 pub fn log_softmax<T: Float>(x: &[T], width: usize, out: &mut [T], threads: usize) {
     rows(x, width, out, threads, log_softmax_row);
 }
 
-/// Fills `out` with softmax's gradient, from its output: `y * (grad - sum(grad * y))`.
+/// Fills `out` with the gradient of softmax, from its output:
+/// `y * (grad - sum(grad * y))`.
 #[compiled_once]
 pub fn softmax_grad<T: Float>(grad: &[T], y: &[T], width: usize, out: &mut [T], threads: usize) {
     row_pairs((grad, y), width, out, threads, softmax_grad_row);
 }
 
-/// Fills `out` with its logarithm's gradient, from that's output:
+/// Fills `out` with the gradient of log-softmax, from its output:
 /// `grad - exp(y) * sum(grad)`.
 #[compiled_once]
 pub fn log_softmax_grad<T: Float>(
@@ -37,7 +38,7 @@ pub fn log_softmax_grad<T: Float>(
     row_pairs((grad, y), width, out, threads, log_softmax_grad_row);
 }
 
-/// Fills `out` with the logarithm of each row's sum of exponentials.
+/// Fills `out` with the logarithm of the sum of exponentials of each row.
 #[compiled_once]
 pub fn logsumexp<T: Float>(x: &[T], width: usize, out: &mut [T], threads: usize) {
     let rows = parallel::rows_per_chunk(width);
@@ -122,15 +123,16 @@ fn log_softmax_grad_row<S: Simd, T: Float>(simd: S, grad: &[T], y: &[T], out: &m
     let (outs, out_rest) = T::split_mut::<S>(out);
     for ((out, &grad), &y) in outs.iter_mut().zip(grads).zip(ys) {
         let (grad, y) = (Lanes::new(simd, grad), Lanes::new(simd, y));
-        *out = log_softmax_slope(grad, y, total).vector;
+        *out = log_softmax_gradient(grad, y, total).vector;
     }
     let (grad, y) = (Lanes::load_part(simd, rest), Lanes::load_part(simd, y_rest));
-    log_softmax_slope(grad, y, total).store_part(out_rest);
+    log_softmax_gradient(grad, y, total).store_part(out_rest);
 }
 
-/// A function, because a closure that is not inlined would call another for each instruction.
+/// A function, because a closure that is not inlined would make one call per
+/// instruction.
 #[inline(always)]
-fn log_softmax_slope<S: Simd, T: Float>(
+fn log_softmax_gradient<S: Simd, T: Float>(
     grad: Lanes<S, T>,
     y: Lanes<S, T>,
     total: Lanes<S, T>,
@@ -141,7 +143,7 @@ fn log_softmax_slope<S: Simd, T: Float>(
 #[vectorized]
 fn logsumexp_row<S: Simd, T: Float>(simd: S, x: &[T]) -> T {
     let highest = highest(simd, x);
-    let infinite = highest == T::LOWEST || highest == T::ZERO - T::LOWEST;
+    let infinite = highest == T::NEG_INF || highest == T::ZERO - T::NEG_INF;
     let center = if infinite { T::ZERO } else { highest };
     let shift = Lanes::splat(simd, center);
     let (vectors, rest) = T::split::<S>(x);
@@ -155,7 +157,7 @@ fn logsumexp_row<S: Simd, T: Float>(simd: S, x: &[T]) -> T {
     center + (total.sum() + last.iter().copied().sum()).ln()
 }
 
-/// The sum of the products of two rows.
+/// Returns the dot product of two rows.
 #[inline(always)]
 pub(crate) fn dot<S: Simd, T: Float>(simd: S, a: &[T], b: &[T]) -> T {
     let ((a, a_rest), (b, b_rest)) = (T::split::<S>(a), T::split::<S>(b));
@@ -166,7 +168,8 @@ pub(crate) fn dot<S: Simd, T: Float>(simd: S, a: &[T], b: &[T]) -> T {
     total.sum() + a_rest.iter().zip(b_rest).map(|(&a, &b)| a * b).sum()
 }
 
-/// Fills a row with `exp(x - highest)`; gives the highest score and the row's sum.
+/// Fills a row with `exp(x - highest)`. Returns the highest score and the sum of the
+/// row.
 #[inline(always)]
 pub(crate) fn exponentials<S: Simd, T: Float>(simd: S, x: &[T], out: &mut [T]) -> (T, T) {
     let highest = highest(simd, x);
@@ -186,7 +189,7 @@ pub(crate) fn exponentials<S: Simd, T: Float>(simd: S, x: &[T], out: &mut [T]) -
 #[inline(always)]
 pub(crate) fn highest<S: Simd, T: Float>(simd: S, x: &[T]) -> T {
     let (vectors, rest) = T::split::<S>(x);
-    let mut highest = Lanes::splat(simd, T::LOWEST);
+    let mut highest = Lanes::splat(simd, T::NEG_INF);
     for &x in vectors {
         highest = highest.max(Lanes::new(simd, x));
     }

@@ -1,22 +1,22 @@
-//! The exponential and the normal distribution function, lane by lane.
+//! The exponential, the normal distribution and related functions of vectors.
 
 use pulp::Simd;
 
 use crate::{Float, lanes::Lanes};
 
-/// The exponential, right to about one unit in the last place; results too small to be
-/// normal are zero.
+/// Returns the exponential, accurate to about one unit in the last place. Results too
+/// small for a normal float are 0.
 #[inline(always)]
 pub fn exp<S: Simd, T: Float>(x: Lanes<S, T>) -> Lanes<S, T> {
-    // The infinity is made from x, so that a NaN, which is never less, stays one.
+    // Infinity is computed from x, so that NaN, which is never less, stays NaN.
     let infinite = x + x.like(T::of(f64::INFINITY));
     x.if_less(x.like(T::EXP_RANGE.1), exp_of_negative(x), infinite)
 }
 
-/// The exponential of what is not so great that the result is infinite.
+/// Returns the exponential of values that are too small to give infinity.
 #[inline(always)]
 pub fn exp_of_negative<S: Simd, T: Float>(x: Lanes<S, T>) -> Lanes<S, T> {
-    let rounder = x.like(T::ROUNDER);
+    let rounder = x.like(T::ROUNDING_OFFSET);
     let rounded = x.mul_add(x.like(T::of(std::f64::consts::LOG2_E)), rounder);
     let power = rounder - rounded;
     let rest = power.mul_add(x.like(T::LN_2.0), x);
@@ -27,10 +27,10 @@ pub fn exp_of_negative<S: Simd, T: Float>(x: Lanes<S, T>) -> Lanes<S, T> {
     x.if_less(x.like(T::EXP_RANGE.0), x.like(T::ZERO), value)
 }
 
-/// Two to the power of what is not so great that the result is infinite.
+/// Returns 2^x for values that are too small to give infinity.
 #[inline(always)]
 pub fn exp2_of_negative<S: Simd, T: Float>(x: Lanes<S, T>) -> Lanes<S, T> {
-    let rounder = x.like(T::ROUNDER);
+    let rounder = x.like(T::ROUNDING_OFFSET);
     let rounded = x + rounder;
     let rest = x - (rounded - rounder);
     let mut value = x.like(T::EXP2_TERMS[0]);
@@ -38,16 +38,17 @@ pub fn exp2_of_negative<S: Simd, T: Float>(x: Lanes<S, T>) -> Lanes<S, T> {
         value = value.mul_add(rest, x.like(term));
     }
     let value = value.scale(rounded);
-    x.if_less(x.like(T::EXP2_LOWEST), x.like(T::ZERO), value)
+    x.if_less(x.like(T::EXP2_MIN_EXPONENT), x.like(T::ZERO), value)
 }
 
-/// The hyperbolic tangent, right to some units in the last place near zero too.
+/// Returns the hyperbolic tangent, accurate to some units in the last place, also near
+/// 0.
 #[inline(always)]
 pub fn tanh<S: Simd, T: Float>(x: Lanes<S, T>) -> Lanes<S, T> {
     let (zero, one) = (x.like(T::ZERO), x.like(T::ONE));
-    // exp(-2 |x|) - 1, which is made without a difference of near numbers.
+    // exp(-2 |x|) - 1, without cancellation.
     let y = x.abs() * x.like(T::of(-2.0));
-    let rounder = x.like(T::ROUNDER);
+    let rounder = x.like(T::ROUNDING_OFFSET);
     let rounded = y.mul_add(x.like(T::of(std::f64::consts::LOG2_E)), rounder);
     let power = rounder - rounded;
     let rest = power.mul_add(x.like(T::LN_2.0), y);
@@ -59,15 +60,15 @@ pub fn tanh<S: Simd, T: Float>(x: Lanes<S, T>) -> Lanes<S, T> {
     x.if_less(zero, zero - size, size)
 }
 
-/// `1 / (1 + exp(-x))`.
+/// Returns `1 / (1 + exp(-x))`.
 #[inline(always)]
 pub fn sigmoid<S: Simd, T: Float>(x: Lanes<S, T>) -> Lanes<S, T> {
     let one = x.like(T::ONE);
     one / (one + exp(x.like(T::ZERO) - x))
 }
 
-/// The polynomial with these coefficients, highest first: its even and its odd powers by
-/// Horner's rule side by side, which waits half as long as all powers in a row.
+/// Evaluates a polynomial with these coefficients, highest power first. Even and odd
+/// powers are evaluated in parallel by Horner's rule, which halves the latency.
 #[inline(always)]
 pub fn polynomial<S: Simd, T: Float>(x: Lanes<S, T>, terms: &[T]) -> Lanes<S, T> {
     let square = x * x;
@@ -78,28 +79,30 @@ pub fn polynomial<S: Simd, T: Float>(x: Lanes<S, T>, terms: &[T]) -> Lanes<S, T>
     other.mul_add(x, value)
 }
 
-/// The standard normal variable's distribution function at x, and `exp(-x^2 / 2)`.
+/// Returns the standard normal distribution function at x, and `exp(-x^2 / 2)`.
 #[inline(always)]
 pub fn normal<S: Simd, T: Float>(x: Lanes<S, T>) -> (Lanes<S, T>, Lanes<S, T>) {
     let bell = exp_of_negative(x * x * x.like(T::of(-0.5)));
     (x.normal(bell), bell)
 }
 
-/// The distribution function where `bell` is known, to three units in the last place, in
-/// the far tail too: `bell` times a polynomial in `u = 1 / (1 + SLOPE |x|)`.
+/// Returns the distribution function for a given `bell`, accurate to three units in the
+/// last place, also in the far tail. It is `bell` times a polynomial in
+/// `u = 1 / (1 + TAIL_SLOPE |x|)`.
 #[inline(always)]
 pub(crate) fn normal_f32<S: Simd>(simd: S, x: S::f32s, bell: S::f32s) -> S::f32s {
     let (x, bell): (Lanes<S, f32>, _) = (Lanes::new(simd, x), Lanes::new(simd, bell));
     let (zero, one) = (x.like(0.0), x.like(1.0));
-    let u = one / x.abs().mul_add(x.like(SLOPE), one);
-    let tail = polynomial(u, &TAIL) * u * bell;
+    let u = one / x.abs().mul_add(x.like(TAIL_SLOPE), one);
+    let tail = polynomial(u, &TAIL_F32) * u * bell;
     x.if_less(zero, tail, one - tail).vector
 }
 
-const SLOPE: f32 = 0.343_75;
+const TAIL_SLOPE: f32 = 0.343_75;
 
-/// Fitted to `erfcx(x / sqrt(2)) / 2 / u` by least greatest relative error, 2e-8.
-const TAIL: [f32; 9] = [
+/// Minimax coefficients of `erfcx(x / sqrt(2)) / 2 / u`; the largest relative error is
+/// 2e-8.
+const TAIL_F32: [f32; 9] = [
     -0.027_813_494,
     0.143_868_34,
     -0.271_751_46,
@@ -111,23 +114,25 @@ const TAIL: [f32; 9] = [
     0.137_119_65,
 ];
 
-/// The same in double precision, to some units in the last place, by a polynomial in
-/// `2 u - 1`. What the square of x loses by rounding would show in the far tail.
+/// As [`normal_f32`] in double precision, with a polynomial in `2 u - 1`, accurate to
+/// some units in the last place. Corrects the rounding error of the square of x, which
+/// matters in the far tail.
 #[inline(always)]
 pub(crate) fn normal_f64<S: Simd>(simd: S, x: S::f64s, bell: S::f64s) -> S::f64s {
     let (x, bell): (Lanes<S, f64>, _) = (Lanes::new(simd, x), Lanes::new(simd, bell));
     let (zero, one) = (x.like(0.0), x.like(1.0));
     let square = x * x;
     let lost = x.mul_add(x, zero - square);
-    // An infinite x has lost nothing: its square less itself is no number.
+    // An infinite x has no rounding error; its square minus itself is NaN.
     let bell = zero.if_less(bell, (lost * bell).mul_add(x.like(-0.5), bell), bell);
-    let u = one / x.abs().mul_add(x.like(f64::from(SLOPE)), one);
-    let tail = polynomial(u + u - one, &LONG_TAIL) * u * bell;
+    let u = one / x.abs().mul_add(x.like(f64::from(TAIL_SLOPE)), one);
+    let tail = polynomial(u + u - one, &TAIL_F64) * u * bell;
     x.if_less(zero, tail, one - tail).vector
 }
 
-/// The Chebyshev series of `erfcx(x / sqrt(2)) / 2 / u` on all u, as powers.
-const LONG_TAIL: [f64; 27] = [
+/// The Chebyshev series of `erfcx(x / sqrt(2)) / 2 / u` for all u, as coefficients of
+/// powers.
+const TAIL_F64: [f64; 27] = [
     3.630_400_507_860_194e-10,
     -7.116_076_267_044_939e-10,
     -2.308_621_209_872_565_4e-9,
@@ -203,22 +208,22 @@ mod tests {
             .collect()
     }
 
-    fn worst<T: Float>(x: &[T], found: &[T], reference: impl Fn(f64) -> f64) -> f64 {
-        let error = |(x, found): (&T, &T)| (found.wide() / reference(x.wide()) - 1.0).abs();
+    fn max_error<T: Float>(x: &[T], found: &[T], reference: impl Fn(f64) -> f64) -> f64 {
+        let error = |(x, found): (&T, &T)| (found.to_f64() / reference(x.to_f64()) - 1.0).abs();
         x.iter().zip(found).map(error).fold(0.0, f64::max)
     }
 
     #[test]
-    fn the_exponential_is_right_to_two_units_in_the_last_position() {
+    fn exp_is_accurate_to_two_units_in_the_last_place() {
         on_every_machine(|_| {
             let (single, double) = (grid::<f32>(-87.0, 88.7), grid::<f64>(-708.0, 709.7));
-            assert!(worst(&single, &values(Exp, &single), f64::exp) < 1.3e-7);
-            assert!(worst(&double, &values(Exp, &double), f64::exp) < 4.5e-16);
+            assert!(max_error(&single, &values(Exp, &single), f64::exp) < 1.3e-7);
+            assert!(max_error(&double, &values(Exp, &double), f64::exp) < 4.5e-16);
         });
     }
 
     #[test]
-    fn the_exponential_of_extremes_is_zero_or_infinite_and_a_nan_stays_one() {
+    fn exp_of_extremes_is_zero_or_infinite_and_nan_stays_nan() {
         on_every_machine(|_| {
             let found = values(Exp, &[f32::NEG_INFINITY, -200.0, 0.0, 100.0, f32::INFINITY]);
             assert_eq!(found, [0.0, 0.0, 1.0, f32::INFINITY, f32::INFINITY]);
@@ -228,16 +233,16 @@ mod tests {
     }
 
     #[test]
-    fn two_to_a_power_is_right_to_two_units_in_the_last_position() {
+    fn exp2_is_accurate_to_two_units_in_the_last_place() {
         on_every_machine(|_| {
             let (single, double) = (grid::<f32>(-126.0, 20.0), grid::<f64>(-1022.0, 20.0));
-            assert!(worst(&single, &values(Exp2, &single), f64::exp2) < 2.0e-7);
-            assert!(worst(&double, &values(Exp2, &double), f64::exp2) < 4.5e-16);
+            assert!(max_error(&single, &values(Exp2, &single), f64::exp2) < 2.0e-7);
+            assert!(max_error(&double, &values(Exp2, &double), f64::exp2) < 4.5e-16);
         });
     }
 
     #[test]
-    fn two_to_an_extreme_power_is_zero_and_a_nan_stays_one() {
+    fn exp2_of_extremes_is_zero_and_nan_stays_nan() {
         on_every_machine(|_| {
             let found = values(Exp2, &[f32::NEG_INFINITY, -1e30, -126.5, 0.0, 1.0]);
             assert_eq!(found, [0.0, 0.0, 0.0, 1.0, 2.0]);
@@ -247,11 +252,11 @@ mod tests {
     }
 
     #[test]
-    fn the_far_tail_of_the_normal_distribution_is_right() {
+    fn the_far_tail_of_the_normal_distribution_is_accurate() {
         let reference = |x: f64| 0.5 * libm::erfc(-x / std::f64::consts::SQRT_2);
         on_every_machine(|_| {
             let double = grid::<f64>(-37.0, -4.0);
-            assert!(worst(&double, &values(NormalCdf, &double), reference) < 1e-12);
+            assert!(max_error(&double, &values(NormalCdf, &double), reference) < 1e-12);
         });
     }
 
@@ -264,12 +269,12 @@ mod tests {
     }
 
     #[test]
-    fn the_normal_distribution_is_right_on_both_sides() {
+    fn the_normal_distribution_is_accurate_on_both_sides() {
         let reference = |x: f64| 0.5 * libm::erfc(-x / std::f64::consts::SQRT_2);
         on_every_machine(|_| {
             let (single, double) = (grid::<f32>(-4.0, 8.0), grid::<f64>(-4.0, 8.0));
-            assert!(worst(&single, &values(NormalCdf, &single), reference) < 1.5e-6);
-            assert!(worst(&double, &values(NormalCdf, &double), reference) < 1e-14);
+            assert!(max_error(&single, &values(NormalCdf, &single), reference) < 1.5e-6);
+            assert!(max_error(&double, &values(NormalCdf, &double), reference) < 1e-14);
         });
     }
 }

@@ -1,7 +1,8 @@
-//! Rayon's global pool has no owner and breaks in a forked child: nothing builds it.
+//! Kernels must not build rayon's global pool: it has no owner and does not survive a
+//! fork.
 
 #[test]
-fn kernels_outside_a_pool_leave_the_global_one_unbuilt() {
+fn kernels_outside_a_pool_do_not_build_the_global_pool() {
     let x = vec![1.0_f32; 1 << 20];
     let mut out = vec![0.0; 1 << 20];
     seqloom_kernels::activation::relu(&x, &mut out, 4);

@@ -1,4 +1,4 @@
-//! The parts of a function, and how tokens are put together.
+//! Parsing of functions, and assembly of tokens.
 
 use proc_macro::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 
@@ -6,17 +6,17 @@ pub(crate) type Tokens = Vec<TokenTree>;
 
 /// The parts of a function.
 pub(crate) struct Function {
-    /// Attributes and visibility.
+    /// The attributes and the visibility.
     pub(crate) head: Tokens,
     pub(crate) name: TokenTree,
     pub(crate) generics: Vec<Tokens>,
-    /// Patterns and types.
+    /// The patterns and types of the parameters.
     pub(crate) parameters: Vec<(Tokens, Tokens)>,
     pub(crate) output: Tokens,
     pub(crate) body: Tokens,
 }
 
-/// The parts of a function; nothing where it is none.
+/// Parses a function. Returns `None` if the tokens are not a function.
 pub(crate) fn parse(tokens: &[TokenTree]) -> Option<Function> {
     let keyword = tokens.iter().position(|token| is_word(token, "fn"))?;
     let mut angles = Angles::default();
@@ -43,7 +43,7 @@ pub(crate) fn parse(tokens: &[TokenTree]) -> Option<Function> {
     })
 }
 
-/// So many different names.
+/// Returns `count` numbered names.
 pub(crate) fn numbered(name: &str, count: usize) -> Vec<Tokens> {
     (0..count)
         .map(|number| vec![word(&format!("{name}{number}"))])
@@ -54,7 +54,7 @@ pub(crate) fn tokens_of(stream: &TokenStream) -> Tokens {
     stream.clone().into_iter().collect()
 }
 
-/// Parameters of these names and types.
+/// Returns parameters with these names and types.
 pub(crate) fn typed(names: &[Tokens], kinds: &[Tokens]) -> Vec<Tokens> {
     let colon = tokens_of(&":".parse().unwrap_or_default());
     let pairs = names.iter().zip(kinds);
@@ -63,7 +63,7 @@ pub(crate) fn typed(names: &[Tokens], kinds: &[Tokens]) -> Vec<Tokens> {
         .collect()
 }
 
-/// Puts tokens in the position of the words that stand for them.
+/// Replaces placeholders in a template by tokens.
 pub(crate) fn fill(template: TokenStream, parts: &[(&str, Tokens)]) -> TokenStream {
     let fill_one = |token: TokenTree| -> TokenStream {
         if let TokenTree::Group(group) = &token {
@@ -79,7 +79,7 @@ pub(crate) fn fill(template: TokenStream, parts: &[(&str, Tokens)]) -> TokenStre
     template.into_iter().flat_map(fill_one).collect()
 }
 
-/// How many angle brackets are open.
+/// The number of open angle brackets.
 #[derive(Default)]
 struct Angles {
     depth: i32,
@@ -87,7 +87,7 @@ struct Angles {
 }
 
 impl Angles {
-    /// Goes on behind a token; says whether no bracket is open there.
+    /// Processes a token. Returns true if no angle bracket is open after it.
     fn pass(&mut self, token: &TokenTree) -> bool {
         let is = |wanted: char| matches!(token, TokenTree::Punct(mark) if mark.as_char() == wanted);
         self.depth += i32::from(is('<')) - i32::from(is('>') && !self.was_minus);
@@ -96,7 +96,7 @@ impl Angles {
     }
 }
 
-/// Splits at the commas that stand in no angle brackets.
+/// Splits at the commas outside angle brackets.
 fn split(tokens: &[TokenTree]) -> Vec<Tokens> {
     let mut angles = Angles::default();
     let is_comma = |token: &TokenTree| {
@@ -107,7 +107,7 @@ fn split(tokens: &[TokenTree]) -> Vec<Tokens> {
     parts.filter(|part| !part.is_empty()).collect()
 }
 
-/// The pattern and the type of a parameter.
+/// Returns the pattern and the type of a parameter.
 fn halves(parameter: &[TokenTree]) -> (Tokens, Tokens) {
     let is_colon =
         |token: &TokenTree| matches!(token, TokenTree::Punct(mark) if mark.as_char() == ':');
@@ -115,7 +115,7 @@ fn halves(parameter: &[TokenTree]) -> (Tokens, Tokens) {
     (parameter[..colon].to_vec(), parameter[colon + 1..].to_vec())
 }
 
-/// Puts commas between lists of tokens.
+/// Joins lists of tokens with commas.
 pub(crate) fn join(lists: impl IntoIterator<Item = Tokens>) -> Tokens {
     let comma: TokenStream = ",".parse().unwrap_or_default();
     lists

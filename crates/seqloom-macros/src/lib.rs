@@ -1,5 +1,5 @@
-//! The attributes of seqloom's crates: of items that Python sees, and of functions that are
-//! compiled anew for each instruction set.
+//! The attribute macros of seqloom: for items that Python uses, and for functions that
+//! are compiled separately for each instruction set.
 
 mod function;
 mod once;
@@ -7,28 +7,31 @@ mod vectorized;
 
 use proc_macro::{TokenStream, TokenTree};
 
-/// Compiles a function anew for each instruction set. A call runs it on the one that the
-/// function `dispatch`, which must be in scope, chooses; as `seqloom_core::simd::dispatch` does.
+/// Compiles a function separately for each instruction set. A function `dispatch` in
+/// scope, such as `seqloom_core::simd::dispatch`, chooses the instruction set of a
+/// call.
 ///
-/// A parameter of the type `S`, with the generic `S: Simd`, is the instruction set; callers
-/// leave it out. What the function calls must be inlined into it: otherwise it is compiled for
-/// the baseline, without wide vectors. Types of parameters name no lifetimes.
+/// A parameter of type `S`, with the generic `S: Simd`, is the instruction set; callers
+/// leave it out. All called functions must be inlined; otherwise they are compiled for
+/// the baseline, without wide vectors. Parameter types must not name lifetimes.
 #[proc_macro_attribute]
 pub fn vectorized(_: TokenStream, item: TokenStream) -> TokenStream {
     vectorized::rewrite(item)
 }
 
-/// Compiles a function of any `T: Float` for `f32` and for `f64` in the crate that it is written in,
-/// where otherwise each crate that calls it would compile it again.
+/// Compiles a function that is generic over `T: Float` for `f32` and `f64` in its own
+/// crate. Without this attribute, each crate that calls the function would compile it
+/// again.
 ///
-/// The trait `Instances` and `Float` must be in scope. The function is generic over `T` alone.
+/// The traits `Instances` and `Float` must be in scope. The function must be generic
+/// over `T` only.
 #[proc_macro_attribute]
 pub fn compiled_once(_: TokenStream, item: TokenStream) -> TokenStream {
     once::rewrite(item)
 }
 
-/// Shows a function, a class (`struct`) or its methods (`impl`) to Python, and describes it to
-/// the stub generator where the feature `stubs` asks for it. Arguments go to `pyclass`.
+/// Exports a function, a class (`struct`) or its methods (`impl`) to Python, and to the
+/// stub generator if the feature `stubs` is enabled. Arguments are passed to `pyclass`.
 #[proc_macro_attribute]
 pub fn native(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let (stub, border) = match kind(&item).as_str() {
@@ -50,7 +53,7 @@ pub fn native(arguments: TokenStream, item: TokenStream) -> TokenStream {
     attributes.into_iter().flatten().chain(item).collect()
 }
 
-/// The keyword that says what an item is.
+/// Returns the keyword that defines the kind of an item.
 fn kind(item: &TokenStream) -> String {
     let words = item.clone().into_iter().filter_map(|token| match token {
         TokenTree::Ident(word) => Some(word.to_string()),

@@ -4,8 +4,9 @@ use proc_macro::{Group, TokenStream, TokenTree};
 
 use crate::function::{Function, fill, is_word, join, numbered, parse, tokens_of, typed, word};
 
-/// The generic function, one instance for each type, and a call that chooses an instance. The
-/// instances are not generic, so they are compiled in the crate that defines them.
+/// The generic function, one instance for each type, and a wrapper that chooses an
+/// instance. Instances are not generic, so they are compiled in the crate that defines
+/// them.
 const TEMPLATE: &str = "
 __head fn __name<__generics>(__parameters) -> __output {
     fn generic<__generics>(__originals) -> __output { __body }
@@ -21,13 +22,13 @@ __head fn __name<__generics>(__parameters) -> __output {
     T::call::<Both>((__names))
 }";
 
-/// Expands `compiled_once`; an item that is no function is an error.
+/// Expands `compiled_once`. An item that is not a function is an error.
 pub(crate) fn rewrite(item: TokenStream) -> TokenStream {
     let tokens: Vec<TokenTree> = item.into_iter().collect();
     parse(&tokens).map_or_else(refuse, with_instances)
 }
 
-/// Code that the compiler refuses with a message.
+/// Returns code that makes the compiler report an error.
 fn refuse() -> TokenStream {
     let error = "compile_error!(\"compiled_once expects a function\");";
     error.parse().unwrap_or_default()
@@ -51,7 +52,7 @@ fn with_instances(function: Function) -> TokenStream {
     fill(TEMPLATE.parse().unwrap_or_default(), &parts)
 }
 
-/// A type whose elided lifetimes are `'a`.
+/// Returns a type with its elided lifetimes replaced by `'a`.
 fn with_lifetime(kind: &[TokenTree]) -> Vec<TokenTree> {
     let lifetime: TokenStream = "'a".parse().unwrap_or_default();
     let mut tokens = Vec::with_capacity(kind.len());

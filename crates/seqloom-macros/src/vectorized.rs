@@ -1,4 +1,4 @@
-//! Functions that are compiled anew for each instruction set.
+//! Functions that are compiled separately for each instruction set.
 
 use proc_macro::TokenStream;
 
@@ -6,7 +6,7 @@ use crate::function::{
     Function, Tokens, fill, is_word, join, numbered, parse, tokens_of, typed, word,
 };
 
-/// What a function becomes: a kernel, which holds the arguments, and a call that runs it.
+/// The generated code: a kernel that stores the arguments, and a call that runs it.
 const TEMPLATE: &str = "
 __head fn __name<__generics>(__parameters) -> __output {
     struct Arguments<__types>(__types);

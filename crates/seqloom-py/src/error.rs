@@ -1,21 +1,21 @@
-//! Every error of the pure crates, as a class of `seqloom.errors`.
+//! Conversion of the errors of the other crates to the classes of `seqloom.errors`.
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyType};
 use seqloom_core::{Error, Result};
 
-/// The exception that an error becomes.
-pub(crate) fn raised(py: Python<'_>, error: &Error) -> PyErr {
+/// Returns the exception for an error.
+pub(crate) fn exception_for(py: Python<'_>, error: &Error) -> PyErr {
     exception(py, error).unwrap_or_else(|failure| failure)
 }
 
-/// Raises the error of a result.
+/// Converts the error of a result to an exception.
 pub(crate) fn raise<T>(py: Python<'_>, outcome: Result<T>) -> PyResult<T> {
-    outcome.map_err(|error| raised(py, &error))
+    outcome.map_err(|error| exception_for(py, &error))
 }
 
-/// The error of a panic in Rust, which is a fault of seqloom itself.
+/// Returns the exception for a panic in Rust, which is a bug in seqloom.
 pub(crate) fn internal(py: Python<'_>, message: &str) -> PyErr {
     let message = format!("seqloom failed ({message}): please report it");
     build(py, "InternalError", &message, &PyDict::new(py)).unwrap_or_else(|error| error)
@@ -70,7 +70,7 @@ fn build(
     Ok(PyErr::from_value(class.call((message,), Some(details))?))
 }
 
-/// `seqloom.errors`, imported once.
+/// Returns `seqloom.errors`, which is imported once.
 fn errors(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     static ERRORS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let module = ERRORS.get_or_try_init(py, || {

@@ -1,12 +1,12 @@
-//! The Python bindings. Every function here unpacks its arguments, releases the interpreter,
-//! calls one function of a pure crate, and wraps the result.
+//! The Python bindings. Every function converts its arguments, releases the GIL, calls
+//! one function of another crate, and converts the result.
 #![expect(
     clippy::needless_pass_by_value,
-    reason = "PyO3 hands arguments over by value"
+    reason = "PyO3 passes arguments by value"
 )]
 #![expect(
     clippy::too_many_arguments,
-    reason = "a function for Python names every argument"
+    reason = "a Python function names every argument"
 )]
 
 use pyo3::prelude::*;
@@ -24,14 +24,14 @@ mod pool;
 mod pooled;
 mod run;
 
-/// What the stub generator knows about this module; `stub_gen` writes it down.
+/// Returns the items of this module for the stub generator.
 #[cfg(feature = "stubs")]
 pub fn stub_info() -> pyo3_stub_gen::Result<pyo3_stub_gen::StubInfo> {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
     pyo3_stub_gen::StubInfo::from_pyproject_toml(format!("{root}/pyproject.toml"))
 }
 
-/// The compiled half of seqloom, seen from Python as `seqloom._rust._native`.
+/// The compiled part of seqloom, imported in Python as `seqloom._rust._native`.
 #[pymodule]
 mod _native {
     use pyo3::prelude::*;
@@ -40,7 +40,7 @@ mod _native {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::interrupt::listen();
         let chosen = seqloom_core::simd::choose();
-        chosen.map_err(|error| super::error::raised(module.py(), &error))?;
+        chosen.map_err(|error| super::error::exception_for(module.py(), &error))?;
         Ok(())
     }
 

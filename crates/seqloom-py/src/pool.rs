@@ -1,14 +1,14 @@
-//! Work without the interpreter, on some threads.
+//! Runs work without the GIL, on several threads.
 
 use pyo3::prelude::*;
 use seqloom_core::{Result, pool};
-use seqloom_kernels::pool::{act, joins};
+use seqloom_kernels::pool::{is_joined_by_thread, run_in_pool};
 use seqloom_macros::native;
 
 use crate::{error, interrupt};
 
-/// Runs `work` on this many threads, without the interpreter. A panic becomes
-/// an `InternalError`.
+/// Runs `work` on this many threads, without the GIL. A panic becomes an
+/// `InternalError`.
 pub(crate) fn run<T: Send>(
     py: Python<'_>,
     threads: usize,
@@ -24,7 +24,7 @@ pub(crate) fn run<T: Send>(
     }
 }
 
-/// Calls a kernel without the interpreter on `threads` threads, this one among them.
+/// Calls a kernel without the GIL on `threads` threads, including the calling one.
 pub(crate) fn run_kernel(
     py: Python<'_>,
     threads: usize,
@@ -35,18 +35,19 @@ pub(crate) fn run_kernel(
     call_kernel(py, threads, &mut once)
 }
 
-/// [`run_kernel`] without the type of the work, so that it is compiled once.
+/// As [`run_kernel`], without the type of the work as a parameter, so that it is
+/// compiled once.
 fn call_kernel(py: Python<'_>, threads: usize, work: &mut (dyn FnMut() + Send)) -> PyResult<()> {
-    let is_joined = threads > 1 && joins(threads);
+    let is_joined = threads > 1 && is_joined_by_thread(threads);
     let wanted = if is_joined { 1 } else { threads };
     run(py, wanted, || {
-        act(is_joined, work);
+        run_in_pool(is_joined, work);
         Ok(())
     })
 }
 
-/// Builds rayon's global pool, and says whether nobody had built it before: it
-/// has no owner and breaks in a forked child. The tests ask this last of all.
+/// Builds rayon's global pool, and returns true if it did not exist. The global pool
+/// has no owner and does not survive a fork. For tests, which call this last.
 #[native]
 pub(crate) fn claim_global_pool() -> bool {
     rayon::ThreadPoolBuilder::new()

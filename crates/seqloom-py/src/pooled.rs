@@ -1,5 +1,5 @@
-//! Arrays over pooled buffers. A buffer is reused when the array and every view of it (or
-//! tensor that shares its memory) have been dropped.
+//! Arrays over pooled buffers. A buffer is reused when the array and every view of it
+//! (or tensor that shares its memory) have been dropped.
 
 use std::any::Any;
 use std::{mem, slice};
@@ -13,10 +13,10 @@ use seqloom_macros::native;
 
 use crate::error;
 
-/// What owns the memory of an array, and outlives every view of it.
+/// The owner of the memory of an array, which outlives every view of it.
 #[native(frozen)]
 pub(crate) struct Loan {
-    #[expect(dead_code, reason = "its drop is what it is for")]
+    #[expect(dead_code, reason = "the field is only dropped")]
     buffer: Box<dyn Any + Send + Sync>,
 }
 
@@ -32,7 +32,8 @@ impl<T: Send + Sync + 'static> Drop for PooledVec<T> {
     }
 }
 
-/// Returns an array over `vector`, which returns to `buffer_pool` when the last view is dropped.
+/// Returns an array over `vector`, which returns to `buffer_pool` when the last view is
+/// dropped.
 pub(crate) fn array<'py, T: Element + Send + Sync + 'static>(
     py: Python<'py>,
     vector: Vec<T>,
@@ -55,9 +56,9 @@ fn array_owned_by<T: Element, O: Send + Sync + 'static>(
 ) -> PyResult<Bound<'_, PyArray1<T>>> {
     let buffer: Box<dyn Any + Send + Sync> = Box::new(owner);
     let loan = Bound::new(py, Loan { buffer })?.into_any();
-    // SAFETY: `owner` holds `size` initialised elements at `start`, in a heap
-    // allocation that does not move with it; nothing reads or writes them but
-    // through the array, and the array holds `loan`, which holds `owner`.
+    // SAFETY: `owner` contains `size` initialised elements at `start`, in a heap
+    // allocation with a fixed address. They are accessed only through the array, and
+    // the array keeps `loan`, which keeps `owner`.
     #[expect(unsafe_code, reason = "an array over memory that Rust owns")]
     let buffer = unsafe {
         let view = ArrayView1::from_shape_ptr(size, start);
@@ -66,14 +67,14 @@ fn array_owned_by<T: Element, O: Send + Sync + 'static>(
     Ok(buffer)
 }
 
-/// One cache line; vector instructions and torch like arrays to begin on one.
+/// A cache line. Vector instructions and PyTorch prefer arrays that begin at one.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-struct CacheLine(#[expect(dead_code, reason = "read as other numbers")] [u8; CACHE_LINE]);
+struct CacheLine(#[expect(dead_code, reason = "read as numbers")] [u8; CACHE_LINE]);
 
 const CACHE_LINE: usize = 64;
 
-/// Bytes that begin on a cache line and return to their ring when they are dropped.
+/// Bytes that begin at a cache line and return to their ring when they are dropped.
 pub(crate) struct PooledBytes {
     buffer: PooledVec<CacheLine>,
     size: usize,
@@ -84,9 +85,9 @@ impl PooledBytes {
     pub(crate) fn numbers<T: Word>(&mut self) -> &mut [T] {
         let count = self.size / size_of::<T>();
         let start = self.buffer.vector.as_mut_ptr().cast::<T>();
-        // SAFETY: the vector has at least `size` initialised bytes, it begins on a cache
-        // line, every pattern of bits is a `T`, and `self` is borrowed for as long.
-        #[expect(unsafe_code, reason = "one memory for numbers of any size")]
+        // SAFETY: the vector has at least `size` initialised bytes, it begins at a
+        // cache line, every bit pattern is a valid `T`, and `self` is borrowed as long.
+        #[expect(unsafe_code, reason = "the same memory stores numbers of any size")]
         unsafe {
             slice::from_raw_parts_mut(start, count)
         }
@@ -99,10 +100,10 @@ impl PooledBytes {
     }
 }
 
-/// Memory for batches, lent again and again.
+/// A pool of memory for batches.
 ///
-/// A piece is lent anew only when the array it was lent as, and every view of
-/// it, has died: who keeps all batches gets a ring of that many pieces.
+/// A buffer is reused only after its array and every view of it have been dropped. If
+/// all batches are kept, the pool grows by one buffer per batch.
 #[native(frozen)]
 pub(crate) struct Ring {
     buffer_pool: BufferPool<CacheLine>,
@@ -117,13 +118,13 @@ impl Ring {
         }
     }
 
-    /// An array of `size` bytes that begins on a cache line; its content is
-    /// whatever stood there before.
+    /// Returns an array of `size` bytes that begins at a cache line, with unspecified
+    /// content.
     fn take<'py>(&self, py: Python<'py>, size: usize) -> PyResult<Bound<'py, PyArray1<u8>>> {
         error::raise(py, self.memory(size))?.into_array(py)
     }
 
-    /// How many pieces wait to be lent.
+    /// Returns the number of unused buffers.
     fn __len__(&self) -> usize {
         self.buffer_pool.len()
     }
@@ -150,7 +151,7 @@ impl Ring {
     }
 }
 
-/// An array that threads read without the interpreter, which it keeps alive.
+/// An array that threads read without the GIL; this object keeps it alive.
 pub(crate) struct SharedArray<T> {
     _array: Py<PyArray1<T>>,
     start: *const T,
@@ -158,7 +159,7 @@ pub(crate) struct SharedArray<T> {
 }
 
 impl<T: Element> SharedArray<T> {
-    /// The array must be contiguous.
+    /// Creates the object; the array must be contiguous.
     pub(crate) fn new(array: &Bound<'_, PyArray1<T>>) -> PyResult<Self> {
         let read = array.try_readonly()?;
         let numbers = read.as_slice()?;
@@ -169,12 +170,12 @@ impl<T: Element> SharedArray<T> {
         })
     }
 
-    /// All of it.
+    /// Returns all elements.
     pub(crate) fn as_slice(&self) -> &[T] {
-        // SAFETY: the array is held, was found contiguous, and cannot grow while it is
-        // held. Python makes it read-only before it gives it (`share_column`); a caller who
-        // makes it writeable again, or writes through a view from before, breaks the rule of
-        // SECURITY.md.
+        // SAFETY: the array is kept alive, was contiguous, and cannot be resized while
+        // it is referenced. Python makes it read-only first (`share_column`); a caller
+        // who makes it writeable again, or writes through an earlier view, breaks the
+        // rule of SECURITY.md.
         #[expect(unsafe_code, reason = "an array that outlives a call")]
         unsafe {
             slice::from_raw_parts(self.start, self.size)
@@ -182,9 +183,9 @@ impl<T: Element> SharedArray<T> {
     }
 }
 
-// SAFETY: what is read through the pointer is plain numbers of a read-only array.
-#[expect(unsafe_code, reason = "the pointer alone keeps it from being so")]
+// SAFETY: the pointer is used only to read numbers of a read-only array.
+#[expect(unsafe_code, reason = "only the raw pointer prevents this")]
 unsafe impl<T: Sync> Send for SharedArray<T> {}
-// SAFETY: the same.
-#[expect(unsafe_code, reason = "the pointer alone keeps it from being so")]
+// SAFETY: as above.
+#[expect(unsafe_code, reason = "only the raw pointer prevents this")]
 unsafe impl<T: Sync> Sync for SharedArray<T> {}

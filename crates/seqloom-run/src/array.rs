@@ -1,26 +1,26 @@
-//! Arrays that go into a graph.
+//! Input arrays of a graph.
 
 use seqloom_core::{Error, Result};
 use seqloom_graph::{Dtype, Input, Values};
 
-/// An array of a graph's input.
+/// An input array of a graph.
 #[derive(Clone, Debug)]
 pub(crate) struct InputArray {
     /// The name of the input.
     pub(crate) name: String,
     /// The sizes of the axes.
     pub(crate) shape: Vec<usize>,
-    /// The numbers, in C order.
+    /// The elements, in C order.
     pub(crate) values: Values,
 }
 
 impl InputArray {
-    /// None yet, of an input's type.
+    /// Creates an empty array of an element type.
     pub(crate) fn new(name: &str, dtype: Dtype) -> Self {
         Self {
             name: name.to_owned(),
             shape: Vec::new(),
-            values: none_of(dtype),
+            values: empty_values(dtype),
         }
     }
 
@@ -34,8 +34,8 @@ impl InputArray {
     }
 }
 
-/// No numbers of a type.
-pub(crate) fn none_of(dtype: Dtype) -> Values {
+/// Returns an empty vector of an element type.
+pub(crate) fn empty_values(dtype: Dtype) -> Values {
     match dtype {
         Dtype::Bool => Values::Bool(Vec::new()),
         Dtype::Uint8 => Values::U8(Vec::new()),
@@ -47,7 +47,7 @@ pub(crate) fn none_of(dtype: Dtype) -> Values {
     }
 }
 
-/// Takes whole numbers instead of those that were there.
+/// Replaces the elements by integers.
 pub(crate) fn set(values: &mut Values, numbers: impl Iterator<Item = i64>) {
     match values {
         Values::Bool(held) => replace(held, numbers.map(|number| number != 0)),
@@ -61,8 +61,8 @@ pub(crate) fn set(values: &mut Values, numbers: impl Iterator<Item = i64>) {
             numbers.map(|it| u32::try_from(it).unwrap_or(u32::MAX)),
         ),
         Values::I64(held) => replace(held, numbers),
-        Values::F32(held) => replace(held, numbers.map(single)),
-        Values::F64(held) => replace(held, numbers.map(double)),
+        Values::F32(held) => replace(held, numbers.map(to_f32)),
+        Values::F64(held) => replace(held, numbers.map(to_f64)),
     }
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn resize<T: Clone + Default>(numbers: &mut Vec<T>, size: usize) -> R
     Ok(())
 }
 
-/// The product of sizes; an error where no memory is so large.
+/// Returns the product of sizes, or an error if it is too large for memory.
 pub(crate) fn product(sizes: &[usize]) -> Result<usize> {
     let product = sizes
         .iter()
@@ -94,16 +94,16 @@ fn replace<T>(held: &mut Vec<T>, numbers: impl Iterator<Item = T>) {
 
 #[expect(
     clippy::cast_precision_loss,
-    reason = "lengths, marks and tokens are small"
+    reason = "lengths, masks and tokens are small"
 )]
-pub(crate) fn single(number: i64) -> f32 {
+pub(crate) fn to_f32(number: i64) -> f32 {
     number as f32
 }
 
 #[expect(
     clippy::cast_precision_loss,
-    reason = "lengths, marks and tokens are small"
+    reason = "lengths, masks and tokens are small"
 )]
-fn double(number: i64) -> f64 {
+fn to_f64(number: i64) -> f64 {
     number as f64
 }

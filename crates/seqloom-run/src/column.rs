@@ -1,4 +1,4 @@
-//! Rows of bytes end to end: ids, letters.
+//! Concatenated rows of bytes, such as ids or residues.
 
 use seqloom_core::number::as_u64;
 use seqloom_core::{Ragged, Result};
@@ -20,17 +20,17 @@ impl Default for ByteRows {
 }
 
 impl ByteRows {
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.offsets.len().saturating_sub(1)
     }
 
-    /// Whether there is none.
+    /// Returns true if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The bytes of a row; none beyond the last.
+    /// Returns the bytes of a row; empty after the last row.
     pub fn get(&self, row: usize) -> &[u8] {
         let bound = |at: usize| usize::try_from(*self.offsets.get(at)?).ok();
         let range = bound(row).zip(bound(row.saturating_add(1)));
@@ -38,7 +38,7 @@ impl ByteRows {
         row.unwrap_or_default()
     }
 
-    /// Every row in order.
+    /// Iterates over the rows.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         (0..self.len()).map(|row| self.get(row))
     }
@@ -49,7 +49,7 @@ impl ByteRows {
         self.end();
     }
 
-    /// Adds rows that lie end to end.
+    /// Adds concatenated rows.
     pub(crate) fn append(&mut self, data: &[u8], offsets: &[i64]) {
         let shift = position(self.data.len());
         self.data.extend_from_slice(data);
@@ -57,17 +57,17 @@ impl ByteRows {
             .extend(offsets.iter().skip(1).map(|end| end + shift));
     }
 
-    /// The bytes that all of it takes.
+    /// Returns the total size in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.data.len() + size_of_val(self.offsets.as_slice())
     }
 
-    /// All rows, as kernels read them.
+    /// Returns all rows as a view for kernels.
     pub(crate) fn rows(&self) -> Result<Ragged<'_>> {
         Ragged::new(&self.data, &self.offsets)
     }
 
-    /// Some rows, as kernels read them.
+    /// Returns some rows as a view for kernels.
     pub(crate) fn picked<'a>(&'a self, rows: &'a [i64]) -> Result<Ragged<'a>> {
         Ragged::picked(&self.data, &self.offsets, rows)
     }
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_come_back_as_they_were_added() {
+    fn rows_are_returned_as_they_were_added() {
         let mut column = ByteRows::default();
         column.push(b"AC");
         column.append(b"GTT", &[0, 1, 1, 3]);

@@ -1,4 +1,4 @@
-//! The encoder of letters: `encoder.json` as a kernel of `seqloom-encode`.
+//! The sequence encoder: `encoder.json` as a kernel of `seqloom-encode`.
 
 mod build;
 mod typed;
@@ -10,7 +10,7 @@ use seqloom_graph::{Dtype, Values};
 pub(crate) use self::typed::OutputLayout;
 use self::typed::TypedKernel;
 
-/// Turns the letters of records, or their qualities, into the numbers of a batch.
+/// Converts the residues or qualities of records to the numbers of a batch.
 #[derive(Debug)]
 pub struct Encoder {
     letters: LetterTable,
@@ -27,39 +27,39 @@ enum RecordLayout {
     ChannelsFirst(usize),
     /// `(position, channel)`.
     ChannelsLast(usize),
-    /// One number a letter, or a word.
+    /// One number per residue or word.
     Flat,
-    /// Counts of words, whatever the number of letters.
+    /// Counts of words, for any number of residues.
     Counts,
 }
 
 impl Encoder {
-    /// The table of letters: what each byte means.
+    /// Returns the table of the meaning of each byte.
     pub fn letters(&self) -> &LetterTable {
         &self.letters
     }
 
-    /// The type of the numbers.
+    /// Returns the type of the numbers.
     pub fn dtype(&self) -> Dtype {
         self.dtype
     }
 
-    /// Whether qualities are read instead of letters.
+    /// Returns true if qualities are read instead of residues.
     pub fn reads_qualities(&self) -> bool {
         self.reads_qualities
     }
 
-    /// Whether positions are tokens, not letters.
+    /// Returns true if positions are tokens, not residues.
     pub fn has_tokens(&self) -> bool {
         self.layout == RecordLayout::Flat && !self.reads_qualities
     }
 
-    /// Whether a record is counts of words, which have no position.
+    /// Returns true if a record is encoded as word counts, which have no positions.
     pub fn counts_words(&self) -> bool {
         self.layout == RecordLayout::Counts
     }
 
-    /// How many positions so many letters take.
+    /// Returns the number of positions for a number of residues.
     pub fn places(&self, letters: usize) -> usize {
         let numbers = self.typed.size(letters);
         match self.layout {
@@ -70,8 +70,9 @@ impl Encoder {
         }
     }
 
-    /// The most of so many letters that take no more than so many positions.
-    pub fn letters_within(&self, places: usize, letters: usize) -> usize {
+    /// Returns the largest number of residues, at most `letters`, that fit in `places`
+    /// positions.
+    pub fn max_residues(&self, places: usize, letters: usize) -> usize {
         let (mut most, mut beyond) = (0, letters + 1);
         while most + 1 < beyond {
             let middle = most.midpoint(beyond);
@@ -84,7 +85,7 @@ impl Encoder {
         most
     }
 
-    /// The sizes of a batch of so many records and positions.
+    /// Returns the shape of a batch of records with this number of positions.
     pub fn shape(&self, records: usize, places: usize) -> Vec<usize> {
         match self.layout {
             RecordLayout::ChannelsFirst(width) => vec![records, width, places],
@@ -93,7 +94,7 @@ impl Encoder {
         }
     }
 
-    /// Writes records into an array, whose numbers are forgotten.
+    /// Encodes records into an array, replacing its contents.
     pub(crate) fn fill(
         &self,
         sequences: &Ragged<'_>,
@@ -103,13 +104,13 @@ impl Encoder {
         self.typed.fill(&self.letters, sequences, output, out)
     }
 
-    /// The error of a record with a letter that is refused.
-    pub(crate) fn refusal(&self, sequence: &Ragged<'_>) -> Option<seqloom_core::Error> {
+    /// Returns the error of a record with an invalid character.
+    pub(crate) fn residue_error(&self, sequence: &Ragged<'_>) -> Option<seqloom_core::Error> {
         let output = OutputLayout {
             size: self.typed.size(sequence.max_length()),
             rows: RowLayout::Equal,
         };
-        let mut out = crate::array::none_of(self.dtype);
+        let mut out = crate::array::empty_values(self.dtype);
         self.fill(sequence, output, &mut out).err()
     }
 }

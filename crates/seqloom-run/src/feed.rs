@@ -1,4 +1,4 @@
-//! Batches in order, which another thread makes in advance.
+//! Batches in order, prepared by another thread.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
 use std::time::Duration;
@@ -8,62 +8,61 @@ use seqloom_core::{Error, Result, interrupt};
 use crate::array::InputArray;
 use crate::column::ByteRows;
 
-/// Records that go through the graph together.
+/// Records that are computed together.
 #[derive(Debug, Default)]
 pub(crate) struct FeedBatch {
     /// The row of each record in the window.
     pub(crate) rows: Vec<i64>,
-    /// The number of rows that are records; the others pad the batch.
+    /// The number of rows that are records; the remaining rows pad the batch.
     pub(crate) real: usize,
-    /// What the graph takes.
+    /// The input arrays of the graph.
     pub(crate) arrays: Vec<InputArray>,
-    /// Whether the mask is left out, because the graph for full batches runs.
+    /// True if the mask is left out and the graph without padding runs.
     pub(crate) is_full: bool,
-    /// Where each record begins, of a packed batch.
+    /// The offset of each record in a packed batch.
     pub(crate) segments: Vec<i64>,
 }
 
-/// The next part of a feed.
+/// An event of a feed.
 pub(crate) enum FeedEvent {
-    /// A window of records with these ids.
+    /// The start of a window, with the ids of its records.
     Begin(ByteRows),
-    /// Some of them, perhaps one half of pairs.
+    /// A batch of the window; for pairs it may contain either mates 1 or mates 2.
     Batch(FeedBatch),
-    /// The window has ended.
+    /// The end of a window.
     End,
 }
 
-/// Makes batches.
+/// A source of batches.
 pub(crate) trait Feed: Send {
-    /// Returns the next event, in the memory of a batch that is no longer needed; `None` at the
-    /// end.
+    /// Returns the next event, or `None` at the end. Reuses the memory of `spare`.
     fn next(&mut self, spare: FeedBatch) -> Result<Option<FeedEvent>>;
 
-    /// What there is to warn of, after the end.
+    /// Returns the warnings, after the end.
     fn warnings(&self) -> Vec<String> {
         Vec::new()
     }
 }
 
 /// The number of events that wait to be processed.
-const WAITING: usize = 2;
+const QUEUED_EVENTS: usize = 2;
 
 /// The time between two checks for signals.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Calls `each` with every piece, while another thread makes the next ones; `each` gives
-/// batches back whose memory is free.
+/// Calls `each` with every event, while another thread prepares the next ones. `each`
+/// returns batches for reuse.
 pub(crate) fn run_ahead(
     feed: &mut dyn Feed,
     mut each: impl FnMut(FeedEvent) -> Result<Option<FeedBatch>>,
 ) -> Result<()> {
     std::thread::scope(|scope| {
-        let (done, received) = sync_channel(WAITING);
+        let (done, received) = sync_channel(QUEUED_EVENTS);
         let (give, take) = channel();
         let make = move || {
             while let Some(piece) = feed.next(take.try_recv().unwrap_or_default()).transpose() {
                 let is_last = piece.is_err();
-                // Nobody waits for more after an error of the other side.
+                // After an error on the other side, the channel is closed.
                 if done.send(piece).is_err() || is_last {
                     break;
                 }
@@ -92,14 +91,14 @@ fn take_all(
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
         };
         if let Some(batch) = each(piece)? {
-            // Whoever made it may have ended.
+            // The preparing thread may have ended.
             let _ = give.send(batch);
         }
         check_signals()?;
     }
 }
 
-/// Calls `each` with every piece, all in this thread.
+/// Calls `each` with every event, all in this thread.
 pub(crate) fn run_here(
     feed: &mut dyn Feed,
     mut each: impl FnMut(FeedEvent) -> Result<Option<FeedBatch>>,
@@ -113,10 +112,10 @@ pub(crate) fn run_here(
 }
 
 fn check_signals() -> Result<()> {
-    interrupt::check_signals().map_err(|_| stopped())
+    interrupt::check_signals().map_err(|_| interrupted())
 }
 
-/// What ends the work where a signal came.
-pub(crate) fn stopped() -> Error {
-    Error::argument("stopped")
+/// Returns the error for work that a signal ended.
+pub(crate) fn interrupted() -> Error {
+    Error::argument("interrupted")
 }

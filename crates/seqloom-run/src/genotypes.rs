@@ -1,4 +1,5 @@
-//! A `.bed` as batches: its variants found by id and alleles, samples read window by window.
+//! Batches from a `.bed` file: variants are matched by id and alleles, and samples are
+//! read window by window.
 
 mod learned;
 mod matching;
@@ -18,7 +19,7 @@ use crate::column::ByteRows;
 use crate::feed::{Feed, FeedBatch, FeedEvent};
 pub(crate) use learned::GenotypeEncoder;
 
-/// The batches of a set of genotypes.
+/// The batches of a genotype set.
 pub(crate) struct GenotypeFeed {
     set: PlinkFiles,
     tables: VariantTables,
@@ -26,28 +27,28 @@ pub(crate) struct GenotypeFeed {
     names: Vec<String>,
     batch_size: usize,
     threads: usize,
-    /// Samples of a window.
+    /// The number of samples of a window.
     most: usize,
     window: Option<SampleWindow>,
-    /// The first sample that was not read.
+    /// The next sample to read.
     next: usize,
 }
 
-/// What each code becomes at each variant, as the file has its alleles.
+/// The value of each code at each variant, for the alleles of the file.
 enum VariantTables {
     Single([Vec<f32>; 4]),
     Double([Vec<f64>; 4]),
 }
 
-/// Codes of some samples, a byte each.
+/// The codes of some samples, one byte each.
 struct SampleWindow {
     codes: Vec<i8>,
     samples: usize,
     start: usize,
 }
 
-/// The values of codes that are codes.
-const CODES: [i8; 4] = [0, 1, 2, 3];
+/// The values when codes stay codes.
+const IDENTITY_CODES: [i8; 4] = [0, 1, 2, 3];
 
 impl GenotypeFeed {
     /// Opens a set and finds the variants that the model reads. A window has at most
@@ -89,7 +90,7 @@ impl GenotypeFeed {
             layout: self.set.layout,
             individuals: Picks::Range(samples.clone()),
             variants: self.positions.clone(),
-            table: CODES,
+            table: IDENTITY_CODES,
             order: MatrixOrder::Individuals,
             check: true,
         };
@@ -110,7 +111,8 @@ impl GenotypeFeed {
 }
 
 impl SampleWindow {
-    /// Takes the samples of the next batch, the last of which fills it up; false after the last.
+    /// Selects the samples of the next batch; the last sample fills up the batch.
+    /// Returns false after the last sample.
     fn pick(&mut self, size: usize, batch: &mut FeedBatch) -> bool {
         let stop = self.samples.min(self.start + size);
         batch.real = stop.saturating_sub(self.start);
@@ -123,7 +125,7 @@ impl SampleWindow {
         batch.real > 0
     }
 
-    /// The codes of a sample.
+    /// Returns the codes of a sample.
     fn row(&self, row: i64, width: usize) -> &[i8] {
         let start = usize::try_from(row).unwrap_or_default() * width;
         self.codes.get(start..start + width).unwrap_or_default()
@@ -139,7 +141,7 @@ impl VariantTables {
         InputArray::new("inputs", dtype)
     }
 
-    /// Writes the numbers of a batch.
+    /// Fills the array of a batch.
     fn fill(
         &self,
         window: &SampleWindow,

@@ -1,5 +1,5 @@
-//! Warnings about records whose scores may be meaningless, and about repeated ids: the checks
-//! and the sentences of `seqloom.infer`.
+//! Warnings about unusual records and repeated ids, with the checks and the text of
+//! `seqloom.infer`.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -18,34 +18,34 @@ pub(crate) struct InputWarnings {
     sampled: usize,
     records: u64,
     strange: u64,
-    /// The shortest and the longest of the strange lengths.
+    /// The shortest and the longest unusual length.
     range: (u64, u64),
 }
 
-/// How often ids occur.
+/// Counts the records per id.
 #[derive(Debug, Default)]
 pub(crate) struct IdCounts {
     counts: HashMap<u64, IdCount>,
-    /// The first id that occurs twice: where it came first, its name and its hash.
+    /// The first repeated id: its first row, its name and its hash.
     twice: Option<(usize, String, u64)>,
     repeated: u64,
 }
 
-/// How often an id has come, and where it came first.
+/// The number of records with an id, and the first row.
 #[derive(Debug, Default)]
 struct IdCount {
     count: u64,
     first: usize,
 }
 
-/// The number of records whose letters are counted.
-const SAMPLED: usize = 1000;
-/// Ids that are compared at most, which takes memory.
-const IDS: usize = 1 << 20;
-/// Each stands for several bases.
-const CODES: &[u8] = b"RYSWKMBDHV";
-/// The number of letters below which the alphabet is not detected.
-const FEW: u64 = 100;
+/// The number of records with counted residues.
+const SAMPLED_RECORDS: usize = 1000;
+/// The largest number of ids that are compared, because they need memory.
+const MAX_COMPARED_IDS: usize = 1 << 20;
+/// The ambiguity codes of bases.
+const AMBIGUOUS: &[u8] = b"RYSWKMBDHV";
+/// The number of residues below which the alphabet is not detected.
+const MIN_COUNTED_RESIDUES: u64 = 100;
 
 impl InputWarnings {
     pub(crate) fn new(training: Training) -> Self {
@@ -59,10 +59,10 @@ impl InputWarnings {
         }
     }
 
-    /// Counts the letters and the lengths of a window.
-    pub(crate) fn add_letters(&mut self, letters: &ByteRows) {
+    /// Counts the residues and the lengths of a window.
+    pub(crate) fn count_residues(&mut self, letters: &ByteRows) {
         for row in letters.iter() {
-            let is_sampled = self.sampled < SAMPLED;
+            let is_sampled = self.sampled < SAMPLED_RECORDS;
             self.sampled += usize::from(is_sampled);
             for byte in row.iter().filter(|_| is_sampled) {
                 self.letters[usize::from(*byte)] += 1;
@@ -77,7 +77,7 @@ impl InputWarnings {
         }
     }
 
-    /// The warnings, a sentence each.
+    /// Returns the warnings, one sentence each.
     pub(crate) fn sentences(&self) -> Vec<String> {
         let found = [self.kind(), self.lengths()];
         found.into_iter().flatten().collect()
@@ -96,7 +96,7 @@ impl InputWarnings {
         ))
     }
 
-    /// Returns DNA or RNA if all letters belong to it and there are enough of them.
+    /// Returns DNA or RNA if all residues belong to it and there are enough of them.
     fn bases(&self) -> Option<&'static str> {
         let (thymine, uracil) = (self.count(b"T"), self.count(b"U"));
         let name = if uracil > thymine { "rna" } else { "dna" };
@@ -109,24 +109,24 @@ impl InputWarnings {
         // X means any residue, and is ignored.
         let counted = self.count(b"ABCDEFGHIJKLMNOPQRSTUVWYZ");
         let is_mostly = 10 * self.count(b"ACGTUN") >= 9 * counted;
-        let is_clear = total >= FEW || uracil > 0;
+        let is_clear = total >= MIN_COUNTED_RESIDUES || uracil > 0;
         (total > 0 && is_mostly && known == total && is_clear).then_some(name)
     }
 
-    /// Whether too many letters stand for several bases.
+    /// Returns a warning if many residues are ambiguity codes.
     fn protein(&self) -> Option<String> {
-        let (codes, total) = (self.count(CODES), self.letters.iter().sum::<u64>());
+        let (codes, total) = (self.count(AMBIGUOUS), self.letters.iter().sum::<u64>());
         (4 * codes > total).then(|| {
             format!(
                 "protein ({} of {} letters are of {})",
                 thousands(codes),
                 thousands(total),
-                String::from_utf8_lossy(CODES)
+                String::from_utf8_lossy(AMBIGUOUS)
             )
         })
     }
 
-    /// Counts letters without regard to case.
+    /// Counts residues regardless of case.
     fn count(&self, letters: &[u8]) -> u64 {
         let both = |letter: &u8| {
             let places = [letter.to_ascii_uppercase(), letter.to_ascii_lowercase()];
@@ -144,8 +144,8 @@ impl InputWarnings {
                  may mean nothing; cut the sequences, or train on such lengths",
                 thousands(self.strange),
                 thousands(self.records),
-                spell(self.range),
-                spell((least, most)),
+                format_range(self.range),
+                format_range((least, most)),
             )
         })
     }
@@ -158,7 +158,7 @@ impl IdCounts {
             let mut hasher = DefaultHasher::new();
             name.hash(&mut hasher);
             let (hash, count) = (hasher.finish(), self.counts.len());
-            if count == IDS && !self.counts.contains_key(&hash) {
+            if count == MAX_COMPARED_IDS && !self.counts.contains_key(&hash) {
                 continue;
             }
             let id = self.counts.entry(hash).or_insert(IdCount {
@@ -177,7 +177,8 @@ impl IdCounts {
         }
     }
 
-    /// Warns of an id that several records have; `noun` is what they are called.
+    /// Returns a warning if several records have the same id; `noun` is the plural for
+    /// records.
     pub(crate) fn sentence(&self, noun: &str) -> Option<String> {
         let (_, name, hash) = self.twice.as_ref()?;
         let more = match self.repeated - 1 {
@@ -192,15 +193,15 @@ impl IdCounts {
     }
 }
 
-/// Warns of a model whose training was stopped.
+/// Returns a warning if training of the model was stopped.
 pub(crate) fn unfinished(training: &Training) -> Option<String> {
     let text = "training of this model did not finish: its weights are those of the best epoch so \
                 far; resume the run, or train it again";
     (!training.finished).then(|| text.to_owned())
 }
 
-/// Spells a range of counts.
-fn spell((first, last): (u64, u64)) -> String {
+/// Formats a range of counts.
+fn format_range((first, last): (u64, u64)) -> String {
     if first == last {
         return thousands(first);
     }
@@ -222,12 +223,12 @@ mod tests {
         for row in rows {
             letters.push(row);
         }
-        warnings.add_letters(&letters);
+        warnings.count_residues(&letters);
         warnings.sentences()
     }
 
     #[test]
-    fn dna_for_a_model_of_proteins_is_a_warning_from_a_hundred_letters_on() {
+    fn dna_for_a_model_of_proteins_gives_a_warning_from_100_residues() {
         assert_eq!(warnings("protein", &[b"acgt".as_slice(); 24]).len(), 0);
         let found = warnings("protein", &[b"acgt".as_slice(); 25]);
         assert!(found[0].starts_with("the sequences look like dna, but the model was"));
@@ -236,20 +237,20 @@ mod tests {
     }
 
     #[test]
-    fn codes_for_a_model_of_dna_are_a_warning() {
+    fn ambiguity_codes_for_a_model_of_dna_give_a_warning() {
         assert_eq!(warnings("dna", &[b"ACGR"]).len(), 0);
         let found = warnings("dna", &[b"ACRR"]);
         assert!(found[0].contains("protein (2 of 4 letters are of RYSWKMBDHV)"));
     }
 
     #[test]
-    fn lengths_of_no_training_record_are_counted() {
+    fn lengths_outside_the_training_range_are_counted() {
         let found = warnings("dna", &[b"ACG", b"ACGT", b"ACGTACGT"]);
         assert!(found[0].starts_with("2 of 3 sequences have 3 to 8 letters, but the model was"));
     }
 
     #[test]
-    fn the_first_id_that_occurs_twice_is_named() {
+    fn the_first_repeated_id_is_named() {
         let (mut ids, mut names) = (IdCounts::default(), ByteRows::default());
         for name in ["a", "b", "c", "c", "b", "c"] {
             names.push(name.as_bytes());
@@ -260,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn training_that_was_stopped_is_a_warning() {
+    fn unfinished_training_gives_a_warning() {
         let training = Training {
             finished: false,
             ..Training::default()

@@ -1,4 +1,4 @@
-//! The fields of a JSON object, each with the error that names it.
+//! Access to the fields of a JSON object, with errors that name the field.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use seqloom_core::error::Fault;
 use seqloom_core::{Error, Result};
 use serde_json::{Number, Value};
 
-/// An object of a file, and where it stands.
+/// A JSON object and its location in a file.
 #[derive(Clone, Debug)]
 pub(crate) struct JsonObject<'a> {
     value: &'a Value,
@@ -15,7 +15,7 @@ pub(crate) struct JsonObject<'a> {
 }
 
 impl<'a> JsonObject<'a> {
-    /// The whole of a file.
+    /// Creates the root object of a file.
     pub(crate) fn new(path: &Path, value: &'a Value) -> Self {
         Self {
             value,
@@ -24,7 +24,7 @@ impl<'a> JsonObject<'a> {
         }
     }
 
-    /// An object within this one.
+    /// Returns an object inside this one.
     pub(crate) fn object(&self, key: &str) -> Result<Self> {
         let value = self.get(key, "an object", |value| value.is_object().then_some(value))?;
         Ok(Self {
@@ -42,7 +42,7 @@ impl<'a> JsonObject<'a> {
         self.get(key, "true or false", Value::as_bool)
     }
 
-    /// A text; nothing where there is none, or null.
+    /// Returns a string, or `None` if it is missing or null.
     pub(crate) fn optional_text(&self, key: &str) -> Result<Option<&'a str>> {
         match self.value.get(key) {
             None | Some(Value::Null) => Ok(None),
@@ -50,14 +50,14 @@ impl<'a> JsonObject<'a> {
         }
     }
 
-    /// A whole number from 0 on.
+    /// Returns a non-negative integer.
     pub(crate) fn size(&self, key: &str) -> Result<usize> {
         self.get(key, "a whole number", |value| {
             value.as_u64().and_then(|size| usize::try_from(size).ok())
         })
     }
 
-    /// Texts.
+    /// Returns a list of strings.
     #[cfg(feature = "genotypes")]
     pub(crate) fn texts(&self, key: &str) -> Result<Vec<&'a str>> {
         self.get(key, "a list of texts", |value| {
@@ -65,7 +65,7 @@ impl<'a> JsonObject<'a> {
         })
     }
 
-    /// Numbers, in lists of any depth.
+    /// Returns numbers, from lists of any depth.
     pub(crate) fn numbers(&self, key: &str) -> Result<Vec<&'a Number>> {
         self.get(key, "a list of numbers", |value| {
             let mut numbers = Vec::new();
@@ -73,7 +73,7 @@ impl<'a> JsonObject<'a> {
         })
     }
 
-    /// An error that names this object.
+    /// Returns an error that names this object.
     pub(crate) fn fault(&self, message: impl std::fmt::Display) -> Error {
         let place = if self.place.is_empty() {
             String::new()
@@ -106,7 +106,7 @@ impl<'a> JsonObject<'a> {
     }
 }
 
-/// Adds the numbers of a value; false if it holds anything else.
+/// Adds the numbers of a value. Returns false if it contains anything else.
 fn flatten<'a>(value: &'a Value, numbers: &mut Vec<&'a Number>) -> bool {
     match value {
         Value::Array(parts) => parts.iter().all(|part| flatten(part, numbers)),
@@ -118,12 +118,12 @@ fn flatten<'a>(value: &'a Value, numbers: &mut Vec<&'a Number>) -> bool {
     }
 }
 
-/// So many letters of what was found are shown.
-const SHOWN: usize = 60;
+/// The largest number of characters of a value that an error shows.
+const MAX_SHOWN_CHARACTERS: usize = 60;
 
 fn shorten(value: &Value) -> String {
     let text = value.to_string();
-    match text.char_indices().nth(SHOWN) {
+    match text.char_indices().nth(MAX_SHOWN_CHARACTERS) {
         Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
         None => text,
     }
@@ -135,7 +135,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn an_error_names_file_place_and_what_was_found() {
+    fn an_error_names_file_field_and_value() {
         let value = json!({"kernel": {"k": "three"}});
         let file = JsonObject::new(Path::new("encoder.json"), &value);
         let error = file.object("kernel").unwrap().size("k").unwrap_err();
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_come_out_of_lists_in_lists() {
+    fn numbers_are_read_from_nested_lists() {
         let value = json!({"rows": [[0, 1.5], [2]], "odd": [[0, "1"]]});
         let file = JsonObject::new(Path::new("x"), &value);
         let rows = file.numbers("rows").unwrap();

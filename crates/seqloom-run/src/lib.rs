@@ -1,13 +1,13 @@
-//! Records of files through an exported model: scores, without Python.
+//! Scores for the records of files with an exported model, without Python.
 //!
 //! ```text
 //! files ── read, check, sort, encode ──> batches ── graph ──> outputs ── task ──> scores
 //!          (sequences)                              (network)            (task)
 //! ```
 //!
-//! A [`Predictor`] is an exported model that was opened. It reads files with the parsers and
-//! encoders that training used, and makes the same batches, so that scores have the same bits.
-//! The command `seqloom-run` and the C interface (`seqloom-c`) are made of it.
+//! A [`Predictor`] is an opened exported model. It uses the same parsers, encoders and
+//! batches as training, so that scores have the same bits. The command `seqloom-run`
+//! and the C interface (`seqloom-c`) are built on it.
 
 mod array;
 mod column;

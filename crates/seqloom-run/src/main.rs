@@ -1,4 +1,4 @@
-//! The command `seqloom-run`: scores of an exported model, without Python.
+//! The command `seqloom-run`: scores files with an exported model, without Python.
 
 mod command;
 

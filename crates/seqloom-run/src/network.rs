@@ -1,13 +1,13 @@
-//! The graph on batches: one row of outputs for each record.
+//! The graph applied to batches: one row of outputs for each record.
 
 use seqloom_core::error::Fault;
 use seqloom_core::{Error, Result};
 use seqloom_graph::{Array, BatchLayout, Export, Input, Limits, Manifest, Model, Pool};
 
 use crate::feed::FeedBatch;
-use crate::sequences::MASK;
+use crate::sequences::MASK_INPUT;
 
-/// A graph that can be run, and what becomes of its outputs.
+/// A graph, and the pooling of its outputs.
 pub(crate) struct Network {
     model: Model,
     pool: Option<Pool>,
@@ -41,7 +41,7 @@ impl Network {
     /// Runs the graph on a batch.
     pub(crate) fn outputs(&self, batch: &FeedBatch) -> Result<NetworkOutputs> {
         let arrays = batch.arrays.iter();
-        let wanted = arrays.filter(|array| !(batch.is_full && array.name == MASK));
+        let wanted = arrays.filter(|array| !(batch.is_full && array.name == MASK_INPUT));
         let inputs: Vec<Input<'_>> = wanted.map(crate::array::InputArray::as_input).collect();
         let arrays = self.run(&inputs)?;
         let first = arrays.into_iter().next();
@@ -79,7 +79,7 @@ fn pool_of(manifest: &Manifest) -> Result<Option<Pool>> {
     }
 }
 
-/// One row for each record of those of its tokens.
+/// Returns one row for each record, pooled from the rows of its tokens.
 fn join(pool: Pool, (values, columns): (&[f32], usize), segments: &[i64]) -> Vec<f32> {
     let mut joined = Vec::new();
     for pair in segments.windows(2) {
@@ -87,7 +87,7 @@ fn join(pool: Pool, (values, columns): (&[f32], usize), segments: &[i64]) -> Vec
         match pool {
             Pool::Cls => joined.extend(row(values, columns, start)),
             Pool::Mean => {
-                // All tokens but the first and the last.
+                // All tokens except the first and the last.
                 let inner = start + 1..stop.saturating_sub(1);
                 joined.extend(mean(
                     inner.map(|token| row(values, columns, token)),
@@ -99,7 +99,7 @@ fn join(pool: Pool, (values, columns): (&[f32], usize), segments: &[i64]) -> Vec
     joined
 }
 
-/// The mean of rows, added in 64 bits.
+/// Returns the mean of rows, summed in double precision.
 fn mean<'a>(rows: impl Iterator<Item = &'a [f32]>, columns: usize) -> Vec<f32> {
     let (mut sums, mut count) = (vec![0.0_f64; columns], 0.0);
     for row in rows {
@@ -108,7 +108,7 @@ fn mean<'a>(rows: impl Iterator<Item = &'a [f32]>, columns: usize) -> Vec<f32> {
             *sum += f64::from(*value);
         }
     }
-    sums.into_iter().map(|sum| single(sum / count)).collect()
+    sums.into_iter().map(|sum| to_f32(sum / count)).collect()
 }
 
 fn row(values: &[f32], columns: usize, row: usize) -> &[f32] {
@@ -117,8 +117,8 @@ fn row(values: &[f32], columns: usize, row: usize) -> &[f32] {
         .unwrap_or_default()
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "rounded to the nearest")]
-fn single(number: f64) -> f32 {
+#[expect(clippy::cast_possible_truncation, reason = "rounded to nearest")]
+fn to_f32(number: f64) -> f32 {
     number as f32
 }
 
@@ -139,7 +139,7 @@ mod tests {
     ];
 
     #[test]
-    fn the_mean_leaves_the_ends_out() {
+    fn the_mean_excludes_both_ends() {
         let joined = join(Pool::Mean, (&VALUES, 2), &[0, 4, 7]);
         assert_eq!(joined, [2.0, 3.0, 5.0, 6.0]);
     }

@@ -38,13 +38,14 @@ pub struct Predictor {
     manifest: Manifest,
     network: Network,
     kind: RecordKind,
-    /// The graph's inputs, and whether another graph runs where no record is padded.
+    /// The inputs of the graph, and true if there is a separate graph for batches
+    /// without padding.
     inputs: (Vec<(String, Dtype)>, bool),
     limits: Limits,
     threads: usize,
 }
 
-/// The kind of the records that the model reads.
+/// The kind of records that the model reads.
 #[derive(Clone, Debug)]
 enum RecordKind {
     Sequences(Arc<Encoder>),
@@ -69,11 +70,11 @@ impl RecordKind {
 /// Options for reading files.
 #[derive(Clone, Debug)]
 pub struct PredictOptions {
-    /// How sequences are read.
+    /// The options of the sequence reader.
     pub reading: ReaderOptions,
-    /// Letters and ids that are held and sorted together, in bytes.
+    /// The bytes of residues and ids that are loaded and sorted together.
     pub window: usize,
-    /// Whether mates alternate in each file.
+    /// True if mates alternate in each file.
     pub interleaved: bool,
 }
 
@@ -81,28 +82,29 @@ impl Default for PredictOptions {
     fn default() -> Self {
         Self {
             reading: ReaderOptions::default(),
-            window: WINDOW,
+            window: WINDOW_BYTES,
             interleaved: false,
         }
     }
 }
 
-/// Letters and ids that are held and sorted together: as many as Python holds in memory.
-const WINDOW: usize = 1 << 30;
-/// The same where order and size of windows change nothing, because all records have one length.
-const EQUAL: usize = 16 << 20;
+/// The bytes of residues and ids that are loaded and sorted together, as in Python.
+const WINDOW_BYTES: usize = 1 << 30;
+/// The window size if all records have the same length, because the size then does not
+/// change the scores.
+const EQUAL_BYTES: usize = 16 << 20;
 
 /// Receives scores and progress. An error that it returns ends the work.
 pub trait PredictionObserver {
-    /// Receives the scores of a window; `columns` are the outputs' names.
+    /// Receives the scores of a window; `columns` are the names of the outputs.
     ///
     /// # Errors
     ///
     /// An error ends the work.
     fn scores(&mut self, columns: &[String], scores: &Scores) -> Result<()>;
 
-    /// Is called after each batch with the numbers of records that were scored and read so far,
-    /// and the time that the graph took.
+    /// Called after each batch with the number of scored records, the number of read
+    /// records, and the time of the graph.
     ///
     /// # Errors
     ///
@@ -121,14 +123,14 @@ impl<F: FnMut(&[String], &Scores) -> Result<()>> PredictionObserver for ScoreCal
     }
 }
 
-/// What was done with files.
+/// A summary of the work.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// How many records were scored.
+    /// The number of scored records.
     pub records: u64,
-    /// How many batches went through the graph.
+    /// The number of batches.
     pub batches: u64,
-    /// What of the records, or of the model, makes scores doubtful, a sentence each.
+    /// Warnings about the records or the model, one sentence each.
     pub warnings: Vec<String>,
 }
 
@@ -137,16 +139,17 @@ impl Predictor {
     ///
     /// # Errors
     ///
-    /// A file is missing, damaged or of a newer version, or is not what this program knows.
+    /// If a file is missing, damaged, of a newer version, or not supported by this
+    /// program.
     pub fn open(path: &Path, threads: usize) -> Result<Self> {
         Self::new(Export::open(path)?, Limits::default(), threads)
     }
 
-    /// Takes what was opened.
+    /// Creates a predictor from an opened export.
     ///
     /// # Errors
     ///
-    /// The encoder or the graph is not what this program knows.
+    /// If this program does not support the encoder or the graph.
     pub fn new(export: Export, limits: Limits, threads: usize) -> Result<Self> {
         let inputs = export.graph().inputs().iter();
         let inputs = inputs.map(|input| (input.name.clone(), input.declared.dtype));
@@ -161,12 +164,12 @@ impl Predictor {
         })
     }
 
-    /// What records are and become.
+    /// Returns the manifest, which describes the records, the network and the task.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// What turns letters into numbers; none of a model of other things.
+    /// Returns the sequence encoder, or `None` for a model of other inputs.
     pub fn encoder(&self) -> Option<&Encoder> {
         match &self.kind {
             RecordKind::Sequences(encoder) => Some(encoder),
@@ -174,16 +177,16 @@ impl Predictor {
         }
     }
 
-    /// Runs the graph on arrays; nothing is encoded, and the task's function is left out.
+    /// Runs the graph on arrays, without encoding and without the function of the task.
     ///
     /// # Errors
     ///
-    /// An array has not the name, the type or the shape of an input.
+    /// If an array does not match the name, type or shape of an input.
     pub fn run(&self, inputs: &[Input<'_>]) -> Result<Vec<Array>> {
         self.network.run(inputs)
     }
 
-    /// What records are called, in the plural.
+    /// Returns the plural noun for the records.
     pub fn noun(&self) -> &'static str {
         match (&self.kind, self.manifest.pair) {
             (RecordKind::Sequences(_), None) => "sequences",
@@ -193,17 +196,17 @@ impl Predictor {
         }
     }
 
-    /// Scores every record of files once, in input order; `each` gets the outputs' names and
-    /// the scores of a window.
+    /// Scores every record of files once, in input order. `each` receives the names of
+    /// the outputs and the scores of a window.
     ///
-    /// Records are read, sorted by length and encoded window by window, so that the memory is
-    /// bounded. Scores are those of Python, bit for bit, where all records are in one window
-    /// or have one length.
+    /// Records are read, sorted by length and encoded window by window, so that memory
+    /// is bounded. Scores equal those of Python bit by bit if all records are in one
+    /// window or have the same length.
     ///
     /// # Errors
     ///
-    /// A file cannot be read, or holds a record that the model does not read; or what `each`
-    /// says.
+    /// If a file cannot be read, contains a record that the model cannot read, or
+    /// `each` fails.
     pub fn predict(
         &self,
         files: &[PathBuf],
@@ -213,7 +216,7 @@ impl Predictor {
         self.predict_observed(files, options, &mut ScoreCallback(each))
     }
 
-    /// Does the same, and calls an observer after each batch.
+    /// As [`predict`](Self::predict), and calls an observer after each batch.
     ///
     /// # Errors
     ///
@@ -228,12 +231,12 @@ impl Predictor {
         self.score(&mut *feed, observer)
     }
 
-    /// Scores every record of a stream, in which the mates of pairs alternate; errors call it
-    /// `name`.
+    /// Scores every record of a stream, in which mates alternate. Errors use `name` for
+    /// the stream.
     ///
     /// # Errors
     ///
-    /// As [`predict`](Self::predict); or the model reads no sequences.
+    /// As [`predict`](Self::predict), and if the model does not read sequences.
     pub fn predict_stream(
         &self,
         name: &Path,
@@ -257,7 +260,7 @@ impl Predictor {
         self.score(&mut feed, observer)
     }
 
-    /// Returns what fills the arrays of batches of sequences.
+    /// Returns the filler of sequence batches.
     fn filler(&self, encoder: &Arc<Encoder>) -> Result<BatchFiller> {
         let encoder = Arc::clone(encoder);
         BatchFiller::new(encoder, &self.manifest, self.inputs.clone(), self.limits)
@@ -284,7 +287,7 @@ impl Predictor {
         Ok(summary)
     }
 
-    /// Opens files as the encoder reads them.
+    /// Opens files for the encoder of this model.
     fn open_files(&self, files: &[PathBuf], options: &PredictOptions) -> Result<Box<dyn Feed>> {
         match &self.kind {
             RecordKind::Sequences(encoder) => self.open_sequences(encoder, files, options),
@@ -308,7 +311,7 @@ impl Predictor {
         let source = RecordSource::new(files, is_paired, options.interleaved, &reading)?;
         let size = self.manifest.batch_size;
         let is_equal = self.manifest.length.is_some() || encoder.counts_words();
-        let most = if is_equal { EQUAL } else { usize::MAX };
+        let most = if is_equal { EQUAL_BYTES } else { usize::MAX };
         let window_bytes = options.window.min(most);
         let training = self.manifest.training.clone();
         Ok(Box::new(SequenceFeed::new(
@@ -320,7 +323,8 @@ impl Predictor {
         )))
     }
 
-    /// Returns the options of readers, with the threads and qualities that this model needs.
+    /// Returns the options of readers, with the threads and qualities that this model
+    /// needs.
     fn reading(&self, options: &PredictOptions, filler: &BatchFiller) -> ReaderOptions {
         ReaderOptions {
             threads: self.threads,
@@ -354,7 +358,7 @@ struct WindowScores<'a> {
     columns: Vec<String>,
     scores: Scores,
     summary: Summary,
-    /// Records that went through the graph, mates each.
+    /// The number of records with outputs; each mate counts.
     done: u64,
     ids: IdCounts,
 }
@@ -407,7 +411,8 @@ impl WindowScores<'_> {
         for (row, values) in rows.zip(outputs.values.chunks_exact(columns.max(1))) {
             let start = usize::try_from(*row).unwrap_or_default() * columns;
             let sums = scores.values.get_mut(start..start + columns);
-            // Mates are added; all others stand alone, and 0 and a number is that number.
+            // The outputs of mates are added. Otherwise 0 is added, which does not
+            // change the value.
             for (sum, value) in sums.unwrap_or_default().iter_mut().zip(values) {
                 *sum = if self.predictor.manifest.pair == Some(Pair::Sum) {
                     *sum + value
@@ -441,7 +446,8 @@ impl WindowScores<'_> {
     }
 }
 
-/// This moment; none where there is no clock, as in a browser's WebAssembly.
+/// Returns the current time, or `None` if there is no clock, as in WebAssembly in a
+/// browser.
 fn now() -> Option<Instant> {
     (!cfg!(target_family = "wasm")).then(Instant::now)
 }

@@ -1,30 +1,30 @@
-//! Scores: what a model says of each record of a window.
+//! The scores of the records of a window.
 
 use crate::column::ByteRows;
 
-/// One row a record and one column an output, in input order.
+/// One row per record and one column per output, in input order.
 #[derive(Clone, Debug, Default)]
 pub struct Scores {
-    /// The records' ids.
+    /// The ids of the records.
     pub names: ByteRows,
     /// Probabilities or values, row by row.
     pub values: Vec<f32>,
-    /// How many a row has.
+    /// The number of columns.
     pub columns: usize,
 }
 
 impl Scores {
-    /// How many records there are.
+    /// Returns the number of records.
     pub fn len(&self) -> usize {
         self.names.len()
     }
 
-    /// Whether there is none.
+    /// Returns true if there are no records.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
 
-    /// Each record's id and its scores.
+    /// Iterates over the id and the scores of each record.
     pub fn rows(&self) -> impl Iterator<Item = (&[u8], &[f32])> {
         self.names
             .iter()

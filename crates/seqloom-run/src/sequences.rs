@@ -1,4 +1,5 @@
-//! Sequence files as batches: read, checked, sorted and encoded, window by window.
+//! Batches of sequence files: records are read, checked, sorted and encoded, window by
+//! window.
 //!
 //! ```text
 //! files ──> records ──> window ── check ── order ──> batch, batch, batch ...
@@ -15,12 +16,12 @@ mod source;
 use seqloom_core::Result;
 use seqloom_graph::Training;
 
-use self::check::places_of;
+use self::check::count_positions;
 use self::order::Order;
 use self::records::Records;
 use crate::feed::{Feed, FeedBatch, FeedEvent};
 use crate::input_warnings::InputWarnings;
-pub(crate) use filler::{BatchFiller, MASK};
+pub(crate) use filler::{BatchFiller, MASK_INPUT};
 pub(crate) use source::RecordSource;
 
 /// The batches of sequence files.
@@ -28,16 +29,16 @@ pub(crate) struct SequenceFeed {
     source: RecordSource,
     filler: BatchFiller,
     batch_size: usize,
-    /// Letters and ids that a window holds, in bytes.
+    /// The largest size of a window in bytes of residues and ids.
     window_bytes: usize,
     window: Option<RecordWindow>,
     input_warnings: InputWarnings,
 }
 
-/// Records that are held and sorted together; of pairs, first and second reads.
+/// Records that are loaded and sorted together; for pairs, mates 1 and mates 2.
 struct RecordWindow {
     lanes: Vec<Lane>,
-    /// Where the next batch begins.
+    /// The position of the next batch.
     lane: usize,
     start: usize,
 }
@@ -65,20 +66,20 @@ impl SequenceFeed {
         }
     }
 
-    /// Reads and checks the next window, and gives its ids.
+    /// Reads and checks the next window, and returns its ids.
     fn open(&mut self) -> Result<Option<FeedEvent>> {
         let Some(lanes) = self.source.window(self.window_bytes, self.batch_size)? else {
             return Ok(None);
         };
         let sort = |records: Records| {
-            let places = places_of(&records, &self.filler)?;
+            let places = count_positions(&records, &self.filler)?;
             let order = Order::new(places);
             Ok(Lane { records, order })
         };
         let mut lanes = lanes.into_iter().map(sort).collect::<Result<Vec<_>>>()?;
         if !self.filler.reads_qualities() {
             for lane in &lanes {
-                self.input_warnings.add_letters(&lane.records.letters);
+                self.input_warnings.count_residues(&lane.records.letters);
             }
         }
         let names = lanes.first_mut().map(|lane| lane.records.take_names());
@@ -91,13 +92,13 @@ impl SequenceFeed {
         Ok(Some(piece))
     }
 
-    /// Makes the next batch of the window; nothing after the last.
+    /// Returns the next batch of the window, or `None` after the last.
     fn batch(&mut self, mut batch: FeedBatch) -> Result<Option<FeedBatch>> {
         let Some(window) = &mut self.window else {
             return Ok(None);
         };
         while let Some(lane) = window.lanes.get(window.lane) {
-            let how = (self.batch_size, self.filler.cut_of_batches());
+            let how = (self.batch_size, self.filler.batch_rule());
             if lane.order.pick(window.start, how, &mut batch) {
                 window.start += batch.real;
                 self.filler.fill(&lane.records, &lane.order, &mut batch)?;

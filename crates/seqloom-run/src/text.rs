@@ -1,8 +1,8 @@
-//! Texts of errors, and of ids.
+//! Text for errors and ids.
 
 use std::borrow::Cow;
 
-/// Bytes between quotes, as Python's `repr` has them.
+/// Returns bytes in quotes, as `repr` of Python does.
 pub(crate) fn quote(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let mark = if text.contains('\'') && !text.contains('"') {
@@ -21,7 +21,7 @@ pub(crate) fn quote(bytes: &[u8]) -> String {
     quoted
 }
 
-/// An id as Python shows it: a byte that is not UTF-8 becomes `\xff`.
+/// Returns an id as Python shows it: bytes that are not UTF-8 become `\xff`.
 pub(crate) fn readable(bytes: &[u8]) -> Cow<'_, [u8]> {
     if str::from_utf8(bytes).is_ok() {
         return Cow::Borrowed(bytes);
@@ -36,7 +36,7 @@ pub(crate) fn readable(bytes: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(text)
 }
 
-/// A number with commas between thousands.
+/// Returns a number with commas between thousands.
 pub fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -54,16 +54,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quotes_are_those_of_python() {
+    fn quotes_match_python() {
         assert_eq!(quote(b"a/1"), "'a/1'");
         assert_eq!(quote(b"5'UTR"), "\"5'UTR\"");
         assert_eq!(quote(b"a\tb"), "'a\\tb'");
     }
 
     #[test]
-    fn bytes_that_are_no_text_are_escaped() {
+    fn invalid_utf_8_is_escaped() {
         assert_eq!(&*readable("é".as_bytes()), "é".as_bytes());
-        // What Python's "backslashreplace" gives.
+        // The result of "backslashreplace" in Python.
         assert_eq!(&*readable(b"a\xff\xe9b"), b"a\\xff\\xe9b");
         assert_eq!(&*readable(b"\xe2\x82"), b"\\xe2\\x82");
     }

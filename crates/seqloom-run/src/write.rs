@@ -1,4 +1,4 @@
-//! Scores as a table, as JSON lines, or as NumPy's arrays.
+//! Writes scores as a table, as JSON lines, or as NumPy arrays.
 
 mod json;
 mod npz;
@@ -21,13 +21,13 @@ pub use self::number::write_number;
 /// The format in which scores are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScoreFormat {
-    /// A table: the id, then a column for each output.
+    /// A tab-separated table: the id, then a column for each output.
     Tsv,
-    /// The same, with commas.
+    /// The same table, comma-separated.
     Csv,
-    /// An object in each line.
+    /// One JSON object per line.
     Jsonl,
-    /// NumPy's arrays `ids`, `columns` and `scores` in one file.
+    /// The NumPy arrays `ids`, `columns` and `scores` in one file.
     Npz,
 }
 
@@ -48,12 +48,12 @@ impl FromStr for ScoreFormat {
 }
 
 impl ScoreFormat {
-    /// The one that a file's name asks for: a table with tabs, unless it ends in `.csv`,
-    /// `.jsonl` or `.npz`.
+    /// Returns the format for the extension of a path: a tab-separated table, unless it
+    /// is `.csv`, `.jsonl` or `.npz`.
     ///
     /// # Errors
     ///
-    /// The name ends as of a format that this program does not write.
+    /// If the extension belongs to a format that this program does not write.
     pub fn of(path: &Path) -> Result<Self> {
         let ending = path.extension().and_then(|it| it.to_str());
         let ending = ending.unwrap_or_default().to_ascii_lowercase();
@@ -72,7 +72,7 @@ impl ScoreFormat {
     }
 }
 
-/// Writes scores, window after window.
+/// Writes scores, window by window.
 ///
 /// ```
 /// use seqloom_run::{ScoreFormat, ScoreWriter, Scores};
@@ -102,35 +102,36 @@ enum ScoreDestination<'a> {
     Arrays(Npz),
 }
 
-/// The path that stands for standard output.
-const STDOUT: &str = "-";
-/// So many bytes are written at once.
-const BUFFER: usize = 1 << 18;
+/// The path that means standard output.
+const STDOUT_PATH: &str = "-";
+/// The number of bytes that are written together.
+const WRITE_BUFFER_BYTES: usize = 1 << 18;
 
 impl<'a> ScoreWriter<'a> {
-    /// Writes to a stream as scores come.
+    /// Writes to a stream as scores are computed.
     ///
     /// # Errors
     ///
-    /// NumPy's arrays need a file.
+    /// If the format is `.npz`, which needs a file.
     pub fn to_stream(stream: impl Write + 'a, format: ScoreFormat) -> Result<Self> {
         if format == ScoreFormat::Npz {
             return Err(Error::argument(
-                "npz needs a file, because its head is written last: give --out FILE.npz",
+                "npz needs a file, because its header is written last: give --out FILE.npz",
             ));
         }
         Ok(Self::new(
             ScoreDestination::Stream(Box::new(stream)),
             format,
-            STDOUT.as_ref(),
+            STDOUT_PATH.as_ref(),
         ))
     }
 
-    /// Writes a file, whole or not at all: `finish` puts it where it belongs.
+    /// Writes a complete file: `finish` renames it to `path`, and on failure no file
+    /// remains.
     ///
     /// # Errors
     ///
-    /// The file cannot be written.
+    /// If the file cannot be written.
     pub fn to_file(path: &Path, format: ScoreFormat) -> Result<Self> {
         let target = TargetFile::create(path)?;
         let output = match format {
@@ -150,11 +151,11 @@ impl<'a> ScoreWriter<'a> {
         }
     }
 
-    /// Writes the scores of a window; `columns` are the outputs' names.
+    /// Writes the scores of a window; `columns` are the names of the outputs.
     ///
     /// # Errors
     ///
-    /// The disk is full, or nobody reads the stream any more.
+    /// If the disk is full, or the reader has closed the stream.
     pub fn write(&mut self, columns: &[String], scores: &Scores) -> Result<()> {
         let written = self.write_rows(columns, scores);
         written.map_err(|error| Error::io(&self.path, &error))
@@ -180,7 +181,7 @@ impl<'a> ScoreWriter<'a> {
                 }
                 _ => tsv::write_row((name, values), separator, &mut self.line),
             }
-            if self.line.len() >= BUFFER {
+            if self.line.len() >= WRITE_BUFFER_BYTES {
                 self.flush()?;
             }
         }
@@ -200,11 +201,11 @@ impl<'a> ScoreWriter<'a> {
         Ok(())
     }
 
-    /// Ends the file, and puts it where it belongs.
+    /// Completes the file and renames it.
     ///
     /// # Errors
     ///
-    /// The disk is full.
+    /// If the disk is full.
     pub fn finish(self) -> Result<()> {
         let finished = match self.output {
             ScoreDestination::Stream(mut stream) => stream.flush(),

@@ -1,5 +1,5 @@
-//! Exports of every version of the format give the scores that stand beside them.
-#![expect(clippy::unwrap_used, reason = "what fails, fails the test")]
+//! Checks the scores of stored exports of every version of the format.
+#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use std::fs;
 use std::io::Write;
@@ -8,19 +8,22 @@ use std::path::{Path, PathBuf};
 use seqloom_run::{PredictOptions, Predictor, Scores};
 use seqloom_sequences::Reader;
 
-const LENGTHS: [usize; 5] = [30, 24, 30, 17, 9];
+const RECORD_LENGTHS: [usize; 5] = [30, 24, 30, 17, 9];
 
 fn home() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The first sequences of the demo, cut to several lengths.
+/// Writes the first sequences of the demo, truncated to several lengths.
 fn write_records(path: &Path) {
     let demo = home().join("python/seqloom/_demo/test.fa.gz");
     let mut reader = Reader::open(&demo, &seqloom_sequences::ReaderOptions::default()).unwrap();
-    let batch = reader.read(LENGTHS.len(), usize::MAX).unwrap().unwrap();
+    let batch = reader
+        .read(RECORD_LENGTHS.len(), usize::MAX)
+        .unwrap()
+        .unwrap();
     let mut file = fs::File::create(path).unwrap();
-    for (row, length) in LENGTHS.into_iter().enumerate() {
+    for (row, length) in RECORD_LENGTHS.into_iter().enumerate() {
         let start = usize::try_from(batch.offsets[row]).unwrap();
         let letters = String::from_utf8(batch.data[start..start + length].to_vec()).unwrap();
         writeln!(file, ">{row}\n{letters}").unwrap();
@@ -54,7 +57,7 @@ fn score(name: &str, threads: usize) -> Vec<f32> {
 }
 
 #[test]
-fn golden_exports_give_their_scores_for_any_number_of_threads() {
+fn stored_exports_give_their_scores_for_any_number_of_threads() {
     for name in ["version_1_cnn", "version_1_lstm"] {
         let text = fs::read(home().join(format!("tests/export/data/{name}.json"))).unwrap();
         let wanted: Vec<[f32; 3]> = serde_json::from_slice(&text).unwrap();

@@ -113,79 +113,80 @@ __all__ = [
 @typing.final
 class Augmenter:
     r"""
-    What an augmentation does, checked once.
+    An augmentation with checked arguments.
     """
     @staticmethod
     def reverse_complement(p: builtins.float, alphabet: builtins.str) -> Augmenter:
         r"""
-        The other strand.
+        Creates an augmentation that takes the opposite strand with probability `p`.
         """
     @staticmethod
     def mutate(rate: builtins.float, deletions: builtins.float, insertions: builtins.float, alphabet: builtins.str) -> Augmenter:
         r"""
-        Substitutions, deletions and insertions.
+        Creates an augmentation with substitutions, deletions and insertions.
         """
     @staticmethod
     def crop(length: builtins.int, mode: builtins.str) -> Augmenter:
         r"""
-        A part of a long sequence.
+        Creates an augmentation that takes a part of a long sequence.
         """
     @staticmethod
     def shift(most: builtins.int, fill: typing.Optional[builtins.int]) -> Augmenter:
         r"""
-        The same length, moved; without `fill` it rolls.
+        Creates an augmentation that shifts a sequence of constant length; without
+        `fill` it rotates.
         """
     @staticmethod
     def mask(rate: builtins.float, letter: builtins.int) -> Augmenter:
         r"""
-        Letters hidden.
+        Creates an augmentation that masks residues.
         """
     @staticmethod
     def shuffle_kmers(k: builtins.int) -> Augmenter:
         r"""
-        Another order of the same k-mers.
+        Creates an augmentation that shuffles a sequence and keeps its k-mer counts.
         """
     @staticmethod
     def quality_noise(offset: builtins.int, alphabet: builtins.str) -> Augmenter:
         r"""
-        Substitutions as likely as the qualities say.
+        Creates an augmentation with substitutions at the error rates of the qualities.
         """
     @staticmethod
     def compose(members: typing.Sequence[Augmenter]) -> Augmenter:
         r"""
-        One after the other.
+        Creates an augmentation that applies others one after the other.
         """
     def one(self, letters: builtins.bytes, key: tuple[builtins.int, builtins.int], quality: typing.Optional[builtins.bytes]) -> tuple[bytes, typing.Optional[bytes]]:
         r"""
-        Changes one sequence.
+        Augments one sequence.
         """
     def batch(self, data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64], qualities: typing.Optional[numpy.typing.NDArray[numpy.uint8]], keys: numpy.typing.NDArray[numpy.uint32], threads: builtins.int) -> tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64], typing.Optional[numpy.typing.NDArray[numpy.uint8]]]:
         r"""
-        Changes every sequence of a batch by its own key.
+        Augments every sequence of a batch, each with its key.
         """
 
 @typing.final
 class BatchMaker:
     r"""
-    Makes batches of records that are held as columns.
+    Makes batches of records that are stored as columns.
     
-    Its threads end when it dies, and never wait for the interpreter.
+    Its threads end when the object is dropped, and never wait for the GIL.
     """
     def __new__(cls, ring: Ring, threads: builtins.int) -> BatchMaker:
         r"""
-        Batches' memory comes from `ring`.
+        Creates a maker of batches with memory from `ring`.
         """
     def push(self, kernel: SequenceKernel, store: RecordStore, rows: numpy.typing.NDArray[numpy.int64], size: builtins.int, with_names: builtins.bool) -> None:
         r"""
-        Asks for a batch: `size` bytes, into which the kernel writes some rows.
+        Requests a batch of `size` bytes, into which the kernel encodes some rows.
         """
     def pop(self) -> tuple[numpy.typing.NDArray[numpy.uint8], typing.Optional[builtins.list[builtins.int]], typing.Optional[Names]]:
         r"""
-        The next of the batches that were asked for, in that order.
+        Returns the next requested batch, in the order of requests.
         """
     def make(self, kernel: SequenceKernel, store: RecordStore, rows: numpy.typing.NDArray[numpy.int64], size: builtins.int, with_names: builtins.bool, threads: builtins.int) -> tuple[numpy.typing.NDArray[numpy.uint8], typing.Optional[builtins.list[builtins.int]], typing.Optional[Names]]:
         r"""
-        A batch made at once, its rows shared out among so many threads.
+        Makes a batch immediately, with its rows split among `threads` threads.
         """
 
 @typing.final
@@ -196,7 +197,7 @@ class BedFile:
     @property
     def major(self) -> builtins.str:
         r"""
-        `"SNP"`, or `"individual"`.
+        The order of the file: `"SNP"` or `"individual"`.
         """
     def __new__(cls, path: builtins.str | os.PathLike[str] | pathlib.Path, check: builtins.bool) -> BedFile:
         r"""
@@ -208,69 +209,68 @@ class BedFile:
         """
     def check_tail(self, shape: tuple[builtins.int, builtins.int]) -> None:
         r"""
-        Compares the file's length and the last byte of each line with the tables.
+        Checks the length of the file and the last byte of each line against the tables.
         """
 
 @typing.final
 class ColumnBuilder:
     r"""
-    A column that grows, batch by batch.
+    A column that grows batch by batch.
     """
     def __new__(cls) -> ColumnBuilder: ...
     def append(self, data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64]) -> None:
         r"""
-        Adds rows behind the others.
+        Appends rows.
         """
     def finish(self) -> tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]]:
         r"""
-        All rows; the builder begins anew.
+        Returns all rows, and clears the builder.
         """
 
 @typing.final
 class ElementwiseProgram:
     r"""
-    An elementwise program, checked once and run often.
+    An elementwise program, checked once and run many times.
     
-    Values are numbered: first the inputs, then the constants, then what each step makes.
-    A step is an operation and its values. An output is a value, how it is folded (or
-    `None`), and the axes along which it is.
+    Values are numbered: the inputs, then the constants, then the results of the steps.
+    A step is an operation and its arguments. An output is a value, its fold (or
+    `None`), and the axes of the fold.
     """
     def __new__(cls, double: builtins.bool, inputs: builtins.int, constants: typing.Sequence[builtins.float], steps: typing.Sequence[tuple[builtins.str, typing.Sequence[builtins.int]]], outputs: typing.Sequence[tuple[builtins.int, typing.Optional[builtins.str], typing.Sequence[builtins.int]]]) -> ElementwiseProgram: ...
     def run(self, inputs: tuple[typing.Any, ...], outputs: tuple[typing.Any, ...], threads: builtins.int) -> None:
         r"""
-        Fills `outputs` from `inputs`: arrays that broadcast, or numbers. An output may be an
-        input of the same layout.
+        Fills `outputs` from `inputs`: numbers, or arrays that broadcast. An output may
+        be an input with the same layout.
         """
 
 @typing.final
 class ExportedModel:
     r"""
-    A model that was exported to a folder or a zip, or to the bytes of a zip.
+    An exported model in a folder, a zip, or the bytes of a zip.
     """
     @property
     def facts(self) -> builtins.str:
         r"""
-        What the model is, as JSON.
+        A description of the model, as JSON.
         """
     def __new__(cls, path_or_bytes: builtins.str | os.PathLike[str] | pathlib.Path | bytes, memory_limit: typing.Optional[builtins.int] = None) -> ExportedModel:
         r"""
-        Opens and checks an export; it uses no more than `memory_limit` bytes, where that is
-        given.
+        Opens and checks an export; `memory_limit` limits its memory in bytes.
         """
     def run(self, inputs: typing.Mapping[builtins.str, typing.Any], threads: builtins.int) -> builtins.list[typing.Any]:
         r"""
-        The outputs for inputs by name, arrays in C order.
+        Returns the outputs for inputs by name, which are C-contiguous arrays.
         """
 
 @typing.final
 class ExportedPredictor:
     r"""
-    An exported model that was opened and checked; several threads may use it.
+    An opened and checked exported model; several threads may use it.
     """
     @property
     def noun(self) -> builtins.str:
         r"""
-        What records are called, in the plural.
+        The plural noun for the records.
         """
     def __new__(cls, path: builtins.str | os.PathLike[str] | pathlib.Path, threads: builtins.int) -> ExportedPredictor:
         r"""
@@ -278,165 +278,167 @@ class ExportedPredictor:
         """
     def score(self, files: typing.Sequence[builtins.str | os.PathLike[str] | pathlib.Path], progress: typing.Optional[typing.Any] = None, *, interleaved: builtins.bool = ...) -> tuple[builtins.list[builtins.str], builtins.list[str], numpy.typing.NDArray[numpy.float32], builtins.list[builtins.str]]:
         r"""
-        Scores every record of files once, in input order. `progress` is called after each
-        batch with the records done, and those that were read so far.
+        Scores every record of files once, in input order. After each batch, `progress`
+        is called with the number of scored records and the number of records read so
+        far.
         """
 
 @typing.final
 class GenotypeCodes:
     r"""
-    Lines of codes by number, in memory or in a file that stays open.
+    Lines of codes by index, in memory or in an open file.
     """
     @staticmethod
     def open(path: builtins.str | os.PathLike[str] | pathlib.Path, shape: tuple[builtins.int, builtins.int], by_sample: builtins.bool, sums: typing.Optional[numpy.typing.NDArray[numpy.uint64]]) -> GenotypeCodes:
         r"""
-        Opens a file of this shape whose lines are what items are, with the sum of each line
-        where sums were kept.
+        Opens a file of this shape with one line per item, and with the checksum of each
+        line if checksums were stored.
         """
     def decode(self, lines: numpy.typing.NDArray[numpy.int64], tables: numpy.typing.NDArray[typing.Any], out: numpy.typing.NDArray[typing.Any], *, by_line: builtins.bool, threads: builtins.int) -> None:
         r"""
-        Numbers of some lines: `tables` has the value of each code, `(codes, positions)`, or with
-        `by_line` `(codes, lines)`; `out` is of its type, int8, float32 or float64.
+        Decodes some lines: `tables` has the value of each code, `(codes, positions)`,
+        or with `by_line` `(codes, lines)`. `out` has the same type: int8, float32 or
+        float64.
         """
     def gather(self, lines: numpy.typing.NDArray[numpy.int64], out: numpy.typing.NDArray[numpy.uint8], *, threads: builtins.int) -> None:
         r"""
-        The codes of some lines, four in a byte; the bits behind the last are 0.
+        Returns the codes of some lines, four per byte; unused bits at the end are 0.
         """
     def count(self, lines: numpy.typing.NDArray[numpy.int64], *, by_line: builtins.bool, threads: builtins.int) -> numpy.typing.NDArray[numpy.uint32]:
         r"""
-        How often each position is missing, heterozygous and homozygous A2 over some lines; or
-        with `by_line` each line over its positions.
+        Returns how often each position is missing, heterozygous and homozygous A2 in
+        some lines; or with `by_line`, the counts of each line over its positions.
         """
 
 @typing.final
 class GenotypeLayer:
     r"""
-    A `.bed` to be laid down so that a line is what an item is.
+    A `.bed` to be stored again with one line per item.
     """
     def __new__(cls, bed: BedFile, shape: tuple[builtins.int, builtins.int], by_sample: builtins.bool, variants: typing.Optional[numpy.typing.NDArray[numpy.int64]]) -> GenotypeLayer:
         r"""
-        Lines shall be individuals, of some variants or all; or all variants.
+        Sets the lines to individuals with some or all variants, or to all variants.
         """
     def hold(self, watch: GenotypeWatch, *, room: builtins.int, check: builtins.bool, threads: builtins.int) -> GenotypeCodes:
         r"""
-        Lays lines down in memory.
+        Stores the lines in memory.
         """
     def write(self, path: builtins.str | os.PathLike[str] | pathlib.Path, watch: GenotypeWatch, *, room: builtins.int, check: builtins.bool, threads: builtins.int) -> numpy.typing.NDArray[numpy.uint64]:
         r"""
-        Lays lines down in a file, and gives the sum of each.
+        Stores the lines in a file, and returns the checksum of each line.
         """
 
 @typing.final
 class GenotypeSurvey:
     r"""
-    A pass over a `.bed` that counts genotypes, made in steps.
+    A pass over a `.bed` that counts genotypes, in several steps.
     """
     def __new__(cls, bed: BedFile, shape: tuple[builtins.int, builtins.int], group: numpy.typing.NDArray[numpy.uint8], groups: builtins.int) -> GenotypeSurvey:
         r"""
-        A pass over a file of this shape; `group` says in which of so many groups each
-        individual is counted: beyond them, in none.
+        Prepares a pass over a file of this shape. `group` is the group of each
+        individual; an index beyond the last group means none.
         """
     def advance(self, counts: numpy.typing.NDArray[numpy.uint32], missing: numpy.typing.NDArray[numpy.uint32], check: builtins.bool, threads: builtins.int) -> None:
         r"""
-        Counts the next variants into `counts`, an array `(variants, groups, codes)`, and adds
-        to `missing` how often each individual is missing in them.
+        Adds the next variants to `counts`, an array `(variants, groups, codes)`, and
+        the number of missing genotypes of each individual to `missing`.
         """
 
 @typing.final
 class GenotypeWatch:
     r"""
-    How far a work has come; another thread may ask, and stop it.
+    The progress of some work, which another thread may read or cancel.
     """
     @property
     def bytes(self) -> builtins.int:
         r"""
-        How many bytes of the `.bed` were worked through so far.
+        Returns the number of bytes of the `.bed` processed so far.
         """
     def __new__(cls) -> GenotypeWatch: ...
     def stop(self) -> None:
         r"""
-        Ends the work with an error, soon.
+        Cancels the work, which then raises an error.
         """
 
 @typing.final
 class IndexProgress:
     r"""
-    The progress of making an index, which another thread may read and cancel.
+    The progress of indexing, which another thread may read or cancel.
     """
     @property
     def bytes(self) -> builtins.int:
         r"""
-        The number of bytes of text that were scanned so far.
+        Returns the number of bytes of text scanned so far.
         """
     def __new__(cls) -> IndexProgress: ...
     def stop(self) -> None:
         r"""
-        Ends the making with an error, soon.
+        Cancels the indexing, which then raises an error.
         """
 
 @typing.final
 class Letters:
     r"""
-    What each of the 256 bytes means under a declared policy.
+    The meaning of each of the 256 bytes under a given policy.
     """
     @property
     def members(self) -> builtins.str:
         r"""
-        The members, in order.
+        The residues of the alphabet, in order.
         """
     @property
     def ambiguities(self) -> builtins.list[tuple[builtins.str, builtins.str]]:
         r"""
-        Each ambiguity code with the members that it stands for.
+        The ambiguity codes, each with the residues that it represents.
         """
     @property
     def normal(self) -> bytes:
         r"""
-        What each byte counts as: a member, an ambiguity code, or 0.
+        The normal form of each byte: a residue, an ambiguity code, or 0.
         """
     @property
     def refused(self) -> bytes:
         r"""
-        The bytes that are refused.
+        The invalid characters.
         """
     @property
     def strips(self) -> builtins.bool:
         r"""
-        Whether one `*` at the end of a sequence is taken as absent.
+        True if one `*` at the end of a sequence is removed.
         """
     def __new__(cls, alphabet: builtins.str, *, codes: builtins.bool, case: builtins.str, rna_as_dna: builtins.bool, rare: builtins.str, symbols: builtins.str) -> Letters:
         r"""
-        The letters of an alphabet; `codes` says whether ambiguity codes are taken.
+        Creates the table of an alphabet; `codes` allows ambiguity codes.
         """
     @staticmethod
     def range(first: builtins.int, last: builtins.int, expected: builtins.str) -> Letters:
         r"""
-        Every byte from `first` to `last`, and no other.
+        Creates a table that allows the bytes from `first` to `last`.
         """
     def refused_row(self, data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64]) -> typing.Optional[builtins.int]:
         r"""
-        The first sequence with a letter that is refused; None where there is none.
+        Returns the index of the first sequence with an invalid character, or None.
         """
     def decode(self, array: numpy.typing.NDArray[numpy.float32], channels_first: builtins.bool) -> builtins.list[bytes]:
         r"""
-        The letters of each row of a one-hot array.
+        Returns the residues of each row of a one-hot array.
         """
 
 @typing.final
 class Loan:
     r"""
-    What owns the memory of an array, and outlives every view of it.
+    The owner of the memory of an array, which outlives every view of it.
     """
     ...
 
 @typing.final
 class Names:
     r"""
-    Ids that are made into texts when somebody asks for them.
+    Ids that become strings when they are requested.
     """
     def to_list(self) -> builtins.list[str]:
         r"""
-        All of them.
+        Returns all ids as strings.
         """
 
 @typing.final
@@ -446,54 +448,56 @@ class PackedStream:
     """
     def __new__(cls, paths: typing.Sequence[builtins.str | os.PathLike[str] | pathlib.Path], index: typing.Optional[SequenceIndex], kernel: typing.Optional[SequenceKernel], function: typing.Optional[typing.Any], place: tuple[tuple[builtins.int, builtins.int, builtins.int], tuple[builtins.int, builtins.int], builtins.int, typing.Sequence[tuple[builtins.int, builtins.int]]], *, max_tokens: builtins.int, window: builtins.int, max_length: typing.Optional[builtins.int], overlap: builtins.int, keeps_empty: builtins.bool, stop: typing.Optional[builtins.int], quality: builtins.str, comments: builtins.str, whitespace: builtins.str, ids: builtins.str, threads: builtins.int) -> PackedStream:
         r"""
-        Begins at a place. Tokens are made by `kernel`, or by `function`: letters, end to end,
-        and their offsets, to tokens and theirs, up to the first sequence that it refuses.
+        Starts at a resume point. Tokens are computed by `kernel`, or by `function`. The
+        function converts concatenated residues and their offsets to tokens and their
+        offsets, up to the first invalid sequence.
         """
     def next(self) -> typing.Optional[tuple[builtins.list[numpy.typing.NDArray[numpy.uint32]], numpy.typing.NDArray[numpy.int32], builtins.int, Names, builtins.list[numpy.typing.NDArray[numpy.int64]], numpy.typing.NDArray[numpy.int32], typing.Optional[builtins.list[builtins.int]]]]:
         r"""
-        The next batch; None behind the last one, or where a record is refused.
+        Returns the next batch, or None after the last one or at an invalid record.
         """
     def place(self) -> typing.Optional[tuple[tuple[builtins.int, builtins.int, builtins.int], tuple[builtins.int, builtins.int], builtins.int, builtins.list[tuple[builtins.int, builtins.int]]]]:
         r"""
-        Where the stream goes on behind the last batch; None before the first one.
+        Returns the resume point after the last batch, or None before the first one.
         """
     def content(self) -> typing.Optional[builtins.int]:
         r"""
-        A hash of the ids and letters of all records, once all batches were taken.
+        Returns a hash of the ids and residues of all records, after the last batch.
         """
     def refusal(self) -> typing.Optional[tuple[builtins.int, builtins.int, bytes, builtins.int, builtins.str, builtins.int, typing.Optional[tuple[builtins.int, builtins.int, builtins.str]]]]:
         r"""
-        The record that was refused, if one was.
+        Returns the invalid record, if any.
         """
     def close(self) -> None:
         r"""
-        Ends a thread that makes batches, and lets go of the files.
+        Stops a thread that makes batches, and closes the files.
         """
 
 @typing.final
 class PlinkTable:
     r"""
-    A `.fam` or `.bim` whose lines have been checked, and some of its columns. `name` is for
-    errors.
+    A checked `.fam` or `.bim`, and some of its columns. `name` is used in errors.
     """
     @property
     def rows(self) -> builtins.int:
         r"""
-        How many lines it has.
+        The number of lines.
         """
     def __new__(cls, text: bytes, suffix: builtins.str, names: typing.Sequence[builtins.str], name: builtins.str | os.PathLike[str] | pathlib.Path) -> PlinkTable: ...
     def size(self, name: builtins.str) -> tuple[builtins.int, builtins.int]:
         r"""
-        Letters of a column's longest field, and bytes of all.
+        Returns the length of the longest field of a column, and the total number of
+        bytes.
         """
     def longest(self, name: builtins.str, first: builtins.int, count: builtins.int) -> builtins.int:
         r"""
-        Letters of the longest field of a column, in so many rows from `first` on.
+        Returns the length of the longest field of a column in `count` rows from
+        `first`.
         """
     def write_points(self, name: builtins.str, first: builtins.int, width: builtins.int, out: numpy.typing.NDArray[numpy.uint32]) -> None:
         r"""
-        Fills `out` with the code points of a column, `width` of them for each field, from row
-        `first` on.
+        Fills `out` with the code points of a column from row `first`, `width` code
+        points for each field.
         """
     def write_integers(self, name: builtins.str, out: numpy.typing.NDArray[numpy.int32]) -> None:
         r"""
@@ -501,209 +505,216 @@ class PlinkTable:
         """
     def write_floats(self, name: builtins.str, out: numpy.typing.NDArray[numpy.float32]) -> None:
         r"""
-        Fills `out` with a column of numbers.
+        Fills `out` with a column of floats.
         """
 
 @typing.final
 class RecordStore:
     r"""
-    Sequence records as columns, which stay where they are.
+    Sequence records as columns that do not move in memory.
     """
     def __new__(cls, names: tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]], sequences: tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]], qualities: typing.Optional[tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]]]) -> RecordStore:
         r"""
-        Names are headers, or their first words.
+        Creates a store. Names are headers, or the first words of headers.
         """
     def __len__(self) -> builtins.int: ...
     def __getitem__(self, index: builtins.int, /) -> tuple[str, bytes, typing.Optional[bytes]]: ...
     def ids(self, rows: numpy.typing.NDArray[numpy.int64]) -> builtins.list[str]:
         r"""
-        The ids of some rows.
+        Returns the ids of some rows.
         """
     def take(self, rows: numpy.typing.NDArray[numpy.int64], threads: builtins.int) -> tuple[tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]], typing.Optional[tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]]]]:
         r"""
-        Letters and qualities of some rows, copied end to end.
+        Returns residues and qualities of some rows, concatenated.
         """
 
 @typing.final
 class Ring:
     r"""
-    Memory for batches, lent again and again.
+    A pool of memory for batches.
     
-    A piece is lent anew only when the array it was lent as, and every view of
-    it, has died: who keeps all batches gets a ring of that many pieces.
+    A buffer is reused only after its array and every view of it have been dropped. If
+    all batches are kept, the pool grows by one buffer per batch.
     """
     def __new__(cls) -> Ring: ...
     def take(self, size: builtins.int) -> numpy.typing.NDArray[numpy.uint8]:
         r"""
-        An array of `size` bytes that begins on a cache line; its content is
-        whatever stood there before.
+        Returns an array of `size` bytes that begins at a cache line, with unspecified
+        content.
         """
     def __len__(self) -> builtins.int:
         r"""
-        How many pieces wait to be lent.
+        Returns the number of unused buffers.
         """
 
 @typing.final
 class SequenceIndex:
     r"""
-    An index, open together with its file; threads share it.
+    An open index and its file; threads may share it.
     """
     @property
     def state(self) -> builtins.str:
         r"""
-        Whether it is of the file as it is now: "fresh", "touched" (but the
-        same), "cut" or "changed".
+        Compares the index with the current file: "fresh", "touched" (same content),
+        "cut" or "changed".
         """
     @property
     def format(self) -> builtins.str:
         r"""
-        What the records are written in: "fasta" or "fastq".
+        The format of the records: "fasta" or "fastq".
         """
     @property
     def compression(self) -> builtins.str:
         r"""
-        What the file is packed in: "none", "gzip" or "bgzip".
+        The compression of the file: "none", "gzip" or "bgzip".
         """
     @property
     def content(self) -> builtins.int:
         r"""
-        A hash of the file's content, as it was indexed.
+        A hash of the content of the file when it was indexed.
         """
     @property
     def letters(self) -> builtins.int:
         r"""
-        How many letters all records have.
+        The number of residues of all records.
         """
     @staticmethod
     def open(path: builtins.str | os.PathLike[str] | pathlib.Path, side: builtins.str | os.PathLike[str] | pathlib.Path, threads: builtins.int) -> SequenceIndex:
         r"""
-        Opens an index that was written to a file.
+        Opens an index file.
         """
     @staticmethod
     def from_bytes(path: builtins.str | os.PathLike[str] | pathlib.Path, kept: typing.Sequence[builtins.int], threads: builtins.int) -> SequenceIndex:
         r"""
-        Opens an index that was kept in memory.
+        Opens an index from bytes.
         """
     @staticmethod
     def from_standard(path: builtins.str | os.PathLike[str] | pathlib.Path, fai: tuple[builtins.str | os.PathLike[str] | pathlib.Path, typing.Sequence[builtins.int]], gzi: typing.Optional[tuple[builtins.str | os.PathLike[str] | pathlib.Path, typing.Sequence[builtins.int]]]) -> SequenceIndex:
         r"""
-        Opens a file by its `.fai` and, for bgzip, its `.gzi`: names and bytes.
+        Opens a file by its `.fai` and, for bgzip, its `.gzi`, given as name and bytes.
         """
     def kept(self) -> typing.Optional[bytes]:
         r"""
-        The bytes of the index, if they are in memory.
+        Returns the bytes of the index if it is in memory.
         """
     def __len__(self) -> builtins.int: ...
     def lengths(self) -> numpy.typing.NDArray[numpy.int64]:
         r"""
-        How many letters each record has.
+        Returns the length of each record.
         """
     def find(self, id: typing.Sequence[builtins.int]) -> builtins.list[builtins.int]:
         r"""
-        The numbers of the records with an id.
+        Returns the indices of the records with an id.
         """
     def headers(self, rows: numpy.typing.NDArray[numpy.int64]) -> tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]]:
         r"""
-        Headers by number: end to end, and where each begins.
+        Returns headers by index: concatenated, and their offsets.
         """
     def fetch_many(self, rows: numpy.typing.NDArray[numpy.int64], threads: builtins.int) -> tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64], typing.Optional[numpy.typing.NDArray[numpy.uint8]]]:
         r"""
-        Records by number, in the order asked for: letters, offsets, headers,
-        their offsets and qualities (None for FASTA).
+        Returns records by index, in the given order: residues, offsets, headers, their
+        offsets and qualities (None for FASTA).
         """
     def fetch_intervals(self, rows: numpy.typing.NDArray[numpy.int64], starts: numpy.typing.NDArray[numpy.int64], stops: numpy.typing.NDArray[numpy.int64], threads: builtins.int) -> tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]]:
         r"""
-        Letters from `starts` up to `stops` of records by number, end to end,
-        and where each begins.
+        Returns the residues from `starts` to `stops` of records by index: concatenated,
+        and their offsets.
         """
     def fai(self) -> bytes:
         r"""
-        The text of a `.fai` file.
+        Returns the text of a `.fai` file.
         """
     def gzi(self) -> bytes:
         r"""
-        The bytes of a `.gzi` file; only bgzip has one.
+        Returns the bytes of a `.gzi` file; only bgzip files have one.
         """
 
 @typing.final
 class SequenceKernel:
     r"""
-    Turns sequences into numbers.
+    A kernel that encodes sequences as numbers.
     """
     @staticmethod
     def one_hot(letters: Letters, rows: numpy.typing.NDArray[numpy.uint8] | numpy.typing.NDArray[numpy.uint16] | numpy.typing.NDArray[numpy.uint32] | numpy.typing.NDArray[numpy.uint64], channels_first: builtins.bool) -> SequenceKernel:
         r"""
-        A channel for each member; `rows` says what each of the 256 bytes puts into them.
+        Creates a one-hot kernel with a channel for each residue of the alphabet; `rows`
+        has the channel values of each of the 256 bytes.
         """
     @staticmethod
     def lookup(letters: Letters, values: numpy.typing.NDArray[numpy.uint8] | numpy.typing.NDArray[numpy.uint16] | numpy.typing.NDArray[numpy.uint32] | numpy.typing.NDArray[numpy.uint64], specials: typing.Sequence[builtins.int]) -> SequenceKernel:
         r"""
-        A number for each letter; `specials` has the padding, the unknown token and, where
-        there are such, those at the start and at the end.
+        Creates a kernel with a number for each residue. `specials` are the padding
+        token and the unknown token, and optionally the tokens at the start and at the
+        end.
         """
     @staticmethod
     def kmers(letters: Letters, like: numpy.typing.NDArray[numpy.uint8] | numpy.typing.NDArray[numpy.uint16] | numpy.typing.NDArray[numpy.uint32] | numpy.typing.NDArray[numpy.uint64], *, k: builtins.int, stride: builtins.int, canonical: builtins.bool, first: builtins.int, specials: typing.Sequence[builtins.int]) -> SequenceKernel:
         r"""
-        A token for each word of k letters; `like` is any array of the tokens' type.
+        Creates a kernel with a token for each k-mer; `like` is any array of the element
+        type.
         """
     @staticmethod
     def kmer_counts(letters: Letters, like: numpy.typing.NDArray[numpy.uint8] | numpy.typing.NDArray[numpy.uint16] | numpy.typing.NDArray[numpy.uint32] | numpy.typing.NDArray[numpy.uint64], *, k: builtins.int, stride: builtins.int, canonical: builtins.bool, is_float: builtins.bool) -> SequenceKernel:
         r"""
-        How often each word occurs; `like` is any array of the counts' type.
+        Creates a kernel with the count of each k-mer; `like` is any array of the
+        element type.
         """
     @staticmethod
     def extremes(offsets: numpy.typing.NDArray[numpy.int64]) -> tuple[builtins.int, builtins.int]:
         r"""
-        How many letters the shortest and the longest sequence have; 0 and 0 if there is none.
+        Returns the lengths of the shortest and the longest sequence; 0 and 0 if there
+        are none.
         """
     def fill(self, data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64], out: numpy.typing.NDArray[typing.Any], starts: typing.Optional[numpy.typing.NDArray[numpy.int64]], threads: builtins.int) -> numpy.typing.NDArray[numpy.int64]:
         r"""
-        Writes each sequence into its row of `out`: equal rows, or those between `starts`.
+        Encodes each sequence into its row of `out`: rows of equal size, or the ranges
+        between `starts`.
         
-        Says how many letters were met that are not plain: ambiguous, lower case, rare,
-        symbols, stops taken as absent, U read as T, outside (always 0).
+        Returns counts of unusual residues: ambiguous, lower case, rare, symbols,
+        removed stops, U read as T, outside the alphabet (always 0).
         """
 
 @typing.final
 class SequenceProfile:
     r"""
-    Counts letters and qualities by position, in bins that widen as sequences grow.
+    Counts residues and qualities by position, in bins that become wider for longer
+    sequences.
     """
     @property
     def width(self) -> builtins.int:
         r"""
-        How many positions a bin holds.
+        Returns the number of positions of a bin.
         """
     @property
     def letters(self) -> numpy.typing.NDArray[numpy.uint64]:
         r"""
-        Counts of letters, (bins, 32): A is column 1, case is not looked at, and
-        column 0 is what is no letter.
+        Returns counts of residues, (bins, 32). A is column 1, case is ignored, and
+        column 0 counts other characters.
         """
     @property
     def qualities(self) -> numpy.typing.NDArray[numpy.uint64]:
         r"""
-        Counts of quality letters, (bins, 128).
+        Returns counts of quality characters, (bins, 128).
         """
     @property
     def means(self) -> numpy.typing.NDArray[numpy.uint64]:
         r"""
-        How many sequences have each mean quality letter, (128,).
+        Returns the number of sequences for each mean quality character, (128,).
         """
     def __new__(cls) -> SequenceProfile: ...
     def add(self, data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64]) -> None:
         r"""
-        Counts sequences.
+        Counts the residues of sequences.
         """
     def add_qualities(self, data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64]) -> None:
         r"""
-        Counts quality letters.
+        Counts quality characters.
         """
 
 @typing.final
 class SequenceReader:
     r"""
-    Reads a file of FASTA or FASTQ, however it is packed: told from its content.
+    Reads a FASTA or FASTQ file; format and compression are detected from the content.
     """
     @property
     def path(self) -> builtins.str:
@@ -713,191 +724,197 @@ class SequenceReader:
     @property
     def format(self) -> builtins.str:
         r"""
-        What the records are written in: "fasta" or "fastq".
+        The format of the records: "fasta" or "fastq".
         """
     @property
     def compression(self) -> builtins.str:
         r"""
-        What the file is packed in: "none", "gzip", "bgzip", "bzip2", "zstd" or "xz".
+        The compression of the file: "none", "gzip", "bgzip", "bzip2", "zstd" or "xz".
         """
     def __new__(cls, path: builtins.str | os.PathLike[str] | pathlib.Path, file: typing.Optional[typing.Any] = None, *, format: typing.Optional[builtins.str] = None, quality: builtins.str = ..., on_error: builtins.str = ..., comments: builtins.str = ..., whitespace: builtins.str = ..., ids: builtins.str = ..., max_record: typing.Optional[builtins.int] = None, expect: typing.Optional[builtins.int] = None, require_eof: builtins.bool = ..., with_qualities: builtins.bool = ..., threads: builtins.int = ..., start: typing.Optional[builtins.int] = None) -> SequenceReader:
         r"""
-        Opens `path`, or reads from `file`, a binary file object that errors
-        call `path`. With `start`, a gzip file is read from that record on, by
-        the index that must lie beside it.
+        Opens `path`, or reads `file`, a binary file object that errors call `path`.
+        With `start`, reads a gzip file from that record, with the index file next to
+        it.
         """
     def report(self) -> tuple[builtins.int, builtins.dict[builtins.str, builtins.int], builtins.list[tuple[builtins.str, typing.Optional[builtins.int], typing.Optional[builtins.str], typing.Optional[builtins.int], typing.Optional[builtins.int], builtins.str]]]:
         r"""
-        What was read and what was left out so far.
+        Returns the numbers of records read and skipped so far.
         """
     def read(self, max_records: builtins.int, max_bytes: builtins.int) -> typing.Optional[tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64], typing.Optional[numpy.typing.NDArray[numpy.uint8]]]]:
         r"""
-        The next records, at most `max_records` and hardly more than `max_bytes`
-        of letters: letters, offsets, headers, their offsets and qualities (None
-        for FASTA); None at the end. Memory of arrays that have died is used again.
+        Reads the next records, at most `max_records` with about `max_bytes` bytes of
+        residues. Returns residues, offsets, headers, their offsets and qualities (None
+        for FASTA), or None at the end. The memory of released arrays is reused.
         """
     def close(self) -> None:
         r"""
-        Lets go of the file.
+        Closes the file.
         """
 
 @typing.final
 class SequenceWriter:
     r"""
-    Writes FASTA or FASTQ, plain or packed; a file is whole only once it is finished.
+    Writes FASTA or FASTQ, plain or compressed. The file is complete only after
+    `finish`.
     """
     def __new__(cls, path: builtins.str | os.PathLike[str] | pathlib.Path, file: typing.Optional[typing.Any] = None, *, name: builtins.str | os.PathLike[str] | pathlib.Path, format: builtins.str, compression: builtins.str, line_width: typing.Optional[builtins.int], level: builtins.int, threads: builtins.int) -> SequenceWriter:
         r"""
-        Writes to `path`, or to `file`, a binary file object; errors speak of `name`.
+        Writes to `path`, or to `file`, a binary file object; errors use `name`.
         """
     def write(self, headers: numpy.typing.NDArray[numpy.uint8], header_offsets: numpy.typing.NDArray[numpy.int64], data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64], qualities: typing.Optional[tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]]] = None) -> None:
         r"""
-        Writes records; of one that would not read back, none of the call is written.
+        Writes records. If one of them could not be read back, none is written.
         """
     def finish(self) -> builtins.int:
         r"""
-        Writes what ends the file, and says how many records it has.
+        Completes the file, and returns the number of records.
         """
 
 def adamw(params: typing.Sequence[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], grads: typing.Sequence[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], first: typing.Sequence[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], second: typing.Sequence[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], lr: builtins.float, beta1: builtins.float, beta2: builtins.float, eps: builtins.float, decays: typing.Sequence[builtins.float], step: builtins.int, threads: builtins.int) -> None:
     r"""
-    Changes parameters and their moments in place as one step of `torch.optim.AdamW` does.
+    Updates parameters and their moments in place, as one step of `torch.optim.AdamW`.
     """
 
 def add_rows(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], ids: numpy.typing.NDArray[numpy.int64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
-    Fills `out` (rows, d) with the sums of the rows of grad (n, d) whose numbers are ids (n,).
+    Fills `out` (rows, d) with the sums of the rows of grad (n, d) by ids (n,).
     """
 
 def attention(q: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], k: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], v: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mask: typing.Optional[numpy.typing.NDArray[numpy.bool_] | numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], bounds: typing.Optional[typing.Sequence[builtins.int]], scale: builtins.float, causal: builtins.bool, dropout: typing.Optional[tuple[builtins.int, builtins.int, builtins.float]], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], lse: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
-    Fills the answers (n, h, l, e) and the logarithms of the sums of exponentials (n, h, l).
-    The mask is broadcast to (n, h, l, s). With `bounds` n is 1, and sequences lie end to end
-    that begin and end there; they take neither a mask nor dropout.
+    Fills the output (n, h, l, e) and the logarithms of the sums of exponentials (n, h,
+    l). The mask is broadcast to (n, h, l, s). With `bounds`, n is 1, sequences are
+    concatenated and begin and end at the bounds, and there is no mask or dropout.
     """
 
 def attention_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], q: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], k: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], v: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mask: typing.Optional[numpy.typing.NDArray[numpy.bool_] | numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], bounds: typing.Optional[typing.Sequence[builtins.int]], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], lse: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], scale: builtins.float, causal: builtins.bool, dropout: typing.Optional[tuple[builtins.int, builtins.int, builtins.float]], out_q: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_k: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], out_v: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], threads: builtins.int) -> None:
     r"""
-    Fills the gradients of `attention` by its queries, keys and values: three arrays, or
-    one (n, 3 h, l, d) that holds their heads side by side.
+    Fills the gradients of the queries, keys and values: three arrays, or one array (n,
+    3 h, l, d) with the heads of all three.
     """
 
 def batch_norm(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mask: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], bias: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], eps: builtins.float, out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mean: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], variance: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
-    Normalises x (n, c, l) by the mean and biased variance of each channel, which it also
-    fills, over the positions where `mask` (n, l) is above zero; the others become zero.
+    Normalises x (n, c, l) by the mean and biased variance of each channel over the
+    positions with a positive `mask` (n, l). Also fills mean and variance. Masked
+    positions become 0.
     """
 
 def batch_norm_grad(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mask: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mean: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], variance: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], eps: builtins.float, out_x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_bias: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
-    Fills the gradients of a batch normalisation's input, weight and bias.
+    Fills the gradients of the input, weight and bias of a batch normalisation.
     """
 
 def bernoulli(key0: builtins.int, key1: builtins.int, probability: builtins.float, out: numpy.typing.NDArray[numpy.bool_], threads: builtins.int) -> None:
     r"""
-    Fills `out` with coins that fall on 1 with this probability.
+    Fills `out` with booleans that are true with this probability.
     """
 
 def best_fit(lengths: numpy.typing.NDArray[numpy.int64], room: builtins.int) -> numpy.typing.NDArray[numpy.int64]:
     r"""
-    Which sequences make up the next row of at most `room` positions, in order.
+    Returns the sequences of each row of at most `room` positions, in order.
     """
 
 def build_index(path: builtins.str | os.PathLike[str] | pathlib.Path, side: typing.Optional[builtins.str | os.PathLike[str] | pathlib.Path], progress: IndexProgress, threads: builtins.int) -> typing.Optional[bytes]:
     r"""
-    Makes the index of a file: written to `side`, or given back as bytes.
+    Builds the index of a file. Writes it to `side`, or returns it as bytes.
     """
 
 def claim_global_pool() -> builtins.bool:
     r"""
-    Builds rayon's global pool, and says whether nobody had built it before: it
-    has no owner and breaks in a forked child. The tests ask this last of all.
+    Builds rayon's global pool, and returns true if it did not exist. The global pool
+    has no owner and does not survive a fork. For tests, which call this last.
     """
 
 def conv2d(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], bias: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], steps: tuple[typing.Sequence[builtins.int], typing.Sequence[builtins.int], typing.Sequence[builtins.int]], groups: builtins.int, threads: builtins.int) -> None:
     r"""
-    Fills `out` (n, o, ...) with x (n, c, h, w) convolved by `weight` (o, c / groups, kh, kw),
-    plus `bias` (o); sizes are pairs (height, width).
+    Fills `out` (n, o, ...) with the convolution of x (n, c, h, w) with `weight` (o, c /
+    groups, kh, kw), plus `bias` (o). Pairs are (height, width).
     """
 
 def conv2d_input_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], steps: tuple[typing.Sequence[builtins.int], typing.Sequence[builtins.int], typing.Sequence[builtins.int]], groups: builtins.int, threads: builtins.int) -> None:
     r"""
-    Fills `out` (n, c, h, w) with the gradient of a convolution's input.
+    Fills `out` (n, c, h, w) with the gradient of the input of a convolution.
     """
 
 def conv2d_weight_grad(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_bias: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], steps: tuple[typing.Sequence[builtins.int], typing.Sequence[builtins.int], typing.Sequence[builtins.int]], groups: builtins.int, threads: builtins.int) -> None:
     r"""
-    Fills `out` (o, c / groups, kh, kw) and `out_bias` (o) with the gradients of a convolution's weights.
+    Fills `out` (o, c / groups, kh, kw) and `out_bias` (o) with the gradients of the
+    weight and bias of a convolution.
     """
 
 def count_letters(data: numpy.typing.NDArray[numpy.uint8]) -> numpy.typing.NDArray[numpy.int64]:
     r"""
-    How often each of the 256 bytes occurs.
+    Returns the count of each of the 256 bytes.
     """
 
 def count_letters_per_record(data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64], letters: builtins.bytes) -> numpy.typing.NDArray[numpy.int64]:
     r"""
-    How many letters of each record are among `letters`, whatever their case.
+    Returns the number of residues of each record that are in `letters`, regardless of
+    case.
     """
 
 def count_lines_in(path: builtins.str | os.PathLike[str] | pathlib.Path) -> builtins.int:
     r"""
-    How many lines a table's file has; blank lines at its end are none.
+    Returns the number of lines of a table file, without blank lines at its end.
     """
 
 def count_lines_of(text: bytes) -> builtins.int:
     r"""
-    How many lines a text has; blank lines at its end are none.
+    Returns the number of lines of a text, without blank lines at its end.
     """
 
 def cross_entropy(logits: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], labels: numpy.typing.NDArray[numpy.int64], weights: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], out_loss: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
-    Fills the rows' losses, each times its class's weight, and their gradients by the
-    logits.
+    Fills the loss of each row, multiplied by the weight of its class, and the gradients
+    of the logits.
     """
 
 def decode_lines(lines: numpy.typing.NDArray[numpy.uint8], positions: numpy.typing.NDArray[numpy.int64], out: numpy.typing.NDArray[typing.Any], *, along: builtins.bool, count_a1: builtins.bool, threads: builtins.int) -> None:
     r"""
-    Decodes lines of codes that are in memory, an array `(lines, bytes)`, into `out`: `(lines,
-    positions)` with `along`, else `(positions, lines)`, in C order.
+    Decodes lines of codes in memory, an array `(lines, bytes)`, into `out` in C order:
+    `(lines, positions)` with `along`, else `(positions, lines)`.
     """
 
 def dropout(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], key0: builtins.int, key1: builtins.int, rate: builtins.float, out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
-    Fills `out` with x, a share of `rate` set to zero as the key says, the rest scaled.
+    Fills `out` with x after dropout: a fraction `rate`, chosen by the key, becomes 0,
+    and the rest is scaled.
     """
 
 def feed_forward(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], norm: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], builtins.float], inner: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]]], outer: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]]], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
-    Fills `out` (rows, width) with x and, added to it, its layer norm after a layer, gelu and
-    another layer.
+    Fills `out` (rows, width) with x plus a feed-forward block: layer norm, a linear
+    layer, gelu and another linear layer.
     """
 
 def feed_forward_int8(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], norm: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], builtins.float], inner: tuple[numpy.typing.NDArray[numpy.int8], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]]], outer: tuple[numpy.typing.NDArray[numpy.int8], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]]], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
-    Fills `out` (rows, width) with x and, added to it, its layer norm after a layer, gelu and
-    another layer.
+    Fills `out` (rows, width) with x plus a feed-forward block: layer norm, a linear
+    layer, gelu and another linear layer.
     """
 
 def first_mismatch(first: numpy.typing.NDArray[numpy.uint8], first_offsets: numpy.typing.NDArray[numpy.int64], second: numpy.typing.NDArray[numpy.uint8], second_offsets: numpy.typing.NDArray[numpy.int64]) -> typing.Optional[builtins.int]:
     r"""
-    The first row whose headers are not those of two mates; None where all are.
+    Returns the index of the first row with headers that are not a pair of mates, or
+    None.
     """
 
 def first_words(data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64]) -> tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]]:
     r"""
-    Headers up to their first blanks.
+    Returns the first word of each header.
     """
 
 def fold_each(key0: builtins.int, key1: builtins.int, words: numpy.typing.NDArray[numpy.int64], out: numpy.typing.NDArray[numpy.uint32]) -> None:
     r"""
-    Fills `out` (n, 2) with the key folded by each of the words.
+    Fills `out` (n, 2) with keys: the key folded with each of the words.
     """
 
 def foreign_content(start: typing.Sequence[builtins.int], purpose: builtins.str) -> typing.Optional[builtins.str]:
     r"""
-    What a file is that begins like this, and how to convert it; nothing where `purpose` (intervals
-    or table) may read it.
+    Returns a description of the file type with this start, and how to convert it; None
+    if the file can be read as `purpose` (intervals or table).
     """
 
 def gelu(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
@@ -907,134 +924,140 @@ def gelu(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.flo
 
 def gelu_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
-    Fills `out` with gelu's gradient, from its input.
+    Fills `out` with the gradient of gelu, from its input.
     """
 
 def hardy_p(genotypes: numpy.typing.NDArray[numpy.uint32], out: numpy.typing.NDArray[numpy.float64], mid: builtins.bool, threads: builtins.int) -> None:
     r"""
-    Fills `out` with the p-values of the exact test of Hardy-Weinberg equilibrium for rows of
-    homozygous A1, heterozygous, homozygous A2.
+    Fills `out` with the p-values of the exact test of Hardy-Weinberg equilibrium, for
+    rows of counts: homozygous A1, heterozygous, homozygous A2.
     """
 
 def hash_bed(bed: BedFile, watch: GenotypeWatch, threads: builtins.int) -> builtins.str:
     r"""
-    Names the content of a `.bed` by 32 hexadecimal digits.
+    Returns 32 hexadecimal digits that identify the content of a `.bed`.
     """
 
 def hash_ids(headers: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64]) -> numpy.typing.NDArray[numpy.uint64]:
     r"""
-    A number for the id in each header: the same for the same id.
+    Returns a hash of the id in each header.
     """
 
 def hash_pieces(data: numpy.typing.NDArray[numpy.uint8], num_threads: builtins.int) -> bytes:
     r"""
-    Hashes each MiB of an array of bytes: eight bytes for each.
+    Returns a hash of eight bytes for each MiB of an array of bytes.
     """
 
 def header_ids(data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64]) -> builtins.list[str]:
     r"""
-    The same as a list of texts.
+    Returns the first word of each header as a list of strings.
     """
 
 def linear_by_row(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], layer: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]]], residual: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
-    Fills `out` (rows, outputs) with `x @ weight.T + bias`, and the residual added where there
-    is one: each row by itself.
+    Fills `out` (rows, outputs) with `x @ weight.T + bias`, plus the residual if given.
+    A row of the result does not depend on other rows.
     """
 
 def linear_int8(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], layer: tuple[numpy.typing.NDArray[numpy.int8], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]]], residual: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
-    Fills `out` (rows, outputs) with `(x * factor) @ (weight * scale).T + bias`, and the
-    residual added where there is one: each row by itself, whose numbers are rounded to 8 bits.
+    Fills `out` (rows, outputs) with `(x * factor) @ (weight * scale).T + bias`, plus
+    the residual if given. The values of each row are rounded to 8 bits, independently
+    of other rows.
     """
 
 def locate(path: builtins.str | os.PathLike[str] | pathlib.Path, record: builtins.int, position: builtins.int) -> tuple[builtins.int, builtins.int]:
     r"""
-    The line (from 1) and the byte (from 0) of a letter, by reading the file again.
+    Returns the line (from 1) and the byte in it (from 0) of a residue, by reading the
+    file again.
     """
 
 def log_softmax(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
-    Fills `out` (n, k) with the logarithms of those probabilities.
+    Fills `out` (n, k) with the log-softmax of the rows of x (n, k).
     """
 
 def log_softmax_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], output: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
-    Fills `out` (n, k) with its logarithm's gradient, from that's output.
+    Fills `out` (n, k) with the gradient of log-softmax, from its output.
     """
 
 def logsumexp(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
-    Fills `out` (n,) with the logarithms of the sums of the exponentials of rows (n, k).
+    Fills `out` (n,) with the logarithm of the sum of exponentials of each row of x (n,
+    k).
     """
 
 def max_pool1d(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], kernel: builtins.int, stride: builtins.int, padding: builtins.int, out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], indices: numpy.typing.NDArray[numpy.int64], threads: builtins.int) -> None:
     r"""
-    Fills the greatest number under every window of x (n, c, l) and its position in its row.
+    Fills the maximum of every window of x (n, c, l) and its position in its row.
     """
 
 def max_pool1d_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], indices: numpy.typing.NDArray[numpy.int64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
-    Fills `out` (n, c, l) with the gradient of the input of a max pool.
+    Fills `out` (n, c, l) with the gradient of the input of max pooling.
     """
 
 def mean_scores(data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64], scores: typing.Sequence[builtins.float]) -> numpy.typing.NDArray[numpy.float64]:
     r"""
-    The mean score of each row of quality letters, by a table of 256 scores.
+    Returns the mean score of each row of quality characters, from a table of 256
+    scores.
     """
 
 def normalise_rows(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], bias: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], eps: builtins.float, out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_mean: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_inverse: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
-    Fills the normalised rows of x (n, k), their means and the inverses of their deviations
-    (n,). Without a bias the means are left in: RMS norm.
+    Fills the normalised rows of x (n, k), their means, and the inverses of their
+    standard deviations (n,). Without a bias it is RMS norm, which does not subtract the
+    mean.
     """
 
 def normalise_rows_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mean: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], inverse: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_bias: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
-    Fills the gradients by the input, the weight and the bias; without means, of RMS norm.
+    Fills the gradients of the input, the weight and the bias; of RMS norm if there are
+    no means.
     """
 
 def pack_codes(values: numpy.typing.NDArray[typing.Any], out: numpy.typing.NDArray[numpy.uint8], *, transposed: builtins.bool, count_a1: builtins.bool, threads: builtins.int) -> None:
     r"""
-    Packs int8, float32 or float64 in C or Fortran order into `out`, an array `(lines, bytes)`:
-    a line is a row, or with `transposed` a column.
+    Packs int8, float32 or float64 in C or Fortran order into `out`, an array
+    `(lines, bytes)`. A line is a row, or a column if `transposed`.
     """
 
 def packed_positions(offsets: numpy.typing.NDArray[numpy.int64], out: numpy.typing.NDArray[numpy.int64]) -> None:
     r"""
-    Fills `out` with each position's number within its sequence.
+    Fills `out` with the index of each position in its sequence.
     """
 
 def permutation(n: builtins.int, key0: builtins.int, key1: builtins.int, out: numpy.typing.NDArray[numpy.int64]) -> None:
     r"""
-    Fills `out` with the permutation of `range(n)` that belongs to the key.
+    Fills `out` with the permutation of `range(n)` for the key.
     """
 
 def permuted(n: builtins.int, key0: builtins.int, key1: builtins.int, index: builtins.int) -> builtins.int:
     r"""
-    One number of the same permutation.
+    Returns one number of that permutation.
     """
 
 def permuted_at(n: builtins.int, key: tuple[builtins.int, builtins.int], indices: numpy.typing.NDArray[numpy.int64], out: numpy.typing.NDArray[numpy.int64]) -> None:
     r"""
-    Fills `out` with the numbers of the same permutation at some indices.
+    Fills `out` with the numbers of that permutation at some indices.
     """
 
 def position_bits(key0: builtins.int, key1: builtins.int, out: numpy.typing.NDArray[numpy.uint32], threads: builtins.int) -> None:
     r"""
-    Fills `out` with words of 32 random bits, each by its position.
+    Fills `out` with random 32-bit words, which depend on the key and the position.
     """
 
 def product(factors: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], bias: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> builtins.bool:
     r"""
-    Fills `out` (m, n) with `left @ right + bias`: (m, k), (k, n) and (n). Says false, and
-    does nothing, where one of them lies in memory with gaps or askew.
+    Fills `out` (m, n) with `left @ right + bias`: (m, k), (k, n) and (n). Returns False
+    and does nothing if one of the matrices is contiguous in neither direction.
     """
 
 def products(left: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], builtins.bool], right: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], builtins.bool], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
-    Fills `out` (b, m, n) with the products of left (b, m, k) and right (b, k, n), each of
-    which may be given transposed: (b, k, m) and (b, n, k).
+    Fills `out` (b, m, n) with the products of left (b, m, k) and right (b, k, n). Each
+    of them may be given transposed: (b, k, m) and (b, n, k).
     """
 
 def randint(key0: builtins.int, key1: builtins.int, low: builtins.int, high: builtins.int, out: numpy.typing.NDArray[numpy.int32], threads: builtins.int) -> None:
@@ -1044,27 +1067,28 @@ def randint(key0: builtins.int, key1: builtins.int, low: builtins.int, high: bui
 
 def random_bits(key0: builtins.int, key1: builtins.int, out: numpy.typing.NDArray[numpy.uint32]) -> None:
     r"""
-    Fills `out` with random words, in the order of jax's `threefry_2x32`.
+    Fills `out` with random words, in the order of `threefry_2x32` of JAX.
     """
 
 def read_pieces(path: builtins.str | os.PathLike[str] | pathlib.Path, start: builtins.int, out: numpy.typing.NDArray[numpy.uint8], num_threads: builtins.int) -> bytes:
     r"""
-    Fills an array with bytes of a file, and gives the same hashes.
+    Fills an array with bytes of a file, and returns the same hashes.
     """
 
 def recurrent(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], weight_in: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], bias_in: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], first: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], cells: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], bias: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], mask: typing.Optional[numpy.typing.NDArray[numpy.bool_]], reverse: builtins.bool, out_states: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_kept: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
-    Fills the states (n, l, w) of a GRU, and what its gradient reads (n, l, 4 w). `x` (n, l, f)
-    are the inputs, with `weight_in` (3 w, f) and `bias_in` (3 w); `first` (n, w) are the first
-    states. With `cells` (n, w) it is an LSTM: 4 w instead of 3 w, and kept (n, l, 5 w), whose last
-    part are the cells. A position that the mask (n, l) hides leaves the state.
+    Fills the states (n, l, w) of a GRU, and the values that its gradient needs (n, l, 4
+    w). `x` (n, l, f) are the inputs, with `weight_in` (3 w, f) and `bias_in` (3 w);
+    `first` (n, w) are the initial states. With `cells` (n, w) it is an LSTM: 4 w
+    instead of 3 w, and stored values (n, l, 5 w), of which the last part are the cells.
+    Positions that the mask (n, l) hides do not change the state.
     """
 
 def recurrent_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], states: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], kept: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], first: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], cells: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mask: typing.Optional[numpy.typing.NDArray[numpy.bool_]], reverse: builtins.bool, out_seen: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_recurrent: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], out_first: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_cells: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], threads: builtins.int) -> None:
     r"""
-    Fills the gradients of `recurrent` by `seen`; by what the states add to the gates, where
-    that is another one: without cells; and by the first states and cells (n, w), which are
-    given as the gradients by the last ones.
+    Fills the gradients of `recurrent`: of the input part of the gates; of the recurrent
+    part of the gates, for a GRU only; and of the initial states and cells (n, w), which
+    contain the gradients of the final ones at the start.
     """
 
 def relu(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
@@ -1074,35 +1098,35 @@ def relu(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.flo
 
 def relu_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], output: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
-    Fills `out` with relu's gradient, from its output.
+    Fills `out` with the gradient of relu, from its output.
     """
 
 def render_table(suffix: builtins.str, columns: typing.Sequence[numpy.typing.NDArray[numpy.uint32] | numpy.typing.NDArray[numpy.int32] | numpy.typing.NDArray[numpy.float32] | builtins.list[builtins.str]], first: builtins.int) -> bytes:
     r"""
-    The lines of some rows of a table; the first of them is row `first`.
+    Returns the lines of some rows of a table; `first` is the index of the first row.
     """
 
 def rotary_linear(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], layer: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]]], angles: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], heads: builtins.int, out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
-    Fills `out` (rows, outputs) with `x @ weight.T + bias`, its first heads turned by angles:
-    their cosines and sines (rows, half a head).
+    Fills `out` (rows, outputs) with `x @ weight.T + bias`, and rotates its first heads
+    by angles, given as cosines and sines (rows, half a head).
     """
 
 def rotary_linear_int8(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], layer: tuple[numpy.typing.NDArray[numpy.int8], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]]], angles: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], heads: builtins.int, out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
-    The same without a residual, and with the first heads turned by angles: their cosines and
-    sines (rows, half a head).
+    Fills `out` like `linear_int8` without a residual, and rotates the first heads by
+    angles, given as cosines and sines (rows, half a head).
     """
 
 def scale_shift(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mask: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], scale: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], shift: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
-    Fills `out` with `x * scale + shift` by channel, zero where `mask` (n, l) is not above
-    zero: a batch normalisation whose statistics are known.
+    Fills `out` with `x * scale + shift` by channel, and with 0 where `mask` (n, l) is
+    not positive: batch normalisation with given statistics.
     """
 
 def shuffled(key0: builtins.int, key1: builtins.int, out: numpy.typing.NDArray[numpy.int32], threads: builtins.int) -> None:
     r"""
-    Fills `out` with the numbers from 0 on in random order.
+    Fills `out` with a random permutation of 0 to n - 1.
     """
 
 def sigmoid(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
@@ -1112,7 +1136,7 @@ def sigmoid(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.
 
 def sigmoid_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], output: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
-    Fills `out` with sigmoid's gradient, from its output.
+    Fills `out` with the gradient of sigmoid, from its output.
     """
 
 def silu(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
@@ -1122,39 +1146,39 @@ def silu(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.flo
 
 def simd() -> builtins.str:
     r"""
-    The instruction set that kernels use: "avx512", "avx2", "neon" or "portable".
+    Returns the instruction set that kernels use: "avx512", "avx2", "neon" or
+    "portable".
     """
 
 def softmax(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
-    Fills `out` (n, k) with the probabilities of the rows of x (n, k).
+    Fills `out` (n, k) with the softmax of the rows of x (n, k).
     """
 
 def softmax_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], output: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
-    Fills `out` (n, k) with softmax's gradient, from its output.
+    Fills `out` (n, k) with the gradient of softmax, from its output.
     """
 
 def take_rows(data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64], wanted: numpy.typing.NDArray[numpy.int64]) -> tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]]:
     r"""
-    Copies some rows, in the order asked for.
+    Copies rows in the given order.
     """
 
 def threefry(key0: builtins.int, key1: builtins.int, count0: builtins.int, count1: builtins.int) -> tuple[builtins.int, builtins.int]:
     r"""
-    The two words of Threefry-2x32-20 for a key and a counter.
+    Returns the two words of Threefry-2x32-20 for a key and a counter.
     """
 
 def truncated_normal(key0: builtins.int, key1: builtins.int, low: builtins.float, high: builtins.float, least: builtins.float, most: builtins.float, out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
-    Fills `out` with normal numbers from `least` to `most`: those whose values of the error
+    Fills `out` with normal numbers from `least` to `most`. The values of their error
     function are uniform from `low` to `high`.
     """
 
 def turn_rows(data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64], marked: numpy.typing.NDArray[numpy.uint8], other: typing.Sequence[builtins.int]) -> None:
     r"""
-    Reverse-complements marked rows in place; `other` has a letter for
-    each byte.
+    Reverse-complements marked rows in place; `other` is the complement of each byte.
     """
 
 def uniform(key0: builtins.int, key1: builtins.int, out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
@@ -1164,6 +1188,6 @@ def uniform(key0: builtins.int, key1: builtins.int, out: numpy.typing.NDArray[nu
 
 def version() -> builtins.str:
     r"""
-    The version of the compiled half, which must equal the Python half's.
+    Returns the version of the extension, which must equal that of the Python package.
     """
 

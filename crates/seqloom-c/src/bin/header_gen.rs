@@ -1,4 +1,4 @@
-//! Writes `seqloom.h` from the source: `header_gen include/seqloom.h`.
+//! Writes `seqloom.h` from the Rust source: `header_gen include/seqloom.h`.
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -8,34 +8,35 @@ use crate::Dtype;
 /// An argument or an option of an operation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Argument {
-    /// Nothing.
+    /// Null.
     Null,
     /// A boolean.
     Bool(bool),
-    /// A whole number.
+    /// An integer.
     Int(i64),
-    /// A fraction, or a float that is no number.
+    /// A float, including NaN and infinity.
     Float(f64),
-    /// A word.
+    /// A string.
     Text(String),
-    /// Several.
+    /// A list.
     List(Vec<Self>),
-    /// A value of the graph.
+    /// A value of the graph, by index.
     Value(usize),
-    /// A whole number that depends on sizes.
+    /// An integer that depends on axis sizes.
     Size(Size),
     /// An element type.
     Dtype(Dtype),
-    /// A slice of an axis: from where, to where, by what.
+    /// A slice of an axis: start, stop, step.
     Slice(Box<[Self; 3]>),
     /// All axes that a key does not name.
     Ellipsis,
-    /// An axis of length 1 that a key makes.
+    /// A new axis of length 1.
     NewAxis,
 }
 
 impl Argument {
-    /// Reads an argument; `find` tells a value's place from its number.
+    /// Parses an argument; `find` returns the index of a value from its number in the
+    /// file.
     pub(super) fn parse(
         json: &Value,
         find: &impl Fn(u64) -> Result<usize, String>,
@@ -66,11 +67,11 @@ impl Argument {
         }
         let mut entries = object.iter();
         let (Some((key, json)), None) = (entries.next(), entries.next()) else {
-            return Err(unknown(object));
+            return Err(unknown_argument(object));
         };
         let known = match (key.as_str(), json) {
             ("value", Value::Number(number)) => {
-                let number = number.as_u64().ok_or_else(|| unknown(object))?;
+                let number = number.as_u64().ok_or_else(|| unknown_argument(object))?;
                 return find(number).map(Self::Value);
             }
             ("dtype", Value::String(name)) => Dtype::named(name).map(Self::Dtype),
@@ -80,10 +81,10 @@ impl Argument {
             ("newaxis", Value::Bool(true)) => Some(Self::NewAxis),
             _ => None,
         };
-        known.ok_or_else(|| unknown(object))
+        known.ok_or_else(|| unknown_argument(object))
     }
 
-    /// The values of the graph in it.
+    /// Returns the indices of the values in the argument.
     pub(crate) fn values(&self) -> Vec<usize> {
         match self {
             Self::Value(value) => vec![*value],
@@ -93,9 +94,9 @@ impl Argument {
     }
 }
 
-fn unknown(object: &Map<String, Value>) -> String {
+fn unknown_argument(object: &Map<String, Value>) -> String {
     let text = Value::Object(object.clone()).to_string();
-    format!("expected an argument of this format's version, found {text}")
+    format!("expected an argument of this version of the format, found {text}")
 }
 
 fn parse_float(name: &str) -> Option<f64> {
@@ -118,9 +119,9 @@ fn parse_slice(
 }
 
 fn parse_size(object: &Map<String, Value>) -> Result<Size, String> {
-    let bad = || unknown(object);
-    if let Some(key) = object.keys().find(|key| !SIZE.contains(&key.as_str())) {
-        return Err(format!("{key}: no part of a size"));
+    let bad = || unknown_argument(object);
+    if let Some(key) = object.keys().find(|key| !SIZE_KEYS.contains(&key.as_str())) {
+        return Err(format!("{key}: not a key of a size"));
     }
     let whole = |key: &str, default: i64| {
         let number = object.get(key).map_or(Some(default), Value::as_i64);
@@ -144,9 +145,9 @@ fn parse_size(object: &Map<String, Value>) -> Result<Size, String> {
     Ok(size)
 }
 
-const SIZE: [&str; 5] = ["size", "times", "shift", "over", "plus"];
+const SIZE_KEYS: [&str; 5] = ["size", "times", "shift", "over", "plus"];
 
-/// A size of an axis: a number or a name.
+/// Parses the size of an axis: a number or a name.
 pub(super) fn parse_dim(json: &Value) -> Option<Dim> {
     match json {
         Value::String(name) if !name.is_empty() => Some(Dim::Named(name.clone())),

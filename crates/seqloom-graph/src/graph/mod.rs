@@ -1,4 +1,4 @@
-//! `graph.json`: operations on numbered values.
+//! `graph.json`: a list of operations on numbered values.
 
 mod argument;
 mod operation;
@@ -9,65 +9,66 @@ pub(crate) mod table;
 
 pub use argument::Argument;
 pub use operation::Operation;
-pub(crate) use parse::RANK;
+pub(crate) use parse::MAX_RANK;
 pub(crate) use size::SizeBindings;
 pub use size::{Dim, Size};
 
 use crate::Dtype;
 
-/// The operations of a model, checked: each reads values that are there before it.
+/// The checked operations of a model. Each operation reads values that earlier
+/// operations computed.
 #[derive(Clone, Debug)]
 pub struct Graph {
     pub(crate) inputs: Vec<NamedValue>,
     pub(crate) weights: Vec<NamedValue>,
     pub(crate) operations: Vec<Operation>,
     pub(crate) outputs: Vec<(String, usize)>,
-    /// How many values there are; they are numbered from 0.
+    /// The number of values.
     pub(crate) values: usize,
 }
 
-/// A value with its type and shape, as the graph declares it.
+/// A value with the type and shape that the graph declares.
 #[derive(Clone, Debug)]
 pub struct ValueInfo {
-    /// Its number.
+    /// The index of the value.
     pub value: usize,
-    /// The type of its elements.
+    /// The element type.
     pub dtype: Dtype,
-    /// The sizes of its axes.
+    /// The sizes of the axes.
     pub shape: Vec<Dim>,
 }
 
 /// An input or a weight.
 #[derive(Clone, Debug)]
 pub struct NamedValue {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// What it is.
+    /// The value with its type and shape.
     pub declared: ValueInfo,
 }
 
 impl Graph {
-    /// What is given to the model.
+    /// Returns the inputs.
     pub fn inputs(&self) -> &[NamedValue] {
         &self.inputs
     }
 
-    /// What the model has learned.
+    /// Returns the weights.
     pub fn weights(&self) -> &[NamedValue] {
         &self.weights
     }
 
-    /// What is computed, in order.
+    /// Returns the operations in order.
     pub fn operations(&self) -> &[Operation] {
         &self.operations
     }
 
-    /// The names of what comes out.
+    /// Returns the names of the outputs.
     pub fn outputs(&self) -> impl Iterator<Item = &str> {
         self.outputs.iter().map(|(name, _)| name.as_str())
     }
 
-    /// The declared type and shape of an output.
+    /// Returns the declared type and shape of an output.
     pub fn output(&self, name: &str) -> Option<&ValueInfo> {
         let (_, value) = self.outputs.iter().find(|(known, _)| known == name)?;
         let made = self.operations.iter().flat_map(Operation::outputs);
@@ -78,7 +79,7 @@ impl Graph {
 }
 
 impl NamedValue {
-    /// The shape, of which all sizes are numbers; a size that has a name counts as 0.
+    /// Returns the shape, with 0 for named sizes.
     pub(crate) fn fixed_shape(&self) -> Vec<usize> {
         let sizes = self.declared.shape.iter().map(|dim| match dim {
             Dim::Fixed(size) => *size,

@@ -1,39 +1,39 @@
-//! One operation.
+//! One operation of a graph.
 
 use super::signature::Signature;
 use super::{Argument, ValueInfo};
 
-/// One call of a function, with its arguments in the order of their names.
+/// A call of a function, with arguments in the order of the signature.
 #[derive(Clone, Debug)]
 pub struct Operation {
-    /// Its position in the graph.
+    /// The position in the graph.
     pub(crate) number: usize,
     pub(crate) signature: Signature,
-    /// An argument for each name of the signature, where it is given.
+    /// The argument for each parameter of the signature, if given.
     pub(crate) arguments: Vec<Option<Argument>>,
     pub(crate) outputs: Vec<ValueInfo>,
     pub(crate) line: String,
-    /// The group of elementwise operations that it is computed with.
+    /// The group of elementwise operations that it belongs to.
     pub(crate) group: Option<usize>,
 }
 
 impl Operation {
-    /// The function's name.
+    /// Returns the name of the function.
     pub fn name(&self) -> &'static str {
         self.signature.name
     }
 
-    /// The line of the program that called it.
+    /// Returns the source line of the call.
     pub fn line(&self) -> &str {
         &self.line
     }
 
-    /// What it makes.
+    /// Returns the outputs.
     pub fn outputs(&self) -> &[ValueInfo] {
         &self.outputs
     }
 
-    /// The argument of that name, where it is given and not null.
+    /// Returns the argument with this name, if given and not null.
     pub fn argument(&self, name: &str) -> Option<&Argument> {
         let names = self.signature.arguments.iter();
         let mut pairs = names.zip(&self.arguments);
@@ -43,20 +43,21 @@ impl Operation {
             .filter(|argument| **argument != Argument::Null)
     }
 
-    /// The values that it reads, each as often as it does.
+    /// Returns the values that the operation reads; a value is repeated if it is read
+    /// several times.
     pub fn values(&self) -> Vec<usize> {
         let arguments = self.arguments.iter().flatten();
         arguments.flat_map(Argument::values).collect()
     }
 
-    /// "operation 3, conv1d (model.py:12)".
-    pub(crate) fn place(&self) -> String {
-        place(self.number, self.name(), &self.line)
+    /// Returns a description such as "operation 3, conv1d (model.py:12)".
+    pub(crate) fn location(&self) -> String {
+        location(self.number, self.name(), &self.line)
     }
 }
 
-/// Where in the graph something is wrong.
-pub(super) fn place(number: usize, name: &str, line: &str) -> String {
+/// Describes the location of an error in the graph.
+pub(super) fn location(number: usize, name: &str, line: &str) -> String {
     if line.is_empty() {
         format!("operation {number}, {name}")
     } else {

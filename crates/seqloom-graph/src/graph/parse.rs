@@ -1,25 +1,25 @@
-//! From `graph.json` to a graph whose values are all known where they are used.
+//! Parsing of `graph.json`, with a check that every value is defined before its use.
 
 use std::collections::HashMap;
 
 use serde_json::{Map, Number, Value};
 
 use super::argument::parse_dim;
-use super::operation::place;
+use super::operation::location;
 use super::signature::{self, Signature};
 use super::{Argument, Dim, Graph, NamedValue, Operation, ValueInfo};
 use crate::tensors::Tensors;
-use crate::{Dtype, VERSION};
+use crate::{Dtype, FORMAT_VERSION};
 
 impl Graph {
-    /// Reads a graph and compares it with its weights; what is wrong is said in words.
+    /// Parses a graph and compares it with its weights. An error is a message.
     pub(crate) fn parse(text: &[u8], weights: &Tensors) -> Result<Self, String> {
         let json: Value = serde_json::from_slice(text).map_err(|error| error.to_string())?;
         let json = json.as_object().ok_or("expected an object")?;
         let version = json.get("version").unwrap_or(&Value::Null);
-        if !(1..=VERSION).contains(&version.as_u64().unwrap_or(0)) {
+        if !(1..=FORMAT_VERSION).contains(&version.as_u64().unwrap_or(0)) {
             return Err(format!(
-                "version: expected 1 to {VERSION}, found {version}; a newer one needs a newer seqloom-run"
+                "version: expected 1 to {FORMAT_VERSION}, found {version}; a newer one needs a newer seqloom-run"
             ));
         }
         let mut reader = GraphReader::default();
@@ -37,7 +37,7 @@ impl Graph {
             .map(|json| reader.output(json))
             .collect::<Result<_, _>>()?;
         if outputs.is_empty() || !are_different(outputs.iter().map(|(name, _)| name)) {
-            return Err("outputs: expected at least one, each with a name of its own".to_owned());
+            return Err("outputs: expected at least one, each with a different name".to_owned());
         }
         Ok(Self {
             inputs,
@@ -49,14 +49,14 @@ impl Graph {
     }
 }
 
-/// The values that are known so far, by their numbers in the file.
+/// The indices of the values defined so far, by their numbers in the file.
 #[derive(Default)]
 struct GraphReader {
     known: HashMap<u64, usize>,
 }
 
 impl GraphReader {
-    /// The inputs or the weights.
+    /// Parses the inputs or the weights.
     fn named(&mut self, json: &Map<String, Value>, key: &str) -> Result<Vec<NamedValue>, String> {
         let mut found = Vec::new();
         for (number, json) in list(json, key)?.iter().enumerate() {
@@ -66,14 +66,14 @@ impl GraphReader {
             let declared = declared.map_err(|message| format!("{place}, {name}: {message}"))?;
             found.push(NamedValue { name, declared });
         }
-        // Two constants may be one array.
+        // Two constants may use the same array.
         if key == "inputs" && !are_different(found.iter().map(|named| &named.name)) {
-            return Err(format!("{key}: two have one name"));
+            return Err(format!("{key}: two have the same name"));
         }
         Ok(found)
     }
 
-    /// A value with its type and shape, which is known from here on.
+    /// Parses a value with its type and shape, and defines it.
     fn declare(&mut self, json: &Value) -> Result<ValueInfo, String> {
         let number = json.get("value").and_then(Value::as_u64);
         let number = number.ok_or("value: expected a number from 0")?;
@@ -85,15 +85,15 @@ impl GraphReader {
         let shape = json.get("shape").and_then(Value::as_array);
         let dims = shape.and_then(|dims| dims.iter().map(parse_dim).collect::<Option<Vec<Dim>>>());
         let shape = dims.ok_or("shape: expected a list of numbers from 0 and of names")?;
-        if shape.len() > RANK {
+        if shape.len() > MAX_RANK {
             return Err(format!(
-                "shape: expected at most {RANK} axes, found {}",
+                "shape: expected at most {MAX_RANK} axes, found {}",
                 shape.len()
             ));
         }
         let value = self.known.len();
         if self.known.insert(number, value).is_some() {
-            return Err(format!("value {number} is made twice"));
+            return Err(format!("value {number} is defined twice"));
         }
         Ok(ValueInfo {
             value,
@@ -105,9 +105,9 @@ impl GraphReader {
     fn operation(&mut self, number: usize, json: &Value) -> Result<Operation, String> {
         let name = text(json, "name").ok_or_else(|| format!("operation {number} has no name"))?;
         let line = text(json, "line").unwrap_or_default();
-        let here = |message: String| format!("{}: {message}", place(number, &name, &line));
+        let here = |message: String| format!("{}: {message}", location(number, &name, &line));
         let signature = signature::find(&name).ok_or_else(|| {
-            let message = "this version of seqloom-run does not know the operation; use a newer \
+            let message = "this version of seqloom-run does not support the operation; use a newer \
                            one, or another operation";
             here(message.to_owned())
         })?;
@@ -123,7 +123,8 @@ impl GraphReader {
         })
     }
 
-    /// The arguments by the order of their names: first those by position, then by name.
+    /// Parses the arguments in the order of the signature: positional ones, then named
+    /// ones.
     fn arguments(
         &self,
         signature: Signature,
@@ -147,7 +148,7 @@ impl GraphReader {
             let slot = names.iter().position(|known| known == name);
             let slot = slot.and_then(|at| found.get_mut(at));
             let slot = slot.ok_or_else(|| {
-                format!("{name}: this version of seqloom-run does not know the option")
+                format!("{name}: this version of seqloom-run does not support the option")
             })?;
             if slot.replace(self.argument(name, json)?).is_some() {
                 return Err(format!("{name} is given twice"));
@@ -165,9 +166,9 @@ impl GraphReader {
         found.map_err(|message| format!("{name}: {message}"))
     }
 
-    /// The place of a value that was made before.
+    /// Returns the index of a value that was defined earlier.
     fn find(&self, number: u64) -> Result<usize, String> {
-        let message = || format!("value {number} is used before an operation makes it");
+        let message = || format!("value {number} is used before it is defined");
         self.known.get(&number).copied().ok_or_else(message)
     }
 
@@ -198,23 +199,22 @@ impl GraphReader {
     }
 }
 
-/// Axes of an array, at most.
-pub(crate) const RANK: usize = 16;
+/// The largest number of axes of an array.
+pub(crate) const MAX_RANK: usize = 16;
 
 fn list<'a>(json: &'a Map<String, Value>, key: &str) -> Result<&'a Vec<Value>, String> {
     let found = json.get(key).and_then(Value::as_array);
     found.ok_or_else(|| format!("{key}: expected a list"))
 }
 
-/// Marks the operations of each group: positions `[first, end)` of the list of operations.
-/// Version 1 has none.
+/// Marks the operations of each group: index ranges `[first, end)`. Version 1 has none.
 fn mark_groups(json: &Map<String, Value>, operations: &mut [Operation]) -> Result<(), String> {
     let Some(groups) = json.get("groups") else {
         return Ok(());
     };
     let bad = |at: usize| {
         format!(
-            "groups: {at}: expected [first, end) of the {} operations, behind the group before",
+            "groups: {at}: expected [first, end) of the {} operations, after the previous group",
             operations.len()
         )
     };
@@ -253,7 +253,7 @@ fn are_different<'a>(names: impl Iterator<Item = &'a String>) -> bool {
     names.into_iter().all(|name| seen.insert(name))
 }
 
-/// Compares a weight with the array of its name.
+/// Compares a weight with the array of the same name.
 fn check_weight(weight: &NamedValue, tensors: &Tensors) -> Result<(), String> {
     let NamedValue { name, declared } = weight;
     let tensor = tensors

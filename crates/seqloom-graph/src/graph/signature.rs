@@ -17,12 +17,12 @@ pub(crate) struct Signature {
     pub(crate) arguments: &'static [&'static str],
 }
 
-/// What an operation does with the elements of its arguments.
+/// The effect of an operation on the elements of its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OperationKind {
     /// Computes floats, element by element of arrays that broadcast.
     Float,
-    /// Computes booleans in the same way.
+    /// Computes booleans element by element.
     Bool,
     /// Row i of the result depends only on row i of the first argument, if the first axis is kept.
     /// The other arguments are the same for all rows.

@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 pub enum Dim {
     /// A number.
     Fixed(usize),
-    /// A name, which stands for one number in all of a run.
+    /// A name, which has one value in each run.
     Named(String),
 }
 
 impl Dim {
-    /// The size as the graph's file has it.
+    /// Returns the size in the JSON format of the graph.
     pub(crate) fn to_json(&self) -> serde_json::Value {
         match self {
             Self::Fixed(size) => (*size).into(),
@@ -21,27 +21,27 @@ impl Dim {
     }
 }
 
-/// A product of sizes, times a number and shifted, divided and rounded down, plus another number.
+/// The integer `floor((product of factors * times + shift) / over) + plus`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Size {
-    /// The sizes.
+    /// The factors.
     pub factors: Vec<Dim>,
-    /// What their product is multiplied by.
+    /// The multiplier of the product.
     pub times: i64,
-    /// What is added before it is divided.
+    /// The number that is added before the division.
     pub shift: i64,
-    /// What it is divided by, not 0.
+    /// The divisor, not 0.
     pub over: i64,
-    /// What is added.
+    /// The number that is added after the division.
     pub plus: i64,
 }
 
-/// The numbers that names stand for in a run.
+/// The values of named sizes in a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SizeBindings(BTreeMap<String, usize>);
 
 impl SizeBindings {
-    /// Gives a size its number, or compares it; what does not fit is said in words.
+    /// Sets a named size, or compares a size with its value. An error is a message.
     pub(crate) fn bind(&mut self, dim: &Dim, found: usize) -> Result<(), String> {
         let expected = match dim {
             Dim::Fixed(size) => *size,
@@ -56,8 +56,8 @@ impl SizeBindings {
         })
     }
 
-    /// The same for each axis of a shape.
-    pub(crate) fn bind_all(&mut self, dims: &[Dim], shape: &[usize]) -> Result<(), String> {
+    /// Binds each axis of a shape.
+    pub(crate) fn bind_shape(&mut self, dims: &[Dim], shape: &[usize]) -> Result<(), String> {
         if dims.len() != shape.len() {
             let (expected, found) = (dims.len(), shape.len());
             return Err(format!("expected {expected} axes, got {found}: {shape:?}"));
@@ -69,34 +69,33 @@ impl SizeBindings {
         Ok(())
     }
 
-    /// The number of a size.
+    /// Returns the value of a size.
     pub(crate) fn of(&self, size: &Size) -> Result<i64, String> {
         let mut product: i128 = 1;
         for factor in &size.factors {
             let number = match factor {
                 Dim::Fixed(size) => *size,
-                Dim::Named(name) => *self
-                    .0
-                    .get(name)
-                    .ok_or_else(|| format!("no axis before it has the size {name:?}"))?,
+                Dim::Named(name) => *self.0.get(name).ok_or_else(|| {
+                    format!("the size {name:?} is used before it is bound to an axis")
+                })?,
             };
             let next = i128::try_from(number).ok();
             let next = next.and_then(|number| product.checked_mul(number));
-            product = next.ok_or_else(|| TOO_LARGE.to_owned())?;
+            product = next.ok_or_else(|| SIZE_OVERFLOW.to_owned())?;
         }
         let scaled = product.checked_mul(size.times.into());
         let shifted = scaled.and_then(|scaled| scaled.checked_add(size.shift.into()));
-        let divided = shifted.and_then(|shifted| floor_over(shifted, size.over.into()));
+        let divided = shifted.and_then(|shifted| floor_divide(shifted, size.over.into()));
         let found = divided.and_then(|divided| divided.checked_add(size.plus.into()));
         let found = found.and_then(|found| i64::try_from(found).ok());
-        found.ok_or_else(|| TOO_LARGE.to_owned())
+        found.ok_or_else(|| SIZE_OVERFLOW.to_owned())
     }
 }
 
-const TOO_LARGE: &str = "the size is too large a number";
+const SIZE_OVERFLOW: &str = "the size is too large";
 
-/// A quotient, rounded down.
-fn floor_over(number: i128, over: i128) -> Option<i128> {
+/// Returns a quotient, rounded down.
+fn floor_divide(number: i128, over: i128) -> Option<i128> {
     let quotient = number.checked_div(over)?;
     let is_below = number % over != 0 && (number < 0) != (over < 0);
     Some(quotient - i128::from(is_below))
@@ -122,11 +121,11 @@ mod tests {
     }
 
     #[test]
-    fn a_name_stands_for_one_number() {
+    fn a_name_has_one_value() {
         let mut sizes = SizeBindings::default();
         let dims = [Dim::Named("batch".into()), Dim::Named("batch".into())];
-        assert!(sizes.bind_all(&dims, &[2, 2]).is_ok());
-        let message = sizes.bind_all(&dims, &[3, 3]).unwrap_err();
+        assert!(sizes.bind_shape(&dims, &[2, 2]).is_ok());
+        let message = sizes.bind_shape(&dims, &[3, 3]).unwrap_err();
         assert_eq!(
             message,
             "axis 0 of [3, 3]: expected 2, which is \"batch\", got 3"

@@ -1,9 +1,9 @@
-//! Softmax and the logarithm of sums of exponentials, by the kernels of NumPy's backend.
+//! Softmax and logsumexp, with the kernels of the NumPy backend.
 
 use seqloom_fuse::Op;
 use seqloom_kernels::softmax;
 
-use super::call::{Call, within};
+use super::call::{Call, checked_axis};
 use super::elementwise::{Operands, compute, float_type};
 use super::fused::Operand;
 use super::reduce::{extreme, sum, with_axes};
@@ -13,12 +13,12 @@ use super::windows::require_one_type;
 use crate::memory::{Outcome, Read, Write, by_float};
 use crate::plan::{Builder, View};
 
-/// Softmax or its logarithm.
-pub(crate) fn shares(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
+/// Adds softmax or log-softmax.
+pub(crate) fn softmax(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let x = call.array("x")?;
     require_one_type(&[Some(&x)])?;
     let rank = x.rank().max(1);
-    let axis = within(call.int("axis")?.unwrap_or(-1), rank)?;
+    let axis = checked_axis(call.int("axis")?.unwrap_or(-1), rank)?;
     let is_last = axis + 1 == rank;
     let rows = if is_last { x } else { with_last(&x, axis) };
     let rows = b.contiguous(&rows)?;
@@ -31,7 +31,7 @@ pub(crate) fn shares(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
             let ([x], [write]) = (reads, writes) else {
                 return Ok(());
             };
-            let threads = seqloom_kernels::worth_waking(threads, count);
+            let threads = seqloom_kernels::useful_threads(threads, count);
             by_float!(dtype, T => {
                 let fill = if is_logarithm { softmax::log_softmax } else { softmax::softmax };
                 fill(x.slice::<T>()?, width, write.slice()?, threads);
@@ -47,7 +47,7 @@ pub(crate) fn shares(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     })
 }
 
-/// The logarithm of the sum of exponentials.
+/// Adds logsumexp.
 pub(crate) fn logsumexp(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let x = call.array("x")?;
     let x = b.cast(&x, float_type(x.dtype))?;
@@ -55,7 +55,7 @@ pub(crate) fn logsumexp(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let is_one = matches!(call.get("axis")?, Some(super::call::Resolved::Int(_)));
     let keeps = call.flag("keepdims")?;
     if !is_one || x.layout.count() == 0 {
-        return by_parts(b, &x, &axes, keeps);
+        return stepwise_logsumexp(b, &x, &axes, keeps);
     }
     let rows = with_last(&x, axes[0]);
     let rows = b.contiguous(&rows)?;
@@ -68,7 +68,7 @@ pub(crate) fn logsumexp(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
             let ([x], [write]) = (reads, writes) else {
                 return Ok(());
             };
-            let threads = seqloom_kernels::worth_waking(threads, count);
+            let threads = seqloom_kernels::useful_threads(threads, count);
             by_float!(dtype, T => {
                 softmax::logsumexp(x.slice::<T>()?, width, write.slice()?, threads);
                 Ok(())
@@ -79,8 +79,8 @@ pub(crate) fn logsumexp(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     Ok(if keeps { with_axes(&made, &axes) } else { made })
 }
 
-/// The same over several axes, in NumPy's steps.
-fn by_parts(b: &mut Builder, x: &View, axes: &[usize], keeps: bool) -> Outcome<View> {
+/// Adds logsumexp over several axes, in the same steps as NumPy.
+fn stepwise_logsumexp(b: &mut Builder, x: &View, axes: &[usize], keeps: bool) -> Outcome<View> {
     let one = |b: &mut Builder, name: &str, all: Vec<Operand>| {
         compute(b, name, &Operands::of(all, x.dtype))
     };

@@ -1,4 +1,4 @@
-//! Attention, by the kernels of NumPy's backend.
+//! Attention, with the kernels of the NumPy backend.
 
 use seqloom_kernels::Float;
 use seqloom_kernels::attention::{
@@ -13,7 +13,8 @@ use crate::layout::Layout;
 use crate::memory::{Outcome, Read, Write, by_float};
 use crate::plan::{Builder, View};
 
-/// Sizes of samples, heads, queries, keys, and of queries' and values' rows.
+/// The numbers of samples, heads, queries and keys, and the widths of queries and
+/// values.
 #[derive(Clone, Copy)]
 struct AttentionSizes {
     n: usize,
@@ -25,7 +26,8 @@ struct AttentionSizes {
 }
 
 impl AttentionSizes {
-    /// Those of queries, keys and values (n, h, l, d) that fit together.
+    /// Returns the sizes of queries, keys and values (n, h, l, d), or an error if they
+    /// do not match.
     fn of(queries: &View, keys: &View, values: &View) -> Outcome<Self> {
         let all = [queries, keys, values].map(|view| <[usize; 4]>::try_from(view.shape()));
         let [Ok(q), Ok(k), Ok(v)] = all else {
@@ -46,14 +48,14 @@ impl AttentionSizes {
         })
     }
 
-    /// Nanoseconds that one thread takes, about.
+    /// Returns the estimated time of one thread in nanoseconds.
     fn cost(&self) -> usize {
         let pairs = self.n.saturating_mul(self.h).saturating_mul(self.queries);
         pairs.saturating_mul(self.keys).saturating_mul(self.d + 16) / 32
     }
 
-    /// Where rows of a result lie that is in the order (n, l, h, e).
-    fn made(&self) -> Layout {
+    /// Returns the layout of a result in the order (n, l, h, e).
+    fn output_layout(&self) -> Layout {
         Layout::new(&[self.n, self.queries, self.h, self.e]).permuted(&[0, 2, 1, 3])
     }
 }
@@ -61,7 +63,7 @@ impl AttentionSizes {
 pub(crate) fn attention(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     let dropout = call.float("dropout")?.unwrap_or(0.0);
     if dropout > 0.0 && call.get("key")?.is_some() {
-        return Err("dropout: nothing is dropped where a model is only run".to_owned());
+        return Err("dropout: expected 0; an exported model does not drop values".to_owned());
     }
     let (q, k, v) = inputs(b, call)?;
     let sizes = AttentionSizes::of(&q, &k, &v)?;
@@ -78,7 +80,7 @@ pub(crate) fn attention(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> 
             let ([q, k, v, mask @ ..], [made, sums]) = (reads, writes) else {
                 return Ok(());
             };
-            let threads = seqloom_kernels::worth_waking(threads, sizes.cost());
+            let threads = seqloom_kernels::useful_threads(threads, sizes.cost());
             by_float!(dtype, T => {
                 let inputs = AttentionInputs {
                     queries: heads::<T>(q)?,
@@ -87,19 +89,19 @@ pub(crate) fn attention(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> 
                     mask: mask.first().map(mask_of).transpose()?,
                     rule: rule.typed(),
                 };
-                let out = heads_mut(&sizes.made(), made.slice()?)?;
+                let out = heads_mut(&sizes.output_layout(), made.slice()?)?;
                 forward(&inputs, out, sums.slice()?, threads);
                 Ok(())
             })
         },
     );
-    let made_layout = sizes.made();
+    let made_layout = sizes.output_layout();
     let reads = [q, k, v].into_iter().chain(mask).collect();
     b.step(reads, &[&made, &sums], kernel)?;
     Ok(vec![made.with_layout(made_layout), sums])
 }
 
-/// Queries, keys and values as the kernel reads them: rows side by side.
+/// Returns queries, keys and values with contiguous rows, as the kernel needs them.
 fn inputs(b: &mut Builder, call: &Call<'_>) -> Outcome<(View, View, View)> {
     let (q, k, v) = (call.array("q")?, call.array("k")?, call.array("v")?);
     require_one_type(&[Some(&q), Some(&k), Some(&v)])?;
@@ -110,7 +112,7 @@ fn inputs(b: &mut Builder, call: &Call<'_>) -> Outcome<(View, View, View)> {
     Ok((side_by_side(q)?, side_by_side(k)?, side_by_side(v)?))
 }
 
-/// How scores become weights.
+/// The settings that turn scores into weights.
 #[derive(Clone, Copy)]
 struct Scoring {
     scale: f64,
@@ -118,7 +120,7 @@ struct Scoring {
 }
 
 impl Scoring {
-    #[expect(clippy::cast_precision_loss, reason = "no row has 2^53 numbers")]
+    #[expect(clippy::cast_precision_loss, reason = "no row has 2^53 elements")]
     fn of(call: &Call<'_>, width: usize) -> Outcome<Self> {
         let default = (width.max(1) as f64).powf(-0.5);
         Ok(Self {
@@ -136,7 +138,7 @@ impl Scoring {
     }
 }
 
-/// The mask over all pairs, repeated in place.
+/// Returns the mask, broadcast to all query-key pairs.
 fn broadcast_mask(
     b: &mut Builder,
     mask: &View,
@@ -152,7 +154,7 @@ fn broadcast_mask(
     let mask = if is_near { mask } else { b.copy(&mask)? };
     let shape = [sizes.n, sizes.h, sizes.queries, sizes.keys];
     let layout = mask.layout.broadcast_to(&shape);
-    let layout = layout.ok_or_else(|| format!("mask: it does not broadcast to {shape:?}"))?;
+    let layout = layout.ok_or_else(|| format!("mask: does not broadcast to {shape:?}"))?;
     Ok(mask.with_layout(layout))
 }
 
@@ -189,8 +191,8 @@ fn heads_mut<'a, T: Float>(layout: &Layout, out: &'a mut [T]) -> Outcome<HeadsMu
     HeadsMut::new(out, shape, steps).ok_or_else(|| "an array is too short".to_owned())
 }
 
-/// The sizes of four axes, and the steps of the first three. Where an axis has one position its
-/// step is that of an array in C order.
+/// Returns the sizes of four axes, and the strides of the first three. An axis of
+/// length 1 gets the stride of a C-order array.
 fn axes(layout: &Layout) -> Outcome<([usize; 4], [usize; 3])> {
     let shape = <[usize; 4]>::try_from(&layout.shape[..]);
     let shape = shape.map_err(|_| "expected four axes".to_owned())?;
@@ -203,8 +205,8 @@ fn axes(layout: &Layout) -> Outcome<([usize; 4], [usize; 3])> {
     Ok((shape, [steps[0], steps[1], steps[2]]))
 }
 
-/// `(total, h, d)` as `(1, h, total, d)`.
-fn by_head(view: &View) -> Outcome<View> {
+/// Views `(total, h, d)` as `(1, h, total, d)`.
+fn view_by_head(view: &View) -> Outcome<View> {
     if view.rank() != 3 {
         return Err(format!("expected (total, h, d), got {:?}", view.shape()));
     }
@@ -213,16 +215,16 @@ fn by_head(view: &View) -> Outcome<View> {
 
 pub(crate) fn packed(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     let (q, k, v) = inputs(b, call)?;
-    let (q, k, v) = (by_head(&q)?, by_head(&k)?, by_head(&v)?);
+    let (q, k, v) = (view_by_head(&q)?, view_by_head(&k)?, view_by_head(&v)?);
     let sizes = AttentionSizes::of(&q, &k, &v)?;
     let bounds = call.array("cu_seqlens")?;
     super::take::require_whole(&bounds)?;
     let bounds = b.cast(&bounds, Dtype::Int64)?;
     let bounds = b.contiguous(&bounds)?;
     if bounds.rank() != 1 || sizes.queries != sizes.keys {
-        return Err("cu_seqlens: expected bounds of as many queries as keys".to_owned());
+        return Err("cu_seqlens: expected the same number of queries and keys".to_owned());
     }
-    let longest = longest(call)?;
+    let longest = longest_allowed(call)?;
     let rule = Scoring::of(call, sizes.d)?;
     let made = b.allocate(q.dtype, &[sizes.queries, sizes.h, sizes.e])?;
     let sums = b.allocate(q.dtype, &[sizes.h, sizes.queries])?;
@@ -233,7 +235,7 @@ pub(crate) fn packed(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
                 return Ok(());
             };
             let bounds = checked_bounds(bounds.slice()?, sizes.queries, longest)?;
-            let threads = seqloom_kernels::worth_waking(threads, sizes.cost());
+            let threads = seqloom_kernels::useful_threads(threads, sizes.cost());
             by_float!(dtype, T => {
                 let inputs = AttentionInputs {
                     queries: heads::<T>(q)?,
@@ -242,7 +244,7 @@ pub(crate) fn packed(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
                     mask: None,
                     rule: rule.typed(),
                 };
-                let out = heads_mut(&sizes.made(), made.slice()?)?;
+                let out = heads_mut(&sizes.output_layout(), made.slice()?)?;
                 varlen::forward(&inputs, &bounds, out, sums.slice()?, threads);
                 Ok(())
             })
@@ -252,8 +254,9 @@ pub(crate) fn packed(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     Ok(vec![made, sums])
 }
 
-/// How long a sequence may be: any length where that of the longest one is given.
-fn longest(call: &Call<'_>) -> Outcome<i64> {
+/// Returns the largest allowed length of a sequence. Any length is allowed if the
+/// longest is given.
+fn longest_allowed(call: &Call<'_>) -> Outcome<i64> {
     if let Some(Argument::Size(size)) = call.operation.argument("max_seqlen")
         && size.factors == [Dim::Named("longest".to_owned())]
     {
@@ -263,7 +266,7 @@ fn longest(call: &Call<'_>) -> Outcome<i64> {
     longest.ok_or_else(|| "max_seqlen is missing".to_owned())
 }
 
-/// Where sequences begin and end: numbers that rise from 0 to the total.
+/// Checks the bounds of sequences: numbers that increase from 0 to the total.
 fn checked_bounds(bounds: &[i64], total: usize, longest: i64) -> Outcome<Vec<usize>> {
     let found: Option<Vec<usize>> = bounds
         .iter()
@@ -274,7 +277,9 @@ fn checked_bounds(bounds: &[i64], total: usize, longest: i64) -> Outcome<Vec<usi
     };
     let found = found.filter(is_whole);
     let found = found.ok_or_else(|| {
-        format!("cu_seqlens: expected numbers that rise from 0 to {total}, the number of positions")
+        format!(
+            "cu_seqlens: expected numbers that increase from 0 to {total}, the number of positions"
+        )
     })?;
     let widest = bounds
         .windows(2)

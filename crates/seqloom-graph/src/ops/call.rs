@@ -1,20 +1,20 @@
-//! What an operation is given, with sizes and values in their places.
+//! The arguments of an operation, with sizes and values resolved.
 
 use crate::Dtype;
-use crate::graph::{Argument, Operation, RANK, SizeBindings};
+use crate::graph::{Argument, MAX_RANK, Operation, SizeBindings};
 use crate::memory::Outcome;
 use crate::plan::View;
 
-/// One call, while a plan is made.
+/// A call of an operation while a plan is made.
 pub(crate) struct Call<'a> {
     pub(crate) operation: &'a Operation,
     values: &'a [Option<View>],
     sizes: &'a SizeBindings,
-    /// How often each value is read.
+    /// The number of reads of each value.
     uses: &'a [usize],
 }
 
-/// An argument whose sizes are known.
+/// An argument with known sizes.
 #[derive(Clone, Debug)]
 pub(crate) enum Resolved {
     Null,
@@ -45,7 +45,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Whether anybody reads the result of this number.
+    /// Returns true if an output is used.
     pub(crate) fn is_read(&self, output: usize) -> bool {
         let made = self.operation.outputs.get(output);
         made.is_some_and(|made| self.uses.get(made.value).is_some_and(|&uses| uses > 0))
@@ -55,7 +55,7 @@ impl<'a> Call<'a> {
         self.operation.name()
     }
 
-    /// The argument of that name; none where it is not given or null.
+    /// Returns the argument with this name, or `None` if it is missing or null.
     pub(crate) fn get(&self, name: &str) -> Outcome<Option<Resolved>> {
         let argument = self.operation.argument(name);
         argument.map(|argument| self.resolve(argument)).transpose()
@@ -88,18 +88,18 @@ impl<'a> Call<'a> {
         })
     }
 
-    /// An argument that must be there.
-    pub(crate) fn needed(&self, name: &str) -> Outcome<Resolved> {
+    /// Returns a required argument.
+    pub(crate) fn required(&self, name: &str) -> Outcome<Resolved> {
         self.get(name)?.ok_or_else(|| format!("{name} is missing"))
     }
 
-    /// The array of that name.
+    /// Returns an array argument.
     pub(crate) fn array(&self, name: &str) -> Outcome<View> {
         self.array_if(name)?
             .ok_or_else(|| format!("{name}: expected an array"))
     }
 
-    /// The array of that name; none where it is not given.
+    /// Returns an optional array argument.
     pub(crate) fn array_if(&self, name: &str) -> Outcome<Option<View>> {
         match self.get(name)? {
             None => Ok(None),
@@ -108,9 +108,9 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The arrays of that name.
+    /// Returns a list of arrays.
     pub(crate) fn arrays(&self, name: &str) -> Outcome<Vec<View>> {
-        let Resolved::List(parts) = self.needed(name)? else {
+        let Resolved::List(parts) = self.required(name)? else {
             return Err(format!("{name}: expected a list of arrays"));
         };
         let arrays = parts.into_iter().map(|part| match part {
@@ -120,17 +120,17 @@ impl<'a> Call<'a> {
         arrays.collect()
     }
 
-    /// The whole number of that name; none where it is not given.
+    /// Returns an optional integer.
     pub(crate) fn int(&self, name: &str) -> Outcome<Option<i64>> {
         self.get(name)?.map_or(Ok(None), |value| value.int_if(name))
     }
 
-    /// The numbers of that name, one or a list.
+    /// Returns an optional integer or list of integers.
     pub(crate) fn ints(&self, name: &str) -> Outcome<Option<Vec<i64>>> {
         self.get(name)?.map(|value| value.ints(name)).transpose()
     }
 
-    /// The sizes of that name, one or a list.
+    /// Returns a shape, from one size or a list.
     pub(crate) fn shape(&self, name: &str) -> Outcome<Vec<usize>> {
         let numbers = self
             .ints(name)?
@@ -142,7 +142,7 @@ impl<'a> Call<'a> {
         sizes.collect()
     }
 
-    /// The fraction of that name, or a default.
+    /// Returns an optional float.
     pub(crate) fn float(&self, name: &str) -> Outcome<Option<f64>> {
         match self.get(name)? {
             None => Ok(None),
@@ -152,7 +152,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The boolean of that name; false where it is not given.
+    /// Returns a boolean; false if not given.
     pub(crate) fn flag(&self, name: &str) -> Outcome<bool> {
         match self.get(name)? {
             None => Ok(false),
@@ -161,7 +161,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The element type of that name; none where it is not given.
+    /// Returns an optional element type.
     pub(crate) fn dtype(&self, name: &str) -> Outcome<Option<Dtype>> {
         let found = match self.get(name)? {
             None => return Ok(None),
@@ -174,22 +174,25 @@ impl<'a> Call<'a> {
             .ok_or_else(|| format!("{name}: expected an element type"))
     }
 
-    /// One axis of so many; none where it is not given.
+    /// Returns an optional axis of an array with `rank` axes.
     pub(crate) fn axis(&self, name: &str, rank: usize) -> Outcome<Option<usize>> {
-        self.int(name)?.map(|axis| within(axis, rank)).transpose()
+        self.int(name)?
+            .map(|axis| checked_axis(axis, rank))
+            .transpose()
     }
 
-    /// Axes of so many: one, a list, or all where none is given; in their order, each once.
+    /// Returns axes of an array with `rank` axes, sorted and without duplicates: one, a
+    /// list, or all if none is given.
     pub(crate) fn axes(&self, name: &str, rank: usize) -> Outcome<Vec<usize>> {
         let Some(numbers) = self.ints(name)? else {
             return Ok((0..rank).collect());
         };
-        different(&numbers, rank, name)
+        unique_axes(&numbers, rank, name)
     }
 }
 
 impl Resolved {
-    /// A whole number; none of null.
+    /// Returns an integer, or `None` for null.
     pub(crate) fn int_if(&self, name: &str) -> Outcome<Option<i64>> {
         match self {
             Self::Null => Ok(None),
@@ -199,17 +202,17 @@ impl Resolved {
         }
     }
 
-    /// Whole numbers: one, or a list.
+    /// Returns integers: one, or a list.
     pub(crate) fn ints(&self, name: &str) -> Outcome<Vec<i64>> {
         let one = |value: &Self| {
             let number = value.int_if(name)?;
             number.ok_or_else(|| format!("{name}: expected whole numbers"))
         };
         match self {
-            Self::List(parts) if parts.len() > RANK => {
+            Self::List(parts) if parts.len() > MAX_RANK => {
                 let found = parts.len();
                 Err(format!(
-                    "{name}: expected at most {RANK} numbers, got {found}"
+                    "{name}: expected at most {MAX_RANK} numbers, got {found}"
                 ))
             }
             Self::List(parts) => parts.iter().map(one).collect(),
@@ -218,9 +221,9 @@ impl Resolved {
     }
 }
 
-/// Axes of so many, each named once.
-pub(crate) fn different(numbers: &[i64], rank: usize, name: &str) -> Outcome<Vec<usize>> {
-    let axes = numbers.iter().map(|&axis| within(axis, rank));
+/// Returns axes of an array with `rank` axes, or an error if one is repeated.
+pub(crate) fn unique_axes(numbers: &[i64], rank: usize, name: &str) -> Outcome<Vec<usize>> {
+    let axes = numbers.iter().map(|&axis| checked_axis(axis, rank));
     let axes: Vec<usize> = axes.collect::<Outcome<_>>()?;
     let mut seen = axes.iter().enumerate();
     if seen.any(|(at, axis)| axes[..at].contains(axis)) {
@@ -229,8 +232,8 @@ pub(crate) fn different(numbers: &[i64], rank: usize, name: &str) -> Outcome<Vec
     Ok(axes)
 }
 
-/// An axis of so many, counted from the end where it is below 0.
-pub(crate) fn within(axis: i64, rank: usize) -> Outcome<usize> {
+/// Returns an axis of an array with `rank` axes; a negative axis counts from the end.
+pub(crate) fn checked_axis(axis: i64, rank: usize) -> Outcome<usize> {
     let count = i64::try_from(rank).unwrap_or(i64::MAX);
     let found = if axis < 0 {
         axis.saturating_add(count)
@@ -241,11 +244,8 @@ pub(crate) fn within(axis: i64, rank: usize) -> Outcome<usize> {
     found.ok_or_else(|| format!("axis {axis} of an array of {rank} axes"))
 }
 
-/// A whole number as a float.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "a number becomes the nearest float"
-)]
+/// Converts an integer to a float.
+#[expect(clippy::cast_precision_loss, reason = "converts to the nearest float")]
 pub(crate) fn to_float(number: i64) -> f64 {
     number as f64
 }

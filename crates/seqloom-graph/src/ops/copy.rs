@@ -1,16 +1,16 @@
-//! The same numbers in another place or of another type.
+//! Copies and type conversions.
 
 use bytemuck::Pod;
 use seqloom_fuse::Op;
 
 use super::fused::{Operand, fuse};
 use crate::Dtype;
-use crate::layout::{Layout, walking_order};
+use crate::layout::{Layout, iteration_order};
 use crate::memory::{Outcome, Read, Write};
 use crate::plan::{Builder, View};
 
 impl Builder {
-    /// The array without gaps, in C order: itself, or a copy.
+    /// Returns the array in C order without gaps: the array itself, or a copy.
     pub(crate) fn contiguous(&mut self, view: &View) -> Outcome<View> {
         if view.layout.is_contiguous() {
             return Ok(view.clone());
@@ -18,7 +18,7 @@ impl Builder {
         self.copy(view)
     }
 
-    /// A copy in C order.
+    /// Returns a copy in C order.
     pub(crate) fn copy(&mut self, view: &View) -> Outcome<View> {
         let made = self.allocate(view.dtype, view.shape())?;
         let kernel = Box::new(|reads: &[Read<'_>], writes: &mut [Write<'_>], _| {
@@ -31,7 +31,7 @@ impl Builder {
         Ok(made)
     }
 
-    /// The array with its numbers as another type.
+    /// Converts the array to another element type.
     pub(crate) fn cast(&mut self, view: &View, dtype: Dtype) -> Outcome<View> {
         if view.dtype == dtype {
             return Ok(view.clone());
@@ -40,7 +40,7 @@ impl Builder {
         match dtype {
             Dtype::Bool => fuse(self, Op::NotEqual, &[operand, Operand::Number(0.0)], dtype),
             _ if dtype.is_float() || view.dtype.is_float() => {
-                let order = walking_order(view.shape(), &[&view.layout.strides]);
+                let order = iteration_order(view.shape(), &[&view.layout.strides]);
                 super::fused::convert(self, view, dtype, &order)
             }
             _ => self.cast_integers(view, dtype),
@@ -61,7 +61,7 @@ impl Builder {
     }
 }
 
-/// Copies an array to memory without gaps.
+/// Copies an array to contiguous memory.
 pub(crate) fn copy_any(read: Read<'_>, write: &mut Write<'_>) -> Outcome {
     let layout = read.layout;
     match read.dtype.size() {
@@ -72,7 +72,7 @@ pub(crate) fn copy_any(read: Read<'_>, write: &mut Write<'_>) -> Outcome {
     Ok(())
 }
 
-/// Copies rows one after the other.
+/// Copies row by row.
 pub(crate) fn copy_rows<T: Copy>(from: &[T], layout: &Layout, out: &mut [T]) {
     let (length, step) = layout.row();
     if layout.is_contiguous() {
@@ -96,7 +96,7 @@ pub(crate) fn copy_rows<T: Copy>(from: &[T], layout: &Layout, out: &mut [T]) {
     }
 }
 
-/// Converts integers, cutting off what does not fit.
+/// Converts integers; values that do not fit are truncated.
 fn convert_integers(read: Read<'_>, write: &mut Write<'_>, dtype: Dtype) -> Outcome {
     match read.dtype {
         Dtype::Int64 => convert_from(read.slice::<i64>()?, write, dtype, |x| x),
@@ -109,7 +109,7 @@ fn convert_integers(read: Read<'_>, write: &mut Write<'_>, dtype: Dtype) -> Outc
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "a cast to a narrower type cuts off, as everywhere"
+    reason = "a cast to a narrower type truncates, as in NumPy"
 )]
 fn convert_from<T: Copy>(
     from: &[T],

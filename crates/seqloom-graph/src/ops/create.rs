@@ -1,4 +1,4 @@
-//! Arrays that are made of sizes and numbers alone.
+//! Arrays that depend on sizes and constants only.
 
 use super::call::{Call, Resolved, to_float};
 use crate::Dtype;
@@ -16,24 +16,24 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
 }
 
 fn full(b: &mut Builder, call: &Call<'_>, dtype: Option<Dtype>, shape: &[usize]) -> Outcome<View> {
-    match call.needed("value")? {
+    match call.required("value")? {
         Resolved::Float(number) => fill(b, dtype.unwrap_or(Dtype::Float32), shape, number),
-        Resolved::Int(number) => whole(b, dtype.unwrap_or(Dtype::Int64), shape, number),
-        Resolved::Bool(boolean) => whole(b, dtype.unwrap_or(Dtype::Bool), shape, boolean.into()),
+        Resolved::Int(number) => ints(b, dtype.unwrap_or(Dtype::Int64), shape, number),
+        Resolved::Bool(boolean) => ints(b, dtype.unwrap_or(Dtype::Bool), shape, boolean.into()),
         Resolved::Array(view) => {
             let view = b.cast(&view, dtype.unwrap_or(view.dtype))?;
             let layout = view.layout.broadcast_to(shape);
-            let wide = view.with_layout(layout.ok_or("value: it does not broadcast to the shape")?);
+            let wide = view.with_layout(layout.ok_or("value: does not broadcast to the shape")?);
             b.copy(&wide)
         }
         _ => Err("value: expected a number".to_owned()),
     }
 }
 
-/// One whole number everywhere.
-pub(crate) fn whole(b: &mut Builder, dtype: Dtype, shape: &[usize], number: i64) -> Outcome<View> {
+/// Returns an array filled with one integer.
+pub(crate) fn ints(b: &mut Builder, dtype: Dtype, shape: &[usize], number: i64) -> Outcome<View> {
     if dtype == Dtype::Int64 {
-        return made(b, dtype, shape, move |write| {
+        return filled(b, dtype, shape, move |write| {
             write.slice::<i64>()?.fill(number);
             Ok(())
         });
@@ -41,14 +41,14 @@ pub(crate) fn whole(b: &mut Builder, dtype: Dtype, shape: &[usize], number: i64)
     fill(b, dtype, shape, to_float(number))
 }
 
-/// One number everywhere.
+/// Returns an array filled with one number.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "a cast to a narrower type cuts off, as everywhere"
+    reason = "a cast to a narrower type truncates, as in NumPy"
 )]
 pub(crate) fn fill(b: &mut Builder, dtype: Dtype, shape: &[usize], number: f64) -> Outcome<View> {
-    made(b, dtype, shape, move |write| {
+    filled(b, dtype, shape, move |write| {
         match dtype {
             Dtype::Float32 => write.slice::<f32>()?.fill(number as f32),
             Dtype::Float64 => write.slice::<f64>()?.fill(number),
@@ -62,8 +62,8 @@ pub(crate) fn fill(b: &mut Builder, dtype: Dtype, shape: &[usize], number: f64) 
     })
 }
 
-/// An array that a function fills.
-fn made(
+/// Returns an array that a function fills.
+fn filled(
     b: &mut Builder,
     dtype: Dtype,
     shape: &[usize],
@@ -79,7 +79,7 @@ fn made(
 }
 
 pub(crate) fn arange(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
-    let (start, stop) = (call.needed("start")?, call.get("stop")?);
+    let (start, stop) = (call.required("start")?, call.get("stop")?);
     let (start, stop) = match stop {
         None => (Resolved::Int(0), start),
         Some(stop) => (start, stop),
@@ -88,8 +88,8 @@ pub(crate) fn arange(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let dtype = call.dtype("dtype")?;
     if let (Resolved::Int(start), Resolved::Int(stop), Resolved::Int(step)) = (&start, &stop, &step)
     {
-        let numbers = whole_range(*start, *stop, *step)?;
-        let made = whole_numbers(b, numbers)?;
+        let numbers = integer_span(*start, *stop, *step)?;
+        let made = integer_range(b, numbers)?;
         return b.cast(&made, dtype.unwrap_or(Dtype::Int64));
     }
     let number = |value: &Resolved| match value {
@@ -98,13 +98,13 @@ pub(crate) fn arange(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
         _ => Err("arange: expected numbers".to_owned()),
     };
     let (start, stop, step) = (number(&start)?, number(&stop)?, number(&step)?);
-    fractions(b, dtype.unwrap_or(Dtype::Float32), start, stop, step)
+    float_range(b, dtype.unwrap_or(Dtype::Float32), start, stop, step)
 }
 
-/// The first number, the step and the count.
-fn whole_range(start: i64, stop: i64, step: i64) -> Outcome<(i64, i64, usize)> {
+/// Returns the first number, the step and the count.
+fn integer_span(start: i64, stop: i64, step: i64) -> Outcome<(i64, i64, usize)> {
     if step == 0 {
-        return Err("step: expected another number than 0".to_owned());
+        return Err("step: expected a number other than 0, got 0".to_owned());
     }
     let way = i128::from(stop) - i128::from(start);
     let step_wide = i128::from(step);
@@ -113,12 +113,12 @@ fn whole_range(start: i64, stop: i64, step: i64) -> Outcome<(i64, i64, usize)> {
     Ok((start, step, count))
 }
 
-/// Whole numbers: the first, the step between two, and the count.
-pub(crate) fn whole_numbers(
+/// Returns an array of integers, from the first number, the step and the count.
+pub(crate) fn integer_range(
     b: &mut Builder,
     (start, step, count): (i64, i64, usize),
 ) -> Outcome<View> {
-    made(b, Dtype::Int64, &[count], move |write| {
+    filled(b, Dtype::Int64, &[count], move |write| {
         let mut next = start;
         for out in write.slice::<i64>()? {
             *out = next;
@@ -132,30 +132,30 @@ pub(crate) fn whole_numbers(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     clippy::cast_precision_loss,
-    reason = "numbers are rounded to the type that is asked for"
+    reason = "numbers are rounded to the requested type"
 )]
-fn fractions(b: &mut Builder, dtype: Dtype, start: f64, stop: f64, step: f64) -> Outcome<View> {
+fn float_range(b: &mut Builder, dtype: Dtype, start: f64, stop: f64, step: f64) -> Outcome<View> {
     let count = ((stop - start) / step).ceil();
     if !count.is_finite() {
-        return Err("step: expected another number than 0".to_owned());
+        return Err("step: expected a number other than 0, got 0".to_owned());
     }
     let count = count.max(0.0) as usize;
     match dtype {
-        Dtype::Float32 => made(b, dtype, &[count], move |write| {
+        Dtype::Float32 => filled(b, dtype, &[count], move |write| {
             let first = start as f32;
             let delta = (start + step) as f32 - first;
             let numbers = write.slice::<f32>()?.iter_mut().enumerate();
             numbers.for_each(|(at, out)| *out = first + at as f32 * delta);
             Ok(())
         }),
-        Dtype::Float64 => made(b, dtype, &[count], move |write| {
+        Dtype::Float64 => filled(b, dtype, &[count], move |write| {
             let delta = (start + step) - start;
             let numbers = write.slice::<f64>()?.iter_mut().enumerate();
             numbers.for_each(|(at, out)| *out = start + at as f64 * delta);
             Ok(())
         }),
         other => {
-            let made = fractions(b, Dtype::Float64, start, stop, step)?;
+            let made = float_range(b, Dtype::Float64, start, stop, step)?;
             b.cast(&made, other)
         }
     }
@@ -177,8 +177,8 @@ pub(crate) fn eye(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     b.cast(&booleans, call.dtype("dtype")?.unwrap_or(Dtype::Float32))
 }
 
-/// True on the k-th diagonal of a matrix and below.
-pub(crate) fn below(b: &mut Builder, rows: usize, columns: usize, k: i64) -> Outcome<View> {
+/// Returns a matrix that is true on and below the k-th diagonal.
+pub(crate) fn tril(b: &mut Builder, rows: usize, columns: usize, k: i64) -> Outcome<View> {
     booleans(b, rows, columns, move |row, column| column - row <= k)
 }
 
@@ -188,7 +188,7 @@ fn booleans(
     columns: usize,
     holds: impl Fn(i64, i64) -> bool + Send + Sync + 'static,
 ) -> Outcome<View> {
-    made(b, Dtype::Bool, &[rows, columns], move |write| {
+    filled(b, Dtype::Bool, &[rows, columns], move |write| {
         let all = write.slice::<u8>()?.chunks_mut(columns.max(1));
         for (row, out) in (0_i64..).zip(all) {
             for (column, out) in (0_i64..).zip(out) {

@@ -1,4 +1,4 @@
-//! A transformer's joined operations: linear layers over rows, each row by itself.
+//! Fused operations of transformers: linear layers that process each row independently.
 
 use seqloom_kernels::dense::{FeedForward, LinearLayer, Rotation, linear, linear_then_rotate};
 use seqloom_kernels::norm::NormRule;
@@ -6,16 +6,16 @@ use seqloom_kernels::norm::NormRule;
 use super::call::Call;
 use super::elementwise::{Operands, compute};
 use super::fused::Operand;
-use super::product::layer;
+use super::product::linear_layer;
 use super::windows::require_one_type;
 use crate::layout::Layout;
 use crate::memory::{Outcome, Read, ReadIter, Write, by_float};
 use crate::plan::{Builder, View};
 
-/// The rows of an array, the weights and the bias of a layer, in C order.
+/// The rows of an array, and the weights and the bias of a layer, in C order.
 struct LinearInputs {
     reads: Vec<View>,
-    /// All axes of x but the last.
+    /// All axes of x except the last.
     outer: Vec<usize>,
     inputs: usize,
     outputs: usize,
@@ -63,11 +63,11 @@ impl LinearInputs {
 }
 
 /// `x @ weight.T + bias + residual`.
-pub(crate) fn by_row(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
+pub(crate) fn linear_by_row(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let residual = call.array_if("residual")?;
     let (x, weight) = (call.array("x")?, call.array("weight")?);
     if x.layout.count() == 0 || weight.layout.count() == 0 {
-        return unfused(b, call, residual);
+        return separate_operations(b, call, residual);
     }
     let mut layer = LinearInputs::take(b, call, &[residual.as_ref()])?;
     let shape = layer.shape();
@@ -87,7 +87,7 @@ pub(crate) fn by_row(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let kernel = Box::new(
         move |reads: &[Read<'_>], writes: &mut [Write<'_>], threads| {
             let [write] = writes else { return Ok(()) };
-            let threads = seqloom_kernels::worth_waking(threads, nanoseconds);
+            let threads = seqloom_kernels::useful_threads(threads, nanoseconds);
             by_float!(dtype, T => {
                 let mut reads = ReadIter::new(reads);
                 let (x, weight) = (reads.take::<T>()?, reads.take()?);
@@ -101,10 +101,10 @@ pub(crate) fn by_row(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     Ok(made)
 }
 
-/// The same of empty arrays.
-fn unfused(b: &mut Builder, call: &Call<'_>, residual: Option<View>) -> Outcome<View> {
+/// Adds the same operations separately, for empty arrays.
+fn separate_operations(b: &mut Builder, call: &Call<'_>, residual: Option<View>) -> Outcome<View> {
     let (x, weight) = (call.array("x")?, call.array("weight")?);
-    let found = layer(b, &x, &weight, call.array_if("bias")?.as_ref())?;
+    let found = linear_layer(b, &x, &weight, call.array_if("bias")?.as_ref())?;
     let Some(residual) = residual else {
         return Ok(found);
     };
@@ -113,7 +113,7 @@ fn unfused(b: &mut Builder, call: &Call<'_>, residual: Option<View>) -> Outcome<
     compute(b, "add", &Operands::of(both, dtype))
 }
 
-/// Queries, keys and values as parts of one array, the first two rotated by angles.
+/// Adds queries, keys and values as views of one array, with queries and keys rotated.
 pub(crate) fn rotary(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     let (cosine, sine) = (call.array("cosine")?, call.array("sine")?);
     let mut layer = LinearInputs::take(b, call, &[Some(&cosine), Some(&sine)])?;
@@ -127,7 +127,7 @@ pub(crate) fn rotary(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     let kernel = Box::new(
         move |reads: &[Read<'_>], writes: &mut [Write<'_>], threads| {
             let [write] = writes else { return Ok(()) };
-            let threads = seqloom_kernels::worth_waking(threads, nanoseconds);
+            let threads = seqloom_kernels::useful_threads(threads, nanoseconds);
             by_float!(dtype, T => {
                 let mut reads = ReadIter::new(reads);
                 let (x, weight) = (reads.take::<T>()?, reads.take()?);
@@ -147,7 +147,8 @@ pub(crate) fn rotary(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
         .collect())
 }
 
-/// How many heads there are, and half of their width, to which the angles fit.
+/// Returns the number of heads and half of their width, after checking the shapes of
+/// the angles.
 fn heads(call: &Call<'_>, layer: &LinearInputs, angles: [&View; 2]) -> Outcome<(usize, usize)> {
     let heads = call
         .shape("heads")?
@@ -194,7 +195,7 @@ pub(crate) fn feed_forward(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let kernel = Box::new(
         move |reads: &[Read<'_>], writes: &mut [Write<'_>], threads| {
             let [write] = writes else { return Ok(()) };
-            let threads = seqloom_kernels::worth_waking(threads, nanoseconds);
+            let threads = seqloom_kernels::useful_threads(threads, nanoseconds);
             by_float!(dtype, T => {
                 let mut reads = ReadIter::new(reads);
                 let x = reads.take::<T>()?;
@@ -212,7 +213,7 @@ pub(crate) fn feed_forward(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     Ok(made)
 }
 
-/// The arrays of both layers and of the norm, of which biases may not be given.
+/// Returns the arrays of both layers and of the norm; biases are optional.
 fn layers(call: &Call<'_>, width: usize, hidden: usize) -> Outcome<Vec<Option<View>>> {
     let sizes: [(&str, &[usize]); 6] = [
         ("norm_weight", &[width]),

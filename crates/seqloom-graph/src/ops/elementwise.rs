@@ -1,4 +1,4 @@
-//! Functions of one number, of two or of three, over arrays that broadcast.
+//! Elementwise functions of one, two or three arrays, with broadcasting.
 
 use seqloom_fuse::Op;
 
@@ -10,25 +10,25 @@ use crate::graph::signature::{self, OperationKind};
 use crate::memory::Outcome;
 use crate::plan::{Builder, View};
 
-/// Operands, and the type in which they are computed.
+/// Operands, and the type of the computation.
 pub(crate) struct Operands {
     pub(crate) all: Vec<Operand>,
     pub(crate) dtype: Dtype,
 }
 
-/// A function of one array or of two.
+/// Adds a function of one or two arrays.
 pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let names = call.operation.signature.arguments;
     let mut inputs = Operands::take(b, call, names)?;
     let name = call.name();
-    // Without a function of whole numbers it gives fractions of them.
+    // If there is no integer function, the result is a float.
     if boolean(name).is_none() && !integers::has(name, inputs.dtype) {
         inputs.dtype = float_type(inputs.dtype);
     }
     compute(b, name, &inputs)
 }
 
-/// The function of that name of operands.
+/// Adds the function with this name.
 pub(crate) fn compute(b: &mut Builder, name: &str, inputs: &Operands) -> Outcome<View> {
     if !inputs.dtype.is_float() && integers::compares(name) {
         return integers::apply(b, name, inputs);
@@ -44,7 +44,7 @@ pub(crate) fn compute(b: &mut Builder, name: &str, inputs: &Operands) -> Outcome
         _ => {}
     }
     match (name, inputs.all.get(1)) {
-        ("pow", Some(Operand::Number(power))) => powers(b, inputs, *power),
+        ("pow", Some(Operand::Number(power))) => cheaper_power(b, inputs, *power),
         ("logaddexp", Some(Operand::Number(0.0))) => floats(b, name, Op::Softplus, &inputs.first()),
         _ => match arithmetic(name) {
             Some(op) => floats(b, name, op, inputs),
@@ -53,10 +53,10 @@ pub(crate) fn compute(b: &mut Builder, name: &str, inputs: &Operands) -> Outcome
     }
 }
 
-/// One operation on floats.
+/// Adds one operation on floats.
 fn floats(b: &mut Builder, name: &str, op: Op, inputs: &Operands) -> Outcome<View> {
     let shape = shape_of(&inputs.all)?;
-    let order = if reuses(name, &inputs.all, &shape) {
+    let order = if writes_in_c_order(name, &inputs.all, &shape) {
         (0..shape.len()).collect()
     } else {
         order_of(&inputs.all, &shape)
@@ -65,11 +65,11 @@ fn floats(b: &mut Builder, name: &str, op: Op, inputs: &Operands) -> Outcome<Vie
 }
 
 impl Operands {
-    /// Those of these names, and the type that they meet in.
+    /// Returns the operands with these names, and their common type.
     pub(crate) fn take(b: &mut Builder, call: &Call<'_>, names: &[&str]) -> Outcome<Self> {
         let mut values = Vec::with_capacity(names.len());
         for name in names {
-            values.push((*name, call.needed(name)?));
+            values.push((*name, call.required(name)?));
         }
         let dtype = common_type(&values.iter().map(|(_, value)| value).collect::<Vec<_>>());
         let all = values
@@ -82,7 +82,7 @@ impl Operands {
         Ok(Self { all, dtype })
     }
 
-    /// The first alone.
+    /// Returns the first operand only.
     fn first(&self) -> Self {
         Self {
             all: self.all.iter().take(1).cloned().collect(),
@@ -95,13 +95,13 @@ impl Operands {
     }
 }
 
-/// An operand of a function that is computed in a type. A whole number that a float does not
-/// hold exactly becomes an array, unless it becomes a float anyway.
+/// Converts an operand to the type of the computation. An integer that a float cannot
+/// represent becomes an array, unless it is converted to float anyway.
 fn operand(b: &mut Builder, name: &str, value: Resolved, dtype: Dtype) -> Outcome<Operand> {
     match value {
         Resolved::Array(view) => Ok(Operand::Array(view)),
-        Resolved::Int(number) if !dtype.is_float() && number.unsigned_abs() > EXACT => {
-            create::whole(b, Dtype::Int64, &[], number).map(Operand::Array)
+        Resolved::Int(number) if !dtype.is_float() && number.unsigned_abs() > MAX_EXACT_INTEGER => {
+            create::ints(b, Dtype::Int64, &[], number).map(Operand::Array)
         }
         Resolved::Int(number) => Ok(Operand::Number(to_float(number))),
         Resolved::Float(number) => Ok(Operand::Number(number)),
@@ -110,10 +110,10 @@ fn operand(b: &mut Builder, name: &str, value: Resolved, dtype: Dtype) -> Outcom
     }
 }
 
-/// Up to here a float of 64 bits holds all whole numbers.
-const EXACT: u64 = 1 << 53;
+/// The largest integer up to which an `f64` is exact.
+const MAX_EXACT_INTEGER: u64 = 1 << 53;
 
-/// The type that arrays and numbers meet in: fractions make floats of integers.
+/// Returns the common type of arrays and numbers: integers with a float become floats.
 pub(crate) fn common_type(values: &[&Resolved]) -> Dtype {
     let dtypes = values.iter().filter_map(|value| match value {
         Resolved::Array(view) => Some(view.dtype),
@@ -130,13 +130,14 @@ pub(crate) fn common_type(values: &[&Resolved]) -> Dtype {
     }
 }
 
-/// Whether NumPy's backend writes a large result in C order, whatever the operands' order.
-fn reuses(name: &str, operands: &[Operand], shape: &[usize]) -> bool {
+/// Returns true if the NumPy backend writes a large result in C order, for any order of
+/// the operands.
+fn writes_in_c_order(name: &str, operands: &[Operand], shape: &[usize]) -> bool {
     let Some(Operand::Array(x)) = operands.first() else {
         return false;
     };
-    let is_large = x.layout.count() >= LARGE && x.dtype.is_float();
-    if !ARITHMETIC.contains(&name) || !is_large {
+    let is_large = x.layout.count() >= C_ORDER_ELEMENTS && x.dtype.is_float();
+    if !C_ORDER_FUNCTIONS.contains(&name) || !is_large {
         return matches!(name, "gelu" | "relu" | "silu" | "sigmoid" | "erf");
     }
     match operands.get(1) {
@@ -147,11 +148,11 @@ fn reuses(name: &str, operands: &[Operand], shape: &[usize]) -> bool {
     }
 }
 
-/// Numbers from which on results are written in C order.
-const LARGE: usize = 65_536;
+/// The number of elements from which results are written in C order.
+const C_ORDER_ELEMENTS: usize = 65_536;
 
-/// Powers that cost less than a power.
-fn powers(b: &mut Builder, inputs: &Operands, power: f64) -> Outcome<View> {
+/// Replaces powers by cheaper operations where possible.
+fn cheaper_power(b: &mut Builder, inputs: &Operands, power: f64) -> Outcome<View> {
     let x = inputs.first();
     if power.to_bits() == 0.5_f64.to_bits() {
         floats(b, "sqrt", Op::Sqrt, &x)
@@ -182,7 +183,7 @@ fn xor(b: &mut Builder, inputs: &Operands) -> Outcome<View> {
     fuse(b, Op::NotEqual, &booleans, Dtype::Bool)
 }
 
-/// The type, or single floats where it is one of integers.
+/// Returns the type, or `float32` for an integer type.
 pub(crate) fn float_type(dtype: Dtype) -> Dtype {
     if dtype.is_float() {
         dtype
@@ -191,10 +192,10 @@ pub(crate) fn float_type(dtype: Dtype) -> Dtype {
     }
 }
 
-/// `x` where the condition holds, `y` elsewhere.
+/// Adds `where`: `x` where the condition is true, `y` elsewhere.
 pub(crate) fn choose(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let condition = call.array("condition")?;
-    let (x, y) = (call.needed("x")?, call.needed("y")?);
+    let (x, y) = (call.required("x")?, call.required("y")?);
     let dtype = match (&x, &y) {
         (Resolved::Array(_), _) | (_, Resolved::Array(_)) => common_type(&[&x, &y]),
         _ if matches!(x, Resolved::Float(_)) || matches!(y, Resolved::Float(_)) => Dtype::Float32,
@@ -215,7 +216,7 @@ pub(crate) fn choose(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     }
 }
 
-/// Values held between two bounds.
+/// Adds `clip`: limits values to a range.
 pub(crate) fn clip(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (low, high) = (call.get("min")?, call.get("max")?);
     let (op, names, name): (Op, &[&str], &str) = match (low, high) {
@@ -232,20 +233,21 @@ pub(crate) fn clip(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     }
 }
 
-/// Functions whose large results NumPy's backend writes in C order.
-const ARITHMETIC: &[&str] = &[
+/// Functions with large results that the NumPy backend writes in C order.
+const C_ORDER_FUNCTIONS: &[&str] = &[
     "abs", "add", "ceil", "cos", "divide", "exp", "expm1", "floor", "log", "log1p", "maximum",
     "minimum", "multiply", "negative", "pow", "sign", "sin", "sqrt", "square", "subtract", "tanh",
 ];
 
-/// An operation that gives booleans.
+/// Returns the operation if it returns booleans.
 fn boolean(name: &str) -> Option<Op> {
     let known = signature::find(name);
     let is_bool = known.is_some_and(|known| known.kind == OperationKind::Bool);
-    Op::named(name).filter(|_| is_bool)
+    Op::by_name(name).filter(|_| is_bool)
 }
 
-/// An operation of floats that NumPy's backend computes one by one, as programs do.
+/// Returns the operation if both the NumPy backend and fused programs compute it
+/// element by element.
 fn arithmetic(name: &str) -> Option<Op> {
-    Op::named(name).filter(|_| !matches!(name, "fma" | "where" | "clip"))
+    Op::by_name(name).filter(|_| !matches!(name, "fma" | "where" | "clip"))
 }

@@ -1,13 +1,13 @@
-//! Elementwise operations on floats, by the programs of `seqloom-fuse`.
+//! Elementwise operations on floats, compiled by `seqloom-fuse`.
 
 use seqloom_fuse::{Description, Op, ProgramOutput};
 
 use crate::Dtype;
-use crate::layout::{Layout, broadcast, walking_order};
+use crate::layout::{Layout, broadcast, iteration_order};
 use crate::memory::Outcome;
 use crate::plan::{Builder, Elementwise, View, Work};
 
-/// An array, or a number that takes the type of the arrays.
+/// An array, or a number that is converted to the type of the arrays.
 #[derive(Clone, Debug)]
 pub(crate) enum Operand {
     Array(View),
@@ -23,32 +23,32 @@ impl Operand {
     }
 }
 
-/// The arrays among operands.
+/// Returns the arrays among operands.
 pub(crate) fn views(operands: &[Operand]) -> impl Iterator<Item = &View> {
     operands.iter().filter_map(Operand::view)
 }
 
-/// The shape that operands broadcast to.
+/// Returns the shape that operands broadcast to.
 pub(crate) fn shape_of(operands: &[Operand]) -> Outcome<Vec<usize>> {
     broadcast(views(operands).map(View::shape))
 }
 
-/// The order of axes in which NumPy's result of these lies in memory.
+/// Returns the axis order in memory of the NumPy result.
 pub(crate) fn order_of(operands: &[Operand], shape: &[usize]) -> Vec<usize> {
     let layouts: Vec<Layout> = views(operands)
         .filter_map(|view| view.layout.broadcast_to(shape))
         .collect();
     let strides: Vec<&[usize]> = layouts.iter().map(|layout| &layout.strides[..]).collect();
-    walking_order(shape, &strides)
+    iteration_order(shape, &strides)
 }
 
-/// Adds one operation; its result is of this type, and lies as NumPy's would.
+/// Adds one operation; its result has this type and the memory order of NumPy.
 pub(crate) fn fuse(b: &mut Builder, op: Op, operands: &[Operand], dtype: Dtype) -> Outcome<View> {
     let order = order_of(operands, &shape_of(operands)?);
     fuse_ordered(b, op, operands, dtype, &order)
 }
 
-/// The same with axes in a given order of memory.
+/// Adds one operation with a given order of axes in memory.
 pub(crate) fn fuse_ordered(
     b: &mut Builder,
     op: Op,
@@ -60,7 +60,7 @@ pub(crate) fn fuse_ordered(
     add(b, description, operands, dtype, order)
 }
 
-/// The numbers as another type, where either of both is a float.
+/// Converts the elements to another type, if either type is a float.
 pub(crate) fn convert(
     b: &mut Builder,
     view: &View,
@@ -84,7 +84,7 @@ pub(crate) fn convert(
     )
 }
 
-/// A program of one operation: arrays are its inputs, numbers its constants.
+/// Returns a program of one operation: arrays are inputs, numbers are constants.
 fn describe(op: Op, operands: &[Operand]) -> Description {
     let inputs = views(operands).count();
     let (mut next, mut constants) = (0, Vec::new());

@@ -1,21 +1,22 @@
-//! `x[key]`: numbers, slices and new axes as views; arrays of whole numbers as copies.
+//! Indexing, `x[key]`: integers, slices and new axes give views; integer arrays give
+//! copies.
 
 use super::call::{Call, Resolved};
 use super::fused::{Operand, shape_of};
 use super::take::{position, require_whole};
 use crate::Dtype;
-use crate::graph::RANK;
+use crate::graph::MAX_RANK;
 use crate::layout::Layout;
 use crate::memory::{Outcome, Read, Write};
 use crate::plan::{Builder, View};
 
 pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let x = call.array("x")?;
-    let key = match call.needed("key")? {
+    let key = match call.required("key")? {
         Resolved::List(parts) => parts,
         part => vec![part],
     };
-    let parts = spread(key, x.rank())?;
+    let parts = expand_key(key, x.rank())?;
     let (view, arrays) = basic(b, &x, parts)?;
     if arrays.is_empty() {
         return Ok(view);
@@ -23,11 +24,11 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     gather(b, &view, &arrays)
 }
 
-/// The key with one part for each axis, and new axes between them.
-fn spread(key: Vec<Resolved>, rank: usize) -> Outcome<Vec<Resolved>> {
+/// Expands a key to one element per axis, plus new axes.
+fn expand_key(key: Vec<Resolved>, rank: usize) -> Outcome<Vec<Resolved>> {
     use Resolved::{Ellipsis, NewAxis, Null};
-    if key.len() > 2 * RANK {
-        return Err(format!("key: expected at most {} parts", 2 * RANK));
+    if key.len() > 2 * MAX_RANK {
+        return Err(format!("key: expected at most {} parts", 2 * MAX_RANK));
     }
     let is_axis = |part: &&Resolved| !matches!(part, NewAxis | Null | Ellipsis);
     let named = key.iter().filter(is_axis).count();
@@ -50,16 +51,16 @@ fn spread(key: Vec<Resolved>, rank: usize) -> Outcome<Vec<Resolved>> {
     Ok(parts)
 }
 
-/// An array of a key, and the axis that it indexes. In a key with arrays, a number counts as
-/// an array.
+/// An index array of a key, and its axis. In a key with arrays, an integer counts as an
+/// array.
 struct IndexArray {
     axis: usize,
     view: View,
-    /// Where the part stood in the key.
+    /// The position in the key.
     place: usize,
 }
 
-/// Takes numbers, slices and new axes; arrays are left for later.
+/// Applies integers, slices and new axes; returns the index arrays for later.
 fn basic(b: &mut Builder, x: &View, parts: Vec<Resolved>) -> Outcome<(View, Vec<IndexArray>)> {
     let has_arrays = parts.iter().any(|part| matches!(part, Resolved::Array(_)));
     let (mut view, mut axis, mut arrays) = (x.clone(), 0, Vec::new());
@@ -74,7 +75,7 @@ fn basic(b: &mut Builder, x: &View, parts: Vec<Resolved>) -> Outcome<(View, Vec<
                 view = view.with_layout(view.layout.at(axis, at));
             }
             Resolved::Int(number) => {
-                let view = super::create::whole(b, Dtype::Int64, &[], number)?;
+                let view = super::create::ints(b, Dtype::Int64, &[], number)?;
                 arrays.push(IndexArray { axis, view, place });
                 axis += 1;
             }
@@ -93,7 +94,7 @@ fn basic(b: &mut Builder, x: &View, parts: Vec<Resolved>) -> Outcome<(View, Vec<
     Ok((view, arrays))
 }
 
-/// Part of an axis, as Python slices.
+/// Returns a slice of an axis, with the rules of Python.
 fn sliced(b: &mut Builder, x: &View, axis: usize, bounds: [Option<i64>; 3]) -> Outcome<View> {
     let size = x.shape()[axis];
     let step = bounds[2].unwrap_or(1);
@@ -107,7 +108,7 @@ fn sliced(b: &mut Builder, x: &View, axis: usize, bounds: [Option<i64>; 3]) -> O
     super::join::reversed(b, &part, axis)
 }
 
-/// The first position of a slice, and how many there are.
+/// Returns the first position and the length of a slice.
 fn span(start: Option<i64>, stop: Option<i64>, step: i64, size: usize) -> Outcome<(usize, usize)> {
     let length = i128::from(u64::try_from(size).unwrap_or(u64::MAX));
     let (low, high) = if step > 0 {
@@ -124,14 +125,14 @@ fn span(start: Option<i64>, stop: Option<i64>, step: i64, size: usize) -> Outcom
     let (first, end) = match step.signum() {
         1 => (bound(start, 0), bound(stop, length)),
         -1 => (bound(start, length - 1), bound(stop, -1)),
-        _ => return Err("key: a slice by steps of 0".to_owned()),
+        _ => return Err("key: the step of a slice is 0".to_owned()),
     };
     let count = ((end - first + step - step.signum()) / step).max(0);
     let number = |number: i128| usize::try_from(number).unwrap_or(0);
     Ok((number(first), number(count)))
 }
 
-/// The elements that arrays of indices name along some axes.
+/// Selects elements with index arrays along some axes.
 fn gather(b: &mut Builder, x: &View, arrays: &[IndexArray]) -> Outcome<View> {
     let operands: Vec<Operand> = arrays
         .iter()
@@ -170,11 +171,12 @@ fn gather(b: &mut Builder, x: &View, arrays: &[IndexArray]) -> Outcome<View> {
         }
     });
     b.step(reads, &[&made], kernel)?;
-    Ok(moved(&made, arrays, shared.len()))
+    Ok(move_index_axes(&made, arrays, shared.len()))
 }
 
-/// The axes of the indices where the arrays stood, if they stood side by side.
-fn moved(made: &View, arrays: &[IndexArray], count: usize) -> View {
+/// Moves the axes of the indices to the position of the arrays, if these are adjacent
+/// in the key.
+fn move_index_axes(made: &View, arrays: &[IndexArray], count: usize) -> View {
     let are_together = arrays
         .windows(2)
         .all(|pair| pair[1].place == pair[0].place + 1);
@@ -189,7 +191,7 @@ fn moved(made: &View, arrays: &[IndexArray], count: usize) -> View {
     made.with_layout(made.layout.permuted(&order))
 }
 
-/// Axes that are indexed, each a size and a step, and what is copied whole.
+/// The indexed axes (size and stride), and the block that is copied for each index.
 struct IndexedAxes {
     axes: Vec<(usize, usize)>,
     rest: Layout,
@@ -225,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slices_are_pythons() {
+    fn slices_match_python() {
         assert_eq!(span(None, None, 1, 5), Ok((0, 5)));
         assert_eq!(span(Some(-3), Some(9), 1, 5), Ok((2, 3)));
         assert_eq!(span(None, None, -2, 5), Ok((4, 3)));

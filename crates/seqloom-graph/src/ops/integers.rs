@@ -1,4 +1,4 @@
-//! Functions of whole numbers and booleans.
+//! Functions of integers and booleans.
 
 use super::elementwise::Operands;
 use super::fused::{Operand, shape_of};
@@ -6,19 +6,19 @@ use crate::Dtype;
 use crate::memory::{Outcome, Read, Write};
 use crate::plan::{Builder, View};
 
-/// What is computed of up to three whole numbers.
+/// A function of up to three integers.
 type IntegerFunction = fn([i64; 3]) -> i64;
 
-/// The function of that name.
+/// Adds the function with this name.
 pub(crate) fn apply(b: &mut Builder, name: &str, inputs: &Operands) -> Outcome<View> {
     let (function, is_bool) = find(name, inputs.dtype)
-        .ok_or_else(|| format!("it is not known of {}, only of floats", inputs.dtype))?;
+        .ok_or_else(|| format!("it is not defined for {}, only for floats", inputs.dtype))?;
     let shape = shape_of(&inputs.all)?;
     let mut reads = Vec::new();
     let mut numbers = [None; 3];
     for (slot, operand) in numbers.iter_mut().zip(&inputs.all) {
         match operand {
-            Operand::Number(number) => *slot = Some(whole(*number)),
+            Operand::Number(number) => *slot = Some(integer_value(*number)),
             Operand::Array(view) => {
                 let view = b.cast(view, Dtype::Int64)?;
                 let layout = view.layout.broadcast_to(&shape);
@@ -32,11 +32,10 @@ pub(crate) fn apply(b: &mut Builder, name: &str, inputs: &Operands) -> Outcome<V
     let (arity, is_power) = (inputs.all.len(), name == "pow");
     let kernel = Box::new(move |reads: &[Read<'_>], writes: &mut [Write<'_>], _| {
         let [write] = writes else { return Ok(()) };
-        let slots = slots(&numbers[..arity], reads)?;
-        if is_power && slots[1].least() < 0 {
+        let slots = operand_slots(&numbers[..arity], reads)?;
+        if is_power && slots[1].minimum() < 0 {
             return Err(
-                "powers of whole numbers below 0 are no whole numbers: make floats of \
-                        them first"
+                "negative powers of integers are not integers: cast them to floats first"
                     .to_owned(),
             );
         }
@@ -50,17 +49,17 @@ pub(crate) fn apply(b: &mut Builder, name: &str, inputs: &Operands) -> Outcome<V
     }
 }
 
-/// A number that stands for a whole one.
+/// Returns the integer value of a float.
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "what has a fraction is no whole number"
+    reason = "a number with a fraction is not an integer"
 )]
-fn whole(number: f64) -> i64 {
+fn integer_value(number: f64) -> i64 {
     number as i64
 }
 
-/// Numbers, and arrays in the places that have none.
-fn slots<'a>(numbers: &[Option<i64>], reads: &[Read<'a>]) -> Outcome<[Slot<'a>; 3]> {
+/// Returns the operands as numbers and arrays.
+fn operand_slots<'a>(numbers: &[Option<i64>], reads: &[Read<'a>]) -> Outcome<[Slot<'a>; 3]> {
     let mut arrays = reads.iter();
     let mut slots: [Slot<'_>; 3] = [Slot::Number(0); 3];
     for (slot, number) in slots.iter_mut().zip(numbers) {
@@ -79,7 +78,7 @@ fn fill(
     write: &mut Write<'_>,
     is_bool: bool,
 ) -> Outcome {
-    let value = |at: usize| function(slots.map(|slot| slot.at(at)));
+    let value = |at: usize| function(slots.map(|slot| slot.value_at(at)));
     if is_bool {
         let out = write.slice::<u8>()?;
         out.iter_mut()
@@ -94,7 +93,7 @@ fn fill(
     Ok(())
 }
 
-/// A number, or an array of them.
+/// A number, or an array of numbers.
 #[derive(Clone, Copy)]
 enum Slot<'a> {
     Number(i64),
@@ -102,14 +101,14 @@ enum Slot<'a> {
 }
 
 impl Slot<'_> {
-    fn least(&self) -> i64 {
+    fn minimum(&self) -> i64 {
         match self {
             Self::Number(number) => *number,
             Self::Array(numbers) => numbers.iter().copied().min().unwrap_or(0),
         }
     }
 
-    fn at(&self, position: usize) -> i64 {
+    fn value_at(&self, position: usize) -> i64 {
         match self {
             Self::Number(number) => *number,
             Self::Array(numbers) => numbers.get(position).copied().unwrap_or(0),
@@ -117,20 +116,20 @@ impl Slot<'_> {
     }
 }
 
-/// Whether there is a function of that name.
+/// Returns true if there is a function with this name.
 pub(crate) fn has(name: &str, dtype: Dtype) -> bool {
     find(name, dtype).is_some()
 }
 
-/// Whether the function of that name compares numbers.
+/// Returns true if the function with this name compares numbers.
 pub(crate) fn compares(name: &str) -> bool {
-    comparing(name).is_some()
+    find_comparison(name).is_some()
 }
 
-/// The function of that name, and whether it gives booleans.
+/// Returns the function with this name, and whether it returns booleans.
 fn find(name: &str, dtype: Dtype) -> Option<(IntegerFunction, bool)> {
     let is_bool = dtype == Dtype::Bool;
-    if let Some(function) = comparing(name) {
+    if let Some(function) = find_comparison(name) {
         return Some((function, true));
     }
     let function: IntegerFunction = match name {
@@ -155,8 +154,8 @@ fn find(name: &str, dtype: Dtype) -> Option<(IntegerFunction, bool)> {
         "bitwise_and" => |[x, y, _]| x & y,
         "bitwise_or" => |[x, y, _]| x | y,
         "bitwise_xor" => |[x, y, _]| x ^ y,
-        "bitwise_left_shift" => |[x, y, _]| shifted(x, y, i64::checked_shl, 0),
-        "bitwise_right_shift" => |[x, y, _]| shifted(x, y, i64::checked_shr, x >> 63),
+        "bitwise_left_shift" => |[x, y, _]| shift_bits(x, y, i64::checked_shl, 0),
+        "bitwise_right_shift" => |[x, y, _]| shift_bits(x, y, i64::checked_shr, x >> 63),
         "where" => |[chosen, x, y]| if chosen != 0 { x } else { y },
         "clip" => |[x, low, high]| x.max(low).min(high),
         _ => return None,
@@ -164,7 +163,7 @@ fn find(name: &str, dtype: Dtype) -> Option<(IntegerFunction, bool)> {
     Some((function, false))
 }
 
-fn comparing(name: &str) -> Option<IntegerFunction> {
+fn find_comparison(name: &str) -> Option<IntegerFunction> {
     Some(match name {
         "equal" => |[x, y, _]| (x == y).into(),
         "not_equal" => |[x, y, _]| (x != y).into(),
@@ -176,7 +175,7 @@ fn comparing(name: &str) -> Option<IntegerFunction> {
     })
 }
 
-/// A power of a number from 0 on.
+/// Returns a power with a non-negative exponent.
 fn power(x: i64, y: i64) -> i64 {
     let (mut found, mut square, mut left) = (1_i64, x, y.cast_unsigned());
     while left > 0 {
@@ -189,7 +188,7 @@ fn power(x: i64, y: i64) -> i64 {
     found
 }
 
-/// A quotient, rounded down; 0 of a division by 0, as NumPy's.
+/// Returns a quotient, rounded down; division by 0 gives 0, as in NumPy.
 fn floor_divide(x: i64, y: i64) -> i64 {
     if y == 0 {
         return 0;
@@ -199,7 +198,7 @@ fn floor_divide(x: i64, y: i64) -> i64 {
     quotient - i64::from(is_below)
 }
 
-fn shifted(x: i64, y: i64, shift: fn(i64, u32) -> Option<i64>, beyond: i64) -> i64 {
+fn shift_bits(x: i64, y: i64, shift: fn(i64, u32) -> Option<i64>, beyond: i64) -> i64 {
     let by = u32::try_from(y).ok();
     by.and_then(|by| shift(x, by)).unwrap_or(beyond)
 }

@@ -1,12 +1,12 @@
-//! Arrays made of parts of others: joined, repeated, reversed, padded.
+//! Operations that copy parts of arrays: concat, repeat, flip, roll, pad.
 
-use super::call::{Call, Resolved, within};
-use super::create::{fill, whole};
-use crate::layout::{Layout, walking_order};
+use super::call::{Call, Resolved, checked_axis};
+use super::create::{fill, ints};
+use crate::layout::{Layout, iteration_order};
 use crate::memory::{Outcome, Read, Write};
 use crate::plan::{Builder, View};
 
-/// A part of a result: where it lies, and an array of its shape.
+/// A part of a result: its position, and the array to copy.
 struct Placement {
     layout: Layout,
     view: View,
@@ -25,13 +25,13 @@ pub(crate) fn concat(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     }
     let rank = arrays.first().map_or(0, View::rank);
     let axis = call.axis("axis", rank)?.unwrap_or(0);
-    joined(b, &arrays, axis)
+    concatenate(b, &arrays, axis)
 }
 
 pub(crate) fn stack(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let arrays = call.arrays("arrays")?;
     let rank = arrays.first().map_or(0, View::rank) + 1;
-    let axis = within(call.int("axis")?.unwrap_or(0), rank)?;
+    let axis = checked_axis(call.int("axis")?.unwrap_or(0), rank)?;
     let first = arrays.first().map(|view| view.shape().to_vec());
     if arrays
         .iter()
@@ -43,11 +43,11 @@ pub(crate) fn stack(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
         .iter()
         .map(|view| view.with_layout(view.layout.unsqueezed(axis)))
         .collect();
-    joined(b, &unsqueezed, axis)
+    concatenate(b, &unsqueezed, axis)
 }
 
-/// Arrays end to end along an axis.
-pub(crate) fn joined(b: &mut Builder, arrays: &[View], axis: usize) -> Outcome<View> {
+/// Concatenates arrays along an axis.
+pub(crate) fn concatenate(b: &mut Builder, arrays: &[View], axis: usize) -> Outcome<View> {
     let dtype = arrays
         .iter()
         .map(|view| view.dtype)
@@ -59,7 +59,7 @@ pub(crate) fn joined(b: &mut Builder, arrays: &[View], axis: usize) -> Outcome<V
         .map(|view| b.cast(view, dtype))
         .collect::<Outcome<_>>()?;
     let strides: Vec<&[usize]> = arrays.iter().map(|view| &view.layout.strides[..]).collect();
-    let made = b.ordered(dtype, &shape, &walking_order(&shape, &strides))?;
+    let made = b.ordered(dtype, &shape, &iteration_order(&shape, &strides))?;
     let mut first = 0;
     let parts = arrays.into_iter().map(|view| {
         let size = view.shape()[axis];
@@ -71,7 +71,7 @@ pub(crate) fn joined(b: &mut Builder, arrays: &[View], axis: usize) -> Outcome<V
     assemble(b, made, parts, None)
 }
 
-/// The shape of arrays end to end along an axis.
+/// Returns the shape of concatenated arrays.
 fn shape_of(arrays: &[View], axis: usize) -> Outcome<Vec<usize>> {
     let mut shape = arrays
         .first()
@@ -89,7 +89,7 @@ fn shape_of(arrays: &[View], axis: usize) -> Outcome<Vec<usize>> {
         }
         if own != shape {
             return Err(format!(
-                "the shape {:?} does not fit the others",
+                "the shape {:?} does not match the other arrays",
                 view.shape()
             ));
         }
@@ -98,7 +98,7 @@ fn shape_of(arrays: &[View], axis: usize) -> Outcome<Vec<usize>> {
     Ok(shape)
 }
 
-/// Fills an array from parts, and first all of it from another array, where one is given.
+/// Fills an array from parts, and before that from a background array if there is one.
 fn assemble(
     b: &mut Builder,
     made: View,
@@ -123,7 +123,7 @@ fn assemble(
     let kernel = Box::new(move |reads: &[Read<'_>], writes: &mut [Write<'_>], _| {
         let [write] = writes else { return Ok(()) };
         for (read, layout) in reads.iter().zip(&layouts) {
-            place(*read, layout, write)?;
+            copy_part(*read, layout, write)?;
         }
         Ok(())
     });
@@ -131,7 +131,7 @@ fn assemble(
     Ok(made)
 }
 
-fn place(read: Read<'_>, layout: &Layout, write: &mut Write<'_>) -> Outcome {
+fn copy_part(read: Read<'_>, layout: &Layout, write: &mut Write<'_>) -> Outcome {
     match read.dtype.size() {
         1 => place_rows::<u8>(read.memory()?, read.layout, layout, write.slice()?),
         4 => place_rows::<u32>(read.memory()?, read.layout, layout, write.slice()?),
@@ -140,9 +140,10 @@ fn place(read: Read<'_>, layout: &Layout, write: &mut Write<'_>) -> Outcome {
     Ok(())
 }
 
-/// Copies an array into one of its shape, along the axis that is fastest in the latter.
+/// Copies an array into a layout of the same shape, along the fastest axis of that
+/// layout.
 pub(crate) fn place_rows<T: Copy>(from: &[T], read: &Layout, write: &Layout, out: &mut [T]) {
-    let order = walking_order(&write.shape, &[&write.strides]);
+    let order = iteration_order(&write.shape, &[&write.strides]);
     let (read, write) = (read.permuted(&order), write.permuted(&order));
     let ((count, step), (_, out_step)) = (read.row(), write.row());
     for (onward, start) in read.rows().zip(write.rows()) {
@@ -171,7 +172,7 @@ pub(crate) fn flip(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     Ok(found)
 }
 
-/// The array with the positions of an axis in reverse.
+/// Reverses an axis.
 pub(crate) fn reversed(b: &mut Builder, x: &View, axis: usize) -> Outcome<View> {
     let count = x.shape()[axis];
     let made = b.allocate(x.dtype, x.shape())?;
@@ -179,17 +180,17 @@ pub(crate) fn reversed(b: &mut Builder, x: &View, axis: usize) -> Outcome<View> 
         layout: made.layout.part(axis, count - 1 - at, 1, 1),
         view: x.with_layout(x.layout.part(axis, at, 1, 1)),
     });
-    if count <= FEW {
+    if count <= MAX_SINGLE_COPIES {
         let parts = parts.collect();
         return assemble(b, made, parts, None);
     }
     let last = i64::try_from(count - 1).map_err(|_| "the axis is too long")?;
-    let order = super::create::whole_numbers(b, (last, -1, count))?;
-    super::take::along(b, x, &order, axis, true)
+    let order = super::create::integer_range(b, (last, -1, count))?;
+    super::take::take_along(b, x, &order, axis, true)
 }
 
-/// Positions that are copied one by one.
-const FEW: usize = 4;
+/// The largest number of positions that are copied one by one.
+const MAX_SINGLE_COPIES: usize = 4;
 
 pub(crate) fn roll(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let x = call.array("x")?;
@@ -197,7 +198,7 @@ pub(crate) fn roll(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     if call.get("axis")?.is_none() {
         let (shape, count) = (x.shape().to_vec(), x.layout.count());
         let flat = super::shapes::reshaped(b, &x, &[count])?;
-        let rolled = rolled(
+        let rolled = roll_axis(
             b,
             &flat,
             0,
@@ -212,19 +213,19 @@ pub(crate) fn roll(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
         .any(|&size| size != 1 && size != count)
     {
         return Err(format!(
-            "expected one shift, one axis or as many of both, got shift {shifts:?} and axis {axes:?}"
+            "expected one shift, one axis, or the same number of both, got shift {shifts:?} and axis {axes:?}"
         ));
     }
     let mut found = x;
     for number in 0..count {
-        let axis = within(axes[number % axes.len()], found.rank())?;
+        let axis = checked_axis(axes[number % axes.len()], found.rank())?;
         let shift = shifts[number % shifts.len()];
-        found = rolled(b, &found, axis, shift.into())?;
+        found = roll_axis(b, &found, axis, shift.into())?;
     }
     Ok(found)
 }
 
-fn rolled(b: &mut Builder, x: &View, axis: usize, shift: i128) -> Outcome<View> {
+fn roll_axis(b: &mut Builder, x: &View, axis: usize, shift: i128) -> Outcome<View> {
     let count = x.shape()[axis];
     let size = i128::try_from(count).map_err(|_| "the axis is too long")?;
     let by = usize::try_from(shift.rem_euclid(size.max(1))).unwrap_or(0);
@@ -232,13 +233,13 @@ fn rolled(b: &mut Builder, x: &View, axis: usize, shift: i128) -> Outcome<View> 
         x.with_layout(x.layout.part(axis, count - by, by, 1)),
         x.with_layout(x.layout.part(axis, 0, count - by, 1)),
     );
-    joined(b, &[end, start], axis)
+    concatenate(b, &[end, start], axis)
 }
 
 pub(crate) fn repeat(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let mut x = call.array("x")?;
     if matches!(call.get("repeats")?, Some(Resolved::Array(_))) {
-        return Err("this version of seqloom-run knows one number of repeats only".to_owned());
+        return Err("this version of seqloom-run supports one number of repeats only".to_owned());
     }
     let [times] = call.shape("repeats")?[..] else {
         return Err("repeats: expected one number".to_owned());
@@ -292,7 +293,7 @@ pub(crate) fn pad(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let ones = vec![1; x.rank()];
     let ground = match call.get("value")? {
         None => fill(b, x.dtype, &ones, 0.0),
-        Some(Resolved::Int(number)) => whole(b, x.dtype, &ones, number),
+        Some(Resolved::Int(number)) => ints(b, x.dtype, &ones, number),
         Some(Resolved::Float(number)) => fill(b, x.dtype, &ones, number),
         Some(_) => Err("value: expected a number".to_owned()),
     }?;
@@ -313,7 +314,7 @@ pub(crate) fn pad(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     assemble(b, made, vec![part], Some(ground))
 }
 
-/// What is left of an array, the shape that it gets, and where along each axis it then stands.
+/// The remaining range of an array, the padded shape, and the offset along each axis.
 struct Padding {
     inner: Layout,
     shape: Vec<usize>,
@@ -322,7 +323,7 @@ struct Padding {
 
 impl Padding {
     fn of(call: &Call<'_>, layout: &Layout) -> Outcome<Self> {
-        let Resolved::List(widths) = call.needed("widths")? else {
+        let Resolved::List(widths) = call.required("widths")? else {
             return Err("widths: expected two numbers for each axis".to_owned());
         };
         if widths.len() != layout.rank() {
@@ -334,9 +335,9 @@ impl Padding {
             let [before, after] = pair.ints("widths")?[..] else {
                 return Err("widths: expected two numbers for each axis".to_owned());
             };
-            let (first, count) = cut(layout.shape[axis], before, after)?;
+            let (first, count) = remaining_range(layout.shape[axis], before, after)?;
             inner = inner.part(axis, first, count, 1);
-            let (before, after) = (grown(before), grown(after));
+            let (before, after) = (positive_width(before), positive_width(after));
             let size = count
                 .checked_add(before)
                 .and_then(|size| size.checked_add(after));
@@ -351,30 +352,30 @@ impl Padding {
     }
 }
 
-/// What is left of an axis where widths are below 0: the first position, and how many.
-fn cut(size: usize, before: i64, after: i64) -> Outcome<(usize, usize)> {
+/// Returns the first position and the length that remain after negative padding.
+fn remaining_range(size: usize, before: i64, after: i64) -> Outcome<(usize, usize)> {
     let (first, end) = (
-        grown(before.saturating_neg()),
-        grown(after.saturating_neg()),
+        positive_width(before.saturating_neg()),
+        positive_width(after.saturating_neg()),
     );
     let count = size
         .checked_sub(first)
         .and_then(|left| left.checked_sub(end));
-    Ok((first, count.ok_or("widths: more is cut than there is")?))
+    Ok((first, count.ok_or("widths: they exceed the axis")?))
 }
 
-fn grown(width: i64) -> usize {
+fn positive_width(width: i64) -> usize {
     usize::try_from(width).unwrap_or(0)
 }
 
-/// Zeros above or below a diagonal of each matrix.
+/// Adds `triu` or `tril`: zeros above or below a diagonal of each matrix.
 pub(crate) fn triangle(b: &mut Builder, call: &Call<'_>, is_low: bool) -> Outcome<View> {
     let x = call.array("x")?;
     let k = call.int("k")?.unwrap_or(0);
     let [.., rows, columns] = *x.shape() else {
         return Err("expected a matrix".to_owned());
     };
-    let booleans = super::create::below(
+    let booleans = super::create::tril(
         b,
         rows,
         columns,

@@ -1,4 +1,4 @@
-//! What each operation adds to a plan.
+//! The implementation of each operation: the steps that it adds to a plan.
 
 mod activations;
 mod attend;
@@ -30,7 +30,7 @@ use crate::Dtype;
 use crate::memory::Outcome;
 use crate::plan::{Builder, View};
 
-/// Adds the steps of a call; returns what it makes.
+/// Adds the steps of a call and returns its outputs.
 pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     match call.name() {
         "unstack" => shapes::unstack(call),
@@ -41,12 +41,12 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
         "max_pool1d" => windows::max_pool(b, call),
         "gru" | "lstm" => recurrent::apply(b, call),
         "rotary_linear" => dense::rotary(b, call),
-        _ => one(b, call).map(|view| vec![view]),
+        _ => single_result(b, call).map(|view| vec![view]),
     }
 }
 
-/// Adds recurrent layers of which a call reads one state of each sequence; none where it
-/// reads something else.
+/// Adds recurrent layers if a call reads one state of each sequence. Returns `None` if
+/// not.
 pub(crate) fn read_states(
     b: &mut Builder,
     reader: &Call<'_>,
@@ -55,10 +55,10 @@ pub(crate) fn read_states(
     states::read(b, reader, layers)
 }
 
-/// The same of operations with one result.
-fn one(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
+/// Adds an operation with one result.
+fn single_result(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     match call.name() {
-        "softmax" | "log_softmax" => activations::shares(b, call),
+        "softmax" | "log_softmax" => activations::softmax(b, call),
         "logsumexp" => activations::logsumexp(b, call),
         "where" => elementwise::choose(b, call),
         "clip" => elementwise::clip(b, call),
@@ -67,7 +67,7 @@ fn one(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
         "astype" | "asarray" => cast(b, call),
         "sum" | "prod" | "mean" | "max" | "min" | "any" | "all" | "var" | "std"
         | "count_nonzero" => reduce::apply(b, call),
-        "argmax" | "argmin" => order::place_of_extreme(b, call),
+        "argmax" | "argmin" => order::arg_extreme(b, call),
         "cumulative_sum" => order::cumulative_sum(b, call),
         "sort" => order::sort(b, call),
         "argsort" => order::argsort(b, call),
@@ -75,18 +75,18 @@ fn one(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
         "matmul" => product::matmul(b, call),
         "linear" => product::linear(b, call),
         "tensordot" => product::tensordot(b, call),
-        "linear_by_row" => dense::by_row(b, call),
+        "linear_by_row" => dense::linear_by_row(b, call),
         "feed_forward" => dense::feed_forward(b, call),
         "scale_shift" => norms::scale_shift(b, call),
         "conv1d" | "conv2d" => windows::convolve(b, call),
-        "conv_transpose1d" | "conv_transpose2d" => windows::convolve_turned(b, call),
+        "conv_transpose1d" | "conv_transpose2d" => windows::transposed_convolution(b, call),
         "conv1d_input_grad" | "conv2d_input_grad" => windows::input_grad(b, call),
-        _ => moved(b, call),
+        _ => moving_operation(b, call),
     }
 }
 
-/// The same of operations that move, choose or make numbers.
-fn moved(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
+/// Adds an operation that moves, selects or creates elements.
+fn moving_operation(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     match call.name() {
         "zeros" | "ones" | "empty" | "full" => create::apply(b, call),
         "arange" => create::arange(b, call),
@@ -136,12 +136,12 @@ fn softplus(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     )
 }
 
-/// 1 at each number's place of a new last axis.
+/// Adds `one_hot`: 1 at the index of each number along a new last axis.
 fn one_hot(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let x = call.array("x")?;
     let classes = call.shape("num_classes")?.first().copied().unwrap_or(0);
     let last = x.with_layout(x.layout.unsqueezed(x.rank()));
-    let classes = create::whole_numbers(b, (0, 1, classes))?;
+    let classes = create::integer_range(b, (0, 1, classes))?;
     let both = vec![fused::Operand::Array(last), fused::Operand::Array(classes)];
     let operands = elementwise::Operands::of(both, x.dtype.with(Dtype::Int64));
     let hits = elementwise::compute(b, "equal", &operands)?;

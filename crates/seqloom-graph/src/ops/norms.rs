@@ -1,4 +1,4 @@
-//! Normalisation, and a scale and a shift for each channel.
+//! Normalisation, and the affine function by channel.
 
 use seqloom_fuse::Op;
 use seqloom_kernels::batch_norm::{self, Affine, Positions};
@@ -11,7 +11,8 @@ use super::windows::require_one_type;
 use crate::memory::{Outcome, Read, ReadIter, Write, by_float};
 use crate::plan::{Builder, View};
 
-/// Layer norm, and mean and 1 / deviation of each row; or RMS norm without the mean.
+/// Adds layer norm with the mean and 1 / deviation of each row, or RMS norm without the
+/// mean.
 pub(crate) fn rows(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     let x = call.array("x")?;
     let is_centred = call.name() == "layer_norm";
@@ -25,15 +26,15 @@ pub(crate) fn rows(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     require_one_type(&[Some(&x), weight.as_ref(), bias.as_ref()])?;
     let width = x.shape().last().copied().filter(|&width| width > 0);
     let width = width.ok_or("expected rows with numbers")?;
-    let mut reads = vec![b.contiguous(&x)?, row(b, weight, &x, width, 1.0)?];
+    let mut reads = vec![b.contiguous(&x)?, column_values(b, weight, &x, width, 1.0)?];
     if is_centred {
-        reads.push(row(b, bias, &x, width, 0.0)?);
+        reads.push(column_values(b, bias, &x, width, 0.0)?);
     }
-    normalised(b, &x, reads, epsilon, is_centred)
+    add_kernel(b, &x, reads, epsilon, is_centred)
 }
 
-/// Adds the step: of rows, weights, and a bias where they are centred.
-fn normalised(
+/// Adds the kernel: rows and weights, and a bias if they are centred.
+fn add_kernel(
     b: &mut Builder,
     x: &View,
     reads: Vec<View>,
@@ -49,7 +50,7 @@ fn normalised(
             let [out, means, inverses] = writes else {
                 return Ok(());
             };
-            let threads = seqloom_kernels::worth_waking(threads, count);
+            let threads = seqloom_kernels::useful_threads(threads, count);
             by_float!(dtype, T => {
                 let mut reads = ReadIter::new(reads);
                 let (x, weight) = (reads.take::<T>()?, reads.take()?);
@@ -68,8 +69,8 @@ fn normalised(
     })
 }
 
-/// A number for each column: those given, or a default.
-fn row(
+/// Returns one number for each column: the given ones, or a default.
+fn column_values(
     b: &mut Builder,
     array: Option<View>,
     x: &View,
@@ -88,7 +89,7 @@ fn row(
     b.contiguous(&view)
 }
 
-/// An array of samples, channels and positions, with numbers for each channel and a mask.
+/// An array (samples, channels, positions), with numbers for each channel and a mask.
 struct Channels {
     x: View,
     first: View,
@@ -140,12 +141,13 @@ impl Channels {
     }
 }
 
-/// `x * scale + shift` by channel, 0 where the mask is 0.
+/// Adds `x * scale + shift` by channel, with 0 at masked positions.
 pub(crate) fn scale_shift(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let inputs = Channels::take(b, call, ["scale", "shift"])?;
     let x = &inputs.x;
-    // A program repeats the numbers of a channel for each row, which costs little in long rows.
-    if inputs.mask.is_none() && b.group.is_some() && x.shape()[2] >= LONG {
+    // A fused program broadcasts the channel parameters for each row, which is cheap
+    // for long rows.
+    if inputs.mask.is_none() && b.group.is_some() && x.shape()[2] >= MIN_FUSED_ROW_LENGTH {
         let column = |view: &View| Operand::Array(view.with_layout(view.layout.unsqueezed(1)));
         let all = [
             Operand::Array(x.clone()),
@@ -162,7 +164,7 @@ pub(crate) fn scale_shift(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
             let ([x, scale, shift, mask @ ..], [write]) = (reads, writes) else {
                 return Ok(());
             };
-            let threads = seqloom_kernels::worth_waking(threads, count / 3);
+            let threads = seqloom_kernels::useful_threads(threads, count / 3);
             by_float!(dtype, T => {
                 let mask = mask.first().map(Read::slice::<T>).transpose()?;
                 let positions = Positions { channels, length, mask };
@@ -176,10 +178,10 @@ pub(crate) fn scale_shift(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     Ok(made)
 }
 
-/// Positions of a row from which on a group's scale and shift are part of its program.
-const LONG: usize = 512;
+/// The row length from which scale and shift are fused into the program of a group.
+const MIN_FUSED_ROW_LENGTH: usize = 512;
 
-/// The normalised array, and means and variances of the batch.
+/// Adds batch norm, and the means and variances of the batch.
 pub(crate) fn batch_norm(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     let inputs = Channels::take(b, call, ["weight", "bias"])?;
     let epsilon = call.float("eps")?.ok_or("eps is missing")?;
@@ -196,7 +198,7 @@ pub(crate) fn batch_norm(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>>
             let ([x, weight, bias, mask @ ..], [out, mean, variance]) = (reads, writes) else {
                 return Ok(());
             };
-            let threads = seqloom_kernels::worth_waking(threads, count);
+            let threads = seqloom_kernels::useful_threads(threads, count);
             by_float!(dtype, T => {
                 let mask = mask.first().map(Read::slice::<T>).transpose()?;
                 let positions = Positions { channels, length, mask };

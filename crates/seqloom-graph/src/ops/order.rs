@@ -1,9 +1,9 @@
-//! What goes through rows in order: sorting, the place of an extreme, running sums.
+//! Operations along rows: sorting, argmax, cumulative sums.
 
 use std::cmp::Ordering;
 
 use super::call::Call;
-use super::join::{joined, reversed};
+use super::join::{concatenate, reversed};
 use super::reduce::with_axes;
 use super::shapes::{reshaped, with_last, with_last_at};
 use super::walk::Element;
@@ -11,7 +11,7 @@ use crate::Dtype;
 use crate::memory::{Outcome, Read, Write};
 use crate::plan::{Builder, View};
 
-/// What is done with a row.
+/// The operation on each row.
 #[derive(Clone, Copy)]
 enum RowTask {
     Sort,
@@ -21,8 +21,8 @@ enum RowTask {
     Add,
 }
 
-/// The type in which rows of a type are worked on.
-fn wide(dtype: Dtype) -> Dtype {
+/// Returns the type in which rows of a type are processed.
+fn sort_type(dtype: Dtype) -> Dtype {
     if dtype.is_float() {
         dtype
     } else {
@@ -31,8 +31,8 @@ fn wide(dtype: Dtype) -> Dtype {
 }
 
 pub(crate) fn sort(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
-    let (x, axis, is_falling) = sorted_along(call)?;
-    let numbers = b.cast(&x, wide(x.dtype))?;
+    let (x, axis, is_falling) = sort_arguments(call)?;
+    let numbers = b.cast(&x, sort_type(x.dtype))?;
     let found = rows(b, &with_last(&numbers, axis), RowTask::Sort, None)?;
     let found = b.cast(&with_last_at(&found, axis), x.dtype)?;
     if is_falling {
@@ -43,8 +43,8 @@ pub(crate) fn sort(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
 }
 
 pub(crate) fn argsort(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
-    let (x, axis, is_falling) = sorted_along(call)?;
-    let numbers = b.cast(&x, wide(x.dtype))?;
+    let (x, axis, is_falling) = sort_arguments(call)?;
+    let numbers = b.cast(&x, sort_type(x.dtype))?;
     if !is_falling {
         let found = rows(b, &with_last(&numbers, axis), RowTask::Argsort, None)?;
         return Ok(with_last_at(&found, axis));
@@ -61,7 +61,7 @@ pub(crate) fn argsort(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     super::integers::apply(b, "subtract", &operands)
 }
 
-fn sorted_along(call: &Call<'_>) -> Outcome<(View, usize, bool)> {
+fn sort_arguments(call: &Call<'_>) -> Outcome<(View, usize, bool)> {
     let x = call.array("x")?;
     let last = x
         .rank()
@@ -71,8 +71,8 @@ fn sorted_along(call: &Call<'_>) -> Outcome<(View, usize, bool)> {
     Ok((x, axis, call.flag("descending")?))
 }
 
-/// The place of the greatest or of the least.
-pub(crate) fn place_of_extreme(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
+/// Adds `argmax` or `argmin`.
+pub(crate) fn arg_extreme(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let mut x = call.array("x")?;
     let rank = x.rank();
     let axis = call.axis("axis", rank)?;
@@ -82,9 +82,9 @@ pub(crate) fn place_of_extreme(b: &mut Builder, call: &Call<'_>) -> Outcome<View
     }
     let along = axis.unwrap_or(0);
     if x.shape()[along] == 0 {
-        return Err("an axis of length 0 has neither a greatest nor a least number".to_owned());
+        return Err("an axis of length 0 has no maximum or minimum".to_owned());
     }
-    let numbers = b.cast(&x, wide(x.dtype))?;
+    let numbers = b.cast(&x, sort_type(x.dtype))?;
     let task = if call.name() == "argmax" {
         RowTask::Greatest
     } else {
@@ -106,11 +106,11 @@ pub(crate) fn cumulative_sum(b: &mut Builder, call: &Call<'_>) -> Outcome<View> 
     }
     let axis = call.axis("axis", x.rank())?;
     if axis.is_none() && x.rank() > 1 {
-        return Err("axis: expected one of an array of several".to_owned());
+        return Err("axis: required for an array with several axes".to_owned());
     }
     let axis = axis.unwrap_or(0);
-    let dtype = call.dtype("dtype")?.unwrap_or_else(|| wide(x.dtype));
-    let numbers = b.cast(&x, wide(dtype))?;
+    let dtype = call.dtype("dtype")?.unwrap_or_else(|| sort_type(x.dtype));
+    let numbers = b.cast(&x, sort_type(dtype))?;
     let found = rows(b, &with_last(&numbers, axis), RowTask::Add, None)?;
     let found = with_last_at(&found, axis);
     let found = b.cast(&found, dtype)?;
@@ -120,10 +120,11 @@ pub(crate) fn cumulative_sum(b: &mut Builder, call: &Call<'_>) -> Outcome<View> 
     let mut shape = found.shape().to_vec();
     shape[axis] = 1;
     let zero = super::create::fill(b, dtype, &shape, 0.0)?;
-    joined(b, &[zero, found], axis)
+    concatenate(b, &[zero, found], axis)
 }
 
-/// Does a task with each row; the results' rows have the length of x's, or `length`.
+/// Applies an operation to each row. Rows of the result have the length of x, or
+/// `length`.
 fn rows(b: &mut Builder, x: &View, task: RowTask, length: Option<usize>) -> Outcome<View> {
     let x = b.contiguous(x)?;
     let mut shape = x.shape().to_vec();
@@ -139,16 +140,21 @@ fn rows(b: &mut Builder, x: &View, task: RowTask, length: Option<usize>) -> Outc
             return Ok(());
         };
         match read.dtype {
-            Dtype::Float32 => go::<f32>(task, width, *read, write),
-            Dtype::Float64 => go::<f64>(task, width, *read, write),
-            _ => go::<i64>(task, width, *read, write),
+            Dtype::Float32 => typed::<f32>(task, width, *read, write),
+            Dtype::Float64 => typed::<f64>(task, width, *read, write),
+            _ => typed::<i64>(task, width, *read, write),
         }
     });
     b.step(vec![x], &[&made], kernel)?;
     Ok(made)
 }
 
-fn go<T: Element>(task: RowTask, width: usize, read: Read<'_>, write: &mut Write<'_>) -> Outcome {
+fn typed<T: Element>(
+    task: RowTask,
+    width: usize,
+    read: Read<'_>,
+    write: &mut Write<'_>,
+) -> Outcome {
     let rows = read.slice::<T>()?.chunks(width.max(1));
     match task {
         RowTask::Sort => {
@@ -175,14 +181,14 @@ fn go<T: Element>(task: RowTask, width: usize, read: Read<'_>, write: &mut Write
         RowTask::Greatest | RowTask::Least => {
             let is_greatest = matches!(task, RowTask::Greatest);
             for (x, out) in rows.zip(write.slice::<i64>()?) {
-                *out = best(x, is_greatest).cast_signed() as i64;
+                *out = arg_best(x, is_greatest).cast_signed() as i64;
             }
         }
     }
     Ok(())
 }
 
-/// In order, what is no number last.
+/// Compares for sorting; NaN is last.
 fn compare<T: Element>(one: &T, other: &T) -> Ordering {
     one.partial_cmp(other)
         .unwrap_or_else(|| one.is_nan().cmp(&other.is_nan()))
@@ -197,8 +203,8 @@ fn add_up<T: Element>(x: &[T], out: &mut [T]) {
     }
 }
 
-/// The first place of the greatest or the least; of what is no number, where there is some.
-fn best<T: Element>(x: &[T], is_greatest: bool) -> usize {
+/// Returns the index of the first maximum or minimum, or of the first NaN.
+fn arg_best<T: Element>(x: &[T], is_greatest: bool) -> usize {
     let mut found = 0;
     for (place, &value) in x.iter().enumerate() {
         if value.is_nan() {

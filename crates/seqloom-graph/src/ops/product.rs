@@ -1,4 +1,4 @@
-//! Products of matrices, as NumPy's backend hands them to Rust.
+//! Matrix products, with the kernels and the order of the NumPy backend.
 
 use seqloom_kernels::product::{Matrix, products};
 
@@ -16,7 +16,7 @@ pub(crate) fn matmul(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     multiply(b, &x, &y)
 }
 
-/// The product of matrices, of as many pairs as there are.
+/// Adds the product of matrices or of batches of matrices.
 fn multiply(b: &mut Builder, x: &View, y: &View) -> Outcome<View> {
     if x.rank() == 0 || y.rank() == 0 {
         return Err("expected vectors or matrices, got a number".to_owned());
@@ -46,14 +46,14 @@ fn multiply(b: &mut Builder, x: &View, y: &View) -> Outcome<View> {
 fn matrices(b: &mut Builder, x: &View, y: &View) -> Outcome<View> {
     let dtype = x.dtype.with(y.dtype);
     if !dtype.is_float() {
-        return whole(b, x, y, dtype);
+        return multiply_integers(b, x, y, dtype);
     }
     let (x, y) = (b.cast(x, dtype)?, b.cast(y, dtype)?);
     require_fit(&x, &y)?;
     if x.rank() > 2 || y.rank() > 2 {
-        return many(b, &x, &y);
+        return multiply_batches(b, &x, &y);
     }
-    one(b, &x, &y, None)
+    multiply_pair(b, &x, &y, None)
 }
 
 fn require_fit(x: &View, y: &View) -> Outcome {
@@ -67,15 +67,15 @@ fn require_fit(x: &View, y: &View) -> Outcome {
     Err(format!("the shapes {x:?} and {y:?} do not fit together"))
 }
 
-/// Whole numbers, in double precision, which has all below 2^53.
-fn whole(b: &mut Builder, x: &View, y: &View, dtype: Dtype) -> Outcome<View> {
+/// Multiplies integer matrices in double precision, which is exact below 2^53.
+fn multiply_integers(b: &mut Builder, x: &View, y: &View, dtype: Dtype) -> Outcome<View> {
     let (x, y) = (b.cast(x, Dtype::Float64)?, b.cast(y, Dtype::Float64)?);
     let found = matrices(b, &x, &y)?;
     b.cast(&found, dtype)
 }
 
-/// The product of two matrices, each line plus a bias.
-fn one(b: &mut Builder, x: &View, y: &View, bias: Option<&View>) -> Outcome<View> {
+/// Adds the product of two matrices plus a bias.
+fn multiply_pair(b: &mut Builder, x: &View, y: &View, bias: Option<&View>) -> Outcome<View> {
     let ([rows, k], [_, columns]) = (x.shape(), y.shape()) else {
         return Err("expected matrices".to_owned());
     };
@@ -93,18 +93,18 @@ fn one(b: &mut Builder, x: &View, y: &View, bias: Option<&View>) -> Outcome<View
     product(b, &lines, [Some(x), Some(y), bias], &[rows, columns])
 }
 
-/// Whether a matrix or its transpose is contiguous.
+/// Returns true if a matrix or its transpose is contiguous.
 fn is_regular(x: &View) -> bool {
     x.layout.is_contiguous() || x.layout.transposed().is_contiguous()
 }
 
-/// Whether only the transpose of a matrix is contiguous.
+/// Returns true if only the transpose of a matrix is contiguous.
 fn is_transposed(x: &View) -> bool {
     !x.layout.is_contiguous() && x.layout.transposed().is_contiguous()
 }
 
-/// As many products as there are pairs.
-fn many(b: &mut Builder, x: &View, y: &View) -> Outcome<View> {
+/// Adds the product of batches of matrices.
+fn multiply_batches(b: &mut Builder, x: &View, y: &View) -> Outcome<View> {
     let (outer_x, outer_y) = (&x.shape()[..x.rank() - 2], &y.shape()[..y.rank() - 2]);
     let batch = broadcast([outer_x, outer_y])?;
     let count = batch
@@ -127,7 +127,8 @@ fn many(b: &mut Builder, x: &View, y: &View) -> Outcome<View> {
     product(b, &lines, [Some(x), Some(y), None], &shape)
 }
 
-/// The matrices in one row, and whether each is transposed in memory.
+/// Returns the matrices in one contiguous array, and whether each is transposed in
+/// memory.
 fn stacked(b: &mut Builder, x: &View, batch: &[usize], count: usize) -> Outcome<(View, bool)> {
     let ends = &x.shape()[x.rank() - 2..];
     let layout = x.layout.broadcast_to(&[batch, ends].concat());
@@ -139,7 +140,8 @@ fn stacked(b: &mut Builder, x: &View, batch: &[usize], count: usize) -> Outcome<
     Ok((b.contiguous(&row)?, false))
 }
 
-/// How the factors of products lie: left, right, perhaps a bias; sizes of rows, columns and K.
+/// The layout of the matrices of a product: left, right and optional bias, with the
+/// numbers of rows and columns and K.
 struct ProductLayout {
     sizes: [usize; 3],
     are_transposed: [bool; 2],
@@ -169,7 +171,7 @@ fn product(
             let ([x, y, bias @ ..], [write]) = (reads, writes) else {
                 return Ok(());
             };
-            let threads = seqloom_kernels::worth_waking(threads, work / 40);
+            let threads = seqloom_kernels::useful_threads(threads, work / 40);
             by_float!(dtype, T => {
                 let left = Matrix::contiguous(x.onward::<T>()?, [rows, k], are_transposed[0]);
                 let right = Matrix::contiguous(y.onward::<T>()?, [columns, k], are_transposed[1]);
@@ -185,11 +187,11 @@ fn product(
 
 pub(crate) fn linear(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (x, weight) = (call.array("x")?, call.array("weight")?);
-    layer(b, &x, &weight, call.array_if("bias")?.as_ref())
+    linear_layer(b, &x, &weight, call.array_if("bias")?.as_ref())
 }
 
 /// `x @ weight.T + bias`.
-pub(crate) fn layer(
+pub(crate) fn linear_layer(
     b: &mut Builder,
     x: &View,
     weight: &View,
@@ -213,7 +215,7 @@ pub(crate) fn layer(
         .flatten()
         .all(|view| view.dtype == x.dtype);
     let found = if is_one_type && x.dtype.is_float() {
-        one(b, &rows, &transposed, bias)?
+        multiply_pair(b, &rows, &transposed, bias)?
     } else {
         let found = matrices(b, &rows, &transposed)?;
         with_bias(b, found, bias)?
@@ -233,7 +235,7 @@ pub(crate) fn tensordot(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (left, right) = summed_axes(call, x.rank(), y.rank())?;
     let rows: Vec<usize> = (0..x.rank()).filter(|axis| !left.contains(axis)).collect();
     let columns: Vec<usize> = (0..y.rank()).filter(|axis| !right.contains(axis)).collect();
-    // Both in the order in which the left one has them.
+    // Sums both arrays in the axis order of the left one.
     let mut pairs: Vec<(usize, usize)> = left.into_iter().zip(right).collect();
     pairs.sort_unstable();
     if pairs
@@ -244,8 +246,8 @@ pub(crate) fn tensordot(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
         return Err(format!("the shapes {x:?} and {y:?} do not fit together"));
     }
     let (left, right): (Vec<usize>, Vec<usize>) = pairs.into_iter().unzip();
-    let one = grouped(b, &x, [&rows, &left])?;
-    let other = grouped(b, &y, [&right, &columns])?;
+    let one = group_axes(b, &x, [&rows, &left])?;
+    let other = group_axes(b, &y, [&right, &columns])?;
     let found = matrices(b, &one, &other)?;
     let rows = rows.iter().map(|&axis| x.shape()[axis]);
     let columns = columns.iter().map(|&axis| y.shape()[axis]);
@@ -253,20 +255,20 @@ pub(crate) fn tensordot(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     reshaped(b, &found, &shape)
 }
 
-/// The axes of both that are summed over.
+/// Returns the axes of both arrays that are summed over.
 fn summed_axes(call: &Call<'_>, x: usize, y: usize) -> Outcome<(Vec<usize>, Vec<usize>)> {
-    use super::call::{Resolved, different};
+    use super::call::{Resolved, unique_axes};
     let axes = call.get("axes")?.unwrap_or(Resolved::Int(2));
     if let Resolved::List(parts) = &axes {
         let [one, other] = &parts[..] else {
             return Err("axes: expected a list for each array".to_owned());
         };
-        let axes = |value: &Resolved, rank| different(&value.ints("axes")?, rank, "axes");
+        let axes = |value: &Resolved, rank| unique_axes(&value.ints("axes")?, rank, "axes");
         let (one, other) = (axes(one, x)?, axes(other, y)?);
         if one.len() == other.len() {
             return Ok((one, other));
         }
-        return Err("axes: expected as many of both arrays".to_owned());
+        return Err("axes: expected the same number for both arrays".to_owned());
     }
     let count = axes.ints("axes")?.first().copied().unwrap_or(2);
     let count = usize::try_from(count)
@@ -276,8 +278,9 @@ fn summed_axes(call: &Call<'_>, x: usize, y: usize) -> Outcome<(Vec<usize>, Vec<
     Ok(((x - count..x).collect(), (0..count).collect()))
 }
 
-/// One matrix, with a leading axis of length 1, of axes in two groups.
-fn grouped(b: &mut Builder, x: &View, groups: [&[usize]; 2]) -> Outcome<View> {
+/// Reshapes an array to one matrix, from two groups of axes, with a leading axis of
+/// length 1.
+fn group_axes(b: &mut Builder, x: &View, groups: [&[usize]; 2]) -> Outcome<View> {
     let permuted = x.with_layout(x.layout.permuted(&groups.concat()));
     let size = |axes: &[usize]| axes.iter().map(|&axis| x.shape()[axis]).product::<usize>();
     reshaped(b, &permuted, &[1, size(groups[0]), size(groups[1])])

@@ -11,9 +11,9 @@ use crate::Dtype;
 use crate::memory::{Outcome, Read, ReadIter, Write, by_float};
 use crate::plan::{Builder, View};
 
-/// Sizes of sequences, positions and states, and how the layer runs.
+/// The sizes of sequences, positions and states, and the options of the layer.
 #[derive(Clone, Copy)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "the flags are independent")]
 pub(super) struct LayerSizes {
     pub(super) batch: usize,
     pub(super) length: usize,
@@ -32,18 +32,19 @@ impl LayerSizes {
     }
 
     /// Values that are stored for a gradient, for each element of the state.
-    fn kept(&self) -> usize {
-        recurrent::kept(self.has_cells)
+    fn stored_parts(&self) -> usize {
+        recurrent::stored_parts(self.has_cells)
     }
 
-    /// The nanoseconds that one thread takes, about.
+    /// Returns the estimated time of one thread in nanoseconds.
     fn cost(&self) -> usize {
         let numbers = self.batch.saturating_mul(self.length);
         let numbers = numbers.saturating_mul(self.width);
         numbers.saturating_mul(self.width.saturating_mul(self.gates()) / 32 + 10)
     }
 
-    /// Takes the first states and cells, the weights and the bias of the states, in this order.
+    /// Takes the initial states and cells, and the recurrent weights and bias, in this
+    /// order.
     fn take_layer<'a, T: Float>(
         &self,
         reads: &mut ReadIter<'_, 'a>,
@@ -135,7 +136,7 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     } = sizes;
     let dtype = call.array("x")?.dtype;
     let last = if sizes.is_reverse { 0 } else { length - 1 };
-    let kept = b.allocate(dtype, &[batch, length, sizes.kept() * width])?;
+    let kept = b.allocate(dtype, &[batch, length, sizes.stored_parts() * width])?;
     let needs_kept = (2..call.operation.outputs.len()).any(|number| call.is_read(number));
     let (states, last_state) = if needs_kept || call.is_read(0) {
         let states = compute(
@@ -155,21 +156,21 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     if !sizes.has_cells {
         return Ok(vec![states, last_state, kept]);
     }
-    // The last kept part is the cell.
-    let start = (sizes.kept() - 1) * width;
+    // The last stored part is the cell.
+    let start = (sizes.stored_parts() - 1) * width;
     let cell = kept.layout.at(1, last).part(1, start, width, 1);
     Ok(vec![states, last_state, kept.with_layout(cell), kept])
 }
 
-/// Which states the graph uses.
+/// The states that the graph uses.
 pub(super) enum OutputStates<'a> {
-    /// All, and what a gradient reads if memory for it is given.
+    /// All states, and the values for a gradient if there is memory for them.
     All(Option<&'a View>),
-    /// That at one place of each sequence.
+    /// The state at one position of each sequence.
     At(View),
 }
 
-/// Adds a call of the kernel to the plan; returns the states.
+/// Adds a call of the kernel to the plan and returns the states.
 pub(super) fn compute(
     b: &mut Builder,
     call: &Call<'_>,
@@ -215,7 +216,7 @@ fn list_inputs(call: &Call<'_>, sizes: &LayerSizes) -> Outcome<Vec<View>> {
     Ok(inputs)
 }
 
-/// Runs a layer. Optional arrays come last in `reads`: the mask, then the places.
+/// Runs a layer. Optional arrays are last in `reads`: the mask, then the positions.
 fn run<T: Float>(
     sizes: LayerSizes,
     has_places: bool,
@@ -255,7 +256,7 @@ fn run<T: Float>(
         Some(places) => RecurrentOutputs::At(places, outputs),
         None => RecurrentOutputs::All(outputs, kept),
     };
-    let threads = seqloom_kernels::worth_waking(threads, sizes.cost());
+    let threads = seqloom_kernels::useful_threads(threads, sizes.cost());
     forward(&layer, inputs, outputs, threads);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Sums, extremes and the like along axes.
+//! Reductions along axes: sums, extremes, means and others.
 
 use super::call::Call;
 use super::elementwise::{Operands, compute};
@@ -9,7 +9,7 @@ use crate::layout::Layout;
 use crate::memory::{Outcome, Read, Write};
 use crate::plan::{Builder, View};
 
-/// A function that folds axes.
+/// Adds a reduction.
 pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let x = call.array("x")?;
     let axes = call.axes("axis", x.rank())?;
@@ -18,7 +18,7 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let found = match call.name() {
         "sum" => sum(b, &x, &axes, dtype)?,
         "prod" => {
-            let dtype = dtype.map_or_else(|| counted(x.dtype), Ok)?;
+            let dtype = dtype.map_or_else(|| sum_type(x.dtype), Ok)?;
             let x = b.cast(&x, dtype)?;
             fold(b, Reduce::Prod, &x, &axes)?
         }
@@ -34,7 +34,7 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
             };
             any_or_all(b, which, &booleans, &axes)?
         }
-        name => spread(b, call, name, &x, &axes)?,
+        name => moment(b, call, name, &x, &axes)?,
     };
     Ok(if keeps {
         with_axes(&found, &axes)
@@ -43,20 +43,20 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     })
 }
 
-/// The sum, of whole numbers as whole ones.
+/// Adds a sum; integers give an integer.
 pub(crate) fn sum(
     b: &mut Builder,
     x: &View,
     axes: &[usize],
     dtype: Option<Dtype>,
 ) -> Outcome<View> {
-    let dtype = dtype.map_or_else(|| counted(x.dtype), Ok)?;
+    let dtype = dtype.map_or_else(|| sum_type(x.dtype), Ok)?;
     let x = b.cast(x, dtype)?;
     fold(b, Reduce::Sum, &x, axes)
 }
 
-/// The type of a sum of such numbers.
-fn counted(dtype: Dtype) -> Outcome<Dtype> {
+/// Returns the type of a sum.
+fn sum_type(dtype: Dtype) -> Outcome<Dtype> {
     match dtype {
         Dtype::Float32 | Dtype::Float64 => Ok(dtype),
         Dtype::Bool | Dtype::Int32 | Dtype::Int64 => Ok(Dtype::Int64),
@@ -66,7 +66,7 @@ fn counted(dtype: Dtype) -> Outcome<Dtype> {
     }
 }
 
-/// The mean, which of whole numbers is a single float.
+/// Adds a mean; integers give a `float32`.
 pub(crate) fn mean(b: &mut Builder, x: &View, axes: &[usize]) -> Outcome<View> {
     if !x.dtype.is_float() {
         let wide = b.cast(x, Dtype::Float64)?;
@@ -74,25 +74,25 @@ pub(crate) fn mean(b: &mut Builder, x: &View, axes: &[usize]) -> Outcome<View> {
         return b.cast(&found, Dtype::Float32);
     }
     let total = fold(b, Reduce::Sum, x, axes)?;
-    by_count(b, total, count_of(x, axes))
+    divide_by_count(b, total, count_of(x, axes))
 }
 
-fn by_count(b: &mut Builder, total: View, count: f64) -> Outcome<View> {
+fn divide_by_count(b: &mut Builder, total: View, count: f64) -> Outcome<View> {
     let dtype = total.dtype;
     let all = vec![Operand::Array(total), Operand::Number(count)];
     compute(b, "divide", &Operands::of(all, dtype))
 }
 
-/// How many numbers become one.
-#[expect(clippy::cast_precision_loss, reason = "no array has 2^53 numbers")]
+/// Returns the number of elements that are reduced to one.
+#[expect(clippy::cast_precision_loss, reason = "no array has 2^53 elements")]
 fn count_of(x: &View, axes: &[usize]) -> f64 {
     axes.iter().map(|&axis| x.shape()[axis]).product::<usize>() as f64
 }
 
-/// The greatest or the least.
+/// Adds a maximum or a minimum.
 pub(crate) fn extreme(b: &mut Builder, which: Reduce, x: &View, axes: &[usize]) -> Outcome<View> {
     if axes.iter().any(|&axis| x.shape()[axis] == 0) {
-        return Err("an axis of length 0 has neither a greatest nor a least number".to_owned());
+        return Err("an axis of length 0 has no maximum or minimum".to_owned());
     }
     let wide = if x.dtype.is_float() {
         x.dtype
@@ -104,7 +104,7 @@ pub(crate) fn extreme(b: &mut Builder, which: Reduce, x: &View, axes: &[usize]) 
     b.cast(&found, x.dtype)
 }
 
-/// Whether any value is true, or whether all are.
+/// Adds `any` or `all`.
 fn any_or_all(b: &mut Builder, which: Reduce, x: &View, axes: &[usize]) -> Outcome<View> {
     if axes.iter().any(|&axis| x.shape()[axis] == 0) {
         let kept: Vec<usize> = (0..x.rank()).filter(|axis| !axes.contains(axis)).collect();
@@ -115,24 +115,24 @@ fn any_or_all(b: &mut Builder, which: Reduce, x: &View, axes: &[usize]) -> Outco
     extreme(b, which, x, axes)
 }
 
-/// Variance, deviation, and the number of those that are not 0.
-fn spread(b: &mut Builder, call: &Call<'_>, name: &str, x: &View, axes: &[usize]) -> Outcome<View> {
+/// Adds the variance, the standard deviation, or the number of non-zero elements.
+fn moment(b: &mut Builder, call: &Call<'_>, name: &str, x: &View, axes: &[usize]) -> Outcome<View> {
     if name == "count_nonzero" {
         let booleans = b.cast(x, Dtype::Bool)?;
         return sum(b, &booleans, axes, None);
     }
     if !x.dtype.is_float() {
-        return Err("it is known of floats only".to_owned());
+        return Err("it is defined for floats only".to_owned());
     }
     let total = fold(b, Reduce::Sum, x, axes)?;
-    let mean = by_count(b, with_axes(&total, axes), count_of(x, axes))?;
+    let mean = divide_by_count(b, with_axes(&total, axes), count_of(x, axes))?;
     let both = vec![Operand::Array(x.clone()), Operand::Array(mean)];
     let off = compute(b, "subtract", &Operands::of(both, x.dtype))?;
     let both = vec![Operand::Array(off.clone()), Operand::Array(off)];
     let square = compute(b, "multiply", &Operands::of(both, x.dtype))?;
     let total = fold(b, Reduce::Sum, &square, axes)?;
     let correction = call.float("correction")?.unwrap_or(0.0);
-    let found = by_count(b, total, (count_of(x, axes) - correction).max(0.0))?;
+    let found = divide_by_count(b, total, (count_of(x, axes) - correction).max(0.0))?;
     if name == "var" {
         return Ok(found);
     }
@@ -143,7 +143,7 @@ fn spread(b: &mut Builder, call: &Call<'_>, name: &str, x: &View, axes: &[usize]
     )
 }
 
-/// Folds axes, which are gone afterwards.
+/// Reduces axes and removes them.
 pub(crate) fn fold(b: &mut Builder, which: Reduce, x: &View, axes: &[usize]) -> Outcome<View> {
     let walk = Walk::new(which, &x.layout, axes);
     let kept: Vec<usize> = (0..x.rank()).filter(|axis| !axes.contains(axis)).collect();
@@ -159,21 +159,21 @@ pub(crate) fn fold(b: &mut Builder, which: Reduce, x: &View, axes: &[usize]) -> 
             return Ok(());
         };
         match read.dtype {
-            Dtype::Float32 => go::<f32>(&walk, *read, write),
-            Dtype::Float64 => go::<f64>(&walk, *read, write),
-            _ => go::<i64>(&walk, *read, write),
+            Dtype::Float32 => run_as::<f32>(&walk, *read, write),
+            Dtype::Float64 => run_as::<f64>(&walk, *read, write),
+            _ => run_as::<i64>(&walk, *read, write),
         }
     });
     b.step(vec![x.clone()], &[&made], kernel)?;
     Ok(made)
 }
 
-fn go<T: Element>(walk: &Walk, read: Read<'_>, write: &mut Write<'_>) -> Outcome {
+fn run_as<T: Element>(walk: &Walk, read: Read<'_>, write: &mut Write<'_>) -> Outcome {
     walk.run::<T>(read.memory()?, write.slice()?);
     Ok(())
 }
 
-/// Folded axes again, each of length 1.
+/// Inserts the reduced axes again, with length 1.
 pub(crate) fn with_axes(found: &View, axes: &[usize]) -> View {
     let mut axes = axes.to_vec();
     axes.sort_unstable();

@@ -1,4 +1,4 @@
-//! Functions of floats that are computed one by one.
+//! Scalar functions of floats, which are computed element by element.
 
 use super::elementwise::Operands;
 use super::fused::{Operand, shape_of};
@@ -9,15 +9,15 @@ use crate::plan::{Builder, View};
 /// A function of up to two numbers.
 type FloatFunction = fn(f64, f64) -> f64;
 
-/// The function of that name, computed in double precision and rounded.
+/// Adds the function with this name, computed in double precision and rounded.
 pub(crate) fn apply(b: &mut Builder, name: &str, inputs: &Operands) -> Outcome<View> {
-    let function = find(name).ok_or("it is not known of floats")?;
-    each(b, function, inputs, inputs.dtype)
+    let function = find(name).ok_or("it is not defined for floats")?;
+    apply_each(b, function, inputs, inputs.dtype)
 }
 
-/// Whether the sign is that of a number below 0.
+/// Adds `signbit`.
 pub(crate) fn signbit(b: &mut Builder, inputs: &Operands) -> Outcome<View> {
-    each(
+    apply_each(
         b,
         |x, _| f64::from(u8::from(x.is_sign_negative())),
         inputs,
@@ -25,7 +25,7 @@ pub(crate) fn signbit(b: &mut Builder, inputs: &Operands) -> Outcome<View> {
     )
 }
 
-fn each(
+fn apply_each(
     b: &mut Builder,
     function: FloatFunction,
     inputs: &Operands,
@@ -70,11 +70,8 @@ fn each(
     b.cast(&made, dtype)
 }
 
-/// A number as the arrays' type has it.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "rounding is what it is for"
-)]
+/// Rounds a number to the element type.
+#[expect(clippy::cast_possible_truncation, reason = "this function rounds")]
 fn rounded(number: f64, dtype: Dtype) -> f64 {
     if dtype == Dtype::Float64 {
         number
@@ -106,7 +103,7 @@ fn find(name: &str) -> Option<FloatFunction> {
     })
 }
 
-/// A quotient, rounded down as Python's.
+/// Returns a quotient, rounded down as in Python.
 fn floor_divide(x: f64, y: f64) -> f64 {
     let rest = x % y;
     if y == 0.0 || rest.is_nan() {

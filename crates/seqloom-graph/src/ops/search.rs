@@ -1,7 +1,7 @@
-//! Where numbers belong in a row that is in order.
+//! The operation `searchsorted`.
 
 use super::call::{Call, Resolved};
-use super::take::along;
+use super::take::take_along;
 use super::walk::Element;
 use crate::Dtype;
 use crate::memory::{Outcome, Read, Write};
@@ -13,7 +13,7 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
         return Err(format!("x: expected one axis, got {:?}", row.shape()));
     }
     let row = match call.array_if("sorter")? {
-        Some(order) => along(b, &row, &order, 0, true)?,
+        Some(order) => take_along(b, &row, &order, 0, true)?,
         None => row,
     };
     let is_right = match call.get("side")? {
@@ -35,16 +35,16 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
             return Ok(());
         };
         match dtype {
-            Dtype::Float32 => go::<f32>(*row, *x, is_right, write),
-            Dtype::Float64 => go::<f64>(*row, *x, is_right, write),
-            _ => go::<i64>(*row, *x, is_right, write),
+            Dtype::Float32 => typed::<f32>(*row, *x, is_right, write),
+            Dtype::Float64 => typed::<f64>(*row, *x, is_right, write),
+            _ => typed::<i64>(*row, *x, is_right, write),
         }
     });
     b.step(vec![row, x], &[&made], kernel)?;
     Ok(made)
 }
 
-fn go<T: Element>(row: Read<'_>, x: Read<'_>, is_right: bool, write: &mut Write<'_>) -> Outcome {
+fn typed<T: Element>(row: Read<'_>, x: Read<'_>, is_right: bool, write: &mut Write<'_>) -> Outcome {
     let row = row.slice::<T>()?;
     for (&x, out) in x.slice::<T>()?.iter().zip(write.slice::<i64>()?) {
         let place = row.partition_point(|&known| known < x || (is_right && known == x));

@@ -1,6 +1,6 @@
-//! The same elements in another shape: views where NumPy makes views.
+//! Operations that change the shape; views wherever NumPy returns views.
 
-use super::call::{Call, different};
+use super::call::{Call, unique_axes};
 use crate::layout::Layout;
 use crate::memory::Outcome;
 use crate::plan::{Builder, View};
@@ -8,11 +8,11 @@ use crate::plan::{Builder, View};
 pub(crate) fn reshape(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let x = call.array("x")?;
     let wanted = call.ints("shape")?.ok_or("shape is missing")?;
-    let shape = with_free(&wanted, x.layout.count())?;
+    let shape = infer_size(&wanted, x.layout.count())?;
     reshaped(b, &x, &shape)
 }
 
-/// The array in another shape of as many elements, copied where it must be.
+/// Returns the array in another shape, as a copy if necessary.
 pub(crate) fn reshaped(b: &mut Builder, x: &View, shape: &[usize]) -> Outcome<View> {
     if let Some(layout) = x.layout.reshaped(shape) {
         return Ok(x.with_layout(layout));
@@ -21,8 +21,8 @@ pub(crate) fn reshaped(b: &mut Builder, x: &View, shape: &[usize]) -> Outcome<Vi
     Ok(copy.with_layout(Layout::new(shape)))
 }
 
-/// The sizes, of which one may be -1: what is left.
-fn with_free(wanted: &[i64], count: usize) -> Outcome<Vec<usize>> {
+/// Returns the sizes, with -1 replaced by the remaining size.
+fn infer_size(wanted: &[i64], count: usize) -> Outcome<Vec<usize>> {
     let bad = || format!("{count} elements do not fit into the shape {wanted:?}");
     let known = wanted.iter().filter(|&&size| size != -1);
     let known = known.map(|&size| usize::try_from(size).map_err(|_| bad()));
@@ -70,7 +70,7 @@ pub(crate) fn moveaxis(call: &Call<'_>) -> Outcome<View> {
     let from = call.axes("source", x.rank())?;
     let to = call.axes("destination", x.rank())?;
     if from.len() != to.len() {
-        return Err("source and destination: expected as many axes".to_owned());
+        return Err("source and destination: expected the same number of axes".to_owned());
     }
     let mut order: Vec<usize> = (0..x.rank()).filter(|axis| !from.contains(axis)).collect();
     let mut moves: Vec<(usize, usize)> = to.into_iter().zip(from).collect();
@@ -81,14 +81,14 @@ pub(crate) fn moveaxis(call: &Call<'_>) -> Outcome<View> {
     Ok(x.with_layout(x.layout.permuted(&order)))
 }
 
-/// The array with one axis at the end, and the way back.
+/// Moves an axis to the end, or the last axis back.
 pub(crate) fn with_last(x: &View, axis: usize) -> View {
     let mut order: Vec<usize> = (0..x.rank()).filter(|other| *other != axis).collect();
     order.push(axis);
     x.with_layout(x.layout.permuted(&order))
 }
 
-/// The array with its last axis at a position.
+/// Moves the last axis to a position.
 pub(crate) fn with_last_at(x: &View, axis: usize) -> View {
     let Some(last) = x.rank().checked_sub(1) else {
         return x.clone();
@@ -121,7 +121,7 @@ pub(crate) fn expand_dims(call: &Call<'_>) -> Outcome<View> {
     let x = call.array("x")?;
     let numbers = call.ints("axis")?.unwrap_or_else(|| vec![0]);
     let rank = x.rank() + numbers.len();
-    let axes = different(&numbers, rank, "axis")?;
+    let axes = unique_axes(&numbers, rank, "axis")?;
     Ok(super::reduce::with_axes(&x, &axes))
 }
 
@@ -153,7 +153,7 @@ pub(crate) fn unstack(call: &Call<'_>) -> Outcome<Vec<View>> {
         .copied()
         .ok_or("expected an array with axes")?;
     if count > 4096 {
-        return Err(format!("{count} parts are more than an operation makes"));
+        return Err(format!("{count} parts are more than an operation returns"));
     }
     Ok((0..count)
         .map(|at| x.with_layout(x.layout.at(axis, at)))

@@ -1,4 +1,4 @@
-//! Recurrent layers of which one state of each sequence is read.
+//! Recurrent layers with one state of each sequence in use.
 
 use super::call::Call;
 use super::recurrent::{LayerSizes, OutputStates, compute};
@@ -6,8 +6,8 @@ use crate::Dtype;
 use crate::memory::Outcome;
 use crate::plan::{Builder, View};
 
-/// One state of each sequence, of layers whose states are joined; none where not all numbers
-/// of a state are read.
+/// Adds one state of each sequence, for layers with joined states. Returns `None` if
+/// only some elements of a state are read.
 pub(crate) fn read(
     b: &mut Builder,
     reader: &Call<'_>,
@@ -21,7 +21,7 @@ pub(crate) fn read(
     let is_one = all
         .iter()
         .all(|it| (it.batch, it.length) == (first.batch, first.length));
-    let Some(places) = places(b, reader, first, width)?.filter(|_| is_one) else {
+    let Some(places) = read_positions(b, reader, first, width)?.filter(|_| is_one) else {
         return Ok(None);
     };
     let mut found = Vec::with_capacity(layers.len());
@@ -30,7 +30,7 @@ pub(crate) fn read(
     }
     let found = match &found[..] {
         [one] => one.clone(),
-        several => super::join::joined(b, several, 1)?,
+        several => super::join::concatenate(b, several, 1)?,
     };
     let keeps_axis = reader.name() == "take_along_axis";
     let layout = found.layout.unsqueezed(1);
@@ -41,14 +41,15 @@ pub(crate) fn read(
     }))
 }
 
-/// The place that is read in each sequence, where it is one for all numbers of a state.
-fn places(
+/// Returns the position that is read in each sequence, if it is the same for all
+/// elements of a state.
+fn read_positions(
     b: &mut Builder,
     reader: &Call<'_>,
     sizes: &LayerSizes,
     width: usize,
 ) -> Outcome<Option<View>> {
-    if let Some(place) = crate::reads::place(reader.operation) {
+    if let Some(place) = crate::reads::read_index(reader.operation) {
         let place = super::take::position(place, sizes.length, true)?;
         let place = super::call::to_float(place.cast_signed() as i64);
         return super::create::fill(b, Dtype::Int64, &[sizes.batch], place).map(Some);

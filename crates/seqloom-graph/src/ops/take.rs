@@ -1,4 +1,4 @@
-//! Elements at given positions.
+//! Elements at given positions: `take`, `embedding`, `take_along_axis`.
 
 use bytemuck::Pod;
 
@@ -14,23 +14,23 @@ pub(crate) fn take(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     if call.get("axis")?.is_none() {
         let count = x.layout.count();
         let flat = reshaped(b, &x, &[count])?;
-        return along(b, &flat, &indices, 0, true);
+        return take_along(b, &flat, &indices, 0, true);
     }
     let axis = call.axis("axis", x.rank())?.unwrap_or(0);
-    along(b, &x, &indices, axis, true)
+    take_along(b, &x, &indices, axis, true)
 }
 
-/// The row of the weight for each id; ids count from 0 only.
+/// Adds the embedding: the row of the weight for each id, without negative ids.
 pub(crate) fn embedding(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (weight, ids) = (call.array("weight")?, call.array("ids")?);
     if weight.rank() == 0 {
         return Err("weight: expected rows".to_owned());
     }
-    along(b, &weight, &ids, 0, false)
+    take_along(b, &weight, &ids, 0, false)
 }
 
-/// The positions of an axis that an array names; below 0 they may count from the end.
-pub(crate) fn along(
+/// Selects positions of an axis; negative ones may count from the end.
+pub(crate) fn take_along(
     b: &mut Builder,
     x: &View,
     indices: &View,
@@ -74,7 +74,7 @@ pub(crate) fn require_whole(indices: &View) -> Outcome {
     Ok(())
 }
 
-/// An axis of so many blocks of numbers.
+/// An axis with blocks of elements.
 struct Blocks {
     size: usize,
     inner: usize,
@@ -90,7 +90,7 @@ impl Blocks {
         let outer = out.chunks_mut(places.len() * inner);
         for (out, x) in outer.zip(x.chunks(size.max(1))) {
             for (out, &place) in out.chunks_mut(inner).zip(places) {
-                let place = self.place(place)?;
+                let place = self.checked_position(place)?;
                 out.copy_from_slice(&x[place * inner..(place + 1) * inner]);
             }
         }
@@ -100,12 +100,12 @@ impl Blocks {
         Ok(())
     }
 
-    fn place(&self, index: i64) -> Outcome<usize> {
+    fn checked_position(&self, index: i64) -> Outcome<usize> {
         position(index, self.size, self.from_end)
     }
 }
 
-/// A position of an axis.
+/// Returns a checked position of an axis.
 pub(crate) fn position(index: i64, size: usize, from_end: bool) -> Outcome<usize> {
     let length = size.cast_signed() as i64;
     let found = if index < 0 && from_end {
@@ -158,7 +158,7 @@ pub(crate) fn take_along_axis(b: &mut Builder, call: &Call<'_>) -> Outcome<View>
     Ok(with_last_at(&made, axis))
 }
 
-/// For each row of x the numbers at its places.
+/// Copies the indexed elements of each row of x.
 fn gather<T: Pod>(x: Read<'_>, places: &[i64], out: &mut [T]) -> Outcome {
     let (size, step) = x.layout.row();
     let rows: usize = x.layout.shape.iter().rev().skip(1).product();
@@ -167,7 +167,7 @@ fn gather<T: Pod>(x: Read<'_>, places: &[i64], out: &mut [T]) -> Outcome {
         return Ok(());
     }
     let memory = x.memory::<T>()?;
-    // The first element of each row: it has a place even where rows are empty.
+    // The first element of each row: it has an offset even if rows are empty.
     let column = x.layout.part(x.layout.rank() - 1, 0, 1, 1);
     let rows = out.chunks_mut(count).zip(places.chunks(count));
     for ((out, places), start) in rows.zip(column.rows()) {

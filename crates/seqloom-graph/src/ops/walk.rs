@@ -1,20 +1,20 @@
-//! Folding an array along axes in the order in which NumPy does it.
+//! Reductions of an array along axes, in the summation order of NumPy.
 //!
-//! NumPy walks through an array in the order of its memory. Where the fastest axis is folded,
-//! its numbers are summed pairwise in eight sums side by side, and the sums of rows one after
-//! the other; else rows are added to a row of totals. Rows with gaps between them go through a
-//! buffer of 8192 numbers, whose sum is pairwise too.
+//! NumPy iterates over an array in memory order. If the fastest axis is reduced, its
+//! elements are summed pairwise with eight partial sums, and the sums of rows are added
+//! one by one. Otherwise rows are added to a row of totals. Rows with gaps are copied
+//! to a buffer of 8192 elements, which is summed pairwise as well.
 
 use bytemuck::Pod;
 
-use crate::layout::{Layout, walking_order};
+use crate::layout::{Layout, iteration_order};
 
-/// Numbers that are folded.
+/// An element type of reductions.
 pub(crate) trait Element: Pod + PartialOrd {
     const ZERO: Self;
     const ONE: Self;
     fn plus(self, other: Self) -> Self;
-    fn by(self, other: Self) -> Self;
+    fn times(self, other: Self) -> Self;
     fn is_nan(self) -> bool;
 }
 
@@ -28,7 +28,7 @@ macro_rules! element {
                 $plus(self, other)
             }
             #[inline]
-            fn by(self, other: Self) -> Self {
+            fn times(self, other: Self) -> Self {
                 $by(self, other)
             }
             #[inline]
@@ -57,7 +57,7 @@ element!(
 );
 element!(i64, 0, 1, i64::wrapping_add, i64::wrapping_mul, |_| false);
 
-/// What becomes of numbers that share a place.
+/// The operation that combines elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reduce {
     Sum,
@@ -71,7 +71,7 @@ impl Reduce {
     fn join<T: Element>(self, total: T, more: T) -> T {
         match self {
             Self::Sum => total.plus(more),
-            Self::Prod => total.by(more),
+            Self::Prod => total.times(more),
             Self::Max if total.is_nan() || total >= more => total,
             Self::Min if total.is_nan() || total <= more => total,
             Self::Max | Self::Min => more,
@@ -79,29 +79,30 @@ impl Reduce {
     }
 }
 
-/// An axis, or several that lie together: its size, and the steps of array and result.
+/// An axis, or several that are contiguous together: its size, and the strides of the
+/// array and the result.
 #[derive(Clone, Copy, Debug)]
 struct Axis {
     size: usize,
     step: usize,
-    /// 0 where it is folded.
+    /// 0 if the axis is reduced.
     out: usize,
 }
 
-/// How an array is folded.
+/// The plan of a reduction.
 #[derive(Debug)]
 pub(crate) struct Walk {
     fold: Reduce,
     start: usize,
     axes: Vec<Axis>,
-    /// The result's axes in the order of its memory, as axes of the array.
+    /// The axes of the result in memory order, as axes of the array.
     pub(crate) order: Vec<usize>,
 }
 
 impl Walk {
-    /// The walk through an array of this layout, folded along axes.
+    /// Plans the reduction of an array of this layout along axes.
     pub(crate) fn new(fold: Reduce, layout: &Layout, folded: &[usize]) -> Self {
-        let all = walking_order(&layout.shape, &[&layout.strides]);
+        let all = iteration_order(&layout.shape, &[&layout.strides]);
         let order: Vec<usize> = all
             .iter()
             .copied()
@@ -120,19 +121,19 @@ impl Walk {
         Self {
             fold,
             start: layout.start,
-            axes: joined(axes.filter(|axis| axis.size != 1)),
+            axes: merge_axes(axes.filter(|axis| axis.size != 1)),
             order,
         }
     }
 
-    /// Folds all numbers into `out`.
+    /// Reduces all elements into `out`.
     pub(crate) fn run<T: Element>(&self, x: &[T], out: &mut [T]) {
         if self.axes.iter().any(|axis| axis.size == 0) {
-            return out.fill(self.empty());
+            return out.fill(self.empty_result());
         }
         match self.fold {
-            Reduce::Sum | Reduce::Prod => out.fill(self.empty()),
-            Reduce::Max | Reduce::Min => self.begin(x, out),
+            Reduce::Sum | Reduce::Prod => out.fill(self.empty_result()),
+            Reduce::Max | Reduce::Min => self.initialise(x, out),
         }
         let inner = self
             .axes
@@ -143,17 +144,17 @@ impl Walk {
         let (outer, inner) = self.axes.split_at(self.axes.len() - inner);
         let mut buffer = Vec::new();
         if let Some((row, outer)) = outer.split_last().filter(|_| inner.is_empty()) {
-            each(outer, self.start, |at, place| {
+            for_each_position(outer, self.start, |at, place| {
                 self.add_row(*row, &x[at..], &mut out[place..]);
             });
         } else {
-            each(outer, self.start, |at, place| {
+            for_each_position(outer, self.start, |at, place| {
                 out[place] = self.add_run(&x[at..], inner, out[place], &mut buffer);
             });
         }
     }
 
-    fn empty<T: Element>(&self) -> T {
+    fn empty_result<T: Element>(&self) -> T {
         if self.fold == Reduce::Prod {
             T::ONE
         } else {
@@ -161,15 +162,15 @@ impl Walk {
         }
     }
 
-    /// Each place starts with the first of its numbers.
-    fn begin<T: Element>(&self, x: &[T], out: &mut [T]) {
+    /// Initialises each result with its first element.
+    fn initialise<T: Element>(&self, x: &[T], out: &mut [T]) {
         let kept: Vec<Axis> = self
             .axes
             .iter()
             .copied()
             .filter(|axis| axis.out != 0)
             .collect();
-        each(&kept, self.start, |at, place| out[place] = x[at]);
+        for_each_position(&kept, self.start, |at, place| out[place] = x[at]);
     }
 
     /// Adds a row to a row of totals.
@@ -193,18 +194,18 @@ impl Walk {
         }
     }
 
-    /// Folds all numbers of some axes into one.
+    /// Reduces all elements of some axes to one.
     fn add_run<T: Element>(&self, x: &[T], axes: &[Axis], total: T, buffer: &mut Vec<T>) -> T {
         match axes {
             [] => self.fold.join(total, x[0]),
             [row] => self.join_row(total, x, row.step, row.size),
             _ => {
-                let (together, parts) = shares(axes);
+                let (together, parts) = buffered_axes(axes);
                 let mut total = total;
-                each(parts, 0, |at, _| {
+                for_each_position(parts, 0, |at, _| {
                     for (start, chunk) in chunks(&together) {
                         buffer.clear();
-                        each(&chunk, at + start, |at, _| buffer.push(x[at]));
+                        for_each_position(&chunk, at + start, |at, _| buffer.push(x[at]));
                         total = self.join_row(total, buffer, 1, buffer.len());
                     }
                 });
@@ -217,10 +218,10 @@ impl Walk {
         match self.fold {
             Reduce::Sum if step == 1 => total.plus(pairwise(&row[..count])),
             Reduce::Sum => total.plus(pairwise_by(row, step, count)),
-            fold @ (Reduce::Max | Reduce::Min) if step == 1 && count >= LANES => {
+            fold @ (Reduce::Max | Reduce::Min) if step == 1 && count >= COMPARE_LANES => {
                 let row = &row[..count];
                 let in_order = || row.iter().fold(total, |total, &x| fold.join(total, x));
-                side_by_side(fold, row).map_or_else(in_order, |found| fold.join(total, found))
+                extreme_of(fold, row).map_or_else(in_order, |found| fold.join(total, found))
             }
             fold => {
                 let numbers = row.iter().step_by(step.max(1)).take(count);
@@ -235,8 +236,8 @@ impl Walk {
     }
 }
 
-/// Axes through which array and result both step without a jump become one.
-fn joined(axes: impl Iterator<Item = Axis>) -> Vec<Axis> {
+/// Merges axes that are contiguous in both array and result.
+fn merge_axes(axes: impl Iterator<Item = Axis>) -> Vec<Axis> {
     let mut found: Vec<Axis> = Vec::new();
     for axis in axes {
         match found.last_mut() {
@@ -254,8 +255,9 @@ fn joined(axes: impl Iterator<Item = Axis>) -> Vec<Axis> {
     found
 }
 
-/// Calls `work` for each position of some axes, in order: with the array's and the result's.
-fn each(axes: &[Axis], start: usize, mut work: impl FnMut(usize, usize)) {
+/// Calls `work` for each position of some axes, in order, with the offsets in array and
+/// result.
+fn for_each_position(axes: &[Axis], start: usize, mut work: impl FnMut(usize, usize)) {
     let mut index = vec![0; axes.len()];
     let (mut at, mut place) = (start, 0);
     loop {
@@ -278,25 +280,26 @@ fn each(axes: &[Axis], start: usize, mut work: impl FnMut(usize, usize)) {
     }
 }
 
-/// Numbers that NumPy's buffer holds.
-const BUFFER: usize = 8192;
+/// The size of the NumPy buffer in elements.
+const NUMPY_BUFFER_SIZE: usize = 8192;
 
-/// The axes whose numbers go through the buffer together, and those around them.
-fn shares(axes: &[Axis]) -> (Vec<Axis>, &[Axis]) {
+/// Returns the axes that are buffered together, and the outer axes.
+fn buffered_axes(axes: &[Axis]) -> (Vec<Axis>, &[Axis]) {
     let mut count = 1;
     let mut number = axes.len();
-    while number > 0 && (count == 1 || count * 2 <= BUFFER) {
+    while number > 0 && (count == 1 || count * 2 <= NUMPY_BUFFER_SIZE) {
         number -= 1;
         count *= axes[number].size;
     }
     (axes[number..].to_vec(), &axes[..number])
 }
 
-/// Cuts the slowest of some axes so that each part fits the buffer: where it starts, its axes.
-/// The parts come one by one, because a repeated axis may have any length.
+/// Splits the slowest axis so that each chunk fits the buffer. Returns the offset and
+/// axes of each chunk. This is an iterator because a broadcast axis may have any
+/// length.
 fn chunks(axes: &[Axis]) -> impl Iterator<Item = (usize, Vec<Axis>)> {
     let inner: usize = axes.iter().skip(1).map(|axis| axis.size).product();
-    let most = (BUFFER / inner.max(1)).max(1);
+    let most = (NUMPY_BUFFER_SIZE / inner.max(1)).max(1);
     let first = axes.first().map(|axis| (0..axis.size).step_by(most));
     first.into_iter().flatten().map(move |start| {
         let mut part = axes.to_vec();
@@ -305,12 +308,12 @@ fn chunks(axes: &[Axis]) -> impl Iterator<Item = (usize, Vec<Axis>)> {
     })
 }
 
-/// Numbers of a row that are compared side by side.
-const LANES: usize = 16;
+/// The number of elements of a row that are compared in parallel.
+const COMPARE_LANES: usize = 16;
 
-/// The extreme of a row of at least [`LANES`] numbers, the first of those that are equal; none
-/// where one is no number.
-fn side_by_side<T: Element>(fold: Reduce, row: &[T]) -> Option<T> {
+/// Returns the extreme of a row of at least [`COMPARE_LANES`] elements, the first of equal
+/// ones. Returns `None` if there is a NaN.
+fn extreme_of<T: Element>(fold: Reduce, row: &[T]) -> Option<T> {
     if fold == Reduce::Max {
         extreme(row, |found, x| if x > found { x } else { found })
     } else {
@@ -320,10 +323,10 @@ fn side_by_side<T: Element>(fold: Reduce, row: &[T]) -> Option<T> {
 
 #[inline]
 fn extreme<T: Element>(row: &[T], pick: impl Fn(T, T) -> T) -> Option<T> {
-    let (blocks, _) = row.as_chunks::<LANES>();
-    // The last block repeats numbers, which changes no extreme.
-    let (mut found, last) = (*blocks.first()?, row.last_chunk::<LANES>()?);
-    let mut is_nan = [false; LANES];
+    let (blocks, _) = row.as_chunks::<COMPARE_LANES>();
+    // The last block overlaps the previous one, which does not change the extreme.
+    let (mut found, last) = (*blocks.first()?, row.last_chunk::<COMPARE_LANES>()?);
+    let mut is_nan = [false; COMPARE_LANES];
     for block in blocks.iter().chain([last]) {
         for ((found, is_nan), &x) in found.iter_mut().zip(&mut is_nan).zip(block) {
             *found = pick(*found, x);
@@ -335,13 +338,13 @@ fn extreme<T: Element>(row: &[T], pick: impl Fn(T, T) -> T) -> Option<T> {
     }
     match found[0] {
         _ if is_nan.contains(&true) => None,
-        // 0 and -0 compare as equal, but have other bits: the first one counts.
+        // 0 and -0 compare as equal but have different bits: the first one counts.
         zero if zero == T::ZERO => row.iter().copied().find(|x| *x == zero),
         found => Some(found),
     }
 }
 
-/// The sum of numbers side by side, by halves down to blocks of 128.
+/// Returns the sum of contiguous elements, pairwise down to blocks of 128.
 pub(crate) fn pairwise<T: Element>(x: &[T]) -> T {
     if x.len() > 128 {
         let half = x.len() / 2;
@@ -363,14 +366,14 @@ pub(crate) fn pairwise<T: Element>(x: &[T]) -> T {
     rest.iter().fold(total, |total, &x| total.plus(x))
 }
 
-/// The sum of few numbers, one after the other.
+/// Returns the sum of a few elements, one after the other.
 fn in_order<T: Element>(x: &[T]) -> T {
     let mut numbers = x.iter().copied();
     let first = numbers.next().unwrap_or(T::ZERO);
     numbers.fold(first, T::plus)
 }
 
-/// The same of numbers with gaps.
+/// Returns the pairwise sum of elements with gaps.
 fn pairwise_by<T: Element>(x: &[T], step: usize, count: usize) -> T {
     if count > 128 {
         let half = count / 2;
@@ -391,7 +394,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pairwise_sum_has_the_bits_of_numpys() {
+    fn a_pairwise_sum_has_the_bits_of_numpy() {
         // numpy.sum of float32 (arange(1000) * 0.1 + 0.3) and of its first 100.
         let x: Vec<f32> = (0..1000_u16).map(|i| f32::from(i) * 0.1 + 0.3).collect();
         assert_eq!(pairwise(&x).to_bits(), SUM_OF_1000);
@@ -406,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn an_extreme_has_the_bits_of_the_first_of_its_kind() {
+    fn an_extreme_has_the_bits_of_the_first_equal_element() {
         let wave: Vec<f32> = (0..101_u16).map(|i| (f32::from(i) * 0.7).sin()).collect();
         let zeros: Vec<f32> = wave.iter().map(|x| x * 0.0).collect();
         let mut broken = wave.clone();
@@ -423,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parts_of_a_long_axis_come_one_by_one() {
+    fn a_long_axis_is_split_lazily() {
         let [size, step, out] = [1 << 40, 0, 0];
         let axes = [
             Axis { size, step, out },
@@ -437,11 +440,11 @@ mod tests {
             .take(2)
             .map(|(_, part)| part[0].size)
             .collect();
-        assert_eq!(sizes, [BUFFER / 3; 2]);
+        assert_eq!(sizes, [NUMPY_BUFFER_SIZE / 3; 2]);
     }
 
     #[test]
-    fn axes_between_others_are_folded() {
+    fn middle_axes_are_reduced() {
         let layout = Layout::new(&[2, 3, 4]);
         let x: Vec<i64> = (0..24).collect();
         let walk = Walk::new(Reduce::Sum, &layout, &[0, 2]);

@@ -1,4 +1,4 @@
-//! Convolutions, and the maxima of windows.
+//! Convolution and max pooling.
 
 use seqloom_kernels::conv::{self, Shape};
 use seqloom_kernels::depthwise;
@@ -11,7 +11,7 @@ use crate::Dtype;
 use crate::memory::{Outcome, Read, ReadIter, Write, by_float};
 use crate::plan::{Builder, View};
 
-/// Sizes along the axes of an image, each (height, width), and groups of channels.
+/// The parameters of a convolution, each (height, width), and the number of groups.
 struct ConvGeometry {
     stride: [usize; 2],
     padding: [usize; 2],
@@ -30,7 +30,7 @@ impl ConvGeometry {
     }
 }
 
-/// A size for each of two axes; along the first of a single one it is `default`.
+/// Returns a size for each of two axes. With a single axis, the height is `default`.
 fn pair(call: &Call<'_>, name: &str, axes: usize, default: usize) -> Outcome<[usize; 2]> {
     let sizes = match call.get(name)? {
         None => vec![default],
@@ -52,7 +52,7 @@ fn groups(call: &Call<'_>) -> Outcome<usize> {
     found.ok_or_else(|| format!("groups: expected a number from 1, got {groups}"))
 }
 
-/// The sizes of an array of samples, channels and one or two axes.
+/// Returns the sizes of an array with samples, channels, and one or two axes.
 fn image(view: &View, name: &str) -> Outcome<[usize; 4]> {
     match *view.shape() {
         [n, c, width] => Ok([n, c, 1, width]),
@@ -64,7 +64,7 @@ fn image(view: &View, name: &str) -> Outcome<[usize; 4]> {
     }
 }
 
-/// The sizes of a convolution, whose input, filter and output fit.
+/// Returns the shape of a convolution after checking input, filter and output.
 fn sizes(
     b: &Builder,
     dtype: Dtype,
@@ -83,7 +83,7 @@ fn sizes(
         dilation: steps.dilation,
         groups: steps.groups,
     };
-    let is_sound = are_small(&shape) && inner.checked_mul(steps.groups) == Some(channels);
+    let is_sound = do_sizes_fit(&shape) && inner.checked_mul(steps.groups) == Some(channels);
     let out = is_sound.then(|| shape.out_size()).flatten();
     let work = out.and_then(|out| {
         let sizes = [batch, outputs, out[0], out[1], inner, high, wide];
@@ -99,14 +99,14 @@ fn sizes(
             steps.groups
         )
     })?;
-    // A kernel lays a padded sample out, with space for one step after it.
+    // Kernels copy a padded sample, with space for one extra stride.
     let padded = |axis: usize| shape.size[axis] + 2 * shape.padding[axis];
     b.bytes(dtype, &[channels, padded(0), padded(1) + shape.stride[1]])?;
     Ok((shape, out))
 }
 
-/// Whether no sum of sizes is too large a number, and no step 0.
-fn are_small(shape: &Shape) -> bool {
+/// Returns true if the sizes do not overflow and no step is 0.
+fn do_sizes_fit(shape: &Shape) -> bool {
     let sizes = [
         shape.size,
         shape.kernel,
@@ -117,11 +117,13 @@ fn are_small(shape: &Shape) -> bool {
     let reach = shape.dilation[0]
         .saturating_mul(shape.kernel[0])
         .max(shape.dilation[1].saturating_mul(shape.kernel[1]));
-    sizes.iter().flatten().all(|&size| size < MOST) && reach < MOST && !shape.stride.contains(&0)
+    sizes.iter().flatten().all(|&size| size < MAX_POSITIONS)
+        && reach < MAX_POSITIONS
+        && !shape.stride.contains(&0)
 }
 
-/// Positions along an axis, at most.
-const MOST: usize = 1 << 28;
+/// The largest number of positions along an axis.
+const MAX_POSITIONS: usize = 1 << 28;
 
 pub(crate) fn convolve(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (x, weight) = (call.array("x")?, call.array("weight")?);
@@ -149,11 +151,11 @@ pub(crate) fn convolve(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let kernel = Box::new(
         move |reads: &[Read<'_>], writes: &mut [Write<'_>], threads| {
             let [write] = writes else { return Ok(()) };
-            let threads = seqloom_kernels::worth_waking(threads, shape.nanoseconds());
+            let threads = seqloom_kernels::useful_threads(threads, shape.nanoseconds());
             by_float!(dtype, T => {
                 let mut reads = ReadIter::new(reads);
                 let pair = (reads.take::<T>()?, reads.take()?);
-                let fill = if depthwise::suits(&shape) { depthwise::forward } else { conv::forward };
+                let fill = if depthwise::is_depthwise(&shape) { depthwise::forward } else { conv::forward };
                 fill(&shape, pair, reads.take_if(has_bias)?, write.slice()?, threads);
                 Ok(())
             })
@@ -163,7 +165,7 @@ pub(crate) fn convolve(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     Ok(made)
 }
 
-/// One axis or two, by the name and the arrays.
+/// Returns the number of axes, from the name and the arrays.
 fn axes_of(call: &Call<'_>, x: &View, weight: &View) -> Outcome<usize> {
     let axes = if call.name().contains("2d") { 2 } else { 1 };
     if x.rank() == axes + 2 && weight.rank() == axes + 2 {
@@ -180,7 +182,7 @@ fn out_shape(first: &[usize], out: [usize; 2], axes: usize) -> Vec<usize> {
     [first, &out[2 - axes..]].concat()
 }
 
-/// Refuses arrays of several types, or of no float.
+/// Returns the common float type of arrays, or an error.
 pub(crate) fn require_one_type(views: &[Option<&View>]) -> Outcome<Dtype> {
     let mut dtypes = views.iter().flatten().map(|view| view.dtype);
     let first = dtypes.next().ok_or("expected an array")?;
@@ -190,15 +192,15 @@ pub(crate) fn require_one_type(views: &[Option<&View>]) -> Outcome<Dtype> {
     Ok(first)
 }
 
-/// The gradient of a convolution by its input, of a given shape.
+/// Adds the input gradient of a convolution, for a given shape.
 pub(crate) fn input_grad(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (grad, weight) = (call.array("grad")?, call.array("weight")?);
     let axes = axes_of(call, &grad, &weight)?;
     let shape = call.shape("shape")?;
-    grad_by_input(b, &grad, &weight, &shape, &ConvGeometry::of(call, axes)?)
+    add_input_grad(b, &grad, &weight, &shape, &ConvGeometry::of(call, axes)?)
 }
 
-fn grad_by_input(
+fn add_input_grad(
     b: &mut Builder,
     grad: &View,
     weight: &View,
@@ -223,9 +225,9 @@ fn grad_by_input(
             let ([grad, weight], [write]) = (reads, writes) else {
                 return Ok(());
             };
-            let threads = seqloom_kernels::worth_waking(threads, sizes.nanoseconds());
+            let threads = seqloom_kernels::useful_threads(threads, sizes.nanoseconds());
             by_float!(dtype, T => {
-                let is_deep = depthwise::suits(&sizes);
+                let is_deep = depthwise::is_depthwise(&sizes);
                 let fill = if is_deep { depthwise::input_grad } else { conv::input_grad };
                 fill(&sizes, grad.slice::<T>()?, weight.slice::<T>()?, write.slice()?, threads);
                 Ok(())
@@ -236,15 +238,15 @@ fn grad_by_input(
     Ok(made)
 }
 
-/// The gradient of a convolution by its input, as a layer.
-pub(crate) fn convolve_turned(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
+/// Adds a transposed convolution.
+pub(crate) fn transposed_convolution(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (x, weight) = (call.array("x")?, call.array("weight")?);
     let axes = axes_of(call, &x, &weight)?;
     let steps = ConvGeometry::of(call, axes)?;
     let extra = pair(call, "output_padding", axes, 0)?;
     if (0..2).any(|axis| extra[axis] >= steps.stride[axis] && extra[axis] > 0) {
         return Err(
-            "this version of seqloom-run knows output_padding below the stride only".to_owned(),
+            "this version of seqloom-run supports output_padding below the stride only".to_owned(),
         );
     }
     let ([n, _, high, wide], [_, inner, tall, broad]) =
@@ -259,7 +261,7 @@ pub(crate) fn convolve_turned(b: &mut Builder, call: &Call<'_>) -> Outcome<View>
     let (height, width) = sizes.ok_or("expected at least one position and one tap")?;
     let channels = inner.checked_mul(steps.groups).ok_or("groups: too many")?;
     let shape = out_shape(&[n, channels], [height, width], axes);
-    let found = grad_by_input(b, &x, &weight, &shape, &steps)?;
+    let found = add_input_grad(b, &x, &weight, &shape, &steps)?;
     let Some(bias) = call.array_if("bias")? else {
         return Ok(found);
     };
@@ -273,7 +275,7 @@ pub(crate) fn convolve_turned(b: &mut Builder, call: &Call<'_>) -> Outcome<View>
     compute(b, "add", &Operands::of(both, dtype))
 }
 
-/// The greatest number of each window, and its position.
+/// Adds max pooling: the maximum of each window and its position.
 pub(crate) fn max_pool(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     let x = call.array("x")?;
     let [n, channels, length] = *x.shape() else {
@@ -281,7 +283,7 @@ pub(crate) fn max_pool(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     };
     let window = window(call, length)?;
     let dtype = require_one_type(&[Some(&x)])?;
-    let count = window.out_length().filter(|&count| count <= MOST);
+    let count = window.out_length().filter(|&count| count <= MAX_POSITIONS);
     let count = count.ok_or("expected windows within the padded positions")?;
     let x = b.contiguous(&x)?;
     let made = b.allocate(dtype, &[n, channels, count])?;
@@ -292,7 +294,7 @@ pub(crate) fn max_pool(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
             let ([x], [write, places]) = (reads, writes) else {
                 return Ok(());
             };
-            let threads = seqloom_kernels::worth_waking(threads, total);
+            let threads = seqloom_kernels::useful_threads(threads, total);
             by_float!(dtype, T => {
                 max_pool1d(&window, x.slice::<T>()?, write.slice()?, places.slice()?, threads);
                 Ok(())
@@ -303,12 +305,12 @@ pub(crate) fn max_pool(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     Ok(vec![made, places])
 }
 
-/// The window that slides over rows of a length.
+/// Returns the pooling window for rows of a length.
 fn window(call: &Call<'_>, length: usize) -> Outcome<Window> {
     let one = |name: &str, default: usize| match call.get(name)? {
         None => Ok(default),
         Some(_) => match call.shape(name)?[..] {
-            [size] if size < MOST => Ok(size),
+            [size] if size < MAX_POSITIONS => Ok(size),
             _ => Err(format!("{name}: expected one number")),
         },
     };
@@ -321,7 +323,7 @@ fn window(call: &Call<'_>, length: usize) -> Outcome<Window> {
                 .to_owned(),
         );
     }
-    if kernel == 0 || stride == 0 || padding > kernel / 2 || length >= MOST {
+    if kernel == 0 || stride == 0 || padding > kernel / 2 || length >= MAX_POSITIONS {
         return Err(
             "expected a kernel and a stride from 1, and padding of at most half of the \
                     kernel"

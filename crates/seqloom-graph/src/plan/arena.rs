@@ -1,20 +1,21 @@
-//! Where in one piece of memory each storage lies.
+//! Allocation of storages in one block of memory.
 
 use std::ops::Range;
 
-use crate::memory::LINE;
+use crate::memory::ALIGNMENT;
 
-/// Memory that is needed from one step to another, both included.
+/// The size and the lifetime of a storage: its first and last step, both included.
 #[derive(Clone, Debug)]
-pub(crate) struct Need {
+pub(crate) struct StorageNeed {
     pub(crate) bytes: usize,
     pub(crate) first: usize,
     pub(crate) last: usize,
 }
 
-/// Gives each need a place that no other has at the same time: the largest first, each at the
-/// lowest free place. Returns places and the size of all; none where that is too large a number.
-pub(crate) fn place(needs: &[Need]) -> Option<(Vec<usize>, usize)> {
+/// Assigns an offset to each storage, such that storages with overlapping lifetimes do
+/// not overlap. The largest is placed first, at the lowest free offset. Returns the
+/// offsets and the total size, or `None` on overflow.
+pub(crate) fn assign_offsets(needs: &[StorageNeed]) -> Option<(Vec<usize>, usize)> {
     let mut order: Vec<usize> = (0..needs.len()).collect();
     order.sort_by_key(|&number| std::cmp::Reverse(needs[number].bytes));
     let mut places = vec![0; needs.len()];
@@ -22,11 +23,11 @@ pub(crate) fn place(needs: &[Need]) -> Option<(Vec<usize>, usize)> {
     let mut size = 0;
     for number in order {
         let need = &needs[number];
-        let bytes = need.bytes.checked_next_multiple_of(LINE)?;
+        let bytes = need.bytes.checked_next_multiple_of(ALIGNMENT)?;
         let others = placed
             .iter()
-            .filter(|(_, other)| meet(need, &needs[*other]));
-        let start = lowest(others.map(|(range, _)| range), bytes)?;
+            .filter(|(_, other)| do_lifetimes_overlap(need, &needs[*other]));
+        let start = first_free(others.map(|(range, _)| range), bytes)?;
         let end = start.checked_add(bytes)?;
         (places[number], size) = (start, size.max(end));
         let at = placed.partition_point(|(range, _)| range.start < start);
@@ -35,13 +36,14 @@ pub(crate) fn place(needs: &[Need]) -> Option<(Vec<usize>, usize)> {
     Some((places, size))
 }
 
-/// Whether both are needed at some step.
-fn meet(one: &Need, other: &Need) -> bool {
+/// Returns true if both storages are in use at the same step.
+fn do_lifetimes_overlap(one: &StorageNeed, other: &StorageNeed) -> bool {
     one.first <= other.last && other.first <= one.last
 }
 
-/// The lowest free place for `bytes` bytes among occupied ranges, sorted by their start.
-fn lowest<'a>(occupied: impl Iterator<Item = &'a Range<usize>>, bytes: usize) -> Option<usize> {
+/// Returns the lowest free offset for `bytes` bytes among occupied ranges, sorted by
+/// their start.
+fn first_free<'a>(occupied: impl Iterator<Item = &'a Range<usize>>, bytes: usize) -> Option<usize> {
     let mut start = 0_usize;
     for range in occupied {
         if start.checked_add(bytes)? <= range.start {
@@ -60,20 +62,20 @@ mod tests {
 
     proptest! {
         #[test]
-        fn needs_of_one_time_have_places_apart(
+        fn storages_in_use_at_the_same_time_do_not_overlap(
             needs in prop::collection::vec((0_usize..900, 0_usize..40, 0_usize..9), 0..60)
         ) {
-            let needs: Vec<Need> = needs
+            let needs: Vec<StorageNeed> = needs
                 .into_iter()
-                .map(|(bytes, first, more)| Need { bytes, first, last: first + more })
+                .map(|(bytes, first, more)| StorageNeed { bytes, first, last: first + more })
                 .collect();
-            let (places, size) = place(&needs).unwrap();
+            let (places, size) = assign_offsets(&needs).unwrap();
             for (number, need) in needs.iter().enumerate() {
                 prop_assert!(places[number] + need.bytes <= size);
                 for (other, place) in needs.iter().zip(&places).take(number) {
                     let apart = places[number] + need.bytes <= *place
                         || place + other.bytes <= places[number];
-                    prop_assert!(apart || !meet(need, other) || need.bytes * other.bytes == 0);
+                    prop_assert!(apart || !do_lifetimes_overlap(need, other) || need.bytes * other.bytes == 0);
                 }
             }
         }

@@ -1,11 +1,11 @@
-//! Steps as operations add them, on arrays whose places in memory are not known yet.
+//! The steps of a plan, on arrays without memory addresses.
 
 use super::elementwise::Elementwise;
 use crate::Dtype;
 use crate::layout::{Layout, extent};
 use crate::memory::{Outcome, Read, Write};
 
-/// An array while a plan is made: which memory it lies in, and how.
+/// An array while a plan is made: its storage and its layout.
 #[derive(Clone, Debug)]
 pub(crate) struct View {
     pub(crate) storage: usize,
@@ -22,7 +22,7 @@ impl View {
         self.layout.rank()
     }
 
-    /// The same storage with another layout.
+    /// Returns a view of the same storage with another layout.
     pub(crate) fn with_layout(&self, layout: Layout) -> Self {
         Self {
             layout,
@@ -31,49 +31,49 @@ impl View {
     }
 }
 
-/// Where memory comes from.
+/// The origin of a storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// An array of the caller's, by its number.
+    /// An array of the caller, by index.
     Input(usize),
-    /// The weights, from this byte on.
+    /// The weights, at this byte offset.
     Weight(usize),
-    /// A step that depends on weights and sizes alone, and runs once.
+    /// A step that depends on weights and sizes only, and runs once.
     Once,
-    /// A step that runs each time.
+    /// A step that runs every time.
     Step,
 }
 
-/// Some memory.
+/// A block of memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Storage {
     pub(crate) origin: Origin,
     pub(crate) bytes: usize,
 }
 
-/// A computation of a step: reads, writes, and how many threads it may use.
+/// A computation: arrays to read, arrays to write, and the number of threads.
 pub(crate) type Kernel = Box<dyn Fn(&[Read<'_>], &mut [Write<'_>], usize) -> Outcome + Send + Sync>;
 
-/// What a step computes.
+/// The computation of a step.
 pub(crate) enum Work {
     Kernel(Kernel),
-    /// A program, which may be joined with the programs of its group.
+    /// A program, which may be merged with the programs of its group.
     Elementwise(Elementwise),
 }
 
-/// What a step computes, and what it reads and fills.
+/// A computation, and the arrays that it reads and writes.
 pub(crate) struct Step<W = Work> {
     pub(crate) reads: Vec<View>,
     pub(crate) writes: Vec<usize>,
     pub(crate) work: W,
-    /// The operation that it belongs to.
+    /// The operation of the step.
     pub(crate) operation: usize,
     /// The group of this operation.
     pub(crate) group: Option<usize>,
 }
 
 impl<W> Step<W> {
-    /// The step with another computation, and the one that it had.
+    /// Replaces the computation and returns the previous one.
     pub(crate) fn replace<V>(self, work: V) -> (Step<V>, W) {
         let step = Step {
             reads: self.reads,
@@ -85,22 +85,22 @@ impl<W> Step<W> {
         (step, self.work)
     }
 
-    /// The storages that it reads or fills.
+    /// Returns the storages that the step reads or writes.
     pub(crate) fn storages(&self) -> impl Iterator<Item = usize> {
         let reads = self.reads.iter().map(|view| view.storage);
         reads.chain(self.writes.iter().copied())
     }
 }
 
-/// A plan that grows, step by step.
+/// A plan under construction.
 #[derive(Default)]
 pub(crate) struct Builder {
     pub(crate) storages: Vec<Storage>,
     pub(crate) steps: Vec<Step>,
-    /// The operation whose steps are being added.
+    /// The operation that steps are currently added for.
     pub(crate) operation: usize,
     pub(crate) group: Option<usize>,
-    /// Bytes of all storages together, which bounds what a plan may ask for.
+    /// The bytes of all storages together, for the limit.
     total: u128,
     limit: usize,
 }
@@ -113,7 +113,7 @@ impl Builder {
         }
     }
 
-    /// Adds a storage, and returns the contiguous array that fills it.
+    /// Adds a storage, and returns a contiguous array for it.
     pub(crate) fn add_storage(
         &mut self,
         origin: Origin,
@@ -129,12 +129,12 @@ impl Builder {
         })
     }
 
-    /// An array to be filled, in C order.
+    /// Adds an array in C order, to be filled.
     pub(crate) fn allocate(&mut self, dtype: Dtype, shape: &[usize]) -> Outcome<View> {
         self.add_storage(Origin::Step, dtype, shape)
     }
 
-    /// An array to be filled, whose axes lie in this order in memory.
+    /// Adds an array with this order of axes in memory, to be filled.
     pub(crate) fn ordered(
         &mut self,
         dtype: Dtype,
@@ -145,8 +145,8 @@ impl Builder {
         Ok(view.with_layout(Layout::ordered(shape, order)))
     }
 
-    /// Bytes of an array; an error where they are more than may be used. An axis of length 0
-    /// counts as one of length 1, because kernels reserve memory by the other axes.
+    /// Returns the bytes of an array, or an error if they exceed the limit. An axis of
+    /// length 0 counts as length 1, because kernels allocate memory for the other axes.
     pub(crate) fn bytes(&self, dtype: Dtype, shape: &[usize]) -> Outcome<usize> {
         let most = extent(shape).and_then(|count| count.checked_mul(dtype.size()));
         let most = most.filter(|&bytes| bytes <= self.limit);
@@ -161,7 +161,7 @@ impl Builder {
             })
     }
 
-    /// Adds a step; it runs once where all that it reads is there before.
+    /// Adds a step, which runs only once if its inputs are constant.
     pub(crate) fn step(&mut self, reads: Vec<View>, writes: &[&View], kernel: Kernel) -> Outcome {
         self.add(reads, writes, Work::Kernel(kernel))
     }
@@ -176,7 +176,8 @@ impl Builder {
             }
             self.total += self.storages[storage].bytes as u128;
         }
-        if self.steps.len() >= STEPS || self.total > MANY * self.limit as u128 {
+        if self.steps.len() >= MAX_PLAN_STEPS || self.total > MAX_MEMORY_RATIO * self.limit as u128
+        {
             return Err("the graph is too large for the memory that may be used".to_owned());
         }
         self.steps.push(Step {
@@ -189,7 +190,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Whether an array is the same in every run of the plan.
+    /// Returns true if an array is the same in every run of the plan.
     pub(crate) fn is_constant(&self, view: &View) -> bool {
         !matches!(
             self.storages[view.storage].origin,
@@ -198,7 +199,7 @@ impl Builder {
     }
 }
 
-/// Steps of a plan, at most.
-const STEPS: usize = 1 << 20;
-/// How many times the memory all steps together may fill.
-const MANY: u128 = 1 << 12;
+/// The largest number of steps of a plan.
+const MAX_PLAN_STEPS: usize = 1 << 20;
+/// The largest ratio of the total size of all storages to the memory limit.
+const MAX_MEMORY_RATIO: u128 = 1 << 12;

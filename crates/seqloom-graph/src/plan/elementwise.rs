@@ -1,7 +1,8 @@
-//! Elementwise programs of steps, and how those of one group become one program.
+//! Elementwise programs of steps, and the fusion of a group into one program.
 //!
-//! A joined program keeps values in registers that separate programs write to memory and read
-//! again. It computes the same operations on the same numbers, so it gives the same bits.
+//! A fused program keeps values in registers that separate programs would write to
+//! memory and read again. It computes the same operations on the same numbers, so it
+//! gives the same bits.
 
 use seqloom_fuse::shape::contiguous_strides;
 use seqloom_fuse::{Description, Numbers, NumbersMut, Op, Program, ProgramInput, ProgramOutput};
@@ -12,24 +13,24 @@ use crate::Dtype;
 use crate::layout::Layout;
 use crate::memory::{Outcome, Read, Write};
 
-/// A program over arrays, whose axes are in the order of the results' memory.
+/// A program over arrays, with axes in the memory order of the results.
 #[derive(Clone, Debug)]
 pub(crate) struct Elementwise {
     pub(crate) description: Description,
-    /// The axes of the results, the slowest in memory first.
+    /// The axes of the results, slowest in memory first.
     pub(crate) order: Vec<usize>,
     /// The sizes of these axes.
     pub(crate) shape: Vec<usize>,
-    /// How each input is read along these axes.
+    /// The layout of each input along these axes.
     pub(crate) inputs: Vec<Layout>,
     /// The type of each output.
     pub(crate) outputs: Vec<Dtype>,
-    /// Whether it computes in double precision.
+    /// True if it computes in double precision.
     pub(crate) is_double: bool,
 }
 
 impl Elementwise {
-    /// The computation of a step.
+    /// Converts the program to the kernel of a step.
     pub(crate) fn into_kernel(self) -> Outcome<Kernel> {
         let program = Program::new(&self.description).map_err(|error| error.to_string())?;
         Ok(Box::new(move |reads, writes, threads| {
@@ -66,12 +67,13 @@ impl Elementwise {
             });
         }
         let count = self.shape.iter().product();
-        let threads = seqloom_kernels::worth_waking(threads, program.nanoseconds(count));
+        let threads = seqloom_kernels::useful_threads(threads, program.nanoseconds(count));
         let done = run::<T>(program, &self.shape, &inputs, targets, threads);
         done.map_err(|error| error.to_string())
     }
 
-    /// Whether storing the only output and reading it back gives the same values.
+    /// Returns true if storing the only output and reading it back does not change
+    /// values.
     fn is_exact(&self) -> bool {
         let Description {
             inputs,
@@ -86,7 +88,7 @@ impl Elementwise {
         match self.outputs[..] {
             [Dtype::Float32] => !self.is_double,
             [Dtype::Float64] => self.is_double,
-            // The operations that give 0 or 1.
+            // These operations return 0 or 1.
             [Dtype::Bool] => value
                 .checked_sub(fixed)
                 .and_then(|step| steps.get(step))
@@ -96,7 +98,7 @@ impl Elementwise {
     }
 }
 
-/// Operations whose results are 0 or 1.
+/// Operations that return 0 or 1.
 const BOOLEAN_OPS: [Op; 11] = [
     Op::IsFinite,
     Op::IsNan,
@@ -111,13 +113,14 @@ const BOOLEAN_OPS: [Op; 11] = [
     Op::Or,
 ];
 
-/// Maximum number of steps in a joined program: 32 registers of 4 KiB fit in an L2 cache.
-const MAX_STEPS: usize = 32;
+/// The largest number of steps of a fused program: 32 registers of 4 KiB fit in an L2
+/// cache.
+const MAX_FUSED: usize = 32;
 
-/// A step without its computation, and the program that computes it.
+/// A step, and the program that computes it.
 type OpenStep = (Step<()>, Elementwise);
 
-/// Joins the programs of each group, where they follow each other and run over the same axes.
+/// Fuses the programs of each group if they are consecutive and have the same axes.
 pub(crate) fn join(steps: Vec<Step>, outputs: &[View], storages: usize) -> Vec<Step> {
     let mut uses = vec![0_usize; storages];
     let read = steps.iter().flat_map(|step| &step.reads);
@@ -128,23 +131,23 @@ pub(crate) fn join(steps: Vec<Step>, outputs: &[View], storages: usize) -> Vec<S
         let (step, work) = step.replace(());
         match work {
             Work::Elementwise(program) => {
-                if !fits(&open, &step, &program) {
-                    joined.extend(close(std::mem::take(&mut open), &uses));
+                if !can_be_fused(&open, &step, &program) {
+                    joined.extend(fuse_open_steps(std::mem::take(&mut open), &uses));
                 }
                 open.push((step, program));
             }
             Work::Kernel(_) => {
-                joined.extend(close(std::mem::take(&mut open), &uses));
+                joined.extend(fuse_open_steps(std::mem::take(&mut open), &uses));
                 joined.push(step.replace(work).0);
             }
         }
     }
-    joined.extend(close(open, &uses));
+    joined.extend(fuse_open_steps(open, &uses));
     joined
 }
 
-/// Whether a step can be computed by one program with the steps before it.
-fn fits(open: &[OpenStep], step: &Step<()>, program: &Elementwise) -> bool {
+/// Returns true if a step can be fused with the open steps.
+fn can_be_fused(open: &[OpenStep], step: &Step<()>, program: &Elementwise) -> bool {
     let Some((first, of_first)) = open.first() else {
         return false;
     };
@@ -159,11 +162,11 @@ fn fits(open: &[OpenStep], step: &Step<()>, program: &Elementwise) -> bool {
         makers.all(|(_, made)| made.is_exact() && layout.start == 0 && layout.is_contiguous())
     };
     let mut reads = step.reads.iter().zip(&program.inputs);
-    is_alike && open.len() < MAX_STEPS && reads.all(|(view, layout)| is_readable(view, layout))
+    is_alike && open.len() < MAX_FUSED && reads.all(|(view, layout)| is_readable(view, layout))
 }
 
-/// One step for several that fit, or the only one. `uses` counts how often each storage is read.
-fn close(mut open: Vec<OpenStep>, uses: &[usize]) -> Option<Step> {
+/// Fuses the open steps into one. `uses` is the number of reads of each storage.
+fn fuse_open_steps(mut open: Vec<OpenStep>, uses: &[usize]) -> Option<Step> {
     if open.len() < 2 {
         let (step, program) = open.pop()?;
         return Some(step.replace(Work::Elementwise(program)).0);
@@ -199,7 +202,7 @@ fn close(mut open: Vec<OpenStep>, uses: &[usize]) -> Option<Step> {
     Some(step.replace(Work::Elementwise(program)).0)
 }
 
-/// The program of several steps, while it is written.
+/// A fused program under construction.
 #[derive(Default)]
 struct JoinedProgram {
     inputs: Vec<(View, Layout)>,
@@ -208,7 +211,7 @@ struct JoinedProgram {
     made: Vec<StepResult>,
 }
 
-/// A result of one of the steps.
+/// The result of a step.
 struct StepResult {
     storage: usize,
     dtype: Dtype,
@@ -227,7 +230,7 @@ impl JoinedProgram {
         joined
     }
 
-    /// Adds the arrays and the constants that a step reads and none of `all` makes.
+    /// Adds the arrays and constants that a step reads from outside the group.
     fn add_inputs(&mut self, step: &Step<()>, program: &Elementwise, all: &[OpenStep]) {
         for (view, layout) in step.reads.iter().zip(&program.inputs) {
             let is_made = all
@@ -244,7 +247,7 @@ impl JoinedProgram {
         }
     }
 
-    /// Adds what a step computes.
+    /// Adds the computation of a step.
     fn add_steps(&mut self, step: &Step<()>, program: &Elementwise) {
         let description = &program.description;
         let reads = step.reads.iter().zip(&program.inputs);
@@ -277,7 +280,7 @@ impl JoinedProgram {
         }
     }
 
-    /// The value of an array that is read.
+    /// Returns the value of an input array.
     fn input(&self, view: &View, layout: &Layout) -> Option<usize> {
         let is_same = |(known, how): &(View, Layout)| {
             known.storage == view.storage && known.dtype == view.dtype && how == layout
@@ -285,7 +288,7 @@ impl JoinedProgram {
         self.inputs.iter().position(is_same)
     }
 
-    /// The value of a constant.
+    /// Returns the value of a constant.
     fn constant(&self, constant: f64) -> Option<usize> {
         let mut known = self.constants.iter();
         let at = known.position(|known| known.to_bits() == constant.to_bits())?;
@@ -293,9 +296,9 @@ impl JoinedProgram {
     }
 }
 
-/// The memory of an array from its first number on.
+/// Returns the memory of an array from its first element.
 fn numbers(read: Read<'_>) -> Outcome<Numbers<'_>> {
-    // Booleans are read as bytes, which need no check of each.
+    // Booleans are read as bytes, without a check of each one.
     let dtype = match read.dtype {
         Dtype::Bool => Dtype::Uint8,
         dtype => dtype,
@@ -305,7 +308,7 @@ fn numbers(read: Read<'_>) -> Outcome<Numbers<'_>> {
     numbers.ok_or_else(|| "memory of an array is not aligned".to_owned())
 }
 
-/// The memory of a result.
+/// Returns the memory of a result.
 fn numbers_mut<'a>(write: &'a mut Write<'_>, dtype: Dtype) -> Outcome<NumbersMut<'a>> {
     Ok(match dtype {
         Dtype::Float32 => NumbersMut::F32(write.slice()?),

@@ -1,4 +1,5 @@
-//! A graph for inputs of given shapes: steps, and a place in memory for all that they fill.
+//! The plan of a graph for given input shapes: steps, and an offset in memory for each
+//! storage.
 
 mod arena;
 mod builder;

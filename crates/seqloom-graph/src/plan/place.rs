@@ -1,8 +1,9 @@
-//! From steps to a plan: what nobody reads is left out, what is left gets its place.
+//! Memory allocation of a plan: unused steps are removed, and each storage gets an
+//! offset.
 
 use std::ops::Range;
 
-use super::arena::{Need, place};
+use super::arena::{StorageNeed, assign_offsets};
 use super::builder::{Builder, Kernel, Origin, Step, Storage, View, Work};
 use super::elementwise::join;
 use super::run::Sources;
@@ -10,14 +11,14 @@ use crate::Dtype;
 use crate::layout::Layout;
 use crate::memory::Memory;
 
-/// Where memory lies while steps run.
+/// The region of a storage at run time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Region {
     Input(usize),
     Weights,
-    /// What is kept from steps that ran once.
-    Kept,
-    /// What is used again and again.
+    /// The results of steps that run once.
+    Constants,
+    /// The arena, which is reused in every run.
     Arena,
 }
 
@@ -30,28 +31,28 @@ pub(crate) struct PlacedView {
     pub(crate) dtype: Dtype,
 }
 
-/// A step whose memory has its place.
+/// A step with memory offsets.
 pub(crate) struct PlacedStep {
     pub(crate) reads: Vec<PlacedView>,
-    /// Places of the arena, by the order of the kernel's arguments.
+    /// The ranges in the arena, in the order of the kernel's outputs.
     pub(crate) writes: Vec<Range<usize>>,
     pub(crate) kernel: Kernel,
     pub(crate) operation: usize,
-    /// Memory that no later step reads: NaN is written there when a plan runs poisoned.
+    /// Memory that no later step reads. It is filled with NaN in a poisoned run.
     pub(crate) freed: Vec<Range<usize>>,
 }
 
-/// Steps for inputs of given shapes.
+/// The steps for inputs of given shapes.
 pub(crate) struct Plan {
     pub(crate) steps: Vec<PlacedStep>,
     pub(crate) outputs: Vec<PlacedView>,
     pub(crate) kept: Memory,
-    /// Bytes of the arena.
+    /// The size of the arena in bytes.
     pub(crate) arena: usize,
 }
 
 impl Plan {
-    /// Places all memory, and runs the steps that run once.
+    /// Allocates all memory, and runs the steps that run once.
     pub(crate) fn new(
         builder: Builder,
         outputs: &[View],
@@ -61,15 +62,15 @@ impl Plan {
         let Builder {
             storages, steps, ..
         } = builder;
-        let steps = drop_unread(steps, outputs, storages.len());
+        let steps = remove_unread_steps(steps, outputs, storages.len());
         let (once, each): (Vec<Step>, Vec<Step>) = steps.into_iter().partition(|step| {
             let mut written = step.writes.iter();
             written.any(|&storage| storages[storage].origin == Origin::Once)
         });
         let each = join(each, outputs, storages.len());
-        let kept = arrange(&once, &storages, Origin::Once, None);
-        let arena = arrange(&each, &storages, Origin::Step, Some(outputs));
-        let both = kept.zip(arena).ok_or((None, TOO_LARGE.to_owned()))?;
+        let kept = allocate(&once, &storages, Origin::Once, None);
+        let arena = allocate(&each, &storages, Origin::Step, Some(outputs));
+        let both = kept.zip(arena).ok_or((None, MEMORY_OVERFLOW.to_owned()))?;
         let ((kept_places, kept_size), (places, size)) = both;
         let results = outputs.iter().map(|view| storages[view.storage].bytes);
         let results = results.fold(0, usize::saturating_add);
@@ -92,7 +93,7 @@ impl Plan {
     }
 }
 
-/// Compares what a plan needs with what it may use.
+/// Compares the memory of a plan with the limit.
 fn check_size(sizes: [usize; 3], limit: usize) -> Result<(), String> {
     let all = sizes.into_iter().fold(0, usize::saturating_add);
     if all <= limit {
@@ -101,12 +102,12 @@ fn check_size(sizes: [usize; 3], limit: usize) -> Result<(), String> {
     let [kept, arena, results] = sizes;
     Err(format!(
         "the model needs {kept} bytes for constants, {arena} for values and {results} for results \
-         besides its weights, more than the {limit} that may be used: give a larger limit \
+         in addition to its weights, more than the {limit} that may be used: give a larger limit \
          (--memory), or export the model with a smaller batch_size"
     ))
 }
 
-/// The memory that steps fill which run once.
+/// Returns the memory with the results of the steps that run once.
 fn run_once(
     steps: &[PlacedStep],
     size: usize,
@@ -124,10 +125,10 @@ fn run_once(
     Ok(memory)
 }
 
-const TOO_LARGE: &str = "the graph needs more memory than there is";
+const MEMORY_OVERFLOW: &str = "the graph needs more memory than can be addressed";
 
-/// Without the steps of which nobody reads anything.
-fn drop_unread(steps: Vec<Step>, outputs: &[View], storages: usize) -> Vec<Step> {
+/// Removes steps without readers.
+fn remove_unread_steps(steps: Vec<Step>, outputs: &[View], storages: usize) -> Vec<Step> {
     let mut is_read = vec![false; storages];
     for view in outputs {
         is_read[view.storage] = true;
@@ -145,27 +146,27 @@ fn drop_unread(steps: Vec<Step>, outputs: &[View], storages: usize) -> Vec<Step>
     kept
 }
 
-/// A place for each storage that steps fill. With `outputs`, a place is used again after its last
-/// reader; without, every storage has a place of its own.
-fn arrange(
+/// Assigns an offset to each storage that steps fill. With `outputs`, memory is reused
+/// after its last reader; without, storages never overlap.
+fn allocate(
     steps: &[Step],
     storages: &[Storage],
     origin: Origin,
     outputs: Option<&[View]>,
 ) -> Option<(Vec<usize>, usize)> {
-    let spans = spans(steps, storages, origin, outputs);
+    let spans = lifetimes(steps, storages, origin, outputs);
     let numbers: Vec<usize> = (0..storages.len())
         .filter(|&number| spans[number].is_some())
         .collect();
-    let needs: Vec<Need> = numbers
+    let needs: Vec<StorageNeed> = numbers
         .iter()
         .filter_map(|&number| {
             let (first, last) = spans[number]?;
             let bytes = storages[number].bytes;
-            Some(Need { bytes, first, last })
+            Some(StorageNeed { bytes, first, last })
         })
         .collect();
-    let (found, size) = place(&needs)?;
+    let (found, size) = assign_offsets(&needs)?;
     let mut places = vec![0; storages.len()];
     for (number, start) in numbers.into_iter().zip(found) {
         places[number] = start;
@@ -173,8 +174,9 @@ fn arrange(
     Some((places, size))
 }
 
-/// The first and the last step that use each storage of an origin; `usize::MAX` stands for the end.
-fn spans(
+/// Returns the first and last step that use each storage of an origin; `usize::MAX`
+/// stands for the end.
+fn lifetimes(
     steps: &[Step],
     storages: &[Storage],
     origin: Origin,
@@ -196,12 +198,12 @@ fn spans(
     spans
 }
 
-/// What turns views into operands.
+/// Converts views to operands with offsets.
 struct Placer<'a> {
     storages: &'a [Storage],
     kept: &'a [usize],
     arena: &'a [usize],
-    /// Whether the memory of steps that run once is the arena now.
+    /// True while steps that run once use the arena.
     is_once: bool,
 }
 
@@ -255,7 +257,7 @@ impl Placer<'_> {
         let region = match self.storages[view.storage].origin {
             Origin::Input(number) => Region::Input(number),
             Origin::Weight(_) => Region::Weights,
-            Origin::Once if !self.is_once => Region::Kept,
+            Origin::Once if !self.is_once => Region::Constants,
             Origin::Once | Origin::Step => Region::Arena,
         };
         PlacedView {

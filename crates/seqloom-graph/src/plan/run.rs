@@ -1,11 +1,11 @@
-//! Running steps.
+//! Execution of steps.
 
 use std::ops::Range;
 
 use super::place::{PlacedStep, PlacedView, Plan, Region};
 use crate::memory::{Outcome, Read, Write};
 
-/// The memory that steps read and none of them writes.
+/// The memory that steps read but do not write.
 pub(crate) struct Sources<'a> {
     pub(crate) inputs: &'a [&'a [u8]],
     pub(crate) weights: &'a [u8],
@@ -13,7 +13,7 @@ pub(crate) struct Sources<'a> {
 }
 
 impl Plan {
-    /// Runs all steps; an error comes with the number of its operation.
+    /// Runs all steps. An error includes the index of its operation.
     pub(crate) fn run(
         &self,
         sources: &Sources<'_>,
@@ -26,19 +26,19 @@ impl Plan {
 }
 
 impl Sources<'_> {
-    /// The memory of an operand, once all steps have run.
+    /// Returns the memory of an operand after all steps have run.
     pub(crate) fn find<'a>(&'a self, operand: &PlacedView, arena: &'a [u8]) -> Option<&'a [u8]> {
         match operand.region {
             Region::Input(number) => self.inputs.get(number).copied(),
             Region::Weights => self.weights.get(operand.range.clone()),
-            Region::Kept => self.kept.get(operand.range.clone()),
+            Region::Constants => self.kept.get(operand.range.clone()),
             Region::Arena => arena.get(operand.range.clone()),
         }
     }
 }
 
-/// Runs steps in order; an error comes with the number of its operation. Where memory is
-/// `poisoned`, what nobody reads any more becomes NaN.
+/// Runs steps in order. An error includes the index of its operation. If memory is
+/// `poisoned`, values without further readers are set to NaN.
 pub(crate) fn run(
     steps: &[PlacedStep],
     sources: &Sources<'_>,
@@ -59,7 +59,7 @@ pub(crate) fn run(
 }
 
 fn run_one(step: &PlacedStep, sources: &Sources<'_>, arena: &mut [u8], threads: usize) -> Outcome {
-    let mut pieces = Pieces::cut(arena, &step.writes)?;
+    let mut pieces = SplitArena::split(arena, &step.writes)?;
     let mut writes: Vec<Write<'_>> = Vec::with_capacity(step.writes.len());
     for bytes in pieces.written.iter_mut().map(std::mem::take) {
         writes.push(Write { bytes });
@@ -72,16 +72,16 @@ fn run_one(step: &PlacedStep, sources: &Sources<'_>, arena: &mut [u8], threads: 
     (step.kernel)(&reads, &mut writes, threads)
 }
 
-/// The arena, cut where a step writes.
-struct Pieces<'a> {
-    /// What is written, by the order of the ranges.
+/// The arena, split at the ranges that a step writes.
+struct SplitArena<'a> {
+    /// The ranges to write, in order.
     written: Vec<&'a mut [u8]>,
-    /// What is not, each with its first byte's position.
+    /// The remaining parts, each with the offset of its first byte.
     rest: Vec<(usize, &'a [u8])>,
 }
 
-impl<'a> Pieces<'a> {
-    fn cut(arena: &'a mut [u8], ranges: &[Range<usize>]) -> Outcome<Self> {
+impl<'a> SplitArena<'a> {
+    fn split(arena: &'a mut [u8], ranges: &[Range<usize>]) -> Outcome<Self> {
         let mut order: Vec<usize> = (0..ranges.len()).collect();
         order.sort_by_key(|&number| (ranges[number].start, ranges[number].end));
         let mut written: Vec<&mut [u8]> = Vec::with_capacity(ranges.len());
@@ -93,7 +93,7 @@ impl<'a> Pieces<'a> {
             let cut = start
                 .checked_sub(at)
                 .filter(|_| end >= start && end - at <= left.len());
-            let before = cut.ok_or("memory that is written twice at a time")?;
+            let before = cut.ok_or("two outputs of a step overlap in memory")?;
             let (unused, after) = left.split_at_mut(before);
             let (bytes, after) = after.split_at_mut(end - start);
             rest.push((at, &*unused));
@@ -112,13 +112,13 @@ impl<'a> Pieces<'a> {
         let bytes = match operand.region {
             Region::Input(number) => sources.inputs.get(number).copied(),
             Region::Weights => sources.weights.get(range),
-            Region::Kept => sources.kept.get(range),
+            Region::Constants => sources.kept.get(range),
             Region::Arena => self.rest.iter().rev().find_map(|(start, piece)| {
                 let first = range.start.checked_sub(*start)?;
                 piece.get(first..first + range.len())
             }),
         };
-        let bytes = bytes.ok_or("memory that is written while it is read")?;
+        let bytes = bytes.ok_or("an input and an output of a step overlap in memory")?;
         Ok(Read {
             bytes,
             layout: &operand.layout,

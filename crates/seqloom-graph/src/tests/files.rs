@@ -11,7 +11,7 @@ use zip::{CompressionMethod, ZipWriter};
 use crate::Export;
 use crate::manifest::hash;
 
-/// The files of an export, to be changed by a test.
+/// The files of an export, which a test may change.
 #[derive(Clone)]
 pub(crate) struct Files {
     pub(crate) manifest: Value,
@@ -20,8 +20,8 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// A model that doubles its inputs and adds a weight.
-    pub(crate) fn small() -> Self {
+    /// Returns a model that doubles its inputs and adds a weight.
+    pub(crate) fn doubling_model() -> Self {
         let graph = json!({
             "version": 1,
             "inputs": [{"name": "inputs", "value": 0, "dtype": "float32", "shape": ["batch", 3]}],
@@ -37,7 +37,7 @@ impl Files {
         Self::new(&graph, &[("bias", &[3], &[1.0, 2.0, 3.0])])
     }
 
-    /// A model of this graph and these weights.
+    /// Creates a model with this graph and these weights.
     pub(crate) fn new(graph: &Value, weights: &[(&str, &[usize], &[f32])]) -> Self {
         let views = weights.iter().map(|(name, shape, numbers)| {
             let bytes = bytemuck::cast_slice(numbers);
@@ -61,13 +61,13 @@ impl Files {
         }
     }
 
-    /// The zip, with all hashes.
+    /// Returns the zip, with all hashes.
     pub(crate) fn zip(&self) -> Vec<u8> {
-        self.zip_with(&self.sealed())
+        self.zip_with(&self.manifest_with_hashes())
     }
 
-    /// `export.json` with all hashes.
-    pub(crate) fn sealed(&self) -> Value {
+    /// Returns `export.json` with all hashes.
+    pub(crate) fn manifest_with_hashes(&self) -> Value {
         let mut manifest = self.manifest.clone();
         for (name, bytes) in &self.contents {
             manifest["files"][name] = Value::String(hash(bytes));
@@ -78,7 +78,7 @@ impl Files {
         manifest
     }
 
-    /// The zip with a given `export.json`.
+    /// Returns the zip with a given `export.json`.
     pub(crate) fn zip_with(&self, manifest: &Value) -> Vec<u8> {
         let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
         let options = SimpleFileOptions::default().compression_method(self.method);
@@ -90,7 +90,7 @@ impl Files {
         zip.finish().unwrap().into_inner()
     }
 
-    /// What opening it says.
+    /// Opens the zip, or returns the error message.
     pub(crate) fn open(&self) -> Result<Export, String> {
         Export::from_zip(self.zip()).map_err(|error| error.to_string())
     }

@@ -1,21 +1,21 @@
-//! Makes graphs, and runs them.
+//! Builds graphs and runs them.
 
 use serde_json::{Value, json};
 
 use super::Files;
 use crate::{Array, Input, Limits, Model, Numbers};
 
-/// A graph that grows.
+/// A graph under construction.
 #[derive(Clone, Debug)]
-pub(crate) struct Maker {
+pub(crate) struct GraphBuilder {
     inputs: Vec<Value>,
     operations: Vec<Value>,
     outputs: Vec<Value>,
     next: u64,
 }
 
-impl Maker {
-    /// With inputs of single floats, which are numbered from 0.
+impl GraphBuilder {
+    /// Creates a graph with `float32` inputs, which are numbered from 0.
     pub(crate) fn new(inputs: &[Value]) -> Self {
         let mut made = Self {
             inputs: Vec::new(),
@@ -33,7 +33,8 @@ impl Maker {
         made
     }
 
-    /// Adds an operation; `outputs` are types and shapes. Returns the number of the first.
+    /// Adds an operation; `outputs` are types and shapes. Returns the number of the
+    /// first output.
     pub(crate) fn add(&mut self, name: &str, args: &Value, outputs: &[(&str, Value)]) -> u64 {
         let first = self.next;
         let declared: Vec<Value> = outputs
@@ -49,7 +50,7 @@ impl Maker {
         first
     }
 
-    /// Gives the last operation an option.
+    /// Sets an option of the last operation.
     pub(crate) fn option(&mut self, name: &str, value: Value) {
         if let Some(last) = self.operations.last_mut() {
             last["options"][name] = value;
@@ -57,7 +58,7 @@ impl Maker {
     }
 
     /// Makes a value an output.
-    pub(crate) fn give(&mut self, value: u64) {
+    pub(crate) fn mark_output(&mut self, value: u64) {
         let name = format!("out{}", self.outputs.len());
         self.outputs.push(json!({"name": name, "value": value}));
     }
@@ -70,12 +71,12 @@ impl Maker {
     }
 }
 
-/// What a graph makes of inputs.
+/// Returns the outputs of a graph.
 pub(crate) fn run(graph: &Value, inputs: &[(&[usize], Vec<f32>)]) -> Result<Vec<Array>, String> {
     run_with(graph, inputs, false)
 }
 
-/// The same where memory that is free is NaN.
+/// As [`run`], with unused memory filled with NaN.
 pub(crate) fn run_poisoned(
     graph: &Value,
     inputs: &[(&[usize], Vec<f32>)],

@@ -1,35 +1,36 @@
-//! Groups of operations give the bits of the operations one by one.
+//! Groups of operations must give the same bits as separate operations.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Files, Maker, run, run_poisoned};
+use super::{Files, GraphBuilder, run, run_poisoned};
 
-/// A value of a graph: its number, its shape, and whether it is a boolean.
+/// A value of a graph: its number, its shape, and whether it is boolean.
 #[derive(Clone)]
-struct DrawnValue {
+struct RandomValue {
     number: u64,
     shape: [usize; 2],
     is_bool: bool,
 }
 
-/// An operation by number, and the two values that it reads.
-type DrawnNumbers = (usize, usize, usize);
+/// An operation by index, and the two values that it reads.
+type RandomIndices = (usize, usize, usize);
 
 const UNARY: [&str; 8] = [
     "relu", "gelu", "silu", "sigmoid", "exp", "negative", "square", "softplus",
 ];
 const BINARY: [&str; 6] = ["add", "subtract", "multiply", "divide", "maximum", "pow"];
 
-/// An operation's name and arguments, the shape of its result, and whether that is a boolean.
-type DrawnOperation = (&'static str, Value, [usize; 2], bool);
+/// The name and arguments of an operation, the shape of its result, and whether that is
+/// boolean.
+type RandomOperation = (&'static str, Value, [usize; 2], bool);
 
-/// The operation of a number, on two values; none where it does not fit them.
+/// Returns an operation by index on two values, or `None` if it does not support them.
 fn choose(
     kind: usize,
-    [x, y]: [&DrawnValue; 2],
-    boolean: Option<&DrawnValue>,
-) -> Option<DrawnOperation> {
+    [x, y]: [&RandomValue; 2],
+    boolean: Option<&RandomValue>,
+) -> Option<RandomOperation> {
     let alike = y.shape == x.shape || y.shape == [x.shape[0], 1];
     let (a, b) = (json!({"value": x.number}), json!({"value": y.number}));
     Some(match kind {
@@ -51,17 +52,18 @@ fn choose(
     })
 }
 
-/// A graph of drawn operations on two matrices; its last values are its outputs.
-fn graph(draws: &[DrawnNumbers]) -> Maker {
-    let mut maker = Maker::new(&[json!([3, 5]), json!([3, 1])]);
-    let float = |number, shape| DrawnValue {
+/// Returns a graph of random operations on two matrices; its last values are the
+/// outputs.
+fn graph(draws: &[RandomIndices]) -> GraphBuilder {
+    let mut maker = GraphBuilder::new(&[json!([3, 5]), json!([3, 1])]);
+    let float = |number, shape| RandomValue {
         number,
         shape,
         is_bool: false,
     };
     let mut values = vec![float(0, [3, 5]), float(1, [3, 1])];
     for &(kind, first, second) in draws {
-        let floats: Vec<&DrawnValue> = values.iter().filter(|value| !value.is_bool).collect();
+        let floats: Vec<&RandomValue> = values.iter().filter(|value| !value.is_bool).collect();
         let pair = [first, second].map(|at| floats[at % floats.len()]);
         let boolean = values.iter().rfind(|value| value.is_bool);
         let Some((name, args, shape, is_bool)) = choose(kind, pair, boolean) else {
@@ -69,14 +71,14 @@ fn graph(draws: &[DrawnNumbers]) -> Maker {
         };
         let dtype = if is_bool { "bool" } else { "float32" };
         let number = maker.add(name, &args, &[(dtype, json!(shape))]);
-        values.push(DrawnValue {
+        values.push(RandomValue {
             number,
             shape,
             is_bool,
         });
     }
     let last = values.iter().rev().take(3);
-    last.for_each(|value| maker.give(value.number));
+    last.for_each(|value| maker.mark_output(value.number));
     maker
 }
 
@@ -86,7 +88,7 @@ fn wave(count: u16) -> Vec<f32> {
 
 proptest! {
     #[test]
-    fn a_group_gives_the_bits_of_its_operations(
+    fn a_group_gives_the_same_bits_as_separate_operations(
         draws in prop::collection::vec((0_usize..20, 0_usize..9, 0_usize..9), 1..24),
         cut in 0_usize..24,
     ) {
@@ -113,7 +115,7 @@ fn error_of(groups: &Value) -> String {
 }
 
 #[test]
-fn groups_that_overlap_or_lead_beyond_the_operations_are_an_error() {
+fn groups_that_overlap_or_exceed_the_operations_are_an_error() {
     for groups in [
         json!([[0, 2], [1, 3]]),
         json!([[0, 4]]),

@@ -1,14 +1,14 @@
-//! Exports that somebody has spoiled: an error, never a panic.
+//! Corrupt exports must give an error, never a panic.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Files, Maker, run};
+use super::{Files, GraphBuilder, run};
 use crate::{Export, Input, Limits, Model, Numbers};
 
-/// A graph with operations of every kind.
+/// Returns a graph with operations of all kinds.
 fn graph() -> Value {
-    let mut maker = Maker::new(&[json!(["batch", 4, "length"]), json!([4, 2, 3])]);
+    let mut maker = GraphBuilder::new(&[json!(["batch", 4, "length"]), json!([4, 2, 3])]);
     let conv = add_windows(&mut maker);
     let key = json!([{"ellipsis": true}, {"slice": [0, -1, 2]}]);
     let shape = json!(["batch", 4, "n2"]);
@@ -32,12 +32,12 @@ fn graph() -> Value {
     );
     let args = json!([{"value": transposed}, wide]);
     let product = maker.add("matmul", &args, &[("float32", json!([3, 4, 4]))]);
-    maker.give(product);
+    maker.mark_output(product);
     maker.to_json()
 }
 
-/// Adds windows that slide, of which one result is an output.
-fn add_windows(maker: &mut Maker) -> u64 {
+/// Adds convolution and pooling; one of the results is an output.
+fn add_windows(maker: &mut GraphBuilder) -> u64 {
     let args = json!([{"value": 0}, {"value": 1}]);
     let conv = maker.add(
         "conv1d",
@@ -53,12 +53,12 @@ fn add_windows(maker: &mut Maker) -> u64 {
     maker.option("stride", json!([2]));
     let args = json!([{"value": pooled}, [{"size": ["batch"]}, -1]]);
     let flat = maker.add("reshape", &args, &[("float32", json!(["batch", "n3"]))]);
-    maker.give(flat);
+    maker.mark_output(flat);
     conv
 }
 
-/// What a spoiled place of the graph holds.
-fn spoils() -> impl Strategy<Value = Value> {
+/// Returns the replacement for a corrupted entry of the graph.
+fn corrupt_values() -> impl Strategy<Value = Value> {
     prop_oneof![
         Just(json!(null)),
         Just(json!(true)),
@@ -75,18 +75,18 @@ fn spoils() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// All places of a value that may be spoiled.
-fn places(json: &Value, here: &str, found: &mut Vec<String>) {
+/// Collects the paths of all entries of a JSON value.
+fn json_paths(json: &Value, here: &str, found: &mut Vec<String>) {
     found.push(here.to_owned());
     match json {
         Value::Array(parts) => {
             let each = parts.iter().enumerate();
-            each.for_each(|(at, part)| places(part, &format!("{here}/{at}"), found));
+            each.for_each(|(at, part)| json_paths(part, &format!("{here}/{at}"), found));
         }
         Value::Object(parts) => {
             parts
                 .iter()
-                .for_each(|(key, part)| places(part, &format!("{here}/{key}"), found));
+                .for_each(|(key, part)| json_paths(part, &format!("{here}/{key}"), found));
         }
         _ => {}
     }
@@ -96,28 +96,28 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
 
     #[test]
-    fn a_spoiled_graph_is_an_error_or_runs(
-        changes in prop::collection::vec((any::<prop::sample::Index>(), spoils()), 1..4)
+    fn a_corrupt_graph_is_an_error_or_runs(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), corrupt_values()), 1..4)
     ) {
         let mut graph = graph();
         for (place, value) in changes {
             let mut all = Vec::new();
-            places(&graph, "", &mut all);
+            json_paths(&graph, "", &mut all);
             if let Some(slot) = graph.pointer_mut(place.get(&all[..]).as_str()) {
                 *slot = value;
             }
         }
         let inputs = [(&[2, 4, 6][..], vec![0.5; 48]), (&[4, 2, 3], vec![0.25; 24])];
         if let Err(message) = run(&graph, &inputs) {
-            // A panic under a run is told as a fault of the file.
+            // A panic during a run is reported as a format error.
             prop_assert!(!message.starts_with("Format"), "{}", message);
         }
     }
 }
 
 #[test]
-fn every_flipped_byte_of_an_export_is_an_error_or_harmless() {
-    let zip = Files::small().zip();
+fn every_flipped_byte_is_an_error_or_harmless() {
+    let zip = Files::doubling_model().zip();
     let scores = |zip: Vec<u8>| {
         let model = Model::new(Export::from_zip(zip)?, Limits::default())?;
         let input = Input {
@@ -138,37 +138,38 @@ fn every_flipped_byte_of_an_export_is_an_error_or_harmless() {
 }
 
 #[test]
-fn what_is_larger_than_the_limit_is_refused_before_it_is_made() {
-    let mut maker = Maker::new(&[json!(["batch"])]);
+fn an_array_larger_than_the_limit_is_never_allocated() {
+    let mut maker = GraphBuilder::new(&[json!(["batch"])]);
     let size = json!([[1 << 20, 1 << 20, 1 << 20]]);
     let shape = json!([1 << 20, 1 << 20, 1 << 20]);
     let made = maker.add("zeros", &size, &[("float32", shape)]);
-    maker.give(made);
+    maker.mark_output(made);
     let message = run(&maker.to_json(), &[(&[1], vec![0.0])]).unwrap_err();
     assert!(message.contains("is larger than the"), "{message}");
 }
 
-/// What a graph of a few operations on one array says; each reads what the one before made.
+/// Returns the error of a graph with a few operations on one array; each reads the
+/// output of the previous one.
 fn error_of(shape: &[usize], calls: &[(&str, Value, &str, Value)]) -> String {
-    let mut maker = Maker::new(&[json!(shape)]);
+    let mut maker = GraphBuilder::new(&[json!(shape)]);
     let mut value = 0;
     for (name, args, dtype, made) in calls {
         let args = args.as_array().into_iter().flatten().cloned();
         let args: Vec<Value> = [json!({"value": value})].into_iter().chain(args).collect();
         value = maker.add(name, &json!(args), &[(dtype, made.clone())]);
     }
-    maker.give(value);
+    maker.mark_output(value);
     let count = shape.iter().product();
     run(&maker.to_json(), &[(shape, vec![0.0; count])]).unwrap_err()
 }
 
 #[test]
-fn an_operation_asks_the_limit_before_it_lists_anything() {
+fn the_memory_limit_is_checked_before_lists_are_built() {
     let tera = 1_000_000_000_000_u64;
     let one_hot = ("one_hot", json!([tera]), "int64", json!([1, tera]));
     let message = error_of(&[1], &[one_hot]);
     assert!(message.contains("is larger than the 4194304"), "{message}");
-    // As bytes it fits, as places of 8 bytes each it does not.
+    // It fits as bytes, but not as indices of 8 bytes each.
     let mega = 1 << 20;
     let cast = ("astype", json!([{"dtype": "uint8"}]), "uint8", json!([1]));
     let wide = ("broadcast_to", json!([[mega]]), "uint8", json!([mega]));
@@ -181,7 +182,7 @@ fn an_operation_asks_the_limit_before_it_lists_anything() {
 }
 
 #[test]
-fn an_empty_array_with_long_axes_is_refused() {
+fn an_empty_array_with_long_axes_is_an_error() {
     let shape = json!([1 << 20, 1 << 20, 0]);
     let wide = ("broadcast_to", json!([shape]), "float32", shape.clone());
     let sum = ("exp", json!([]), "float32", shape);
@@ -190,7 +191,7 @@ fn an_empty_array_with_long_axes_is_refused() {
 }
 
 #[test]
-fn a_view_has_no_more_elements_than_an_index_reaches() {
+fn a_view_with_too_many_elements_is_an_error() {
     let shape = json!([0, 1_u64 << 40, 1_u64 << 40]);
     let wide = ("broadcast_to", json!([shape]), "float32", shape.clone());
     let message = error_of(&[0, 1, 1], &[wide]);
@@ -198,14 +199,14 @@ fn a_view_has_no_more_elements_than_an_index_reaches() {
 }
 
 #[test]
-fn a_padded_sample_counts_before_a_kernel_lays_it_out() {
-    let mut maker = Maker::new(&[json!([1, 2, 1, 1]), json!([2, 1, 2, 2])]);
+fn the_memory_of_a_padded_sample_is_checked_before_the_kernel_runs() {
+    let mut maker = GraphBuilder::new(&[json!([1, 2, 1, 1]), json!([2, 1, 2, 2])]);
     let args = json!([{"value": 0}, {"value": 1}]);
     let conv = maker.add("conv2d", &args, &[("float32", json!([1, 2, 1, 1]))]);
     maker.option("groups", json!(2));
     maker.option("padding", json!([1 << 25, 1 << 25]));
     maker.option("dilation", json!([1 << 26, 1 << 26]));
-    maker.give(conv);
+    maker.mark_output(conv);
     let inputs = [
         (&[1, 2, 1, 1][..], vec![1.0; 2]),
         (&[2, 1, 2, 2], vec![1.0; 8]),
@@ -215,48 +216,48 @@ fn a_padded_sample_counts_before_a_kernel_lays_it_out() {
 }
 
 #[test]
-fn results_count_as_memory_each_time_that_they_are_given() {
-    let mut maker = Maker::new(&[json!([1])]);
+fn repeated_outputs_count_towards_the_memory_limit() {
+    let mut maker = GraphBuilder::new(&[json!([1])]);
     let shape = json!([1 << 18]);
     let args = json!([{"value": 0}, shape]);
     let wide = maker.add("broadcast_to", &args, &[("float32", shape)]);
     for _ in 0..4 {
-        maker.give(wide);
+        maker.mark_output(wide);
     }
     let message = run(&maker.to_json(), &[(&[1], vec![0.0])]).unwrap_err();
     assert!(message.contains("4194304 for results"), "{message}");
 }
 
 #[test]
-fn the_least_diagonal_and_the_largest_shifts_do_not_wrap() {
-    let mut maker = Maker::new(&[json!([1, 3])]);
+fn extreme_diagonals_and_shifts_do_not_overflow() {
+    let mut maker = GraphBuilder::new(&[json!([1, 3])]);
     let args = json!([{"value": 0}]);
     let made = maker.add("triu", &args, &[("float32", json!([1, 3]))]);
     maker.option("k", json!(i64::MIN));
-    maker.give(made);
+    maker.mark_output(made);
     // 2 * (2^63 - 1) is 2 more than a multiple of 3.
     let args = json!([{"value": 0}, [i64::MAX, i64::MAX]]);
     let made = maker.add("roll", &args, &[("float32", json!([1, 3]))]);
-    maker.give(made);
+    maker.mark_output(made);
     let found = run(&maker.to_json(), &[(&[1, 3], vec![1.0, 2.0, 3.0])]).unwrap();
     assert_eq!(found[0].values.as_f32(), Some(&[1.0, 2.0, 3.0][..]));
     assert_eq!(found[1].values.as_f32(), Some(&[2.0, 3.0, 1.0][..]));
 }
 
 #[test]
-fn a_step_along_one_position_may_have_any_size() {
-    let mut maker = Maker::new(&[json!([2, 3, 2])]);
+fn a_step_along_an_axis_of_length_1_may_have_any_size() {
+    let mut maker = GraphBuilder::new(&[json!([2, 3, 2])]);
     let key = json!([{"ellipsis": true}, {"slice": [null, null, i64::MAX]}, {"slice": [null, null, null]}]);
     let args = json!([{"value": 0}, key]);
     let made = maker.add("index", &args, &[("float32", json!([2, 1, 2]))]);
-    maker.give(made);
+    maker.mark_output(made);
     let numbers = (0_u8..12).map(f32::from).collect();
     let found = run(&maker.to_json(), &[(&[2, 3, 2], numbers)]).unwrap();
     assert_eq!(found[0].values.as_f32(), Some(&[0.0, 1.0, 6.0, 7.0][..]));
 }
 
 #[test]
-fn the_graph_that_is_spoiled_runs_as_it_is() {
+fn the_graph_of_the_corruption_test_runs_unchanged() {
     let inputs = [
         (&[2, 4, 6][..], vec![0.5; 48]),
         (&[4, 2, 3], vec![0.25; 24]),
@@ -265,7 +266,7 @@ fn the_graph_that_is_spoiled_runs_as_it_is() {
 }
 
 #[test]
-fn lists_of_more_numbers_than_there_are_axes_are_refused() {
+fn lists_longer_than_the_number_of_axes_are_an_error() {
     let ones = json!(vec![1; 100_000]);
     let message = error_of(&[1], &[("tile", json!([ones]), "float32", json!([1]))]);
     assert!(

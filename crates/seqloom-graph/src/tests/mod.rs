@@ -1,4 +1,4 @@
-//! Exports made by hand: opened, run, and spoiled.
+//! Tests with hand-written exports: opened, run and corrupted.
 
 mod files;
 mod graphs;
@@ -11,4 +11,4 @@ mod running;
 mod slices;
 
 pub(crate) use files::Files;
-pub(crate) use graphs::{Maker, run, run_poisoned};
+pub(crate) use graphs::{GraphBuilder, run, run_poisoned};

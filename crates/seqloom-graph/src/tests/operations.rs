@@ -1,32 +1,32 @@
-//! The table of operations, compared with the code that runs them.
+//! Compares the table of operations with the code that runs them.
 
 use serde_json::json;
 
-use super::{Maker, run};
+use super::{GraphBuilder, run};
 use crate::graph::signature::Signature;
 use crate::graph::table::TABLE;
 
 #[test]
-fn each_operation_of_the_table_has_an_arm() {
+fn each_operation_of_the_table_is_implemented() {
     for signature in TABLE {
         let messages = ["float32", "int64", "bool"].map(|dtype| error_of(signature, dtype));
-        let is_unknown = |message: &String| message.contains("it is not known of");
+        let is_unknown = |message: &String| message.contains("it is not defined for");
         assert!(!messages.iter().all(is_unknown), "{}", messages[0]);
     }
 }
 
-/// The error of a call whose arguments are all one array: few calls can be computed, but an
-/// operation without an arm is one that is not known of this type.
+/// Returns the error of a call with the same array for all arguments. Few calls
+/// succeed, but an operation without an implementation has a specific message.
 fn error_of(signature: &Signature, dtype: &str) -> String {
     let shape = json!([2, 2]);
-    let mut maker = Maker::new(std::slice::from_ref(&shape));
+    let mut maker = GraphBuilder::new(std::slice::from_ref(&shape));
     let kind = json!({"dtype": dtype});
     let args = json!([{"value": 0}, kind]);
     let x = maker.add("astype", &args, &[(dtype, shape.clone())]);
     let args = json!(vec![json!({"value": x}); signature.arguments.len()]);
     let outputs = vec![(dtype, shape); signature.results.max(1)];
     let made = maker.add(signature.name, &args, &outputs);
-    maker.give(made);
+    maker.mark_output(made);
     let found = run(&maker.to_json(), &[(&[2, 2], vec![1.0; 4])]);
     found.err().unwrap_or_default()
 }

@@ -1,16 +1,16 @@
-//! Memory that is free is never read.
+//! Unused memory is never read.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Maker, run, run_poisoned};
+use super::{GraphBuilder, run, run_poisoned};
 
-/// One more operation on values of 3 by 4 numbers: which, and of which values.
+/// One more operation on 3 x 4 values: its index, and the indices of its operands.
 type Choice = (u8, prop::sample::Index, prop::sample::Index);
 
-/// A graph whose values all are 3 by 4, in one order of memory or the other.
+/// Returns a graph with 3 x 4 values only, in C or transposed order.
 fn graph(choices: &[Choice], outputs: &[prop::sample::Index]) -> Value {
-    let mut maker = Maker::new(&[json!([3, 4])]);
+    let mut maker = GraphBuilder::new(&[json!([3, 4])]);
     let mut known = vec![0];
     for (which, one, other) in choices {
         let (x, y) = (*one.get(&known), *other.get(&known));
@@ -23,13 +23,13 @@ fn graph(choices: &[Choice], outputs: &[prop::sample::Index]) -> Value {
         known.push(value);
     }
     for output in outputs {
-        maker.give(*output.get(&known));
+        maker.mark_output(*output.get(&known));
     }
     maker.to_json()
 }
 
-/// Adds operations that make 3 by 4 numbers of others.
-fn grow(maker: &mut Maker, which: u8, x: &Value, y: &Value) -> u64 {
+/// Adds an operation with a 3 x 4 result.
+fn grow(maker: &mut GraphBuilder, which: u8, x: &Value, y: &Value) -> u64 {
     let mut add =
         |name: &str, args: &Value, shape: Value| maker.add(name, args, &[("float32", shape)]);
     let shape = json!([3, 4]);
@@ -56,8 +56,8 @@ fn grow(maker: &mut Maker, which: u8, x: &Value, y: &Value) -> u64 {
     }
 }
 
-/// Adds a fold of columns, which is subtracted.
-fn fold(maker: &mut Maker, name: &str, args: &Value, from: &Value) -> u64 {
+/// Adds a reduction over columns, which is subtracted.
+fn fold(maker: &mut GraphBuilder, name: &str, args: &Value, from: &Value) -> u64 {
     let total = maker.add(name, args, &[("float32", json!([4]))]);
     maker.option("axis", json!(0));
     let args = json!([from, {"value": total}]);
@@ -68,7 +68,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn free_memory_that_is_nan_changes_nothing(
+    fn results_do_not_depend_on_unused_memory(
         choices in prop::collection::vec(any::<Choice>(), 1..40),
         outputs in prop::collection::vec(any::<prop::sample::Index>(), 1..4),
     ) {

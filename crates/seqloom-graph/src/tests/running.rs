@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Files, Maker, run};
+use super::{Files, GraphBuilder, run};
 use crate::{Array, Input, Limits, Model, Numbers, Values};
 
 fn numbers(array: &Array) -> &[f32] {
@@ -14,8 +14,8 @@ fn steps(count: u16) -> Vec<f32> {
 }
 
 #[test]
-fn weights_and_numbers_meet_inputs() {
-    let model = Model::new(Files::small().open().unwrap(), Limits::default()).unwrap();
+fn inputs_are_combined_with_weights_and_numbers() {
+    let model = Model::new(Files::doubling_model().open().unwrap(), Limits::default()).unwrap();
     let input = Input {
         name: "inputs",
         shape: &[2, 3],
@@ -30,8 +30,8 @@ fn weights_and_numbers_meet_inputs() {
 }
 
 #[test]
-fn a_size_of_another_batch_is_another_plan() {
-    let model = Model::new(Files::small().open().unwrap(), Limits::default()).unwrap();
+fn another_batch_size_makes_another_plan() {
+    let model = Model::new(Files::doubling_model().open().unwrap(), Limits::default()).unwrap();
     for batch in [1, 3, 1] {
         let data = vec![0.5; batch * 3];
         let input = Input {
@@ -47,8 +47,8 @@ fn a_size_of_another_batch_is_another_plan() {
 }
 
 #[test]
-fn a_shape_that_the_graph_does_not_take_is_named() {
-    let model = Model::new(Files::small().open().unwrap(), Limits::default()).unwrap();
+fn a_wrong_input_shape_is_named_in_the_error() {
+    let model = Model::new(Files::doubling_model().open().unwrap(), Limits::default()).unwrap();
     let input = Input {
         name: "inputs",
         shape: &[2, 4],
@@ -59,40 +59,40 @@ fn a_shape_that_the_graph_does_not_take_is_named() {
 }
 
 #[test]
-fn a_convolution_slides_over_the_last_axis() {
-    let mut maker = Maker::new(&[json!(["batch", 1, "length"]), json!([1, 1, 2])]);
+fn convolution_runs_along_the_last_axis() {
+    let mut maker = GraphBuilder::new(&[json!(["batch", 1, "length"]), json!([1, 1, 2])]);
     let args = json!([{"value": 0}, {"value": 1}]);
     let made = maker.add("conv1d", &args, &[("float32", json!(["batch", 1, "n1"]))]);
-    maker.give(made);
+    maker.mark_output(made);
     let inputs = [(&[1, 1, 4][..], steps(4)), (&[1, 1, 2], vec![1.0, 10.0])];
     let found = run(&maker.to_json(), &inputs).unwrap();
     assert_eq!(numbers(&found[0]), [10.0, 21.0, 32.0]);
 }
 
 #[test]
-fn a_key_of_index_takes_parts_of_axes() {
-    let mut maker = Maker::new(&[json!([3, 4])]);
+fn index_keys_select_parts_of_axes() {
+    let mut maker = GraphBuilder::new(&[json!([3, 4])]);
     let key = json!([{"slice": [null, null, -1]}, {"slice": [1, null, 2]}, {"newaxis": true}]);
     let made = maker.add(
         "index",
         &json!([{"value": 0}, key]),
         &[("float32", json!([3, 2, 1]))],
     );
-    maker.give(made);
+    maker.mark_output(made);
     let found = run(&maker.to_json(), &[(&[3, 4], steps(12))]).unwrap();
     assert_eq!(numbers(&found[0]), [9.0, 11.0, 5.0, 7.0, 1.0, 3.0]);
 }
 
 #[test]
-fn places_count_from_the_end_below_0_and_beyond_it_are_an_error() {
+fn negative_indices_count_from_the_end() {
     let graph = |place: i64| {
-        let mut maker = Maker::new(&[json!([3])]);
+        let mut maker = GraphBuilder::new(&[json!([3])]);
         let arange = json!([place, {"size": [1], "plus": place}]);
         let places = maker.add("arange", &arange, &[("int64", json!([1]))]);
         let args = json!([{"value": 0}, {"value": places}]);
         let made = maker.add("take", &args, &[("float32", json!([1]))]);
         maker.option("axis", json!(0));
-        maker.give(made);
+        maker.mark_output(made);
         run(&maker.to_json(), &[(&[3], steps(3))])
     };
     assert_eq!(numbers(&graph(-1).unwrap()[0]), [2.0]);
@@ -104,8 +104,8 @@ fn places_count_from_the_end_below_0_and_beyond_it_are_an_error() {
 }
 
 #[test]
-fn truths_choose() {
-    let mut maker = Maker::new(&[json!([4])]);
+fn where_selects_by_boolean() {
+    let mut maker = GraphBuilder::new(&[json!([4])]);
     let booleans = maker.add(
         "greater",
         &json!([{"value": 0}, 1.5]),
@@ -113,8 +113,8 @@ fn truths_choose() {
     );
     let args = json!([{"value": booleans}, {"value": 0}, {"float": "-inf"}]);
     let made = maker.add("where", &args, &[("float32", json!([4]))]);
-    maker.give(booleans);
-    maker.give(made);
+    maker.mark_output(booleans);
+    maker.mark_output(made);
     let found = run(&maker.to_json(), &[(&[4], steps(4))]).unwrap();
     assert_eq!(
         found[0].values,
@@ -126,8 +126,8 @@ fn truths_choose() {
     );
 }
 
-/// Adds a layer in both directions; the states of both, side by side.
-fn add_layers(maker: &mut Maker) -> u64 {
+/// Adds a layer in both directions, and concatenates their states.
+fn add_layers(maker: &mut GraphBuilder) -> u64 {
     let mut states = Vec::new();
     for reverse in [false, true] {
         let first = json!({"value": 1});
@@ -148,8 +148,8 @@ fn add_layers(maker: &mut Maker) -> u64 {
     both
 }
 
-/// Adds places 0, 1, 2 and so on, one for each sequence.
-fn add_places(maker: &mut Maker) -> u64 {
+/// Adds the positions 0, 1, 2 and so on, one for each sequence.
+fn add_places(maker: &mut GraphBuilder) -> u64 {
     let size = json!({"size": ["batch"]});
     let counts = maker.add("arange", &json!([size]), &[("int64", json!(["batch"]))]);
     let args = json!([{"value": counts}, [size, 1, 1]]);
@@ -158,10 +158,10 @@ fn add_places(maker: &mut Maker) -> u64 {
     maker.add("broadcast_to", &args, &[("int64", json!(["batch", 1, 6]))])
 }
 
-/// Layers of which one place of each sequence is read, and perhaps all.
+/// Runs layers with one state of each sequence in use, and all states if `reads_all`.
 fn recurrent(reads_all: bool) -> Vec<Array> {
     let first = [json!(["batch", "length", 2]), json!(["batch", 3])];
-    let mut maker = Maker::new(&[&first[..], &[json!([12, 2]), json!([12, 3])]].concat());
+    let mut maker = GraphBuilder::new(&[&first[..], &[json!([12, 2]), json!([12, 3])]].concat());
     let (both, places) = (add_layers(&mut maker), add_places(&mut maker));
     let args = json!([{"value": both}, {"value": places}]);
     let made = maker.add(
@@ -170,9 +170,9 @@ fn recurrent(reads_all: bool) -> Vec<Array> {
         &[("float32", json!(["batch", 1, 6]))],
     );
     maker.option("axis", json!(1));
-    maker.give(made);
+    maker.mark_output(made);
     if reads_all {
-        maker.give(both);
+        maker.mark_output(both);
     }
     let wave = |count: u16| {
         (0..count)
@@ -189,7 +189,7 @@ fn recurrent(reads_all: bool) -> Vec<Array> {
 }
 
 #[test]
-fn a_state_that_alone_is_read_is_that_among_all() {
+fn a_single_state_equals_the_one_among_all_states() {
     let (alone, among) = (recurrent(false), recurrent(true));
     assert_eq!(alone[0], among[0]);
     let all = numbers(&among[1]);
@@ -199,20 +199,20 @@ fn a_state_that_alone_is_read_is_that_among_all() {
     assert_eq!(numbers(&alone[0]), picked);
 }
 
-/// What an operation makes of the integers 0 to 3 and other arguments.
+/// Returns the result of an operation on the integers 0 to 3 and other arguments.
 fn of_integers(name: &str, more: &[Value]) -> Result<Values, String> {
-    let mut maker = Maker::new(&[json!([4])]);
+    let mut maker = GraphBuilder::new(&[json!([4])]);
     let args = json!([{"value": 0}, {"dtype": "int64"}]);
     let x = maker.add("astype", &args, &[("int64", json!([4]))]);
     let args = [&[json!({"value": x})], more].concat();
     let made = maker.add(name, &json!(args), &[("int64", json!(["n"]))]);
-    maker.give(made);
+    maker.mark_output(made);
     let found = run(&maker.to_json(), &[(&[4], steps(4))])?;
     Ok(found[0].values.clone())
 }
 
 #[test]
-fn several_shifts_along_one_axis_add_up() {
+fn several_shifts_along_one_axis_are_summed() {
     let found = of_integers("roll", &[json!([2, 1]), json!(0)]).unwrap();
     assert_eq!(found, Values::I64(vec![1, 2, 3, 0]));
     let found = of_integers("roll", &[json!([2, 1]), json!([0, -1])]).unwrap();
@@ -225,18 +225,18 @@ fn several_shifts_along_one_axis_add_up() {
 }
 
 #[test]
-fn a_power_of_an_integer_may_be_large_and_not_negative() {
+fn integer_powers_need_a_non_negative_exponent() {
     // 3^(2^32 + 1) modulo 2^64.
     let found = of_integers("pow", &[json!((1_i64 << 32) + 1)]).unwrap();
     assert_eq!(found, Values::I64(vec![0, 1, 0, 7_473_929_035_676_909_571]));
     for power in [json!(-1), json!(i64::MIN)] {
         let message = of_integers("pow", &[power]).unwrap_err();
-        assert!(message.contains("powers of whole numbers"), "{message}");
+        assert!(message.contains("negative powers of integers"), "{message}");
     }
 }
 
 #[test]
-fn an_integer_of_a_graph_above_2_to_the_53_keeps_its_last_digit() {
+fn integers_above_2_to_the_53_are_exact() {
     let large = (1_i64 << 53) + 1;
     let found = of_integers("add", &[json!(large)]).unwrap();
     let wanted = (0..4).map(|number| large + number).collect();
@@ -246,11 +246,11 @@ fn an_integer_of_a_graph_above_2_to_the_53_keeps_its_last_digit() {
 }
 
 #[test]
-fn an_axis_is_summed_once() {
-    let mut maker = Maker::new(&[json!([2, 2])]);
+fn repeated_axes_of_tensordot_are_an_error() {
+    let mut maker = GraphBuilder::new(&[json!([2, 2])]);
     let args = json!([{"value": 0}, {"value": 0}, [[0, 0], [0, 1]]]);
     let made = maker.add("tensordot", &args, &[("float32", json!(["n"]))]);
-    maker.give(made);
+    maker.mark_output(made);
     let message = run(&maker.to_json(), &[(&[2, 2], steps(4))]).unwrap_err();
     assert!(message.contains("[0, 0] names an axis twice"), "{message}");
 }

@@ -1,10 +1,10 @@
-//! A few records at a time give the numbers that all of them give together.
+//! A few records at a time must give the same results as all records together.
 
 use serde_json::{Value, json};
 
 use super::Files;
 use crate::graph::Operation;
-use crate::records::cut;
+use crate::records::split_graph;
 use crate::{Array, Input, Limits, Model, Numbers};
 
 const CHANNELS: usize = 8;
@@ -17,14 +17,14 @@ fn wave(count: usize) -> Vec<f32> {
         .collect()
 }
 
-fn made(name: &str, args: &Value, options: &Value, number: u64, shape: &Value) -> Value {
+fn operation_json(name: &str, args: &Value, options: &Value, number: u64, shape: &Value) -> Value {
     json!({
         "name": name, "args": args, "options": options, "line": "net.py:1",
         "outputs": [{"value": number, "dtype": "float32", "shape": shape}],
     })
 }
 
-/// A convolution, what it adds to its input, means of positions, and `last` of those.
+/// Returns a convolution, a residual, means over positions, and the operations `last`.
 fn files(last: &Value) -> Files {
     let (whole, rows) = (
         json!(["batch", CHANNELS, "length"]),
@@ -39,13 +39,13 @@ fn files(last: &Value) -> Files {
             {"name": "scale", "value": 2, "dtype": "float32", "shape": [CHANNELS, 1]},
         ],
         "operations": [
-            made("sqrt", &json!([{"value": 2}]), &json!({}), 3, &json!([CHANNELS, 1])),
-            made("conv1d", &json!([{"value": 0}, {"value": 1}]), &same, 4, &whole),
-            made("relu", &json!([{"value": 4}]), &json!({}), 5, &whole),
-            made("add", &json!([{"value": 0}, {"value": 5}]), &json!({}), 6, &whole),
-            made("multiply", &json!([{"value": 6}, {"value": 3}]), &json!({}), 7, &whole),
-            made("mean", &json!([{"value": 7}]), &json!({"axis": 2}), 8, &rows),
-            made(last["name"].as_str().unwrap_or_default(), &last["args"], &last["options"], 9, &rows),
+            operation_json("sqrt", &json!([{"value": 2}]), &json!({}), 3, &json!([CHANNELS, 1])),
+            operation_json("conv1d", &json!([{"value": 0}, {"value": 1}]), &same, 4, &whole),
+            operation_json("relu", &json!([{"value": 4}]), &json!({}), 5, &whole),
+            operation_json("add", &json!([{"value": 0}, {"value": 5}]), &json!({}), 6, &whole),
+            operation_json("multiply", &json!([{"value": 6}, {"value": 3}]), &json!({}), 7, &whole),
+            operation_json("mean", &json!([{"value": 7}]), &json!({"axis": 2}), 8, &rows),
+            operation_json(last["name"].as_str().unwrap_or_default(), &last["args"], &last["options"], 9, &rows),
         ],
         "outputs": [{"name": "means", "value": 8}, {"name": "last", "value": 9}],
     });
@@ -78,14 +78,14 @@ fn numbers(array: &Array) -> &[f32] {
 }
 
 #[test]
-fn each_record_gets_the_numbers_that_it_gets_alone() {
+fn each_record_gets_the_same_result_as_alone() {
     let together = run(0..29, 1);
     let alone = (0..29).flat_map(|record| numbers(&run(record..record + 1, 1)[0]).to_vec());
     assert_eq!(numbers(&together[0]), alone.collect::<Vec<_>>());
 }
 
 #[test]
-fn threads_change_no_bit() {
+fn results_do_not_depend_on_the_number_of_threads() {
     let one = run(0..29, 1);
     for threads in [2, 3, 64] {
         assert_eq!(run(0..29, threads), one);
@@ -93,7 +93,7 @@ fn threads_change_no_bit() {
 }
 
 #[test]
-fn what_looks_at_other_records_sees_all_of_them() {
+fn operations_across_records_read_all_records() {
     let found = run(0..29, 2);
     let mut sums = vec![0.0_f32; CHANNELS];
     for (means, expected) in numbers(&found[0])
@@ -107,15 +107,15 @@ fn what_looks_at_other_records_sees_all_of_them() {
     }
 }
 
-/// The names of the operations of both parts.
+/// Returns the names of the operations of both parts.
 fn parts(last: &Value) -> [Vec<&'static str>; 2] {
     let (graphs, _) = files(last).open().unwrap().into_parts();
-    let (records, rest) = cut(&graphs[0]).unwrap();
+    let (records, rest) = split_graph(&graphs[0]).unwrap();
     [records, rest].map(|graph| graph.operations.iter().map(Operation::name).collect())
 }
 
 #[test]
-fn a_graph_is_cut_before_what_looks_at_other_records() {
+fn a_graph_is_split_before_operations_across_records() {
     let [records, rest] = parts(&add_up());
     assert_eq!(
         records,
@@ -125,7 +125,7 @@ fn a_graph_is_cut_before_what_looks_at_other_records() {
 }
 
 #[test]
-fn a_number_that_counts_the_records_is_of_all_of_them() {
+fn the_number_of_records_is_that_of_the_whole_batch() {
     let last =
         json!({"name": "divide", "args": [{"value": 8}, {"size": ["batch"]}], "options": {}});
     let [_, rest] = parts(&last);
@@ -133,7 +133,7 @@ fn a_number_that_counts_the_records_is_of_all_of_them() {
 }
 
 #[test]
-fn an_error_names_the_operation_of_the_whole_graph() {
+fn an_error_in_a_slice_names_the_operation_of_the_full_graph() {
     let last =
         json!({"name": "take", "args": [{"value": 8}, {"value": 8}], "options": {"axis": 0}});
     let model = Model::new(files(&last).open().unwrap(), Limits::default()).unwrap();

@@ -1,5 +1,5 @@
-//! The gradients by queries, keys and values. The weights are computed again from the
-//! logarithms that the forward pass kept.
+//! The gradients of attention. The weights are recomputed from the `lse` values that
+//! the forward pass stored.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use pulp::Simd;
 use seqloom_macros::vectorized;
 
 use super::forward::exponentials;
-use super::head::{Head, queries_at_once};
+use super::head::{Head, queries_per_block};
 use crate::dropout::Dropout;
 use crate::machine::dispatch;
 use crate::matrix::{MatrixMut, StridedMatrix};
@@ -15,7 +15,7 @@ use crate::product::Update;
 use crate::softmax::dot;
 use crate::{Float, tuned};
 
-/// What came out of a head, and the gradient by it.
+/// The output of a head, its `lse`, and the gradient of the output.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ForwardResult<'a, T> {
     pub(super) grad: StridedMatrix<'a, T>,
@@ -23,7 +23,7 @@ pub(super) struct ForwardResult<'a, T> {
     pub(super) lse: &'a [T],
 }
 
-/// The gradients by queries, keys and values, to be filled.
+/// The gradients of the queries, keys and values, to be filled.
 #[derive(Debug)]
 pub(super) struct AttentionGrads<'a, T> {
     pub(super) queries: MatrixMut<'a, T>,
@@ -31,7 +31,7 @@ pub(super) struct AttentionGrads<'a, T> {
     pub(super) values: MatrixMut<'a, T>,
 }
 
-/// Fills a head's gradients, some queries at a time.
+/// Fills the gradients of a head, one block of queries at a time.
 pub(super) fn differentiate<T: Float>(
     head: &Head<'_, T>,
     result: ForwardResult<'_, T>,
@@ -40,7 +40,7 @@ pub(super) fn differentiate<T: Float>(
     let (count, keys) = (head.queries.rows, head.keys.rows);
     grads.keys.fill(T::ZERO);
     grads.values.fill(T::ZERO);
-    let step = queries_at_once::<T>(keys);
+    let step = queries_per_block::<T>(keys);
     T::with_scratch(2 * step * keys.min(tuned::ATTENTION_KEYS), |scratch| {
         for first in (0..count).step_by(step) {
             let queries = first..count.min(first + step);
@@ -51,7 +51,7 @@ pub(super) fn differentiate<T: Float>(
     });
 }
 
-/// Adds the gradients that come from some queries and one block of keys.
+/// Adds the gradients for some queries and one block of keys.
 fn block<T: Float>(
     head: &Head<'_, T>,
     (queries, keys): (Range<usize>, Range<usize>),
@@ -68,7 +68,7 @@ fn block<T: Float>(
     let (one, scale) = (T::ONE, head.rule.scale);
     MatrixMut::new(weights, count, width, width).product(Update::Replace, scale, q, k.transposed());
     MatrixMut::new(slopes, count, width, width).product(Update::Replace, one, grad, v.transposed());
-    turn_scores(
+    differentiate_scores(
         head,
         result,
         (queries.start, &keys),
@@ -89,10 +89,10 @@ fn block<T: Float>(
     by_keys.product(Update::Add, scale, slopes.transposed(), q);
 }
 
-/// Turns scores into weights, and gradients by weights into gradients by scores, of some
-/// queries, of which the first is numbered, and some keys.
+/// Converts scores into weights, and gradients of weights into gradients of scores, for
+/// some queries and keys.
 #[vectorized]
-fn turn_scores<S: Simd, T: Float>(
+fn differentiate_scores<S: Simd, T: Float>(
     simd: S,
     head: &Head<'_, T>,
     result: &ForwardResult<'_, T>,
@@ -102,16 +102,16 @@ fn turn_scores<S: Simd, T: Float>(
     let width = keys.len().max(1);
     let rows = weights.chunks_mut(width).zip(slopes.chunks_mut(width));
     for (query, (weights, slopes)) in (first..).zip(rows) {
-        weigh(simd, head, (query, keys), result.lse[query], weights);
+        compute_weights(simd, head, (query, keys), result.lse[query], weights);
         let (grad, out) = (result.grad.row(query), result.out.row(query));
         let mean = dot(simd, grad, out);
-        let number = head.weight_number(query, keys.start);
+        let number = head.weight_index(query, keys.start);
         slope(head.rule.dropout, number, mean, weights, slopes);
     }
 }
 
 #[inline(always)]
-fn weigh<S: Simd, T: Float>(
+fn compute_weights<S: Simd, T: Float>(
     simd: S,
     head: &Head<'_, T>,
     (query, keys): (usize, &Range<usize>),
@@ -121,12 +121,12 @@ fn weigh<S: Simd, T: Float>(
     let (visible, hidden) = row.split_at_mut(head.visible_of(query, keys));
     hidden.fill(T::ZERO);
     head.mask(query, keys.start, visible);
-    let lse = if lse == T::LOWEST { T::ZERO } else { lse };
+    let lse = if lse == T::NEG_INF { T::ZERO } else { lse };
     exponentials(simd, lse, visible);
 }
 
-/// Turns the gradients by the weights into gradients by the scores, and applies dropout to
-/// the weights, of which the first has the number `position`.
+/// Converts the gradients of the weights into gradients of the scores, and applies
+/// dropout to the weights. `position` is the index of the first weight.
 #[inline(always)]
 fn slope<T: Float>(
     dropout: Option<Dropout<T>>,

@@ -1,4 +1,4 @@
-//! From queries, keys and values to the answers.
+//! The forward pass of attention.
 
 use std::ops::Range;
 
@@ -12,17 +12,18 @@ use crate::matrix::{MatrixMut, StridedMatrix};
 use crate::product::Update;
 use crate::{Float, special};
 
-/// Answers some queries, and keeps the logarithm of each one's sum of exponentials.
+/// Computes the output for some queries, and stores the logarithm of the sum of
+/// exponentials (`lse`) of each query.
 ///
-/// The softmax is carried from one block of keys to the next, as Milakov and Gimelshein
-/// (2018) do: where a block has a higher score, what was summed before is made smaller.
+/// This is the online softmax of Milakov and Gimelshein (2018): if a block of keys has
+/// a higher score, the previous sums are scaled down.
 pub(super) fn answer<T: Float>(
     head: &Head<'_, T>,
     queries: Range<usize>,
     mut out: MatrixMut<'_, T>,
     lse: &mut [T],
 ) {
-    if fused::serves(head) {
+    if fused::is_supported(head) {
         return fused::answer(head, queries, out, lse);
     }
     let (count, first) = (queries.len(), queries.start);
@@ -37,7 +38,7 @@ pub(super) fn answer<T: Float>(
                 first,
                 keys,
                 scores,
-                // Until the end `lse` holds the highest scores.
+                // `lse` stores the highest scores until the end.
                 highest: &mut *lse,
                 totals: &mut *totals,
                 out: out.lend(),
@@ -49,21 +50,21 @@ pub(super) fn answer<T: Float>(
     });
 }
 
-/// Some queries and a block of keys, and what is known of the blocks before.
+/// Some queries, a block of keys, and the running softmax of the previous blocks.
 struct KeyBlock<'a, 'b, T> {
     head: &'a Head<'b, T>,
-    /// The first of the queries.
+    /// The index of the first query.
     first: usize,
     keys: Range<usize>,
     scores: &'a mut [T],
-    /// For each query the highest score so far, and the sum of exp(score - highest).
+    /// The highest score so far, and the sum of exp(score - highest), for each query.
     highest: &'a mut [T],
     totals: &'a mut [T],
     out: MatrixMut<'a, T>,
 }
 
 impl<T: Float> KeyBlock<'_, '_, T> {
-    /// Adds the values, times their weights, to the answers.
+    /// Adds the weighted values to the output.
     fn add(mut self, queries: StridedMatrix<'_, T>) {
         let (head, keys) = (self.head, self.keys.clone());
         let (count, width) = (queries.rows, keys.len());
@@ -74,7 +75,7 @@ impl<T: Float> KeyBlock<'_, '_, T> {
             queries,
             transposed,
         );
-        weigh_all(&mut self);
+        compute_all_weights(&mut self);
         let weights = StridedMatrix::new(self.scores, count, width, width);
         let into = if keys.start == 0 {
             Update::Replace
@@ -86,18 +87,19 @@ impl<T: Float> KeyBlock<'_, '_, T> {
     }
 }
 
-/// Turns a block's scores into weights that are not divided by their sum yet.
+/// Converts the scores of a block into weights. The weights are not yet divided by
+/// their sum.
 #[vectorized]
-fn weigh_all<S: Simd, T: Float>(simd: S, block: &mut KeyBlock<'_, '_, T>) {
+fn compute_all_weights<S: Simd, T: Float>(simd: S, block: &mut KeyBlock<'_, '_, T>) {
     for number in 0..block.totals.len() {
-        block.weigh(simd, number);
+        block.compute_weights(simd, number);
     }
 }
 
 impl<T: Float> KeyBlock<'_, '_, T> {
-    /// Turns the scores of one query into weights.
+    /// Converts the scores of one query into weights.
     #[inline(always)]
-    fn weigh<S: Simd>(&mut self, simd: S, number: usize) {
+    fn compute_weights<S: Simd>(&mut self, simd: S, number: usize) {
         let (head, query, width) = (self.head, self.first + number, self.keys.len());
         let row = &mut self.scores[number * width..][..width];
         let (visible, hidden) = row.split_at_mut(head.visible_of(query, &self.keys));
@@ -117,15 +119,15 @@ impl<T: Float> KeyBlock<'_, '_, T> {
             let answers = self.out.row(number).iter_mut();
             answers.for_each(|answer| *answer = *answer * smaller);
         }
-        drop_weights(head, head.weight_number(query, self.keys.start), row);
+        drop_weights(head, head.weight_index(query, self.keys.start), row);
     }
 }
 
-/// What is subtracted from scores: their highest, or 0 where all are hidden, so that their
-/// exponentials are 0.
+/// Returns the value that is subtracted from scores: the highest one, or 0 if all are
+/// hidden, so that their exponentials are 0.
 #[inline(always)]
 fn shift<T: Float>(highest: T) -> T {
-    if highest == T::LOWEST {
+    if highest == T::NEG_INF {
         T::ZERO
     } else {
         highest
@@ -137,7 +139,7 @@ fn exponential<S: Simd, T: Float>(simd: S, x: T) -> T {
     special::exp_of_negative(Lanes::splat(simd, x)).greatest()
 }
 
-/// Fills a row with `exp(x - shift)`, which is at most about one; gives the sum.
+/// Fills a row with `exp(x - shift)`, which is at most about 1. Returns the sum.
 #[inline(always)]
 pub(super) fn exponentials<S: Simd, T: Float>(simd: S, shift: T, row: &mut [T]) -> T {
     let shift = Lanes::splat(simd, shift);
@@ -152,7 +154,7 @@ pub(super) fn exponentials<S: Simd, T: Float>(simd: S, shift: T, row: &mut [T]) 
     total.sum() + rest.iter().copied().sum()
 }
 
-/// Drops weights of a query, from the one at this position on.
+/// Applies dropout to weights of a query. `position` is the index of the first weight.
 #[inline(always)]
 fn drop_weights<T: Float>(head: &Head<'_, T>, position: u64, row: &mut [T]) {
     let Some(dropout) = head.rule.dropout else {
@@ -165,8 +167,8 @@ fn drop_weights<T: Float>(head: &Head<'_, T>, position: u64, row: &mut [T]) {
     });
 }
 
-/// Divides answers by the sums of their weights, and turns the highest scores into the
-/// logarithms of the sums.
+/// Divides the output by the sums of the weights, and converts the highest scores into
+/// the logarithms of the sums.
 #[vectorized]
 fn divide<T: Float>(factor: T, out: &mut MatrixMut<'_, T>, lse: &mut [T], totals: &[T]) {
     for (row, (&total, lse)) in totals.iter().zip(lse).enumerate() {

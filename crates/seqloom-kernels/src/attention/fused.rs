@@ -1,8 +1,7 @@
-//! Answers of heads that hide nothing, in one pass over the keys.
+//! Attention without masks or dropout, in one pass over the keys.
 //!
-//! A query stands in each lane. A tile of keys gives scores, the scores weights, and the
-//! weights times the values answers before the next tile comes: all in registers, and
-//! nothing is summed across lanes.
+//! Each lane computes one query. For each tile of keys, scores, weights and weighted
+//! values stay in registers. No sum runs across lanes.
 
 use std::ops::Range;
 
@@ -17,23 +16,24 @@ use crate::matrix::{MatrixMut, StridedMatrix};
 use crate::product::transpose;
 use crate::{Float, parallel, tuned};
 
-/// Whether a head's queries can be answered here.
-pub(super) fn serves<T: Float>(head: &Head<'_, T>) -> bool {
+/// Returns true if this module supports the head.
+pub(super) fn is_supported<T: Float>(head: &Head<'_, T>) -> bool {
     let hides = head.mask.is_some() || head.rule.dropout.is_some() || head.rule.causal;
     !hides && head.keys.rows * head.keys.columns * head.values.columns > 0
 }
 
-/// How many queries are answered at once, in whole groups, where heads make so many pieces:
-/// keys and values are packed again for each such few.
-pub(super) fn queries_at_once(pieces: usize, threads: usize) -> usize {
-    if parallel::is_alone(threads) || pieces >= 4 * threads {
+/// Returns the number of queries of a block, a multiple of the group size. Keys and
+/// values are packed again for each block.
+pub(super) fn queries_per_block(pieces: usize, threads: usize) -> usize {
+    if parallel::is_single_threaded(threads) || pieces >= 4 * threads {
         1024
     } else {
         256
     }
 }
 
-/// Answers some queries, and keeps the logarithm of each one's sum of exponentials.
+/// Computes the output for some queries, and stores the logarithm of the sum of
+/// exponentials (`lse`) of each query.
 pub(super) fn answer<T: Float>(
     head: &Head<'_, T>,
     queries: Range<usize>,
@@ -65,8 +65,8 @@ pub(super) fn answer<T: Float>(
     });
 }
 
-/// Packs rows in tiles: of a tile's rows, the numbers of one column lie side by side. Rows
-/// beyond the last are zero.
+/// Packs rows into tiles: in a tile, the values of a column are adjacent. Rows after
+/// the last are zero.
 fn pack<T: Float>(rows: StridedMatrix<'_, T>, tile: usize, out: &mut [T]) {
     for (number, out) in out.chunks_exact_mut(tile * rows.columns).enumerate() {
         let first = number * tile;
@@ -74,7 +74,7 @@ fn pack<T: Float>(rows: StridedMatrix<'_, T>, tile: usize, out: &mut [T]) {
     }
 }
 
-/// Lays rows side by side, as columns of rows of `width`.
+/// Copies rows as columns of a matrix with rows of `width` values.
 fn pack_columns<T: Float>(rows: StridedMatrix<'_, T>, width: usize, out: &mut [T]) {
     if rows.rows < width {
         out.fill(T::ZERO);
@@ -82,7 +82,7 @@ fn pack_columns<T: Float>(rows: StridedMatrix<'_, T>, width: usize, out: &mut [T
     transpose(rows.data, rows.steps.0, rows.rows, width, out);
 }
 
-/// Some queries of a head, and its packed keys and values.
+/// Some queries of a head, and the packed keys and values.
 struct Pass<'a, 'b, T> {
     head: &'a Head<'b, T>,
     queries: StridedMatrix<'a, T>,
@@ -106,7 +106,7 @@ fn answer_groups<S: Simd, T: Float>(
 }
 
 impl<T: Float> Pass<'_, '_, T> {
-    /// Answers queries group by group; the last may be of one register.
+    /// Computes the queries group by group; the last group may fill only one register.
     #[inline(always)]
     fn groups<S: Simd, const K: usize>(
         &self,
@@ -146,32 +146,32 @@ impl<T: Float> Pass<'_, '_, T> {
             *number = *number * scale;
         }
         let mut group = Group::<S, T, V>::new(simd, panel, answers);
-        self.show::<S, K, V>(&mut group);
+        self.add_keys::<S, K, V>(&mut group);
         let (ends, rest) = rest.split_at_mut(2 * size);
         group.finish(ends);
-        put(answers, size, rest, out);
-        put_sums(ends.split_at(size), lse);
+        store_rows(answers, size, rest, out);
+        store_lse(ends.split_at(size), lse);
     }
 
-    /// Shows a group all keys, tile by tile.
+    /// Processes all keys for a group, tile by tile.
     #[inline(always)]
-    fn show<S: Simd, const K: usize, const V: usize>(&self, group: &mut Group<'_, S, T, V>) {
+    fn add_keys<S: Simd, const K: usize, const V: usize>(&self, group: &mut Group<'_, S, T, V>) {
         let (keys, _) = self.keys.as_chunks::<K>();
         let (values, _) = self.values.as_chunks::<K>();
         let keys = keys.chunks_exact(self.head.keys.columns);
         let values = values.chunks_exact(self.head.values.columns);
         for (number, (keys, values)) in keys.zip(values).enumerate() {
             match self.head.keys.rows - number * K {
-                // Two calls, so that the first holds no test.
-                visible if visible >= K => group.show(keys, values, K),
-                visible => group.show(keys, values, visible),
+                // Full tiles have a separate call without checks.
+                visible if visible >= K => group.take(keys, values, K),
+                visible => group.take(keys, values, visible),
             }
         }
     }
 }
 
-/// Puts answers, of which those of a column lie side by side, into rows.
-fn put<T: Float>(answers: &[T], size: usize, scratch: &mut [T], mut out: MatrixMut<'_, T>) {
+/// Copies the output into rows; the values of each column are adjacent in `answers`.
+fn store_rows<T: Float>(answers: &[T], size: usize, scratch: &mut [T], mut out: MatrixMut<'_, T>) {
     let (rows, width) = (out.rows_count(), out.columns_count());
     let transposed = &mut scratch[..rows * width];
     transpose(answers, size, width, width, transposed);
@@ -180,8 +180,8 @@ fn put<T: Float>(answers: &[T], size: usize, scratch: &mut [T], mut out: MatrixM
     }
 }
 
-/// Puts the logarithms of sums, of which the shifts and the totals are given.
-fn put_sums<T: Float>((shifts, totals): (&[T], &[T]), lse: &mut [T]) {
+/// Stores the logarithms of the sums, computed from the shifts and the totals.
+fn store_lse<T: Float>((shifts, totals): (&[T], &[T]), lse: &mut [T]) {
     let ln_2 = T::of(std::f64::consts::LN_2);
     for ((lse, &shift), &total) in lse.iter_mut().zip(shifts).zip(totals) {
         *lse = shift * ln_2 + total.ln();

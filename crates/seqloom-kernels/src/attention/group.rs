@@ -1,34 +1,34 @@
-//! A group of queries, one in each lane, that is shown one tile of keys after the other.
+//! A group of queries, one per lane, which processes one tile of keys after the other.
 //!
-//! As Milakov and Gimelshein (2018) do, weights are powers of the scores less a shift. It
-//! moves to the highest score only where weights would become large: what was summed is
-//! seldom scaled.
+//! As in Milakov and Gimelshein (2018), a weight is a power of the score minus a shift.
+//! The shift moves to the highest score only when weights would become large, so that
+//! sums are rarely scaled.
 
 use pulp::Simd;
 
 use crate::lanes::Lanes;
 use crate::{Float, special};
 
-/// Scores, and then weights, of `K` keys.
+/// The scores, and then the weights, of `K` keys.
 type ScoreTile<S, T, const K: usize, const V: usize> = [[Lanes<S, T>; V]; K];
 
 /// Queries in `V` registers.
 pub(super) struct Group<'a, S: Simd, T: Float, const V: usize> {
     simd: S,
-    /// The numbers of each column. A query's product with a key is the logarithm by two of
-    /// a weight, but for the shift.
+    /// The queries by column, scaled so that scores are base-2 logarithms of the
+    /// weights.
     queries: &'a [[T::Vector<S>; V]],
-    /// The sums of weighted values, of each column.
+    /// The sums of weighted values, by column.
     answers: &'a mut [[T::Vector<S>; V]],
     totals: [Lanes<S, T>; V],
-    /// The shifts with the other sign.
+    /// The negative of the shifts.
     minus: [Lanes<S, T>; V],
-    /// What scores may be beyond the shift; at first it is minus infinity.
+    /// The largest allowed score minus the shift; minus infinity at the start.
     limits: [Lanes<S, T>; V],
 }
 
 impl<'a, S: Simd, T: Float, const V: usize> Group<'a, S, T, V> {
-    /// Queries without any key.
+    /// Creates a group that has processed no keys.
     #[inline(always)]
     pub(super) fn new(simd: S, queries: &'a [T], answers: &'a mut [T]) -> Self {
         answers.fill(T::ZERO);
@@ -39,28 +39,28 @@ impl<'a, S: Simd, T: Float, const V: usize> Group<'a, S, T, V> {
             answers: T::split_mut::<S>(answers).0.as_chunks_mut().0,
             totals: [zero; V],
             minus: [zero; V],
-            limits: [zero.like(T::LOWEST); V],
+            limits: [zero.like(T::NEG_INF); V],
         }
     }
 
-    /// Adds the values of the first `len` keys of a tile, times their weights.
+    /// Adds the weighted values of the first `len` keys of a tile.
     #[inline(always)]
-    pub(super) fn show<const K: usize>(&mut self, keys: &[[T; K]], values: &[[T; K]], len: usize) {
+    pub(super) fn take<const K: usize>(&mut self, keys: &[[T; K]], values: &[[T; K]], len: usize) {
         let mut tile = self.score(keys);
         for (key, scores) in tile.iter_mut().enumerate() {
             if key >= len {
-                *scores = [Lanes::splat(self.simd, T::LOWEST); V];
+                *scores = [Lanes::splat(self.simd, T::NEG_INF); V];
             }
         }
         let highest = highest(&tile);
         if (0..V).any(|v| self.limits[v].is_any_less(highest[v])) {
             self.move_shifts(highest, &mut tile);
         }
-        self.weigh(&mut tile);
+        self.compute_weights(&mut tile);
         self.add(&tile, values);
     }
 
-    /// The scores of a tile's keys, less the shifts.
+    /// Returns the scores of the keys of a tile, minus the shifts.
     #[inline(always)]
     fn score<const K: usize>(&self, keys: &[[T; K]]) -> ScoreTile<S, T, K, V> {
         let mut tile = [self.minus; K];
@@ -76,9 +76,9 @@ impl<'a, S: Simd, T: Float, const V: usize> Group<'a, S, T, V> {
         tile
     }
 
-    /// Turns scores into weights and adds them up.
+    /// Converts scores into weights and adds the weights to the totals.
     #[inline(always)]
-    fn weigh<const K: usize>(&mut self, tile: &mut ScoreTile<S, T, K, V>) {
+    fn compute_weights<const K: usize>(&mut self, tile: &mut ScoreTile<S, T, K, V>) {
         for weights in tile {
             for (weight, total) in weights.iter_mut().zip(&mut self.totals) {
                 *weight = special::exp2_of_negative(*weight);
@@ -87,7 +87,7 @@ impl<'a, S: Simd, T: Float, const V: usize> Group<'a, S, T, V> {
         }
     }
 
-    /// Adds values, times their weights, to the answers.
+    /// Adds the weighted values to the output.
     #[inline(always)]
     fn add<const K: usize>(&mut self, tile: &ScoreTile<S, T, K, V>, values: &[[T; K]]) {
         for (answers, values) in self.answers.iter_mut().zip(values) {
@@ -102,7 +102,7 @@ impl<'a, S: Simd, T: Float, const V: usize> Group<'a, S, T, V> {
         }
     }
 
-    /// Moves shifts to the highest scores, where these are beyond the limits.
+    /// Moves the shifts to the highest scores if these exceed the limits.
     #[inline(always)]
     fn move_shifts<const K: usize>(
         &mut self,
@@ -114,9 +114,10 @@ impl<'a, S: Simd, T: Float, const V: usize> Group<'a, S, T, V> {
             let before = self.limits[v];
             let step = before.if_less(highest, highest, zero);
             let factor = special::exp2_of_negative(zero - step);
-            // What is below zero is the first limit: nothing was summed, whatever the step.
+            // A limit below zero is the first one: the sums are empty, so their factor
+            // is 1.
             let factor = before.if_less(zero, one, factor);
-            self.limits[v] = before.if_less(highest, zero.like(T::of(LIMIT)), before);
+            self.limits[v] = before.if_less(highest, zero.like(T::of(MAX_WEIGHT_LOG2)), before);
             self.minus[v] = self.minus[v] - step;
             self.totals[v] = self.totals[v] * factor;
             for scores in tile.iter_mut() {
@@ -128,14 +129,14 @@ impl<'a, S: Simd, T: Float, const V: usize> Group<'a, S, T, V> {
         }
     }
 
-    /// Divides the answers by the totals, and writes down shifts, then totals.
+    /// Divides the output by the totals, and stores the shifts, then the totals.
     #[inline(always)]
     pub(super) fn finish(self, ends: &mut [T]) {
         let (ends, _) = T::split_mut::<S>(ends);
         for (v, total) in self.totals.into_iter().enumerate() {
             let (zero, one) = (total.like(T::ZERO), total.like(T::ONE));
-            // The highest score of all weighs at least one, except for rounding, unless a query
-            // saw nothing. A NaN is not less, and stays one.
+            // The highest score has a weight of about 1 or more, so a total below 0.5
+            // means that all keys are hidden. NaN compares as false and stays NaN.
             let inverse = total.if_less(total.like(T::of(0.5)), zero, one / total);
             for answers in &mut *self.answers {
                 answers[v] = (total.with(answers[v]) * inverse).vector;
@@ -146,7 +147,7 @@ impl<'a, S: Simd, T: Float, const V: usize> Group<'a, S, T, V> {
     }
 }
 
-/// The highest score of each query.
+/// Returns the highest score of each query.
 #[inline(always)]
 fn highest<S: Simd, T: Float, const K: usize, const V: usize>(
     tile: &ScoreTile<S, T, K, V>,
@@ -160,17 +161,17 @@ fn highest<S: Simd, T: Float, const K: usize, const V: usize>(
     highest
 }
 
-/// The logarithm by two of what a weight may be.
-const LIMIT: f64 = 8.0;
+/// The base-2 logarithm of the largest allowed weight.
+const MAX_WEIGHT_LOG2: f64 = 8.0;
 
 #[cfg(test)]
 mod tests {
     use crate::attention::{AttentionInputs, AttentionRule, Heads, HeadsMut, forward};
     use crate::machine::tests::on_every_machine;
 
-    /// The answers and the sums' logarithms of one-column queries to keys, whose values are
-    /// their numbers.
-    fn ask(queries: &[f32], keys: &[f32]) -> [Vec<f32>; 2] {
+    /// Returns the output and the `lse` of queries with one column; the value of a key
+    /// is its index.
+    fn attend(queries: &[f32], keys: &[f32]) -> [Vec<f32>; 2] {
         let (asked, known) = ([1, 1, queries.len(), 1], [1, 1, keys.len(), 1]);
         let values: Vec<f32> = (0..200_u8).map(f32::from).take(keys.len()).collect();
         let view = |data, shape| Heads::new(data, shape, [0, 0, 1]).unwrap();
@@ -192,12 +193,12 @@ mod tests {
     }
 
     #[test]
-    fn scores_that_rise_and_fall_far_are_weighed_as_one() {
-        // The highest comes late, after many that are far below or were hidden.
+    fn scores_with_a_wide_range_match_a_single_softmax() {
+        // The highest score comes late, after many scores that are low or hidden.
         let mut keys: Vec<f32> = (0..60_u8).map(|key| f32::from(key) * 10.0).collect();
         keys.extend((0..60_u8).map(|key| -f32::from(key)));
         on_every_machine(|_| {
-            let [out, lse] = ask(&[1.0, -1.0, 0.0], &keys);
+            let [out, lse] = attend(&[1.0, -1.0, 0.0], &keys);
             assert!((out[0] - 59.0).abs() < 0.01);
             assert!((lse[0] - 590.0).abs() < 1e-3);
             assert!((out[1] - 118.418).abs() < 0.01, "{out:?}");
@@ -206,11 +207,11 @@ mod tests {
     }
 
     #[test]
-    fn a_query_that_is_no_number_leaves_its_neighbours_alone() {
+    fn a_nan_query_does_not_affect_other_queries() {
         let keys: Vec<f32> = (0..20_u8).map(|key| f32::from(key) / 9.0).collect();
         on_every_machine(|_| {
-            let clean = ask(&[0.5, 1.0, 2.0], &keys);
-            let mixed = ask(&[0.5, f32::NAN, 2.0], &keys);
+            let clean = attend(&[0.5, 1.0, 2.0], &keys);
+            let mixed = attend(&[0.5, f32::NAN, 2.0], &keys);
             for (clean, mixed) in clean.iter().zip(&mixed) {
                 let bits = |row: &[f32]| [row[0].to_bits(), row[2].to_bits()];
                 assert_eq!(bits(clean), bits(mixed));
@@ -220,13 +221,13 @@ mod tests {
     }
 
     #[test]
-    fn a_query_whose_keys_are_all_infinitely_far_answers_zero() {
+    fn a_query_with_only_minus_infinity_scores_gives_zero() {
         on_every_machine(|_| {
-            let [out, lse] = ask(&[1.0], &[f32::NEG_INFINITY; 9]);
+            let [out, lse] = attend(&[1.0], &[f32::NEG_INFINITY; 9]);
             assert_eq!((out[0], lse[0]), (0.0, f32::NEG_INFINITY));
             let mut keys = vec![f32::NEG_INFINITY; 9];
             keys.push(-300.0);
-            assert_eq!(ask(&[1.0], &keys), [vec![9.0], vec![-300.0]]);
+            assert_eq!(attend(&[1.0], &keys), [vec![9.0], vec![-300.0]]);
         });
     }
 }

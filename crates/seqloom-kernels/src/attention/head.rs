@@ -1,4 +1,4 @@
-//! One head: what its queries, keys and values are, and how they meet.
+//! One head of attention: its queries, keys, values and settings.
 
 use crate::tuned::{ATTENTION_KEYS, ATTENTION_SCORE_BYTES};
 use std::ops::Range;
@@ -7,14 +7,14 @@ use super::mask::AttentionMask;
 use crate::dropout::Dropout;
 use crate::matrix::StridedMatrix;
 
-/// How scores become weights.
+/// The settings that turn scores into weights.
 #[derive(Clone, Copy, Debug)]
 pub struct AttentionRule<T> {
-    /// What the products of queries and keys are multiplied by.
+    /// The factor of the dot products of queries and keys.
     pub scale: T,
-    /// Whether query i sees the keys up to the i-th only.
+    /// If true, query i attends to keys 0 to i only.
     pub causal: bool,
-    /// Drops weights, as they lie in (batch, head, query, key).
+    /// The dropout of weights; indices count through (batch, head, query, key).
     pub dropout: Option<Dropout<T>>,
 }
 
@@ -26,14 +26,14 @@ pub(super) struct Head<'a, T> {
     pub(super) values: StridedMatrix<'a, T>,
     pub(super) mask: Option<AttentionMask<'a, T>>,
     pub(super) rule: AttentionRule<T>,
-    /// Its sample, and its position in there.
+    /// The indices of the sample and of the head.
     pub(super) position: [usize; 2],
-    /// How many weights lie before its first.
+    /// The number of weights of all previous heads.
     pub(super) start: u64,
 }
 
 impl<T: crate::Float> Head<'_, T> {
-    /// The number of keys that the query may attend to.
+    /// Returns the number of keys that the query may attend to.
     #[inline(always)]
     pub(super) fn visible(&self, query: usize) -> usize {
         let all = self.keys.rows;
@@ -44,14 +44,14 @@ impl<T: crate::Float> Head<'_, T> {
         }
     }
 
-    /// The number of keys of a block that the query may attend to.
+    /// Returns the number of keys of a block that the query may attend to.
     #[inline(always)]
     pub(super) fn visible_of(&self, query: usize, keys: &Range<usize>) -> usize {
         let visible = self.visible(query);
         visible.saturating_sub(keys.start).min(keys.len())
     }
 
-    /// Cuts the keys that some queries may attend to into equal blocks, at least one.
+    /// Splits the keys that some queries may attend to into equal blocks, at least one.
     pub(super) fn key_blocks(&self, queries: &Range<usize>) -> impl Iterator<Item = Range<usize>> {
         let keys = queries
             .end
@@ -62,7 +62,7 @@ impl<T: crate::Float> Head<'_, T> {
         (0..count).map(move |number| number * size..keys.min((number + 1) * size))
     }
 
-    /// Masks a query's scores of the keys from `first` on.
+    /// Masks the scores of a query; `first` is the index of the first key.
     #[inline(always)]
     pub(super) fn mask(&self, query: usize, first: usize, scores: &mut [T]) {
         if let Some(mask) = &self.mask {
@@ -71,15 +71,15 @@ impl<T: crate::Float> Head<'_, T> {
         }
     }
 
-    /// The number of a query's weight of a key, counted through the batch.
+    /// Returns the index of a weight in the batch.
     #[inline(always)]
-    pub(super) fn weight_number(&self, query: usize, key: usize) -> u64 {
+    pub(super) fn weight_index(&self, query: usize, key: usize) -> u64 {
         self.start + (query * self.keys.rows + key) as u64
     }
 }
 
-/// How many queries are taken at once, so that their scores of a block of keys stay in the
-/// second-level cache.
-pub(super) fn queries_at_once<T>(keys: usize) -> usize {
+/// Returns the number of queries of a block. Their scores for a block of keys fit in an
+/// L2 cache.
+pub(super) fn queries_per_block<T>(keys: usize) -> usize {
     (ATTENTION_SCORE_BYTES / size_of::<T>() / keys.clamp(1, ATTENTION_KEYS)).clamp(16, 256)
 }

@@ -1,9 +1,9 @@
-//! Arrays (batch, head, row, column) whose memory may hold the axes in another order.
+//! Arrays of shape (batch, head, row, column) with any order of axes in memory.
 
 use crate::Float;
 use crate::matrix::{MatrixMut, StridedMatrix};
 
-/// An array to be read; its columns lie side by side.
+/// An input array with contiguous columns.
 #[derive(Clone, Copy, Debug)]
 pub struct Heads<'a, T> {
     data: &'a [T],
@@ -12,7 +12,8 @@ pub struct Heads<'a, T> {
 }
 
 impl<'a, T: Float> Heads<'a, T> {
-    /// The steps lead to the next batch, head and row. None where they leave the data.
+    /// Creates the array from the steps between batches, heads and rows. Returns `None`
+    /// if the steps go beyond the data.
     pub fn new(data: &'a [T], shape: [usize; 4], steps: [usize; 3]) -> Option<Self> {
         let last = shape
             .iter()
@@ -23,7 +24,7 @@ impl<'a, T: Float> Heads<'a, T> {
         fits.then_some(Self { data, shape, steps })
     }
 
-    /// The sizes of its axes.
+    /// Returns the shape.
     pub fn shape(&self) -> [usize; 4] {
         self.shape
     }
@@ -36,7 +37,7 @@ impl<'a, T: Float> Heads<'a, T> {
     }
 }
 
-/// An array to be written.
+/// An output array with contiguous columns.
 #[derive(Debug)]
 pub struct HeadsMut<'a, T> {
     pub(super) matrices: Vec<MatrixMut<'a, T>>,
@@ -44,13 +45,14 @@ pub struct HeadsMut<'a, T> {
 }
 
 impl<'a, T: Float> HeadsMut<'a, T> {
-    /// The same; None also where two positions would be one.
+    /// Creates the array from its steps. Returns `None` if the steps go beyond the data
+    /// or elements overlap.
     pub fn new(data: &'a mut [T], shape: [usize; 4], steps: [usize; 3]) -> Option<Self> {
         let matrices = MatrixMut::grid(data, shape, steps)?;
         Some(Self { matrices, shape })
     }
 
-    /// Three arrays of a third of the heads each, of one that holds them side by side.
+    /// Splits an array of 3n heads into three arrays of n heads.
     pub fn thirds(self) -> [Self; 3] {
         let [batch, all, rows, columns] = self.shape;
         let heads = (all / 3).max(1);
@@ -65,7 +67,7 @@ impl<'a, T: Float> HeadsMut<'a, T> {
         thirds
     }
 
-    /// The sizes of its axes.
+    /// Returns the shape.
     pub fn shape(&self) -> [usize; 4] {
         self.shape
     }

@@ -1,4 +1,4 @@
-//! Which keys a query may attend to.
+//! Attention masks.
 
 use crate::Float;
 
@@ -10,8 +10,8 @@ pub struct BroadcastArray<'a, U> {
 }
 
 impl<'a, U: Copy> BroadcastArray<'a, U> {
-    /// A broadcast axis has the step 0; keys are adjacent or broadcast. None where
-    /// that is not so, or where the steps leave the data.
+    /// Creates the array; broadcast axes have step 0. Returns `None` if keys are
+    /// neither adjacent nor broadcast, or if the steps go beyond the data.
     pub fn new(data: &'a [U], shape: [usize; 4], steps: [usize; 4]) -> Option<Self> {
         let last = shape
             .iter()
@@ -21,7 +21,7 @@ impl<'a, U: Copy> BroadcastArray<'a, U> {
         (fits && steps[3] <= 1).then_some(Self { data, steps })
     }
 
-    /// What applies to so many keys of a query, from one of them on.
+    /// Returns the mask of `keys` keys of a query, from a position on.
     #[inline(always)]
     fn row(&self, position: [usize; 4], keys: usize) -> MaskRow<'a, U> {
         let start = position
@@ -43,34 +43,35 @@ enum MaskRow<'a, U> {
     Each(&'a [U]),
 }
 
-/// What is done to the scores before the softmax.
+/// A mask that changes the scores before the softmax.
 #[derive(Clone, Copy, Debug)]
 pub enum AttentionMask<'a, T> {
-    /// The keys that a query may attend to.
+    /// True for keys that a query may attend to.
     Allowed(BroadcastArray<'a, bool>),
-    /// Added to the scores.
+    /// Values that are added to the scores.
     Added(BroadcastArray<'a, T>),
 }
 
 impl<T: Float> AttentionMask<'_, T> {
-    /// Masks scores, of which the first is that of (batch, head, query, key).
+    /// Masks scores. `position` is the index (batch, head, query, key) of the first
+    /// score.
     #[inline(always)]
     pub(super) fn apply(&self, position: [usize; 4], scores: &mut [T]) {
         match self {
-            Self::Allowed(allowed) => close(&allowed.row(position, scores.len()), scores),
+            Self::Allowed(allowed) => hide(&allowed.row(position, scores.len()), scores),
             Self::Added(added) => add(&added.row(position, scores.len()), scores),
         }
     }
 }
 
 #[inline(always)]
-fn close<T: Float>(allowed: &MaskRow<'_, bool>, scores: &mut [T]) {
+fn hide<T: Float>(allowed: &MaskRow<'_, bool>, scores: &mut [T]) {
     match allowed {
         MaskRow::All(true) => {}
-        MaskRow::All(false) => scores.fill(T::LOWEST),
+        MaskRow::All(false) => scores.fill(T::NEG_INF),
         MaskRow::Each(allowed) => {
             for (score, &allowed) in scores.iter_mut().zip(*allowed) {
-                *score = if allowed { *score } else { T::LOWEST };
+                *score = if allowed { *score } else { T::NEG_INF };
             }
         }
     }

@@ -1,9 +1,11 @@
-//! Attention (Vaswani et al. 2017): the softmax of queries times keys weighs the values.
+//! Attention (Vaswani et al. 2017): the average of the values, weighted by the softmax
+//! of query-key products.
 //!
-//! A thread takes one head and a block of queries, and one block of keys after the other:
-//! the scores of both never leave its cache (Dao et al. 2022). The logarithm of each
-//! query's sum of exponentials is kept, so that the backward pass need not keep the
-//! weights. What a query does not see has no weight; a query that sees nothing answers zero.
+//! A thread processes one head and a block of queries, one block of keys after the
+//! other, so that scores stay in its cache (Dao et al. 2022). The forward pass stores
+//! the logarithm of the sum of exponentials (`lse`) of each query, and the backward
+//! pass recomputes the weights from it. Hidden keys have weight 0; a query without
+//! visible keys returns 0.
 
 mod backward;
 mod forward;
@@ -19,14 +21,14 @@ pub mod varlen;
 use crate::matrix::MatrixMut;
 use crate::{Float, Instances, parallel};
 use backward::{AttentionGrads, ForwardResult};
-use head::{Head, queries_at_once};
+use head::{Head, queries_per_block};
 use seqloom_macros::compiled_once;
 
 pub use head::AttentionRule;
 pub use heads::{Heads, HeadsMut};
 pub use mask::{AttentionMask, BroadcastArray};
 
-/// What attention is paid to. The number of samples and of heads is that of the queries.
+/// The inputs of attention. Batch size and number of heads are those of the queries.
 #[derive(Clone, Copy, Debug)]
 pub struct AttentionInputs<'a, T> {
     /// `(batch, head, query, head_size)`.
@@ -35,14 +37,14 @@ pub struct AttentionInputs<'a, T> {
     pub keys: Heads<'a, T>,
     /// `(batch, head, key, width)`.
     pub values: Heads<'a, T>,
-    /// Which keys are visible.
+    /// The mask, if any.
     pub mask: Option<AttentionMask<'a, T>>,
-    /// How scores become weights.
+    /// The settings that turn scores into weights.
     pub rule: AttentionRule<T>,
 }
 
 impl<'a, T: Float> AttentionInputs<'a, T> {
-    /// The head of this number, counted through the batch.
+    /// Returns a head by its index in the batch.
     fn head(&self, number: usize) -> Head<'a, T> {
         let [_, heads, queries, _] = self.queries.shape();
         let keys = self.keys.shape()[2];
@@ -59,8 +61,7 @@ impl<'a, T: Float> AttentionInputs<'a, T> {
     }
 }
 
-/// Fills the answers `(batch, head, query, width)`, and the logarithms of the sums of
-/// exponentials `(batch, head, query)`.
+/// Fills the output `(batch, head, query, width)` and the `lse` `(batch, head, query)`.
 #[compiled_once]
 pub fn forward<T: Float>(
     inputs: &AttentionInputs<'_, T>,
@@ -74,7 +75,7 @@ pub fn forward<T: Float>(
     let pieces = heads.enumerate();
     let pieces =
         pieces.flat_map(|(number, (out, lse))| blocks(inputs.head(number), out, lse, sharing));
-    parallel::each(
+    parallel::for_each(
         pieces.collect(),
         threads,
         |QueryBlock {
@@ -88,7 +89,7 @@ pub fn forward<T: Float>(
     );
 }
 
-/// Some queries of a head, and where their answers go.
+/// Some queries of a head, and the memory for their output.
 struct QueryBlock<'a, 'b, T> {
     head: Head<'a, T>,
     first: usize,
@@ -96,17 +97,18 @@ struct QueryBlock<'a, 'b, T> {
     lse: &'b mut [T],
 }
 
-/// Cuts the queries of a head, one of so many that are shared by so many threads, into blocks.
+/// Splits the queries of a head into blocks. `heads` heads are split among `threads`
+/// threads.
 fn blocks<'a, 'b, T: Float>(
     head: Head<'a, T>,
     out: MatrixMut<'b, T>,
     lse: &'b mut [T],
     (heads, threads): (usize, usize),
 ) -> Vec<QueryBlock<'a, 'b, T>> {
-    let step = if fused::serves(&head) {
-        fused::queries_at_once(heads, threads)
+    let step = if fused::is_supported(&head) {
+        fused::queries_per_block(heads, threads)
     } else {
-        queries_at_once::<T>(head.keys.rows)
+        queries_per_block::<T>(head.keys.rows)
     };
     let mut rest = Some(out);
     let block = |(number, lse): (usize, &'b mut [T])| {
@@ -123,18 +125,18 @@ fn blocks<'a, 'b, T: Float>(
     lse.chunks_mut(step).enumerate().filter_map(block).collect()
 }
 
-/// What came out, and the gradient by the answers.
+/// The output of the forward pass, and its gradient.
 #[derive(Clone, Copy, Debug)]
 pub struct AttentionResults<'a, T> {
-    /// The gradient by the answers.
+    /// The gradient of the output.
     pub grad: Heads<'a, T>,
-    /// The answers.
+    /// The output.
     pub out: Heads<'a, T>,
     /// The logarithms of the sums of exponentials.
     pub lse: &'a [T],
 }
 
-/// Fills the gradients by queries, keys and values.
+/// Fills the gradients of the queries, keys and values.
 #[compiled_once]
 pub fn backward<T: Float>(
     inputs: &AttentionInputs<'_, T>,
@@ -149,7 +151,7 @@ pub fn backward<T: Float>(
         .zip(keys.matrices)
         .zip(values.matrices);
     let pieces = grads.enumerate().collect();
-    parallel::each(pieces, threads, |(number, ((queries, keys), values))| {
+    parallel::for_each(pieces, threads, |(number, ((queries, keys), values))| {
         let (batch, head) = (number / heads, number % heads);
         let result = ForwardResult {
             grad: answers.grad.matrix(batch, head),

@@ -1,4 +1,4 @@
-//! Attention against its definition, written out.
+//! Attention compared with its definition.
 
 use super::*;
 use crate::dropout::Dropout;
@@ -9,7 +9,7 @@ use seqloom_core::key::Key;
 const SHAPE: [usize; 4] = [2, 3, 9, 4];
 const KEYS: [usize; 4] = [2, 3, 21, 4];
 /// Keys of several blocks.
-const MANY: [usize; 4] = [2, 3, 2 * tuned::ATTENTION_KEYS + 99, 4];
+const MANY_KEYS: [usize; 4] = [2, 3, 2 * tuned::ATTENTION_KEYS + 99, 4];
 
 fn numbers(seed: u32, [a, b, c, d]: [usize; 4]) -> Vec<f64> {
     let words = (0..).map(|count| Key([0, seed]).words([0, count])[0]);
@@ -31,14 +31,14 @@ fn heads_mut(data: &mut [f64], shape: [usize; 4]) -> HeadsMut<'_, f64> {
     HeadsMut::new(data, shape, steps).unwrap()
 }
 
-/// The sum of the answers times `grad`.
+/// Returns the sum of the output times `grad`.
 fn objective(inputs: &AttentionInputs<'_, f64>, grad: &[f64]) -> f64 {
     let (mut out, mut lse) = (vec![0.0; grad.len()], vec![0.0; 2 * 3 * 9]);
     forward(inputs, heads_mut(&mut out, SHAPE), &mut lse, 1);
     out.iter().zip(grad).map(|(out, grad)| out * grad).sum()
 }
 
-fn slow(inputs: &AttentionInputs<'_, f64>, number: usize, query: usize) -> Vec<f64> {
+fn reference(inputs: &AttentionInputs<'_, f64>, number: usize, query: usize) -> Vec<f64> {
     let head = inputs.head(number);
     let q = head.queries.row(query);
     let scores = (0..head.visible(query)).map(|key| {
@@ -78,24 +78,24 @@ fn with_inputs(
 
 #[test]
 fn an_answer_is_the_weighted_mean_of_the_values() {
-    let cases = [(KEYS, false), (KEYS, true), (MANY, false)];
+    let cases = [(KEYS, false), (KEYS, true), (MANY_KEYS, false)];
     on_every_machine(|_| {
         for (keys, causal) in cases {
             with_inputs([SHAPE, keys], causal, None, |inputs| {
-                assert!(answers_as_defined(&inputs));
+                assert!(output_matches_definition(&inputs));
             });
         }
     });
 }
 
 #[test]
-fn rows_beyond_whole_groups_and_tiles_are_answered() {
+fn queries_and_keys_beyond_full_tiles_are_computed() {
     on_every_machine(|_| {
         for queries in [1, 15, 16, 17, 33, 65] {
             for keys in [1, 5, 6, 8, 9, 47] {
                 let shapes = [[1, 1, queries, 4], [1, 1, keys, 4]];
                 with_inputs(shapes, false, None, |inputs| {
-                    assert!(answers_as_defined(&inputs), "{queries} by {keys}");
+                    assert!(output_matches_definition(&inputs), "{queries} by {keys}");
                 });
             }
         }
@@ -103,7 +103,7 @@ fn rows_beyond_whole_groups_and_tiles_are_answered() {
 }
 
 #[test]
-fn the_pieces_that_threads_share_change_no_bit() {
+fn attention_does_not_depend_on_the_number_of_threads() {
     let shape = [1, 1, 1100, 4];
     with_inputs([shape, shape], false, None, |inputs| {
         let answers = [1, 2].map(|threads| {
@@ -120,33 +120,33 @@ fn the_pieces_that_threads_share_change_no_bit() {
 }
 
 #[test]
-fn a_query_sees_no_later_key_of_any_block() {
+fn a_causal_query_attends_to_no_later_key() {
     let shape = [1, 1, tuned::ATTENTION_KEYS + 40, 4];
     with_inputs([shape, shape], true, None, |inputs| {
-        assert!(answers_as_defined(&inputs));
+        assert!(output_matches_definition(&inputs));
     });
 }
 
-/// Whether all answers are those of the definition.
-fn answers_as_defined(inputs: &AttentionInputs<'_, f64>) -> bool {
+/// Returns true if the output matches the definition.
+fn output_matches_definition(inputs: &AttentionInputs<'_, f64>) -> bool {
     let [batch, heads, queries, width] = inputs.queries.shape();
     let rows = batch * heads * queries;
     let (mut out, mut lse) = (vec![0.0; rows * width], vec![0.0; rows]);
     let to = heads_mut(&mut out, inputs.queries.shape());
     forward(inputs, to, &mut lse, 1);
-    let expected = (0..rows).flat_map(|row| slow(inputs, row / queries, row % queries));
+    let expected = (0..rows).flat_map(|row| reference(inputs, row / queries, row % queries));
     let mut pairs = out.iter().zip(expected);
     pairs.all(|(found, expected)| (found - expected).abs() < 1e-13)
 }
 
 #[test]
-fn what_is_masked_in_all_of_a_block_has_no_weight() {
+fn a_fully_masked_block_of_keys_has_no_weight() {
     let seen = |key: usize| key >= tuned::ATTENTION_KEYS && key.is_multiple_of(3);
-    let allowed: Vec<bool> = (0..MANY[2]).map(seen).collect();
+    let allowed: Vec<bool> = (0..MANY_KEYS[2]).map(seen).collect();
     let far = allowed.iter().map(|&seen| if seen { 0.0 } else { -1e9 });
     let added: Vec<f64> = far.collect();
-    let (shape, steps) = ([2, 3, 9, MANY[2]], [0, 0, 0, 1]);
-    with_inputs([SHAPE, MANY], false, None, |inputs| {
+    let (shape, steps) = ([2, 3, 9, MANY_KEYS[2]], [0, 0, 0, 1]);
+    with_inputs([SHAPE, MANY_KEYS], false, None, |inputs| {
         let masks = [
             AttentionMask::Allowed(BroadcastArray::new(&allowed, shape, steps).unwrap()),
             AttentionMask::Added(BroadcastArray::new(&added, shape, steps).unwrap()),
@@ -164,12 +164,12 @@ fn what_is_masked_in_all_of_a_block_has_no_weight() {
 }
 
 #[test]
-fn gradients_are_differences() {
+fn gradients_match_finite_differences() {
     let dropout = Some(Dropout::new(Key([5, 6]), 0.3));
     let cases = [
         (KEYS, true, None),
         (KEYS, true, dropout),
-        (MANY, false, dropout),
+        (MANY_KEYS, false, dropout),
     ];
     for (keys, causal, dropout) in cases {
         with_inputs([SHAPE, keys], causal, dropout, |inputs| {
@@ -186,13 +186,17 @@ fn gradients_are_differences() {
             let [q, k, v] = &mut grads;
             let outs = [heads_mut(q, SHAPE), heads_mut(k, keys), heads_mut(v, keys)];
             backward(&inputs, &answers, outs, 1);
-            assert!(are_differences(&inputs, &grad, &grads));
+            assert!(match_differences(&inputs, &grad, &grads));
         });
     }
 }
 
-/// Whether some gradients are central differences.
-fn are_differences(inputs: &AttentionInputs<'_, f64>, grad: &[f64], grads: &[Vec<f64>; 3]) -> bool {
+/// Returns true if some gradients match central differences.
+fn match_differences(
+    inputs: &AttentionInputs<'_, f64>,
+    grad: &[f64],
+    grads: &[Vec<f64>; 3],
+) -> bool {
     let keys = inputs.keys.shape();
     let mut parts = [(1, SHAPE), (2, keys), (3, keys)].into_iter().enumerate();
     parts.all(|(part, (seed, shape))| {
@@ -217,9 +221,9 @@ fn are_differences(inputs: &AttentionInputs<'_, f64>, grad: &[f64], grads: &[Vec
 }
 
 #[test]
-fn heads_of_one_array_are_told_apart() {
+fn heads_of_one_array_are_split_correctly() {
     let mut data = vec![0.0_f32; 12];
-    // (batch 1, heads 6, rows 1, columns 2): two heads each of three arrays.
+    // (batch 1, heads 6, rows 1, columns 2): three arrays of two heads.
     let all = HeadsMut::new(&mut data, [1, 6, 1, 2], [12, 2, 12]).unwrap();
     for (number, part) in (1_u8..).zip(all.thirds()) {
         assert_eq!(part.shape(), [1, 2, 1, 2]);

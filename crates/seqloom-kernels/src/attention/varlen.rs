@@ -1,4 +1,4 @@
-//! Attention within sequences that lie end to end in one row.
+//! Attention within sequences that are concatenated in one row.
 
 use seqloom_macros::compiled_once;
 use std::ops::Range;
@@ -9,9 +9,9 @@ use super::{AttentionInputs, AttentionResults, HeadsMut, blocks, forward as answ
 use crate::matrix::MatrixMut;
 use crate::{Float, Instances, parallel};
 
-/// Fills the answers (1, head, position, width) and the logarithms of the sums (head, position).
-/// Sequence i goes from the position `bounds[i]` to `bounds[i + 1]`; the bounds rise from 0
-/// to the number of positions.
+/// Fills the output (1, head, position, width) and the `lse` (head, position). Sequence
+/// i spans positions `bounds[i]` to `bounds[i + 1]`; bounds increase from 0 to the
+/// number of positions.
 #[compiled_once]
 pub fn forward<T: Float>(
     inputs: &AttentionInputs<'_, T>,
@@ -25,18 +25,18 @@ pub fn forward<T: Float>(
     let heads = out.matrices.into_iter().zip(lse.chunks_mut(total.max(1)));
     let mut pieces = Vec::new();
     for (number, (out, lse)) in heads.enumerate() {
-        let lse = cut_slice(lse, bounds);
-        for ((range, out), lse) in ranges(bounds).zip(cut(out, bounds)).zip(lse) {
+        let lse = split_slice(lse, bounds);
+        for ((range, out), lse) in ranges(bounds).zip(split(out, bounds)).zip(lse) {
             pieces.extend(blocks(sequence(inputs, number, range), out, lse, sharing));
         }
     }
-    parallel::each(pieces, threads, |piece| {
+    parallel::for_each(pieces, threads, |piece| {
         let queries = piece.first..piece.first + piece.lse.len();
         answers_to::answer(&piece.head, queries, piece.out, piece.lse);
     });
 }
 
-/// Fills the gradients by queries, keys and values.
+/// Fills the gradients of the queries, keys and values.
 #[compiled_once]
 pub fn backward<T: Float>(
     inputs: &AttentionInputs<'_, T>,
@@ -53,7 +53,7 @@ pub fn backward<T: Float>(
         .zip(values.matrices);
     let mut pieces = Vec::new();
     for (number, ((queries, keys), values)) in heads.enumerate() {
-        let grads = [queries, keys, values].map(|grad| cut(grad, bounds).into_iter());
+        let grads = [queries, keys, values].map(|grad| split(grad, bounds).into_iter());
         let [queries, keys, values] = grads;
         let grads = queries.zip(keys).zip(values);
         pieces.extend(
@@ -62,7 +62,7 @@ pub fn backward<T: Float>(
                 .map(|(range, grads)| (number, range, grads)),
         );
     }
-    parallel::each(
+    parallel::for_each(
         pieces,
         threads,
         |(number, range, ((queries, keys), values))| {
@@ -81,7 +81,7 @@ pub fn backward<T: Float>(
     );
 }
 
-/// One head of one sequence.
+/// Returns one head of one sequence.
 fn sequence<'a, T: Float>(
     inputs: &AttentionInputs<'a, T>,
     number: usize,
@@ -100,8 +100,8 @@ fn ranges(bounds: &[usize]) -> impl Iterator<Item = Range<usize>> {
     bounds.windows(2).map(|pair| pair[0]..pair[1])
 }
 
-/// A head's rows, by sequence.
-fn cut<'a, T: Float>(rows: MatrixMut<'a, T>, bounds: &[usize]) -> Vec<MatrixMut<'a, T>> {
+/// Splits the rows of a head by sequence.
+fn split<'a, T: Float>(rows: MatrixMut<'a, T>, bounds: &[usize]) -> Vec<MatrixMut<'a, T>> {
     let mut rest = Some(rows);
     let part = |range: Range<usize>| {
         let (part, after) = rest.take()?.split(range.len());
@@ -111,8 +111,8 @@ fn cut<'a, T: Float>(rows: MatrixMut<'a, T>, bounds: &[usize]) -> Vec<MatrixMut<
     ranges(bounds).filter_map(part).collect()
 }
 
-/// A row of numbers, by sequence.
-fn cut_slice<'a, T>(row: &'a mut [T], bounds: &[usize]) -> Vec<&'a mut [T]> {
+/// Splits a row of values by sequence.
+fn split_slice<'a, T>(row: &'a mut [T], bounds: &[usize]) -> Vec<&'a mut [T]> {
     let mut rest = row;
     let part = |range: Range<usize>| rest.split_off_mut(..range.len());
     ranges(bounds).filter_map(part).collect()

@@ -1,17 +1,17 @@
-//! A walk along two rows and their mask.
+//! Iteration over two rows and their mask.
 
 use pulp::Simd;
 
 use crate::{Float, lanes::Lanes};
 
-/// The sizes of an array and which of its positions count.
+/// The shape of an array, and the mask of its positions.
 #[derive(Clone, Copy, Debug)]
 pub struct Positions<'a, T> {
-    /// Rows of a sample.
+    /// The number of channels of a sample.
     pub channels: usize,
-    /// Positions of a row, not zero.
+    /// The number of positions of a channel, at least 1.
     pub length: usize,
-    /// `(batch, length)`: a position counts where it is above zero.
+    /// The mask `(batch, length)`: positive at real positions.
     pub mask: Option<&'a [T]>,
 }
 
@@ -21,7 +21,7 @@ impl<'a, T: Float> Positions<'a, T> {
             .map(|mask| &mask[sample * self.length..][..self.length])
     }
 
-    /// The positions that count, and one where none does.
+    /// Returns the number of real positions, at least 1.
     #[expect(clippy::cast_precision_loss, reason = "no array has 2^53 positions")]
     pub(super) fn count(&self, total: usize) -> f64 {
         let counted = |mask: &[T]| mask.iter().filter(|&&value| value > T::ZERO).count();
@@ -31,25 +31,26 @@ impl<'a, T: Float> Positions<'a, T> {
     }
 }
 
-/// What is done with two registers of two rows, and the mask's where there is one.
-pub(super) trait Act<S: Simd, T: Float> {
-    fn act(&mut self, a: Lanes<S, T>, b: Lanes<S, T>, mask: Option<Lanes<S, T>>);
+/// A function of two registers of two rows, and of the register of the mask if there is
+/// one.
+pub(super) trait RowFunction<S: Simd, T: Float> {
+    fn apply(&mut self, a: Lanes<S, T>, b: Lanes<S, T>, mask: Option<Lanes<S, T>>);
 }
 
-/// Calls `act` along two rows; for the last register, which is not full, the mask has the
-/// positions that there are.
+/// Calls `apply` along two rows. The last register may be partly filled; its mask is 0
+/// after the end.
 #[inline(always)]
-pub(super) fn each<S: Simd, T: Float>(
+pub(super) fn for_each_register<S: Simd, T: Float>(
     simd: S,
     (a, b): (&[T], &[T]),
     mask: Option<&[T]>,
-    mut act: impl Act<S, T>,
+    mut apply: impl RowFunction<S, T>,
 ) {
     let ((a, a_rest), (b, b_rest)) = (T::split::<S>(a), T::split::<S>(b));
     let (full, full_rest) = T::split::<S>(mask.unwrap_or_default());
     if mask.is_some() {
         for ((&a, &b), &mask) in a.iter().zip(b).zip(full) {
-            act.act(
+            apply.apply(
                 Lanes::new(simd, a),
                 Lanes::new(simd, b),
                 Some(Lanes::new(simd, mask)),
@@ -57,7 +58,7 @@ pub(super) fn each<S: Simd, T: Float>(
         }
     } else {
         for (&a, &b) in a.iter().zip(b) {
-            act.act(Lanes::new(simd, a), Lanes::new(simd, b), None);
+            apply.apply(Lanes::new(simd, a), Lanes::new(simd, b), None);
         }
     }
     if a_rest.is_empty() {
@@ -65,19 +66,19 @@ pub(super) fn each<S: Simd, T: Float>(
     }
     let ones = [T::ONE; MAX_LANES];
     let rest = mask.map_or(&ones[..a_rest.len()], |_| full_rest);
-    act.act(
+    apply.apply(
         Lanes::load_part(simd, a_rest),
         Lanes::load_part(simd, b_rest),
         Some(Lanes::load_part(simd, rest)),
     );
 }
 
-/// The largest number of floats of a register.
+/// The largest number of floats in a register.
 const MAX_LANES: usize = 16;
 
-/// The value where the mask is above zero, else zero.
+/// Returns the value where the mask is positive, and 0 elsewhere.
 #[inline(always)]
-pub(super) fn keep<S: Simd, T: Float>(
+pub(super) fn masked<S: Simd, T: Float>(
     mask: Option<Lanes<S, T>>,
     value: Lanes<S, T>,
 ) -> Lanes<S, T> {

@@ -1,14 +1,14 @@
-//! Sums of one or two arrays times factors, plus an offset: other numbers in each channel.
+//! Linear combinations of one or two arrays with coefficients for each channel.
 
 use pulp::Simd;
 use seqloom_macros::vectorized;
 
-use super::each::{Act, Positions, each, keep};
+use super::each::{Positions, RowFunction, for_each_register, masked};
 use crate::machine::dispatch;
 use crate::{Float, lanes::Lanes, parallel};
 
-/// Fills `out` with `line[0] * a + line[1]`, and `line[2] * b` added where there are three
-/// numbers, each channel with its own.
+/// Fills `out` with `line[0] * a + line[1]`, plus `line[2] * b` if there are three
+/// coefficients. Each channel has its coefficients.
 pub(super) fn combine<T: Float, const N: usize>(
     positions: Positions<'_, T>,
     pair: (&[T], &[T]),
@@ -28,7 +28,7 @@ pub(super) fn combine<T: Float, const N: usize>(
     });
 }
 
-/// Fills rows of the output from the one numbered `first` on.
+/// Fills rows of the output; `first` is the index of the first row.
 #[vectorized]
 fn combine_rows<S: Simd, T: Float, const N: usize>(
     simd: S,
@@ -48,7 +48,7 @@ fn combine_rows<S: Simd, T: Float, const N: usize>(
         let mask = positions.mask_of(row / channels);
         let (out, rest) = T::split_mut::<S>(out);
         let out = out.iter_mut();
-        each(simd, pair, mask, CombineRow { line, out, rest });
+        for_each_register(simd, pair, mask, CombineRow { line, out, rest });
     }
 }
 
@@ -58,13 +58,13 @@ struct CombineRow<'a, S: Simd, T: Float, const N: usize> {
     rest: &'a mut [T],
 }
 
-impl<S: Simd, T: Float, const N: usize> Act<S, T> for CombineRow<'_, S, T, N> {
+impl<S: Simd, T: Float, const N: usize> RowFunction<S, T> for CombineRow<'_, S, T, N> {
     #[inline(always)]
-    fn act(&mut self, a: Lanes<S, T>, b: Lanes<S, T>, mask: Option<Lanes<S, T>>) {
+    fn apply(&mut self, a: Lanes<S, T>, b: Lanes<S, T>, mask: Option<Lanes<S, T>>) {
         let (gain, offset) = (self.line[0], self.line[1]);
         let slope = self.line.get(2);
         let offset = slope.map_or(offset, |slope| b.mul_add(*slope, offset));
-        let value = keep(mask, a.mul_add(gain, offset));
+        let value = masked(mask, a.mul_add(gain, offset));
         match self.out.next() {
             Some(out) => *out = value.vector,
             None => value.store_part(self.rest),

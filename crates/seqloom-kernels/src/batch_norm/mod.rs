@@ -1,4 +1,4 @@
-//! Batch normalisation of (batch, channel, position) arrays, with positions that do not count.
+//! Batch normalisation of (batch, channel, position) arrays with masked positions.
 
 mod each;
 mod line;
@@ -11,19 +11,19 @@ use sums::{Deviation, Slope, sum_channel};
 
 pub use each::Positions;
 
-/// What follows the normalisation.
+/// The affine function after the normalisation.
 #[derive(Clone, Copy, Debug)]
 pub struct Affine<'a, T> {
     /// The factor of each channel.
     pub weight: &'a [T],
-    /// Added to each channel.
+    /// The offset of each channel.
     pub bias: &'a [T],
-    /// Added to the variance.
+    /// A small number that is added to the variance.
     pub epsilon: f64,
 }
 
-/// Fills the normalised array and every channel's mean and biased variance over the
-/// positions that count.
+/// Fills the normalised array, and the mean and biased variance of each channel over
+/// the real positions.
 #[compiled_once]
 pub fn normalise<T: Float>(
     positions: Positions<'_, T>,
@@ -46,8 +46,8 @@ pub fn normalise<T: Float>(
         epsilon,
     };
     let line = |channel: usize| {
-        let gain = weight[channel].wide() * normal.inverse(channel);
-        let offset = bias[channel].wide() - gain * normal.mean[channel].wide();
+        let gain = weight[channel].to_f64() * normal.inverse(channel);
+        let offset = bias[channel].to_f64() - gain * normal.mean[channel].to_f64();
         [T::of(gain), T::of(offset)]
     };
     combine(positions, (x, x), line, out, threads);
@@ -72,13 +72,13 @@ fn moments<T: Float>(
             };
             let center = T::of(sum(T::ZERO)[0] / count);
             let [off, square] = sum(center);
-            mean[0] = T::of(center.wide() + off / count);
+            mean[0] = T::of(center.to_f64() + off / count);
             variance[0] = T::of((square - off * off / count) / count);
         },
     );
 }
 
-/// Fills `out` with `x * scale + shift` by channel, and zero where a position does not count.
+/// Fills `out` with `x * scale + shift` by channel, and with 0 at masked positions.
 #[compiled_once]
 pub fn scale_shift<T: Float>(
     positions: Positions<'_, T>,
@@ -120,7 +120,7 @@ pub fn gradients<T: Float>(
     combine(positions, (grad, x), line, out, threads);
 }
 
-/// What an array was normalised by.
+/// The moments and weights of a normalised array.
 #[derive(Clone, Copy, Debug)]
 pub struct ChannelMoments<'a, T> {
     /// The factor of each channel.
@@ -129,24 +129,25 @@ pub struct ChannelMoments<'a, T> {
     pub mean: &'a [T],
     /// The biased variance of each channel.
     pub variance: &'a [T],
-    /// Added to the variance.
+    /// A small number that is added to the variance.
     pub epsilon: f64,
 }
 
 impl<T: Float> ChannelMoments<'_, T> {
-    /// One over a channel's standard deviation.
+    /// Returns 1 / standard deviation of a channel.
     pub fn inverse(&self, channel: usize) -> f64 {
-        (self.variance[channel].wide() + self.epsilon)
+        (self.variance[channel].to_f64() + self.epsilon)
             .sqrt()
             .recip()
     }
 
-    /// The input's gradient is this line of the output's gradient and the input.
+    /// Returns the coefficients of the output gradient, the input and the constant in
+    /// the input gradient.
     fn line(&self, channel: usize, weight_grad: T, bias_grad: T, count: f64) -> [T; 3] {
         let inverse = self.inverse(channel);
-        let gain = self.weight[channel].wide() * inverse;
-        let slope = -gain * inverse * weight_grad.wide() / count;
-        let offset = -gain * bias_grad.wide() / count - slope * self.mean[channel].wide();
+        let gain = self.weight[channel].to_f64() * inverse;
+        let slope = -gain * inverse * weight_grad.to_f64() / count;
+        let offset = -gain * bias_grad.to_f64() / count - slope * self.mean[channel].to_f64();
         [gain, offset, slope].map(T::of)
     }
 }
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn masked_positions_neither_count_nor_remain() {
+    fn masked_positions_are_excluded_and_become_zero() {
         let x = [1.0_f64, 3.0, 900.0, 5.0, 900.0, f64::NAN];
         let mask = [1.0, 1.0, 0.0, 1.0, 0.0, 0.0];
         let positions = Positions {

@@ -3,11 +3,11 @@
 use pulp::Simd;
 use seqloom_macros::vectorized;
 
-use super::each::{Act, Positions, each, keep};
+use super::each::{Positions, RowFunction, for_each_register, masked};
 use crate::machine::dispatch;
 use crate::{Float, lanes::Lanes};
 
-/// Two numbers to be summed over a channel, of one position.
+/// Two values of one position that are summed over a channel.
 pub(super) trait Term<T: Float>: Copy {
     fn of<S: Simd>(self, x: Lanes<S, T>, y: Lanes<S, T>) -> [Lanes<S, T>; 2];
 }
@@ -37,7 +37,7 @@ impl<T: Float> Term<T> for Slope<T> {
     }
 }
 
-/// The sums of a term over one channel of a batch.
+/// Returns the sums of a term over one channel of a batch.
 #[vectorized]
 pub(super) fn sum_channel<S: Simd, T: Float, F: Term<T>>(
     simd: S,
@@ -54,8 +54,8 @@ pub(super) fn sum_channel<S: Simd, T: Float, F: Term<T>>(
     for sample in 0..samples {
         let row = (sample * channels + number) * length;
         let mask = positions.mask_of(sample);
-        for start in (0..length).step_by(SUM_NUMBERS) {
-            let piece = start..length.min(start + SUM_NUMBERS);
+        for start in (0..length).step_by(PARTIAL_SUM_LENGTH) {
+            let piece = start..length.min(start + PARTIAL_SUM_LENGTH);
             let mask = mask.map(|mask| &mask[piece.clone()]);
             let range = row + piece.start..row + piece.end;
             let pair = (&pair.0[range.clone()], &pair.1[range]);
@@ -64,27 +64,28 @@ pub(super) fn sum_channel<S: Simd, T: Float, F: Term<T>>(
                 term,
                 sums: &mut sums,
             };
-            each(simd, pair, mask, add);
-            let [first, second] = sums.map(|sum| sum.sum().wide());
+            for_each_register(simd, pair, mask, add);
+            let [first, second] = sums.map(|sum| sum.sum().to_f64());
             totals = [totals[0] + first, totals[1] + second];
         }
     }
     totals
 }
 
-/// Numbers that are summed in their own type before the sum is added in double precision.
-const SUM_NUMBERS: usize = 4096;
+/// The number of elements that are summed in their type before the sum is added in
+/// double precision.
+const PARTIAL_SUM_LENGTH: usize = 4096;
 
 struct Add<'a, S: Simd, T: Float, F> {
     term: F,
     sums: &'a mut [Lanes<S, T>; 2],
 }
 
-impl<S: Simd, T: Float, F: Term<T>> Act<S, T> for Add<'_, S, T, F> {
+impl<S: Simd, T: Float, F: Term<T>> RowFunction<S, T> for Add<'_, S, T, F> {
     #[inline(always)]
-    fn act(&mut self, a: Lanes<S, T>, b: Lanes<S, T>, mask: Option<Lanes<S, T>>) {
+    fn apply(&mut self, a: Lanes<S, T>, b: Lanes<S, T>, mask: Option<Lanes<S, T>>) {
         let [first, second] = self.term.of(a, b);
         let [sum, other] = *self.sums;
-        *self.sums = [sum + keep(mask, first), other + keep(mask, second)];
+        *self.sums = [sum + masked(mask, first), other + masked(mask, second)];
     }
 }

@@ -1,4 +1,4 @@
-//! The convolution itself.
+//! The forward pass of convolution.
 
 use super::{Shape, direct, windows::ByWindow};
 use crate::product::{Matrix, Packed, Panels, TakeTile, Tile, pack_right, tiles};
@@ -6,7 +6,7 @@ use crate::{Float, Instances, parallel, tuned};
 use seqloom_macros::compiled_once;
 
 /// Fills `out` (batch, outputs, positions) with the convolution of x (batch, channels,
-/// positions) by the weights (outputs, channels of a group, taps), plus the bias.
+/// positions) with the weights (outputs, channels of a group, taps), plus the bias.
 #[compiled_once]
 pub fn forward<T: Float>(
     shape: &Shape,
@@ -15,7 +15,7 @@ pub fn forward<T: Float>(
     out: &mut [T],
     threads: usize,
 ) {
-    if direct::suits(shape, shape.taps()) || direct::suits_rows(shape, shape.outputs) {
+    if direct::is_faster(shape, shape.taps()) || direct::is_faster_for_rows(shape, shape.outputs) {
         return direct::forward(shape, (x, weight), bias, out, threads);
     }
     let size = shape.outputs * shape.positions();
@@ -31,13 +31,13 @@ pub fn forward<T: Float>(
         k_step: 1,
     };
     Packed::pack_each(shape.groups, filter, threads, |filters| {
-        let together = shape.together();
-        parallel::chunks(out, together * size, threads, |number, out| {
+        let samples_per_block = shape.samples_per_block();
+        parallel::chunks(out, samples_per_block * size, threads, |number, out| {
             for (group, filter) in filters.iter().enumerate() {
                 let samples = ConvSamples {
                     shape,
                     group,
-                    first: number * together,
+                    first: number * samples_per_block,
                     x,
                     bias,
                 };
@@ -47,7 +47,7 @@ pub fn forward<T: Float>(
     });
 }
 
-/// Some samples, and the group of channels that is computed.
+/// Some samples, and a group of channels.
 struct ConvSamples<'a, T> {
     shape: &'a Shape,
     group: usize,
@@ -60,11 +60,11 @@ impl<T: Float> ConvSamples<'_, T> {
     fn fill(&self, filter: &Packed<'_, T>, out: &mut [T]) {
         let positions = self.shape.positions();
         let count = out.len() / self.shape.outputs;
-        for start in (0..count).step_by(tuned::CONV_STRIP) {
+        for start in (0..count).step_by(tuned::CONV_STRIP_WINDOWS) {
             let windows = ByWindow {
                 image: self.shape.input(self.x, self.group),
                 first: self.first * positions + start,
-                count: tuned::CONV_STRIP.min(count - start),
+                count: tuned::CONV_STRIP_WINDOWS.min(count - start),
             };
             self.fill_windows(filter, &windows, start, out);
         }
@@ -97,16 +97,16 @@ impl<T: Float> ConvSamples<'_, T> {
     }
 }
 
-/// Output rows to which tiles are added, the first ones stored with the bias.
+/// Output rows to which tiles are added; the first tile is stored with the bias.
 struct ConvRows<'a, T> {
-    /// Channels of a sample.
+    /// The number of channels of a sample.
     outputs: usize,
-    /// Positions of a channel.
+    /// The number of positions of a channel.
     positions: usize,
-    /// Channels of the group, and the first of them.
+    /// The number of channels of the group, and the index of the first.
     channels: usize,
     first_channel: usize,
-    /// The first of the windows, of which there are `count`.
+    /// The index of the first of `count` windows.
     start: usize,
     count: usize,
     bias: Option<&'a [T]>,

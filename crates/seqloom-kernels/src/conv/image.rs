@@ -1,16 +1,16 @@
-//! Channels of samples, and the windows that slide over them.
+//! Channels of samples, and the windows over them.
 
-/// Some channels of each sample, read in windows.
+/// Some channels of each sample, and their windows.
 #[derive(Clone, Copy)]
 pub(super) struct Image<'a, T> {
     pub(super) values: &'a [T],
-    /// Numbers of a sample, all its channels.
+    /// The number of values of a sample, over all its channels.
     pub(super) sample: usize,
     pub(super) first_channel: usize,
     pub(super) channels: usize,
-    /// Positions of a channel.
+    /// The size of a channel.
     pub(super) size: [usize; 2],
-    /// Windows of a channel.
+    /// The number of windows along each axis.
     pub(super) out: [usize; 2],
     pub(super) kernel: [usize; 2],
     pub(super) stride: [usize; 2],
@@ -18,18 +18,18 @@ pub(super) struct Image<'a, T> {
     pub(super) dilation: [usize; 2],
 }
 
-/// Neighbouring windows of one row, among those that are packed.
+/// Adjacent windows of one row, among the windows to pack.
 #[derive(Clone, Copy)]
 pub(super) struct WindowRun {
-    /// The number of the first, among those asked for.
+    /// The index of the first window, among the windows to pack.
     pub(super) first: usize,
     pub(super) count: usize,
     pub(super) sample: usize,
-    /// Its position among the windows of the sample.
+    /// The position of the first window in the sample.
     pub(super) position: [usize; 2],
 }
 
-/// One number of a window, as steps from the window's corner.
+/// One element of a window, as steps from the corner of the window.
 #[derive(Clone, Copy)]
 pub(super) struct Tap {
     pub(super) channel: usize,
@@ -37,17 +37,17 @@ pub(super) struct Tap {
 }
 
 impl<T> Image<'_, T> {
-    /// Numbers of a window.
+    /// Returns the number of values of a window.
     pub(super) fn taps(&self) -> usize {
         self.channels * self.kernel[0] * self.kernel[1]
     }
 
-    /// Windows of a sample.
+    /// Returns the number of windows of a sample.
     pub(super) fn windows(&self) -> usize {
         self.out[0] * self.out[1]
     }
 
-    /// The taps of a window in their order, from one of them on.
+    /// Returns the taps of a window in order, from index `first`.
     pub(super) fn taps_from(&self, first: usize) -> impl Iterator<Item = Tap> + use<T> {
         let ([height, width], dilation) = (self.kernel, self.dilation);
         let (row, mut x) = (first / width, first % width);
@@ -66,7 +66,7 @@ impl<T> Image<'_, T> {
         })
     }
 
-    /// Cuts windows, numbered through all samples, into runs.
+    /// Splits windows, which are counted through all samples, into runs.
     pub(super) fn runs(
         &self,
         first: usize,
@@ -89,13 +89,13 @@ impl<T> Image<'_, T> {
         })
     }
 
-    /// What a run sees of the image at one tap, if anything.
+    /// Returns the windows of a run that overlap the image at a tap, if any.
     #[inline(always)]
     pub(super) fn visible(&self, run: WindowRun, tap: Tap) -> Option<VisibleWindows> {
         let [height, width] = self.size;
         let y = run.position[0] * self.stride[0] + tap.step[0];
         let y = y.checked_sub(self.padding[0]).filter(|&y| y < height)?;
-        // The first window's position counts from the start of the padding.
+        // Window positions count from the start of the padding.
         let (first, stride) = (
             run.position[1] * self.stride[1] + tap.step[1],
             self.stride[1],
@@ -115,12 +115,12 @@ impl<T> Image<'_, T> {
     }
 }
 
-/// Windows of a run whose input at a tap lies inside the image.
+/// Windows of a run that overlap the image at a tap.
 #[derive(Clone, Copy)]
 pub(super) struct VisibleWindows {
-    /// Windows before them, which see the padding.
+    /// The number of earlier windows of the run, which overlap the padding.
     pub(super) before: usize,
     pub(super) count: usize,
-    /// Where the first one's number stands in memory; the others follow by strides.
+    /// The offset of the value of the first window; the next ones follow at the stride.
     pub(super) from: usize,
 }

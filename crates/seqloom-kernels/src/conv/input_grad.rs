@@ -1,4 +1,4 @@
-//! The gradient of a convolution's input.
+//! The gradient of the input of a convolution.
 
 use super::image::{Image, Tap};
 use super::{Shape, direct, windows::ByWindow};
@@ -6,7 +6,7 @@ use crate::product::{Matrix, Packed, Panels, TakeTile, Tile, pack_right, tiles};
 use crate::{Float, Instances, parallel, tuned};
 use seqloom_macros::compiled_once;
 
-/// Fills `out`, shaped as x, with the gradient of the input.
+/// Fills `out`, of the shape of x, with the gradient of the input.
 #[compiled_once]
 pub fn input_grad<T: Float>(
     shape: &Shape,
@@ -16,7 +16,9 @@ pub fn input_grad<T: Float>(
     threads: usize,
 ) {
     let window = shape.kernel[0] * shape.kernel[1];
-    if direct::suits(shape, shape.outputs * window) || direct::suits_rows(shape, shape.channels) {
+    if direct::is_faster(shape, shape.outputs * window)
+        || direct::is_faster_for_rows(shape, shape.channels)
+    {
         return direct::input_grad(shape, grad, weight, out, threads);
     }
     let size = shape.channels * shape.plane();
@@ -32,11 +34,11 @@ pub fn input_grad<T: Float>(
         k_step: taps,
     };
     Packed::pack_each(shape.groups, filter, threads, |filters| {
-        let together = shape.together();
-        parallel::chunks(out, together * size, threads, |number, out| {
+        let samples_per_block = shape.samples_per_block();
+        parallel::chunks(out, samples_per_block * size, threads, |number, out| {
             out.fill(T::ZERO);
             for (group, filter) in filters.iter().enumerate() {
-                let first = number * together;
+                let first = number * samples_per_block;
                 let samples = GradSamples {
                     shape,
                     group,
@@ -49,7 +51,7 @@ pub fn input_grad<T: Float>(
     });
 }
 
-/// Some samples, and the group of channels that is computed.
+/// Some samples, and a group of channels.
 struct GradSamples<'a, T> {
     shape: &'a Shape,
     group: usize,
@@ -63,11 +65,11 @@ impl<T: Float> GradSamples<'_, T> {
         let image = self.shape.input::<T>(&[], self.group);
         let taps: Vec<Tap> = image.taps_from(0).take(self.shape.taps()).collect();
         let count = out.len() / (self.shape.channels * self.shape.plane()) * positions;
-        for start in (0..count).step_by(tuned::CONV_WINDOWS) {
+        for start in (0..count).step_by(tuned::CONV_BLOCK_WINDOWS) {
             let windows = ByWindow {
                 image: self.shape.output(self.grad, self.group),
                 first: self.first * positions + start,
-                count: tuned::CONV_WINDOWS.min(count - start),
+                count: tuned::CONV_BLOCK_WINDOWS.min(count - start),
             };
             for (k, left) in filter.blocks() {
                 pack_right(&Panels::of::<T>(), &windows, k.clone(), |right| {
@@ -86,11 +88,11 @@ impl<T: Float> GradSamples<'_, T> {
     }
 }
 
-/// Samples to which the gradients of windows are added where the windows stand.
+/// The samples to which the gradients of windows are added.
 struct WindowGrads<'a, T> {
     image: Image<'a, T>,
     taps: &'a [Tap],
-    /// The first of the windows, of which there are `count`.
+    /// The index of the first of `count` windows.
     start: usize,
     count: usize,
     out: &'a mut [T],

@@ -1,11 +1,11 @@
-//! Convolution along two axes, and its two derivatives; one axis is a height of one.
+//! Convolution along two axes, and its two gradients. A convolution along one axis has
+//! height 1.
 //!
-//! All three are products of matrices ([`crate::product`]) of which one holds the image's
-//! windows; it is packed straight from the image ([`windows`]), a few samples at a time,
-//! and the input's gradient is added where its windows stood as its tiles come out of the
-//! registers ([`input_grad`]). Where a number is the sum of few products nothing is packed
-//! ([`direct`]). What is computed together depends on the shape alone, so that the number
-//! of threads changes no bit.
+//! All three passes are matrix products ([`crate::product`]). The matrix of windows is
+//! packed directly from the image ([`windows`]), a few samples at a time; the input
+//! gradient is added to the image tile by tile ([`input_grad`]). Sums of few products
+//! are computed without packing ([`direct`]). The order of sums depends on the shape
+//! only, so that results do not depend on the number of threads.
 
 mod direct;
 mod forward;

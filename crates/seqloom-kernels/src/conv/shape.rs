@@ -1,33 +1,34 @@
-//! The sizes of a convolution.
+//! The shape of a convolution.
 
 use super::image::Image;
 use crate::tuned;
 
-/// The sizes of a convolution; pairs are (height, width).
+/// The shape of a convolution; pairs are (height, width).
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    /// Samples.
+    /// The number of samples.
     pub batch: usize,
-    /// Channels of the input.
+    /// The number of input channels.
     pub channels: usize,
-    /// Positions of a channel.
+    /// The size of a channel.
     pub size: [usize; 2],
-    /// Channels of the output.
+    /// The number of output channels.
     pub outputs: usize,
-    /// Taps of the filter.
+    /// The number of taps.
     pub kernel: [usize; 2],
-    /// Positions between two outputs, at least one.
+    /// The distance between outputs, at least 1.
     pub stride: [usize; 2],
-    /// Zeros before and after the positions.
+    /// The number of zeros before and after the positions.
     pub padding: [usize; 2],
-    /// Positions between two taps, at least one.
+    /// The distance between taps, at least 1.
     pub dilation: [usize; 2],
-    /// Parts that the channels of input and output are cut into; each output sees its part.
+    /// The number of groups of channels. Each output channel uses the input channels of
+    /// its group.
     pub groups: usize,
 }
 
 impl Shape {
-    /// Positions of an output channel; none where the sizes do not fit one another.
+    /// Returns the size of an output channel, or `None` if the sizes do not match.
     pub fn out_size(&self) -> Option<[usize; 2]> {
         let divides = |count: usize| self.groups > 0 && count.is_multiple_of(self.groups);
         let sound = divides(self.channels) && divides(self.outputs);
@@ -39,37 +40,38 @@ impl Shape {
         Some([out(0)?, out(1)?]).filter(|_| sound && self.dilation[0] * self.dilation[1] > 0)
     }
 
-    /// What a pass takes one thread, some forty products each nanosecond.
+    /// Returns the estimated time of a pass in one thread, at 40 products per
+    /// nanosecond.
     pub fn nanoseconds(&self) -> usize {
         self.batch * self.outputs * self.positions() * self.taps() / 40
     }
 
-    /// Positions of an output channel, of both axes.
+    /// Returns the number of positions of an output channel.
     pub(super) fn positions(&self) -> usize {
         self.out_size().map_or(0, |[height, width]| height * width)
     }
 
-    /// Numbers of an input channel.
+    /// Returns the number of values of an input channel.
     pub(super) fn plane(&self) -> usize {
         self.size[0] * self.size[1]
     }
 
-    /// Input channels of a group.
+    /// Returns the number of input channels of a group.
     pub(super) fn group_channels(&self) -> usize {
         self.channels / self.groups
     }
 
-    /// Output channels of a group.
+    /// Returns the number of output channels of a group.
     pub(super) fn group_outputs(&self) -> usize {
         self.outputs / self.groups
     }
 
-    /// Weights of one output.
+    /// Returns the number of weights of one output.
     pub(super) fn taps(&self) -> usize {
         self.group_channels() * self.kernel[0] * self.kernel[1]
     }
 
-    /// The input's channels that a group sees.
+    /// Returns the input channels of a group.
     pub(super) fn input<'a, T>(&self, x: &'a [T], group: usize) -> Image<'a, T> {
         Image {
             values: x,
@@ -85,7 +87,8 @@ impl Shape {
         }
     }
 
-    /// A group's channels of the output's gradient, each position a window of its own.
+    /// Returns the channels of the output gradient of a group, with one window per
+    /// position.
     pub(super) fn output<'a, T>(&self, grad: &'a [T], group: usize) -> Image<'a, T> {
         let row = [1, self.positions()];
         Image {
@@ -102,8 +105,8 @@ impl Shape {
         }
     }
 
-    /// Samples that are worked on together: some hundred windows.
-    pub(super) fn together(&self) -> usize {
-        (tuned::CONV_WINDOWS / self.positions().max(1)).clamp(1, self.batch.max(1))
+    /// Returns the number of samples that are processed together: some hundred windows.
+    pub(super) fn samples_per_block(&self) -> usize {
+        (tuned::CONV_BLOCK_WINDOWS / self.positions().max(1)).clamp(1, self.batch.max(1))
     }
 }

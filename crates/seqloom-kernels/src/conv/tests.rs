@@ -5,8 +5,8 @@ use crate::Float;
 use crate::machine::tests::on_every_machine;
 use crate::product::tests::numbers;
 
-/// Small shapes of every kind, wide ones too, which are not packed; those whose filter does
-/// not fit are left out.
+/// Small shapes of all kinds, including large kernels, which are not packed. Shapes
+/// with a filter that does not fit are left out.
 fn shapes() -> impl Strategy<Value = Shape> {
     let counts = (0..4_usize, 1..4_usize, 1..6_usize, 1..3_usize);
     let pair = |range: std::ops::Range<usize>| [range.clone(), range];
@@ -30,7 +30,7 @@ fn shapes() -> impl Strategy<Value = Shape> {
         .prop_filter("the filter fits", |shape| shape.out_size().is_some())
 }
 
-/// Shapes of one axis.
+/// Shapes with one axis.
 fn rows() -> impl Strategy<Value = Shape> {
     let sizes = (0..4_usize, 1..6_usize, 1..70_usize, 1..20_usize, 1..8_usize);
     let steps = (1..4_usize, 0..6_usize, 1..4_usize);
@@ -51,7 +51,7 @@ fn rows() -> impl Strategy<Value = Shape> {
         .prop_filter("the filter fits", |shape| shape.out_size().is_some())
 }
 
-/// All that a convolution and its derivatives are made of.
+/// The arrays of a convolution and of its gradients.
 struct Case<T> {
     x: Vec<T>,
     weight: Vec<T>,
@@ -70,7 +70,7 @@ impl<T: Float> Case<T> {
     }
 }
 
-/// Where along an axis a tap of a window stands, if within.
+/// Returns the position of a tap of a window along an axis, if inside the input.
 fn position(s: &Shape, axis: usize, window: usize, tap: usize) -> Option<usize> {
     let position = window * s.stride[axis] + tap * s.dilation[axis];
     position
@@ -78,7 +78,7 @@ fn position(s: &Shape, axis: usize, window: usize, tap: usize) -> Option<usize> 
         .filter(|&position| position < s.size[axis])
 }
 
-/// Calls `visit(output, weight, input)` with the positions of every product of the sum.
+/// Calls `visit(output, weight, input)` with the indices of every product of the sum.
 fn products(s: &Shape, mut visit: impl FnMut(usize, usize, usize)) {
     let [_, width] = s.out_size().unwrap();
     for out in 0..s.batch * s.outputs * s.positions() {
@@ -103,7 +103,7 @@ fn products(s: &Shape, mut visit: impl FnMut(usize, usize, usize)) {
 fn assert_close<T: Float>(found: &[T], expected: &[f64], tolerance: f64) {
     assert_eq!(found.len(), expected.len());
     for (found, expected) in found.iter().zip(expected) {
-        let error = (found.wide() - expected).abs();
+        let error = (found.to_f64() - expected).abs();
         assert!(
             error <= tolerance * expected.abs().max(1.0),
             "{found:?} is not {expected}"
@@ -113,10 +113,10 @@ fn assert_close<T: Float>(found: &[T], expected: &[f64], tolerance: f64) {
 
 fn check_forward<T: Float>(s: &Shape, tolerance: f64) {
     let case = Case::<T>::new(s);
-    let bias = |out: usize| case.bias[out / s.positions() % s.outputs].wide();
+    let bias = |out: usize| case.bias[out / s.positions() % s.outputs].to_f64();
     let mut expected: Vec<f64> = (0..case.grad.len()).map(bias).collect();
     products(s, |o, w, i| {
-        expected[o] += case.weight[w].wide() * case.x[i].wide();
+        expected[o] += case.weight[w].to_f64() * case.x[i].to_f64();
     });
     on_every_machine(|_| {
         let mut out = vec![T::of(f64::NAN); case.grad.len()];
@@ -129,7 +129,7 @@ fn check_input_grad<T: Float>(s: &Shape, tolerance: f64) {
     let case = Case::<T>::new(s);
     let mut expected = vec![0.0; case.x.len()];
     products(s, |o, w, i| {
-        expected[i] += case.weight[w].wide() * case.grad[o].wide();
+        expected[i] += case.weight[w].to_f64() * case.grad[o].to_f64();
     });
     on_every_machine(|_| {
         let mut out = vec![T::of(f64::NAN); case.x.len()];
@@ -142,11 +142,11 @@ fn check_weight_grad<T: Float>(s: &Shape, tolerance: f64) {
     let case = Case::<T>::new(s);
     let mut expected = vec![0.0; case.weight.len()];
     products(s, |o, w, i| {
-        expected[w] += case.x[i].wide() * case.grad[o].wide();
+        expected[w] += case.x[i].to_f64() * case.grad[o].to_f64();
     });
     let mut bias = vec![0.0; s.outputs];
     for (index, grad) in case.grad.iter().enumerate() {
-        bias[index / s.positions() % s.outputs] += grad.wide();
+        bias[index / s.positions() % s.outputs] += grad.to_f64();
     }
     on_every_machine(|_| {
         let nothing = |count: usize| vec![T::of(f64::NAN); count];
@@ -171,18 +171,18 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 24 }))]
 
     #[test]
-    fn convolves_as_the_definition_says(shape in shapes()) {
+    fn convolution_matches_the_definition(shape in shapes()) {
         check_all(&shape);
     }
 
     #[test]
-    fn convolves_one_axis_as_the_definition_says(shape in rows()) {
+    fn convolution_along_one_axis_matches_the_definition(shape in rows()) {
         check_all(&shape);
     }
 }
 
-/// One axis, with more windows and a deeper filter than are worked on together.
-fn long() -> Shape {
+/// One axis, with more windows and a longer filter than one block has.
+fn long_shape() -> Shape {
     Shape {
         batch: 1,
         channels: 50,
@@ -197,27 +197,27 @@ fn long() -> Shape {
 }
 
 #[test]
-fn blocks_join_without_a_seam() {
-    check_all(&long());
+fn shapes_larger_than_a_block_match_the_definition() {
+    check_all(&long_shape());
     check_all(&Shape {
         outputs: 49,
-        ..long()
+        ..long_shape()
     }); // its windows are packed
 }
 
 #[test]
-fn taps_that_are_far_apart_find_their_windows() {
+fn widely_spaced_taps_match_the_definition() {
     check_all(&Shape {
         channels: 10,
         outputs: 32,
         padding: [0, 100],
         dilation: [1, 25],
-        ..long()
+        ..long_shape()
     });
 }
 
 #[test]
-fn rows_longer_than_a_tile_join_without_a_seam() {
+fn rows_longer_than_a_tile_match_the_definition() {
     let (batch, channels, outputs) = (2, 10, 14);
     let tall = Shape {
         batch,
@@ -226,7 +226,7 @@ fn rows_longer_than_a_tile_join_without_a_seam() {
         outputs,
         kernel: [3, 5],
         padding: [1, 2],
-        ..long()
+        ..long_shape()
     };
     let flat = Shape {
         batch,
@@ -235,20 +235,23 @@ fn rows_longer_than_a_tile_join_without_a_seam() {
         outputs,
         kernel: [1, 5],
         padding: [0, 2],
-        ..long()
+        ..long_shape()
     };
     check_all(&tall);
     check_all(&flat);
 }
 
 #[test]
-fn threads_change_no_bit() {
+fn results_do_not_depend_on_the_number_of_threads() {
     for channels in [45, 50] {
-        compare_threads(&Shape { channels, ..long() });
+        compare_threads(&Shape {
+            channels,
+            ..long_shape()
+        });
     }
 }
 
-/// Channels up to 48 are convolved without packing, in pieces of a sample.
+/// Up to 48 channels are convolved without packing, in parts of a sample.
 fn compare_threads(shape: &Shape) {
     let case = Case::<f32>::new(shape);
     let grads = [1, 2, 4].map(|threads| {

@@ -1,4 +1,4 @@
-//! The gradients of a convolution's weights and bias.
+//! The gradients of the weights and bias of a convolution.
 
 use super::{Shape, direct, windows::ByTap};
 use crate::matrix::MatrixMut;
@@ -6,7 +6,7 @@ use crate::product::{self, Epilogue};
 use crate::{Float, Instances, parallel, tuned};
 use seqloom_macros::compiled_once;
 
-/// Fills `out`, shaped as the weights, and `out_bias` with the gradients of both.
+/// Fills `out`, of the shape of the weights, and `out_bias` with the gradients of both.
 #[compiled_once]
 pub fn weight_grad<T: Float>(
     shape: &Shape,
@@ -15,13 +15,13 @@ pub fn weight_grad<T: Float>(
     out_bias: Option<&mut [T]>,
     threads: usize,
 ) {
-    // Of many outputs the transposed gradient would not stay in a first-level cache.
-    if direct::suits(shape, shape.taps().max(shape.outputs)) {
+    // With many outputs, the transposed gradient would not fit in an L1 cache.
+    if direct::is_faster(shape, shape.taps().max(shape.outputs)) {
         return direct::weight_grad(shape, (x, grad), out, out_bias, threads);
     }
     let samples = shape.batch;
     let size = shape.group_outputs() * shape.taps();
-    // One group is shared by the threads; of several, each thread takes some.
+    // Threads split a single group; otherwise each thread processes some groups.
     let (between, within) = if shape.groups > 1 {
         (threads, 1)
     } else {
@@ -47,8 +47,8 @@ pub fn weight_grad<T: Float>(
 /// Sums the gradient of each output, sample by sample.
 fn bias_grad<T: Float>(shape: &Shape, grad: &[T], out: &mut [T], threads: usize) {
     let (positions, outputs) = (shape.positions().max(1), shape.outputs);
-    parallel::chunks(out, tuned::CONV_BIAS_GRAD, threads, |number, out| {
-        for (output, out) in (number * tuned::CONV_BIAS_GRAD..).zip(out) {
+    parallel::chunks(out, tuned::CONV_BIAS_SUMS, threads, |number, out| {
+        for (output, out) in (number * tuned::CONV_BIAS_SUMS..).zip(out) {
             let rows = grad.chunks_exact(positions).skip(output).step_by(outputs);
             *out = rows.map(|row| parallel::sum(row)).sum();
         }

@@ -1,4 +1,4 @@
-//! Windows of an image as the lines of a product's factor.
+//! Windows of an image as lines of a matrix.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use crate::machine::dispatch;
 use crate::product::{Lines, transpose};
 use crate::{Float, tuned};
 
-/// A line for each window, from the one numbered `first`; its taps are K.
+/// One line for each window, from index `first`; K runs over the taps.
 pub(super) struct ByWindow<'a, T> {
     pub(super) image: Image<'a, T>,
     pub(super) first: usize,
@@ -38,7 +38,7 @@ impl<T: Float> Lines<T> for ByWindow<'_, T> {
     }
 }
 
-/// Windows side by side, and where their numbers go: a row of `width` for each tap.
+/// Adjacent windows, and the memory for their values: a row of `width` for each tap.
 struct Panel<'a, 'b, T> {
     image: Image<'a, T>,
     first: usize,
@@ -50,7 +50,7 @@ struct Panel<'a, 'b, T> {
 
 #[vectorized]
 fn pack_windows<T: Float>(panel: Panel<'_, '_, T>) {
-    // The widths of all machines' panels, so that the compiler knows them.
+    // The panel widths of all instruction sets, as constants for the compiler.
     match panel.width {
         4 => panel.pack::<4>(),
         8 => panel.pack::<8>(),
@@ -77,8 +77,8 @@ impl<T: Float> Panel<'_, '_, T> {
         }
     }
 
-    /// Packs what a run sees at one step of the kernel in all channels, where the same windows
-    /// see padding: the rows from the one of this number on, in steps.
+    /// Packs one step of the kernel in all channels for a run, where the same windows
+    /// overlap the padding. `rows` is the first row and the distance between rows.
     #[inline(always)]
     fn pack_step<const WIDTH: usize>(&mut self, run: WindowRun, tap: Tap, rows: (usize, usize)) {
         let (first, steps) = rows;
@@ -100,7 +100,7 @@ impl<T: Float> Panel<'_, '_, T> {
 }
 
 impl<T: Float> Image<'_, T> {
-    /// Copies what a run of windows sees of a row, from the first number on.
+    /// Copies the values of a run of windows from a row, starting with the first value.
     #[inline(always)]
     fn copy(&self, run: WindowRun, visible: VisibleWindows, values: &[T], out: &mut [T]) {
         let (before, out) = out[..run.count].split_at_mut(visible.before);
@@ -121,7 +121,7 @@ impl<T: Float> Image<'_, T> {
     }
 }
 
-/// A line for each tap; the windows of all samples are K.
+/// One line for each tap; K runs over the windows of all samples.
 pub(super) struct ByTap<'a, T> {
     pub(super) image: Image<'a, T>,
     pub(super) samples: usize,
@@ -148,25 +148,26 @@ impl<T: Float> Lines<T> for ByTap<'_, T> {
             let out = &mut out[(start - k.start) * width..][..windows * width];
             for run in self.image.runs(start, windows) {
                 let out = &mut out[run.first * width..][..run.count * width];
-                self.image.turn_all(run, &taps, width, out);
+                self.image.transpose_taps(run, &taps, width, out);
             }
         }
     }
 }
 
 impl<T: Float> Image<'_, T> {
-    /// Copies what a run of windows sees at some taps, a row of `width` for each window.
-    fn turn_all(&self, run: WindowRun, taps: &[Tap], width: usize, out: &mut [T]) {
-        if let Some(from) = self.one_by_one(run, taps) {
+    /// Copies the values of a run of windows at some taps, a row of `width` for each
+    /// window.
+    fn transpose_taps(&self, run: WindowRun, taps: &[Tap], width: usize, out: &mut [T]) {
+        if let Some(from) = self.single_tap_start(run, taps) {
             let plane = self.size[0] * self.size[1];
             return transpose(&self.values[from..], plane, taps.len(), width, out);
         }
         let mut line = 0;
-        for taps in taps.chunk_by(|tap, next| self.are_neighbours(*tap, *next)) {
+        for taps in taps.chunk_by(|tap, next| self.are_adjacent(*tap, *next)) {
             let out = &mut out[line..];
             line += taps.len();
-            match self.seen_whole(run, taps) {
-                Some(from) => self.turn_rows(from, taps.len(), width, out),
+            match self.unpadded_start(run, taps) {
+                Some(from) => self.transpose_rows(from, taps.len(), width, out),
                 None => {
                     for (line, &tap) in taps.iter().enumerate() {
                         self.transpose(run, tap, width, &mut out[line..]);
@@ -176,29 +177,29 @@ impl<T: Float> Image<'_, T> {
         }
     }
 
-    /// Where the numbers of the first tap start, if each channel has one tap and each
-    /// position of it a window.
-    fn one_by_one(&self, run: WindowRun, taps: &[Tap]) -> Option<usize> {
+    /// Returns the start of the values of the first tap, if each channel has one tap
+    /// and each position one window.
+    fn single_tap_start(&self, run: WindowRun, taps: &[Tap]) -> Option<usize> {
         let one = self.kernel == [1, 1] && self.padding == [0, 0] && self.stride == [1, 1];
         self.visible(run, *taps.first().filter(|_| one)?)
             .map(|visible| visible.from)
     }
 
-    /// Whether one tap's number stands behind the other's in memory.
-    fn are_neighbours(&self, tap: Tap, next: Tap) -> bool {
+    /// Returns true if the values of the two taps are adjacent in memory.
+    fn are_adjacent(&self, tap: Tap, next: Tap) -> bool {
         self.dilation[1] == 1 && next.step[1] > tap.step[1]
     }
 
-    /// Where the numbers of neighbouring taps start, if no window of the run sees the
-    /// padding there.
-    fn seen_whole(&self, run: WindowRun, taps: &[Tap]) -> Option<usize> {
+    /// Returns the start of the values of adjacent taps, if no window of the run
+    /// overlaps the padding there.
+    fn unpadded_start(&self, run: WindowRun, taps: &[Tap]) -> Option<usize> {
         let first = self.visible(run, *taps.first().filter(|_| taps.len() > 1)?)?;
         let last = self.visible(run, *taps.last()?)?;
         (first.before == 0 && last.count == run.count).then_some(first.from)
     }
 
-    /// Copies so many neighbouring numbers for each window.
-    fn turn_rows(&self, from: usize, count: usize, width: usize, out: &mut [T]) {
+    /// Copies `count` adjacent values for each window.
+    fn transpose_rows(&self, from: usize, count: usize, width: usize, out: &mut [T]) {
         for (number, out) in out.chunks_mut(width).enumerate() {
             let values = &self.values[from + number * self.stride[1]..][..count];
             let ((eights, rest), (outs, out_rest)) =
@@ -213,7 +214,8 @@ impl<T: Float> Image<'_, T> {
         }
     }
 
-    /// Copies what a run of windows sees at one tap to positions that are `width` apart.
+    /// Copies the values of a run of windows at one tap, to positions at a distance of
+    /// `width`.
     fn transpose(&self, run: WindowRun, tap: Tap, width: usize, out: &mut [T]) {
         let mut outs = out.iter_mut().step_by(width).take(run.count);
         if let Some(visible) = self.visible(run, tap) {

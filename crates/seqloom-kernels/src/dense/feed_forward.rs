@@ -1,26 +1,26 @@
-//! The part of a transformer's block that takes each position by itself.
+//! The feed-forward block of a transformer.
 
 use std::ops::Range;
 
 use seqloom_macros::compiled_once;
 
-use super::{LinearLayer, each_band, rows, start};
+use super::{LinearLayer, for_each_band, rows, start};
 use crate::matrix::MatrixMut;
 use crate::norm::{self, NormRule};
 use crate::product::{Epilogue, Matrix, Packed, Side, blocks};
 use crate::{Float, Instances, activation};
 
-/// Layer norm, a linear layer, gelu and a second linear layer, added to what went in.
+/// Layer norm, a linear layer, gelu and a second linear layer, plus the input.
 ///
-/// The hidden numbers of a band are made a part at a time, used and forgotten: they never
-/// leave the cache.
+/// Hidden values of a band of rows are computed and used part by part, so that they
+/// stay in the cache.
 #[derive(Clone, Copy, Debug)]
 pub struct FeedForward<'a, T> {
-    /// How rows are normalised.
+    /// The layer norm.
     pub norm: NormRule<'a, T>,
-    /// From a row to the hidden numbers.
+    /// The layer from the row to the hidden values.
     pub inner: LinearLayer<'a, T>,
-    /// From the hidden numbers to a row.
+    /// The layer from the hidden values to the row.
     pub outer: LinearLayer<'a, T>,
 }
 
@@ -41,19 +41,19 @@ impl<T: Float> FeedForward<'_, T> {
             let parts = self.pack(packed, threads);
             let longest = parts.iter().map(|part| part.hidden.len()).max();
             let longest = longest.unwrap_or(0);
-            each_band(out, width, 2 * (width + longest), threads, |first, out| {
+            for_each_band(out, width, 2 * (width + longest), threads, |first, out| {
                 let x = &x[first * width..][..out.len()];
                 self.fill(&parts, longest, x, out);
             });
         });
     }
 
-    /// The parts of the hidden numbers: blocks of K of the second product.
+    /// Returns the parts of the hidden values: blocks of K of the second product.
     fn parts(&self) -> impl Iterator<Item = Range<usize>> + use<T> {
         blocks(self.outer.inputs)
     }
 
-    /// The weights of both layers that belong to some hidden numbers.
+    /// Returns the weights of both layers for some hidden values.
     fn lines(&self, hidden: &Range<usize>) -> [Matrix<'_, T>; 2] {
         [
             self.inner.lines(hidden.clone(), 0..self.inner.inputs),
@@ -61,7 +61,7 @@ impl<T: Float> FeedForward<'_, T> {
         ]
     }
 
-    /// How many numbers those are when they are packed.
+    /// Returns the number of packed weights of both layers for some hidden values.
     fn size(&self, hidden: &Range<usize>) -> usize {
         let sizes = self.lines(hidden).map(|lines| Side::Right.size(&lines));
         sizes.into_iter().sum()
@@ -86,7 +86,8 @@ impl<T: Float> FeedForward<'_, T> {
         self.parts().map(part).collect()
     }
 
-    /// Takes a band of rows through all parts, whose longest has so many hidden numbers.
+    /// Computes a band of rows, part by part; `longest` is the size of the largest
+    /// part.
     fn fill(&self, parts: &[HiddenPart<'_, T>], longest: usize, x: &[T], out: &mut [T]) {
         let (width, bias) = (self.inner.inputs, self.inner.bias);
         let count = x.len() / width;
@@ -107,7 +108,7 @@ impl<T: Float> FeedForward<'_, T> {
         });
     }
 
-    /// Normalises rows, and calls `work` with them as a left factor.
+    /// Normalises rows, and calls `work` with them as a left matrix.
     fn with_normalised(&self, x: &[T], work: impl FnOnce(&Packed<'_, T>)) {
         let width = self.inner.inputs;
         let count = x.len() / width;
@@ -120,7 +121,7 @@ impl<T: Float> FeedForward<'_, T> {
     }
 }
 
-/// Some hidden numbers, and the weights that lead to them and away from them.
+/// Some hidden values, and the packed weights of both layers for them.
 struct HiddenPart<'a, T> {
     hidden: Range<usize>,
     inner: Packed<'a, T>,
@@ -128,7 +129,7 @@ struct HiddenPart<'a, T> {
 }
 
 impl<T: Float> HiddenPart<'_, T> {
-    /// Adds what these hidden numbers of normal rows give.
+    /// Adds the output of these hidden values for normalised rows.
     fn add(
         &self,
         normal: &Packed<'_, T>,
@@ -140,7 +141,7 @@ impl<T: Float> HiddenPart<'_, T> {
         let epilogue = Epilogue::with_bias(bias);
         let made = MatrixMut::new(hidden, count, width, width);
         self.inner.multiply_packed(normal, made, epilogue);
-        activation::replace_by_gelu(hidden);
+        activation::apply_gelu(hidden);
         let epilogue = Epilogue {
             adds: true,
             ..Epilogue::new()

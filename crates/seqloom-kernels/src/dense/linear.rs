@@ -1,13 +1,13 @@
-//! One linear layer.
+//! A linear layer.
 
-use super::{LinearLayer, each_band, rows, start};
+use super::{LinearLayer, for_each_band, rows, start};
 use crate::matrix::MatrixMut;
 use crate::product::{Epilogue, Packed, Side};
 use crate::{Float, Instances};
 use seqloom_macros::compiled_once;
 
-/// Fills `out` with the layer's outputs for the rows of `x`, each added to its residual where
-/// there are some.
+/// Fills `out` with the outputs of the layer for the rows of `x`, plus the residual if
+/// there is one.
 #[compiled_once]
 pub fn linear<T: Float>(
     layer: LinearLayer<'_, T>,
@@ -25,11 +25,11 @@ pub fn linear<T: Float>(
     });
 }
 
-/// Some rows, and where their outputs go.
+/// Some rows, and the memory for their outputs.
 pub(super) struct Band<'a, 'b, T> {
     layer: LinearLayer<'a, T>,
     weight: &'a Packed<'a, T>,
-    /// The number of its first row.
+    /// The index of the first row.
     pub(super) first: usize,
     x: &'a [T],
     pub(super) out: &'b mut [T],
@@ -59,7 +59,7 @@ impl<T: Float> Band<'_, '_, T> {
     }
 }
 
-/// Packs the layer's weights and calls `work` for each band of rows.
+/// Packs the weights of the layer and calls `work` for each band of rows.
 pub(super) fn over_bands<T: Float>(
     layer: LinearLayer<'_, T>,
     x: &[T],
@@ -71,7 +71,7 @@ pub(super) fn over_bands<T: Float>(
     let lines = layer.all_lines();
     T::with_scratch(Side::Right.size(&lines), |packed| {
         let weight = &Packed::pack_into(Side::Right, &lines, packed, threads);
-        each_band(out, outputs, inputs + outputs, threads, |first, out| {
+        for_each_band(out, outputs, inputs + outputs, threads, |first, out| {
             work(Band {
                 layer,
                 weight,

@@ -1,8 +1,8 @@
-//! Linear layers over rows, and what stands before and after them in a network.
+//! Linear layers, and the fused steps before and after them.
 //!
-//! A thread takes a band of rows through all steps while they stay in its second-level
-//! cache; the weights are packed once for all bands. A row is summed in an order that the
-//! weights alone decide: the other rows and their number change no bit.
+//! A thread computes all steps for a band of rows while the band is in its L2 cache;
+//! the weights are packed once for all bands. The order of a sum depends on the weights
+//! only, so results do not depend on other rows or on the number of threads.
 
 mod feed_forward;
 mod linear;
@@ -24,21 +24,21 @@ pub use rotary::{Rotation, linear_then_rotate};
 /// A linear layer: `x @ weight.T + bias`.
 #[derive(Clone, Copy, Debug)]
 pub struct LinearLayer<'a, T> {
-    /// A row of `inputs` numbers for each output.
+    /// The weights `(outputs, inputs)`.
     pub weight: &'a [T],
-    /// Added to each output.
+    /// The bias of each output.
     pub bias: Option<&'a [T]>,
-    /// Numbers of a row that goes in; there is at least one.
+    /// The number of inputs, at least 1.
     pub inputs: usize,
 }
 
 impl<'a, T: Float> LinearLayer<'a, T> {
-    /// Numbers of a row that comes out.
+    /// Returns the number of outputs.
     fn outputs(&self) -> usize {
         self.weight.len() / self.inputs
     }
 
-    /// The weights of some outputs and inputs, as the right factor of rows.
+    /// Returns the weights of some outputs and inputs, as a right matrix.
     fn lines(&self, outputs: Range<usize>, inputs: Range<usize>) -> Matrix<'a, T> {
         Matrix {
             values: &self.weight[outputs.start * self.inputs + inputs.start..],
@@ -49,13 +49,13 @@ impl<'a, T: Float> LinearLayer<'a, T> {
         }
     }
 
-    /// All weights.
+    /// Returns all weights, as a right matrix.
     fn all_lines(&self) -> Matrix<'a, T> {
         self.lines(0..self.outputs(), 0..self.inputs)
     }
 }
 
-/// Rows that lie side by side, as the left factor of weights.
+/// Returns contiguous rows as a left matrix.
 fn rows<T>(values: &[T], width: usize) -> Matrix<'_, T> {
     Matrix {
         values,
@@ -66,9 +66,10 @@ fn rows<T>(values: &[T], width: usize) -> Matrix<'_, T> {
     }
 }
 
-/// Calls `fill` for each band of rows of an output of this width: with the number of its first
-/// row, and the band. For each row `kept` numbers stay in the cache.
-pub(crate) fn each_band<T: Send>(
+/// Calls `fill` for each band of output rows of this width, with the index of the first
+/// row and the band. `kept` is the number of values that stay in the cache for each
+/// row.
+pub(crate) fn for_each_band<T: Send>(
     out: &mut [T],
     width: usize,
     kept: usize,
@@ -85,7 +86,7 @@ pub(crate) fn each_band<T: Send>(
     });
 }
 
-/// Fills rows with those that a result is added to, each plus the bias.
+/// Fills rows with the residual plus the bias.
 fn start<T: Float>(rows: &[T], bias: Option<&[T]>, out: &mut [T]) {
     out.copy_from_slice(rows);
     let Some(bias) = bias else {

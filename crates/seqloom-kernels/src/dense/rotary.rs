@@ -1,4 +1,4 @@
-//! A linear layer whose outputs are rotated by their positions (Su et al. 2021).
+//! A linear layer with rotary position embeddings of its outputs (Su et al. 2021).
 
 use seqloom_macros::{compiled_once, vectorized};
 
@@ -7,22 +7,22 @@ use super::linear::over_bands;
 use crate::machine::dispatch;
 use crate::{Float, Instances};
 
-/// Turns of pairs of numbers: the first half of a head's numbers, each with its partner in the
-/// second half.
+/// The rotation of pairs of values: each value of the first half of a head with a value
+/// of the second half.
 #[derive(Clone, Copy, Debug)]
 pub struct Rotation<'a, T> {
-    /// The cosines of each row's angles: a row of half a head's numbers.
+    /// The cosines of the angles of each row: half of the head size.
     pub cosines: &'a [T],
-    /// Their sines.
+    /// The sines of the angles of each row.
     pub sines: &'a [T],
-    /// Numbers of a pair's half: half of a head's.
+    /// Half of the head size.
     pub half: usize,
-    /// Heads that are rotated: the first of a row.
+    /// The number of rotated heads, which are the first ones of a row.
     pub heads: usize,
 }
 
-/// Fills `out` with the layer's outputs for the rows of `x`; the first heads of each row are
-/// rotated.
+/// Fills `out` with the outputs of the layer for the rows of `x`, and rotates the first
+/// heads of each row.
 #[compiled_once]
 pub fn linear_then_rotate<T: Float>(
     layer: LinearLayer<'_, T>,
@@ -34,27 +34,27 @@ pub fn linear_then_rotate<T: Float>(
     let width = layer.outputs();
     over_bands(layer, x, out, threads, |mut band| {
         band.fill();
-        rotate(rotation.starting_at(band.first), width, band.out);
+        rotate(rotation.starting_at_row(band.first), width, band.out);
     });
 }
 
-/// Turns the first heads of rows.
+/// Rotates the first heads of rows.
 #[vectorized]
 pub(crate) fn rotate<T: Float>(rotation: Rotation<'_, T>, width: usize, rows: &mut [T]) {
-    // The halves of published models' heads, so that the compiler knows them.
+    // The sizes of published models, as constants for the compiler.
     match rotation.half {
-        8 => rotation.turn_halves::<8>(width, rows),
-        12 => rotation.turn_halves::<12>(width, rows),
-        16 => rotation.turn_halves::<16>(width, rows),
-        32 => rotation.turn_halves::<32>(width, rows),
-        64 => rotation.turn_halves::<64>(width, rows),
-        _ => rotation.turn_any(width, rows),
+        8 => rotation.rotate_halves::<8>(width, rows),
+        12 => rotation.rotate_halves::<12>(width, rows),
+        16 => rotation.rotate_halves::<16>(width, rows),
+        32 => rotation.rotate_halves::<32>(width, rows),
+        64 => rotation.rotate_halves::<64>(width, rows),
+        _ => rotation.rotate_any(width, rows),
     }
 }
 
 impl<T: Float> Rotation<'_, T> {
-    /// That of the rows from this one on.
-    pub(crate) fn starting_at(self, row: usize) -> Self {
+    /// Returns the rotation of the rows from `row`.
+    pub(crate) fn starting_at_row(self, row: usize) -> Self {
         Self {
             cosines: &self.cosines[row * self.half..],
             sines: &self.sines[row * self.half..],
@@ -63,7 +63,7 @@ impl<T: Float> Rotation<'_, T> {
     }
 
     #[inline(always)]
-    fn turn_halves<const HALF: usize>(self, width: usize, rows: &mut [T]) {
+    fn rotate_halves<const HALF: usize>(self, width: usize, rows: &mut [T]) {
         let (cosines, _) = self.cosines.as_chunks::<HALF>();
         let (sines, _) = self.sines.as_chunks::<HALF>();
         let turns = cosines.iter().zip(sines);
@@ -81,7 +81,7 @@ impl<T: Float> Rotation<'_, T> {
     }
 
     #[inline(always)]
-    fn turn_any(self, width: usize, rows: &mut [T]) {
+    fn rotate_any(self, width: usize, rows: &mut [T]) {
         let half = self.half.max(1);
         let turns = self
             .cosines

@@ -6,7 +6,7 @@ use crate::product::tests::numbers;
 const WIDTH: usize = 40;
 const HIDDEN: usize = 700;
 
-/// A layer's weights and biases.
+/// Returns the weights and biases of a layer.
 fn weights(outputs: usize, inputs: usize, seed: u32) -> (Vec<f64>, Vec<f64>) {
     (numbers(outputs * inputs, seed), numbers(outputs, seed + 1))
 }
@@ -19,7 +19,7 @@ fn layer((weight, bias): &(Vec<f64>, Vec<f64>), inputs: usize) -> LinearLayer<'_
     }
 }
 
-/// What a layer gives for one row, by the definition.
+/// Returns the output of a layer for one row, by the definition.
 fn reference(layer: LinearLayer<'_, f64>, row: &[f64]) -> Vec<f64> {
     let lines = layer.weight.chunks(layer.inputs).zip(layer.bias.unwrap());
     let product = |line: &[f64]| -> f64 { line.iter().zip(row).map(|(w, x)| w * x).sum() };
@@ -37,7 +37,7 @@ fn assert_near(found: &[f64], expected: &[f64]) {
 }
 
 #[test]
-fn a_layer_is_the_definition_plus_the_residual() {
+fn a_layer_equals_the_definition_plus_the_residual() {
     let parts = weights(70, WIDTH, 1);
     let layer = layer(&parts, WIDTH);
     on_every_machine(|_| {
@@ -58,7 +58,7 @@ fn a_layer_is_the_definition_plus_the_residual() {
 }
 
 #[test]
-fn the_first_heads_are_turned_by_their_angles() {
+fn the_first_heads_are_rotated_by_their_angles() {
     on_every_machine(|_| {
         for half in [2, 3, 8, 16] {
             let (heads, width) = (2, 3 * 2 * half);
@@ -80,15 +80,15 @@ fn the_first_heads_are_turned_by_their_angles() {
             for ((row, angles), found) in rows.zip(out.chunks(width)) {
                 let mut expected = reference(layer, row);
                 let turned = expected.chunks_mut(2 * half).take(heads);
-                turned.for_each(|head| turn(head, angles));
+                turned.for_each(|head| rotate_head(head, angles));
                 assert_near(found, &expected);
             }
         }
     });
 }
 
-/// Turns a head by its angles.
-fn turn(head: &mut [f64], angles: &[f64]) {
+/// Rotates a head by its angles.
+fn rotate_head(head: &mut [f64], angles: &[f64]) {
     let (first, second) = head.split_at_mut(angles.len());
     for (at, angle) in angles.iter().enumerate() {
         let ((x, y), (sine, cosine)) = ((first[at], second[at]), angle.sin_cos());
@@ -96,7 +96,7 @@ fn turn(head: &mut [f64], angles: &[f64]) {
     }
 }
 
-/// A feed-forward part with the numbers that it lends.
+/// Calls `test` with a feed-forward block.
 fn with_feed_forward(test: impl FnOnce(FeedForward<'_, f64>)) {
     let (inner, outer) = (weights(HIDDEN, WIDTH, 1), weights(WIDTH, HIDDEN, 3));
     let (weight, bias) = weights(WIDTH, 1, 7);
@@ -111,8 +111,8 @@ fn with_feed_forward(test: impl FnOnce(FeedForward<'_, f64>)) {
     });
 }
 
-/// One row, by layers that were tested by themselves.
-fn fed_forward(part: FeedForward<'_, f64>, row: &[f64]) -> Vec<f64> {
+/// Returns the output for one row, from layers that have their own tests.
+fn reference_feed_forward(part: FeedForward<'_, f64>, row: &[f64]) -> Vec<f64> {
     let mut normal = vec![0.0; WIDTH];
     crate::norm::normalise(part.norm, row, [&mut normal, &mut [0.0], &mut [0.0]], 1);
     let hidden = reference(part.inner, &normal);
@@ -123,14 +123,14 @@ fn fed_forward(part: FeedForward<'_, f64>, row: &[f64]) -> Vec<f64> {
 }
 
 #[test]
-fn a_feed_forward_part_is_its_layers_one_after_the_other() {
+fn a_feed_forward_block_equals_its_layers_in_sequence() {
     with_feed_forward(|part| {
         on_every_machine(|_| {
             for count in [1, 7, 300] {
                 let x = numbers::<f64>(count * WIDTH, 9);
                 let expected: Vec<f64> = x
                     .chunks(WIDTH)
-                    .flat_map(|row| fed_forward(part, row))
+                    .flat_map(|row| reference_feed_forward(part, row))
                     .collect();
                 let mut out = vec![f64::NAN; x.len()];
                 part.apply(&x, &mut out, 1);
@@ -141,7 +141,7 @@ fn a_feed_forward_part_is_its_layers_one_after_the_other() {
 }
 
 #[test]
-fn a_row_has_the_same_bits_alone_and_beside_others_on_any_number_of_threads() {
+fn a_row_does_not_depend_on_other_rows_or_threads() {
     with_feed_forward(|part| {
         let x = numbers::<f64>(500 * WIDTH, 9);
         let mut together = vec![0.0; x.len()];

@@ -1,23 +1,25 @@
-//! A plane with zeros around it, in which each tap of a window is an offset.
+//! A zero-padded plane, in which each tap of a window is an offset.
 
 use crate::conv::Shape;
 use crate::{Float, lanes::Registers};
 
-/// A plane, its place in the frame, and the windows over the frame; pairs are (height, width).
+/// A plane, its position in the frame, and the windows over the frame; pairs are
+/// (height, width).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
-    /// The plane.
+    /// The size of the plane.
     pub(super) size: [usize; 2],
-    /// The windows.
+    /// The number of windows.
     pub(super) out: [usize; 2],
-    /// Position of the plane at which the frame starts; negative before the plane.
+    /// The position in the plane at which the frame starts; negative if before the
+    /// plane.
     start: [isize; 2],
     kernel: [usize; 2],
     dilation: [usize; 2],
 }
 
 impl Frame {
-    /// The input of a convolution, as the convolution sees it.
+    /// Returns the frame of the input of a convolution.
     pub(super) fn of_input(shape: &Shape) -> Self {
         Self {
             size: shape.size,
@@ -28,7 +30,7 @@ impl Frame {
         }
     }
 
-    /// The gradient of the output, as the gradient of the input sees it.
+    /// Returns the frame of the output gradient, for the input gradient.
     pub(super) fn of_gradient(shape: &Shape) -> Self {
         let frame = Self::of_input(shape);
         let start =
@@ -41,7 +43,7 @@ impl Frame {
         }
     }
 
-    /// Where each tap of the first window stands.
+    /// Returns the offset of each tap of the first window.
     pub(super) fn offsets(&self) -> Vec<usize> {
         let [height, width] = self.kernel;
         let offset = |tap: usize| {
@@ -50,10 +52,11 @@ impl Frame {
         (0..height * width).map(offset).collect()
     }
 
-    /// Lends space for the frame, and for a number for each window.
+    /// Calls `work` with scratch memory for the frame, and for one value per window.
     pub(super) fn with_scratch<T: Float>(&self, work: impl FnOnce(&mut [T], &mut [T])) {
         let lanes = Registers::of::<T>().lanes;
-        // The windows' last register reaches beyond them, and so beyond the frame.
+        // The last register of windows extends beyond the windows, and so beyond the
+        // frame.
         let frame = (self.out[0] + self.reach(0)) * self.pitch() + lanes;
         let windows = self.length().next_multiple_of(lanes);
         T::with_scratch(frame + windows, |scratch| {
@@ -77,7 +80,8 @@ impl Frame {
         }
     }
 
-    /// Lays a number for each window out as the frame's rows are, with zeros between rows.
+    /// Copies one value per window into the layout of the frame, with zeros between
+    /// rows.
     pub(super) fn spread<T: Float>(&self, windows: &[T], spread: &mut [T]) {
         let mut rows = windows.chunks_exact(self.out[1]);
         for spread in spread.chunks_mut(self.pitch()) {
@@ -85,7 +89,7 @@ impl Frame {
         }
     }
 
-    /// Takes the number of each window out of those of all positions.
+    /// Copies the value of each window out of the values of all positions.
     pub(super) fn take<T: Float>(&self, sums: &[T], out: &mut [T]) {
         let width = self.out[1];
         for (out, sums) in out.chunks_exact_mut(width).zip(sums.chunks(self.pitch())) {
@@ -93,23 +97,23 @@ impl Frame {
         }
     }
 
-    /// Positions of the frame from the first window to the last.
+    /// Returns the number of positions of the frame from the first window to the last.
     fn length(&self) -> usize {
         (self.out[0] - 1) * self.pitch() + self.out[1]
     }
 
-    /// Numbers of a row of the frame.
+    /// Returns the number of values of a row of the frame.
     fn pitch(&self) -> usize {
         self.out[1] + self.reach(1)
     }
 
-    /// From the first tap of a window to its last.
+    /// Returns the distance from the first tap of a window to the last.
     fn reach(&self, axis: usize) -> usize {
         self.dilation[axis] * (self.kernel[axis] - 1)
     }
 }
 
-/// Fills `out` with the row from `start` on, and zeros where there is no row.
+/// Fills `out` with the row from `start`, and with zeros outside the row.
 fn copy<T: Float>(row: &[T], start: isize, out: &mut [T]) {
     let before = start.min(0).unsigned_abs().min(out.len());
     let from = start.max(0).unsigned_abs().min(row.len());

@@ -1,9 +1,9 @@
-//! Depthwise convolutions of stride one, and their derivatives: each output channel sees one
-//! channel of the input.
+//! Depthwise convolutions of stride 1, and their gradients: each output channel has one
+//! input channel.
 //!
-//! A channel is copied into a frame of zeros ([`frame`]), row after row. There a tap is an
-//! offset for all positions at once, and the sums of the taps ([`taps`]) are those of long
-//! rows, whose numbers between two rows of the output are thrown away.
+//! A channel is copied into a zero-padded frame ([`frame`]), in which a tap is one
+//! offset for all positions. Sums over taps ([`taps`]) run over long rows; values
+//! between two output rows are discarded.
 
 mod frame;
 mod taps;
@@ -16,8 +16,8 @@ use frame::Frame;
 use seqloom_macros::compiled_once;
 use taps::{Products, Sums, add_products, fill_sums};
 
-/// Whether a convolution is one of these.
-pub fn suits(shape: &Shape) -> bool {
+/// Returns true if this module supports the convolution.
+pub fn is_depthwise(shape: &Shape) -> bool {
     shape.groups > 1 && shape.groups == shape.channels && shape.stride == [1, 1]
 }
 
@@ -32,10 +32,10 @@ pub fn forward<T: Float>(
 ) {
     let frame = Frame::of_input(shape);
     let (offsets, taps) = (frame.offsets(), shape.kernel[0] * shape.kernel[1]);
-    let (plane, multiple) = (area(shape.size), multiple(shape));
+    let (plane, outputs_per_input) = (area(shape.size), outputs_per_input(shape));
     parallel::chunks(out, area(frame.out), threads, |number, out| {
         let output = number % shape.outputs;
-        let channel = number / shape.outputs * shape.channels + output / multiple;
+        let channel = number / shape.outputs * shape.channels + output / outputs_per_input;
         frame.with_scratch(|framed, sums| {
             frame.fill(&x[channel * plane..][..plane], framed);
             fill_sums(Sums {
@@ -60,16 +60,16 @@ pub fn input_grad<T: Float>(
     threads: usize,
 ) {
     let frame = Frame::of_gradient(shape);
-    // The gradient sees the taps in reverse.
+    // The gradient uses the taps in reverse.
     let mut offsets = frame.offsets();
     offsets.reverse();
     let (plane, taps) = (area(frame.size), shape.kernel[0] * shape.kernel[1]);
-    let multiple = multiple(shape);
+    let outputs_per_input = outputs_per_input(shape);
     parallel::chunks(out, area(frame.out), threads, |number, out| {
         let (sample, channel) = (number / shape.channels, number % shape.channels);
         frame.with_scratch(|framed, sums| {
-            for part in 0..multiple {
-                let output = channel * multiple + part;
+            for part in 0..outputs_per_input {
+                let output = channel * outputs_per_input + part;
                 let first = (sample * shape.outputs + output) * plane;
                 frame.fill(&grad[first..][..plane], framed);
                 fill_sums(Sums {
@@ -95,7 +95,7 @@ pub fn weight_grad<T: Float>(
     threads: usize,
 ) {
     let frame = Frame::of_input(shape);
-    let (offsets, multiple) = (frame.offsets(), multiple(shape));
+    let (offsets, outputs_per_input) = (frame.offsets(), outputs_per_input(shape));
     let (plane, positions) = (area(shape.size), area(frame.out));
     let gradient = |sample: usize, output: usize| {
         &grad[(sample * shape.outputs + output) * positions..][..positions]
@@ -104,7 +104,7 @@ pub fn weight_grad<T: Float>(
         out.fill(T::ZERO);
         frame.with_scratch(|framed, spread| {
             for sample in 0..shape.batch {
-                let channel = sample * shape.channels + output / multiple;
+                let channel = sample * shape.channels + output / outputs_per_input;
                 frame.fill(&x[channel * plane..][..plane], framed);
                 frame.spread(gradient(sample, output), spread);
                 add_products(Products {
@@ -124,12 +124,12 @@ pub fn weight_grad<T: Float>(
     }
 }
 
-/// Output channels of an input channel.
-fn multiple(shape: &Shape) -> usize {
+/// Returns the number of output channels per input channel.
+fn outputs_per_input(shape: &Shape) -> usize {
     shape.outputs / shape.channels
 }
 
-/// Positions of a plane.
+/// Returns the number of positions of a plane.
 fn area([height, width]: [usize; 2]) -> usize {
     height * width
 }

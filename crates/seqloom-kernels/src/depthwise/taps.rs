@@ -6,14 +6,15 @@ use seqloom_macros::vectorized;
 use crate::machine::dispatch;
 use crate::{Float, lanes::Lanes, tuned};
 
-/// What is summed for each position: the taps' weights times what stands at their offsets.
+/// The inputs of a sum for each position: the weights of the taps times the values at
+/// their offsets.
 pub(super) struct Sums<'a, T> {
     pub(super) framed: &'a [T],
     pub(super) offsets: &'a [usize],
     pub(super) weights: &'a [T],
-    /// What is added to each sum; none to add to the sums that stand there.
+    /// The start value of each sum, or `None` to add to the existing sums.
     pub(super) start: Option<T>,
-    /// Whole registers.
+    /// The sums, in full registers.
     pub(super) out: &'a mut [T],
 }
 
@@ -21,10 +22,10 @@ pub(super) struct Sums<'a, T> {
 #[vectorized]
 pub(super) fn fill_sums<S: Simd, T: Float>(simd: S, mut work: Sums<'_, T>) {
     let lanes = Lanes::<S, T>::COUNT;
-    let step = tuned::DEPTHWISE_WIDTH * lanes;
+    let step = tuned::DEPTHWISE_REGISTERS * lanes;
     let wide = work.out.len() / step * step;
     for first in (0..wide).step_by(step) {
-        fill_block::<S, T, { tuned::DEPTHWISE_WIDTH }>(simd, &mut work, first);
+        fill_block::<S, T, { tuned::DEPTHWISE_REGISTERS }>(simd, &mut work, first);
     }
     for first in (wide..work.out.len()).step_by(lanes) {
         fill_block::<S, T, 1>(simd, &mut work, first);
@@ -54,11 +55,12 @@ fn fill_block<S: Simd, T: Float, const V: usize>(simd: S, work: &mut Sums<'_, T>
     }
 }
 
-/// What is added for each tap: the products of a gradient with what stands at its offset.
+/// The inputs of a sum for each tap: the products of a gradient with the values at the
+/// offset of the tap.
 pub(super) struct Products<'a, T> {
     pub(super) framed: &'a [T],
     pub(super) offsets: &'a [usize],
-    /// The gradient of each position, in whole registers.
+    /// The gradient of each position, in full registers.
     pub(super) spread: &'a [T],
     pub(super) out: &'a mut [T],
 }
@@ -87,7 +89,7 @@ pub(super) fn add_products<S: Simd, T: Float>(simd: S, work: Products<'_, T>) {
     }
 }
 
-/// What some taps see.
+/// The input values of some taps.
 #[derive(Clone, Copy)]
 struct TapInputs<'a, T> {
     framed: &'a [T],
@@ -95,7 +97,7 @@ struct TapInputs<'a, T> {
 }
 
 impl<T: Float> TapInputs<'_, T> {
-    /// Adds the products of `N` taps, of which each has its own sum in a register.
+    /// Adds the products of `N` taps; the sum of each tap has a register.
     #[inline(always)]
     fn add<S: Simd, const N: usize>(self, simd: S, spread: &[T], out: &mut [T]) {
         let mut rows: [&[T::Vector<S>]; N] = [&[]; N];

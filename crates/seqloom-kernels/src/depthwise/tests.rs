@@ -1,24 +1,24 @@
 use proptest::prelude::*;
 
-use super::{forward, input_grad, suits, weight_grad};
+use super::{forward, input_grad, is_depthwise, weight_grad};
 use crate::Float;
 use crate::conv::{self, Shape};
 use crate::machine::tests::on_every_machine;
 use crate::product::tests::numbers;
 
-/// Small depthwise shapes; those whose filter does not fit are left out.
+/// Small depthwise shapes. Shapes with a filter that does not fit are left out.
 fn shapes() -> impl Strategy<Value = Shape> {
     let counts = (0..3_usize, 2..4_usize, 1..3_usize);
     let pair = |range: std::ops::Range<usize>| [range.clone(), range];
     let sizes = ([1..9_usize, 1..40], pair(1..5));
     (counts, sizes, pair(0..6), pair(1..3))
         .prop_map(|(counts, (size, kernel), padding, dilation)| {
-            let (batch, channels, multiple) = counts;
+            let (batch, channels, outputs_per_input) = counts;
             Shape {
                 batch,
                 channels,
                 size,
-                outputs: channels * multiple,
+                outputs: channels * outputs_per_input,
                 kernel,
                 stride: [1, 1],
                 padding,
@@ -31,17 +31,17 @@ fn shapes() -> impl Strategy<Value = Shape> {
 
 fn assert_near<T: Float>(found: &[T], wanted: &[T]) {
     for (found, wanted) in found.iter().zip(wanted) {
-        let gap = (found.wide() - wanted.wide()).abs();
+        let gap = (found.to_f64() - wanted.to_f64()).abs();
         assert!(
-            gap <= 1e-4 * (1.0 + wanted.wide().abs()),
+            gap <= 1e-4 * (1.0 + wanted.to_f64().abs()),
             "{found:?} {wanted:?}"
         );
     }
 }
 
-/// Compares all three with those of any convolution.
+/// Compares all three passes with those of a general convolution.
 fn compare<T: Float>(shape: &Shape) {
-    assert!(suits(shape));
+    assert!(is_depthwise(shape));
     let [height, width] = shape.out_size().unwrap();
     let (inputs, outputs) = (
         shape.batch * shape.channels * shape.size[0] * shape.size[1],
@@ -68,7 +68,7 @@ fn compare<T: Float>(shape: &Shape) {
 
 proptest! {
     #[test]
-    fn a_depthwise_convolution_is_a_convolution_in_groups(shape in shapes()) {
+    fn a_depthwise_convolution_equals_a_grouped_convolution(shape in shapes()) {
         on_every_machine(|_| {
             compare::<f32>(&shape);
             compare::<f64>(&shape);

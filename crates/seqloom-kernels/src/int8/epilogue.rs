@@ -1,4 +1,4 @@
-//! What is done to the sums of a product of int8 before they are stored.
+//! The epilogue of int8 products: from integer sums to floats.
 
 use pulp::Simd;
 use seqloom_macros::vectorized;
@@ -10,17 +10,17 @@ use crate::lanes::Lanes;
 use crate::machine::dispatch;
 use crate::{Float, special};
 
-/// What follows a product and its bias: gelu is taken, and other numbers are added.
+/// The steps after the product and the bias: gelu, and adding a residual.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Int8Epilogue<'a> {
-    /// Whether gelu, the exact one, is taken.
+    /// If true, applies the exact gelu.
     pub(super) gelu: bool,
-    /// A number for each position of the result.
+    /// The residual: one value for each position of the output.
     pub(super) added: Option<&'a [f32]>,
 }
 
 impl Int8Epilogue<'_> {
-    /// That of a part of the result.
+    /// Returns the epilogue for a part of the output.
     fn of(self, start: usize, length: usize) -> Self {
         Self {
             added: self.added.map(|added| &added[start..][..length]),
@@ -31,7 +31,7 @@ impl Int8Epilogue<'_> {
 
 type Wide<T> = [T; COLUMNS];
 
-/// Turns a tile of sums, those of `rows`, into numbers of the output.
+/// Converts a tile of sums for `rows` into output values.
 #[vectorized]
 pub(super) fn put_tile<S: Simd>(
     simd: S,
@@ -52,9 +52,9 @@ pub(super) fn put_tile<S: Simd>(
     }
 }
 
-/// What belongs to the columns of a tile.
+/// The parameters of the columns of a tile.
 struct Columns<'a> {
-    /// How many the output has.
+    /// The number of columns of the output.
     count: usize,
     totals: &'a [Wide<i32>],
     scales: &'a [Wide<f32>],
@@ -72,7 +72,7 @@ impl<'a> Columns<'a> {
         }
     }
 
-    /// Turns the sums of one row into numbers.
+    /// Converts the sums of one row into output values.
     #[inline(always)]
     fn put<S: Simd>(
         &self,
@@ -101,14 +101,14 @@ impl<'a> Columns<'a> {
             if epilogue.gelu {
                 gelu(simd, &mut values);
             }
-            put_some(&values, last, rest);
+            write_row(&values, last, rest);
         }
     }
 }
 
 type Column<'a> = ((&'a Wide<i32>, &'a Wide<f32>), &'a Wide<f32>);
 
-/// The floats that sums of one row stand for.
+/// Returns the float values of the integer sums of one row.
 #[inline(always)]
 fn floats(sums: &Wide<i32>, row: QuantizedRow, ((totals, scales), bias): Column<'_>) -> Wide<f32> {
     let mut values = [0.0; COLUMNS];
@@ -120,7 +120,7 @@ fn floats(sums: &Wide<i32>, row: QuantizedRow, ((totals, scales), bias): Column<
 }
 
 #[inline(always)]
-#[expect(clippy::cast_precision_loss, reason = "rounded once")]
+#[expect(clippy::cast_precision_loss, reason = "the sum is rounded once")]
 fn to_float(sum: i32) -> f32 {
     sum as f32
 }
@@ -134,9 +134,9 @@ fn gelu<S: Simd>(simd: S, values: &mut Wide<f32>) {
     }
 }
 
-/// Writes as many numbers as the output holds, with others added if there are any.
+/// Writes the values that fit in `out`, plus the residual if there is one.
 #[cold]
-fn put_some(values: &Wide<f32>, added: &[f32], out: &mut [f32]) {
+fn write_row(values: &Wide<f32>, added: &[f32], out: &mut [f32]) {
     out.copy_from_slice(&values[..out.len()]);
     for (out, added) in out.iter_mut().zip(added) {
         *out += added;

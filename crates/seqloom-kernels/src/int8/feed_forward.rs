@@ -1,4 +1,4 @@
-//! The part of a transformer's block that takes each position by itself.
+//! The feed-forward block of a transformer, with int8 weights.
 
 use super::Int8Layer;
 use super::epilogue::Int8Epilogue;
@@ -6,18 +6,18 @@ use super::linear::multiply;
 use super::pack::PackedWeights;
 use super::tile::Int8Tile;
 use crate::Float;
-use crate::dense::each_band;
+use crate::dense::for_each_band;
 use crate::norm::{self, NormRule};
 
-/// Layer norm, a linear layer, gelu and a second linear layer, added to what went in. The
-/// hidden numbers of a band of rows never leave the cache.
+/// Layer norm, a linear layer, gelu and a second linear layer, plus the input. Hidden
+/// values of a band of rows stay in the cache.
 #[derive(Clone, Copy, Debug)]
 pub struct Int8FeedForward<'a> {
-    /// How rows are normalised.
+    /// The layer norm.
     pub norm: NormRule<'a, f32>,
-    /// From a row to the hidden numbers.
+    /// The layer from the row to the hidden values.
     pub inner: Int8Layer<'a>,
-    /// From the hidden numbers to a row.
+    /// The layer from the hidden values to the row.
     pub outer: Int8Layer<'a>,
 }
 
@@ -28,7 +28,7 @@ impl Int8FeedForward<'_> {
         let kept = 2 * width + self.outer.factors.len();
         PackedWeights::pack(tile, self.inner, threads, |inner| {
             PackedWeights::pack(tile, self.outer, threads, |outer| {
-                each_band(out, width, kept, threads, |first, out| {
+                for_each_band(out, width, kept, threads, |first, out| {
                     let x = &x[first * width..][..out.len()];
                     self.fill([inner, outer], x, out);
                 });
@@ -36,7 +36,7 @@ impl Int8FeedForward<'_> {
         });
     }
 
-    /// Takes a band of rows through both layers.
+    /// Computes a band of rows through both layers.
     fn fill(&self, [inner, outer]: [&PackedWeights<'_>; 2], x: &[f32], out: &mut [f32]) {
         let rows = x.len() / inner.inputs;
         f32::with_scratch(x.len() + rows * (2 + outer.inputs), |scratch| {

@@ -1,4 +1,4 @@
-//! One linear layer.
+//! A linear layer with int8 weights.
 
 use super::Int8Layer;
 use super::epilogue::{Int8Epilogue, put_tile};
@@ -6,11 +6,11 @@ use super::pack::PackedWeights;
 use super::quantize::{QuantizedRow, quantize};
 use super::tile::{Int8Tile, MAX_TILE_SUMS};
 use super::with_words;
-use crate::dense::{Rotation, each_band, rotate};
+use crate::dense::{Rotation, for_each_band, rotate};
 use crate::tuned;
 
-/// Fills `out` with the layer's outputs for the rows of `x`, each added to its residual where
-/// there are some.
+/// Fills `out` with the outputs of the layer for the rows of `x`, plus the residual if
+/// there is one.
 pub fn linear(
     layer: Int8Layer<'_>,
     x: &[f32],
@@ -18,11 +18,11 @@ pub fn linear(
     out: &mut [f32],
     threads: usize,
 ) {
-    linear_by(Int8Tile::chosen(), layer, (x, residual), out, threads);
+    linear_with_tile(Int8Tile::chosen(), layer, (x, residual), out, threads);
 }
 
-/// The same by the instructions of a tile.
-pub(super) fn linear_by(
+/// Fills `out` with the instructions of the given tile.
+pub(super) fn linear_with_tile(
     tile: Int8Tile,
     layer: Int8Layer<'_>,
     (x, residual): (&[f32], Option<&[f32]>),
@@ -39,8 +39,8 @@ pub(super) fn linear_by(
     });
 }
 
-/// Fills `out` with the layer's outputs for the rows of `x`; the first heads of each row are
-/// rotated.
+/// Fills `out` with the outputs of the layer for the rows of `x`, and rotates the first
+/// heads of each row.
 pub fn linear_then_rotate(
     layer: Int8Layer<'_>,
     rotation: Rotation<'_, f32>,
@@ -60,12 +60,13 @@ pub fn linear_then_rotate(
                 Int8Epilogue::default(),
                 out,
             );
-            rotate(rotation.starting_at(first), packed.outputs, out);
+            rotate(rotation.starting_at_row(first), packed.outputs, out);
         },
     );
 }
 
-/// Packs the weights, and calls `work` for each band of rows: with the number of its first.
+/// Packs the weights, and calls `work` for each band of rows with the index of its
+/// first row.
 fn over_bands(
     tile: Int8Tile,
     layer: Int8Layer<'_>,
@@ -78,13 +79,13 @@ fn over_bands(
         return;
     }
     PackedWeights::pack(tile, layer, threads, |packed| {
-        each_band(out, outputs, inputs / 4 + outputs, threads, |first, out| {
+        for_each_band(out, outputs, inputs / 4 + outputs, threads, |first, out| {
             work(packed, first, out);
         });
     });
 }
 
-/// Fills a band of rows of the output, on one thread.
+/// Fills a band of output rows, on one thread.
 pub(super) fn multiply(
     packed: &PackedWeights<'_>,
     x: &[f32],

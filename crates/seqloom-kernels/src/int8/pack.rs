@@ -1,4 +1,4 @@
-//! Weights in panels, and what belongs to each column.
+//! Int8 weights in panels, and the parameters of each column.
 
 use pulp::Simd;
 use seqloom_macros::vectorized;
@@ -8,24 +8,25 @@ use super::{Int8Layer, with_words};
 use crate::machine::dispatch;
 use crate::parallel;
 
-/// Packed weights, and three numbers for each column, all to the end of the last panel.
+/// Packed weights, and three parameters for each column, padded to the end of the last
+/// panel.
 pub(super) struct PackedWeights<'a> {
     pub(super) tile: Int8Tile,
     pub(super) inputs: usize,
     pub(super) outputs: usize,
-    /// What each input is multiplied by.
+    /// The factor of each input.
     pub(super) factors: &'a [f32],
     words: &'a [u32],
-    /// The factor of each column's sums.
+    /// The factor of the sums of each column.
     pub(super) scales: &'a [f32],
-    /// Added to each column.
+    /// The bias of each column.
     pub(super) bias: &'a [f32],
-    /// The sum of each column's weights.
+    /// The sum of the weights of each column.
     pub(super) totals: &'a [i32],
 }
 
 impl PackedWeights<'_> {
-    /// Packs weights into scratch space of this thread, and calls `work` with them.
+    /// Packs weights into scratch memory of this thread, and calls `work` with them.
     pub(super) fn pack<R>(
         tile: Int8Tile,
         layer: Int8Layer<'_>,
@@ -55,7 +56,7 @@ impl PackedWeights<'_> {
         })
     }
 
-    /// The words of each panel, step by step.
+    /// Returns the 32-bit words of each panel, step by step.
     pub(super) fn panels(&self) -> impl Iterator<Item = &[u32]> {
         let panel = self.tile.steps(self.inputs) * self.tile.columns;
         let count = self.scales.len() / self.tile.columns;
@@ -63,7 +64,7 @@ impl PackedWeights<'_> {
     }
 }
 
-/// Copies numbers, and fills the rest with zeros.
+/// Copies values, and fills the rest with zeros.
 fn copy(from: &[f32], to: &mut [f32]) {
     let (start, rest) = to.split_at_mut(from.len());
     start.copy_from_slice(from);
@@ -94,7 +95,7 @@ fn pack_panels(
     );
 }
 
-/// Packs one panel, whose last columns may be missing; `group` numbers make a word.
+/// Packs one panel, which may lack its last columns; a word has `group` values.
 #[vectorized]
 fn pack_panel<S: Simd>(
     _simd: S,
@@ -115,15 +116,15 @@ fn pack_panel<S: Simd>(
     for (number, numbers) in numbers.chunks(4 * inputs).enumerate() {
         let words = &mut words[4 * number..];
         match group {
-            4 => pack_four::<4>(numbers, inputs, words, columns),
-            _ => pack_four::<2>(numbers, inputs, words, columns),
+            4 => pack_cols::<4>(numbers, inputs, words, columns),
+            _ => pack_cols::<2>(numbers, inputs, words, columns),
         }
     }
 }
 
 /// Packs at most four columns.
 #[inline(always)]
-fn pack_four<const N: usize>(numbers: &[i8], inputs: usize, words: &mut [u32], step: usize) {
+fn pack_cols<const N: usize>(numbers: &[i8], inputs: usize, words: &mut [u32], step: usize) {
     let mut done = 0;
     if numbers.len() == 4 * inputs {
         let column = |n: usize| {
@@ -140,7 +141,7 @@ fn pack_four<const N: usize>(numbers: &[i8], inputs: usize, words: &mut [u32], s
             .enumerate()
             .take(columns[0].len())
         {
-            put_sixteen(columns, number, words, step);
+            store_four_words(columns, number, words, step);
         }
     }
     for (column, numbers) in numbers.chunks(inputs).enumerate() {
@@ -148,14 +149,14 @@ fn pack_four<const N: usize>(numbers: &[i8], inputs: usize, words: &mut [u32], s
         for (numbers, words) in groups {
             let mut group = [0; N];
             group[..numbers.len()].copy_from_slice(numbers);
-            words[column] = join(group);
+            words[column] = pack_word(group);
         }
     }
 }
 
-/// Puts the four words of this number of each of four columns.
+/// Stores four words of each of four columns.
 #[inline(always)]
-fn put_sixteen<const N: usize>(
+fn store_four_words<const N: usize>(
     columns: [&[[[i8; N]; 4]]; 4],
     number: usize,
     words: &mut [u32],
@@ -164,14 +165,14 @@ fn put_sixteen<const N: usize>(
     // Loops, because the closure of an array's `map` is not always inlined.
     for (part, words) in words.chunks_mut(step).enumerate().take(4) {
         for (word, column) in words.iter_mut().zip(columns) {
-            *word = join(column[number][part]);
+            *word = pack_word(column[number][part]);
         }
     }
 }
 
-/// A word of four numbers, or of two that are widened.
+/// Returns a word with four values, or with two values that are widened.
 #[inline(always)]
-fn join<const N: usize>(numbers: [i8; N]) -> u32 {
+fn pack_word<const N: usize>(numbers: [i8; N]) -> u32 {
     let mut word = 0;
     for number in numbers.into_iter().rev() {
         let wide = i32::from(number).cast_unsigned();

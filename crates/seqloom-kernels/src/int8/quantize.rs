@@ -1,4 +1,4 @@
-//! Rows of floats as whole numbers of 8 bits.
+//! Quantization of rows of floats to 8-bit integers.
 
 use bytemuck::Pod;
 use pulp::Simd;
@@ -8,15 +8,15 @@ use super::pack::PackedWeights;
 use super::tile::WORDS;
 use crate::machine::dispatch;
 
-/// What turns the numbers of a row back into floats: `scale * (q - zero)`.
+/// The parameters that convert the integers of a row to floats: `scale * (q - zero)`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct QuantizedRow {
     pub(super) scale: f32,
     pub(super) zero: i32,
 }
 
-/// Quantizes rows into the words of tiles. What is behind the last number of a row stays
-/// as it is: weights are zero there.
+/// Quantizes rows into the words of tiles. Memory after the end of a row is not
+/// changed, because its weights are 0.
 #[vectorized]
 pub(super) fn quantize<S: Simd>(
     _simd: S,
@@ -44,36 +44,37 @@ pub(super) fn quantize<S: Simd>(
     }
 }
 
-/// How the numbers of a row are rounded.
+/// The rounding parameters of a row.
 struct Rounding {
     row: QuantizedRow,
-    /// What they are multiplied by.
+    /// The factor of the values.
     inverse: f32,
-    /// What is added then: it leaves q in the lowest bits.
+    /// The offset that is added next; it leaves q in the lowest bits.
     zero: f32,
 }
 
-/// Adding it to a small float leaves the nearest whole number in the lowest bits.
-const ROUNDER: f32 = 12_582_912.0;
+/// A large float. A small float plus this constant has the nearest integer in its
+/// lowest bits.
+const INTEGER_OFFSET: f32 = 12_582_912.0;
 
-/// Steps from the least number of a row to the greatest: one less than 8 bits hold,
-/// because zero and the greatest may both be rounded up.
-const STEPS: f32 = 254.0;
+/// The number of steps from the smallest value of a row to the largest. One less than
+/// 255, because zero and the largest value may both be rounded up.
+const QUANTIZATION_STEPS: f32 = 254.0;
 
 impl Rounding {
     #[inline(always)]
     fn of(x: &[f32], factors: &[f32]) -> Self {
         let (low, high) = range(x, factors);
-        let scale = high / STEPS - low / STEPS;
+        let scale = high / QUANTIZATION_STEPS - low / QUANTIZATION_STEPS;
         let inverse = scale.recip();
         if !scale.is_finite() {
             return Self::zero(f32::NAN);
         }
-        // All are zero, or so near to it that their scale has no inverse.
+        // All values are 0, or so small that the scale has no finite inverse.
         if !inverse.is_finite() {
             return Self::zero(0.0);
         }
-        let zero = ROUNDER - low * inverse;
+        let zero = INTEGER_OFFSET - low * inverse;
         let row = QuantizedRow {
             scale,
             zero: (zero.to_bits() & 255).cast_signed(),
@@ -81,18 +82,18 @@ impl Rounding {
         Self { row, inverse, zero }
     }
 
-    /// A row whose sums are multiplied by `scale` only.
+    /// Returns a row of zeros, whose sums are multiplied by `scale`.
     #[inline(always)]
     fn zero(scale: f32) -> Self {
         let row = QuantizedRow { scale, zero: 0 };
         Self {
             row,
             inverse: 0.0,
-            zero: ROUNDER,
+            zero: INTEGER_OFFSET,
         }
     }
 
-    /// The lowest eight bits, which are q.
+    /// Returns the lowest eight bits, which are q.
     #[inline(always)]
     fn byte(&self, x: f32, factor: f32) -> u8 {
         let [byte, ..] = (x * factor * self.inverse + self.zero)
@@ -101,7 +102,7 @@ impl Rounding {
         byte
     }
 
-    /// Writes a row's numbers in words of its chunks.
+    /// Writes the values of a row into the words of its chunks.
     #[inline(always)]
     fn put<'a, T: Pod + From<u8>>(
         &self,
@@ -120,11 +121,11 @@ impl Rounding {
     }
 }
 
-/// The least of the numbers to round, if it is below zero, and the greatest, if above; a NaN is beyond
-/// infinity.
+/// Returns the minimum of the scaled values and 0, and their maximum with 0. NaN counts
+/// as beyond infinity.
 #[inline(always)]
 fn range(x: &[f32], factors: &[f32]) -> (f32, f32) {
-    // As integers, which have the order of the floats, and none of which is unordered.
+    // Compares as integers, which sort like floats and have no unordered values.
     let order = |bits: i32| bits ^ (bits >> 31 & i32::MAX);
     let (mut low, mut high) = (0, 0);
     for (x, factor) in x.iter().zip(factors) {

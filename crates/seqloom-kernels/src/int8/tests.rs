@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::linear::linear_by;
+use super::linear::linear_with_tile;
 use super::tile::{self, Int8Tile};
 use super::*;
 use crate::dense::Rotation;
@@ -9,13 +9,13 @@ use crate::norm::{self, NormRule};
 use crate::product::tests::numbers;
 use crate::{activation, dense};
 
-/// What this machine offers.
+/// Returns the tiles that this machine supports.
 fn tiles() -> Vec<Int8Tile> {
     #[cfg(target_arch = "x86_64")]
-    let offered = x86::offered().into_iter().flatten();
+    let supported_tiles = x86::supported_tiles().into_iter().flatten();
     #[cfg(not(target_arch = "x86_64"))]
-    let offered = std::iter::empty();
-    offered.chain([tile::PORTABLE]).collect()
+    let supported_tiles = std::iter::empty();
+    supported_tiles.chain([tile::PORTABLE_TILE]).collect()
 }
 
 /// The arrays of a layer.
@@ -28,7 +28,7 @@ struct Arrays {
 
 impl Arrays {
     fn of(outputs: usize, inputs: usize, seed: u32) -> Self {
-        #[expect(clippy::cast_possible_truncation, reason = "from -128 to 127")]
+        #[expect(clippy::cast_possible_truncation, reason = "values are -128 to 127")]
         let whole = |value: f64| (value * 128.0).floor() as i8;
         let weight = numbers(outputs * inputs, seed).into_iter().map(whole);
         let factors = numbers(inputs, seed + 2).into_iter();
@@ -50,7 +50,7 @@ impl Arrays {
     }
 }
 
-/// The numbers of a row as scalar arithmetic rounds them, and their scale.
+/// Returns the quantized values of a row by scalar arithmetic, and their scale.
 fn quantized(row: &[f32], factors: &[f32]) -> (Vec<i64>, f32) {
     let x: Vec<f32> = row.iter().zip(factors).map(|(x, f)| x * f).collect();
     let high = x.iter().copied().fold(0.0, f32::max);
@@ -62,12 +62,12 @@ fn quantized(row: &[f32], factors: &[f32]) -> (Vec<i64>, f32) {
     }
     let zero = f64::from(-low * inverse).round_ties_even();
     let whole = |&x: &f32| (f64::from(x * inverse) + zero).round_ties_even() - zero;
-    #[expect(clippy::cast_possible_truncation, reason = "at most 255")]
+    #[expect(clippy::cast_possible_truncation, reason = "values are at most 255")]
     let wholes = x.iter().map(|x| whole(x) as i64).collect();
     (wholes, scale)
 }
 
-/// The layer by sums of 64 bits.
+/// Returns the output of the layer, computed with 64-bit sums.
 fn reference(layer: Int8Layer<'_>, x: &[f32]) -> Vec<f32> {
     let inputs = layer.factors.len();
     let rows = x.chunks(inputs).map(|row| quantized(row, layer.factors));
@@ -75,7 +75,7 @@ fn reference(layer: Int8Layer<'_>, x: &[f32]) -> Vec<f32> {
         let columns = layer.weight.chunks(inputs).zip(layer.scales);
         let number = |((column, factor), bias): ((&[i8], &f32), &f32)| {
             let sum: i64 = x.iter().zip(column).map(|(x, &y)| x * i64::from(y)).sum();
-            #[expect(clippy::cast_precision_loss, reason = "rounded once")]
+            #[expect(clippy::cast_precision_loss, reason = "the sum is rounded once")]
             let sum = sum as f32;
             sum * (scale * factor) + bias
         };
@@ -92,7 +92,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 24 }))]
 
     #[test]
-    fn every_instruction_set_gives_the_bits_of_plain_sums(
+    fn every_instruction_set_matches_integer_sums(
         rows in 1_usize..40, inputs in 1_usize..150, outputs in 1_usize..80, power in -3..3,
     ) {
         let arrays = Arrays::of(outputs, inputs, 3);
@@ -104,7 +104,7 @@ proptest! {
         for tile in tiles() {
             on_every_machine(|_| {
                 let mut out = vec![f32::NAN; rows * outputs];
-                linear_by(tile, arrays.layer(), (&x, None), &mut out, 1);
+                linear_with_tile(tile, arrays.layer(), (&x, None), &mut out, 1);
                 assert_eq!(bits(&out), expected, "{tile:?}");
             });
         }
@@ -112,7 +112,7 @@ proptest! {
 }
 
 #[test]
-fn the_largest_sums_have_room() {
+fn the_largest_sums_do_not_overflow() {
     let (x, weight) = (vec![1.0; MAX_INPUTS], vec![-128; MAX_INPUTS]);
     let mut mixed = x.clone();
     mixed[0] = -1.0;
@@ -125,14 +125,14 @@ fn the_largest_sums_have_room() {
     for tile in tiles() {
         for x in [&x, &mixed] {
             let mut out = [0.0];
-            linear_by(tile, layer, (x, None), &mut out, 1);
+            linear_with_tile(tile, layer, (x, None), &mut out, 1);
             assert_eq!(bits(&out), bits(&reference(layer, x)));
         }
     }
 }
 
 #[test]
-fn a_row_with_a_nan_or_an_infinity_gives_nan_and_leaves_the_others_alone() {
+fn a_row_with_nan_or_infinity_gives_nan_in_that_row_only() {
     let arrays = Arrays::of(5, 3, 3);
     for bad in [f32::NAN, -f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
         let x = [1.0, 2.0, -3.0, 0.5, bad, 4.0, 1.0, 2.0, -3.0];
@@ -145,7 +145,7 @@ fn a_row_with_a_nan_or_an_infinity_gives_nan_and_leaves_the_others_alone() {
 }
 
 #[test]
-fn rows_of_zeros_or_of_what_is_next_to_nothing_give_the_bias() {
+fn rows_of_zeros_or_tiny_values_give_the_bias() {
     let arrays = Arrays::of(3, 2, 3);
     let mut out = [0.0; 6];
     linear(
@@ -159,7 +159,7 @@ fn rows_of_zeros_or_of_what_is_next_to_nothing_give_the_bias() {
 }
 
 #[test]
-fn the_greatest_floats_are_quantized_too() {
+fn the_largest_floats_are_quantized() {
     let factors = [1.0; 2];
     let layer = Int8Layer {
         weight: &[100, 0],
@@ -173,7 +173,7 @@ fn the_greatest_floats_are_quantized_too() {
 }
 
 #[test]
-fn a_residual_is_added_and_heads_are_turned_as_those_of_floats_are() {
+fn residual_and_rotation_match_the_float_layers() {
     let (rows, half, heads) = (50, 3, 4);
     let outputs = 3 * half * heads;
     let arrays = Arrays::of(outputs, 20, 1);
@@ -198,7 +198,7 @@ fn a_residual_is_added_and_heads_are_turned_as_those_of_floats_are() {
     });
 }
 
-/// A feed-forward part with the arrays that it lends.
+/// Calls `test` with a feed-forward block.
 fn with_feed_forward(test: impl FnOnce(Int8FeedForward<'_>)) {
     let (inner, outer) = (Arrays::of(HIDDEN, WIDTH, 1), Arrays::of(WIDTH, HIDDEN, 5));
     let (weight, bias) = (numbers::<f32>(WIDTH, 9), numbers::<f32>(WIDTH, 10));
@@ -217,7 +217,7 @@ const WIDTH: usize = 37;
 const HIDDEN: usize = 130;
 
 #[test]
-fn a_feed_forward_part_is_its_parts_one_after_the_other() {
+fn a_feed_forward_block_equals_its_layers_in_sequence() {
     with_feed_forward(|part| {
         on_every_machine(|_| {
             for rows in [1, 7, 300] {
@@ -240,7 +240,7 @@ fn a_feed_forward_part_is_its_parts_one_after_the_other() {
 }
 
 #[test]
-fn neither_the_number_of_threads_nor_other_rows_change_a_bit() {
+fn results_do_not_depend_on_threads_or_other_rows() {
     with_feed_forward(|part| {
         let x = numbers::<f32>(500 * WIDTH, 12);
         let mut together = vec![0.0; x.len()];
@@ -261,7 +261,7 @@ fn neither_the_number_of_threads_nor_other_rows_change_a_bit() {
 }
 
 #[test]
-fn a_layer_without_inputs_gives_its_bias_and_one_without_rows_nothing() {
+fn a_layer_without_inputs_gives_the_bias_and_one_without_rows_is_empty() {
     let bias = [1.0, 2.0, 3.0];
     let layer = Int8Layer {
         weight: &[],

@@ -1,68 +1,68 @@
-//! Tiles of sums, and the instructions that make them.
+//! Tiles of sums, and their instruction sets.
 
 use std::sync::LazyLock;
 
-/// How a machine sums a tile: some rows of the input by some columns of the output.
+/// The method to sum a tile: some rows of the input by some columns of the output.
 ///
-/// Numbers are read in words of 32 bits, which hold `group` numbers of one row or column.
-/// The words of rows lie in chunks: [`WORDS`] of the first row, of the second and so on, then
-/// the next chunk. Those of columns lie step by step: a word of each column, then the next.
+/// Values are read in words of 32 bits, each with `group` values of one row or column.
+/// Words of rows are stored in chunks: [`WORDS`] words of the first row, of the second
+/// row, and so on. Words of columns are stored step by step: one word of each column.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Int8Tile {
     pub(super) rows: usize,
-    /// A multiple of [`COLUMNS`].
+    /// The number of columns, a multiple of [`COLUMNS`].
     pub(super) columns: usize,
     pub(super) group: usize,
-    /// Fills sums (rows, columns) from the words of rows and of columns.
+    /// The function that fills sums (rows, columns) from the words of rows and columns.
     pub(super) sum: fn(&[u32], &[u32], &mut [i32]),
 }
 
-/// Adjacent words of a row.
+/// The number of adjacent words of a row.
 pub(super) const WORDS: usize = 16;
 
-/// Columns whose sums become floats together.
+/// The number of columns that are converted to floats together.
 pub(super) const COLUMNS: usize = 16;
 
-/// Sums of the largest tile.
+/// The number of sums of the largest tile.
 pub(super) const MAX_TILE_SUMS: usize = 12 * 32;
 
-static CHOSEN: LazyLock<Int8Tile> = LazyLock::new(Int8Tile::of_this_machine);
+static CHOSEN_TILE: LazyLock<Int8Tile> = LazyLock::new(Int8Tile::of_this_machine);
 
 impl Int8Tile {
-    /// The tile of the instruction set that [`seqloom_core::simd`] chose.
+    /// Returns the tile for the instruction set that [`seqloom_core::simd`] chose.
     pub(super) fn chosen() -> Self {
-        *CHOSEN
+        *CHOSEN_TILE
     }
 
     #[cfg(target_arch = "x86_64")]
     fn of_this_machine() -> Self {
-        let [vnni_512, avx512, vnni, avx2] = super::x86::offered();
+        let [vnni_512, avx512, vnni, avx2] = super::x86::supported_tiles();
         match seqloom_core::simd::name() {
             "avx512" => vnni_512.or(avx512),
             "avx2" => vnni.or(avx2),
             _ => None,
         }
-        .unwrap_or(PORTABLE)
+        .unwrap_or(PORTABLE_TILE)
     }
 
     #[cfg(not(target_arch = "x86_64"))]
     fn of_this_machine() -> Self {
-        PORTABLE
+        PORTABLE_TILE
     }
 
-    /// Words of so many numbers of a row or a column.
+    /// Returns the number of words for `numbers` values of a row or column.
     pub(super) fn steps(&self, numbers: usize) -> usize {
         numbers.div_ceil(self.group)
     }
 
-    /// Words of a tile's rows, which have so many numbers each.
+    /// Returns the number of words for the rows of a tile with `numbers` values each.
     pub(super) fn words(&self, numbers: usize) -> usize {
         self.steps(numbers).next_multiple_of(WORDS).max(WORDS) * self.rows
     }
 }
 
-/// Two products at once of half words, by no instruction of its own.
-pub(super) const PORTABLE: Int8Tile = Int8Tile {
+/// The portable tile: two 16-bit products per word, without special instructions.
+pub(super) const PORTABLE_TILE: Int8Tile = Int8Tile {
     rows: 4,
     columns: COLUMNS,
     group: 2,
@@ -73,7 +73,7 @@ fn sum_portably(rows: &[u32], columns: &[u32], sums: &mut [i32]) {
     let (columns, _) = columns.as_chunks::<COLUMNS>();
     let (sums, _) = sums.as_chunks_mut::<COLUMNS>();
     sums.fill([0; COLUMNS]);
-    let chunks = rows.chunks(WORDS * PORTABLE.rows);
+    let chunks = rows.chunks(WORDS * PORTABLE_TILE.rows);
     for (rows, columns) in chunks.zip(columns.chunks(WORDS)) {
         for (row, sums) in rows.chunks(WORDS).zip(&mut *sums) {
             row.iter()
@@ -83,7 +83,7 @@ fn sum_portably(rows: &[u32], columns: &[u32], sums: &mut [i32]) {
     }
 }
 
-/// Adds the products of a word and those of some columns.
+/// Adds the products of a word with the words of some columns.
 #[inline(always)]
 fn add_products(x: u32, weights: &[u32; COLUMNS], sums: &mut [i32; COLUMNS]) {
     let (low, high) = halves(x);

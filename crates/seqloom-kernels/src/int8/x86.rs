@@ -1,4 +1,4 @@
-//! Tiles of x86-64 machines.
+//! Int8 tiles for x86-64 processors.
 
 use std::arch::x86_64::{
     __m256i, __m512i, _mm256_add_epi32, _mm256_dpbusd_avx_epi32, _mm256_loadu_si256,
@@ -9,9 +9,9 @@ use std::arch::x86_64::{
 
 use super::tile::{Int8Tile, WORDS};
 
-/// The tiles that this machine has the instructions for: of registers of 512 bits, of four
-/// products and of two; and of 256 bits.
-pub(super) fn offered() -> [Option<Int8Tile>; 4] {
+/// Returns the tiles that this processor supports: 512-bit registers with four products
+/// or two, and 256-bit registers.
+pub(super) fn supported_tiles() -> [Option<Int8Tile>; 4] {
     let wide = is_x86_feature_detected!("avx512bw");
     let has_avx2 = is_x86_feature_detected!("avx2");
     [
@@ -22,7 +22,7 @@ pub(super) fn offered() -> [Option<Int8Tile>; 4] {
     ]
 }
 
-/// A tile of `$rows` by two registers, and the function that sums it.
+/// Defines a tile of `$rows` rows by two registers, and the function that sums it.
 macro_rules! tile {
     (
         $(#[$doc:meta])*
@@ -35,20 +35,21 @@ macro_rules! tile {
             rows: $rows,
             columns: size_of::<$vector>() / 2,
             group: $group,
-            // SAFETY: this tile is offered where the machine has these instructions.
-            #[expect(unsafe_code, reason = "the machine was asked")]
+            // SAFETY: this tile is offered only if the processor has these
+            // instructions.
+            #[expect(unsafe_code, reason = "the processor was checked")]
             sum: |rows, columns, sums| unsafe { $sum(rows, columns, sums) },
         };
 
         #[target_feature(enable = $features)]
         fn $sum(rows: &[u32], columns: &[u32], sums: &mut [i32]) {
-            const LANES: usize = size_of::<$vector>() / size_of::<u32>();
+            const REGISTER_WORDS: usize = size_of::<$vector>() / size_of::<u32>();
             // SAFETY: the array is as long as a register, which needs no alignment.
             #[expect(unsafe_code, reason = "registers are read through pointers")]
-            let load = |words: &[u32; LANES]| unsafe { $load(words.as_ptr().cast()) };
+            let load = |words: &[u32; REGISTER_WORDS]| unsafe { $load(words.as_ptr().cast()) };
             // SAFETY: the array is as long as a register, which needs no alignment.
             #[expect(unsafe_code, reason = "registers are written through pointers")]
-            let store = |sums: &mut [i32; LANES], total: $vector| unsafe {
+            let store = |sums: &mut [i32; REGISTER_WORDS], total: $vector| unsafe {
                 $store(sums.as_mut_ptr().cast(), total);
             };
             let mut totals = [[$splat(0); 2]; $rows];
@@ -78,28 +79,29 @@ macro_rules! tile {
 }
 
 tile! {
-    /// Four products of bytes at once, in wide registers.
+    /// Four byte products per instruction, in 512-bit registers.
     AVX512_VNNI = "avx512f,avx512bw,avx512vnni", 12, 4,
     __m512i, _mm512_loadu_si512, _mm512_set1_epi32, _mm512_storeu_si512, sum_avx512_vnni,
     |total, x, weight| _mm512_dpbusd_epi32(total, x, weight)
 }
 
 tile! {
-    /// Two products of half words at once, in wide registers.
+    /// Two 16-bit products per instruction, in 512-bit registers.
     AVX512 = "avx512f,avx512bw", 12, 2,
     __m512i, _mm512_loadu_si512, _mm512_set1_epi32, _mm512_storeu_si512, sum_avx512,
     |total, x, weight| _mm512_add_epi32(total, _mm512_madd_epi16(x, weight))
 }
 
 tile! {
-    /// Four products of bytes at once.
+    /// Four byte products per instruction.
     AVX_VNNI = "avx2,avxvnni", 6, 4,
     __m256i, _mm256_loadu_si256, _mm256_set1_epi32, _mm256_storeu_si256, sum_avx_vnni,
     |total, x, weight| _mm256_dpbusd_avx_epi32(total, x, weight)
 }
 
 tile! {
-    /// Two products of half words at once: those of bytes would be cut to 16 bits.
+    /// Two 16-bit products per instruction. The byte instruction would saturate at 16
+    /// bits.
     AVX2 = "avx2", 6, 2,
     __m256i, _mm256_loadu_si256, _mm256_set1_epi32, _mm256_storeu_si256, sum_avx2,
     |total, x, weight| _mm256_add_epi32(total, _mm256_madd_epi16(x, weight))

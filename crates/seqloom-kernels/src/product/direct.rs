@@ -1,8 +1,8 @@
-//! Products of which one factor is read where it stands.
+//! Products in which one matrix is read in place.
 //!
-//! Lines whose numbers are neighbours need no packing: a tile takes one number of each of
-//! some lines at a time. That pays where the other factor has few lines, and its packed
-//! numbers are few: a layer of few outputs or, transposed, a small batch with large weights.
+//! Contiguous lines need no packing: a tile takes one value from each of some lines.
+//! This is faster if the other matrix has few lines. Examples are a layer with few
+//! outputs and, transposed, a small batch with large weights.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -18,8 +18,8 @@ use crate::machine::dispatch;
 use crate::matrix::MatrixMut;
 use crate::{Float, machine, parallel, tuned};
 
-/// Fills `out` (left lines, right lines) if a factor's lines can be read; else gives it
-/// back.
+/// Fills `out` (left lines, right lines) if one matrix can be read in place. Returns
+/// `out` if not.
 pub(super) fn fill<'a, T: Float>(
     left: &impl Lines<T>,
     right: &impl Lines<T>,
@@ -27,7 +27,7 @@ pub(super) fn fill<'a, T: Float>(
     epilogue: Epilogue<'_, T>,
     threads: usize,
 ) -> Option<MatrixMut<'a, T>> {
-    if suits_transposed(left, right) {
+    if should_pack_left(left, right) {
         DirectProduct::<_, _, T, true>::new(left, right).fill(&mut out, epilogue, threads);
         return None;
     }
@@ -38,14 +38,14 @@ pub(super) fn fill<'a, T: Float>(
     None
 }
 
-/// Whether the left factor is that much smaller that it is the one to be packed.
-fn suits_transposed<T>(left: &impl Lines<T>, right: &impl Lines<T>) -> bool {
+/// Returns true if the left matrix is so much smaller that it should be packed.
+fn should_pack_left<T>(left: &impl Lines<T>, right: &impl Lines<T>) -> bool {
     let are_few = left.count() <= tuned::DIRECT_MAX_LEFT_LINES && right.count() >= 2 * left.count();
     are_few && left.k() >= tuned::DIRECT_MIN_TRANSPOSED_K && right.line(0).is_some()
 }
 
-/// A factor that is packed, and one whose lines are read: `TRANSPOSED` where the latter is the
-/// right one.
+/// A packed matrix and a matrix that is read in place. `TRANSPOSED` is true if the
+/// latter is the right one.
 struct DirectProduct<'a, A, B, T, const TRANSPOSED: bool> {
     packed: &'a A,
     read: &'a B,
@@ -70,13 +70,13 @@ impl<'a, A: Lines<T>, B: Lines<T>, T: Float, const TRANSPOSED: bool>
         T::with_scratch(lines * self.read.k(), |packed| {
             self.pack(packed, threads);
             let pieces = pieces::<_, TRANSPOSED>(out, threads);
-            parallel::each(pieces, threads, |piece| {
+            parallel::for_each(pieces, threads, |piece| {
                 self.fill_piece(piece, packed, epilogue);
             });
         });
     }
 
-    /// Adds the products of one piece of the output, a part of K at a time.
+    /// Adds the products of one block of the output, one block of K at a time.
     fn fill_piece(
         &self,
         (row, column, mut out): (usize, usize, MatrixMut<'_, T>),
@@ -98,7 +98,7 @@ impl<'a, A: Lines<T>, B: Lines<T>, T: Float, const TRANSPOSED: bool>
         }
     }
 
-    /// Packs the lines, block after block of K.
+    /// Packs the lines, block by block of K.
     fn pack(&self, out: &mut [T], threads: usize) {
         let PackedPanels { count, width } = self.panels;
         for k in self.blocks() {
@@ -111,9 +111,9 @@ impl<'a, A: Lines<T>, B: Lines<T>, T: Float, const TRANSPOSED: bool>
         }
     }
 
-    /// The parts of K: as long as such a part of all panels stays near.
+    /// Returns the blocks of K. The panels of a block fit in an L2 cache.
     fn blocks(&self) -> impl Iterator<Item = Range<usize>> + use<A, B, T, TRANSPOSED> {
-        let longest = tuned::DIRECT_BLOCK_NUMBERS / (self.panels.count * self.panels.width).max(1);
+        let longest = tuned::DIRECT_BLOCK_VALUES / (self.panels.count * self.panels.width).max(1);
         let longest = longest.clamp(tuned::DIRECT_MIN_BLOCK_K, tuned::DIRECT_MAX_BLOCK_K);
         let k = self.read.k();
         let size = k.div_ceil(k.div_ceil(longest).max(1)).max(1);
@@ -123,7 +123,7 @@ impl<'a, A: Lines<T>, B: Lines<T>, T: Float, const TRANSPOSED: bool>
     }
 }
 
-/// Cuts an output along the lines that are read.
+/// Splits an output along the lines that are read in place.
 fn pieces<'a, T: Float, const TRANSPOSED: bool>(
     out: &'a mut MatrixMut<'_, T>,
     threads: usize,
@@ -133,16 +133,16 @@ fn pieces<'a, T: Float, const TRANSPOSED: bool>(
         0 | 1 => count,
         _ => count
             .div_ceil(4 * threads)
-            .next_multiple_of(tuned::DIRECT_STRIPE),
+            .next_multiple_of(tuned::DIRECT_STRIPE_LINES),
     };
     if TRANSPOSED {
-        out.lend().cut(rows, some(columns))
+        out.lend().blocks(rows, some(columns))
     } else {
-        out.lend().cut(some(rows), columns)
+        out.lend().blocks(some(rows), columns)
     }
 }
 
-/// Panels of equal width, which hold all packed lines.
+/// Panels of equal width for all packed lines.
 #[derive(Clone, Copy)]
 struct PackedPanels {
     count: usize,
@@ -150,12 +150,12 @@ struct PackedPanels {
 }
 
 impl PackedPanels {
-    /// Cuts lines into panels for this machine's registers.
+    /// Splits lines into panels for the registers of this processor.
     fn new<T: Float>(count: usize) -> Self {
         let Registers { lanes, are_many } = Registers::of::<T>();
         let registers = count.div_ceil(lanes).max(1);
-        // Of sixteen registers, twelve sums of 4 by 3 leave the compiler too few for the
-        // inputs: it stores and loads two sums at each step. Those of 6 by 2 stay.
+        // With 16 registers, 4 x 3 sums leave too few registers for the inputs, so the
+        // compiler spills two sums at each step. It does not spill 6 x 2 sums.
         let widest = if are_many { 4 } else { 2 };
         let count = registers.div_ceil(widest);
         Self {
@@ -165,12 +165,12 @@ impl PackedPanels {
     }
 }
 
-/// Packed panels along a part of K, and the lines that are read.
+/// Packed panels along a block of K, and the lines that are read in place.
 struct DirectBlock<'a, 'b, B, T, const TRANSPOSED: bool> {
     panels: PackedPanels,
     packed: &'a [T],
     read: &'a B,
-    /// The line that belongs to the output's first row or, transposed, column.
+    /// The line of the first output row, or of the first column if transposed.
     first: usize,
     k: Range<usize>,
     epilogue: Epilogue<'a, T>,
@@ -192,7 +192,7 @@ fn add_block<S: Simd, T: Float, B: Lines<T>, const TRANSPOSED: bool>(
     }
 }
 
-/// Numbers of the largest tile, whose rows are transposed eight at a time.
+/// The size of the largest tile; its rows are transposed eight at a time.
 const MAX_TILE: usize = 8 * 4 * 16;
 
 impl<'a, T: Float, B: Lines<T>, const TRANSPOSED: bool> DirectBlock<'a, '_, B, T, TRANSPOSED> {
@@ -217,7 +217,7 @@ impl<'a, T: Float, B: Lines<T>, const TRANSPOSED: bool> DirectBlock<'a, '_, B, T
         }
     }
 
-    /// How many lines are read.
+    /// Returns the number of lines that are read in place.
     #[inline(always)]
     fn count(&self) -> usize {
         if TRANSPOSED {
@@ -227,7 +227,7 @@ impl<'a, T: Float, B: Lines<T>, const TRANSPOSED: bool> DirectBlock<'a, '_, B, T
         }
     }
 
-    /// The numbers of some lines; beyond the last, that one again.
+    /// Returns the values of some lines; after the last line, that line again.
     #[inline(always)]
     fn lines<const R: usize>(&self, line: usize) -> Option<[&'a [T]; R]> {
         let last = self.count() - 1;
@@ -239,7 +239,7 @@ impl<'a, T: Float, B: Lines<T>, const TRANSPOSED: bool> DirectBlock<'a, '_, B, T
         Some(lines)
     }
 
-    /// Calls for the positions of a tile.
+    /// Prefetches the output of a tile.
     #[inline(always)]
     fn expect<const R: usize>(&mut self, (line, packed): (usize, usize)) {
         let (row, column, rows) = if TRANSPOSED {
@@ -254,7 +254,7 @@ impl<'a, T: Float, B: Lines<T>, const TRANSPOSED: bool> DirectBlock<'a, '_, B, T
         }
     }
 
-    /// Puts a tile into the output.
+    /// Stores a tile in the output.
     #[inline(always)]
     fn put<S: Simd, const R: usize, const V: usize>(
         &mut self,
@@ -266,7 +266,7 @@ impl<'a, T: Float, B: Lines<T>, const TRANSPOSED: bool> DirectBlock<'a, '_, B, T
         }
     }
 
-    /// Puts a tile into the output, transposed.
+    /// Stores a transposed tile in the output.
     #[inline(always)]
     fn put_transposed<S: Simd, const R: usize, const V: usize>(
         &mut self,
@@ -293,7 +293,7 @@ impl<'a, T: Float, B: Lines<T>, const TRANSPOSED: bool> DirectBlock<'a, '_, B, T
     }
 }
 
-/// Sums a tile of `R` lines by `V` registers of packed ones.
+/// Sums a tile of `R` lines by `V` registers of packed lines.
 #[inline(always)]
 fn sum<S: Simd, T: Float, const R: usize, const V: usize>(
     simd: S,
@@ -306,8 +306,8 @@ fn sum<S: Simd, T: Float, const R: usize, const V: usize>(
     let mut sums = [[Lanes::splat(simd, T::ZERO); V]; R];
     for (position, packed) in panel.iter().enumerate() {
         let number = |line: usize| {
-            // SAFETY: each line was cut to as many positions as the panel has.
-            #[expect(unsafe_code, reason = "the checks are a fifth of the loop's work")]
+            // SAFETY: each line was sliced to the number of positions of the panel.
+            #[expect(unsafe_code, reason = "bounds checks take a fifth of the loop's time")]
             unsafe {
                 *lines[line].get_unchecked(position)
             }

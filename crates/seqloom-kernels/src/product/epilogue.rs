@@ -1,4 +1,4 @@
-//! What is done to the sums of a product before they are stored.
+//! The epilogue of a matrix product: factor, bias and accumulation.
 
 use pulp::Simd;
 
@@ -6,19 +6,19 @@ use crate::Float;
 use crate::lanes::Lanes;
 use crate::matrix::MatrixMut;
 
-/// Each sum of products times `factor`, plus what stands in its position or plus a bias.
+/// Computes `factor * sum`, plus the existing output or a bias.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Epilogue<'a, T> {
-    /// Multiplies each sum.
+    /// The factor of each sum.
     pub(crate) factor: T,
-    /// Whether sums are added to what stands there.
+    /// If true, adds the sums to the existing output.
     pub(crate) adds: bool,
-    /// A number for each column.
+    /// The bias of each column.
     pub(crate) bias: Option<&'a [T]>,
 }
 
 impl<'a, T: Float> Epilogue<'a, T> {
-    /// The sums themselves.
+    /// Creates an epilogue that stores the sums unchanged.
     pub(crate) fn new() -> Self {
         Self {
             factor: T::ONE,
@@ -27,7 +27,7 @@ impl<'a, T: Float> Epilogue<'a, T> {
         }
     }
 
-    /// The sums, plus a number for each column.
+    /// Creates an epilogue that adds a bias to each column.
     pub(crate) fn with_bias(bias: Option<&'a [T]>) -> Self {
         Self {
             bias,
@@ -35,7 +35,8 @@ impl<'a, T: Float> Epilogue<'a, T> {
         }
     }
 
-    /// The epilogue of the columns from `start` on, and of the first sums or of later ones.
+    /// Returns the epilogue of the columns from `start`. The bias is added to the first
+    /// sums only; later sums are accumulated.
     pub(super) fn of(self, start: usize, is_first: bool) -> Self {
         Self {
             adds: self.adds || !is_first,
@@ -44,7 +45,7 @@ impl<'a, T: Float> Epilogue<'a, T> {
         }
     }
 
-    /// What is left of it where there is nothing to sum.
+    /// Applies the epilogue to an output without any products.
     pub(super) fn fill(self, out: &mut MatrixMut<'_, T>) {
         for row in 0..out.rows_count() {
             let row = out.row(row);
@@ -58,7 +59,7 @@ impl<'a, T: Float> Epilogue<'a, T> {
         }
     }
 
-    /// Turns a sum into a number of the output's column.
+    /// Applies the epilogue to one sum of a column.
     #[inline(always)]
     pub(super) fn put_one(self, column: usize, sum: T, out: &mut T) {
         let term = match self.bias {
@@ -69,7 +70,7 @@ impl<'a, T: Float> Epilogue<'a, T> {
         *out = sum * self.factor + term;
     }
 
-    /// Writes a tile of sums to the output, which must hold the whole tile.
+    /// Writes a tile of sums to the output, which must contain the whole tile.
     #[inline(always)]
     pub(super) fn put_tile<S: Simd, const R: usize, const V: usize>(
         self,
@@ -94,7 +95,7 @@ impl<'a, T: Float> Epilogue<'a, T> {
         }
     }
 
-    /// Turns registers of sums into numbers of a row of the output, from `column` on.
+    /// Applies the epilogue to registers of sums of an output row, from `column`.
     #[inline(always)]
     pub(super) fn put_lanes<S: Simd, const V: usize>(
         self,
@@ -113,7 +114,8 @@ impl<'a, T: Float> Epilogue<'a, T> {
         }
     }
 
-    /// Turns some sums into numbers of a row of the output, from `column` to its end.
+    /// Applies the epilogue to some sums of an output row, from `column` to the end of
+    /// the row.
     #[inline(always)]
     pub(super) fn put<S: Simd>(self, simd: S, column: usize, sums: &[T], row: &mut [T]) {
         let lanes = Lanes::<S, T>::COUNT;

@@ -1,20 +1,20 @@
-//! The product of two matrices into a third.
+//! The product of two matrices.
 //!
-//! The output is cut into pieces, one or more for each thread. A piece is filled by one
-//! thread from its own packed copies: some rows of the left factor, which stay in a
-//! second-level cache, and, panel by panel, the columns of the right one.
+//! The output is split into blocks, at least one per thread. A thread packs the inputs
+//! of its block: some left rows, which stay in an L2 cache, and the right columns panel
+//! by panel.
 
 use seqloom_macros::compiled_once;
 use std::ops::Range;
 
-use super::kernel::{Tiles, near, take_tiles};
+use super::kernel::{Tiles, l1_panels, take_tiles};
 use super::rows::OutputRows;
 use super::{Epilogue, Lines, Matrix, Panels, blocks, direct, narrow};
 use crate::matrix::MatrixMut;
 use crate::{Float, Instances, parallel, tuned};
 
-/// The products of as many pairs of matrices as stand one after the other in memory: to
-/// `out` (pairs, left lines, right lines), each line of it plus `bias`.
+/// Multiplies consecutive pairs of matrices. Fills `out` (pairs, left lines, right
+/// lines) with the products plus `bias`.
 #[compiled_once]
 pub fn products<T: Float>(
     left: Matrix<'_, T>,
@@ -25,7 +25,7 @@ pub fn products<T: Float>(
 ) {
     let (rows, columns) = (left.lines, right.lines);
     let epilogue = Epilogue::with_bias(bias);
-    // A single pair is shared by the threads; of several, each thread takes some.
+    // Threads split a single pair; otherwise each thread computes some pairs.
     let (between, within) = if out.len() > rows * columns {
         (threads, 1)
     } else {
@@ -38,7 +38,7 @@ pub fn products<T: Float>(
     });
 }
 
-/// The same for one pair of factors that are packed from anywhere.
+/// Multiplies one pair of matrices of any kind of lines.
 pub(crate) fn fill<T: Float>(
     left: &impl Lines<T>,
     right: &impl Lines<T>,
@@ -55,22 +55,26 @@ pub(crate) fn fill<T: Float>(
         return;
     };
     let panels = Panels::of::<T>();
-    parallel::each(cut(out, &panels, threads), threads, |(row, column, out)| {
-        let piece = OutputPiece {
-            left,
-            right,
-            epilogue,
-            panels,
-            row,
-            column,
-        };
-        piece.fill(out);
-    });
+    parallel::for_each(
+        split(out, &panels, threads),
+        threads,
+        |(row, column, out)| {
+            let piece = OutputPiece {
+                left,
+                right,
+                epilogue,
+                panels,
+                row,
+                column,
+            };
+            piece.fill(out);
+        },
+    );
 }
 
-/// Cuts an output into pieces: the fewer lines of both factors a piece needs, the less its
-/// thread packs.
-fn cut<'a, T: Float>(
+/// Splits an output into blocks: the fewer lines a block needs, the less its thread
+/// packs.
+fn split<'a, T: Float>(
     out: MatrixMut<'a, T>,
     panels: &Panels,
     threads: usize,
@@ -79,18 +83,18 @@ fn cut<'a, T: Float>(
     let wanted = if threads <= 1 {
         1
     } else {
-        tuned::PRODUCT_PIECES * threads
+        tuned::PRODUCT_BLOCKS_PER_THREAD * threads
     };
     let lines = |across: &usize| rows / wanted.div_ceil(*across) + columns / across;
     let across = (1..=wanted).min_by_key(lines).unwrap_or(1);
     let down = wanted.div_ceil(across);
-    out.cut(
+    out.blocks(
         rows.div_ceil(down).next_multiple_of(panels.left),
         columns.div_ceil(across).next_multiple_of(panels.right),
     )
 }
 
-/// A piece of the output that one thread fills, and where it starts.
+/// A block of the output that one thread fills, and its position.
 struct OutputPiece<'a, A, B, T> {
     left: &'a A,
     right: &'a B,
@@ -102,7 +106,7 @@ struct OutputPiece<'a, A, B, T> {
 
 impl<T: Float, A: Lines<T>, B: Lines<T>> OutputPiece<'_, A, B, T> {
     fn fill(&self, mut out: MatrixMut<'_, T>) {
-        for columns in ranges(out.columns_count(), tuned::ROW_BYTES / size_of::<T>()) {
+        for columns in ranges(out.columns_count(), tuned::KEPT_ROW_BYTES / size_of::<T>()) {
             let mut out = out.columns(columns.clone());
             for k in blocks(self.left.k()) {
                 let column = self.column + columns.start;
@@ -112,17 +116,18 @@ impl<T: Float, A: Lines<T>, B: Lines<T>> OutputPiece<'_, A, B, T> {
     }
 }
 
-/// A block of K, for some columns of a piece.
+/// A block of K, for some columns of an output block.
 struct KBlock<'a, A, B, T> {
     piece: &'a OutputPiece<'a, A, B, T>,
     /// The first of the columns.
     column: usize,
     k: Range<usize>,
-    /// Rows that are packed at a time.
+    /// The number of rows that are packed together.
     band: usize,
-    /// Columns that are packed at a time.
+    /// The number of columns that are packed together.
     group: usize,
-    /// Whether there are more rows than a band has: packed columns are kept for them.
+    /// True if there are several bands of rows; then packed columns are kept for the
+    /// next band.
     keeps: bool,
 }
 
@@ -141,12 +146,12 @@ impl<'a, T: Float, A: Lines<T>, B: Lines<T>> KBlock<'a, A, B, T> {
             column,
             k,
             band: rows.div_ceil(bands).next_multiple_of(piece.panels.left),
-            group: near(panel).max(tuned::MIN_GROUP_PANELS) * piece.panels.right,
+            group: l1_panels(panel).max(tuned::MIN_GROUP_PANELS) * piece.panels.right,
             keeps: bands > 1,
         }
     }
 
-    /// Adds the block's products.
+    /// Adds the products of the block.
     fn add(&self, out: &mut MatrixMut<'_, T>) {
         let (rows, columns) = (out.rows_count(), out.columns_count());
         let kept = if self.keeps {
@@ -156,7 +161,7 @@ impl<'a, T: Float, A: Lines<T>, B: Lines<T>> KBlock<'a, A, B, T> {
         };
         let panels = &self.piece.panels;
         let lefts = panels.left_lines(self.band.min(rows)) * self.k.len();
-        let lefts = lefts.next_multiple_of(tuned::LINE_NUMBERS);
+        let lefts = lefts.next_multiple_of(tuned::CACHE_LINE_FLOATS);
         let rights = panels.right_lines(kept) * self.k.len();
         T::with_scratch(lefts + rights, |scratch| {
             let (lefts, rights) = scratch.split_at_mut(lefts);
@@ -166,7 +171,7 @@ impl<'a, T: Float, A: Lines<T>, B: Lines<T>> KBlock<'a, A, B, T> {
         });
     }
 
-    /// Adds those of a band of rows; with the first one the columns are packed.
+    /// Adds the products of a band of rows; columns are packed for the first band.
     fn add_band(
         &self,
         row: usize,
@@ -193,7 +198,8 @@ impl<'a, T: Float, A: Lines<T>, B: Lines<T>> KBlock<'a, A, B, T> {
         }
     }
 
-    /// Packed columns from `first` on; those that are not new were packed for an earlier band.
+    /// Returns packed columns from `first`. Columns are packed if `is_new`, and
+    /// otherwise reused from an earlier band.
     fn columns<'b>(
         &self,
         first: usize,
@@ -210,7 +216,7 @@ impl<'a, T: Float, A: Lines<T>, B: Lines<T>> KBlock<'a, A, B, T> {
     }
 }
 
-/// Cuts numbers from 0 to `count` into ranges of at most so many.
+/// Splits the range from 0 to `count` into ranges of at most `most`.
 fn ranges(count: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
     (0..count)
         .step_by(most.max(1))

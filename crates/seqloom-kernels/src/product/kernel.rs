@@ -1,4 +1,4 @@
-//! Tiles of an output, summed in registers.
+//! Tiles of the output, summed in registers.
 
 use pulp::Simd;
 use seqloom_macros::vectorized;
@@ -8,23 +8,23 @@ use crate::{Float, lanes::Lanes, machine, tuned};
 
 /// A tile of the output: sums over one block of K.
 pub(crate) struct Tile<'a, T> {
-    /// The number of its first left line.
+    /// The index of the first left line.
     pub(crate) row: usize,
-    /// The number of its first right line.
+    /// The index of the first right line.
     pub(crate) column: usize,
     /// The sums, row by row, `width` each.
     pub(crate) sums: &'a [T],
-    /// Right lines of the tile, beyond the last ones too.
+    /// The number of right lines of the tile, including padding.
     pub(crate) width: usize,
 }
 
-/// What becomes of tiles. Implementations are inlined into the kernel.
+/// A consumer of tiles. Implementations are inlined into the kernel.
 pub(crate) trait Take<T: Float> {
-    /// Is told where the next tile belongs and its rows and columns, before it is summed.
+    /// Receives the position and size of the next tile before it is summed.
     #[inline(always)]
     fn expect(&mut self, _position: (usize, usize), _sizes: (usize, usize)) {}
 
-    /// Takes a tile in registers.
+    /// Receives a tile in registers.
     fn take_sums<S: Simd, const R: usize, const V: usize>(
         &mut self,
         position: (usize, usize),
@@ -32,13 +32,13 @@ pub(crate) trait Take<T: Float> {
     );
 }
 
-/// What becomes of tiles whose numbers stand in memory.
+/// A consumer of tiles in memory.
 pub(crate) trait TakeTile<T> {
-    /// Takes one tile.
+    /// Receives a tile.
     fn take(&mut self, tile: Tile<'_, T>);
 }
 
-/// Writes the numbers of each tile down for one that takes them from memory.
+/// Stores each tile in memory for a [`TakeTile`].
 pub(super) struct InMemory<T, F> {
     take: F,
     numbers: [T; MAX_TILE],
@@ -70,19 +70,19 @@ impl<T: Float, F: TakeTile<T>> Take<T> for InMemory<T, F> {
     }
 }
 
-/// Packed lines of both factors, and who takes the tiles of their product.
+/// Packed lines of both matrices, and the consumer of the tiles.
 pub(crate) struct Tiles<'a, T, F> {
-    /// Positions of this block of K.
+    /// The number of positions of this block of K.
     pub(crate) k: usize,
-    /// Left panels, all of the same number of lines.
+    /// The left panels, all with the same number of lines.
     pub(crate) left: &'a [T],
-    /// Right panels; the last may be narrower.
+    /// The right panels; the last may be narrower.
     pub(crate) right: &'a [T],
-    /// Takes each tile.
+    /// The consumer of the tiles.
     pub(crate) take: F,
 }
 
-/// Sums all tiles and gives them away.
+/// Sums all tiles and passes them to the consumer.
 #[vectorized]
 pub(crate) fn take_tiles<S: Simd, T: Float, F: Take<T>>(simd: S, tiles: Tiles<'_, T, F>) {
     if machine::has_many_registers::<S>() {
@@ -92,29 +92,29 @@ pub(crate) fn take_tiles<S: Simd, T: Float, F: Take<T>>(simd: S, tiles: Tiles<'_
     }
 }
 
-/// Numbers of the largest tile.
+/// The number of values of the largest tile.
 const MAX_TILE: usize = tuned::TILE_32.0 * tuned::TILE_32.1 * 16;
 
 impl<T: Float, F: Take<T>> Tiles<'_, T, F> {
     #[inline(always)]
     fn panels<S: Simd, const R: usize, const V: usize>(mut self, simd: S) {
         let panel = (V * Lanes::<S, T>::COUNT * self.k).max(1);
-        let near = if machine::has_many_registers::<S>() {
+        let l1_panels = if machine::has_many_registers::<S>() {
             tuned::GROUP_PANELS
         } else {
-            near(panel * size_of::<T>())
+            l1_panels(panel * size_of::<T>())
         };
-        for (number, block) in self.right.chunks(near * panel).enumerate() {
+        for (number, block) in self.right.chunks(l1_panels * panel).enumerate() {
             for (row, left) in self.left.chunks(R * self.k).enumerate() {
                 for (position, right) in block.chunks(panel).enumerate() {
-                    let at = (row * R, number * near + position);
+                    let at = (row * R, number * l1_panels + position);
                     self.tile::<S, R, V>(simd, (left, right), at);
                 }
             }
         }
     }
 
-    /// Sums one tile, whose panels may be the last, narrower ones, and gives it away.
+    /// Sums a tile and passes it on; the panels may be the last, narrower ones.
     #[inline(always)]
     fn tile<S: Simd, const R: usize, const V: usize>(
         &mut self,
@@ -125,23 +125,23 @@ impl<T: Float, F: Take<T>> Tiles<'_, T, F> {
         let lanes = Lanes::<S, T>::COUNT;
         let at = (row, panel * V * lanes);
         if left.len() == R * self.k && right.len() == V * lanes * self.k {
-            return self.whole::<S, R, V>(simd, (left, right), at);
+            return self.full_tile::<S, R, V>(simd, (left, right), at);
         }
         match (left.len() / self.k, right.len() / self.k / lanes) {
-            (2, 1) if V < 3 => self.whole::<S, 2, 1>(simd, (left, right), at),
-            (2, _) if V < 3 => self.whole::<S, 2, V>(simd, (left, right), at),
-            (4, 1) => self.whole::<S, 4, 1>(simd, (left, right), at),
-            (4, 2) if V > 2 => self.whole::<S, 4, 2>(simd, (left, right), at),
-            (4, _) => self.whole::<S, 4, V>(simd, (left, right), at),
-            (_, 1) => self.whole::<S, R, 1>(simd, (left, right), at),
-            (_, 2) if V > 2 => self.whole::<S, R, 2>(simd, (left, right), at),
-            _ => self.whole::<S, R, V>(simd, (left, right), at),
+            (2, 1) if V < 3 => self.full_tile::<S, 2, 1>(simd, (left, right), at),
+            (2, _) if V < 3 => self.full_tile::<S, 2, V>(simd, (left, right), at),
+            (4, 1) => self.full_tile::<S, 4, 1>(simd, (left, right), at),
+            (4, 2) if V > 2 => self.full_tile::<S, 4, 2>(simd, (left, right), at),
+            (4, _) => self.full_tile::<S, 4, V>(simd, (left, right), at),
+            (_, 1) => self.full_tile::<S, R, 1>(simd, (left, right), at),
+            (_, 2) if V > 2 => self.full_tile::<S, R, 2>(simd, (left, right), at),
+            _ => self.full_tile::<S, R, V>(simd, (left, right), at),
         }
     }
 
-    /// Sums a tile of `R` rows by `V` registers and gives it away.
+    /// Sums a tile of `R` rows by `V` registers and passes it on.
     #[inline(always)]
-    fn whole<S: Simd, const R: usize, const V: usize>(
+    fn full_tile<S: Simd, const R: usize, const V: usize>(
         &mut self,
         simd: S,
         (left, right): (&[T], &[T]),
@@ -153,9 +153,9 @@ impl<T: Float, F: Take<T>> Tiles<'_, T, F> {
     }
 }
 
-/// Right panels of so many bytes that are gone through for each left one where a panel
-/// stays in a first-level cache: the shorter K, the more.
-pub(super) fn near(bytes: usize) -> usize {
+/// Returns the number of right panels that are multiplied with each left panel, for
+/// panels of `bytes` bytes. They fit in an L1 cache, so a smaller K means more panels.
+pub(super) fn l1_panels(bytes: usize) -> usize {
     (tuned::GROUP_L1_BYTES / bytes.max(1)).max(1)
 }
 
@@ -170,7 +170,7 @@ fn sum<S: Simd, T: Float, const R: usize, const V: usize>(
     let (right, _) = T::split::<S>(right);
     let (right, _) = right.as_chunks::<V>();
     let mut sums = [[Lanes::splat(simd, T::ZERO); V]; R];
-    // Four steps at a time: the loop's own work is a sixth of a step's.
+    // Unrolled by four: the loop overhead is a sixth of a step.
     let (lefts, left) = left.as_chunks::<4>();
     let (rights, right) = right.as_chunks::<4>();
     for (left, right) in lefts.iter().zip(rights) {
@@ -184,8 +184,8 @@ fn sum<S: Simd, T: Float, const R: usize, const V: usize>(
     sums
 }
 
-/// Adds the products of `R` numbers and `V` registers. Wide panels stream from the
-/// second-level cache: their registers are called for some steps ahead.
+/// Adds the products of `R` values and `V` registers. Wide panels come from the L2
+/// cache, so their registers are prefetched some steps ahead.
 #[inline(always)]
 pub(super) fn add_products<S: Simd, T: Float, const R: usize, const V: usize>(
     simd: S,
@@ -206,7 +206,7 @@ pub(super) fn add_products<S: Simd, T: Float, const R: usize, const V: usize>(
     }
 }
 
-/// Writes a tile's sums, row by row.
+/// Stores the sums of a tile, row by row.
 #[inline(always)]
 pub(super) fn store<S: Simd, T: Float, const R: usize, const V: usize>(
     sums: &[[Lanes<S, T>; V]; R],

@@ -1,20 +1,21 @@
-//! What a factor of a product is packed from.
+//! The lines of a matrix in a product.
 
 use std::ops::Range;
 
-/// A factor as lines along K: the rows of the left one, the columns of the right.
+/// A matrix as lines along K: the rows of the left matrix, or the columns of the right
+/// one.
 pub(crate) trait Lines<T>: Sync {
-    /// How many there are.
+    /// Returns the number of lines.
     fn count(&self) -> usize;
 
-    /// Numbers of a line.
+    /// Returns the length of a line.
     fn k(&self) -> usize;
 
-    /// Lays `out.len() / k.len()` lines from the one numbered `first` side by side,
-    /// position by position of this part of K; zeros where there is no line.
+    /// Packs `out.len() / k.len()` lines from `first` for a range of K, with the values
+    /// of one position side by side. Missing lines are zeros.
     fn pack(&self, first: usize, k: Range<usize>, out: &mut [T]);
 
-    /// Lays lines out in panels of `width`, the last one as narrow as `out` ends.
+    /// Packs lines into panels of `width`; the last panel is as narrow as `out` ends.
     fn pack_panels(&self, first: usize, k: Range<usize>, width: usize, out: &mut [T]) {
         let panels = out.chunks_mut((width * k.len()).max(1));
         for (number, panel) in panels.enumerate() {
@@ -22,13 +23,13 @@ pub(crate) trait Lines<T>: Sync {
         }
     }
 
-    /// The first number of each line, and from there on all others, where the lines' numbers
-    /// of one position of K stand side by side; and how far it is to the next position.
+    /// Returns the values and the distance between positions of K, if the values of
+    /// adjacent lines are adjacent in memory.
     fn adjacent_lines(&self) -> Option<(&[T], usize)> {
         None
     }
 
-    /// A line's numbers, where they stand side by side in memory.
+    /// Returns a line if its values are contiguous.
     fn line(&self, _number: usize) -> Option<&[T]> {
         None
     }

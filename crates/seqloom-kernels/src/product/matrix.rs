@@ -1,4 +1,4 @@
-//! A matrix anywhere in memory, as lines.
+//! Strided matrices as lines.
 
 use std::ops::Range;
 
@@ -8,23 +8,24 @@ use seqloom_macros::vectorized;
 use crate::machine::dispatch;
 use crate::{Float, machine, tuned};
 
-/// Lines of numbers that stand in steps from one another.
+/// Lines of values at a fixed distance.
 #[derive(Clone, Copy, Debug)]
 pub struct Matrix<'a, T> {
-    /// The numbers, from the first line's first on.
+    /// The values, starting with the first value of the first line.
     pub values: &'a [T],
-    /// Lines.
+    /// The number of lines.
     pub lines: usize,
-    /// Numbers of a line.
+    /// The length of a line.
     pub k: usize,
-    /// From one line to the next.
+    /// The distance between lines.
     pub line_step: usize,
-    /// From one number of a line to the next.
+    /// The distance between the values of a line.
     pub k_step: usize,
 }
 
 impl<'a, T> Matrix<'a, T> {
-    /// The rows of a contiguous matrix as lines or, if `is_transposed`, its columns.
+    /// Creates lines from the rows of a contiguous matrix or, if `is_transposed`, from
+    /// its columns.
     pub fn contiguous(values: &'a [T], [lines, k]: [usize; 2], is_transposed: bool) -> Self {
         let (line_step, k_step) = if is_transposed { (1, lines) } else { (k, 1) };
         Self {
@@ -91,7 +92,7 @@ impl<T: Float> Lines<T> for Matrix<'_, T> {
 }
 
 impl<T: Float> Matrix<'_, T> {
-    /// The matrix of this shape that stands so many behind this one.
+    /// Returns the matrix of the same shape at index `number` in memory.
     pub(super) fn nth(&self, number: usize) -> Self {
         let size = self.lines * self.k;
         Self {
@@ -100,7 +101,7 @@ impl<T: Float> Matrix<'_, T> {
         }
     }
 
-    /// How many panels of neighbouring lines there are from `first` on.
+    /// Returns the number of full panels of adjacent lines from `first`.
     fn whole_panels(&self, first: usize, width: usize) -> usize {
         if self.line_step == 1 {
             self.lines.saturating_sub(first) / width.max(1)
@@ -109,8 +110,8 @@ impl<T: Float> Matrix<'_, T> {
         }
     }
 
-    /// Packs some panels of neighbouring lines, each position of K for all of them:
-    /// the positions are far from one another in memory.
+    /// Packs some panels of adjacent lines. Each position of K is packed for all
+    /// panels, because positions are far apart in memory.
     fn copy_panels(&self, first: usize, k: Range<usize>, width: usize, out: &mut [T]) {
         copy_panels(CopyPanels {
             values: &self.values[first + k.start * self.k_step..],
@@ -121,7 +122,7 @@ impl<T: Float> Matrix<'_, T> {
         });
     }
 
-    /// Packs lines that are neighbours, of which there are fewer than a panel has.
+    /// Packs adjacent lines that do not fill a panel.
     fn copy(&self, values: &[T], count: usize, width: usize, out: &mut [T]) {
         for (position, out) in out.chunks_exact_mut(width).enumerate() {
             let row = &values[position * self.k_step..][..count];
@@ -129,7 +130,7 @@ impl<T: Float> Matrix<'_, T> {
         }
     }
 
-    /// Packs lines whose numbers have neighbours in neither direction.
+    /// Packs lines that are contiguous in neither direction.
     fn gather(&self, values: &[T], count: usize, width: usize, out: &mut [T]) {
         for (position, out) in out.chunks_exact_mut(width).enumerate() {
             let row = values[position * self.k_step..]
@@ -143,10 +144,10 @@ impl<T: Float> Matrix<'_, T> {
     }
 }
 
-/// Neighbouring lines, and the panels that they are copied to.
+/// Adjacent lines, and the panels to which they are copied.
 struct CopyPanels<'a, T> {
     values: &'a [T],
-    /// From one position of K to the next.
+    /// The distance between positions of K.
     step: usize,
     k: usize,
     width: usize,
@@ -155,7 +156,7 @@ struct CopyPanels<'a, T> {
 
 #[vectorized]
 fn copy_panels<T: Float>(panels: CopyPanels<'_, T>) {
-    // The widths of all machines' panels, so that the compiler knows them.
+    // The panel widths of all instruction sets, as constants for the compiler.
     match panels.width {
         2 => panels.copy::<2>(),
         4 => panels.copy::<4>(),
@@ -198,7 +199,7 @@ impl<T: Float> CopyPanels<'_, T> {
     }
 }
 
-/// Prefetches the numbers that are `ahead` of these.
+/// Prefetches the values `ahead` elements after the row.
 #[inline(always)]
 fn prefetch_row<T>(row: &[T], ahead: usize) {
     let position = row.as_ptr().wrapping_add(ahead);
@@ -206,7 +207,7 @@ fn prefetch_row<T>(row: &[T], ahead: usize) {
     cache_lines.for_each(|line| machine::prefetch(position.wrapping_add(line)));
 }
 
-/// Copies a few numbers, eight at a time.
+/// Copies a few values, eight at a time.
 fn copy_some<T: Float>(values: &[T], out: &mut [T]) {
     let (lines, rest) = values.as_chunks::<8>();
     let (outs, out_rest) = out.as_chunks_mut::<8>();

@@ -1,13 +1,13 @@
-//! Matrix products whose factors are packed from wherever their numbers stand.
+//! Matrix products of matrices with any memory layout.
 //!
-//! The scheme is that of Goto and van de Geijn (2008): K, over which products are
-//! summed, is cut into blocks; of each, both factors are laid out in panels of a few
-//! lines, in the order of their use ([`Lines`]); a kernel sums a tile of the output in
-//! registers ([`tiles`]), and the caller adds the tile to the output. An image's
-//! windows are packed straight from the image, so that no matrix of them is ever built.
+//! The algorithm follows Goto and van de Geijn (2008). K, the axis of the sum, is split
+//! into blocks. For each block, both matrices are packed into panels of a few lines, in
+//! order of use ([`Lines`]). A kernel sums a tile of the output in registers
+//! ([`tiles`]), and the caller adds the tile to the output. Windows of an image are
+//! packed directly from the image, without a matrix of windows.
 //!
-//! Every number of the output is summed in the order of K, block after block:
-//! the thread that computes it and the other numbers of the output change no bit.
+//! Every output value is summed in the order of K, block by block. The result does not
+//! depend on threads or on other values of the output.
 
 mod direct;
 mod epilogue;

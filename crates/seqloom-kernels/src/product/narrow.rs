@@ -14,7 +14,7 @@ use super::{Epilogue, Lines};
 use crate::lanes::Lanes;
 use crate::machine::dispatch;
 use crate::matrix::MatrixMut;
-use crate::tuned::{ADJACENT_MAX_ROWS, ADJACENT_PREFETCH, DOTS_MAX_LINES, NARROW_CUT, PAGES_K};
+use crate::tuned::{ADJACENT_MAX_ROWS, ADJACENT_PREFETCH, DOTS_MAX_LINES, NARROW_LINES, PAGES_K};
 use crate::{Float, machine, parallel};
 
 /// Fills `out` (left lines, right lines) if one matrix has few lines and the other can be
@@ -29,7 +29,7 @@ pub(super) fn fill_narrow<'a, T: Float>(
     let are_contiguous = left.line(0).is_some() && right.line(0).is_some();
     if are_contiguous && left.count() <= DOTS_MAX_LINES {
         let rows = out.rows_count();
-        each_part(out, (rows, NARROW_CUT), threads, |(_, column, out)| {
+        fill_parts(out, (rows, NARROW_LINES), threads, |(_, column, out)| {
             let epilogue = epilogue.of(column, true);
             fill_dots(Dots::<_, _, _, true> {
                 few: left,
@@ -41,7 +41,7 @@ pub(super) fn fill_narrow<'a, T: Float>(
         });
     } else if are_contiguous && right.count() <= DOTS_MAX_LINES {
         let columns = out.columns_count();
-        each_part(out, (NARROW_CUT, columns), threads, |(row, _, out)| {
+        fill_parts(out, (NARROW_LINES, columns), threads, |(row, _, out)| {
             fill_dots(Dots::<_, _, _, false> {
                 few: right,
                 many: left,
@@ -59,7 +59,7 @@ pub(super) fn fill_narrow<'a, T: Float>(
 }
 
 /// Cuts an output into pieces, which threads fill; one thread fills it whole.
-fn each_part<'a, T: Float>(
+fn fill_parts<'a, T: Float>(
     out: MatrixMut<'a, T>,
     (rows, columns): (usize, usize),
     threads: usize,
@@ -68,7 +68,7 @@ fn each_part<'a, T: Float>(
     if threads <= 1 {
         fill((0, 0, out));
     } else {
-        parallel::each(out.cut(rows, columns), threads, fill);
+        parallel::for_each(out.blocks(rows, columns), threads, fill);
     }
 }
 
@@ -219,20 +219,25 @@ fn fill_adjacent<T: Float>(
     let (rows, k) = (left.count(), left.k());
     T::with_scratch(rows * k, |lefts| {
         left.pack_panels(0, 0..k, rows, lefts);
-        each_part(out, (rows, NARROW_CUT), threads, |(_, column, mut out)| {
-            for k in (0..k).step_by(PAGES_K).map(|at| at..k.min(at + PAGES_K)) {
-                let Some((values, step)) = right.adjacent_lines() else {
-                    return;
-                };
-                add_adjacent(AdjacentLines {
-                    left: &lefts[k.start * rows..k.end * rows],
-                    right: &values[k.start * step + column..],
-                    step,
-                    epilogue: epilogue.of(column, k.start == 0),
-                    out: out.lend(),
-                });
-            }
-        });
+        fill_parts(
+            out,
+            (rows, NARROW_LINES),
+            threads,
+            |(_, column, mut out)| {
+                for k in (0..k).step_by(PAGES_K).map(|at| at..k.min(at + PAGES_K)) {
+                    let Some((values, step)) = right.adjacent_lines() else {
+                        return;
+                    };
+                    add_adjacent(AdjacentLines {
+                        left: &lefts[k.start * rows..k.end * rows],
+                        right: &values[k.start * step + column..],
+                        step,
+                        epilogue: epilogue.of(column, k.start == 0),
+                        out: out.lend(),
+                    });
+                }
+            },
+        );
     });
 }
 

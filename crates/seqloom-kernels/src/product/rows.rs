@@ -1,4 +1,4 @@
-//! Rows of an output that tiles are put into.
+//! Rows of an output to which tiles are written.
 
 use pulp::Simd;
 
@@ -8,7 +8,7 @@ use crate::lanes::Lanes;
 use crate::matrix::MatrixMut;
 use crate::{Float, machine};
 
-/// A part of the output, and what becomes of its sums.
+/// A part of the output, and the epilogue of its sums.
 pub(super) struct OutputRows<'a, T> {
     pub(super) out: MatrixMut<'a, T>,
     pub(super) epilogue: Epilogue<'a, T>,
@@ -37,7 +37,8 @@ impl<T: Float> Take<T> for OutputRows<'_, T> {
         {
             return self.epilogue.put_tile((row, column), sums, &mut self.out);
         }
-        // A copy: what is indexed by a variable stands in memory, and whole tiles should not.
+        // A copy, because an array that is indexed by a variable stays in memory, and
+        // full tiles should stay in registers.
         let sums = *sums;
         for (row, sums) in (row..self.out.rows_count()).zip(&sums) {
             self.epilogue.put_lanes(column, sums, self.out.row(row));

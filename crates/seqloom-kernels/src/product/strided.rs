@@ -1,4 +1,4 @@
-//! Products of matrices in memory with gaps, on one thread.
+//! Products of strided matrices, on one thread.
 
 use super::{Epilogue, Matrix, fill};
 use crate::Float;
@@ -14,7 +14,7 @@ pub(crate) enum Update {
 }
 
 impl<T: Float> MatrixMut<'_, T> {
-    /// Becomes `factor * a @ b`, or has it added.
+    /// Replaces this matrix by `factor * a @ b`, or adds the product to it.
     pub(crate) fn product(
         &mut self,
         update: Update,
@@ -24,7 +24,7 @@ impl<T: Float> MatrixMut<'_, T> {
     ) {
         let fits =
             (a.rows, a.columns, b.columns) == (self.rows_count(), b.rows, self.columns_count());
-        assert!(fits, "factors of the product's size");
+        assert!(fits, "the shapes of the product do not match");
         let epilogue = Epilogue {
             factor,
             adds: matches!(update, Update::Add),
@@ -34,7 +34,7 @@ impl<T: Float> MatrixMut<'_, T> {
     }
 }
 
-/// Its rows, as lines of a product's factor.
+/// Returns the rows of the matrix as lines.
 fn lines<T: Copy>(matrix: StridedMatrix<'_, T>) -> Matrix<'_, T> {
     Matrix {
         values: matrix.data,

@@ -4,7 +4,7 @@ use super::{Matrix, products};
 use crate::Float;
 use crate::machine::tests::on_every_machine;
 
-/// Numbers between -1 and 1 without an order.
+/// Returns pseudo-random numbers between -1 and 1.
 pub(crate) fn numbers<T: Float>(count: usize, seed: u32) -> Vec<T> {
     let word = |index: u32| (index ^ seed).wrapping_mul(2_654_435_761).rotate_left(13);
     let number = |index| f64::from(word(index).wrapping_mul(2_246_822_519)) / 2_f64.powi(31) - 1.0;
@@ -14,7 +14,7 @@ pub(crate) fn numbers<T: Float>(count: usize, seed: u32) -> Vec<T> {
 }
 
 fn at<T: Float>(matrix: &Matrix<'_, T>, line: usize, position: usize) -> f64 {
-    matrix.values[line * matrix.line_step + position * matrix.k_step].wide()
+    matrix.values[line * matrix.line_step + position * matrix.k_step].to_f64()
 }
 
 fn check<T: Float>(sizes: [usize; 3], by_rows: [bool; 2], tolerance: f64) {
@@ -32,14 +32,14 @@ fn check<T: Float>(sizes: [usize; 3], by_rows: [bool; 2], tolerance: f64) {
         let mut out = vec![T::of(f64::NAN); lines * columns];
         products(left, right, None, &mut out, 1);
         for (found, expected) in out.iter().zip(&expected) {
-            let error = (found.wide() - expected).abs();
+            let error = (found.to_f64() - expected).abs();
             assert!(error <= tolerance, "{found:?} is not {expected}");
         }
     });
 }
 
-/// So many lines, columns and numbers of each.
-const MOST: [usize; 3] = if cfg!(miri) {
+/// The largest numbers of left lines, right lines and positions of K.
+const MAX_SIZES: [usize; 3] = if cfg!(miri) {
     [9, 20, 20]
 } else {
     [30, 100, 500]
@@ -49,8 +49,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 32 }))]
 
     #[test]
-    fn multiplies_as_the_definition_says(
-        lines in 0..MOST[0], columns in 0..MOST[1], k in 0..MOST[2],
+    fn products_match_the_definition(
+        lines in 0..MAX_SIZES[0], columns in 0..MAX_SIZES[1], k in 0..MAX_SIZES[2],
         rows in any::<[bool; 2]>(),
     ) {
         check::<f32>([lines, columns, k], rows, 1e-3);
@@ -59,7 +59,7 @@ proptest! {
 }
 
 #[test]
-fn sizes_beyond_every_block_are_multiplied() {
+fn sizes_larger_than_every_block_are_multiplied() {
     for sizes in [[140, 1030, 8], [3, 400, 1100], [2, 1050, 1030]] {
         for by_rows in [[true, true], [true, false], [false, true], [false, false]] {
             check::<f32>(sizes, by_rows, 5e-3);
@@ -93,7 +93,7 @@ fn each_line_gets_the_bias() {
 }
 
 #[test]
-fn a_line_that_nothing_is_summed_for_is_the_bias() {
+fn an_empty_sum_gives_the_bias() {
     let mut out = vec![7.0_f32; 6];
     let nothing = Matrix::contiguous(&[], [3, 0], false);
     products(
@@ -107,8 +107,9 @@ fn a_line_that_nothing_is_summed_for_is_the_bias() {
 }
 
 #[test]
-fn threads_change_no_bit() {
-    // Both factors packed; few rows or columns, by rows and by columns; one read in place.
+fn results_do_not_depend_on_the_number_of_threads() {
+    // Both matrices packed; few rows or columns, by rows and by columns; one matrix
+    // read in place.
     for (sizes, rows) in [
         ([200, 190, 700], [false, false]),
         ([100, 90, 700], [true, false]),

@@ -1,9 +1,9 @@
-//! Lines along K, transposed into panels where they stand side by side.
+//! Transposition of contiguous lines into panels.
 
 use crate::Float;
 
-/// Lays `count` lines, one every `step`, side by side: their numbers of one position of
-/// K in a row of `width`, for as many positions as `out` has rows.
+/// Transposes `count` lines at a distance of `step`. Each row of `out` has `width`
+/// values and contains one position of K.
 pub(crate) fn transpose<T: Float>(
     values: &[T],
     step: usize,
@@ -12,10 +12,10 @@ pub(crate) fn transpose<T: Float>(
     out: &mut [T],
 ) {
     let k = out.len() / width.max(1);
-    assert!(count <= width, "lines of a panel");
+    assert!(count <= width, "there are more lines than the panel has");
     assert!(
         count == 0 || k == 0 || values.len() >= (count - 1) * step + k,
-        "numbers of all lines"
+        "the input is shorter than its lines"
     );
     let done = wide::transpose(values, step, count, width, out);
     for line in done..count {
@@ -39,7 +39,7 @@ mod wide {
 
     use crate::{Float, machine, tuned};
 
-    /// Transposes the lines of which there are enough for registers; gives how many.
+    /// Transposes the lines that fill registers. Returns their number.
     pub(super) fn transpose<T: Float>(
         values: &[T],
         step: usize,
@@ -52,57 +52,57 @@ mod wide {
         }
         for (number, out) in out.chunks_mut(tuned::TRANSPOSE_BLOCK * width).enumerate() {
             let values = &values[(number * tuned::TRANSPOSE_BLOCK).min(values.len())..];
-            // SAFETY: the machine has these instructions; it was asked.
-            #[expect(unsafe_code, reason = "instructions that not every machine has")]
+            // SAFETY: the processor has these instructions, as checked above.
+            #[expect(unsafe_code, reason = "not every processor has them")]
             unsafe {
                 if size_of::<T>() == size_of::<f32>() {
                     let (values, out) =
                         (bytemuck::cast_slice(values), bytemuck::cast_slice_mut(out));
-                    singles(values, step, (count, width), out);
+                    transpose_f32(values, step, (count, width), out);
                 } else {
                     let (values, out) =
                         (bytemuck::cast_slice(values), bytemuck::cast_slice_mut(out));
-                    doubles(values, step, (count, width), out);
+                    transpose_f64(values, step, (count, width), out);
                 }
             }
         }
         count / 2 * 2
     }
 
-    /// Transposes lines of single floats: eight, four and two at a time.
+    /// Transposes single-precision lines, eight, four and two at a time.
     #[target_feature(enable = "avx")]
-    fn singles(values: &[f32], step: usize, (count, width): (usize, usize), out: &mut [f32]) {
+    fn transpose_f32(values: &[f32], step: usize, (count, width): (usize, usize), out: &mut [f32]) {
         prefetch_lines(values, step, count);
         let mut line = 0;
         while count - line >= 8 {
-            let get = |position: usize| eight(&values[line * step + position..], step);
-            put(&mut out[line..], width, &values[line * step..], step, get);
+            let get = |position: usize| eight_lines(&values[line * step + position..], step);
+            store_positions(&mut out[line..], width, &values[line * step..], step, get);
             line += 8;
         }
         if count - line >= 4 {
-            let get = |position: usize| four(&values[line * step + position..], step);
-            put(&mut out[line..], width, &values[line * step..], step, get);
+            let get = |position: usize| four_lines(&values[line * step + position..], step);
+            store_positions(&mut out[line..], width, &values[line * step..], step, get);
             line += 4;
         }
         if count - line >= 2 {
-            let get = |position: usize| two(&values[line * step + position..], step);
-            put(&mut out[line..], width, &values[line * step..], step, get);
+            let get = |position: usize| two_lines(&values[line * step + position..], step);
+            store_positions(&mut out[line..], width, &values[line * step..], step, get);
         }
     }
 
-    /// Transposes lines of double floats: four and two at a time.
+    /// Transposes double-precision lines, four and two at a time.
     #[target_feature(enable = "avx")]
-    fn doubles(values: &[f64], step: usize, (count, width): (usize, usize), out: &mut [f64]) {
+    fn transpose_f64(values: &[f64], step: usize, (count, width): (usize, usize), out: &mut [f64]) {
         prefetch_lines(values, step, count);
         let mut line = 0;
         while count - line >= 4 {
-            let get = |position: usize| four_doubles(&values[line * step + position..], step);
-            put(&mut out[line..], width, &values[line * step..], step, get);
+            let get = |position: usize| four_double_lines(&values[line * step + position..], step);
+            store_positions(&mut out[line..], width, &values[line * step..], step, get);
             line += 4;
         }
         if count - line >= 2 {
-            let get = |position: usize| two_doubles(&values[line * step + position..], step);
-            put(&mut out[line..], width, &values[line * step..], step, get);
+            let get = |position: usize| two_double_lines(&values[line * step + position..], step);
+            store_positions(&mut out[line..], width, &values[line * step..], step, get);
         }
     }
 
@@ -115,24 +115,25 @@ mod wide {
         }
     }
 
-    /// Puts `P` positions of `N` lines at a time into rows of `width`, then the last positions.
+    /// Stores `P` positions of `N` lines at a time into rows of `width`, then the last
+    /// positions.
     #[inline(always)]
-    fn put<T: Pod, const N: usize, const P: usize>(
+    fn store_positions<T: Pod, const N: usize, const P: usize>(
         out: &mut [T],
         width: usize,
         values: &[T],
         step: usize,
         get: impl Fn(usize) -> [[T; N]; P],
     ) {
-        // The last row of `out` begins at this line: it may be shorter than `width`.
+        // The last row of `out` begins at this line, and may be shorter than `width`.
         let k = out.len().div_ceil(width);
-        assert!(k == 0 || out.len() >= (k - 1) * width + N, "output size");
-        assert!(k == 0 || values.len() >= (N - 1) * step + k, "input size");
+        assert!(k == 0 || out.len() >= (k - 1) * width + N, "short output");
+        assert!(k == 0 || values.len() >= (N - 1) * step + k, "short input");
         for position in (0..k / P * P).step_by(P) {
             for (number, row) in get(position).into_iter().enumerate() {
-                // SAFETY: the row of a position before `k` holds N numbers, as was
-                // asserted.
-                #[expect(unsafe_code, reason = "checks cost as much as the copies")]
+                // SAFETY: the row of a position before `k` has N values, as asserted
+                // above.
+                #[expect(unsafe_code, reason = "bounds checks cost as much as the copies")]
                 unsafe {
                     let out = out.as_mut_ptr().add((position + number) * width);
                     out.cast::<[T; N]>().write_unaligned(row);
@@ -145,21 +146,21 @@ mod wide {
         }
     }
 
-    /// So many numbers, as a register.
+    /// Loads `N` values into a register.
     #[inline(always)]
     fn load<T: Pod, R: Pod, const N: usize>(values: &[T], start: usize) -> R {
         debug_assert!(start + N <= values.len());
-        // SAFETY: `put` asserted that all lines hold the positions that it asks for.
-        #[expect(unsafe_code, reason = "checks cost as much as the copies")]
+        // SAFETY: `store_positions` asserts that all lines contain the requested positions.
+        #[expect(unsafe_code, reason = "bounds checks cost as much as the copies")]
         unsafe {
             values.as_ptr().add(start).cast::<R>().read_unaligned()
         }
     }
 
-    /// The first four numbers of eight lines, position by position.
+    /// Returns the first four values of eight lines, position by position.
     #[target_feature(enable = "avx")]
     #[inline]
-    fn eight(values: &[f32], step: usize) -> [[f32; 8]; 4] {
+    fn eight_lines(values: &[f32], step: usize) -> [[f32; 8]; 4] {
         let [a, b, c, d] = [0, 1, 2, 3].map(|line| {
             let low: __m128 = load::<_, _, 4>(values, line * step);
             let high: __m128 = load::<_, _, 4>(values, (line + 4) * step);
@@ -176,10 +177,10 @@ mod wide {
         rows.map(bytemuck::cast)
     }
 
-    /// The first four numbers of four lines, position by position.
+    /// Returns the first four values of four lines, position by position.
     #[target_feature(enable = "avx")]
     #[inline]
-    fn four(values: &[f32], step: usize) -> [[f32; 4]; 4] {
+    fn four_lines(values: &[f32], step: usize) -> [[f32; 4]; 4] {
         let [a, b, c, d] = [0, 1, 2, 3].map(|line| load::<_, __m128, 4>(values, line * step));
         let (low, high) = (_mm_unpacklo_ps(a, b), _mm_unpackhi_ps(a, b));
         let (low_2, high_2) = (_mm_unpacklo_ps(c, d), _mm_unpackhi_ps(c, d));
@@ -192,18 +193,18 @@ mod wide {
         rows.map(bytemuck::cast)
     }
 
-    /// The first four numbers of two lines, position by position.
+    /// Returns the first four values of two lines, position by position.
     #[target_feature(enable = "avx")]
     #[inline]
-    fn two(values: &[f32], step: usize) -> [[f32; 2]; 4] {
+    fn two_lines(values: &[f32], step: usize) -> [[f32; 2]; 4] {
         let [a, b] = [0, 1].map(|line| load::<_, __m128, 4>(values, line * step));
         bytemuck::cast([_mm_unpacklo_ps(a, b), _mm_unpackhi_ps(a, b)])
     }
 
-    /// The first four numbers of four lines, position by position.
+    /// Returns the first four values of four lines, position by position.
     #[target_feature(enable = "avx")]
     #[inline]
-    fn four_doubles(values: &[f64], step: usize) -> [[f64; 4]; 4] {
+    fn four_double_lines(values: &[f64], step: usize) -> [[f64; 4]; 4] {
         let [a, b, c, d] = [0, 1, 2, 3].map(|line| load::<_, __m256d, 4>(values, line * step));
         let (even, odd) = (_mm256_unpacklo_pd(a, b), _mm256_unpackhi_pd(a, b));
         let (even_2, odd_2) = (_mm256_unpacklo_pd(c, d), _mm256_unpackhi_pd(c, d));
@@ -216,10 +217,10 @@ mod wide {
         rows.map(bytemuck::cast)
     }
 
-    /// The first two numbers of two lines, position by position.
+    /// Returns the first two values of two lines, position by position.
     #[target_feature(enable = "avx")]
     #[inline]
-    fn two_doubles(values: &[f64], step: usize) -> [[f64; 2]; 2] {
+    fn two_double_lines(values: &[f64], step: usize) -> [[f64; 2]; 2] {
         let [a, b] = [0, 1].map(|line| load::<_, __m128d, 2>(values, line * step));
         bytemuck::cast([_mm_unpacklo_pd(a, b), _mm_unpackhi_pd(a, b)])
     }
@@ -227,7 +228,8 @@ mod wide {
 
 #[cfg(not(target_arch = "x86_64"))]
 mod wide {
-    /// Transposes nothing: this machine has no instructions for it here.
+    /// Transposes nothing, because this processor has no instructions for it. Returns
+    /// 0.
     pub(super) fn transpose<T>(_: &[T], _: usize, _: usize, _: usize, _: &mut [T]) -> usize {
         0
     }

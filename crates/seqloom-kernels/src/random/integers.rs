@@ -1,29 +1,28 @@
-//! Integers and orders.
+//! Random integers and permutations.
 
 use seqloom_core::key::Key;
 
 use super::words;
 use crate::{parallel, tuned};
 
-/// Fills `out` with integers from `low` (included) to `high` (excluded), or with
-/// `low` where there is none.
+/// Fills `out` with integers from `low` (included) to `high` (excluded), or with `low`
+/// if the range is empty.
 pub fn randint(key: Key, low: i32, high: i32, out: &mut [i32], threads: usize) {
     let span = high.wrapping_sub(low).cast_unsigned();
     let span = if high <= low { 1 } else { span };
     let keys = split(key);
-    parallel::chunks(out, tuned::CHUNK, threads, |number, out| {
-        let start = (number * tuned::CHUNK) as u64;
-        let size = tuned::RANDOM_BLOCK;
+    parallel::chunks(out, tuned::CHUNK_VALUES, threads, |number, out| {
+        let start = (number * tuned::CHUNK_VALUES) as u64;
+        let size = tuned::RANDOM_WORDS;
         for (start, out) in (start..).step_by(size).zip(out.chunks_mut(size)) {
             block(keys, start, span, low, out);
         }
     });
 }
 
-/// Two words a number, so that the remainder of their division by the span hardly
-/// prefers any.
+/// Uses two words per integer, so that the modulo bias is negligible.
 fn block(keys: [Key; 2], start: u64, span: u32, low: i32, out: &mut [i32]) {
-    let [mut higher, mut lower] = [[0; tuned::RANDOM_BLOCK]; 2];
+    let [mut higher, mut lower] = [[0; tuned::RANDOM_WORDS]; 2];
     words::fill(keys[0], start, &mut higher[..out.len()]);
     words::fill(keys[1], start, &mut lower[..out.len()]);
     let half = (1 << 16) % span;
@@ -37,8 +36,8 @@ fn block(keys: [Key; 2], start: u64, span: u32, low: i32, out: &mut [i32]) {
     }
 }
 
-/// Fills `out` with the numbers from 0 on, each once, in random order: sorted by random
-/// words as often as makes equal words unlikely.
+/// Fills `out` with a random permutation of 0 to n - 1. It is sorted by random words
+/// several times, so that ties are unlikely to matter.
 pub fn permutation(key: Key, out: &mut [i32], threads: usize) {
     out.iter_mut()
         .zip(0..)
@@ -56,7 +55,7 @@ pub fn permutation(key: Key, out: &mut [i32], threads: usize) {
     }
 }
 
-/// `3 log(n) / log(2^32)`, rounded up.
+/// Returns `3 log(n) / log(2^32)`, rounded up.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -67,7 +66,7 @@ fn rounds(count: usize) -> usize {
     (3.0 * (count.max(1) as f64).ln() / f64::from(u32::MAX).ln()).ceil() as usize
 }
 
-/// Two keys of one, jax's way.
+/// Splits a key into two, as JAX does.
 fn split(key: Key) -> [Key; 2] {
     [0, 1].map(|count| Key(key.words([0, count])))
 }
@@ -77,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_numbers_stay_in_their_range_and_meet_all_of_it() {
+    fn integers_cover_their_range_and_stay_inside() {
         let mut out = [0; 1000];
         randint(Key([0, 1]), -3, 4, &mut out, 1);
         for number in -3..4 {
@@ -87,14 +86,14 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_range_gives_its_low_end() {
+    fn an_empty_range_gives_low() {
         let mut out = [0; 3];
         randint(Key([0, 1]), 5, 5, &mut out, 1);
         assert_eq!(out, [5; 3]);
     }
 
     #[test]
-    fn an_order_holds_each_number_once() {
+    fn a_permutation_contains_each_number_once() {
         for count in [0, 1, 2, 1000] {
             let mut out = vec![0; count];
             permutation(Key([0, 1]), &mut out, 1);

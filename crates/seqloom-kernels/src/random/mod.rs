@@ -1,4 +1,5 @@
-//! Random numbers as a pure function of a key and of their position: the same bits as jax's.
+//! Random numbers as a pure function of a key and a position, with the same bits as in
+//! JAX.
 
 mod integers;
 mod normal;

@@ -1,7 +1,7 @@
-//! Normal numbers, from uniform ones by the inverse of the error function.
+//! Normal numbers, computed from uniform numbers with the inverse error function.
 //!
-//! Polynomials in `w = -ln(1 - x * x)` of M. Giles, "Approximating the erfinv function"
-//! (GPU Computing Gems, 2011), as in XLA.
+//! The polynomials in `w = -ln(1 - x * x)` are those of M. Giles, "Approximating the
+//! erfinv function" (GPU Computing Gems, 2011), as in XLA.
 
 use seqloom_core::key::Key;
 
@@ -11,16 +11,17 @@ use seqloom_macros::{compiled_once, vectorized};
 use crate::machine::dispatch;
 use crate::{Float, Instances, parallel, tuned};
 
-/// What normal numbers are made of, and where they end.
+/// The range of a truncated normal distribution.
 #[derive(Clone, Copy, Debug)]
 pub struct Truncation<T> {
-    /// Values of the error function: uniform numbers lie from the first to the second.
+    /// The values of the error function at both ends; uniform numbers are sampled
+    /// between them.
     pub range: [T; 2],
-    /// The least and the greatest number that may come out.
+    /// The smallest and the largest number of the output.
     pub limits: [T; 2],
 }
 
-/// Fills `out` with numbers of mean 0 and deviation 1, given that they lie between two.
+/// Fills `out` with standard normal numbers between two limits.
 #[compiled_once]
 pub fn truncated_normal<T: NormalFloat>(
     key: Key,
@@ -28,18 +29,18 @@ pub fn truncated_normal<T: NormalFloat>(
     out: &mut [T],
     threads: usize,
 ) {
-    parallel::chunks(out, tuned::CHUNK, threads, |number, out| {
-        T::uniform(key, (number * tuned::CHUNK) as u64, out);
-        bend(truncation, out);
+    parallel::chunks(out, tuned::CHUNK_VALUES, threads, |number, out| {
+        T::uniform(key, (number * tuned::CHUNK_VALUES) as u64, out);
+        to_normal(truncation, out);
     });
 }
 
-/// Turns uniform numbers into normal ones.
+/// Converts uniform numbers into normal ones.
 ///
-/// The compiler makes vectors of the loop; they give the bits that single numbers give,
-/// since no product and sum are rounded together.
+/// The compiler vectorises this loop. The bits equal those of scalar code, because
+/// products and sums are rounded separately.
 #[vectorized]
-fn bend<T: NormalFloat>(truncation: Truncation<T>, out: &mut [T]) {
+fn to_normal<T: NormalFloat>(truncation: Truncation<T>, out: &mut [T]) {
     let Truncation {
         range: [low, high],
         limits: [least, most],
@@ -53,23 +54,23 @@ fn bend<T: NormalFloat>(truncation: Truncation<T>, out: &mut [T]) {
     }
 }
 
-/// Fills `out` with numbers of mean 0 and deviation 1.
+/// Fills `out` with numbers of mean 0 and standard deviation 1.
 pub fn normal<T: NormalFloat>(key: Key, out: &mut [T], threads: usize) {
     let truncation = Truncation {
         range: [T::ABOVE_MINUS_ONE, T::ONE],
-        limits: [T::LOWEST, T::ZERO - T::LOWEST],
+        limits: [T::NEG_INF, T::ZERO - T::NEG_INF],
     };
     truncated_normal(key, truncation, out, threads);
 }
 
-/// A float that normal numbers are made of.
+/// A float type for normal numbers.
 pub trait NormalFloat: Random {
-    /// The least number above -1.
+    /// The smallest number above -1.
     const ABOVE_MINUS_ONE: Self;
-    /// `self * factor + term`, rounded once.
+    /// Returns `self * factor + term`, rounded once.
     #[must_use]
     fn times_plus(self, factor: Self, term: Self) -> Self;
-    /// The number whose error function this is.
+    /// Returns the inverse of the error function.
     #[must_use]
     fn erf_inv(self) -> Self;
 }
@@ -85,13 +86,16 @@ impl NormalFloat for f32 {
     #[inline(always)]
     fn erf_inv(self) -> Self {
         let w = -ln_1_minus(self * self);
-        let (near, far) = (polynomial(&NEAR, w - 2.5), polynomial(&FAR, w.sqrt() - 3.0));
+        let (near, far) = (
+            polynomial(&ERF_INV_CENTRE, w - 2.5),
+            polynomial(&ERF_INV_TAIL, w.sqrt() - 3.0),
+        );
         self * if w < 5.0 { near } else { far }
     }
 }
 
-/// The logarithm of `1 - x` for x from 0 to 1, to a unit in the last place: that of
-/// `u = 1 - x` as it is rounded, plus what was lost, over u.
+/// Returns `ln(1 - x)` for x from 0 to 1, to one unit in the last place. It is ln(u)
+/// for the rounded `u = 1 - x`, plus the rounding error divided by u.
 #[inline(always)]
 fn ln_1_minus(x: f32) -> f32 {
     let u = 1.0 - x;
@@ -101,29 +105,30 @@ fn ln_1_minus(x: f32) -> f32 {
     let rest = mantissa - 1.0;
     let (ratio, half) = (rest / (2.0 + rest), 0.5 * rest * rest);
     let square = ratio * ratio;
-    let bend = ratio * (half + square * polynomial(&LOG, square));
+    let to_normal = ratio * (half + square * polynomial(&LN_1_MINUS_TERMS, square));
     #[expect(clippy::cast_precision_loss, reason = "a power of two is small")]
     let power = power as f32;
     let [high, low] = [f32::LN_2.0, f32::LN_2.1].map(|part| power * part);
-    let found = high + (rest - (half - (bend + (low + lost))));
+    let found = high + (rest - (half - (to_normal + (low + lost))));
     if u > 0.0 { found } else { -f32::INFINITY }
 }
 
-/// The bits of the root of a half: a power of two is taken off what lies at or above it.
+/// The bits of the square root of 1/2, which separates mantissa and power of two.
 const ROOT_HALF: u32 = 0x3f35_04f3;
 
-/// Of `ln((1 + s) / (1 - s)) / s - 2`, over the square of s, in that square.
-const LOG: [f32; 4] = [2.0 / 9.0, 2.0 / 7.0, 2.0 / 5.0, 2.0 / 3.0];
+/// The coefficients of `ln((1 + s) / (1 - s)) / s - 2`, over the square of s, in powers
+/// of that square.
+const LN_1_MINUS_TERMS: [f32; 4] = [2.0 / 9.0, 2.0 / 7.0, 2.0 / 5.0, 2.0 / 3.0];
 
-/// The logarithm of `1 + x`, as far from the truth as XLA's: it uses the quotient of
-/// polynomials from Cephes a little beyond the range that this was made for.
+/// Returns `ln(1 + x)`, with the same error as XLA. The rational function of Cephes is
+/// used slightly outside its intended range.
 fn ln_1p(x: f64) -> f64 {
     if x.abs() >= std::f64::consts::SQRT_2 - 1.0 {
         return (1.0 + x).ln();
     }
     let square = x * x;
-    let bend = square * polynomial(&LOG_ABOVE, x) / polynomial(&LOG_BELOW, x);
-    x - 0.5 * square + x * bend
+    let to_normal = square * polynomial(&LN_1P_NUMERATOR, x) / polynomial(&LN_1P_DENOMINATOR, x);
+    x - 0.5 * square + x * to_normal
 }
 
 impl NormalFloat for f64 {
@@ -136,23 +141,23 @@ impl NormalFloat for f64 {
     fn erf_inv(self) -> Self {
         let w = -ln_1p(-self * self);
         self * if w < 6.25 {
-            polynomial(&WIDE_NEAR, w - 3.125)
+            polynomial(&ERF_INV_F64_CENTRE, w - 3.125)
         } else if w < 16.0 {
-            polynomial(&WIDE_MIDDLE, w.sqrt() - 3.25)
+            polynomial(&ERF_INV_F64_MIDDLE, w.sqrt() - 3.25)
         } else {
-            polynomial(&WIDE_FAR, w.sqrt() - 5.0)
+            polynomial(&ERF_INV_F64_TAIL, w.sqrt() - 5.0)
         }
     }
 }
 
-/// By Horner's rule, the highest power first.
+/// Evaluates a polynomial by Horner's rule, highest power first.
 #[inline(always)]
 fn polynomial<T: Float>(terms: &[T], x: T) -> T {
     terms.iter().fold(T::ZERO, |value, &term| value * x + term)
 }
 
-/// In `w - 2.5`, for w below 5.
-const NEAR: [f32; 9] = [
+/// The polynomial in `w - 2.5`, for w below 5.
+const ERF_INV_CENTRE: [f32; 9] = [
     2.810_226_4e-8,
     3.432_739_4e-7,
     -3.523_387_7e-6,
@@ -164,8 +169,8 @@ const NEAR: [f32; 9] = [
     1.501_409_4,
 ];
 
-/// In `sqrt(w) - 3`, for the others.
-const FAR: [f32; 9] = [
+/// The polynomial in `sqrt(w) - 3`, for larger w.
+const ERF_INV_TAIL: [f32; 9] = [
     -0.000_200_214_26,
     0.000_100_950_56,
     0.001_349_343_2,
@@ -177,8 +182,8 @@ const FAR: [f32; 9] = [
     2.832_976_8,
 ];
 
-/// In `w - 3.125`, for w below 6.25.
-const WIDE_NEAR: [f64; 23] = [
+/// The polynomial in `w - 3.125`, for w below 6.25.
+const ERF_INV_F64_CENTRE: [f64; 23] = [
     -3.644_412_064_017_82e-21,
     -1.685_059_138_182_016_6e-19,
     1.285_848_071_525_64e-18,
@@ -204,8 +209,8 @@ const WIDE_NEAR: [f64; 23] = [
     1.653_654_562_683_102_7,
 ];
 
-/// In `sqrt(w) - 3.25`, for w below 16.
-const WIDE_MIDDLE: [f64; 19] = [
+/// The polynomial in `sqrt(w) - 3.25`, for w below 16.
+const ERF_INV_F64_MIDDLE: [f64; 19] = [
     2.213_737_692_177_578_7e-9,
     9.075_656_193_888_539e-8,
     -2.751_740_629_706_454_5e-7,
@@ -227,8 +232,8 @@ const WIDE_MIDDLE: [f64; 19] = [
     3.083_885_610_492_220_8,
 ];
 
-/// In `sqrt(w) - 5`, for the others.
-const WIDE_FAR: [f64; 17] = [
+/// The polynomial in `sqrt(w) - 5`, for larger w.
+const ERF_INV_F64_TAIL: [f64; 17] = [
     -2.710_992_061_643_857_3e-11,
     -2.555_641_816_996_525e-10,
     1.507_657_269_350_054_8e-9,
@@ -248,8 +253,8 @@ const WIDE_FAR: [f64; 17] = [
     4.849_906_401_408_584,
 ];
 
-/// The numerator and the denominator of Cephes' logarithm, highest power first.
-const LOG_ABOVE: [f64; 7] = [
+/// The numerator and the denominator of the Cephes logarithm, highest power first.
+const LN_1P_NUMERATOR: [f64; 7] = [
     4.527_000_086_244_52e-5,
     0.498_541_028_231_933_75,
     6.578_732_594_206_104,
@@ -259,7 +264,7 @@ const LOG_ABOVE: [f64; 7] = [
     20.039_553_499_201_283,
 ];
 
-const LOG_BELOW: [f64; 7] = [
+const LN_1P_DENOMINATOR: [f64; 7] = [
     1.0,
     15.062_909_083_469_192,
     83.047_565_967_967_22,
@@ -274,7 +279,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_inverse_of_the_error_function_is_one() {
+    fn erf_inv_inverts_the_error_function() {
         for step in -999..1000 {
             let x = f64::from(step) / 1000.0;
             assert!((libm::erf(x.erf_inv()) - x).abs() < 1e-14, "{x}");

@@ -1,4 +1,4 @@
-//! Bits, uniform numbers and coins.
+//! Random bits, uniform numbers and Bernoulli variables.
 
 use seqloom_core::key::Key;
 use seqloom_macros::compiled_once;
@@ -6,29 +6,29 @@ use seqloom_macros::compiled_once;
 use super::words;
 use crate::{Float, Instances, parallel, tuned};
 
-/// Fills `out` with words of 32 random bits.
+/// Fills `out` with random 32-bit words.
 pub fn bits(key: Key, out: &mut [u32], threads: usize) {
-    parallel::chunks(out, tuned::CHUNK, threads, |number, out| {
+    parallel::chunks(out, tuned::CHUNK_VALUES, threads, |number, out| {
         words::fill(key, position(number), out);
     });
 }
 
-/// Fills `out` with numbers from 0 (included) to 1 (excluded), as fine as the type's
-/// numbers below 2 are.
+/// Fills `out` with numbers from 0 (included) to 1 (excluded), with the resolution of
+/// floats between 1 and 2.
 #[compiled_once]
 pub fn uniform<T: Random>(key: Key, out: &mut [T], threads: usize) {
-    parallel::chunks(out, tuned::CHUNK, threads, |number, out| {
+    parallel::chunks(out, tuned::CHUNK_VALUES, threads, |number, out| {
         T::uniform(key, position(number), out);
     });
 }
 
-/// Fills `out` with coins that fall on 1 with this probability.
+/// Fills `out` with booleans that are true with this probability.
 pub fn bernoulli(key: Key, probability: f64, out: &mut [bool], threads: usize) {
     let bound = bound(probability);
-    parallel::chunks(out, tuned::CHUNK, threads, |number, out| {
-        let starts = (position(number)..).step_by(tuned::RANDOM_BLOCK);
-        for (start, out) in starts.zip(out.chunks_mut(tuned::RANDOM_BLOCK)) {
-            let mut words = [0; tuned::RANDOM_BLOCK];
+    parallel::chunks(out, tuned::CHUNK_VALUES, threads, |number, out| {
+        let starts = (position(number)..).step_by(tuned::RANDOM_WORDS);
+        for (start, out) in starts.zip(out.chunks_mut(tuned::RANDOM_WORDS)) {
+            let mut words = [0; tuned::RANDOM_WORDS];
             words::fill(key, start, &mut words);
             for (out, word) in out.iter_mut().zip(words) {
                 *out = word >> 9 < bound;
@@ -37,24 +37,25 @@ pub fn bernoulli(key: Key, probability: f64, out: &mut [bool], threads: usize) {
     });
 }
 
-/// A coin falls on 1 where its word, less nine bits, is below this: where a uniform number
-/// of 23 bits is below the probability in single precision.
+/// Returns the bound below which a random word, without its lowest nine bits, means
+/// true. This equals the comparison of a uniform number of 23 bits with the probability
+/// in single precision.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "a probability lies between 0 and 1; rounding it to single precision is meant"
+    reason = "a probability is between 0 and 1, and is rounded to single precision"
 )]
 pub(crate) fn bound(probability: f64) -> u32 {
     (f64::from(probability as f32) * 2_f64.powi(23)).ceil() as u32
 }
 
 fn position(chunk: usize) -> u64 {
-    (chunk * tuned::CHUNK) as u64
+    (chunk * tuned::CHUNK_VALUES) as u64
 }
 
-/// A float that uniform numbers are made of.
+/// A float type for uniform numbers.
 pub trait Random: Float {
-    /// Fills `out` with uniform numbers from the position `start` on.
+    /// Fills `out` with uniform numbers; `start` is the position of the first.
     fn uniform(key: Key, start: u64, out: &mut [Self]);
 }
 
@@ -89,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_numbers_are_those_that_jax_gives() {
+    fn the_first_uniform_numbers_match_jax() {
         // jax.random.uniform(jax.random.key(7), (3,)), jax 0.10.
         let mut out = [0.0_f32; 3];
         uniform(Key([0, 7]), &mut out, 1);
@@ -99,7 +100,7 @@ mod tests {
     const EXPECTED: [u32; 3] = [0x3f2c_9128, 0x3f79_807e, 0x3e9b_0e50];
 
     #[test]
-    fn a_coin_is_a_uniform_number_below_its_probability() {
+    fn a_bernoulli_variable_compares_a_uniform_number() {
         let key = Key([1, 2]);
         let (mut numbers, mut coins) = ([0.0_f32; 1000], [false; 1000]);
         uniform(key, &mut numbers, 1);

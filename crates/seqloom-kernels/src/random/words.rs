@@ -1,4 +1,4 @@
-//! Random words by position: the counter of a word is its position in the array.
+//! Random words by position. The counter of a word is its position in the array.
 
 use seqloom_core::key::Key;
 
@@ -6,14 +6,14 @@ use seqloom_macros::vectorized;
 
 use crate::machine::dispatch;
 
-/// Fills `out` with the key's words of 32 bits from the position `start` on: jax's, in its
-/// partitionable layout.
+/// Fills `out` with the 32-bit words of the key from position `start`, in the
+/// partitionable layout of JAX.
 #[vectorized]
 pub(crate) fn fill(key: Key, start: u64, out: &mut [u32]) {
     words(key, start, out);
 }
 
-/// The same with words of 64 bits.
+/// As [`fill`], with 64-bit words.
 pub(crate) fn fill_wide(key: Key, start: u64, out: &mut [u64]) {
     for (position, out) in (start..).zip(out) {
         let [high, low] = key.words(halves(position));
@@ -21,19 +21,19 @@ pub(crate) fn fill_wide(key: Key, start: u64, out: &mut [u64]) {
     }
 }
 
-/// The same within a kernel.
+/// As [`fill`], for use in a kernel.
 #[inline(always)]
 pub(crate) fn words(key: Key, start: u64, out: &mut [u32]) {
     let [high, low] = halves(start);
     let before = usize::try_from(u32::MAX - low).unwrap_or(usize::MAX);
     let (out, after) = out.split_at_mut(out.len().min(before.saturating_add(1)));
-    run(key, [high, low], out);
-    run(key, [high.wrapping_add(1), 0], after);
+    fill_run(key, [high, low], out);
+    fill_run(key, [high.wrapping_add(1), 0], after);
 }
 
-/// Words whose counters differ in the lower half only.
+/// Fills `out` with words whose counters differ in the lower half only.
 #[inline(always)]
-fn run(key: Key, [high, low]: [u32; 2], out: &mut [u32]) {
+fn fill_run(key: Key, [high, low]: [u32; 2], out: &mut [u32]) {
     let mut count = low;
     for out in out {
         let [first, second] = key.words([high, count]);
@@ -42,11 +42,11 @@ fn run(key: Key, [high, low]: [u32; 2], out: &mut [u32]) {
     }
 }
 
-/// The high and the low word of a counter.
+/// Returns the high and the low half of a counter.
 #[inline(always)]
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "the other half is taken by itself"
+    reason = "the other half is returned separately"
 )]
 fn halves(position: u64) -> [u32; 2] {
     [(position >> 32) as u32, position as u32]
@@ -58,7 +58,7 @@ mod tests {
     use crate::machine::tests::on_every_machine;
 
     #[test]
-    fn a_word_is_both_halves_of_its_own_counter() {
+    fn a_word_depends_on_both_halves_of_its_counter() {
         let key = Key([3, 4]);
         on_every_machine(|_| {
             let mut out = [0; 301];
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_go_on_beyond_a_word() {
+    fn counters_continue_beyond_32_bits() {
         let key = Key([3, 4]);
         let (mut out, mut wide) = ([0; 5], [0; 5]);
         fill(key, (1 << 32) - 2, &mut out);

@@ -1,4 +1,4 @@
-//! From the gradient by every state to that by what the gates sum.
+//! The backward pass of recurrent layers.
 
 use std::marker::PhantomData;
 
@@ -12,31 +12,33 @@ use crate::matrix::MatrixMut;
 use crate::product::{Epilogue, Matrix, Packed, Side};
 use crate::{Float, Instances, parallel, tuned};
 
-/// What came out, and the gradient by every state.
+/// The values of the forward pass, and the gradient of every state.
 #[derive(Clone, Copy, Debug)]
 pub struct RecurrentResults<'a, T> {
-    /// The gradient by the state after each position `(batch, length, width)`.
+    /// The gradient of the state after each position `(batch, length, width)`.
     pub grad: &'a [T],
     /// The state after each position.
     pub states: &'a [T],
-    /// What was kept `(batch, length, parts * width)`.
+    /// The values that the forward pass stored `(batch, length, parts * width)`.
     pub kept: &'a [T],
 }
 
-/// What the gradient fills.
+/// The gradients to fill.
 #[derive(Debug)]
 pub struct RecurrentGrads<'a, T> {
-    /// By what the inputs add to the gates `(batch, length, gates * width)`.
+    /// The gradient of the input part of the gates `(batch, length, gates * width)`.
     pub from_inputs: &'a mut [T],
-    /// By what the states add, of the same size; nothing where both are the same.
+    /// The gradient of the recurrent part of the gates, of the same size; empty if both
+    /// parts are added alike.
     pub recurrent: &'a mut [T],
-    /// By the first states `(batch, width)`: given as the gradient by the last ones.
+    /// The gradient of the initial states `(batch, width)`. Contains the gradient of
+    /// the final states at the start.
     pub states: &'a mut [T],
-    /// By the first cells, likewise, or nothing.
+    /// The gradient of the initial cells, likewise; empty for GRU.
     pub cells: &'a mut [T],
 }
 
-/// Fills the gradients by what the gates sum, and by the first states.
+/// Fills the gradients of the gates and of the initial states.
 #[compiled_once]
 pub fn backward<T: Float>(
     layer: &RecurrentLayer<'_, T>,
@@ -60,7 +62,7 @@ fn fill<C: Cell, T: Float>(
     let RecurrentLayer { length, width, .. } = *layer;
     let rows = (layer.states.len() / width.max(1))
         .div_ceil(threads.max(1))
-        .max(tuned::RECURRENT_GRAD_SEQUENCES);
+        .max(tuned::RECURRENT_GRAD_MIN_SEQUENCES);
     let gates = (rows * length * C::GATES * width).max(1);
     let (from_inputs, states) = (grads.from_inputs, grads.states);
     let mut recurrent = grads.recurrent.chunks_mut(gates);
@@ -76,14 +78,14 @@ fn fill<C: Cell, T: Float>(
         by_states,
         by_cells: cells.next().unwrap_or_default(),
     });
-    parallel::each(runs.collect(), threads, BackwardRun::go::<C>);
+    parallel::for_each(runs.collect(), threads, BackwardRun::run::<C>);
 }
 
 /// Some sequences of a batch.
 struct BackwardRun<'a, T> {
     layer: &'a RecurrentLayer<'a, T>,
     answers: &'a RecurrentResults<'a, T>,
-    /// The number of the first of them.
+    /// The index of the first sequence.
     first: usize,
     by_inputs: &'a mut [T],
     by_recurrent: &'a mut [T],
@@ -92,7 +94,7 @@ struct BackwardRun<'a, T> {
 }
 
 impl<'a, T: Float> BackwardRun<'a, T> {
-    fn go<C: Cell>(mut self) {
+    fn run<C: Cell>(mut self) {
         Packed::pack(Side::Right, &self.layer.by_gates(), |weight| {
             for step in (0..self.layer.length).rev() {
                 let position = self.layer.position(step);
@@ -102,7 +104,7 @@ impl<'a, T: Float> BackwardRun<'a, T> {
         });
     }
 
-    /// Adds what reaches the states before through the weights.
+    /// Adds the gradient that reaches the previous states through the weights.
     fn multiply<C: Cell>(&mut self, weight: &Packed<'_, T>, position: usize) {
         let RecurrentLayer { width, length, .. } = *self.layer;
         let (rows, gates) = (self.by_states.len() / width, C::GATES * width);
@@ -126,7 +128,7 @@ impl<'a, T: Float> BackwardRun<'a, T> {
         weight.multiply(&by_gates, out, epilogue);
     }
 
-    /// The state before a position, or the cell before it.
+    /// Returns the state, or the cell, before a position.
     fn before<C: Cell>(&self, row: usize, position: usize) -> &'a [T] {
         let (layer, row) = (self.layer, self.first + row);
         let Some(before) = layer.before(position) else {
@@ -134,7 +136,7 @@ impl<'a, T: Float> BackwardRun<'a, T> {
         };
         let (width, place) = (layer.width, row * layer.length + before);
         if C::HAS_CELLS {
-            let end = (place + 1) * C::KEPT * width;
+            let end = (place + 1) * C::STORED * width;
             &self.answers.kept[end - width..end]
         } else {
             &self.answers.states[place * width..][..width]
@@ -162,7 +164,7 @@ fn step_back_all<S: Simd, T: Float, C: Cell>(
     }
 }
 
-/// Goes back by one position of one sequence.
+/// Computes one position of one sequence backwards.
 #[inline(always)]
 fn step_back<S: Simd, T: Float, C: Cell>(
     simd: S,
@@ -170,7 +172,7 @@ fn step_back<S: Simd, T: Float, C: Cell>(
     (row, position): (usize, usize),
 ) {
     let RecurrentLayer { width, length, .. } = *run.layer;
-    let (gates, parts) = (C::GATES * width, C::KEPT * width);
+    let (gates, parts) = (C::GATES * width, C::STORED * width);
     let place = (row * length + position) * gates;
     let is_apart = !C::HAS_CELLS;
     if !run.layer.is_real(run.first + row, position) {

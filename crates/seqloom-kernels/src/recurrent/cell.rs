@@ -1,4 +1,4 @@
-//! The two kinds of cells: what happens at one position of one sequence.
+//! One step of a GRU or an LSTM, for one sequence.
 
 use std::ops::Range;
 
@@ -7,60 +7,62 @@ use pulp::Simd;
 use crate::lanes::Lanes;
 use crate::{Float, special};
 
-/// Numbers of one position: what the cell reads and writes there.
+/// The values that a cell reads and writes at one position.
 pub(super) struct CellStep<'a, T> {
-    /// What the inputs add to the gates.
+    /// The input part of the gates.
     pub(super) from_inputs: &'a [T],
-    /// What the states add to the gates.
+    /// The recurrent part of the gates.
     pub(super) recurrent: &'a [T],
-    /// The state, which becomes the next one.
+    /// The state, updated in place.
     pub(super) state: &'a mut [T],
-    /// The cell, which becomes the next one, or nothing.
+    /// The cell, updated in place; empty for GRU.
     pub(super) cell: &'a mut [T],
-    /// What is kept for the gradient.
+    /// The values stored for the gradient.
     pub(super) kept: &'a mut [T],
 }
 
-/// Numbers of one position on the way back.
+/// The values that a cell reads and writes at one position of the backward pass.
 pub(super) struct CellStepBack<'a, T> {
-    /// What was kept.
+    /// The values that the forward pass stored.
     pub(super) kept: &'a [T],
-    /// The state before, or the cell before where there are cells.
+    /// The previous state, or the previous cell for LSTM.
     pub(super) before: &'a [T],
-    /// The gradient by the state; it becomes the part of the gradient by the state before
-    /// that does not go through the weights.
+    /// The gradient of the state. Replaced by the part of the gradient of the previous
+    /// state that does not pass through the weights.
     pub(super) by_state: &'a mut [T],
-    /// The gradient by the cell, which becomes that by the cell before, or nothing.
+    /// The gradient of the cell, replaced by that of the previous cell; empty for GRU.
     pub(super) by_cell: &'a mut [T],
-    /// The gradient by what the inputs add to the gates.
+    /// The gradient of the input part of the gates.
     pub(super) by_inputs: &'a mut [T],
-    /// The gradient by what the states add, where it is another one.
+    /// The gradient of the recurrent part of the gates, if it differs.
     pub(super) by_recurrent: &'a mut [T],
 }
 
-/// A kind of layer.
+/// A type of recurrent layer.
 pub(super) trait Cell: Copy + Sync {
-    /// Gates, each as wide as the state.
+    /// The number of gates, each as wide as the state.
     const GATES: usize;
-    /// Parts that are kept of a step, each as wide as the state.
-    const KEPT: usize;
-    /// Whether the inputs and the states add to all gates alike, and there are cells.
+    /// The number of parts that are stored for each step, each as wide as the state.
+    const STORED: usize;
+    /// True for LSTM: the layer has cells, and inputs and states are added alike in all
+    /// gates.
     const HAS_CELLS: bool;
 
-    /// Goes on by one position.
+    /// Computes one position.
     fn step<S: Simd, T: Float>(simd: S, step: CellStep<'_, T>);
 
-    /// Goes back by one position.
+    /// Computes one position backwards.
     fn step_back<S: Simd, T: Float>(simd: S, step: CellStepBack<'_, T>);
 }
 
-/// Gated units, in torch's order of gates: reset, update, new (Cho et al. 2014).
+/// Gated recurrent units (Cho et al. 2014), with the gates in the order of PyTorch:
+/// reset, update, new.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gru;
 
 impl Cell for Gru {
     const GATES: usize = 3;
-    const KEPT: usize = 4;
+    const STORED: usize = 4;
     const HAS_CELLS: bool = false;
 
     #[inline(always)]
@@ -105,14 +107,14 @@ impl Cell for Gru {
     }
 }
 
-/// Long short-term memory, in torch's order of gates: input, forget, cell, output
-/// (Hochreiter and Schmidhuber 1997).
+/// Long short-term memory (Hochreiter and Schmidhuber 1997), with the gates in the
+/// order of PyTorch: input, forget, cell, output.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lstm;
 
 impl Cell for Lstm {
     const GATES: usize = 4;
-    const KEPT: usize = 5;
+    const STORED: usize = 5;
     const HAS_CELLS: bool = true;
 
     #[inline(always)]
@@ -159,7 +161,7 @@ impl Cell for Lstm {
     }
 }
 
-/// Cuts a state into registers; the last may be filled in part.
+/// Splits a state into registers; the last may be partly filled.
 #[inline(always)]
 fn ranges<S: Simd, T: Float>(width: usize) -> impl Iterator<Item = Range<usize>> {
     let lanes = Lanes::<S, T>::COUNT;
@@ -168,8 +170,8 @@ fn ranges<S: Simd, T: Float>(width: usize) -> impl Iterator<Item = Range<usize>>
         .map(move |start| start..width.min(start + lanes))
 }
 
-/// Some numbers of each of several parts that lie side by side. Its methods are functions,
-/// not closures, because only those are inlined whatever they are called with.
+/// A range of values in each of several adjacent parts. The methods are functions,
+/// because closures are not always inlined.
 struct StateRange {
     width: usize,
     range: Range<usize>,
@@ -178,7 +180,7 @@ struct StateRange {
 impl StateRange {
     #[inline(always)]
     fn load<S: Simd, T: Float>(&self, simd: S, from: &[T], part: usize) -> Lanes<S, T> {
-        Lanes::splat(simd, T::ZERO).load(&from[self.place(part)])
+        Lanes::splat(simd, T::ZERO).load(&from[self.part_range(part)])
     }
 
     #[inline(always)]
@@ -191,7 +193,7 @@ impl StateRange {
         ]
     }
 
-    /// What the inputs and the states add to a gate.
+    /// Returns the sum of the input part and the recurrent part of a gate.
     #[inline(always)]
     fn sum<S: Simd, T: Float>(&self, simd: S, step: &CellStep<'_, T>, part: usize) -> Lanes<S, T> {
         self.load(simd, step.from_inputs, part) + self.load(simd, step.recurrent, part)
@@ -199,11 +201,11 @@ impl StateRange {
 
     #[inline(always)]
     fn store<S: Simd, T: Float>(&self, values: Lanes<S, T>, to: &mut [T], part: usize) {
-        values.store(&mut to[self.place(part)]);
+        values.store(&mut to[self.part_range(part)]);
     }
 
     #[inline(always)]
-    fn place(&self, part: usize) -> Range<usize> {
+    fn part_range(&self, part: usize) -> Range<usize> {
         part * self.width + self.range.start..part * self.width + self.range.end
     }
 }

@@ -1,7 +1,8 @@
-//! Computes the states of a recurrent layer.
+//! The forward pass of recurrent layers.
 //!
-//! If the caller needs one state of each sequence, no later step is taken. Sequences are sorted
-//! by their number of steps, longest first, so that each step multiplies the active ones only.
+//! If the caller needs one state of each sequence, later steps are skipped. Sequences
+//! are sorted by number of steps, longest first, so that each step multiplies the
+//! active ones only.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -22,7 +23,7 @@ use crate::{Float, Instances, parallel, tuned};
 pub struct RecurrentInputs<'a, T> {
     /// The inputs `(batch, length, features)`.
     pub x: &'a [T],
-    /// Their weights `(gates * width, features)`.
+    /// The input weights `(gates * width, features)`.
     pub weight: &'a [T],
     /// The input bias.
     pub bias: Option<&'a [T]>,
@@ -102,7 +103,7 @@ impl<T: Float> PackedLayer<'_, T> {
         let rows: Vec<usize> = (0..self.layer.states.len() / width).collect();
         let group = group_size(rows.len(), threads);
         let outs = states.chunks_mut(group * length * width);
-        let mut kept = kept.map(|kept| kept.chunks_mut(group * length * C::KEPT * width));
+        let mut kept = kept.map(|kept| kept.chunks_mut(group * length * C::STORED * width));
         let runs = rows
             .chunks(group)
             .zip(outs)
@@ -114,7 +115,7 @@ impl<T: Float> PackedLayer<'_, T> {
                 kept: kept.as_mut().and_then(Iterator::next),
                 is_all: true,
             });
-        parallel::each(runs.collect(), threads, ForwardRun::run::<C>);
+        parallel::for_each(runs.collect(), threads, ForwardRun::run::<C>);
     }
 
     fn fill_at<C: Cell>(&self, positions: &[usize], states: &mut [T], threads: usize) {
@@ -143,7 +144,7 @@ impl<T: Float> PackedLayer<'_, T> {
                 kept: None,
                 is_all: false,
             });
-        parallel::each(runs.collect(), threads, ForwardRun::run::<C>);
+        parallel::for_each(runs.collect(), threads, ForwardRun::run::<C>);
         for (row, sorted_states) in rows.iter().zip(sorted_states.chunks_exact(width)) {
             states[row * width..][..width].copy_from_slice(sorted_states);
         }
@@ -159,7 +160,7 @@ fn group_size(rows: usize, threads: usize) -> usize {
 struct ForwardRun<'a, T> {
     shared: &'a PackedLayer<'a, T>,
     rows: &'a [usize],
-    /// How many steps each takes.
+    /// The number of steps of each sequence.
     steps: Vec<usize>,
     /// Every state if `is_all`, else the last state of each sequence.
     states: &'a mut [T],
@@ -175,7 +176,7 @@ impl<T: Float> ForwardRun<'_, T> {
         let (size, gates) = (rows * width, C::GATES * width);
         let block = (tuned::RECURRENT_SEQUENCES / rows).max(1);
         let features = block * rows * self.shared.inputs.features;
-        let total = features + 2 * size + (block + 1) * rows * gates + C::KEPT * width;
+        let total = features + 2 * size + (block + 1) * rows * gates + C::STORED * width;
         T::with_scratch(total, |scratch| {
             let (inputs, rest) = scratch.split_at_mut(features);
             let (state, rest) = rest.split_at_mut(size);
@@ -277,7 +278,7 @@ struct RecurrentStep<'a, 'b, T> {
 fn step_all<S: Simd, T: Float, C: Cell>(simd: S, at: RecurrentStep<'_, '_, T>, _: PhantomData<C>) {
     let RecurrentStep { run, position, .. } = at;
     let layer = run.shared.layer;
-    let (width, gates, parts) = (layer.width, C::GATES * layer.width, C::KEPT * layer.width);
+    let (width, gates, parts) = (layer.width, C::GATES * layer.width, C::STORED * layer.width);
     for number in 0..at.active {
         let (row, place) = (run.rows[number], number * layer.length + position);
         let state = &mut at.state[number * width..][..width];

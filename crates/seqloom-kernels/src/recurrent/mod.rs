@@ -1,9 +1,10 @@
-//! Recurrent layers: one direction over a batch of sequences, and its gradient.
+//! Recurrent layers (GRU and LSTM): one direction over a batch of sequences, and its
+//! gradient.
 //!
-//! A thread takes some sequences through all their positions, and waits for no other thread. The
-//! weights are packed once for all steps.
+//! A thread processes some sequences over all positions without waiting for other
+//! threads. Weights are packed once for all steps.
 //!
-//! A position that a mask hides leaves the state as it is.
+//! Masked positions do not change the state.
 
 mod backward;
 mod cell;
@@ -18,39 +19,40 @@ use cell::{Cell, Gru, Lstm};
 pub use backward::{RecurrentGrads, RecurrentResults, backward};
 pub use forward::{RecurrentInputs, RecurrentOutputs, forward};
 
-/// One direction of a layer, and where it begins.
+/// One direction of a layer, and its initial states.
 #[derive(Clone, Copy, Debug)]
 pub struct RecurrentLayer<'a, T> {
-    /// The first states `(batch, width)`.
+    /// The initial states `(batch, width)`.
     pub states: &'a [T],
-    /// The first cells `(batch, width)` of long short-term memory; gated units have none.
+    /// The initial cells `(batch, width)` of an LSTM; `None` for a GRU.
     pub cells: Option<&'a [T]>,
-    /// The weights of the states `(gates * width, width)`.
+    /// The recurrent weights `(gates * width, width)`.
     pub weight: &'a [T],
-    /// What is added to the products of the states.
+    /// The recurrent bias.
     pub bias: Option<&'a [T]>,
-    /// Which positions are real `(batch, length)`; none for all.
+    /// The mask `(batch, length)`, true at real positions; `None` if all are real.
     pub mask: Option<&'a [bool]>,
-    /// Positions of a sequence.
+    /// The number of positions of a sequence.
     pub length: usize,
-    /// Numbers of a state.
+    /// The width of a state.
     pub width: usize,
-    /// Whether it begins at the last position.
+    /// If true, starts at the last position.
     pub reverse: bool,
 }
 
-/// Gates of a layer, each as wide as the state.
+/// Returns the number of gates of a layer, each as wide as the state.
 pub fn gates(has_cells: bool) -> usize {
     if has_cells { Lstm::GATES } else { Gru::GATES }
 }
 
-/// Parts that are kept of a step for a gradient, each as wide as the state.
-pub fn kept(has_cells: bool) -> usize {
-    if has_cells { Lstm::KEPT } else { Gru::KEPT }
+/// Returns the number of parts that are stored for the gradient of each step, each as
+/// wide as the state.
+pub fn stored_parts(has_cells: bool) -> usize {
+    if has_cells { Lstm::STORED } else { Gru::STORED }
 }
 
 impl<'a, T: Float> RecurrentLayer<'a, T> {
-    /// The position of a step.
+    /// Returns the position of a step.
     fn position(&self, step: usize) -> usize {
         if self.reverse {
             self.length - 1 - step
@@ -59,7 +61,7 @@ impl<'a, T: Float> RecurrentLayer<'a, T> {
         }
     }
 
-    /// The position before, in the order of time.
+    /// Returns the position of the previous step.
     fn before(&self, position: usize) -> Option<usize> {
         if self.reverse {
             (position + 1 < self.length).then_some(position + 1)
@@ -73,12 +75,12 @@ impl<'a, T: Float> RecurrentLayer<'a, T> {
             .is_none_or(|mask| mask[row * self.length + position])
     }
 
-    /// The first state, or cell, of a sequence.
+    /// Returns the initial state, or the initial cell, of a sequence.
     fn first(&self, firsts: &'a [T], row: usize) -> &'a [T] {
         &firsts[row * self.width..][..self.width]
     }
 
-    /// The weights, as the right factor of states.
+    /// Returns the weights as a right matrix for products with states.
     fn by_states(&self) -> Matrix<'a, T> {
         Matrix {
             values: self.weight,
@@ -89,7 +91,7 @@ impl<'a, T: Float> RecurrentLayer<'a, T> {
         }
     }
 
-    /// The weights, as the right factor of gradients by the gates.
+    /// Returns the weights as a right matrix for products with gradients of the gates.
     fn by_gates(&self) -> Matrix<'a, T> {
         Matrix {
             values: self.weight,

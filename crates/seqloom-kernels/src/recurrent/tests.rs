@@ -13,7 +13,8 @@ fn numbers(count: usize, start: f64) -> Vec<f64> {
         .collect()
 }
 
-/// The arrays of a layer: what the inputs add, first states, first cells, weights, biases.
+/// Returns the arrays of a layer: input part of the gates, initial states, initial
+/// cells, weights, biases.
 fn arrays<C: Cell>(_: C) -> [Vec<f64>; 5] {
     let [batch, length, width] = SIZES;
     let sizes = [
@@ -55,7 +56,7 @@ fn layer<'a, C: Cell>(
     }
 }
 
-/// The weights of inputs that are their own part of the gates.
+/// Returns identity weights, so that the inputs equal the input part of the gates.
 fn identity(columns: usize) -> Vec<f64> {
     let mut weight = vec![0.0; columns * columns];
     let diagonal = weight.iter_mut().step_by(columns + 1);
@@ -63,7 +64,7 @@ fn identity(columns: usize) -> Vec<f64> {
     weight
 }
 
-/// Runs a layer; the inputs are their own part of the gates.
+/// Runs a layer with identity input weights.
 fn fill<C: Cell>(
     cell: C,
     arrays: &[Vec<f64>; 5],
@@ -85,14 +86,19 @@ fn fill<C: Cell>(
 fn run<C: Cell>(cell: C, arrays: &[Vec<f64>; 5], reverse: bool) -> [Vec<f64>; 2] {
     let [batch, length, width] = SIZES;
     let mut states = vec![f64::NAN; batch * length * width];
-    let mut kept = vec![f64::NAN; batch * length * C::KEPT * width];
+    let mut kept = vec![f64::NAN; batch * length * C::STORED * width];
     let outputs = RecurrentOutputs::All(&mut states, Some(&mut kept));
     fill(cell, arrays, reverse, outputs);
     [states, kept]
 }
 
-/// The gradients by what the inputs add, and by the first states.
-fn slopes<C: Cell>(cell: C, arrays: &[Vec<f64>; 5], grad: &[f64], reverse: bool) -> [Vec<f64>; 2] {
+/// Returns the gradients of the input part of the gates, and of the initial states.
+fn gradients<C: Cell>(
+    cell: C,
+    arrays: &[Vec<f64>; 5],
+    grad: &[f64],
+    reverse: bool,
+) -> [Vec<f64>; 2] {
     let [states, kept] = run(cell, arrays, reverse);
     let (mut from_inputs, mut first) = (arrays[0].clone(), vec![0.0; arrays[1].len()]);
     let (mut recurrent, mut cells) = (arrays[0].clone(), first.clone());
@@ -118,11 +124,12 @@ fn slopes<C: Cell>(cell: C, arrays: &[Vec<f64>; 5], grad: &[f64], reverse: bool)
     [from_inputs, first]
 }
 
-/// Compares the gradients by the gates' inputs and the first states with differences.
+/// Compares the gradients of the gates and of the initial states with finite
+/// differences.
 fn check<C: Cell>(cell: C, reverse: bool) {
     let mut arrays = arrays(cell);
     let grad = numbers(SIZES.iter().product(), 9.0);
-    let found = slopes(cell, &arrays, &grad, reverse);
+    let found = gradients(cell, &arrays, &grad, reverse);
     for (array, found) in found.iter().enumerate() {
         for (place, &found) in found.iter().enumerate() {
             let given = arrays[array][place];
@@ -142,7 +149,7 @@ fn check<C: Cell>(cell: C, reverse: bool) {
 }
 
 #[test]
-fn the_gradients_are_the_slopes() {
+fn gradients_match_finite_differences() {
     on_every_machine(|_| {
         for reverse in [false, true] {
             check(Gru, reverse);
@@ -152,7 +159,7 @@ fn the_gradients_are_the_slopes() {
 }
 
 #[test]
-fn a_hidden_position_keeps_the_state() {
+fn a_masked_position_keeps_the_state() {
     let [batch, length, width] = SIZES;
     let [states, _] = run(Gru, &arrays(Gru), false);
     let last = &states[(length - 1) * width..][..width];
@@ -160,8 +167,9 @@ fn a_hidden_position_keeps_the_state() {
     assert_eq!(&states[..width], last);
 }
 
-/// States at these positions: taken from all states, and computed alone.
-fn both<C: Cell>(cell: C, reverse: bool, positions: &[usize]) -> [Vec<f64>; 2] {
+/// Returns the states at some positions, once selected from all states and once
+/// computed alone.
+fn states_both_ways<C: Cell>(cell: C, reverse: bool, positions: &[usize]) -> [Vec<f64>; 2] {
     let [batch, length, width] = SIZES;
     let arrays = arrays(cell);
     let [states, _] = run(cell, &arrays, reverse);
@@ -174,13 +182,13 @@ fn both<C: Cell>(cell: C, reverse: bool, positions: &[usize]) -> [Vec<f64>; 2] {
 }
 
 #[test]
-fn states_at_some_positions_are_the_bits_of_all_states() {
+fn states_at_some_positions_equal_those_of_all_positions() {
     on_every_machine(|_| {
         for reverse in [false, true] {
             let positions = [3, 0, 2, 1, 3];
-            let [expected, found] = both(Gru, reverse, &positions);
+            let [expected, found] = states_both_ways(Gru, reverse, &positions);
             assert_eq!(expected, found);
-            let [expected, found] = both(Lstm, reverse, &positions);
+            let [expected, found] = states_both_ways(Lstm, reverse, &positions);
             assert_eq!(expected, found);
         }
     });

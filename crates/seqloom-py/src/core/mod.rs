@@ -4,13 +4,14 @@ pub(crate) mod key;
 
 use seqloom_macros::native;
 
-/// The version of the compiled half, which must equal the Python half's.
+/// Returns the version of the extension, which must equal that of the Python package.
 #[native]
 pub(crate) fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
-/// The instruction set that kernels use: "avx512", "avx2", "neon" or "portable".
+/// Returns the instruction set that kernels use: "avx512", "avx2", "neon" or
+/// "portable".
 #[native]
 pub(crate) fn simd() -> &'static str {
     seqloom_core::simd::name()

@@ -14,16 +14,16 @@ use seqloom_macros::native;
 
 use crate::{error, pool, pooled};
 
-/// What an augmentation does, checked once.
+/// An augmentation with checked arguments.
 #[native(frozen)]
 pub(crate) struct Augmenter {
     augmentation: Augmentation,
     bytes: BufferPool<u8>,
 }
 
-/// A sequence and, where they were given, its qualities.
-type OneSequence<'py> = (Bound<'py, PyBytes>, Option<Bound<'py, PyBytes>>);
-/// Letters, offsets and, where they were given, qualities.
+/// A sequence and, if given, its qualities.
+type SingleSequence<'py> = (Bound<'py, PyBytes>, Option<Bound<'py, PyBytes>>);
+/// Residues, offsets and, if given, qualities.
 type ManySequences<'py> = (
     Bound<'py, PyArray1<u8>>,
     Bound<'py, PyArray1<i64>>,
@@ -41,14 +41,14 @@ impl Augmenter {
 
 #[native]
 impl Augmenter {
-    /// The other strand.
+    /// Creates an augmentation that takes the opposite strand with probability `p`.
     #[staticmethod]
     fn reverse_complement(py: Python<'_>, p: f64, alphabet: &str) -> PyResult<Self> {
         let complement = Chance::new("p", p).and_then(|p| ReverseComplement::new(p, alphabet));
         Self::new(py, complement.map(Augmentation::ReverseComplement))
     }
 
-    /// Substitutions, deletions and insertions.
+    /// Creates an augmentation with substitutions, deletions and insertions.
     #[staticmethod]
     fn mutate(
         py: Python<'_>,
@@ -68,7 +68,7 @@ impl Augmenter {
         Self::new(py, mutate().map(Augmentation::Mutate))
     }
 
-    /// A part of a long sequence.
+    /// Creates an augmentation that takes a part of a long sequence.
     #[staticmethod]
     fn crop(py: Python<'_>, length: usize, mode: &str) -> PyResult<Self> {
         let mode = match mode {
@@ -79,26 +79,27 @@ impl Augmenter {
         Self::new(py, Crop::new(length, mode).map(Augmentation::Crop))
     }
 
-    /// The same length, moved; without `fill` it rolls.
+    /// Creates an augmentation that shifts a sequence of constant length; without
+    /// `fill` it rotates.
     #[staticmethod]
     fn shift(py: Python<'_>, most: usize, fill: Option<u8>) -> PyResult<Self> {
         Self::new(py, Shift::new(most, fill).map(Augmentation::Shift))
     }
 
-    /// Letters hidden.
+    /// Creates an augmentation that masks residues.
     #[staticmethod]
     fn mask(py: Python<'_>, rate: f64, letter: u8) -> PyResult<Self> {
         let mask = Chance::new("rate", rate).map(|chance| Mask::new(chance, letter));
         Self::new(py, mask.map(Augmentation::Mask))
     }
 
-    /// Another order of the same k-mers.
+    /// Creates an augmentation that shuffles a sequence and keeps its k-mer counts.
     #[staticmethod]
     fn shuffle_kmers(py: Python<'_>, k: usize) -> PyResult<Self> {
         Self::new(py, ShuffleKmers::new(k).map(Augmentation::ShuffleKmers))
     }
 
-    /// Substitutions as likely as the qualities say.
+    /// Creates an augmentation with substitutions at the error rates of the qualities.
     #[staticmethod]
     fn quality_noise(py: Python<'_>, offset: u8, alphabet: &str) -> PyResult<Self> {
         let letters = Replacement::new(alphabet);
@@ -106,21 +107,21 @@ impl Augmenter {
         Self::new(py, noise.map(Augmentation::QualityNoise))
     }
 
-    /// One after the other.
+    /// Creates an augmentation that applies others one after the other.
     #[staticmethod]
     fn compose(py: Python<'_>, members: Vec<PyRef<'_, Self>>) -> PyResult<Self> {
         let members = members.iter().map(|member| member.augmentation.clone());
         Self::new(py, Ok(Augmentation::Compose(members.collect())))
     }
 
-    /// Changes one sequence.
+    /// Augments one sequence.
     fn one<'py>(
         &self,
         py: Python<'py>,
         letters: Cow<'py, [u8]>,
         key: (u32, u32),
         quality: Option<Cow<'py, [u8]>>,
-    ) -> PyResult<OneSequence<'py>> {
+    ) -> PyResult<SingleSequence<'py>> {
         let row = pool::run(py, 1, || {
             let mut row = AugmentedRow::default();
             row.load(0, &letters, quality.as_deref());
@@ -131,7 +132,7 @@ impl Augmenter {
         Ok((PyBytes::new(py, &row.letters), quality))
     }
 
-    /// Changes every sequence of a batch by its own key.
+    /// Augments every sequence of a batch, each with its key.
     fn batch<'py>(
         &self,
         py: Python<'py>,
@@ -151,7 +152,7 @@ impl Augmenter {
             self.augmentation.batch(&sequences, &mut out, threads)?;
             Ok(out)
         })?;
-        // What nobody asked for goes back with the array that is dropped here.
+        // Qualities that were not requested return to the pool here.
         let changed_qualities = pooled::array(py, changed.qualities, &self.bytes)?;
         Ok((
             pooled::array(py, changed.letters, &self.bytes)?,
@@ -162,7 +163,7 @@ impl Augmenter {
 }
 
 impl Augmenter {
-    /// Memory that was used before.
+    /// Returns a batch in reused memory.
     fn empty_batch(&self) -> Augmented {
         Augmented {
             letters: self.bytes.take(),

@@ -1,4 +1,4 @@
-//! How often each letter occurs.
+//! Counts of residues.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use seqloom_macros::native;
 
 use crate::pool;
 
-/// How often each of the 256 bytes occurs.
+/// Returns the count of each of the 256 bytes.
 #[native]
 pub(crate) fn count_letters<'py>(
     py: Python<'py>,
@@ -21,7 +21,8 @@ pub(crate) fn count_letters<'py>(
     Ok(counts.to_vec().into_pyarray(py))
 }
 
-/// How many letters of each record are among `letters`, whatever their case.
+/// Returns the number of residues of each record that are in `letters`, regardless of
+/// case.
 #[native]
 pub(crate) fn count_letters_per_record<'py>(
     py: Python<'py>,

@@ -45,7 +45,7 @@ impl pyo3_stub_gen::PyStubType for UintArray<'_> {
     }
 }
 
-/// Makes a kernel for the type of the numbers in an array.
+/// Creates a kernel for the element type of an array.
 macro_rules! typed {
     ($bits:expr, $kind:ident, |$numbers:ident| $kernel:expr) => {
         match $bits {
@@ -59,7 +59,7 @@ macro_rules! typed {
     };
 }
 
-/// Turns sequences into numbers.
+/// A kernel that encodes sequences as numbers.
 #[native(frozen)]
 pub(crate) struct SequenceKernel {
     letters: Py<Letters>,
@@ -68,7 +68,8 @@ pub(crate) struct SequenceKernel {
 
 #[native]
 impl SequenceKernel {
-    /// A channel for each member; `rows` says what each of the 256 bytes puts into them.
+    /// Creates a one-hot kernel with a channel for each residue of the alphabet; `rows`
+    /// has the channel values of each of the 256 bytes.
     #[staticmethod]
     fn one_hot(
         py: Python<'_>,
@@ -84,8 +85,9 @@ impl SequenceKernel {
         Self::new(letters, typed)
     }
 
-    /// A number for each letter; `specials` has the padding, the unknown token and, where
-    /// there are such, those at the start and at the end.
+    /// Creates a kernel with a number for each residue. `specials` are the padding
+    /// token and the unknown token, and optionally the tokens at the start and at the
+    /// end.
     #[staticmethod]
     fn lookup(
         py: Python<'_>,
@@ -100,7 +102,8 @@ impl SequenceKernel {
         Self::new(letters, typed)
     }
 
-    /// A token for each word of k letters; `like` is any array of the tokens' type.
+    /// Creates a kernel with a token for each k-mer; `like` is any array of the element
+    /// type.
     #[staticmethod]
     #[pyo3(signature = (letters, like, *, k, stride, canonical, first, specials))]
     fn kmers(
@@ -124,7 +127,8 @@ impl SequenceKernel {
         Self::new(letters, typed)
     }
 
-    /// How often each word occurs; `like` is any array of the counts' type.
+    /// Creates a kernel with the count of each k-mer; `like` is any array of the
+    /// element type.
     #[staticmethod]
     #[pyo3(signature = (letters, like, *, k, stride, canonical, is_float))]
     fn kmer_counts(
@@ -142,7 +146,8 @@ impl SequenceKernel {
         Self::new(letters, typed)
     }
 
-    /// How many letters the shortest and the longest sequence have; 0 and 0 if there is none.
+    /// Returns the lengths of the shortest and the longest sequence; 0 and 0 if there
+    /// are none.
     #[staticmethod]
     fn extremes(offsets: PyReadonlyArray1<'_, i64>) -> PyResult<(i64, i64)> {
         let offsets = offsets.as_slice()?;
@@ -155,10 +160,11 @@ impl SequenceKernel {
         Ok(both.reduce(wider).unwrap_or_default())
     }
 
-    /// Writes each sequence into its row of `out`: equal rows, or those between `starts`.
+    /// Encodes each sequence into its row of `out`: rows of equal size, or the ranges
+    /// between `starts`.
     ///
-    /// Says how many letters were met that are not plain: ambiguous, lower case, rare,
-    /// symbols, stops taken as absent, U read as T, outside (always 0).
+    /// Returns counts of unusual residues: ambiguous, lower case, rare, symbols,
+    /// removed stops, U read as T, outside the alphabet (always 0).
     #[pyo3(signature = (data, offsets, out, starts, threads))]
     fn fill<'py>(
         &self,
@@ -190,7 +196,7 @@ impl SequenceKernel {
 }
 
 impl SequenceKernel {
-    /// Writes all sequences into equal rows of numbers, without the interpreter.
+    /// Encodes all sequences into rows of equal size, without the GIL.
     pub(crate) fn write(
         &self,
         sequences: &Ragged<'_>,
@@ -205,7 +211,7 @@ impl SequenceKernel {
         }
     }
 
-    /// The letters, and the kernel where its numbers have four bytes.
+    /// Returns the residues and the kernel if its numbers have four bytes.
     pub(crate) fn of_four(&self) -> Option<(&seqloom_encode::LetterTable, &dyn RowKernel<u32>)> {
         match &self.typed {
             ByWidth::Four(kernel) => Some((&self.letters.get().inner, &**kernel)),
@@ -218,7 +224,7 @@ impl SequenceKernel {
     }
 }
 
-/// The arguments of a call that do not depend on the type of the numbers.
+/// The arguments of a call that do not depend on the element type.
 struct FillCall<'a> {
     letters: &'a seqloom_encode::LetterTable,
     sequences: Ragged<'a>,
@@ -235,7 +241,7 @@ impl FillCall<'_> {
         let py = out.py();
         let out = out.cast::<PyArray1<T>>().map_err(|_| {
             let found = out.dtype();
-            PyTypeError::new_err(format!("out has another type of numbers: {found}"))
+            PyTypeError::new_err(format!("out has another element type: {found}"))
         })?;
         let mut out = out.try_readwrite()?;
         let numbers = out.as_slice_mut()?;
@@ -244,7 +250,7 @@ impl FillCall<'_> {
     }
 }
 
-/// Padding, then the tokens at both ends where there are any.
+/// Returns the padding token and, if given, the tokens at both ends.
 fn frame<T: Word>(specials: &[u64]) -> Frame<T> {
     let end = |position| specials.get(position).map(|bits| T::cut(*bits));
     Frame {

@@ -1,4 +1,4 @@
-//! What each byte means to an encoder.
+//! The meaning of each byte for an encoder.
 
 use numpy::{PyReadonlyArray1, PyReadonlyArray3, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -10,7 +10,7 @@ use seqloom_macros::native;
 
 use crate::{error, pool};
 
-/// What each of the 256 bytes means under a declared policy.
+/// The meaning of each of the 256 bytes under a given policy.
 #[native(frozen)]
 pub(crate) struct Letters {
     pub(super) inner: encode::LetterTable,
@@ -18,7 +18,7 @@ pub(crate) struct Letters {
 
 #[native]
 impl Letters {
-    /// The letters of an alphabet; `codes` says whether ambiguity codes are taken.
+    /// Creates the table of an alphabet; `codes` allows ambiguity codes.
     #[new]
     #[pyo3(signature = (alphabet, *, codes, case, rna_as_dna, rare, symbols))]
     fn new(
@@ -44,20 +44,20 @@ impl Letters {
         Ok(Self { inner })
     }
 
-    /// Every byte from `first` to `last`, and no other.
+    /// Creates a table that allows the bytes from `first` to `last`.
     #[staticmethod]
     fn range(first: u8, last: u8, expected: &str) -> Self {
         let inner = encode::LetterTable::range(first, last, expected);
         Self { inner }
     }
 
-    /// The members, in order.
+    /// The residues of the alphabet, in order.
     #[getter]
     fn members(&self) -> String {
         String::from_utf8_lossy(self.inner.members()).into_owned()
     }
 
-    /// Each ambiguity code with the members that it stands for.
+    /// The ambiguity codes, each with the residues that it represents.
     #[getter]
     fn ambiguities(&self) -> Vec<(String, String)> {
         let text = |letters: &[u8]| String::from_utf8_lossy(letters).into_owned();
@@ -67,25 +67,25 @@ impl Letters {
             .collect()
     }
 
-    /// What each byte counts as: a member, an ambiguity code, or 0.
+    /// The normal form of each byte: a residue, an ambiguity code, or 0.
     #[getter]
     fn normal<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, self.inner.normal())
     }
 
-    /// The bytes that are refused.
+    /// The invalid characters.
     #[getter]
     fn refused<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.inner.refused())
     }
 
-    /// Whether one `*` at the end of a sequence is taken as absent.
+    /// True if one `*` at the end of a sequence is removed.
     #[getter]
     fn strips(&self) -> bool {
         self.inner.strips()
     }
 
-    /// The first sequence with a letter that is refused; None where there is none.
+    /// Returns the index of the first sequence with an invalid character, or None.
     fn refused_row(
         &self,
         py: Python<'_>,
@@ -98,7 +98,7 @@ impl Letters {
         })
     }
 
-    /// The letters of each row of a one-hot array.
+    /// Returns the residues of each row of a one-hot array.
     fn decode<'py>(
         &self,
         py: Python<'py>,

@@ -1,4 +1,4 @@
-//! Sequences end to end in one row.
+//! Packing of sequences into rows.
 
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;
@@ -7,7 +7,7 @@ use seqloom_macros::native;
 
 use crate::pool;
 
-/// Which sequences make up the next row of at most `room` positions, in order.
+/// Returns the sequences of each row of at most `room` positions, in order.
 #[native]
 pub(crate) fn best_fit<'py>(
     py: Python<'py>,
@@ -19,7 +19,7 @@ pub(crate) fn best_fit<'py>(
     Ok(chosen.into_pyarray(py))
 }
 
-/// Fills `out` with each position's number within its sequence.
+/// Fills `out` with the index of each position in its sequence.
 #[native]
 pub(crate) fn packed_positions(
     py: Python<'_>,

@@ -1,4 +1,4 @@
-//! Rows of columns: some of them, and whether two columns go together.
+//! Columns of rows: selection of rows, and comparison of columns.
 
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -11,7 +11,7 @@ use crate::pool;
 /// Concatenated rows of bytes, and their offsets.
 pub(crate) type RowArrays<'py> = (Bound<'py, PyArray1<u8>>, Bound<'py, PyArray1<i64>>);
 
-/// Copies some rows, in the order asked for.
+/// Copies rows in the given order.
 #[native]
 pub(crate) fn take_rows<'py>(
     py: Python<'py>,
@@ -24,7 +24,8 @@ pub(crate) fn take_rows<'py>(
     Ok((taken.0.into_pyarray(py), taken.1.into_pyarray(py)))
 }
 
-/// The first row whose headers are not those of two mates; None where all are.
+/// Returns the index of the first row with headers that are not a pair of mates, or
+/// None.
 #[native]
 pub(crate) fn first_mismatch<'py>(
     py: Python<'py>,
@@ -41,7 +42,7 @@ pub(crate) fn first_mismatch<'py>(
     })
 }
 
-/// A number for the id in each header: the same for the same id.
+/// Returns a hash of the id in each header.
 #[native]
 pub(crate) fn hash_ids<'py>(
     py: Python<'py>,
@@ -55,11 +56,12 @@ pub(crate) fn hash_ids<'py>(
     Ok(hashes.into_pyarray(py))
 }
 
-/// The mean score of each row of quality letters, by a table of 256 scores.
+/// Returns the mean score of each row of quality characters, from a table of 256
+/// scores.
 #[native]
 #[expect(
     clippy::large_types_passed_by_value,
-    reason = "PyO3 hands arguments over by value"
+    reason = "PyO3 passes arguments by value"
 )]
 pub(crate) fn mean_scores<'py>(
     py: Python<'py>,

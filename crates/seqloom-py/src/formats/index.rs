@@ -17,7 +17,7 @@ use super::columns::RowArrays;
 use super::reader::BatchArrays;
 use crate::pool;
 
-/// The progress of making an index, which another thread may read and cancel.
+/// The progress of indexing, which another thread may read or cancel.
 #[native(frozen)]
 #[derive(Default)]
 pub(crate) struct IndexProgress {
@@ -32,19 +32,19 @@ impl IndexProgress {
         Self::default()
     }
 
-    /// The number of bytes of text that were scanned so far.
+    /// Returns the number of bytes of text scanned so far.
     #[getter]
     fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Ends the making with an error, soon.
+    /// Cancels the indexing, which then raises an error.
     fn stop(&self) {
         self.stop.stop();
     }
 }
 
-/// Makes the index of a file: written to `side`, or given back as bytes.
+/// Builds the index of a file. Writes it to `side`, or returns it as bytes.
 #[native]
 pub(crate) fn build_index<'py>(
     py: Python<'py>,
@@ -65,7 +65,7 @@ pub(crate) fn build_index<'py>(
     Ok(made.map(|bytes| PyBytes::new(py, &bytes)))
 }
 
-/// An index, open together with its file; threads share it.
+/// An open index and its file; threads may share it.
 #[native(frozen)]
 pub(crate) struct SequenceIndex {
     pub(crate) index: Arc<Index>,
@@ -74,21 +74,21 @@ pub(crate) struct SequenceIndex {
 
 #[native]
 impl SequenceIndex {
-    /// Opens an index that was written to a file.
+    /// Opens an index file.
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf, side: PathBuf, threads: usize) -> PyResult<Self> {
         let opened = pool::run(py, threads, || Index::open(&path, &side, threads))?;
         Ok(Self::new(opened))
     }
 
-    /// Opens an index that was kept in memory.
+    /// Opens an index from bytes.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, path: PathBuf, kept: Vec<u8>, threads: usize) -> PyResult<Self> {
         let opened = pool::run(py, threads, || Index::from_bytes(&path, kept, threads))?;
         Ok(Self::new(opened))
     }
 
-    /// Opens a file by its `.fai` and, for bgzip, its `.gzi`: names and bytes.
+    /// Opens a file by its `.fai` and, for bgzip, its `.gzi`, given as name and bytes.
     #[staticmethod]
     fn from_standard(
         py: Python<'_>,
@@ -105,8 +105,8 @@ impl SequenceIndex {
         Ok(Self::new((index, IndexState::Fresh)))
     }
 
-    /// Whether it is of the file as it is now: "fresh", "touched" (but the
-    /// same), "cut" or "changed".
+    /// Compares the index with the current file: "fresh", "touched" (same content),
+    /// "cut" or "changed".
     #[getter]
     fn state(&self) -> &'static str {
         match self.state {
@@ -117,31 +117,31 @@ impl SequenceIndex {
         }
     }
 
-    /// What the records are written in: "fasta" or "fastq".
+    /// The format of the records: "fasta" or "fastq".
     #[getter]
     fn format(&self) -> String {
         self.index.format().to_string()
     }
 
-    /// What the file is packed in: "none", "gzip" or "bgzip".
+    /// The compression of the file: "none", "gzip" or "bgzip".
     #[getter]
     fn compression(&self) -> String {
         self.index.compression().to_string()
     }
 
-    /// A hash of the file's content, as it was indexed.
+    /// A hash of the content of the file when it was indexed.
     #[getter]
     fn content(&self) -> u64 {
         self.index.content()
     }
 
-    /// How many letters all records have.
+    /// The number of residues of all records.
     #[getter]
     fn letters(&self) -> u64 {
         self.index.letters()
     }
 
-    /// The bytes of the index, if they are in memory.
+    /// Returns the bytes of the index if it is in memory.
     fn kept<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
         self.index.bytes().map(|bytes| PyBytes::new(py, bytes))
     }
@@ -150,18 +150,18 @@ impl SequenceIndex {
         usize::try_from(self.index.len()).unwrap_or(usize::MAX)
     }
 
-    /// How many letters each record has.
+    /// Returns the length of each record.
     fn lengths<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
         let lengths = pool::run(py, 1, || self.index.lengths(0..self.index.len()))?;
         Ok(lengths.into_pyarray(py))
     }
 
-    /// The numbers of the records with an id.
+    /// Returns the indices of the records with an id.
     fn find(&self, py: Python<'_>, id: Vec<u8>) -> PyResult<Vec<u64>> {
         pool::run(py, 1, || self.index.find(&id))
     }
 
-    /// Headers by number: end to end, and where each begins.
+    /// Returns headers by index: concatenated, and their offsets.
     fn headers<'py>(
         &self,
         py: Python<'py>,
@@ -172,8 +172,8 @@ impl SequenceIndex {
         Ok((data.into_pyarray(py), offsets.into_pyarray(py)))
     }
 
-    /// Records by number, in the order asked for: letters, offsets, headers,
-    /// their offsets and qualities (None for FASTA).
+    /// Returns records by index, in the given order: residues, offsets, headers, their
+    /// offsets and qualities (None for FASTA).
     fn fetch_many<'py>(
         &self,
         py: Python<'py>,
@@ -194,8 +194,8 @@ impl SequenceIndex {
         ))
     }
 
-    /// Letters from `starts` up to `stops` of records by number, end to end,
-    /// and where each begins.
+    /// Returns the residues from `starts` to `stops` of records by index: concatenated,
+    /// and their offsets.
     fn fetch_intervals<'py>(
         &self,
         py: Python<'py>,
@@ -211,7 +211,7 @@ impl SequenceIndex {
         Ok((data.into_pyarray(py), offsets.into_pyarray(py)))
     }
 
-    /// The text of a `.fai` file.
+    /// Returns the text of a `.fai` file.
     fn fai<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let text = pool::run(py, 1, || {
             self.index.fai(0..self.index.len(), &mut HashSet::new())
@@ -219,7 +219,7 @@ impl SequenceIndex {
         Ok(PyBytes::new(py, &text))
     }
 
-    /// The bytes of a `.gzi` file; only bgzip has one.
+    /// Returns the bytes of a `.gzi` file; only bgzip files have one.
     fn gzi<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = pool::run(py, 1, || {
             let none = || Error::argument("only a bgzip file has a .gzi");

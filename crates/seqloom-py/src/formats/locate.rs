@@ -1,4 +1,4 @@
-//! Where in a file a letter stands.
+//! The position of a residue in a file.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,8 @@ use seqloom_macros::native;
 
 use crate::pool;
 
-/// The line (from 1) and the byte (from 0) of a letter, by reading the file again.
+/// Returns the line (from 1) and the byte in it (from 0) of a residue, by reading the
+/// file again.
 #[native]
 pub(crate) fn locate(
     py: Python<'_>,

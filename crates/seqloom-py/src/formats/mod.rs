@@ -1,4 +1,4 @@
-//! Bindings of `seqloom-formats`.
+//! Bindings of the crates that read and write files.
 
 pub(crate) mod columns;
 pub(crate) mod index;

@@ -1,4 +1,4 @@
-//! The tables beside a `.bed`.
+//! The tables of a `.bed` file.
 
 use std::path::PathBuf;
 
@@ -12,8 +12,7 @@ use seqloom_plink::table::{COLUMNS, Sheet, TextTable, lines};
 
 use crate::pool;
 
-/// A `.fam` or `.bim` whose lines have been checked, and some of its columns. `name` is for
-/// errors.
+/// A checked `.fam` or `.bim`, and some of its columns. `name` is used in errors.
 #[native(frozen)]
 pub(crate) struct PlinkTable {
     table: TextTable<PyBackedBytes>,
@@ -35,26 +34,28 @@ impl PlinkTable {
         Ok(Self { table })
     }
 
-    /// How many lines it has.
+    /// The number of lines.
     #[getter]
     fn rows(&self) -> usize {
         self.table.rows()
     }
 
-    /// Letters of a column's longest field, and bytes of all.
+    /// Returns the length of the longest field of a column, and the total number of
+    /// bytes.
     fn size(&self, py: Python<'_>, name: &str) -> PyResult<(usize, usize)> {
         let size = pool::run(py, 1, || self.table.size(name))?;
         Ok((size.longest, size.bytes))
     }
 
-    /// Letters of the longest field of a column, in so many rows from `first` on.
+    /// Returns the length of the longest field of a column in `count` rows from
+    /// `first`.
     fn longest(&self, py: Python<'_>, name: &str, first: usize, count: usize) -> PyResult<usize> {
         let rows = first..first.saturating_add(count);
         pool::run(py, 1, || self.table.longest(name, rows))
     }
 
-    /// Fills `out` with the code points of a column, `width` of them for each field, from row
-    /// `first` on.
+    /// Fills `out` with the code points of a column from row `first`, `width` code
+    /// points for each field.
     fn write_points(
         &self,
         py: Python<'_>,
@@ -78,7 +79,7 @@ impl PlinkTable {
         pool::run(py, 1, || self.table.write_integers(name, out))
     }
 
-    /// Fills `out` with a column of numbers.
+    /// Fills `out` with a column of floats.
     fn write_floats(
         &self,
         py: Python<'_>,
@@ -90,19 +91,19 @@ impl PlinkTable {
     }
 }
 
-/// How many lines a table's file has; blank lines at its end are none.
+/// Returns the number of lines of a table file, without blank lines at its end.
 #[native]
 pub(crate) fn count_lines_in(py: Python<'_>, path: PathBuf) -> PyResult<usize> {
     pool::run(py, 1, || lines::count_in(&path))
 }
 
-/// How many lines a text has; blank lines at its end are none.
+/// Returns the number of lines of a text, without blank lines at its end.
 #[native]
 pub(crate) fn count_lines_of(py: Python<'_>, text: PyBackedBytes) -> PyResult<usize> {
     pool::run(py, 1, || Ok(lines::count(&text)))
 }
 
-/// Some rows of a column: code points in rows of equal width, numbers, or texts.
+/// Rows of a column: code points in rows of equal width, numbers, or strings.
 #[derive(FromPyObject)]
 pub(crate) enum Cells<'py> {
     Points(PyReadonlyArray2<'py, u32>),
@@ -132,7 +133,7 @@ impl Cells<'_> {
     }
 }
 
-/// The lines of some rows of a table; the first of them is row `first`.
+/// Returns the lines of some rows of a table; `first` is the index of the first row.
 #[native]
 pub(crate) fn render_table<'py>(
     py: Python<'py>,

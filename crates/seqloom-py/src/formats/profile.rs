@@ -1,4 +1,4 @@
-//! What stands at each position of many sequences.
+//! Counts of residues and qualities by position.
 
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -8,7 +8,8 @@ use seqloom_sequences::profile::{LETTERS, Profile, QUALITIES};
 
 use crate::pool;
 
-/// Counts letters and qualities by position, in bins that widen as sequences grow.
+/// Counts residues and qualities by position, in bins that become wider for longer
+/// sequences.
 #[native]
 pub(crate) struct SequenceProfile {
     profile: Profile,
@@ -23,7 +24,7 @@ impl SequenceProfile {
         }
     }
 
-    /// Counts sequences.
+    /// Counts the residues of sequences.
     fn add(
         &mut self,
         py: Python<'_>,
@@ -37,7 +38,7 @@ impl SequenceProfile {
         })
     }
 
-    /// Counts quality letters.
+    /// Counts quality characters.
     fn add_qualities(
         &mut self,
         py: Python<'_>,
@@ -50,14 +51,14 @@ impl SequenceProfile {
         })
     }
 
-    /// How many positions a bin holds.
+    /// Returns the number of positions of a bin.
     #[getter]
     fn width(&self) -> usize {
         self.profile.width()
     }
 
-    /// Counts of letters, (bins, 32): A is column 1, case is not looked at, and
-    /// column 0 is what is no letter.
+    /// Returns counts of residues, (bins, 32). A is column 1, case is ignored, and
+    /// column 0 counts other characters.
     #[getter]
     fn letters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u64>>> {
         let rows = self.profile.letters().len();
@@ -65,7 +66,7 @@ impl SequenceProfile {
         flat.into_pyarray(py).reshape([rows, LETTERS])
     }
 
-    /// Counts of quality letters, (bins, 128).
+    /// Returns counts of quality characters, (bins, 128).
     #[getter]
     fn qualities<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u64>>> {
         let rows = self.profile.qualities().len();
@@ -73,7 +74,7 @@ impl SequenceProfile {
         flat.into_pyarray(py).reshape([rows, QUALITIES])
     }
 
-    /// How many sequences have each mean quality letter, (128,).
+    /// Returns the number of sequences for each mean quality character, (128,).
     #[getter]
     fn means<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u64>> {
         self.profile.means().to_vec().into_pyarray(py)

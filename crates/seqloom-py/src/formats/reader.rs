@@ -1,4 +1,4 @@
-//! Files of sequences, batch by batch.
+//! Reading of sequence files, batch by batch.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -19,7 +19,7 @@ use seqloom_sequences::{Batch, Reader, ReaderOptions};
 use super::source::{PythonFailure, PythonReader};
 use crate::{error, pool, pooled};
 
-/// Letters, their offsets, headers, theirs, and the qualities of FASTQ.
+/// Residues, their offsets, headers, their offsets, and the qualities of FASTQ.
 pub(super) type BatchArrays<'py> = (
     Bound<'py, PyArray1<u8>>,
     Bound<'py, PyArray1<i64>>,
@@ -28,7 +28,7 @@ pub(super) type BatchArrays<'py> = (
     Option<Bound<'py, PyArray1<u8>>>,
 );
 
-/// Kind, record, id, line, byte, and what was expected and found.
+/// Kind, record, id, line, byte, expected and found value.
 type FaultTuple = (
     String,
     Option<u64>,
@@ -38,13 +38,14 @@ type FaultTuple = (
     String,
 );
 
-/// Records read, faults passed over by kind, and the faults where they are collected.
+/// The number of records, the number of skipped errors by kind, and the errors
+/// themselves if they are collected.
 type ReportTuple = (u64, BTreeMap<String, u64>, Vec<FaultTuple>);
 
-/// Reads a file of FASTA or FASTQ, however it is packed: told from its content.
+/// Reads a FASTA or FASTQ file; format and compression are detected from the content.
 #[native]
 pub(crate) struct SequenceReader {
-    /// Nothing once it is closed.
+    /// `None` after the reader is closed.
     reader: Option<Reader>,
     path: PathBuf,
     failure: PythonFailure,
@@ -53,9 +54,9 @@ pub(crate) struct SequenceReader {
 
 #[native]
 impl SequenceReader {
-    /// Opens `path`, or reads from `file`, a binary file object that errors
-    /// call `path`. With `start`, a gzip file is read from that record on, by
-    /// the index that must lie beside it.
+    /// Opens `path`, or reads `file`, a binary file object that errors call `path`.
+    /// With `start`, reads a gzip file from that record, with the index file next to
+    /// it.
     #[new]
     #[pyo3(signature = (path, file=None, *, format=None, quality="phred33", on_error="raise",
         comments="error", whitespace="error", ids="error", max_record=None, expect=None, require_eof=true,
@@ -118,19 +119,19 @@ impl SequenceReader {
         self.path.as_os_str().to_os_string()
     }
 
-    /// What the records are written in: "fasta" or "fastq".
+    /// The format of the records: "fasta" or "fastq".
     #[getter]
     fn format(&self, py: Python<'_>) -> PyResult<String> {
         Ok(self.open(py)?.format().to_string())
     }
 
-    /// What the file is packed in: "none", "gzip", "bgzip", "bzip2", "zstd" or "xz".
+    /// The compression of the file: "none", "gzip", "bgzip", "bzip2", "zstd" or "xz".
     #[getter]
     fn compression(&self, py: Python<'_>) -> PyResult<String> {
         Ok(self.open(py)?.compression().to_string())
     }
 
-    /// What was read and what was left out so far.
+    /// Returns the numbers of records read and skipped so far.
     fn report(&self, py: Python<'_>) -> PyResult<ReportTuple> {
         let report = self.open(py)?.report();
         let counts = report.left_out.iter();
@@ -154,9 +155,9 @@ impl SequenceReader {
         ))
     }
 
-    /// The next records, at most `max_records` and hardly more than `max_bytes`
-    /// of letters: letters, offsets, headers, their offsets and qualities (None
-    /// for FASTA); None at the end. Memory of arrays that have died is used again.
+    /// Reads the next records, at most `max_records` with about `max_bytes` bytes of
+    /// residues. Returns residues, offsets, headers, their offsets and qualities (None
+    /// for FASTA), or None at the end. The memory of released arrays is reused.
     fn read<'py>(
         &mut self,
         py: Python<'py>,
@@ -164,7 +165,7 @@ impl SequenceReader {
         max_bytes: usize,
     ) -> PyResult<Option<BatchArrays<'py>>> {
         let Some(reader) = &mut self.reader else {
-            return Err(closed(py));
+            return Err(closed_error(py));
         };
         let buffers = &self.buffers;
         let read = pool::run(py, 1, || {
@@ -178,9 +179,9 @@ impl SequenceReader {
             .transpose()
     }
 
-    /// Lets go of the file.
+    /// Closes the file.
     fn close(&mut self, py: Python<'_>) {
-        // A thread that reads ahead may wait for the interpreter.
+        // The thread that reads ahead may wait for the GIL.
         let reader = self.reader.take();
         py.detach(|| drop(reader));
     }
@@ -188,7 +189,7 @@ impl SequenceReader {
 
 impl SequenceReader {
     fn open(&self, py: Python<'_>) -> PyResult<&Reader> {
-        self.reader.as_ref().ok_or_else(|| closed(py))
+        self.reader.as_ref().ok_or_else(|| closed_error(py))
     }
 }
 
@@ -199,11 +200,11 @@ impl Drop for SequenceReader {
     }
 }
 
-fn closed(py: Python<'_>) -> PyErr {
-    error::raised(py, &Error::argument("the reader is closed"))
+fn closed_error(py: Python<'_>) -> PyErr {
+    error::exception_for(py, &Error::argument("the reader is closed"))
 }
 
-/// The columns that wait to be filled again.
+/// Columns in reused memory.
 #[derive(Default)]
 struct BatchBuffers {
     letters: BufferPool<u8>,
@@ -239,8 +240,8 @@ impl BatchBuffers {
     }
 }
 
-/// What a file is that begins like this, and how to convert it; nothing where `purpose` (intervals
-/// or table) may read it.
+/// Returns a description of the file type with this start, and how to convert it; None
+/// if the file can be read as `purpose` (intervals or table).
 #[native]
 pub(crate) fn foreign_content(start: Vec<u8>, purpose: &str) -> Option<String> {
     let purpose = match purpose {

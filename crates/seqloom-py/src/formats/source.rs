@@ -1,4 +1,4 @@
-//! A Python file object, read as a file.
+//! Python file objects as a source of bytes.
 
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,18 +10,18 @@ use seqloom_core::Error;
 
 use crate::error;
 
-/// The exception of a Python object that was read or written, which the call raises again.
+/// The exception of a Python file object, which the call raises again.
 #[derive(Clone, Default)]
 pub(crate) struct PythonFailure(Arc<Mutex<Option<PyErr>>>);
 
 impl PythonFailure {
-    /// The exception, once.
+    /// Takes the exception.
     pub(crate) fn take(&self) -> Option<PyErr> {
         self.lock().take()
     }
 
     /// Stores an exception, and returns an error that represents it.
-    pub(crate) fn keep(&self, error: PyErr) -> io::Error {
+    pub(crate) fn store(&self, error: PyErr) -> io::Error {
         let message = format!("the file object failed: {error}");
         *self.lock() = Some(error);
         io::Error::other(message)
@@ -32,8 +32,8 @@ impl PythonFailure {
     }
 }
 
-/// A Python object with `read1`, `read` or `readinto`. The reading thread attaches to the
-/// interpreter for each piece.
+/// A Python object with `read1`, `read` or `readinto`. The reading thread acquires the
+/// GIL for each read.
 pub(crate) struct PythonReader {
     object: Py<PyAny>,
     method: &'static str,
@@ -41,9 +41,9 @@ pub(crate) struct PythonReader {
 }
 
 impl PythonReader {
-    /// Reads from `object`, from where it stands.
+    /// Reads `object` from its current position.
     pub(crate) fn new(object: &Bound<'_, PyAny>, failure: &PythonFailure) -> PyResult<Self> {
-        // `read1` first: `read` of a buffered pipe waits until a whole piece is there.
+        // Prefers `read1`, because `read` of a buffered pipe waits for the full size.
         for method in ["read1", "read", "readinto"] {
             if object.hasattr(method)? {
                 return Ok(Self {
@@ -53,7 +53,7 @@ impl PythonReader {
                 });
             }
         }
-        Err(wrong(object, "has none of the methods read and readinto"))
+        Err(invalid(object, "has none of the methods read and readinto"))
     }
 
     fn piece(&self, py: Python<'_>, out: &mut [u8]) -> PyResult<usize> {
@@ -68,11 +68,14 @@ impl PythonReader {
             ));
         }
         if answer.is_instance_of::<PyString>() {
-            return Err(wrong(object, "gives text: open it in binary mode, \"rb\""));
+            return Err(invalid(
+                object,
+                "gives text: open it in binary mode, \"rb\"",
+            ));
         }
         let Ok(bytes) = answer.cast::<PyBytes>() else {
             let kind = answer.get_type();
-            return Err(wrong(object, &format!("gives {kind}, expected bytes")));
+            return Err(invalid(object, &format!("gives {kind}, expected bytes")));
         };
         copy(object, bytes.as_bytes(), out)
     }
@@ -89,33 +92,35 @@ impl PythonReader {
         let count_read: Option<usize> = count.extract().ok();
         match count_read.and_then(|count_read| bytes.get(..count_read)) {
             Some(bytes) => copy(object, bytes, out),
-            None => Err(wrong(object, &format!("says that it gave {count} bytes"))),
+            None => Err(invalid(object, &format!("says that it gave {count} bytes"))),
         }
     }
 }
 
 impl Read for PythonReader {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        // Absent once the interpreter is on its way out.
+        // Fails when the interpreter is shutting down.
         let read = Python::try_attach(|py| self.piece(py, out));
         let read = read.ok_or_else(|| io::Error::other("Python is shutting down"))?;
-        read.map_err(|error| self.failure.keep(error))
+        read.map_err(|error| self.failure.store(error))
     }
 }
 
 fn copy(object: &Bound<'_, PyAny>, bytes: &[u8], out: &mut [u8]) -> PyResult<usize> {
     match out.get_mut(..bytes.len()) {
         Some(buffer) => buffer.copy_from_slice(bytes),
-        None => return Err(wrong(object, "gave more bytes than were asked for")),
+        None => {
+            return Err(invalid(object, "gave more bytes than requested"));
+        }
     }
     Ok(bytes.len())
 }
 
-fn wrong(object: &Bound<'_, PyAny>, what: &str) -> PyErr {
+fn invalid(object: &Bound<'_, PyAny>, what: &str) -> PyErr {
     let kind = object.get_type().name().map_or_else(
         |_| "the object".to_owned(),
         |name| name.to_string_lossy().into_owned(),
     );
     let message = format!("expected a binary file object; {kind} {what}");
-    error::raised(object.py(), &Error::argument(message))
+    error::exception_for(object.py(), &Error::argument(message))
 }

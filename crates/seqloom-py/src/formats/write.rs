@@ -1,4 +1,4 @@
-//! Records to a file.
+//! Writing of records.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -17,10 +17,11 @@ use seqloom_sequences::write::{RecordWriter, WriteTarget, WriterOptions};
 use super::source::PythonFailure;
 use crate::{error, pool};
 
-/// Writes FASTA or FASTQ, plain or packed; a file is whole only once it is finished.
+/// Writes FASTA or FASTQ, plain or compressed. The file is complete only after
+/// `finish`.
 #[native]
 pub(crate) struct SequenceWriter {
-    /// Nothing once it is finished.
+    /// `None` after the file is finished.
     writer: Option<RecordWriter>,
     name: PathBuf,
     before: u64,
@@ -29,7 +30,7 @@ pub(crate) struct SequenceWriter {
 
 #[native]
 impl SequenceWriter {
-    /// Writes to `path`, or to `file`, a binary file object; errors speak of `name`.
+    /// Writes to `path`, or to `file`, a binary file object; errors use `name`.
     #[new]
     #[pyo3(signature = (path, file=None, *, name, format, compression, line_width, level, threads))]
     fn new(
@@ -48,7 +49,7 @@ impl SequenceWriter {
         let writer = pool::run(py, 1, || {
             let options = WriterOptions {
                 format: Format::named(format)?,
-                compression: packing(compression)?,
+                compression: parse_compression(compression)?,
                 level,
                 line_width,
                 threads,
@@ -70,7 +71,7 @@ impl SequenceWriter {
         })
     }
 
-    /// Writes records; of one that would not read back, none of the call is written.
+    /// Writes records. If one of them could not be read back, none is written.
     #[pyo3(signature = (headers, header_offsets, data, offsets, qualities=None))]
     fn write(
         &mut self,
@@ -88,7 +89,7 @@ impl SequenceWriter {
             None => None,
         };
         let Some(writer) = &mut self.writer else {
-            return Err(error::raised(py, &finished()));
+            return Err(error::exception_for(py, &finished_error()));
         };
         let (before, name) = (self.before, &self.name);
         let written = pool::run(py, 1, || {
@@ -112,10 +113,10 @@ impl SequenceWriter {
         Ok(())
     }
 
-    /// Writes what ends the file, and says how many records it has.
+    /// Completes the file, and returns the number of records.
     fn finish(&mut self, py: Python<'_>) -> PyResult<u64> {
         let Some(writer) = self.writer.take() else {
-            return Err(error::raised(py, &finished()));
+            return Err(error::exception_for(py, &finished_error()));
         };
         let name = &self.name;
         let written = pool::run(py, 1, || {
@@ -126,7 +127,7 @@ impl SequenceWriter {
     }
 }
 
-fn packing(name: &str) -> seqloom_core::Result<Compression> {
+fn parse_compression(name: &str) -> seqloom_core::Result<Compression> {
     match name {
         "none" => Ok(Compression::None),
         "gzip" => Ok(Compression::Gzip),
@@ -137,8 +138,8 @@ fn packing(name: &str) -> seqloom_core::Result<Compression> {
     }
 }
 
-fn finished() -> Error {
-    Error::argument("the file is finished: nothing can be written behind its end")
+fn finished_error() -> Error {
+    Error::argument("the file is finished: nothing can be written after its end")
 }
 
 /// A Python object with `write`.
@@ -155,12 +156,12 @@ impl Write for PythonWriter {
             Ok(count.extract::<Option<usize>>()?.unwrap_or(bytes.len()))
         });
         let written = written.ok_or_else(|| io::Error::other("Python is shutting down"))?;
-        written.map_err(|error| self.failure.keep(error))
+        written.map_err(|error| self.failure.store(error))
     }
 
     fn flush(&mut self) -> io::Result<()> {
         let flushed = Python::try_attach(|py| self.object.bind(py).call_method0("flush").map(drop));
         let flushed = flushed.ok_or_else(|| io::Error::other("Python is shutting down"))?;
-        flushed.map_err(|error| self.failure.keep(error))
+        flushed.map_err(|error| self.failure.store(error))
     }
 }

@@ -1,4 +1,4 @@
-//! NumPy's arrays as a program's inputs and outputs.
+//! NumPy arrays as inputs and outputs of a program.
 
 use numpy::{
     Element, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn,
@@ -8,14 +8,14 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use seqloom_fuse::{Numbers, NumbersMut};
 
-/// An array that is borrowed to be read.
+/// An array that is borrowed for reading.
 pub(super) struct ReadArray<'py> {
     numbers: Readonly<'py>,
-    /// By how many numbers it steps along each of its axes.
+    /// The stride of each axis, in elements.
     pub(super) strides: Vec<usize>,
 }
 
-/// An array that is borrowed to be written.
+/// An array that is borrowed for writing.
 pub(super) struct WrittenArray<'py>(Readwrite<'py>);
 
 macro_rules! element_types {
@@ -27,9 +27,9 @@ macro_rules! element_types {
             let found = array.dtype();
             match (found.kind(), found.itemsize()) {
                 $(($letter, size) if size == size_of::<$type>() => {
-                    Ok(Readonly::$kind(typed::<$type>(array)?.try_readonly().map_err(unusable)?))
+                    Ok(Readonly::$kind(typed::<$type>(array)?.try_readonly().map_err(in_use)?))
                 })*
-                _ => Err(foreign(&found)),
+                _ => Err(unsupported_dtype(&found)),
             }
         }
 
@@ -37,13 +37,13 @@ macro_rules! element_types {
             let found = array.dtype();
             match (found.kind(), found.itemsize()) {
                 $(($letter, size) if size == size_of::<$type>() => {
-                    Ok(Readwrite::$kind(typed::<$type>(array)?.try_readwrite().map_err(unusable)?))
+                    Ok(Readwrite::$kind(typed::<$type>(array)?.try_readwrite().map_err(in_use)?))
                 })*
-                _ => Err(foreign(&found)),
+                _ => Err(unsupported_dtype(&found)),
             }
         }
 
-        /// Where an array begins.
+        /// Returns the address of an array.
         pub(super) fn start(array: &Bound<'_, PyUntypedArray>) -> Option<usize> {
             let found = array.dtype();
             match (found.kind(), found.itemsize()) {
@@ -55,14 +55,15 @@ macro_rules! element_types {
         }
 
         impl ReadArray<'_> {
-            /// The numbers that the array spans, those between its own included.
+            /// Returns the elements between the first and the last of the array,
+            /// including gaps.
             pub(super) fn numbers(&self) -> Numbers<'_> {
                 match &self.numbers { $(Readonly::$kind(array) => Numbers::$kind(span(array, &self.strides))),* }
             }
         }
 
         impl WrittenArray<'_> {
-            /// The numbers of the array, in order.
+            /// Returns the elements of the array, in order.
             pub(super) fn numbers(&mut self) -> PyResult<NumbersMut<'_>> {
                 Ok(match &mut self.0 { $(Readwrite::$kind(array) => NumbersMut::$kind(array.as_slice_mut()?)),* })
             }
@@ -86,7 +87,7 @@ impl<'py> ReadArray<'py> {
         let step = |&bytes: &isize| {
             let whole = bytes % size == 0;
             let step = usize::try_from(bytes / size).ok().filter(|_| whole);
-            step.ok_or_else(|| PyValueError::new_err("an input steps backwards or between numbers"))
+            step.ok_or_else(|| PyValueError::new_err("an input has an unsupported stride"))
         };
         Ok(Self {
             strides: array.strides().iter().map(step).collect::<PyResult<_>>()?,
@@ -104,16 +105,16 @@ impl<'py> WrittenArray<'py> {
     }
 }
 
-/// All numbers from an array's first to its last.
+/// Returns all elements from the first to the last of an array.
 fn span<'a, T: Element>(array: &'a PyReadonlyArrayDyn<'_, T>, strides: &[usize]) -> &'a [T] {
     if array.is_empty() {
         return &[];
     }
     let steps = array.shape().iter().zip(strides);
     let last: usize = steps.map(|(size, stride)| (size - 1) * stride).sum();
-    // SAFETY: the first and the last number are of one allocation, and what lies between
-    // them is initialised; the array is held, and nothing writes within its span: outputs
-    // that share its memory are refused as they are borrowed.
+    // SAFETY: the first and the last element are in one allocation, and everything
+    // between them is initialised. The array is borrowed, and nothing writes to this
+    // range: outputs that share its memory are rejected when they are borrowed.
     #[expect(unsafe_code, reason = "a view with gaps has no slice")]
     unsafe {
         std::slice::from_raw_parts(array.data(), last + 1)
@@ -124,13 +125,13 @@ fn typed<'a, 'py, T: Element>(
     array: &'a Bound<'py, PyUntypedArray>,
 ) -> PyResult<&'a Bound<'py, PyArrayDyn<T>>> {
     let typed = array.cast::<PyArrayDyn<T>>();
-    typed.map_err(|_| PyTypeError::new_err("arrays of another byte order are not taken"))
+    typed.map_err(|_| PyTypeError::new_err("arrays with another byte order are not supported"))
 }
 
-fn foreign(found: &Bound<'_, numpy::PyArrayDescr>) -> PyErr {
-    PyTypeError::new_err(format!("arrays of {found} are not taken"))
+fn unsupported_dtype(found: &Bound<'_, numpy::PyArrayDescr>) -> PyErr {
+    PyTypeError::new_err(format!("arrays of {found} are not supported"))
 }
 
-fn unusable(error: impl std::fmt::Display) -> PyErr {
-    PyValueError::new_err(format!("an array is used elsewhere: {error}"))
+fn in_use(error: impl std::fmt::Display) -> PyErr {
+    PyValueError::new_err(format!("an array is in use elsewhere: {error}"))
 }

@@ -14,11 +14,11 @@ use seqloom_macros::native;
 use super::arrays::{ReadArray, WrittenArray, start};
 use crate::{error, pool};
 
-/// An elementwise program, checked once and run often.
+/// An elementwise program, checked once and run many times.
 ///
-/// Values are numbered: first the inputs, then the constants, then what each step makes.
-/// A step is an operation and its values. An output is a value, how it is folded (or
-/// `None`), and the axes along which it is.
+/// Values are numbered: the inputs, then the constants, then the results of the steps.
+/// A step is an operation and its arguments. An output is a value, its fold (or
+/// `None`), and the axes of the fold.
 #[native(frozen)]
 pub(crate) struct ElementwiseProgram {
     program: Program,
@@ -65,8 +65,8 @@ impl ElementwiseProgram {
         })
     }
 
-    /// Fills `outputs` from `inputs`: arrays that broadcast, or numbers. An output may be an
-    /// input of the same layout.
+    /// Fills `outputs` from `inputs`: numbers, or arrays that broadcast. An output may
+    /// be an input with the same layout.
     fn run<'py>(
         &self,
         py: Python<'py>,
@@ -91,12 +91,12 @@ impl ElementwiseProgram {
             });
         }
         let nanoseconds = self.program.nanoseconds(shape.iter().product());
-        let threads = seqloom_kernels::worth_waking(threads, nanoseconds);
+        let threads = seqloom_kernels::useful_threads(threads, nanoseconds);
         let work = || {
             let run = if self.double { run::<f64> } else { run::<f32> };
             run(&self.program, &shape, &operands, targets, threads)
         };
-        let outcome = if nanoseconds < BRIEF {
+        let outcome = if nanoseconds < MAX_ATTACHED_NANOSECONDS {
             work()
         } else {
             let mut outcome = Ok(());
@@ -107,8 +107,8 @@ impl ElementwiseProgram {
     }
 }
 
-/// What takes less is done with the interpreter held.
-const BRIEF: usize = 10_000;
+/// Work of fewer nanoseconds is done without releasing the GIL.
+const MAX_ATTACHED_NANOSECONDS: usize = 10_000;
 
 impl ElementwiseProgram {
     fn values<'py>(
@@ -135,7 +135,7 @@ impl ElementwiseProgram {
         };
         let shape = array.shape().to_vec();
         let over = |(result, output): (&Bound<'py, PyUntypedArray>, &ProgramOutput)| {
-            output.fold.is_none() && is_same_memory(array, result)
+            output.fold.is_none() && shares_elements(array, result)
         };
         let outputs = self.program.outputs();
         match results.iter().zip(outputs).position(over) {
@@ -144,7 +144,7 @@ impl ElementwiseProgram {
         }
     }
 
-    /// The shape that all inputs and outputs broadcast to.
+    /// Returns the shape that all inputs and outputs broadcast to.
     fn shape(
         &self,
         values: &[InputValue<'_>],
@@ -180,13 +180,13 @@ impl InputValue<'_> {
 }
 
 fn step((name, args): (String, Vec<usize>)) -> PyResult<(Op, Vec<usize>)> {
-    let op = Op::named(&name);
+    let op = Op::by_name(&name);
     let op = op.ok_or_else(|| PyValueError::new_err(format!("no operation is called {name}")))?;
     Ok((op, args))
 }
 
 fn named_fold(name: &str) -> PyResult<Fold> {
-    Fold::named(name).ok_or_else(|| PyValueError::new_err(format!("no fold is called {name}")))
+    Fold::by_name(name).ok_or_else(|| PyValueError::new_err(format!("no fold is called {name}")))
 }
 
 fn number(input: &Bound<'_, PyAny>) -> PyResult<f64> {
@@ -204,8 +204,8 @@ fn arrays<'py>(values: &Bound<'py, PyTuple>) -> PyResult<Vec<Bound<'py, PyUntype
         .collect()
 }
 
-/// Whether two arrays are the same numbers in the same order.
-fn is_same_memory(one: &Bound<'_, PyUntypedArray>, other: &Bound<'_, PyUntypedArray>) -> bool {
+/// Returns true if two arrays share the same elements in the same order.
+fn shares_elements(one: &Bound<'_, PyUntypedArray>, other: &Bound<'_, PyUntypedArray>) -> bool {
     start(one).is_some_and(|here| Some(here) == start(other))
         && one.shape() == other.shape()
         && one.is_c_contiguous()

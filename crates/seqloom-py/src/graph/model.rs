@@ -1,4 +1,4 @@
-//! An exported model, run on arrays of Python.
+//! An exported model that runs on NumPy arrays.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use seqloom_macros::native;
 
 use crate::error;
 
-/// A model that was exported to a folder or a zip, or to the bytes of a zip.
+/// An exported model in a folder, a zip, or the bytes of a zip.
 #[native(frozen)]
 pub(crate) struct ExportedModel {
     model: Model,
@@ -38,8 +38,7 @@ impl pyo3_stub_gen::PyStubType for ModelLocation<'_> {
 
 #[native]
 impl ExportedModel {
-    /// Opens and checks an export; it uses no more than `memory_limit` bytes, where that is
-    /// given.
+    /// Opens and checks an export; `memory_limit` limits its memory in bytes.
     #[new]
     #[pyo3(signature = (path_or_bytes, memory_limit=None))]
     fn new(
@@ -60,13 +59,13 @@ impl ExportedModel {
         error::raise(py, made)
     }
 
-    /// What the model is, as JSON.
+    /// A description of the model, as JSON.
     #[getter]
     fn facts(&self) -> &str {
         &self.facts
     }
 
-    /// The outputs for inputs by name, arrays in C order.
+    /// Returns the outputs for inputs by name, which are C-contiguous arrays.
     fn run<'py>(
         &self,
         py: Python<'py>,
@@ -94,7 +93,7 @@ impl ExportedModel {
 
 macro_rules! element_types {
     ($($kind:ident $type:ident $letter:literal;)*) => {
-        /// An array that is borrowed to be read.
+        /// An array that is borrowed for reading.
         enum BorrowedArray<'py> { $($kind(PyReadonlyArrayDyn<'py, $type>)),* }
 
         impl<'py> BorrowedArray<'py> {
@@ -104,7 +103,7 @@ macro_rules! element_types {
                     $(($letter, size) if size == size_of::<$type>() => {
                         typed::<$type>(array, name).map(Self::$kind)
                     })*
-                    _ => Err(PyTypeError::new_err(format!("{name}: arrays of {found} are not taken"))),
+                    _ => Err(PyTypeError::new_err(format!("{name}: arrays of {found} are not supported"))),
                 }
             }
 
@@ -113,7 +112,7 @@ macro_rules! element_types {
             }
         }
 
-        /// An array of its own for Python.
+        /// Copies an output to a NumPy array.
         fn returned<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyAny>> {
             let shape = array.shape.clone();
             match &array.values {
@@ -138,7 +137,8 @@ fn typed<'py, T: Element>(
     name: &str,
 ) -> PyResult<PyReadonlyArrayDyn<'py, T>> {
     let typed = array.cast::<PyArrayDyn<T>>();
-    let typed = typed.map_err(|_| PyTypeError::new_err(format!("{name}: another byte order")))?;
+    let typed =
+        typed.map_err(|_| PyTypeError::new_err(format!("{name}: unsupported byte order")))?;
     let arguments = typed.try_readonly();
     arguments.map_err(|error| PyValueError::new_err(format!("{name}: {error}")))
 }

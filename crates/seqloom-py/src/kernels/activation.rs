@@ -7,7 +7,7 @@ use seqloom_macros::native;
 use super::floats::{Floats, by_dtype};
 use crate::pool;
 
-/// A function of one array; `pace` is how many numbers take a nanosecond.
+/// A function of one array; `pace` is the number of elements per nanosecond.
 macro_rules! unary {
     ($name:ident, $pace:literal, $doc:literal) => {
         #[doc = $doc]
@@ -18,7 +18,7 @@ macro_rules! unary {
             out: Floats<'_>,
             threads: usize,
         ) -> PyResult<()> {
-            let threads = seqloom_kernels::worth_waking(threads, x.len() / $pace);
+            let threads = seqloom_kernels::useful_threads(threads, x.len() / $pace);
             by_dtype!(x, T => {
                 let (x, mut out) = (x.read::<T>("x", x.shape())?, out.write::<T>("out", x.shape())?);
                 let (x, out) = (x.as_slice()?, out.as_slice_mut()?);
@@ -41,7 +41,7 @@ macro_rules! binary {
             threads: usize,
         ) -> PyResult<()> {
             let shape = grad.shape();
-            let threads = seqloom_kernels::worth_waking(threads, grad.len() / $pace);
+            let threads = seqloom_kernels::useful_threads(threads, grad.len() / $pace);
             by_dtype!(grad, T => {
                 let (grad, other) = (grad.read::<T>("grad", shape)?, $other.read::<T>(stringify!($other), shape)?);
                 let mut out = out.write::<T>("out", shape)?;
@@ -60,17 +60,17 @@ binary!(
     relu_grad,
     output,
     4,
-    "Fills `out` with relu's gradient, from its output."
+    "Fills `out` with the gradient of relu, from its output."
 );
 binary!(
     gelu_grad,
     x,
     1,
-    "Fills `out` with gelu's gradient, from its input."
+    "Fills `out` with the gradient of gelu, from its input."
 );
 binary!(
     sigmoid_grad,
     output,
     4,
-    "Fills `out` with sigmoid's gradient, from its output."
+    "Fills `out` with the gradient of sigmoid, from its output."
 );

@@ -10,12 +10,9 @@ use seqloom_macros::native;
 use super::floats::{Floats, Width};
 use crate::pool;
 
-/// Changes parameters and their moments in place as one step of `torch.optim.AdamW` does.
+/// Updates parameters and their moments in place, as one step of `torch.optim.AdamW`.
 #[native]
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "PyO3 hands lists over by value"
-)]
+#[expect(clippy::needless_pass_by_value, reason = "PyO3 passes lists by value")]
 pub(crate) fn adamw(
     py: Python<'_>,
     params: Vec<Floats<'_>>,
@@ -56,7 +53,7 @@ pub(crate) fn adamw(
     update(py, step, &mut doubles, threads)
 }
 
-/// Updates all parameters of one float type by one call of the kernel.
+/// Updates all parameters of one float type with one call of the kernel.
 fn update<T: numpy::Element + Float>(
     py: Python<'_>,
     step: AdamwStep,
@@ -66,11 +63,11 @@ fn update<T: numpy::Element + Float>(
     let tensors = slots.iter_mut().map(ParameterArrays::tensor);
     let tensors = tensors.collect::<PyResult<Vec<_>>>()?;
     let count: usize = tensors.iter().map(|tensor| tensor.param.len()).sum();
-    let threads = seqloom_kernels::worth_waking(threads, count / 2);
+    let threads = seqloom_kernels::useful_threads(threads, count / 2);
     pool::run_kernel(py, threads, || kernel::adamw(step, tensors, threads))
 }
 
-/// A parameter's four arrays, held while they change.
+/// The four arrays of a parameter, borrowed during the update.
 struct ParameterArrays<'py, T: numpy::Element> {
     changed: [PyReadwriteArrayDyn<'py, T>; 3],
     grad: PyReadonlyArrayDyn<'py, T>,

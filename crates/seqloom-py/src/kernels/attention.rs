@@ -17,9 +17,9 @@ use super::floats::{Floats, by_dtype};
 use super::strided;
 use crate::pool;
 
-/// Fills the answers (n, h, l, e) and the logarithms of the sums of exponentials (n, h, l).
-/// The mask is broadcast to (n, h, l, s). With `bounds` n is 1, and sequences lie end to end
-/// that begin and end there; they take neither a mask nor dropout.
+/// Fills the output (n, h, l, e) and the logarithms of the sums of exponentials (n, h,
+/// l). The mask is broadcast to (n, h, l, s). With `bounds`, n is 1, sequences are
+/// concatenated and begin and end at the bounds, and there is no mask or dropout.
 #[native]
 pub(crate) fn attention(
     py: Python<'_>,
@@ -41,9 +41,9 @@ pub(crate) fn attention(
         let sums = sums(&q, bounds.as_deref(), &inputs)?;
         let (mut out, mut lse) = (out.any_mut::<T>("out")?, lse.write::<T>("lse", sums)?);
         let out = strided::heads_mut(&mut out, "out")?;
-        agree("out", out.shape(), answers(&inputs))?;
+        check_shape("out", out.shape(), answers(&inputs))?;
         let lse = lse.as_slice_mut()?;
-        let threads = seqloom_kernels::worth_waking(threads, cost(&inputs));
+        let threads = seqloom_kernels::useful_threads(threads, cost(&inputs));
         pool::run_kernel(py, threads, || match &bounds {
             None => kernel::forward(&inputs, out, lse, threads),
             Some(bounds) => varlen::forward(&inputs, bounds, out, lse, threads),
@@ -51,8 +51,8 @@ pub(crate) fn attention(
     })
 }
 
-/// Fills the gradients of `attention` by its queries, keys and values: three arrays, or
-/// one (n, 3 h, l, d) that holds their heads side by side.
+/// Fills the gradients of the queries, keys and values: three arrays, or one array (n,
+/// 3 h, l, d) with the heads of all three.
 #[native]
 pub(crate) fn attention_grad(
     py: Python<'_>,
@@ -80,7 +80,7 @@ pub(crate) fn attention_grad(
         let given = results.answers(answers(&inputs))?;
         let mut outs = BorrowedGrads::<T>::new(&out_q, out_k.as_ref().zip(out_v.as_ref()))?;
         let grads = outs.heads([inputs.queries.shape(), inputs.keys.shape(), inputs.values.shape()])?;
-        let threads = seqloom_kernels::worth_waking(threads, cost(&inputs));
+        let threads = seqloom_kernels::useful_threads(threads, cost(&inputs));
         pool::run_kernel(py, threads, || match &bounds {
             None => kernel::backward(&inputs, &given, grads, threads),
             Some(bounds) => varlen::backward(&inputs, bounds, &given, grads, threads),
@@ -88,7 +88,7 @@ pub(crate) fn attention_grad(
     })
 }
 
-/// A mask of booleans, or of numbers that are added to the scores.
+/// A boolean mask, or numbers that are added to the scores.
 #[derive(FromPyObject)]
 pub(crate) enum AnyMask<'py> {
     Allowed(Booleans<'py>),
@@ -133,8 +133,8 @@ impl<'py, T: Element + Float> BorrowedInputs<'py, T> {
         );
         let [n, h, l, d] = queries.shape();
         let positions = keys.shape()[2];
-        agree("k", keys.shape(), [n, h, positions, d])?;
-        agree("v", values.shape(), [n, h, positions, values.shape()[3]])?;
+        check_shape("k", keys.shape(), [n, h, positions, d])?;
+        check_shape("v", values.shape(), [n, h, positions, values.shape()[3]])?;
         let mask = self
             .mask
             .as_ref()
@@ -163,12 +163,12 @@ fn broadcast<'a, U: Element + Copy>(
     shape: [usize; 4],
 ) -> PyResult<BroadcastArray<'a, U>> {
     let (data, found, steps) = strided::span(array, "mask")?;
-    agree("mask", found, shape)?;
+    check_shape("mask", found, shape)?;
     BroadcastArray::new(data, shape, steps)
-        .ok_or_else(|| PyValueError::new_err("mask: expected its last axis side by side"))
+        .ok_or_else(|| PyValueError::new_err("mask: expected a contiguous last axis"))
 }
 
-/// The borrowed results of attention.
+/// The borrowed outputs of attention.
 struct BorrowedResults<'py, T: Element> {
     grad: PyReadonlyArrayDyn<'py, T>,
     out: PyReadonlyArrayDyn<'py, T>,
@@ -191,8 +191,8 @@ impl<'py, T: Element + Float> BorrowedResults<'py, T> {
             strided::heads(&self.grad, "grad")?,
             strided::heads(&self.out, "out")?,
         );
-        agree("grad", grad.shape(), shape)?;
-        agree("out", out.shape(), shape)?;
+        check_shape("grad", grad.shape(), shape)?;
+        check_shape("out", out.shape(), shape)?;
         let lse = self.lse.as_slice()?;
         Ok(AttentionResults { grad, out, lse })
     }
@@ -223,7 +223,7 @@ impl<'py, T: Element + Float> BorrowedGrads<'py, T> {
             ],
         };
         for ((out, name), shape) in outs.iter().zip(["out_q", "out_k", "out_v"]).zip(shapes) {
-            agree(name, out.shape(), shape)?;
+            check_shape(name, out.shape(), shape)?;
         }
         Ok(outs)
     }
@@ -238,19 +238,20 @@ fn rule<T: Float>(scale: f64, causal: bool, dropout: Option<(u32, u32, f64)>) ->
     }
 }
 
-/// The shape of the answers.
+/// Returns the shape of the output.
 fn answers<T: Float>(inputs: &AttentionInputs<'_, T>) -> [usize; 4] {
     let [n, h, l, _] = inputs.queries.shape();
     [n, h, l, inputs.values.shape()[3]]
 }
 
-/// Nanoseconds that one thread takes, about.
+/// Returns the estimated time of one thread in nanoseconds.
 fn cost<T: Float>(inputs: &AttentionInputs<'_, T>) -> usize {
     let [n, h, l, d] = inputs.queries.shape();
     n * h * l * inputs.keys.shape()[2] * (d + 16) / 32
 }
 
-/// The shape of the logarithms; refuses bounds that do not rise from 0 to the positions.
+/// Returns the shape of the logarithms, or an error if the bounds do not increase from
+/// 0 to the number of positions.
 fn sums<'a, T: Float>(
     q: &'a Floats<'_>,
     bounds: Option<&[usize]>,
@@ -269,7 +270,7 @@ fn sums<'a, T: Float>(
     )))
 }
 
-fn agree(name: &str, found: [usize; 4], expected: [usize; 4]) -> PyResult<()> {
+fn check_shape(name: &str, found: [usize; 4], expected: [usize; 4]) -> PyResult<()> {
     if found == expected {
         return Ok(());
     }

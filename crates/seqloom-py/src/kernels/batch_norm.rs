@@ -7,8 +7,9 @@ use seqloom_macros::native;
 use super::floats::{self, Floats, by_dtype};
 use crate::pool;
 
-/// Normalises x (n, c, l) by the mean and biased variance of each channel, which it also
-/// fills, over the positions where `mask` (n, l) is above zero; the others become zero.
+/// Normalises x (n, c, l) by the mean and biased variance of each channel over the
+/// positions with a positive `mask` (n, l). Also fills mean and variance. Masked
+/// positions become 0.
 #[native]
 pub(crate) fn batch_norm(
     py: Python<'_>,
@@ -23,7 +24,7 @@ pub(crate) fn batch_norm(
     threads: usize,
 ) -> PyResult<()> {
     let [batch, channels, length] = x.axes("x")?;
-    let threads = seqloom_kernels::worth_waking(threads, x.len());
+    let threads = seqloom_kernels::useful_threads(threads, x.len());
     by_dtype!(x, T => {
         let x = x.read::<T>("x", x.shape())?;
         let mask = floats::read_if::<T>(mask.as_ref(), "mask", &[batch, length])?;
@@ -40,7 +41,7 @@ pub(crate) fn batch_norm(
     })
 }
 
-/// Fills the gradients of a batch normalisation's input, weight and bias.
+/// Fills the gradients of the input, weight and bias of a batch normalisation.
 #[native]
 pub(crate) fn batch_norm_grad(
     py: Python<'_>,
@@ -57,7 +58,7 @@ pub(crate) fn batch_norm_grad(
     threads: usize,
 ) -> PyResult<()> {
     let [batch, channels, length] = x.axes("x")?;
-    let threads = seqloom_kernels::worth_waking(threads, x.len());
+    let threads = seqloom_kernels::useful_threads(threads, x.len());
     by_dtype!(x, T => {
         let x = x.read::<T>("x", x.shape())?;
         let grad = grad.read::<T>("grad", &[batch, channels, length])?;
@@ -81,8 +82,8 @@ pub(crate) fn batch_norm_grad(
     })
 }
 
-/// Fills `out` with `x * scale + shift` by channel, zero where `mask` (n, l) is not above
-/// zero: a batch normalisation whose statistics are known.
+/// Fills `out` with `x * scale + shift` by channel, and with 0 where `mask` (n, l) is
+/// not positive: batch normalisation with given statistics.
 #[native]
 pub(crate) fn scale_shift(
     py: Python<'_>,
@@ -94,7 +95,7 @@ pub(crate) fn scale_shift(
     threads: usize,
 ) -> PyResult<()> {
     let [batch, channels, length] = x.axes("x")?;
-    let threads = seqloom_kernels::worth_waking(threads, x.len() / 3);
+    let threads = seqloom_kernels::useful_threads(threads, x.len() / 3);
     by_dtype!(x, T => {
         let x = x.read::<T>("x", x.shape())?;
         let mask = floats::read_if::<T>(mask.as_ref(), "mask", &[batch, length])?;

@@ -1,17 +1,17 @@
-//! Arrays of booleans.
+//! Boolean arrays.
 
 use numpy::{PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyReadwriteArrayDyn};
 use pyo3::prelude::*;
 
-use super::floats::unusable;
+use super::floats::in_use;
 
-/// An array of bool.
+/// A boolean array.
 #[derive(FromPyObject)]
 pub(crate) struct Booleans<'py>(Bound<'py, PyArrayDyn<bool>>);
 
 #[cfg(feature = "stubs")]
 impl pyo3_stub_gen::PyStubType for Booleans<'_> {
-    // By hand: the generator knows NumPy's numbers, not its bool.
+    // Manual, because the generator supports numeric NumPy types only.
     fn type_output() -> pyo3_stub_gen::TypeInfo {
         pyo3_stub_gen::TypeInfo {
             name: "numpy.typing.NDArray[numpy.bool_]".into(),
@@ -21,15 +21,13 @@ impl pyo3_stub_gen::PyStubType for Booleans<'_> {
 }
 
 impl<'py> Booleans<'py> {
-    /// The values as they lie in memory, to be read.
+    /// Borrows the elements in memory order for reading.
     pub(super) fn read(&self, name: &str) -> PyResult<PyReadonlyArrayDyn<'py, bool>> {
-        self.0.try_readonly().map_err(|error| unusable(name, error))
+        self.0.try_readonly().map_err(|error| in_use(name, error))
     }
 
-    /// The values as they lie in memory, to be written.
+    /// Borrows the elements in memory order for writing.
     pub(super) fn write(&self, name: &str) -> PyResult<PyReadwriteArrayDyn<'py, bool>> {
-        self.0
-            .try_readwrite()
-            .map_err(|error| unusable(name, error))
+        self.0.try_readwrite().map_err(|error| in_use(name, error))
     }
 }

@@ -9,8 +9,8 @@ use seqloom_macros::native;
 use super::floats::{self, Floats, by_dtype};
 use crate::pool;
 
-/// Fills `out` (n, o, ...) with x (n, c, h, w) convolved by `weight` (o, c / groups, kh, kw),
-/// plus `bias` (o); sizes are pairs (height, width).
+/// Fills `out` (n, o, ...) with the convolution of x (n, c, h, w) with `weight` (o, c /
+/// groups, kh, kw), plus `bias` (o). Pairs are (height, width).
 #[native]
 pub(crate) fn conv2d(
     py: Python<'_>,
@@ -23,7 +23,7 @@ pub(crate) fn conv2d(
     threads: usize,
 ) -> PyResult<()> {
     let (shape, out_shape) = sizes(x.axes("x")?, weight.axes("weight")?, (steps, groups))?;
-    let threads = seqloom_kernels::worth_waking(threads, shape.nanoseconds());
+    let threads = seqloom_kernels::useful_threads(threads, shape.nanoseconds());
     by_dtype!(x, T => {
         let x = x.read::<T>("x", x.shape())?;
         let weight = weight.read::<T>("weight", weight.shape())?;
@@ -31,12 +31,12 @@ pub(crate) fn conv2d(
         let mut out = out.write::<T>("out", &out_shape)?;
         let (x, weight, out) = (x.as_slice()?, weight.as_slice()?, out.as_slice_mut()?);
         let bias = floats::slice_if(bias.as_ref())?;
-        let fill = if depthwise::suits(&shape) { depthwise::forward } else { conv::forward };
+        let fill = if depthwise::is_depthwise(&shape) { depthwise::forward } else { conv::forward };
         pool::run_kernel(py, threads, || fill(&shape, (x, weight), bias, out, threads))
     })
 }
 
-/// Fills `out` (n, c, h, w) with the gradient of a convolution's input.
+/// Fills `out` (n, c, h, w) with the gradient of the input of a convolution.
 #[native]
 pub(crate) fn conv2d_input_grad(
     py: Python<'_>,
@@ -48,18 +48,19 @@ pub(crate) fn conv2d_input_grad(
     threads: usize,
 ) -> PyResult<()> {
     let (shape, grad_shape) = sizes(out.axes("out")?, weight.axes("weight")?, (steps, groups))?;
-    let threads = seqloom_kernels::worth_waking(threads, shape.nanoseconds());
+    let threads = seqloom_kernels::useful_threads(threads, shape.nanoseconds());
     by_dtype!(grad, T => {
         let grad = grad.read::<T>("grad", &grad_shape)?;
         let weight = weight.read::<T>("weight", weight.shape())?;
         let mut out = out.write::<T>("out", out.shape())?;
         let (grad, weight, out) = (grad.as_slice()?, weight.as_slice()?, out.as_slice_mut()?);
-        let fill = if depthwise::suits(&shape) { depthwise::input_grad } else { conv::input_grad };
+        let fill = if depthwise::is_depthwise(&shape) { depthwise::input_grad } else { conv::input_grad };
         pool::run_kernel(py, threads, || fill(&shape, grad, weight, out, threads))
     })
 }
 
-/// Fills `out` (o, c / groups, kh, kw) and `out_bias` (o) with the gradients of a convolution's weights.
+/// Fills `out` (o, c / groups, kh, kw) and `out_bias` (o) with the gradients of the
+/// weight and bias of a convolution.
 #[native]
 pub(crate) fn conv2d_weight_grad(
     py: Python<'_>,
@@ -72,7 +73,7 @@ pub(crate) fn conv2d_weight_grad(
     threads: usize,
 ) -> PyResult<()> {
     let (shape, grad_shape) = sizes(x.axes("x")?, out.axes("out")?, (steps, groups))?;
-    let threads = seqloom_kernels::worth_waking(threads, shape.nanoseconds());
+    let threads = seqloom_kernels::useful_threads(threads, shape.nanoseconds());
     by_dtype!(x, T => {
         let x = x.read::<T>("x", x.shape())?;
         let grad = grad.read::<T>("grad", &grad_shape)?;
@@ -80,15 +81,16 @@ pub(crate) fn conv2d_weight_grad(
         let mut bias = out_bias.map(|bias| bias.write::<T>("out_bias", &[shape.outputs])).transpose()?;
         let (x, grad, out) = (x.as_slice()?, grad.as_slice()?, out.as_slice_mut()?);
         let bias = bias.as_mut().map(|bias| bias.as_slice_mut()).transpose()?;
-        let fill = if depthwise::suits(&shape) { depthwise::weight_grad } else { conv::weight_grad };
+        let fill = if depthwise::is_depthwise(&shape) { depthwise::weight_grad } else { conv::weight_grad };
         pool::run_kernel(py, threads, || fill(&shape, (x, grad), out, bias, threads))
     })
 }
 
-/// Stride, padding and dilation, pairs of (height, width).
+/// Stride, padding and dilation, each (height, width).
 type WindowSteps = ([usize; 2], [usize; 2], [usize; 2]);
 
-/// The sizes of a convolution and of its output, from its input and its weights.
+/// Returns the shape of a convolution and of its output, from its input and its
+/// weights.
 fn sizes(
     x: [usize; 4],
     weight: [usize; 4],

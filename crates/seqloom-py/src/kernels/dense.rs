@@ -10,11 +10,11 @@ use seqloom_macros::native;
 use super::floats::{self, Floats, by_dtype};
 use crate::pool;
 
-/// A weight (outputs, inputs) and a bias (outputs,) or none.
+/// A weight (outputs, inputs), and a bias (outputs,) or none.
 type DenseArrays<'py> = (Floats<'py>, Option<Floats<'py>>);
 
-/// Fills `out` (rows, outputs) with `x @ weight.T + bias`, and the residual added where there
-/// is one: each row by itself.
+/// Fills `out` (rows, outputs) with `x @ weight.T + bias`, plus the residual if given.
+/// A row of the result does not depend on other rows.
 #[native]
 pub(crate) fn linear_by_row(
     py: Python<'_>,
@@ -24,9 +24,9 @@ pub(crate) fn linear_by_row(
     out: Floats<'_>,
     threads: usize,
 ) -> PyResult<()> {
-    let [rows, inputs] = wide(&x)?;
+    let [rows, inputs] = matrix_shape(&x)?;
     let outputs = layer.0.axes::<2>("weight")?[0];
-    let threads = seqloom_kernels::worth_waking(threads, rows * inputs * outputs / 40);
+    let threads = seqloom_kernels::useful_threads(threads, rows * inputs * outputs / 40);
     by_dtype!(x, T => {
         let layer_arrays = BorrowedDenseLayer::<T>::new(&layer, [outputs, inputs])?;
         let x = x.read::<T>("x", &[rows, inputs])?;
@@ -38,8 +38,8 @@ pub(crate) fn linear_by_row(
     })
 }
 
-/// Fills `out` (rows, outputs) with `x @ weight.T + bias`, its first heads turned by angles:
-/// their cosines and sines (rows, half a head).
+/// Fills `out` (rows, outputs) with `x @ weight.T + bias`, and rotates its first heads
+/// by angles, given as cosines and sines (rows, half a head).
 #[native]
 pub(crate) fn rotary_linear(
     py: Python<'_>,
@@ -50,7 +50,7 @@ pub(crate) fn rotary_linear(
     out: Floats<'_>,
     threads: usize,
 ) -> PyResult<()> {
-    let [rows, inputs] = wide(&x)?;
+    let [rows, inputs] = matrix_shape(&x)?;
     let outputs = layer.0.axes::<2>("weight")?[0];
     let [_, half] = angles.0.axes("cosine")?;
     if 2 * half * heads > outputs {
@@ -60,7 +60,7 @@ pub(crate) fn rotary_linear(
         );
         return Err(PyValueError::new_err(message));
     }
-    let threads = seqloom_kernels::worth_waking(threads, rows * inputs * outputs / 40);
+    let threads = seqloom_kernels::useful_threads(threads, rows * inputs * outputs / 40);
     by_dtype!(x, T => {
         let layer_arrays = BorrowedDenseLayer::<T>::new(&layer, [outputs, inputs])?;
         let x = x.read::<T>("x", &[rows, inputs])?;
@@ -74,8 +74,8 @@ pub(crate) fn rotary_linear(
     })
 }
 
-/// Fills `out` (rows, width) with x and, added to it, its layer norm after a layer, gelu and
-/// another layer.
+/// Fills `out` (rows, width) with x plus a feed-forward block: layer norm, a linear
+/// layer, gelu and another linear layer.
 #[native]
 pub(crate) fn feed_forward(
     py: Python<'_>,
@@ -86,9 +86,9 @@ pub(crate) fn feed_forward(
     out: Floats<'_>,
     threads: usize,
 ) -> PyResult<()> {
-    let [rows, width] = wide(&x)?;
+    let [rows, width] = matrix_shape(&x)?;
     let hidden = inner.0.axes::<2>("weight_in")?[0];
-    let threads = seqloom_kernels::worth_waking(threads, rows * width * hidden / 20);
+    let threads = seqloom_kernels::useful_threads(threads, rows * width * hidden / 20);
     by_dtype!(x, T => {
         let weight = norm.0.read::<T>("norm_weight", &[width])?;
         let bias = norm.1.read::<T>("norm_bias", &[width])?;
@@ -103,7 +103,7 @@ pub(crate) fn feed_forward(
     })
 }
 
-/// A layer's arrays, borrowed to be read.
+/// The arrays of a layer, borrowed for reading.
 struct BorrowedDenseLayer<'py, T: Element> {
     weight: PyReadonlyArrayDyn<'py, T>,
     bias: Option<PyReadonlyArrayDyn<'py, T>>,
@@ -125,8 +125,8 @@ impl<'py, T: Element> BorrowedDenseLayer<'py, T> {
     }
 }
 
-/// The sizes of a matrix with columns.
-fn wide(x: &Floats<'_>) -> PyResult<[usize; 2]> {
+/// Returns the shape of a matrix with at least one column.
+fn matrix_shape(x: &Floats<'_>) -> PyResult<[usize; 2]> {
     match x.axes("x")? {
         [_, 0] => Err(PyValueError::new_err(
             "x: expected rows of at least one number",

@@ -9,7 +9,8 @@ use seqloom_macros::native;
 use super::floats::{Floats, by_dtype};
 use crate::pool;
 
-/// Fills `out` with x, a share of `rate` set to zero as the key says, the rest scaled.
+/// Fills `out` with x after dropout: a fraction `rate`, chosen by the key, becomes 0,
+/// and the rest is scaled.
 #[native]
 pub(crate) fn dropout(
     py: Python<'_>,
@@ -21,10 +22,10 @@ pub(crate) fn dropout(
     threads: usize,
 ) -> PyResult<()> {
     if !(0.0..1.0).contains(&rate) {
-        let message = format!("rate: expected a share from 0 to 1 (excluded), got {rate}");
+        let message = format!("rate: expected a fraction from 0 to 1 (excluded), got {rate}");
         return Err(PyValueError::new_err(message));
     }
-    let threads = seqloom_kernels::worth_waking(threads, 2 * x.len());
+    let threads = seqloom_kernels::useful_threads(threads, 2 * x.len());
     by_dtype!(x, T => {
         let (x, mut out) = (x.read::<T>("x", x.shape())?, out.write::<T>("out", x.shape())?);
         let (x, out) = (x.as_slice()?, out.as_slice_mut()?);

@@ -8,7 +8,7 @@ use seqloom_macros::native;
 use super::floats::{self, Floats, by_dtype};
 use crate::pool;
 
-/// Fills `out` (rows, d) with the sums of the rows of grad (n, d) whose numbers are ids (n,).
+/// Fills `out` (rows, d) with the sums of the rows of grad (n, d) by ids (n,).
 #[native]
 pub(crate) fn add_rows(
     py: Python<'_>,
@@ -25,7 +25,7 @@ pub(crate) fn add_rows(
         let message = format!("ids: expected numbers from 0 to {rows} (excluded), got {id}");
         return Err(PyValueError::new_err(message));
     }
-    let threads = seqloom_kernels::worth_waking(threads, grad.len() / 2);
+    let threads = seqloom_kernels::useful_threads(threads, grad.len() / 2);
     by_dtype!(grad, T => {
         let (grad, mut out) = (grad.read::<T>("grad", &[count, width])?, out.write::<T>("out", &[rows, width])?);
         let (grad, out) = (grad.as_slice()?, out.as_slice_mut()?);

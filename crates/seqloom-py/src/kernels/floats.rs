@@ -1,4 +1,4 @@
-//! Arrays of either float type: the type is determined once, then checked.
+//! Float arrays of either type: the type is determined once, then checked.
 
 use numpy::{
     Element, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn,
@@ -7,7 +7,7 @@ use numpy::{
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-/// Runs a block with `$T` standing for the float type of an array.
+/// Runs a block with `$T` as the float type of an array.
 macro_rules! by_dtype {
     ($array:expr, $T:ident => $body:block) => {
         match $array.width() {
@@ -24,13 +24,13 @@ macro_rules! by_dtype {
 }
 pub(super) use by_dtype;
 
-/// A C-contiguous array of float32 or of float64.
+/// A C-contiguous array of float32 or float64.
 pub(crate) struct Floats<'py> {
     array: Bound<'py, PyUntypedArray>,
     width: Width,
 }
 
-/// Which of the two float types.
+/// The float type.
 #[derive(Clone, Copy)]
 pub(super) enum Width {
     Single,
@@ -67,7 +67,7 @@ impl<'py> Floats<'py> {
         self.width
     }
 
-    /// The sizes of an array of `N` axes.
+    /// Returns the shape of an array with `N` axes.
     pub(super) fn axes<const N: usize>(&self, name: &str) -> PyResult<[usize; N]> {
         let shape = self.array.shape();
         <[usize; N]>::try_from(shape).map_err(|_| {
@@ -79,7 +79,7 @@ impl<'py> Floats<'py> {
         self.array.len()
     }
 
-    /// The numbers of an array of this shape, to be read.
+    /// Borrows the elements of an array of this shape for reading.
     pub(super) fn read<T: Element>(
         &self,
         name: &str,
@@ -87,10 +87,10 @@ impl<'py> Floats<'py> {
     ) -> PyResult<PyReadonlyArrayDyn<'py, T>> {
         self.typed::<T>(name, shape)?
             .try_readonly()
-            .map_err(|error| unusable(name, error))
+            .map_err(|error| in_use(name, error))
     }
 
-    /// The numbers of an array of this shape, to be written.
+    /// Borrows the elements of an array of this shape for writing.
     pub(super) fn write<T: Element>(
         &self,
         name: &str,
@@ -98,42 +98,44 @@ impl<'py> Floats<'py> {
     ) -> PyResult<PyReadwriteArrayDyn<'py, T>> {
         self.typed::<T>(name, shape)?
             .try_readwrite()
-            .map_err(|error| unusable(name, error))
+            .map_err(|error| in_use(name, error))
     }
 
-    /// Whether columns, not rows, lie side by side in memory; None where neither do.
-    pub(super) fn is_turned(&self) -> Option<bool> {
+    /// Returns true if the columns of a matrix are contiguous, false if its rows are,
+    /// and `None` if neither is.
+    pub(super) fn is_fortran(&self) -> Option<bool> {
         if self.array.is_c_contiguous() {
             return Some(false);
         }
         self.array.is_fortran_contiguous().then_some(true)
     }
 
-    /// The numbers of an array of this shape, which may be transposed in memory.
+    /// Borrows the elements of an array of this shape, which may be transposed in
+    /// memory.
     pub(super) fn transposed<T: Element>(
         &self,
         name: &str,
         shape: &[usize],
     ) -> PyResult<PyReadonlyArrayDyn<'py, T>> {
         if self.array.shape() != shape {
-            return Err(misshapen(name, shape, self.array.shape()));
+            return Err(wrong_shape(name, shape, self.array.shape()));
         }
         self.any(name)
     }
 
-    /// The numbers as they lie in memory, to be read.
+    /// Borrows the elements in memory order for reading.
     pub(super) fn any<T: Element>(&self, name: &str) -> PyResult<PyReadonlyArrayDyn<'py, T>> {
         let typed = self.cast::<T>(name)?;
-        typed.try_readonly().map_err(|error| unusable(name, error))
+        typed.try_readonly().map_err(|error| in_use(name, error))
     }
 
-    /// The numbers as they lie in memory, to be written.
+    /// Borrows the elements in memory order for writing.
     pub(super) fn any_mut<T: Element>(&self, name: &str) -> PyResult<PyReadwriteArrayDyn<'py, T>> {
         let typed = self.cast::<T>(name)?;
-        typed.try_readwrite().map_err(|error| unusable(name, error))
+        typed.try_readwrite().map_err(|error| in_use(name, error))
     }
 
-    /// The shape, whatever it is.
+    /// Returns the shape.
     pub(super) fn shape(&self) -> &[usize] {
         self.array.shape()
     }
@@ -156,14 +158,14 @@ impl<'py> Floats<'py> {
     }
 }
 
-/// Refuses an array of another shape, or one with gaps.
+/// Returns an error for an array with another shape or with gaps.
 pub(super) fn check(
     name: &str,
     array: &Bound<'_, PyUntypedArray>,
     shape: &[usize],
 ) -> PyResult<()> {
     if array.shape() != shape {
-        return Err(misshapen(name, shape, array.shape()));
+        return Err(wrong_shape(name, shape, array.shape()));
     }
     if !array.is_c_contiguous() {
         let message =
@@ -173,17 +175,17 @@ pub(super) fn check(
     Ok(())
 }
 
-fn misshapen(name: &str, expected: &[usize], found: &[usize]) -> PyErr {
+fn wrong_shape(name: &str, expected: &[usize], found: &[usize]) -> PyErr {
     PyValueError::new_err(format!(
         "{name}: expected shape {expected:?}, got {found:?}"
     ))
 }
 
-pub(super) fn unusable(name: &str, error: impl std::fmt::Display) -> PyErr {
+pub(super) fn in_use(name: &str, error: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(format!("{name}: {error}"))
 }
 
-/// Reads an array that may be absent.
+/// Borrows an optional array for reading.
 pub(super) fn read_if<'py, T: Element>(
     array: Option<&Floats<'py>>,
     name: &str,
@@ -192,7 +194,7 @@ pub(super) fn read_if<'py, T: Element>(
     array.map(|array| array.read(name, shape)).transpose()
 }
 
-/// Writes an array that may be absent.
+/// Borrows an optional array for writing.
 pub(super) fn write_if<'py, T: Element>(
     array: Option<&Floats<'py>>,
     name: &str,
@@ -201,7 +203,7 @@ pub(super) fn write_if<'py, T: Element>(
     array.map(|array| array.write(name, shape)).transpose()
 }
 
-/// The numbers of an array that may be absent.
+/// Returns the elements of an optional array.
 pub(super) fn slice_if<'a, T: Element>(
     array: Option<&'a PyReadonlyArrayDyn<'_, T>>,
 ) -> PyResult<Option<&'a [T]>> {

@@ -11,8 +11,8 @@ use seqloom_macros::native;
 use super::floats::{self, Floats};
 use crate::pool;
 
-/// A weight (outputs, inputs), the scales of its outputs, the factors of its inputs, and a bias
-/// (outputs,) or none.
+/// A weight (outputs, inputs), the scales of its outputs, the factors of its inputs,
+/// and a bias (outputs,) or none.
 type Int8Arrays<'py> = (
     PyReadonlyArray2<'py, i8>,
     Floats<'py>,
@@ -20,8 +20,9 @@ type Int8Arrays<'py> = (
     Option<Floats<'py>>,
 );
 
-/// Fills `out` (rows, outputs) with `(x * factor) @ (weight * scale).T + bias`, and the
-/// residual added where there is one: each row by itself, whose numbers are rounded to 8 bits.
+/// Fills `out` (rows, outputs) with `(x * factor) @ (weight * scale).T + bias`, plus
+/// the residual if given. The values of each row are rounded to 8 bits, independently
+/// of other rows.
 #[native]
 pub(crate) fn linear_int8(
     py: Python<'_>,
@@ -32,7 +33,7 @@ pub(crate) fn linear_int8(
     threads: usize,
 ) -> PyResult<()> {
     let ([rows, inputs], [_, outputs]) = (x.axes("x")?, out.axes("out")?);
-    let threads = worth_waking(threads, [rows, inputs, outputs]);
+    let threads = useful_threads(threads, [rows, inputs, outputs]);
     let layer_arrays = BorrowedInt8Layer::new(&layer, [outputs, inputs])?;
     let x = x.read::<f32>("x", &[rows, inputs])?;
     let residual = floats::read_if::<f32>(residual.as_ref(), "residual", &[rows, outputs])?;
@@ -44,8 +45,8 @@ pub(crate) fn linear_int8(
     })
 }
 
-/// The same without a residual, and with the first heads turned by angles: their cosines and
-/// sines (rows, half a head).
+/// Fills `out` like `linear_int8` without a residual, and rotates the first heads by
+/// angles, given as cosines and sines (rows, half a head).
 #[native]
 pub(crate) fn rotary_linear_int8(
     py: Python<'_>,
@@ -63,7 +64,7 @@ pub(crate) fn rotary_linear_int8(
         let message = format!("heads: {heads} of {width} numbers are more than {outputs}");
         return Err(PyValueError::new_err(message));
     }
-    let threads = worth_waking(threads, [rows, inputs, outputs]);
+    let threads = useful_threads(threads, [rows, inputs, outputs]);
     let layer_arrays = BorrowedInt8Layer::new(&layer, [outputs, inputs])?;
     let x = x.read::<f32>("x", &[rows, inputs])?;
     let cosines = angles.0.read::<f32>("cosine", &[rows, half])?;
@@ -81,8 +82,8 @@ pub(crate) fn rotary_linear_int8(
     })
 }
 
-/// Fills `out` (rows, width) with x and, added to it, its layer norm after a layer, gelu and
-/// another layer.
+/// Fills `out` (rows, width) with x plus a feed-forward block: layer norm, a linear
+/// layer, gelu and another linear layer.
 #[native]
 pub(crate) fn feed_forward_int8(
     py: Python<'_>,
@@ -94,7 +95,7 @@ pub(crate) fn feed_forward_int8(
     threads: usize,
 ) -> PyResult<()> {
     let ([rows, width], [hidden]) = (x.axes("x")?, inner.1.axes("scale_in")?);
-    let threads = worth_waking(threads, [rows, width, 2 * hidden]);
+    let threads = useful_threads(threads, [rows, width, 2 * hidden]);
     let weight = norm.0.read::<f32>("norm_weight", &[width])?;
     let bias = norm.1.read::<f32>("norm_bias", &[width])?;
     let (inner, outer) = (
@@ -117,12 +118,12 @@ pub(crate) fn feed_forward_int8(
     pool::run_kernel(py, threads, || part.apply(x, out, threads))
 }
 
-fn worth_waking(threads: usize, sizes: [usize; 3]) -> usize {
+fn useful_threads(threads: usize, sizes: [usize; 3]) -> usize {
     let products: usize = sizes.into_iter().product();
-    seqloom_kernels::worth_waking(threads, products / 200)
+    seqloom_kernels::useful_threads(threads, products / 200)
 }
 
-/// A layer's arrays, borrowed to be read.
+/// The arrays of a layer, borrowed for reading.
 struct BorrowedInt8Layer<'a, 'py> {
     weight: &'a PyReadonlyArray2<'py, i8>,
     scales: PyReadonlyArrayDyn<'py, f32>,

@@ -9,7 +9,7 @@ use seqloom_macros::native;
 use super::floats::{self, Floats, by_dtype};
 use crate::pool;
 
-/// Fills the greatest number under every window of x (n, c, l) and its position in its row.
+/// Fills the maximum of every window of x (n, c, l) and its position in its row.
 #[native]
 pub(crate) fn max_pool1d(
     py: Python<'_>,
@@ -22,7 +22,7 @@ pub(crate) fn max_pool1d(
     threads: usize,
 ) -> PyResult<()> {
     let [batch, channels, length] = x.axes("x")?;
-    let threads = seqloom_kernels::worth_waking(threads, 4 * x.len());
+    let threads = seqloom_kernels::useful_threads(threads, 4 * x.len());
     let window = Window {
         length,
         kernel,
@@ -54,7 +54,7 @@ fn out_length(window: &Window) -> PyResult<usize> {
     })
 }
 
-/// Fills `out` (n, c, l) with the gradient of the input of a max pool.
+/// Fills `out` (n, c, l) with the gradient of the input of max pooling.
 #[native]
 pub(crate) fn max_pool1d_grad(
     py: Python<'_>,
@@ -65,7 +65,7 @@ pub(crate) fn max_pool1d_grad(
 ) -> PyResult<()> {
     let [batch, channels, width] = grad.axes("grad")?;
     let [_, _, length] = out.axes("out")?;
-    let threads = seqloom_kernels::worth_waking(threads, out.len());
+    let threads = seqloom_kernels::useful_threads(threads, out.len());
     floats::check("indices", indices.as_untyped(), grad.shape())?;
     by_dtype!(grad, T => {
         let grad = grad.read::<T>("grad", grad.shape())?;

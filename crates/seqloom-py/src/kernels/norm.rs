@@ -8,8 +8,9 @@ use seqloom_macros::native;
 use super::floats::{self, Floats, by_dtype};
 use crate::pool;
 
-/// Fills the normalised rows of x (n, k), their means and the inverses of their deviations
-/// (n,). Without a bias the means are left in: RMS norm.
+/// Fills the normalised rows of x (n, k), their means, and the inverses of their
+/// standard deviations (n,). Without a bias it is RMS norm, which does not subtract the
+/// mean.
 #[native]
 pub(crate) fn normalise_rows(
     py: Python<'_>,
@@ -22,8 +23,8 @@ pub(crate) fn normalise_rows(
     out_inverse: Floats<'_>,
     threads: usize,
 ) -> PyResult<()> {
-    let [rows, width] = wide(&x)?;
-    let threads = seqloom_kernels::worth_waking(threads, x.len());
+    let [rows, width] = matrix_shape(&x)?;
+    let threads = seqloom_kernels::useful_threads(threads, x.len());
     by_dtype!(x, T => {
         let (x, weight) = (x.read::<T>("x", &[rows, width])?, weight.read::<T>("weight", &[width])?);
         let bias = floats::read_if::<T>(bias.as_ref(), "bias", &[width])?;
@@ -36,7 +37,8 @@ pub(crate) fn normalise_rows(
     })
 }
 
-/// Fills the gradients by the input, the weight and the bias; without means, of RMS norm.
+/// Fills the gradients of the input, the weight and the bias; of RMS norm if there are
+/// no means.
 #[native]
 pub(crate) fn normalise_rows_grad(
     py: Python<'_>,
@@ -50,8 +52,8 @@ pub(crate) fn normalise_rows_grad(
     out_bias: Floats<'_>,
     threads: usize,
 ) -> PyResult<()> {
-    let [rows, width] = wide(&x)?;
-    let threads = seqloom_kernels::worth_waking(threads, x.len());
+    let [rows, width] = matrix_shape(&x)?;
+    let threads = seqloom_kernels::useful_threads(threads, x.len());
     by_dtype!(x, T => {
         let (grad, x) = (grad.read::<T>("grad", &[rows, width])?, x.read::<T>("x", &[rows, width])?);
         let weight = weight.read::<T>("weight", &[width])?;
@@ -72,8 +74,8 @@ pub(crate) fn normalise_rows_grad(
     })
 }
 
-/// The sizes of a matrix with columns.
-fn wide(x: &Floats<'_>) -> PyResult<[usize; 2]> {
+/// Returns the shape of a matrix with at least one column.
+fn matrix_shape(x: &Floats<'_>) -> PyResult<[usize; 2]> {
     match x.axes("x")? {
         [_, 0] => Err(PyValueError::new_err(
             "x: expected rows of at least one number",

@@ -9,8 +9,8 @@ use seqloom_macros::native;
 use super::floats::{Floats, by_dtype};
 use crate::pool;
 
-/// Fills `out` (b, m, n) with the products of left (b, m, k) and right (b, k, n), each of
-/// which may be given transposed: (b, k, m) and (b, n, k).
+/// Fills `out` (b, m, n) with the products of left (b, m, k) and right (b, k, n). Each
+/// of them may be given transposed: (b, k, m) and (b, n, k).
 #[native]
 pub(crate) fn products(
     py: Python<'_>,
@@ -22,12 +22,12 @@ pub(crate) fn products(
     let ((left, left_transposed), (right, right_transposed)) = (left, right);
     let [count, rows, columns] = out.axes("out")?;
     let k = left.axes::<3>("left")?[if left_transposed { 1 } else { 2 }];
-    let shape = |lines: usize, is_turned: bool| {
-        let [rows, columns] = if is_turned { [k, lines] } else { [lines, k] };
+    let shape = |lines: usize, is_fortran: bool| {
+        let [rows, columns] = if is_fortran { [k, lines] } else { [lines, k] };
         [count, rows, columns]
     };
     let nanoseconds = count * rows * columns * k / 40;
-    let threads = seqloom_kernels::worth_waking(threads, nanoseconds);
+    let threads = seqloom_kernels::useful_threads(threads, nanoseconds);
     by_dtype!(out, T => {
         let left = left.read::<T>("left", &shape(rows, left_transposed))?;
         let right = right.read::<T>("right", &shape(columns, !right_transposed))?;
@@ -39,8 +39,8 @@ pub(crate) fn products(
     })
 }
 
-/// Fills `out` (m, n) with `left @ right + bias`: (m, k), (k, n) and (n). Says false, and
-/// does nothing, where one of them lies in memory with gaps or askew.
+/// Fills `out` (m, n) with `left @ right + bias`: (m, k), (k, n) and (n). Returns False
+/// and does nothing if one of the matrices is contiguous in neither direction.
 #[native]
 pub(crate) fn product(
     py: Python<'_>,
@@ -61,10 +61,10 @@ fn multiply<T: Float + Element>(
 ) -> PyResult<bool> {
     let [rows, columns] = out.axes("out")?;
     let [_, k] = left.axes("left")?;
-    let threads = seqloom_kernels::worth_waking(threads, rows * columns * k / 40);
+    let threads = seqloom_kernels::useful_threads(threads, rows * columns * k / 40);
     let are_transposed = (
-        left.is_turned() == Some(true),
-        right.is_turned() != Some(true),
+        left.is_fortran() == Some(true),
+        right.is_fortran() != Some(true),
     );
     let left = left.transposed::<T>("left", &[rows, k])?;
     let right = right.transposed::<T>("right", &[k, columns])?;

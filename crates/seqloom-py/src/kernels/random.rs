@@ -10,7 +10,7 @@ use super::booleans::Booleans;
 use super::floats::{Floats, by_dtype};
 use crate::pool;
 
-/// Fills `out` with words of 32 random bits, each by its position.
+/// Fills `out` with random 32-bit words, which depend on the key and the position.
 #[native]
 pub(crate) fn position_bits(
     py: Python<'_>,
@@ -20,7 +20,7 @@ pub(crate) fn position_bits(
     threads: usize,
 ) -> PyResult<()> {
     let out = out.as_slice_mut()?;
-    let threads = seqloom_kernels::worth_waking(threads, 2 * out.len());
+    let threads = seqloom_kernels::useful_threads(threads, 2 * out.len());
     pool::run_kernel(py, threads, || {
         random::bits(Key([key0, key1]), out, threads);
     })
@@ -35,7 +35,7 @@ pub(crate) fn uniform(
     out: Floats<'_>,
     threads: usize,
 ) -> PyResult<()> {
-    let threads = seqloom_kernels::worth_waking(threads, 2 * out.len());
+    let threads = seqloom_kernels::useful_threads(threads, 2 * out.len());
     by_dtype!(out, T => {
         let mut out = out.write::<T>("out", out.shape())?;
         let out = out.as_slice_mut()?;
@@ -43,7 +43,7 @@ pub(crate) fn uniform(
     })
 }
 
-/// Fills `out` with normal numbers from `least` to `most`: those whose values of the error
+/// Fills `out` with normal numbers from `least` to `most`. The values of their error
 /// function are uniform from `low` to `high`.
 #[native]
 pub(crate) fn truncated_normal(
@@ -57,7 +57,7 @@ pub(crate) fn truncated_normal(
     out: Floats<'_>,
     threads: usize,
 ) -> PyResult<()> {
-    let threads = seqloom_kernels::worth_waking(threads, 8 * out.len());
+    let threads = seqloom_kernels::useful_threads(threads, 8 * out.len());
     by_dtype!(out, T => {
         let mut out = out.write::<T>("out", out.shape())?;
         let out = out.as_slice_mut()?;
@@ -67,7 +67,7 @@ pub(crate) fn truncated_normal(
     })
 }
 
-/// Fills `out` with coins that fall on 1 with this probability.
+/// Fills `out` with booleans that are true with this probability.
 #[native]
 pub(crate) fn bernoulli(
     py: Python<'_>,
@@ -79,7 +79,7 @@ pub(crate) fn bernoulli(
 ) -> PyResult<()> {
     let mut out = out.write("out")?;
     let out = out.as_slice_mut()?;
-    let threads = seqloom_kernels::worth_waking(threads, 2 * out.len());
+    let threads = seqloom_kernels::useful_threads(threads, 2 * out.len());
     pool::run_kernel(py, threads, || {
         random::bernoulli(Key([key0, key1]), probability, out, threads);
     })
@@ -97,13 +97,13 @@ pub(crate) fn randint(
     threads: usize,
 ) -> PyResult<()> {
     let out = out.as_slice_mut()?;
-    let threads = seqloom_kernels::worth_waking(threads, 5 * out.len());
+    let threads = seqloom_kernels::useful_threads(threads, 5 * out.len());
     pool::run_kernel(py, threads, || {
         random::randint(Key([key0, key1]), low, high, out, threads);
     })
 }
 
-/// Fills `out` with the numbers from 0 on in random order.
+/// Fills `out` with a random permutation of 0 to n - 1.
 #[native]
 pub(crate) fn shuffled(
     py: Python<'_>,
@@ -113,7 +113,7 @@ pub(crate) fn shuffled(
     threads: usize,
 ) -> PyResult<()> {
     let out = out.as_slice_mut()?;
-    let threads = seqloom_kernels::worth_waking(threads, 2 * out.len());
+    let threads = seqloom_kernels::useful_threads(threads, 2 * out.len());
     pool::run_kernel(py, threads, || {
         random::permutation(Key([key0, key1]), out, threads);
     })

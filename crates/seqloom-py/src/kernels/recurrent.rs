@@ -14,10 +14,11 @@ use super::booleans::Booleans;
 use super::floats::{self, Floats, by_dtype};
 use crate::pool;
 
-/// Fills the states (n, l, w) of a GRU, and what its gradient reads (n, l, 4 w). `x` (n, l, f)
-/// are the inputs, with `weight_in` (3 w, f) and `bias_in` (3 w); `first` (n, w) are the first
-/// states. With `cells` (n, w) it is an LSTM: 4 w instead of 3 w, and kept (n, l, 5 w), whose last
-/// part are the cells. A position that the mask (n, l) hides leaves the state.
+/// Fills the states (n, l, w) of a GRU, and the values that its gradient needs (n, l, 4
+/// w). `x` (n, l, f) are the inputs, with `weight_in` (3 w, f) and `bias_in` (3 w);
+/// `first` (n, w) are the initial states. With `cells` (n, w) it is an LSTM: 4 w
+/// instead of 3 w, and stored values (n, l, 5 w), of which the last part are the cells.
+/// Positions that the mask (n, l) hides do not change the state.
 #[native]
 pub(crate) fn recurrent(
     py: Python<'_>,
@@ -35,7 +36,7 @@ pub(crate) fn recurrent(
     threads: usize,
 ) -> PyResult<()> {
     let sizes = RecurrentSizes::new(&out_states, cells.is_some())?;
-    let threads = seqloom_kernels::worth_waking(threads, sizes.cost());
+    let threads = seqloom_kernels::useful_threads(threads, sizes.cost());
     let [_, _, features] = x.axes("x")?;
     let columns = sizes.gates * sizes.width;
     by_dtype!(x, T => {
@@ -58,9 +59,9 @@ pub(crate) fn recurrent(
     })
 }
 
-/// Fills the gradients of `recurrent` by `seen`; by what the states add to the gates, where
-/// that is another one: without cells; and by the first states and cells (n, w), which are
-/// given as the gradients by the last ones.
+/// Fills the gradients of `recurrent`: of the input part of the gates; of the recurrent
+/// part of the gates, for a GRU only; and of the initial states and cells (n, w), which
+/// contain the gradients of the final ones at the start.
 #[native]
 pub(crate) fn recurrent_grad(
     py: Python<'_>,
@@ -83,7 +84,7 @@ pub(crate) fn recurrent_grad(
         let message = "out_recurrent: expected without cells, and out_cells with cells";
         return Err(PyValueError::new_err(message));
     }
-    let threads = seqloom_kernels::worth_waking(threads, sizes.cost());
+    let threads = seqloom_kernels::useful_threads(threads, sizes.cost());
     by_dtype!(grad, T => {
         let arrays = RecurrentArrays::<T>::new(&sizes, &first, cells.as_ref(), &weight, mask.as_ref())?;
         let layer = arrays.layer(&sizes, reverse)?;
@@ -105,7 +106,7 @@ pub(crate) fn recurrent_grad(
     })
 }
 
-/// The sizes of a layer, none of which is zero.
+/// The sizes of a layer, none of which is 0.
 struct RecurrentSizes {
     batch: usize,
     length: usize,
@@ -119,7 +120,7 @@ impl RecurrentSizes {
     fn new(states: &Floats<'_>, has_cells: bool) -> PyResult<Self> {
         let [batch, length, width] = states.axes("states")?;
         if batch * length * width == 0 {
-            let message = format!("states: expected no size 0, got {batch}, {length}, {width}");
+            let message = format!("states: expected sizes above 0, got {batch}, {length}, {width}");
             return Err(PyValueError::new_err(message));
         }
         Ok(Self {
@@ -127,12 +128,13 @@ impl RecurrentSizes {
             length,
             width,
             gates: kernel::gates(has_cells),
-            kept: kernel::kept(has_cells),
+            kept: kernel::stored_parts(has_cells),
             has_cells,
         })
     }
 
-    /// The shape of so many numbers of each position, as wide as the state.
+    /// Returns the shape of an array with `parts` parts per position, each as wide as
+    /// the state.
     fn of(&self, parts: usize) -> [usize; 3] {
         [self.batch, self.length, parts * self.width]
     }
@@ -141,13 +143,13 @@ impl RecurrentSizes {
         [self.batch, self.width]
     }
 
-    /// Nanoseconds that one thread takes, about.
+    /// Returns the estimated time of one thread in nanoseconds.
     fn cost(&self) -> usize {
         self.batch * self.length * self.width * (self.width * self.gates / 32 + 10)
     }
 }
 
-/// What a layer reads, borrowed.
+/// The borrowed inputs of a layer.
 struct RecurrentArrays<'py, T: Element> {
     first: PyReadonlyArrayDyn<'py, T>,
     cells: Option<PyReadonlyArrayDyn<'py, T>>,

@@ -20,7 +20,7 @@ macro_rules! by_row {
             threads: usize,
         ) -> PyResult<()> {
             let [rows, width] = x.axes("x")?;
-            let threads = seqloom_kernels::worth_waking(threads, x.len());
+            let threads = seqloom_kernels::useful_threads(threads, x.len());
             by_dtype!(x, T => {
                 let x = x.read::<T>("x", &[rows, width])?;
                 let mut out = out.write::<T>("out", &[rows, width])?;
@@ -33,11 +33,11 @@ macro_rules! by_row {
 
 by_row!(
     softmax,
-    "Fills `out` (n, k) with the probabilities of the rows of x (n, k)."
+    "Fills `out` (n, k) with the softmax of the rows of x (n, k)."
 );
 by_row!(
     log_softmax,
-    "Fills `out` (n, k) with the logarithms of those probabilities."
+    "Fills `out` (n, k) with the log-softmax of the rows of x (n, k)."
 );
 
 macro_rules! by_row_pair {
@@ -52,7 +52,7 @@ macro_rules! by_row_pair {
             threads: usize,
         ) -> PyResult<()> {
             let [rows, width] = grad.axes("grad")?;
-            let threads = seqloom_kernels::worth_waking(threads, grad.len() / 2);
+            let threads = seqloom_kernels::useful_threads(threads, grad.len() / 2);
             by_dtype!(grad, T => {
                 let (grad, output) = (grad.read::<T>("grad", &[rows, width])?, output.read::<T>("output", &[rows, width])?);
                 let mut out = out.write::<T>("out", &[rows, width])?;
@@ -65,14 +65,15 @@ macro_rules! by_row_pair {
 
 by_row_pair!(
     softmax_grad,
-    "Fills `out` (n, k) with softmax's gradient, from its output."
+    "Fills `out` (n, k) with the gradient of softmax, from its output."
 );
 by_row_pair!(
     log_softmax_grad,
-    "Fills `out` (n, k) with its logarithm's gradient, from that's output."
+    "Fills `out` (n, k) with the gradient of log-softmax, from its output."
 );
 
-/// Fills `out` (n,) with the logarithms of the sums of the exponentials of rows (n, k).
+/// Fills `out` (n,) with the logarithm of the sum of exponentials of each row of x (n,
+/// k).
 #[native]
 pub(crate) fn logsumexp(
     py: Python<'_>,
@@ -81,7 +82,7 @@ pub(crate) fn logsumexp(
     threads: usize,
 ) -> PyResult<()> {
     let [rows, width] = x.axes("x")?;
-    let threads = seqloom_kernels::worth_waking(threads, x.len());
+    let threads = seqloom_kernels::useful_threads(threads, x.len());
     by_dtype!(x, T => {
         let (x, mut out) = (x.read::<T>("x", &[rows, width])?, out.write::<T>("out", &[rows])?);
         let (x, out) = (x.as_slice()?, out.as_slice_mut()?);
@@ -89,8 +90,8 @@ pub(crate) fn logsumexp(
     })
 }
 
-/// Fills the rows' losses, each times its class's weight, and their gradients by the
-/// logits.
+/// Fills the loss of each row, multiplied by the weight of its class, and the gradients
+/// of the logits.
 #[native]
 pub(crate) fn cross_entropy(
     py: Python<'_>,
@@ -102,9 +103,9 @@ pub(crate) fn cross_entropy(
     threads: usize,
 ) -> PyResult<()> {
     let [rows, classes] = logits.axes("logits")?;
-    let threads = seqloom_kernels::worth_waking(threads, logits.len());
+    let threads = seqloom_kernels::useful_threads(threads, logits.len());
     floats::check("labels", labels.as_untyped(), &[rows])?;
-    let labels = within(labels.as_slice()?, classes)?;
+    let labels = check_labels(labels.as_slice()?, classes)?;
     by_dtype!(logits, T => {
         let logits = logits.read::<T>("logits", &[rows, classes])?;
         let weights = floats::read_if::<T>(weights.as_ref(), "weights", &[classes])?;
@@ -117,7 +118,7 @@ pub(crate) fn cross_entropy(
     })
 }
 
-fn within(labels: &[i64], classes: usize) -> PyResult<&[i64]> {
+fn check_labels(labels: &[i64], classes: usize) -> PyResult<&[i64]> {
     let foreign = |&&label: &&i64| usize::try_from(label).map_or(true, |label| label >= classes);
     match labels.iter().find(foreign) {
         None => Ok(labels),

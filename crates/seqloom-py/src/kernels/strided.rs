@@ -1,4 +1,4 @@
-//! Arrays of four axes whose memory may hold them in another order, or with gaps.
+//! Arrays with four axes, with any order in memory, or with gaps.
 
 use numpy::{
     Element, PyArrayMethods, PyReadonlyArrayDyn, PyReadwriteArrayDyn, PyUntypedArrayMethods,
@@ -7,7 +7,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use seqloom_kernels::attention::{Heads, HeadsMut};
 
-/// The numbers of an array from its first to its last, and the steps of its axes.
+/// Returns the elements from the first to the last of an array, and the strides of its
+/// axes.
 pub(super) fn span<'a, T: Element>(
     array: &'a PyReadonlyArrayDyn<'_, T>,
     name: &str,
@@ -26,26 +27,26 @@ pub(super) fn span<'a, T: Element>(
     if length == 0 {
         return Ok((&[], shape, steps));
     }
-    // SAFETY: all steps lead forward, so that the numbers from the first to the last lie
-    // in the array's own memory, which is borrowed to be read for as long.
-    #[expect(unsafe_code, reason = "NumPy lends no slice with gaps")]
+    // SAFETY: all strides are positive, so the elements from the first to the last are
+    // in the memory of the array, which is borrowed for reading.
+    #[expect(unsafe_code, reason = "NumPy provides no slice of an array with gaps")]
     let data = unsafe { std::slice::from_raw_parts(array.data(), length) };
     Ok((data, shape, steps))
 }
 
-/// The heads of an array to be read.
+/// Returns an array as attention heads for reading.
 pub(super) fn heads<'a, T: Element + seqloom_kernels::Float>(
     array: &'a PyReadonlyArrayDyn<'_, T>,
     name: &str,
 ) -> PyResult<Heads<'a, T>> {
     let (data, shape, [batch, head, row, column]) = span(array, name)?;
     if column != 1 {
-        return Err(unusable(name));
+        return Err(in_use(name));
     }
-    Heads::new(data, shape, [batch, head, row]).ok_or_else(|| unusable(name))
+    Heads::new(data, shape, [batch, head, row]).ok_or_else(|| in_use(name))
 }
 
-/// The heads of an array to be written, whose memory has no gaps.
+/// Returns an array without gaps as attention heads for writing.
 pub(super) fn heads_mut<'a, T: Element + seqloom_kernels::Float>(
     array: &'a mut PyReadwriteArrayDyn<'_, T>,
     name: &str,
@@ -53,16 +54,14 @@ pub(super) fn heads_mut<'a, T: Element + seqloom_kernels::Float>(
     let shape = sizes(array.shape(), name)?;
     let [batch, head, row, column] = steps::<T>(array.strides(), shape, name)?;
     if column != 1 {
-        return Err(unusable(name));
+        return Err(in_use(name));
     }
     if shape.contains(&0) {
-        return HeadsMut::new(&mut [], shape, [batch, head, row]).ok_or_else(|| unusable(name));
+        return HeadsMut::new(&mut [], shape, [batch, head, row]).ok_or_else(|| in_use(name));
     }
     let data = array.as_array_mut();
-    let data = data
-        .into_slice_memory_order()
-        .ok_or_else(|| unusable(name))?;
-    HeadsMut::new(data, shape, [batch, head, row]).ok_or_else(|| unusable(name))
+    let data = data.into_slice_memory_order().ok_or_else(|| in_use(name))?;
+    HeadsMut::new(data, shape, [batch, head, row]).ok_or_else(|| in_use(name))
 }
 
 fn sizes(shape: &[usize], name: &str) -> PyResult<[usize; 4]> {
@@ -71,8 +70,9 @@ fn sizes(shape: &[usize], name: &str) -> PyResult<[usize; 4]> {
     })
 }
 
-/// The steps of the axes, in numbers: those of an array in C order along an axis that has
-/// one position or none, and where the array is empty. NumPy puts anything there.
+/// Returns the strides of the axes, in elements. An axis with at most one position, or
+/// of an empty array, gets the stride of C order, because NumPy sets no meaningful
+/// value there.
 fn steps<T>(strides: &[isize], shape: [usize; 4], name: &str) -> PyResult<[usize; 4]> {
     let is_empty = shape.contains(&0);
     let mut steps = [1; 4];
@@ -88,16 +88,16 @@ fn steps<T>(strides: &[isize], shape: [usize; 4], name: &str) -> PyResult<[usize
     Ok(steps)
 }
 
-/// The step of an axis, in numbers.
+/// Returns the stride of an axis, in elements.
 fn step<T>(stride: isize, name: &str) -> PyResult<usize> {
-    let bytes = usize::try_from(stride).map_err(|_| unusable(name))?;
+    let bytes = usize::try_from(stride).map_err(|_| in_use(name))?;
     if bytes % size_of::<T>() != 0 {
-        return Err(unusable(name));
+        return Err(in_use(name));
     }
     Ok(bytes / size_of::<T>())
 }
 
-fn unusable(name: &str) -> PyErr {
+fn in_use(name: &str) -> PyErr {
     PyValueError::new_err(format!(
         "{name}: expected numbers side by side along the last axis, and no axis backwards; \
          numpy.ascontiguousarray makes such an array"

@@ -1,4 +1,4 @@
-//! Checksums of the bytes of tensors.
+//! Checksums of tensors.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use seqloom_macros::native;
 
 use crate::pool;
 
-/// Hashes each MiB of an array of bytes: eight bytes for each.
+/// Returns a hash of eight bytes for each MiB of an array of bytes.
 #[native]
 pub(crate) fn hash_pieces<'py>(
     py: Python<'py>,
@@ -22,7 +22,7 @@ pub(crate) fn hash_pieces<'py>(
     Ok(PyBytes::new(py, hashes.as_flattened()))
 }
 
-/// Fills an array with bytes of a file, and gives the same hashes.
+/// Fills an array with bytes of a file, and returns the same hashes.
 #[native]
 pub(crate) fn read_pieces<'py>(
     py: Python<'py>,

@@ -1,4 +1,4 @@
-//! Batches made by threads that never ask for the interpreter.
+//! Batches that threads make without the GIL.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use crate::error::{self, raise};
 use crate::pool;
 use crate::pooled::{PooledBytes, Ring};
 
-/// Below so many bytes, waking other threads costs more than it saves.
-const WORTH_SHARING: usize = 1 << 23;
+/// The number of bytes below which waking other threads costs more than it saves.
+const PARALLEL_BYTES: usize = 1 << 23;
 
 /// The inputs of a batch and, after the work, its result.
 struct BatchJob {
@@ -26,17 +26,17 @@ struct BatchJob {
     columns: Arc<StoreColumns>,
     rows: Vec<i64>,
     memory: PooledBytes,
-    /// Ids, if they are copied: those of columns that stay can be had later.
+    /// The ids, if they are copied; ids of stored columns can be read later.
     names: Option<RaggedRows>,
-    /// Nothing before the work, or where it has panicked.
+    /// `None` before the work, or after a panic.
     counts: Option<Result<LetterCounts>>,
 }
 
-/// The bytes of the numbers; the counts of letters that are not plain, if there are any; the
-/// ids, if they were requested.
+/// The bytes of the numbers; the counts of unusual residues, if any; the ids, if
+/// requested.
 type BatchTuple = (Py<PyArray1<u8>>, Option<[i64; 7]>, Option<Names>);
 
-/// Ids that are made into texts when somebody asks for them.
+/// Ids that become strings when they are requested.
 #[native(frozen)]
 pub(crate) struct Names {
     names: RaggedRows,
@@ -44,7 +44,7 @@ pub(crate) struct Names {
 
 #[native]
 impl Names {
-    /// All of them.
+    /// Returns all ids as strings.
     fn to_list<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyString>>> {
         self.names.iter().map(|name| text(py, name)).collect()
     }
@@ -94,7 +94,7 @@ impl BatchJob {
         self.kernel.get().write(&sequences, &mut self.memory)
     }
 
-    /// Returns the result as Python gets it.
+    /// Converts the result for Python.
     fn into_tuple(self, py: Python<'_>) -> PyResult<BatchTuple> {
         let panicked = || error::internal(py, "a batch could not be made");
         let counts = raise(py, self.counts.ok_or_else(panicked)?)?.to_array();
@@ -106,9 +106,9 @@ impl BatchJob {
     }
 }
 
-/// Makes batches of records that are held as columns.
+/// Makes batches of records that are stored as columns.
 ///
-/// Its threads end when it dies, and never wait for the interpreter.
+/// Its threads end when the object is dropped, and never wait for the GIL.
 #[native(frozen)]
 pub(crate) struct BatchMaker {
     ring: Py<Ring>,
@@ -117,7 +117,7 @@ pub(crate) struct BatchMaker {
 
 #[native]
 impl BatchMaker {
-    /// Batches' memory comes from `ring`.
+    /// Creates a maker of batches with memory from `ring`.
     #[new]
     fn new(ring: Py<Ring>, threads: usize) -> Self {
         Self {
@@ -126,7 +126,7 @@ impl BatchMaker {
         }
     }
 
-    /// Asks for a batch: `size` bytes, into which the kernel writes some rows.
+    /// Requests a batch of `size` bytes, into which the kernel encodes some rows.
     #[pyo3(signature = (kernel, store, rows, size, with_names))]
     fn push(
         &self,
@@ -143,18 +143,18 @@ impl BatchMaker {
         Ok(())
     }
 
-    /// The next of the batches that were asked for, in that order.
+    /// Returns the next requested batch, in the order of requests.
     fn pop(&self, py: Python<'_>) -> PyResult<BatchTuple> {
         if !self.workers.is_in_this_process() {
-            let message = "an epoch that was begun before a fork cannot go on behind it";
+            let message = "an epoch that began before a fork cannot continue after it";
             return raise(py, Err(Error::argument(message)));
         }
         let found = py.detach(|| self.workers.pop(&mut ()));
-        let missing = || Error::argument("no batch was asked for");
+        let missing = || Error::argument("no batch was requested");
         raise(py, found.ok_or_else(missing))?.into_tuple(py)
     }
 
-    /// A batch made at once, its rows shared out among so many threads.
+    /// Makes a batch immediately, with its rows split among `threads` threads.
     #[pyo3(signature = (kernel, store, rows, size, with_names, threads))]
     fn make(
         &self,
@@ -168,7 +168,7 @@ impl BatchMaker {
     ) -> PyResult<BatchTuple> {
         let memory = raise(py, self.memory(size))?;
         let mut batch = BatchJob::new((kernel, store, rows), memory, with_names)?;
-        let threads = if size < WORTH_SHARING { 1 } else { threads };
+        let threads = if size < PARALLEL_BYTES { 1 } else { threads };
         let counts = pool::run(py, threads, || batch.make())?;
         batch.counts = Some(Ok(counts));
         batch.into_tuple(py)

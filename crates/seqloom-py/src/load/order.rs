@@ -8,7 +8,7 @@ use seqloom_macros::native;
 
 use crate::pool;
 
-/// Fills `out` with the permutation of `range(n)` that belongs to the key.
+/// Fills `out` with the permutation of `range(n)` for the key.
 #[native]
 pub(crate) fn permutation(
     py: Python<'_>,
@@ -21,13 +21,13 @@ pub(crate) fn permutation(
     pool::run(py, 1, || Permutation::new(n, Key([key0, key1])).fill(out))
 }
 
-/// One number of the same permutation.
+/// Returns one number of that permutation.
 #[native]
 pub(crate) fn permuted(py: Python<'_>, n: u64, key0: u32, key1: u32, index: u64) -> PyResult<u64> {
     pool::run(py, 1, || Permutation::new(n, Key([key0, key1])).get(index))
 }
 
-/// Fills `out` with the numbers of the same permutation at some indices.
+/// Fills `out` with the numbers of that permutation at some indices.
 #[native]
 pub(crate) fn permuted_at(
     py: Python<'_>,

@@ -1,4 +1,4 @@
-//! Records of files as packed batches.
+//! Packed batches of the records of files.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,12 +21,12 @@ use crate::encode::kernel::SequenceKernel;
 use crate::formats::index::SequenceIndex;
 use crate::{error, pool, pooled};
 
-/// Batches that a thread makes ahead.
-const AHEAD: usize = 4;
+/// The number of batches that a thread makes ahead.
+const PREFETCHED_BATCHES: usize = 4;
 
-/// A batch: tokens and their positions, where windows begin and how long the longest is; ids,
-/// ordinals, first letters, lengths of records, and which letters a merge takes; letters that
-/// are not plain, where there are any.
+/// A batch: tokens and their positions, the starts of windows and the length of the
+/// longest; ids, ordinals, first residues and lengths of records, and the residues that
+/// a merge takes; counts of unusual residues, if any.
 type PackedTuple<'py> = (
     [Bound<'py, PyArray1<u32>>; 2],
     Bound<'py, PyArray1<i32>>,
@@ -37,13 +37,13 @@ type PackedTuple<'py> = (
     Option<[i64; 7]>,
 );
 
-/// A place: file, record and ordinal of the first record that is needed again; the ordinal and
-/// the first letter of the window that is read next; the hash of the content before it; and
-/// ordinals and first letters of the windows before it that wait.
+/// A resume point: file, index and ordinal of the first record that is needed again;
+/// ordinal and first residue of the next window; the hash of the earlier content;
+/// ordinals and first residues of earlier windows that wait.
 type ResumeTuple = ((usize, u64, u64), (u64, u64), u64, Vec<(u64, u64)>);
 
-/// A record that was refused: file, record, id, letters; "empty", "long", "letter" or "other";
-/// the number of tokens; position, letter, and what was expected there.
+/// An invalid record: file, index, id, residues; "empty", "long", "letter" or "other";
+/// the number of tokens; position, character, and expected characters.
 type RefusalTuple<'py> = (
     usize,
     u64,
@@ -63,7 +63,7 @@ pub(crate) struct PackedStream {
     failed: Option<PackingFailure>,
 }
 
-/// Which thread makes batches.
+/// The thread that makes batches.
 enum StreamMode {
     /// The calling thread.
     Here(Box<BatchStream<Tokeniser>>),
@@ -73,8 +73,9 @@ enum StreamMode {
 
 #[native]
 impl PackedStream {
-    /// Begins at a place. Tokens are made by `kernel`, or by `function`: letters, end to end,
-    /// and their offsets, to tokens and theirs, up to the first sequence that it refuses.
+    /// Starts at a resume point. Tokens are computed by `kernel`, or by `function`. The
+    /// function converts concatenated residues and their offsets to tokens and their
+    /// offsets, up to the first invalid sequence.
     #[new]
     #[pyo3(signature = (paths, index, kernel, function, place, *, max_tokens, window, max_length,
         overlap, keeps_empty, stop, quality, comments, whitespace, ids, threads))]
@@ -124,7 +125,7 @@ impl PackedStream {
         let buffer_pool = BufferPool::default();
         let stream = BatchStream::new(files, rule, tokeniser, place, buffer_pool.clone());
         let running = if runs_ahead {
-            StreamMode::Ahead(PrefetchedStream::start(stream, AHEAD))
+            StreamMode::Ahead(PrefetchedStream::start(stream, PREFETCHED_BATCHES))
         } else {
             StreamMode::Here(Box::new(stream))
         };
@@ -136,7 +137,7 @@ impl PackedStream {
         })
     }
 
-    /// The next batch; None behind the last one, or where a record is refused.
+    /// Returns the next batch, or None after the last one or at an invalid record.
     fn next<'py>(&mut self, py: Python<'py>) -> PyResult<Option<PackedTuple<'py>>> {
         let Some(running) = &mut self.running else {
             return Ok(None);
@@ -148,7 +149,7 @@ impl PackedStream {
         match answer {
             Ok(Some(packed)) => self.deliver(py, packed).map(Some),
             Ok(None) => Ok(None),
-            Err(PackingFailure::Reading(failure)) => Err(error::raised(py, &failure)),
+            Err(PackingFailure::Reading(failure)) => Err(error::exception_for(py, &failure)),
             Err(failure) => {
                 self.failed = Some(failure);
                 Ok(None)
@@ -156,14 +157,14 @@ impl PackedStream {
         }
     }
 
-    /// Where the stream goes on behind the last batch; None before the first one.
+    /// Returns the resume point after the last batch, or None before the first one.
     fn place(&self) -> Option<ResumeTuple> {
         let place = self.place.as_ref()?;
         let from = (place.from.file, place.from.record, place.from.ordinal);
         Some((from, place.next, place.content, place.waiting.clone()))
     }
 
-    /// A hash of the ids and letters of all records, once all batches were taken.
+    /// Returns a hash of the ids and residues of all records, after the last batch.
     fn content(&self) -> Option<u64> {
         match self.running.as_ref()? {
             StreamMode::Here(stream) => Some(stream.content()),
@@ -171,7 +172,7 @@ impl PackedStream {
         }
     }
 
-    /// The record that was refused, if one was.
+    /// Returns the invalid record, if any.
     fn refusal<'py>(&self, py: Python<'py>) -> Option<RefusalTuple<'py>> {
         let Some(PackingFailure::Record {
             origin,
@@ -195,9 +196,9 @@ impl PackedStream {
         ))
     }
 
-    /// Ends a thread that makes batches, and lets go of the files.
+    /// Stops a thread that makes batches, and closes the files.
     fn close(&mut self, py: Python<'_>) {
-        // The thread may wait for the interpreter.
+        // The thread may wait for the GIL.
         let running = self.running.take();
         py.detach(|| drop(running));
     }
@@ -242,7 +243,7 @@ fn resume_point(((file, record, ordinal), next, content, waiting): ResumeTuple) 
     }
 }
 
-/// The files; the one to begin with has an index where it is known.
+/// Returns the files; the first file to read has an index if one is given.
 fn inputs(paths: Vec<PathBuf>, index: Option<&SequenceIndex>, first: usize) -> Vec<SequenceFile> {
     let index = |file| {
         let index = index.filter(|_| file == first);

@@ -1,4 +1,4 @@
-//! Sequence records held as columns, and picking some of them.
+//! Sequence records stored as columns, and selection of rows.
 
 use std::mem;
 use std::sync::Arc;
@@ -16,23 +16,23 @@ use crate::formats::columns::RowArrays;
 use crate::pool;
 use crate::pooled::SharedArray;
 
-/// Letters of some rows, and their qualities where there are any.
+/// Residues of some rows, and their qualities if there are any.
 type SequenceArrays<'py> = (RowArrays<'py>, Option<RowArrays<'py>>);
 
-/// One record: id, letters, qualities.
+/// One record: id, residues, qualities.
 type RecordTuple<'py> = (
     Bound<'py, PyString>,
     Bound<'py, PyBytes>,
     Option<Bound<'py, PyBytes>>,
 );
 
-/// Sequence records as columns, which stay where they are.
+/// Sequence records as columns that do not move in memory.
 #[native(frozen, sequence)]
 pub(crate) struct RecordStore {
     pub(super) columns: Arc<StoreColumns>,
 }
 
-/// Headers up to their first blanks.
+/// Returns the first word of each header.
 #[native]
 pub(crate) fn first_words<'py>(
     py: Python<'py>,
@@ -44,7 +44,7 @@ pub(crate) fn first_words<'py>(
     Ok((data.into_pyarray(py), offsets.into_pyarray(py)))
 }
 
-/// The same as a list of texts.
+/// Returns the first word of each header as a list of strings.
 #[native]
 pub(crate) fn header_ids<'py>(
     py: Python<'py>,
@@ -57,8 +57,7 @@ pub(crate) fn header_ids<'py>(
         .collect()
 }
 
-/// Reverse-complements marked rows in place; `other` has a letter for
-/// each byte.
+/// Reverse-complements marked rows in place; `other` is the complement of each byte.
 #[native]
 pub(crate) fn turn_rows<'py>(
     py: Python<'py>,
@@ -74,7 +73,7 @@ pub(crate) fn turn_rows<'py>(
     })
 }
 
-/// A column that grows, batch by batch.
+/// A column that grows batch by batch.
 #[native]
 #[derive(Default)]
 pub(crate) struct ColumnBuilder {
@@ -88,7 +87,7 @@ impl ColumnBuilder {
         Self::default()
     }
 
-    /// Adds rows behind the others.
+    /// Appends rows.
     fn append(
         &mut self,
         py: Python<'_>,
@@ -99,7 +98,7 @@ impl ColumnBuilder {
         pool::run(py, 1, || self.rows.append(&rows))
     }
 
-    /// All rows; the builder begins anew.
+    /// Returns all rows, and clears the builder.
     fn finish<'py>(&mut self, py: Python<'py>) -> RowArrays<'py> {
         let RaggedRows { data, mut offsets } = mem::take(&mut self.rows);
         if offsets.is_empty() {
@@ -124,7 +123,7 @@ struct StoreColumn {
 
 #[native]
 impl RecordStore {
-    /// Names are headers, or their first words.
+    /// Creates a store. Names are headers, or the first words of headers.
     #[new]
     fn new(
         names: RowArrays<'_>,
@@ -155,7 +154,7 @@ impl RecordStore {
         ))
     }
 
-    /// The ids of some rows.
+    /// Returns the ids of some rows.
     fn ids<'py>(
         &self,
         py: Python<'py>,
@@ -165,7 +164,7 @@ impl RecordStore {
         names.iter().map(|name| text(py, name)).collect()
     }
 
-    /// Letters and qualities of some rows, copied end to end.
+    /// Returns residues and qualities of some rows, concatenated.
     fn take<'py>(
         &self,
         py: Python<'py>,
@@ -184,13 +183,13 @@ impl RecordStore {
 }
 
 impl StoreColumns {
-    /// The ids of some rows.
+    /// Returns the ids of some rows.
     pub(super) fn names(&self, rows: &[i64]) -> Result<RaggedRows> {
         let rows = rows.iter().copied();
         self.names.columns().first_words_of(rows)
     }
 
-    /// The letters of some rows.
+    /// Returns the residues of some rows.
     pub(super) fn sequences<'a>(&'a self, rows: &'a [i64]) -> Result<Ragged<'a>> {
         let StoreColumn { data, offsets } = &self.sequences;
         Ragged::picked(data.as_slice(), offsets.as_slice(), rows)
@@ -220,7 +219,7 @@ impl StoreColumn {
     }
 }
 
-/// A header's bytes as text, whatever they are.
+/// Decodes the bytes of a header; invalid bytes are escaped.
 pub(crate) fn text<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyString>> {
     if let Ok(text) = std::str::from_utf8(bytes) {
         return Ok(PyString::new(py, text));

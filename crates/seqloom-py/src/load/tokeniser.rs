@@ -1,4 +1,4 @@
-//! Letters to tokens: by a kernel, or by a function of Python.
+//! Tokenisation: by a kernel, or by a Python function.
 
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -10,11 +10,11 @@ use seqloom_load::packed::{Tokenise, WindowTokens, fill_rows};
 use crate::encode::kernel::SequenceKernel;
 use crate::error;
 
-/// What turns letters into tokens.
+/// A tokeniser of sequences.
 pub(super) enum Tokeniser {
     Kernel {
         kernel: Py<SequenceKernel>,
-        /// The kernel's letters, of which no stop is taken as absent.
+        /// The table of residues of the kernel, without removal of stops.
         letters: Box<LetterTable>,
         met: [i64; 7],
     },
@@ -22,13 +22,13 @@ pub(super) enum Tokeniser {
 }
 
 impl Tokeniser {
-    /// A kernel of tokens of four bytes, or else a function.
+    /// Creates a tokeniser with 4-byte tokens from a kernel, or else from a function.
     pub(super) fn new(
         py: Python<'_>,
         kernel: Option<Py<SequenceKernel>>,
         function: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
-        let missing = || error::raised(py, &Error::argument("tokens of four bytes are needed"));
+        let missing = || error::exception_for(py, &Error::argument("4-byte tokens are required"));
         if let Some(function) = function {
             return Ok(Self::Function(function));
         }
@@ -41,7 +41,7 @@ impl Tokeniser {
         })
     }
 
-    /// Whether the interpreter is needed.
+    /// Returns true if the GIL is needed.
     pub(super) fn is_python(&self) -> bool {
         matches!(self, Self::Function(_))
     }
@@ -76,7 +76,7 @@ impl Tokenise for Tokeniser {
                 met,
             } => {
                 let Some((_, kernel)) = kernel.get().of_four() else {
-                    return Err(Error::argument("tokens of four bytes are needed"));
+                    return Err(Error::argument("4-byte tokens are required"));
                 };
                 let counts = fill_rows((letters, kernel), windows, out)?.to_array();
                 for (sum, count) in met.iter_mut().zip(counts) {
@@ -96,20 +96,21 @@ impl Tokenise for Tokeniser {
     }
 }
 
-/// Asks a function of Python. What it raises, it keeps itself: here it has fewer tokens.
+/// Calls a Python function. On an exception, the function stores it and returns fewer
+/// tokens.
 fn call(function: &Py<PyAny>, windows: &RaggedRows, out: &mut WindowTokens) -> Result<()> {
     out.offsets.clear();
     out.data.clear();
-    let called = Python::try_attach(|py| ask(function.bind(py), windows, out));
+    let called = Python::try_attach(|py| run(function.bind(py), windows, out));
     let called = called.unwrap_or(Ok(()));
     match called {
         Ok(()) if out.len() == windows.offsets.len().saturating_sub(1) => Ok(()),
-        Ok(()) => Err(Error::argument("the function refused a sequence")),
+        Ok(()) => Err(Error::argument("the function rejected a sequence")),
         Err(error) => Err(Error::argument(format!("the function failed: {error}"))),
     }
 }
 
-fn ask(function: &Bound<'_, PyAny>, windows: &RaggedRows, out: &mut WindowTokens) -> PyResult<()> {
+fn run(function: &Bound<'_, PyAny>, windows: &RaggedRows, out: &mut WindowTokens) -> PyResult<()> {
     let py = function.py();
     let letters = PyArray1::from_slice(py, &windows.data);
     let offsets = PyArray1::from_slice(py, &windows.offsets);

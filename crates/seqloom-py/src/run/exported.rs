@@ -1,4 +1,4 @@
-//! An exported model, and the scores that it gives files.
+//! An exported model that scores files.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,7 +14,8 @@ use crate::formats::source::PythonFailure;
 use crate::load::store::text;
 use crate::pool;
 
-/// The outputs' names, the records' ids, the scores row by row, and warnings.
+/// The names of the outputs, the ids of the records, the scores row by row, and
+/// warnings.
 type ScoresTuple<'py> = (
     Vec<String>,
     Vec<Bound<'py, PyString>>,
@@ -22,7 +23,7 @@ type ScoresTuple<'py> = (
     Vec<String>,
 );
 
-/// An exported model that was opened and checked; several threads may use it.
+/// An opened and checked exported model; several threads may use it.
 #[native(frozen)]
 pub(crate) struct ExportedPredictor {
     predictor: Predictor,
@@ -37,14 +38,15 @@ impl ExportedPredictor {
         Ok(Self { predictor })
     }
 
-    /// What records are called, in the plural.
+    /// The plural noun for the records.
     #[getter]
     fn noun(&self) -> &'static str {
         self.predictor.noun()
     }
 
-    /// Scores every record of files once, in input order. `progress` is called after each
-    /// batch with the records done, and those that were read so far.
+    /// Scores every record of files once, in input order. After each batch, `progress`
+    /// is called with the number of scored records and the number of records read so
+    /// far.
     #[pyo3(signature = (files, progress=None, *, interleaved=false))]
     fn score<'py>(
         &self,
@@ -80,7 +82,7 @@ impl ExportedPredictor {
     }
 }
 
-/// Collects all scores, and calls a function of Python after each batch.
+/// Collects all scores, and calls a Python function after each batch.
 struct AllScores {
     progress: Option<Py<PyAny>>,
     failure: PythonFailure,
@@ -106,6 +108,6 @@ impl PredictionObserver for AllScores {
         };
         let called = Python::try_attach(|py| progress.call1(py, done).map(drop));
         let called = called.unwrap_or(Ok(()));
-        called.map_err(|error| Error::argument(self.failure.keep(error).to_string()))
+        called.map_err(|error| Error::argument(self.failure.store(error).to_string()))
     }
 }

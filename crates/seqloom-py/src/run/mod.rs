@@ -1,3 +1,3 @@
-//! `seqloom-run`.
+//! Bindings of `seqloom-run`.
 
 pub(crate) mod exported;

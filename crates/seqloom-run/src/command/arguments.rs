@@ -1,4 +1,4 @@
-//! The words of a command line.
+//! The arguments of the command line.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -32,23 +32,23 @@ pub(super) struct CommandLine {
     pub(super) overwrite: bool,
     pub(super) quiet: bool,
     pub(super) threads: usize,
-    /// Bytes that records and arrays may take.
+    /// The memory limit for records and arrays, in bytes.
     pub(super) memory: Option<usize>,
     pub(super) options: PredictOptions,
 }
 
-/// The path that stands for standard input and output.
-pub(super) const STREAM: &str = "-";
-/// As many as `seqloom` takes.
-pub(super) const MOST_THREADS: usize = 256;
-/// Of the memory, records that wait take this part.
-const SHARE: usize = 4;
+/// The path that means standard input or output.
+pub(super) const STREAM_PATH: &str = "-";
+/// The largest number of threads, as in `seqloom`.
+pub(super) const MAX_THREADS: usize = 256;
+/// Waiting records use at most one part in this number of the memory.
+const MEMORY_FRACTION: usize = 4;
 
 impl CommandLine {
-    /// Reads the words; what is wrong with them is an error that says where the help is.
+    /// Parses the command line. Errors mention `--help`.
     pub(super) fn parse(words: impl Iterator<Item = OsString>) -> Result<Self> {
         let parsed = Self::read(words);
-        let parsed = parsed.and_then(Self::checked);
+        let parsed = parsed.and_then(Self::check_arguments);
         parsed.map_err(|error| {
             Error::argument(format!("{error}\nseqloom-run --help lists the options"))
         })
@@ -59,7 +59,7 @@ impl CommandLine {
             wanted: CommandKind::Predict,
             export: PathBuf::new(),
             files: Vec::new(),
-            out: STREAM.into(),
+            out: STREAM_PATH.into(),
             format: None,
             overwrite: false,
             quiet: false,
@@ -74,19 +74,21 @@ impl CommandLine {
         let mut paths: Vec<OsString> = Vec::new();
         let mut parser = Parser::from_args(words);
         let mut threads = None;
-        while let Some(word) = parser.next().map_err(wrong)? {
+        while let Some(word) = parser.next().map_err(argument_error)? {
             match word {
-                Arg::Short('h') | Arg::Long("help") => return Ok(arguments.to(CommandKind::Help)),
-                Arg::Short('V') | Arg::Long("version") => {
-                    return Ok(arguments.to(CommandKind::Version));
+                Arg::Short('h') | Arg::Long("help") => {
+                    return Ok(arguments.with_command(CommandKind::Help));
                 }
-                Arg::Long("threads") => threads = Some(whole("--threads", &mut parser)?),
+                Arg::Short('V') | Arg::Long("version") => {
+                    return Ok(arguments.with_command(CommandKind::Version));
+                }
+                Arg::Long("threads") => threads = Some(parse_integer("--threads", &mut parser)?),
                 Arg::Long(name) => {
                     let name = name.to_owned();
-                    arguments.take(&name, &mut parser)?;
+                    arguments.take_option(&name, &mut parser)?;
                 }
                 Arg::Value(word) => paths.push(word),
-                Arg::Short(letter) => return Err(unknown(&format!("-{letter}"))),
+                Arg::Short(letter) => return Err(unknown_option(&format!("-{letter}"))),
             }
         }
         arguments.threads = threads::count(threads)?;
@@ -94,31 +96,31 @@ impl CommandLine {
         Ok(arguments)
     }
 
-    fn to(mut self, wanted: CommandKind) -> Self {
+    fn with_command(mut self, wanted: CommandKind) -> Self {
         self.wanted = wanted;
         self
     }
 
-    /// Takes an option, and what stands behind it.
-    fn take(&mut self, name: &str, parser: &mut Parser) -> Result<()> {
+    /// Handles an option and its value.
+    fn take_option(&mut self, name: &str, parser: &mut Parser) -> Result<()> {
         let reading = &mut self.options.reading;
         match name {
             "overwrite" => self.overwrite = true,
             "quiet" => self.quiet = true,
             "interleaved" => self.options.interleaved = true,
-            "out" => self.out = parser.value().map_err(wrong)?.into(),
+            "out" => self.out = parser.value().map_err(argument_error)?.into(),
             "format" => self.format = Some(ScoreFormat::from_str(&text(parser)?)?),
             "memory" => self.memory = Some(size::parse(&text(parser)?)?),
             "quality" => reading.quality = QualityEncoding::named(&text(parser)?)?,
             "comments" => reading.comments = Comments::named(&text(parser)?)?,
             "whitespace" => reading.whitespace = Whitespace::named(&text(parser)?)?,
             "ids" => reading.ids = MissingIds::named(&text(parser)?)?,
-            _ => return Err(unknown(&format!("--{name}"))),
+            _ => return Err(unknown_option(&format!("--{name}"))),
         }
         Ok(())
     }
 
-    /// Tells the command, the model and the files apart.
+    /// Separates the command, the model and the files.
     fn name(&mut self, paths: Vec<OsString>) {
         let mut paths = paths.into_iter().peekable();
         let command = paths.peek().and_then(|word| command_of(word));
@@ -130,8 +132,8 @@ impl CommandLine {
         self.files = paths.map(PathBuf::from).collect();
     }
 
-    /// Refuses what does not go together.
-    fn checked(mut self) -> Result<Self> {
+    /// Returns an error if arguments do not match.
+    fn check_arguments(mut self) -> Result<Self> {
         if matches!(self.wanted, CommandKind::Help | CommandKind::Version) {
             return Ok(self);
         }
@@ -150,7 +152,7 @@ impl CommandLine {
             _ => {}
         }
         if let Some(memory) = self.memory {
-            self.options.window = memory / SHARE;
+            self.options.window = memory / MEMORY_FRACTION;
         }
         Ok(self)
     }
@@ -165,16 +167,16 @@ impl CommandLine {
         )
     }
 
-    /// How much the model may use.
+    /// Returns the memory limits of the model.
     pub(super) fn limits(&self) -> Limits {
         let usual = Limits::default();
         self.memory
             .map_or(usual, |memory_bytes| Limits { memory_bytes })
     }
 
-    /// Whether scores go to standard output.
-    pub(super) fn streams(&self) -> bool {
-        self.out == Path::new(STREAM)
+    /// Returns true if scores are written to standard output.
+    pub(super) fn writes_to_stdout(&self) -> bool {
+        self.out == Path::new(STREAM_PATH)
     }
 }
 
@@ -189,30 +191,30 @@ fn command_of(word: &OsStr) -> Option<CommandKind> {
 }
 
 fn text(parser: &mut Parser) -> Result<String> {
-    let value = parser.value().map_err(wrong)?;
-    value.string().map_err(wrong)
+    let value = parser.value().map_err(argument_error)?;
+    value.string().map_err(argument_error)
 }
 
-fn whole(name: &str, parser: &mut Parser) -> Result<usize> {
+fn parse_integer(name: &str, parser: &mut Parser) -> Result<usize> {
     let value = text(parser)?;
     let count: Option<usize> = value.parse().ok();
     count
-        .filter(|count| (1..=MOST_THREADS).contains(count))
+        .filter(|count| (1..=MAX_THREADS).contains(count))
         .ok_or_else(|| {
             Error::argument(format!(
-                "{name} must be an integer from 1 to {MOST_THREADS}, got {value:?}"
+                "{name} must be an integer from 1 to {MAX_THREADS}, got {value:?}"
             ))
         })
 }
 
-fn unknown(option: &str) -> Error {
+fn unknown_option(option: &str) -> Error {
     Error::argument(format!(
         "unknown option {option}; a file of that name is ./{option}"
     ))
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it is what map_err gives")]
-fn wrong(error: lexopt::Error) -> Error {
+#[expect(clippy::needless_pass_by_value, reason = "map_err passes it by value")]
+fn argument_error(error: lexopt::Error) -> Error {
     Error::argument(error.to_string())
 }
 
@@ -225,10 +227,10 @@ mod tests {
     }
 
     #[test]
-    fn the_short_form_predicts_to_standard_output() {
+    fn predict_is_the_default_command() {
         let found = parse("m.zip a.fa -").unwrap();
         assert_eq!(
-            (found.wanted, found.streams()),
+            (found.wanted, found.writes_to_stdout()),
             (CommandKind::Predict, true)
         );
         assert_eq!(found.export, Path::new("m.zip"));
@@ -236,14 +238,14 @@ mod tests {
     }
 
     #[test]
-    fn options_stand_anywhere() {
+    fn options_may_be_anywhere() {
         let found = parse("predict --threads 3 m a.fa --out b.npz --memory 1600 --quiet").unwrap();
         assert_eq!((found.threads, found.options.window), (3, 400));
-        assert!(found.quiet && !found.overwrite && !found.streams());
+        assert!(found.quiet && !found.overwrite && !found.writes_to_stdout());
     }
 
     #[test]
-    fn wrong_words_are_errors_that_name_the_help() {
+    fn wrong_arguments_are_errors_that_mention_help() {
         for line in [
             "",
             "m",

@@ -1,4 +1,4 @@
-//! How long a batch takes.
+//! The `bench` command: the time of a batch.
 
 use std::time::{Duration, Instant};
 
@@ -6,12 +6,12 @@ use seqloom_run::{PredictionObserver, Result, Scores, thousands};
 
 use super::arguments::CommandLine;
 
-/// Scores files, and says how long it took; scores are dropped.
+/// Scores files and reports the time; scores are discarded.
 pub(super) fn measure(arguments: &CommandLine) -> Result<String> {
     let begun = Instant::now();
     let model = arguments.open()?;
     let opened = begun.elapsed();
-    let mut times = Times::default();
+    let mut times = GraphTimes::default();
     let begun = Instant::now();
     let summary = model.predict_observed(&arguments.files, &arguments.options, &mut times)?;
     let whole = begun.elapsed();
@@ -25,26 +25,26 @@ pub(super) fn measure(arguments: &CommandLine) -> Result<String> {
          speed       {:.0} {}/s\n\
          a batch     {} (median; {} to {})\n\
          graph       {:.0} % of the time\n",
-        shown(opened),
+        format_duration(opened),
         thousands(summary.records),
         model.noun(),
-        shown(whole),
+        format_duration(whole),
         thousands(summary.batches),
         arguments.threads,
         ratio(summary.records, whole),
         model.noun(),
-        shown(median),
-        shown(least.copied().unwrap_or_default()),
-        shown(most.copied().unwrap_or_default()),
+        format_duration(median),
+        format_duration(least.copied().unwrap_or_default()),
+        format_duration(most.copied().unwrap_or_default()),
         100.0 * graph.as_secs_f64() / whole.as_secs_f64().max(f64::MIN_POSITIVE),
     ))
 }
 
-/// What the graph took for each batch.
+/// The time of the graph for each batch.
 #[derive(Default)]
-struct Times(Vec<Duration>);
+struct GraphTimes(Vec<Duration>);
 
-impl PredictionObserver for Times {
+impl PredictionObserver for GraphTimes {
     fn scores(&mut self, _: &[String], _: &Scores) -> Result<()> {
         Ok(())
     }
@@ -55,11 +55,11 @@ impl PredictionObserver for Times {
     }
 }
 
-fn shown(time: Duration) -> String {
+fn format_duration(time: Duration) -> String {
     format!("{:.2} ms", time.as_secs_f64() * 1e3)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a speed for people")]
+#[expect(clippy::cast_precision_loss, reason = "a speed for display")]
 fn ratio(count: u64, time: Duration) -> f64 {
     count as f64 / time.as_secs_f64().max(f64::MIN_POSITIVE)
 }

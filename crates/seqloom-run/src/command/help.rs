@@ -1,7 +1,7 @@
-//! What `--help` prints.
+//! The text that `--help` prints.
 
 /// The commands and their options.
-pub(super) const TEXT: &str = "\
+pub(super) const HELP_TEXT: &str = "\
 Scores of an exported model, without Python.
 
 Usage: seqloom-run EXPORT FILES...            a table on standard output

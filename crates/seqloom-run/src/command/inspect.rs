@@ -1,4 +1,4 @@
-//! What a model reads and says.
+//! The `inspect` command: the inputs and outputs of a model.
 
 use std::fmt::Write;
 
@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use super::arguments::CommandLine;
 
-/// Describes an export whose files have all been compared with their hashes.
+/// Describes an export after checking the hash of every file.
 pub(super) fn describe(arguments: &CommandLine) -> Result<String> {
     let export = Export::open(&arguments.export)?;
-    // What this program cannot run is an error here too.
+    // A graph that this program cannot run is an error here as well.
     let text = facts(&arguments.export.to_string_lossy(), &export);
     seqloom_run::Predictor::new(export, arguments.limits(), 1)?;
     Ok(text)
@@ -44,7 +44,7 @@ fn facts(path: &str, export: &Export) -> String {
     ];
     let mut text = String::new();
     for (name, value) in lines {
-        // Writing into memory does not fail.
+        // Writing to memory does not fail.
         let _ = writeln!(text, "{name:<11} {value}");
     }
     text

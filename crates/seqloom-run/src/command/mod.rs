@@ -1,4 +1,4 @@
-//! The commands, and what becomes of an error.
+//! The commands and their exit codes.
 
 mod arguments;
 mod bench;
@@ -18,32 +18,32 @@ use seqloom_run::Result;
 
 use self::arguments::{CommandKind, CommandLine};
 
-/// What is wrong with the input, or with the words.
-const BAD_INPUT: u8 = 2;
-/// The reader of standard output has closed it.
-const UNWANTED: u8 = 1;
+/// The exit code of an error in the input or in the arguments.
+const BAD_INPUT_CODE: u8 = 2;
+/// The exit code if the reader of standard output has closed it.
+const CLOSED_OUTPUT_CODE: u8 = 1;
 
-/// How a command ended without an error.
+/// The result of a command that did not fail.
 pub(crate) enum CommandOutcome {
     Done,
     /// The reader of standard output has closed it.
-    Unwanted,
+    OutputClosed,
 }
 
-/// Does what the words say, and gives the exit code.
+/// Runs a command line and returns the exit code.
 pub(crate) fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
     signals::handle_signals();
     match CommandLine::parse(words).and_then(|arguments| execute(&arguments)) {
         Ok(CommandOutcome::Done) => ExitCode::SUCCESS,
-        Ok(CommandOutcome::Unwanted) => ExitCode::from(UNWANTED),
+        Ok(CommandOutcome::OutputClosed) => ExitCode::from(CLOSED_OUTPUT_CODE),
         Err(error) => signals::received().map_or_else(
             || {
-                let text = remedies::name_options(&error);
-                say(&format!("error: {text}"));
-                ExitCode::from(BAD_INPUT)
+                let text = remedies::with_command_options(&error);
+                print_message(&format!("error: {text}"));
+                ExitCode::from(BAD_INPUT_CODE)
             },
             |signal| {
-                say("\nstopped");
+                print_message("\nstopped");
                 ExitCode::from(signal.saturating_add(128))
             },
         ),
@@ -52,7 +52,7 @@ pub(crate) fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
 
 fn execute(arguments: &CommandLine) -> Result<CommandOutcome> {
     Ok(match arguments.wanted {
-        CommandKind::Help => print(help::TEXT),
+        CommandKind::Help => print(help::HELP_TEXT),
         CommandKind::Version => print(concat!("seqloom-run ", env!("CARGO_PKG_VERSION"), "\n")),
         CommandKind::Predict => predict::predict(arguments)?,
         CommandKind::Inspect => print(&inspect::describe(arguments)?),
@@ -60,27 +60,27 @@ fn execute(arguments: &CommandLine) -> Result<CommandOutcome> {
     })
 }
 
-/// Prints a result; that nobody reads it is no error.
+/// Prints a result. A closed standard output is not an error.
 fn print(text: &str) -> CommandOutcome {
     let mut out = std::io::stdout().lock();
     let written = out
         .write_all(printable(text).as_bytes())
         .and_then(|()| out.flush());
-    written.map_or(CommandOutcome::Unwanted, |()| CommandOutcome::Done)
+    written.map_or(CommandOutcome::OutputClosed, |()| CommandOutcome::Done)
 }
 
-/// Prints what is no result.
-pub(crate) fn say(text: &str) {
+/// Prints a message to standard error.
+pub(crate) fn print_message(text: &str) {
     // If standard error is closed, the message is lost.
     let _ = writeln!(std::io::stderr().lock(), "{}", printable(text));
 }
 
-/// Escapes what a terminal would obey instead of showing.
+/// Escapes control characters, which a terminal would interpret.
 fn printable(text: &str) -> String {
     let is_shown = |letter: char| letter == '\n' || !letter.is_control();
     let mut shown = String::with_capacity(text.len());
     for letter in text.chars() {
-        if is_shown(letter) && !is_turning(letter) {
+        if is_shown(letter) && !changes_direction(letter) {
             shown.push(letter);
         } else {
             shown.extend(letter.escape_default());
@@ -89,7 +89,7 @@ fn printable(text: &str) -> String {
     shown
 }
 
-/// Whether a mark changes the direction of writing.
-fn is_turning(letter: char) -> bool {
+/// Returns true if the character changes the writing direction.
+fn changes_direction(letter: char) -> bool {
     matches!(letter, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

@@ -1,4 +1,4 @@
-//! Scores every record once, in input order.
+//! The `predict` command: scores every record once, in input order.
 
 use std::cell::Cell;
 use std::io::{self, ErrorKind, Write};
@@ -7,9 +7,9 @@ use std::path::Path;
 use seqloom_run::{Error, Result, ScoreFormat, ScoreWriter, thousands};
 
 use super::arguments::CommandLine;
-use super::{CommandOutcome, say};
+use super::{CommandOutcome, print_message};
 
-/// Writes scores as they come, or a file at the end.
+/// Writes scores as they are computed, or one file at the end.
 pub(super) fn predict(arguments: &CommandLine) -> Result<CommandOutcome> {
     check_out(arguments)?;
     let model = arguments.open()?;
@@ -19,28 +19,28 @@ pub(super) fn predict(arguments: &CommandLine) -> Result<CommandOutcome> {
         writer.write(columns, scores)
     });
     if is_broken.get() {
-        return Ok(CommandOutcome::Unwanted);
+        return Ok(CommandOutcome::OutputClosed);
     }
     let summary = scored?;
     writer.finish()?;
-    let place = if arguments.streams() {
+    let place = if arguments.writes_to_stdout() {
         "standard output".into()
     } else {
         arguments.out.to_string_lossy()
     };
     for warning in &summary.warnings {
-        say(&format!("warning: {warning}"));
+        print_message(&format!("warning: {warning}"));
     }
     if !arguments.quiet {
         let count = thousands(summary.records);
-        say(&format!("scored {count} {}: {place}", model.noun()));
+        print_message(&format!("scored {count} {}: {place}", model.noun()));
     }
     Ok(CommandOutcome::Done)
 }
 
 fn open_writer<'a>(arguments: &CommandLine, is_broken: &'a Cell<bool>) -> Result<ScoreWriter<'a>> {
     let format = arguments.format;
-    if arguments.streams() {
+    if arguments.writes_to_stdout() {
         let stream = Stdout {
             stream: io::stdout(),
             is_broken,
@@ -54,7 +54,7 @@ fn open_writer<'a>(arguments: &CommandLine, is_broken: &'a Cell<bool>) -> Result
     ScoreWriter::to_file(&arguments.out, format)
 }
 
-/// Standard output, and whether somebody still reads it.
+/// Standard output, and a flag that is set when its reader has closed it.
 struct Stdout<'a> {
     stream: io::Stdout,
     is_broken: &'a Cell<bool>,
@@ -82,9 +82,9 @@ impl Write for Stdout<'_> {
     }
 }
 
-/// Finds out before the work, not after it, that a file cannot be written.
+/// Checks before any work that the output file can be written.
 fn check_out(arguments: &CommandLine) -> Result<()> {
-    if arguments.streams() {
+    if arguments.writes_to_stdout() {
         return Ok(());
     }
     let out = &arguments.out;
@@ -115,7 +115,7 @@ fn check_out(arguments: &CommandLine) -> Result<()> {
     Ok(())
 }
 
-/// Whether a path leads to the system rather than to a disk or to memory.
+/// Returns true if a path belongs to a device and not to a disk or to memory.
 fn is_device(path: &Path) -> bool {
     let is_memory = path.starts_with("/dev/shm");
     path.starts_with("/dev") && !is_memory || path.starts_with("/proc")

@@ -1,10 +1,10 @@
-//! Options of Python that an error names, as this command has them.
+//! Python options in error messages, translated to the options of this command.
 
 use seqloom_core::Error;
 use seqloom_core::error::FaultCause;
 
-/// What readers say in Python, and what is typed here.
-const OPTIONS: [(&str, &str); 2] = [
+/// The text of a Python option, and the option of this command.
+const PYTHON_OPTIONS: [(&str, &str); 2] = [
     (
         "whitespace=\"strip\" (--whitespace strip)",
         "--whitespace strip",
@@ -13,7 +13,7 @@ const OPTIONS: [(&str, &str); 2] = [
 ];
 
 /// Returns the text of an error, with the options of this command that help.
-pub(super) fn name_options(error: &Error) -> String {
+pub(super) fn with_command_options(error: &Error) -> String {
     let mut text = error.to_string();
     if let Error::Format { fault, .. } = error {
         text.push_str(match fault.cause {
@@ -22,7 +22,7 @@ pub(super) fn name_options(error: &Error) -> String {
             _ => "",
         });
     }
-    for (python, shell) in OPTIONS {
+    for (python, shell) in PYTHON_OPTIONS {
         text = text.replace(python, shell);
     }
     text
@@ -39,11 +39,11 @@ mod tests {
             cause,
             ..Fault::whole(message)
         };
-        name_options(&Error::format(Path::new("a.fa"), fault))
+        with_command_options(&Error::format(Path::new("a.fa"), fault))
     }
 
     #[test]
-    fn an_option_of_python_is_named_as_it_is_typed() {
+    fn python_options_are_translated_to_command_options() {
         let message = "found a space; whitespace=\"strip\" (--whitespace strip) leaves blanks out";
         assert_eq!(
             text_of(None, message),

@@ -1,4 +1,4 @@
-//! Signals that end the work, so that no part of a file is left.
+//! Handles signals, so that no partial file remains.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,12 +10,12 @@ use signal_hook::consts::SIGHUP;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
-/// The number of the signal that came; 0 before.
-static CAME: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
-/// Whether one has come: the next one does what it always does.
-static AGAIN: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
+/// The number of the received signal, or 0.
+static RECEIVED_SIGNAL: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
+/// True after the first signal; the next one has its default effect.
+static IS_SECOND_SIGNAL: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
-/// Makes a signal cancel the work; a second one ends the process.
+/// Makes the first signal cancel the work; a second one ends the process.
 pub(super) fn handle_signals() {
     interrupt::set_signal_check(check);
     let signals = [
@@ -26,17 +26,17 @@ pub(super) fn handle_signals() {
     ];
     for signal in signals {
         let number = usize::try_from(signal).unwrap_or_default();
-        let came = Arc::clone(&CAME);
-        // Where a signal cannot be had, it does what it always does.
-        let _ = flag::register_conditional_default(signal, Arc::clone(&AGAIN));
-        let _ = flag::register(signal, Arc::clone(&AGAIN));
+        let came = Arc::clone(&RECEIVED_SIGNAL);
+        // If a handler cannot be installed, the signal has its default effect.
+        let _ = flag::register_conditional_default(signal, Arc::clone(&IS_SECOND_SIGNAL));
+        let _ = flag::register(signal, Arc::clone(&IS_SECOND_SIGNAL));
         let _ = flag::register_usize(signal, came, number);
     }
 }
 
 /// Returns the signal that was received.
 pub(super) fn received() -> Option<u8> {
-    let number = CAME.load(Ordering::Relaxed);
+    let number = RECEIVED_SIGNAL.load(Ordering::Relaxed);
     u8::try_from(number).ok().filter(|number| *number > 0)
 }
 

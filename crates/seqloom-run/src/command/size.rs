@@ -1,8 +1,8 @@
-//! Numbers of bytes, as people write them.
+//! Numbers of bytes with units.
 
 use seqloom_run::{Error, Result};
 
-const UNITS: [(&str, u64); 9] = [
+const BYTE_UNITS: [(&str, u64); 9] = [
     ("", 1),
     ("k", 1000),
     ("m", 1_000_000),
@@ -14,13 +14,13 @@ const UNITS: [(&str, u64); 9] = [
     ("ti", 1 << 40),
 ];
 
-/// Reads a number of bytes, such as `512M` or `4 GB`.
+/// Parses a number of bytes, such as `512M` or `4 GB`.
 pub(super) fn parse(text: &str) -> Result<usize> {
     let lower = text.trim().to_ascii_lowercase();
     let number = lower.trim_end_matches(|it: char| it.is_ascii_alphabetic());
     let unit = lower.get(number.len()..).unwrap_or_default();
     let unit = unit.strip_suffix('b').unwrap_or(unit);
-    let factor = UNITS.iter().find(|(name, _)| *name == unit);
+    let factor = BYTE_UNITS.iter().find(|(name, _)| *name == unit);
     let number: Option<u64> = number.trim().parse().ok();
     let bytes = number
         .zip(factor)

@@ -1,11 +1,12 @@
-//! How many threads to use.
+//! The number of threads.
 
 use seqloom_run::{Error, Result};
 
-use super::arguments::MOST_THREADS;
+use super::arguments::MAX_THREADS;
 
-/// Ours first, then those of OpenMP and of SLURM, which a job on a shared machine has set.
-const VARIABLES: [&str; 6] = [
+/// Environment variables: that of seqloom first, then those that OpenMP and SLURM set
+/// for a job on a shared machine.
+const THREAD_VARIABLES: [&str; 6] = [
     "SEQLOOM_NUM_THREADS",
     "PST_NUM_THREADS",
     "NUM_THREADS",
@@ -14,39 +15,40 @@ const VARIABLES: [&str; 6] = [
     "SLURM_CPUS_PER_TASK",
 ];
 
-/// As many as were asked for, else as the environment says, else the cores of this process.
+/// Returns the requested number of threads, or that of the environment, or the number
+/// of cores of this process.
 pub(super) fn count(wanted: Option<usize>) -> Result<usize> {
     if let Some(count) = wanted {
         return Ok(count);
     }
-    for name in VARIABLES {
+    for name in THREAD_VARIABLES {
         let value = std::env::var(name).unwrap_or_default();
         if !value.is_empty() {
             return read(name, &value);
         }
     }
-    Ok(cores())
+    Ok(available_cores())
 }
 
 fn read(name: &str, value: &str) -> Result<usize> {
-    // OpenMP's may hold a number for each level of nesting; the outermost comes first.
+    // OpenMP may have a number for each level of nesting; the outermost is first.
     let first = value.split(',').next().unwrap_or_default();
     let count: Option<usize> = first.trim().parse().ok();
     let count = count.filter(|count| *count > 0);
     let bad = || Error::argument(format!("{name} must be an integer above 0, got {value:?}"));
-    Ok(count.ok_or_else(bad)?.min(MOST_THREADS))
+    Ok(count.ok_or_else(bad)?.min(MAX_THREADS))
 }
 
-/// The cores that this process may be scheduled on. The standard library would read files that
-/// the command does not name.
+/// Returns the number of cores on which this process may run. The standard library
+/// would read additional files.
 #[cfg(target_os = "linux")]
-fn cores() -> usize {
+fn available_cores() -> usize {
     let allowed = rustix::thread::sched_getaffinity(None);
     allowed.map_or(1, |set| usize::try_from(set.count()).unwrap_or(1).max(1))
 }
 
-/// Elsewhere the standard library asks the system, and reads no file.
+/// Returns the number of cores. On this system the standard library reads no file.
 #[cfg(not(target_os = "linux"))]
-fn cores() -> usize {
+fn available_cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }

@@ -1,4 +1,4 @@
-//! From `encoder.json` to a kernel.
+//! Creates a kernel from `encoder.json`.
 
 use std::path::Path;
 
@@ -16,11 +16,11 @@ use super::{Encoder, RecordLayout};
 use crate::json::JsonObject;
 
 impl Encoder {
-    /// Makes the kernel that a file describes; `path` is for errors.
+    /// Creates the kernel that a file describes; `path` is used in errors.
     ///
     /// # Errors
     ///
-    /// The file describes no kernel that this program has.
+    /// If the file does not describe a kernel of this program.
     ///
     /// ```
     /// use seqloom_run::Encoder;
@@ -45,10 +45,10 @@ impl Encoder {
         };
         let (typed, layout) = if dtype.size() == 4 {
             plan.make()
-                .map(|(it, layout)| (TypedKernel::Four(it), layout))
+                .map(|(it, layout)| (TypedKernel::FourBytes(it), layout))
         } else {
             plan.make()
-                .map(|(it, layout)| (TypedKernel::Eight(it), layout))
+                .map(|(it, layout)| (TypedKernel::EightBytes(it), layout))
         }?;
         Ok(Self {
             reads_qualities: kernel.text("kind")? == "quality",
@@ -70,7 +70,7 @@ fn read_dtype(kernel: &JsonObject<'_>) -> Result<Dtype> {
     }
 }
 
-/// The letters under their policy, or the range of a quality.
+/// Returns the residues with their policy, or the range of quality characters.
 fn read_letters(object: &JsonObject<'_>) -> Result<LetterTable> {
     if object.optional_text("alphabet")?.is_none() {
         let (first, last) = (byte(object, "first")?, byte(object, "last")?);
@@ -97,7 +97,7 @@ fn byte(object: &JsonObject<'_>, key: &str) -> Result<u8> {
 /// A kernel, and the layout of its numbers.
 type KernelAndLayout<T> = (Box<dyn RowKernel<T>>, RecordLayout);
 
-/// Makes a kernel from its JSON object.
+/// Creates a kernel from its JSON object.
 struct KernelBuilder<'a> {
     kernel: &'a JsonObject<'a>,
     letters: &'a LetterTable,
@@ -160,7 +160,8 @@ impl KernelBuilder<'_> {
         ))
     }
 
-    /// The token of the first word; those of all words are numbers of the type.
+    /// Returns the token of the first word. The tokens of all words must fit in the
+    /// type.
     fn first(&self, words: &KmerWords) -> Result<u64> {
         let largest = match self.dtype {
             Dtype::Int32 => i64::from(i32::MAX),
@@ -189,7 +190,8 @@ impl KernelBuilder<'_> {
         self.at_kernel(KmerWords::new(self.letters, k, stride, is_canonical))
     }
 
-    /// Padding and the unknown token, and those at both ends where there are such.
+    /// Returns the padding token and the unknown token, and the tokens at both ends if
+    /// there are any.
     fn specials<T: Word>(&self) -> Result<Vec<T>> {
         let specials = self.words("specials")?;
         if [2, 4].contains(&specials.len()) {
@@ -200,11 +202,11 @@ impl KernelBuilder<'_> {
         Err(self.kernel.fault(message))
     }
 
-    /// Numbers as the bits that an array holds.
+    /// Returns numbers as the bits that an array stores.
     fn words<T: Word>(&self, key: &str) -> Result<Vec<T>> {
         let numbers = self.kernel.numbers(key)?;
         let words = numbers.into_iter().map(|number| {
-            let found = bits(number, self.dtype);
+            let found = number_bits(number, self.dtype);
             let found = found.ok_or_else(|| {
                 let dtype = self.dtype;
                 let message = format!("{key:?} must be numbers of {dtype}, found {number}");
@@ -228,27 +230,30 @@ fn frame<T: Word>(specials: &[T]) -> Frame<T> {
     }
 }
 
-/// The bits of a number; none where it is no number of that type. Integers are not rounded.
-#[expect(clippy::cast_possible_truncation, reason = "rounded to the nearest")]
-fn bits(number: &Number, dtype: Dtype) -> Option<u64> {
+/// Returns the bits of a number, or `None` if it does not fit the type. Integers are
+/// not rounded.
+#[expect(clippy::cast_possible_truncation, reason = "rounded to nearest")]
+fn number_bits(number: &Number, dtype: Dtype) -> Option<u64> {
     match dtype {
         Dtype::Float32 => Some(u64::from((number.as_f64()? as f32).to_bits())),
         Dtype::Float64 => Some(number.as_f64()?.to_bits()),
-        Dtype::Int32 => Some(i64::from(i32::try_from(whole(number)?).ok()?).cast_unsigned()),
-        _ => Some(whole(number)?.cast_unsigned()),
+        Dtype::Int32 => {
+            Some(i64::from(i32::try_from(integer_value(number)?).ok()?).cast_unsigned())
+        }
+        _ => Some(integer_value(number)?.cast_unsigned()),
     }
 }
 
-/// A number without a fraction, which may be written as 3.0 where a float holds it exactly.
-#[expect(clippy::cast_possible_truncation, reason = "there is no fraction")]
-fn whole(number: &Number) -> Option<i64> {
-    let is_whole = |float: &f64| float.fract() == 0.0 && float.abs() <= EXACT;
+/// Returns an integer, which may be written as 3.0 if a float is exact.
+#[expect(clippy::cast_possible_truncation, reason = "the number is an integer")]
+fn integer_value(number: &Number) -> Option<i64> {
+    let is_whole = |float: &f64| float.fract() == 0.0 && float.abs() <= MAX_EXACT_INTEGER;
     let float = || number.as_f64().filter(is_whole).map(|float| float as i64);
     number.as_i64().or_else(float)
 }
 
-/// Up to here a float of 64 bits holds all whole numbers.
-const EXACT: f64 = 9_007_199_254_740_992.0;
+/// The largest integer up to which an `f64` is exact.
+const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
 
 #[cfg(test)]
 mod tests {
@@ -256,8 +261,8 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn numbers_are_the_bits_of_their_type() {
-        let found = |number: Value, dtype| bits(number.as_number().unwrap(), dtype);
+    fn numbers_are_stored_as_the_bits_of_their_type() {
+        let found = |number: Value, dtype| number_bits(number.as_number().unwrap(), dtype);
         assert_eq!(found(json!(1), Dtype::Float32), Some(0x3F80_0000));
         assert_eq!(
             found(json!(1.0), Dtype::Float64),
@@ -268,26 +273,26 @@ mod tests {
     }
 
     #[test]
-    fn an_integer_above_2_to_the_53_keeps_its_last_digit() {
+    fn integers_above_2_to_the_53_are_exact() {
         let large = (1_i64 << 53) + 1;
-        let found = bits(json!(large).as_number().unwrap(), Dtype::Int64);
+        let found = number_bits(json!(large).as_number().unwrap(), Dtype::Int64);
         assert_eq!(found, Some(large.cast_unsigned()));
     }
 
     #[test]
-    fn a_number_that_the_type_does_not_hold_is_refused() {
+    fn a_number_outside_the_type_is_an_error() {
         for (number, dtype) in [
             (json!(1_i64 << 31), Dtype::Int32),
             (json!(u64::MAX), Dtype::Int64),
             (json!(0.5), Dtype::Int64),
             (json!(1e300), Dtype::Int64),
         ] {
-            assert_eq!(bits(number.as_number().unwrap(), dtype), None);
+            assert_eq!(number_bits(number.as_number().unwrap(), dtype), None);
         }
     }
 
     #[test]
-    fn tokens_of_words_that_the_type_does_not_hold_are_refused() {
+    fn word_tokens_outside_the_type_are_an_error() {
         let letters = json!({"alphabet": "dna", "codes": true, "case": "fold",
             "rna_as_dna": false, "rare": "error", "symbols": "strip_terminal_stop"});
         let file = |first: u64| {

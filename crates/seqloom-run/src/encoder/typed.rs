@@ -1,4 +1,4 @@
-//! A kernel for numbers of four or eight bytes, and the array that it fills.
+//! Kernels for 4-byte or 8-byte numbers, and their output arrays.
 
 use std::fmt;
 
@@ -9,31 +9,31 @@ use seqloom_graph::{Dtype, Values};
 
 use crate::array::resize;
 
-/// A kernel for numbers of four or eight bytes.
+/// A kernel for 4-byte or 8-byte numbers.
 pub(super) enum TypedKernel {
-    Four(Box<dyn RowKernel<u32>>),
-    Eight(Box<dyn RowKernel<u64>>),
+    FourBytes(Box<dyn RowKernel<u32>>),
+    EightBytes(Box<dyn RowKernel<u64>>),
 }
 
 impl fmt::Debug for TypedKernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Four(_) => "a kernel of four bytes",
-            Self::Eight(_) => "a kernel of eight bytes",
+            Self::FourBytes(_) => "a kernel of four bytes",
+            Self::EightBytes(_) => "a kernel of eight bytes",
         })
     }
 }
 
 impl TypedKernel {
-    /// The least numbers of a row for so many letters.
+    /// Returns the smallest row size for a number of residues.
     pub(super) fn size(&self, letters: usize) -> usize {
         match self {
-            Self::Four(kernel) => kernel.size(letters),
-            Self::Eight(kernel) => kernel.size(letters),
+            Self::FourBytes(kernel) => kernel.size(letters),
+            Self::EightBytes(kernel) => kernel.size(letters),
         }
     }
 
-    /// Writes all sequences into an array of the kernel's type.
+    /// Encodes all sequences into an array of the kernel's type.
     pub(super) fn fill(
         &self,
         letters: &LetterTable,
@@ -42,30 +42,30 @@ impl TypedKernel {
         out: &mut Values,
     ) -> Result<()> {
         match (self, out) {
-            (Self::Four(kernel), Values::F32(out)) => {
+            (Self::FourBytes(kernel), Values::F32(out)) => {
                 output.fill((letters, &**kernel), sequences, out)
             }
-            (Self::Four(kernel), Values::I32(out)) => {
+            (Self::FourBytes(kernel), Values::I32(out)) => {
                 output.fill((letters, &**kernel), sequences, out)
             }
-            (Self::Eight(kernel), Values::F64(out)) => {
+            (Self::EightBytes(kernel), Values::F64(out)) => {
                 output.fill((letters, &**kernel), sequences, out)
             }
-            (Self::Eight(kernel), Values::I64(out)) => {
+            (Self::EightBytes(kernel), Values::I64(out)) => {
                 output.fill((letters, &**kernel), sequences, out)
             }
-            (_, out) => Err(misfit(out.data().dtype())),
+            (_, out) => Err(type_mismatch(out.data().dtype())),
         }
     }
 }
 
-fn misfit(dtype: Dtype) -> Error {
+fn type_mismatch(dtype: Dtype) -> Error {
     Error::argument(format!(
-        "an encoder cannot fill an array of {dtype}: its own type is another"
+        "an encoder cannot fill an array of {dtype}: its type is different"
     ))
 }
 
-/// The size of an output array, and the positions of its rows.
+/// The size of an output array, and the offsets of its rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OutputLayout<'a> {
     pub(crate) size: usize,
@@ -73,7 +73,7 @@ pub(crate) struct OutputLayout<'a> {
 }
 
 impl OutputLayout<'_> {
-    /// Lets a kernel write bits into the memory of numbers.
+    /// Writes the output of a kernel as bits into an array of numbers.
     fn fill<T: Word + bytemuck::Pod, N: bytemuck::Pod + Default>(
         self,
         kernel: (&LetterTable, &dyn RowKernel<T>),

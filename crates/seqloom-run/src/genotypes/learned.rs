@@ -1,4 +1,4 @@
-//! What a model of genotypes has learned: its variants, and what each code becomes.
+//! The fitted genotype encoder: its variants, and the value of each code.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use super::VariantTables;
 use super::matching::Variants;
 use crate::json::JsonObject;
 
-/// The encoder of genotypes, as `encoder.json` and `encoder.safetensors` describe it.
+/// The genotype encoder of `encoder.json` and `encoder.safetensors`.
 #[derive(Debug)]
 pub(crate) struct GenotypeEncoder {
     pub(super) variants: Variants,
@@ -19,17 +19,17 @@ pub(crate) struct GenotypeEncoder {
     codes: CodeValues,
 }
 
-/// A row for each code, a number for each variant.
+/// Values with a row for each code and a column for each variant.
 #[derive(Debug)]
 enum CodeValues {
     Single(Vec<f32>),
     Double(Vec<f64>),
 }
 
-const FILE: &str = "encoder.safetensors";
+const ENCODER_ARRAYS_FILE: &str = "encoder.safetensors";
 
 impl GenotypeEncoder {
-    /// Reads both files; a model of sequences is none.
+    /// Reads both files. Returns `None` for a model of sequences.
     pub(crate) fn read(file: &Value, arrays: Option<&SafeTensors<'_>>) -> Result<Option<Self>> {
         let kernel = JsonObject::new("encoder.json".as_ref(), file).object("kernel")?;
         if kernel.text("kind")? != "genotypes" {
@@ -51,7 +51,7 @@ impl GenotypeEncoder {
         };
         let count = variants.ids.len();
         if count == 0 || [variants.counted.len(), variants.other.len()] != [count; 2] {
-            return Err(fault("ids and alleles must be as many, and one at least"));
+            return Err(fault("ids and alleles must be of equal length, above 0"));
         }
         Ok(Some(Self {
             codes: read_codes(arrays, count)?,
@@ -60,17 +60,18 @@ impl GenotypeEncoder {
         }))
     }
 
-    /// The tables for alleles as a file has them.
+    /// Returns the tables for the alleles of a file.
     pub(super) fn tables(&self, is_flipped: &[bool]) -> Result<VariantTables> {
         Ok(match &self.codes {
-            CodeValues::Single(codes) => VariantTables::Single(turn(codes, is_flipped)?),
-            CodeValues::Double(codes) => VariantTables::Double(turn(codes, is_flipped)?),
+            CodeValues::Single(codes) => VariantTables::Single(tables_by_code(codes, is_flipped)?),
+            CodeValues::Double(codes) => VariantTables::Double(tables_by_code(codes, is_flipped)?),
         })
     }
 }
 
-/// One table for each code; where the file counts the other allele, 0 and 3 change places.
-fn turn<T: Copy>(codes: &[T], is_flipped: &[bool]) -> Result<[Vec<T>; 4]> {
+/// Returns one table per code. If the file counts the other allele, codes 0 and 3 are
+/// exchanged.
+fn tables_by_code<T: Copy>(codes: &[T], is_flipped: &[bool]) -> Result<[Vec<T>; 4]> {
     let count = is_flipped.len();
     let mut rows = codes.chunks_exact(count.max(1)).map(<[T]>::to_vec);
     let mut next = || rows.next().ok_or_else(|| fault("tables must have 4 rows"));
@@ -99,7 +100,7 @@ fn read_codes(arrays: &SafeTensors<'_>, count: usize) -> Result<CodeValues> {
     }
 }
 
-/// The texts of a column: UTF-8 end to end, and from where to where each goes.
+/// Returns the strings of a column: concatenated UTF-8, and their offsets.
 fn texts(arrays: &SafeTensors<'_>, name: &str) -> Result<Vec<String>> {
     let text = tensor(arrays, &format!("{name}_text"))?;
     let ends = tensor(arrays, &format!("{name}_ends"))?;
@@ -116,7 +117,7 @@ fn texts(arrays: &SafeTensors<'_>, name: &str) -> Result<Vec<String>> {
     let texts: Option<Vec<String>> = ends.windows(2).map(cut).collect();
     texts.ok_or_else(|| {
         fault(format!(
-            "{name}: the offsets do not cut the text into words"
+            "{name}: the offsets do not split the text into strings"
         ))
     })
 }
@@ -138,7 +139,7 @@ fn tensor<'a>(
 }
 
 fn fault(message: impl Into<String>) -> Error {
-    Error::format(Path::new(FILE), Fault::whole(message))
+    Error::format(Path::new(ENCODER_ARRAYS_FILE), Fault::whole(message))
 }
 
 #[cfg(test)]
@@ -146,8 +147,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_change_places_where_alleles_do() {
-        let tables = turn(&[2.0, 2.0, 9.0, 9.0, 1.0, 1.0, 0.0, 0.5], &[false, true]).unwrap();
+    fn codes_are_exchanged_for_flipped_alleles() {
+        let tables =
+            tables_by_code(&[2.0, 2.0, 9.0, 9.0, 1.0, 1.0, 0.0, 0.5], &[false, true]).unwrap();
         assert_eq!(tables[0], [2.0, 0.5]);
         assert_eq!(tables[3], [0.0, 2.0]);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! A build without genotypes, which refuses models of genotypes.
+//! A build without genotypes, which rejects models of genotypes.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ pub(crate) enum GenotypeEncoder {}
 pub(crate) enum GenotypeFeed {}
 
 impl GenotypeEncoder {
-    /// Refuses a model of genotypes; a model of sequences is none.
+    /// Returns an error for a model of genotypes, and `None` for a model of sequences.
     pub(crate) fn read(file: &Value, _: Option<&SafeTensors<'_>>) -> Result<Option<Self>> {
         let kernel = JsonObject::new("encoder.json".as_ref(), file).object("kernel")?;
         if kernel.text("kind")? != "genotypes" {

@@ -1,4 +1,4 @@
-//! Which variants of a file are those that a model reads; some have alleles exchanged.
+//! Matching of the variants of a file and of a model, including flipped alleles.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -9,27 +9,27 @@ use seqloom_core::number::as_u64;
 use super::fault;
 use crate::text::thousands;
 
-/// What names variants: their ids and alleles.
+/// The ids and alleles of variants.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Variants {
     pub(super) ids: Vec<String>,
-    /// The allele that is counted.
+    /// The counted allele.
     pub(super) counted: Vec<String>,
     pub(super) other: Vec<String>,
 }
 
-/// Where the wanted variants are in a file.
+/// The positions of the model's variants in a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct VariantMatch {
     pub(super) positions: Vec<usize>,
-    /// The file counts the other allele.
+    /// True if the file counts the other allele.
     pub(super) is_flipped: Vec<bool>,
 }
 
-const SHOWN: usize = 3;
+const MAX_SHOWN: usize = 3;
 
 impl VariantMatch {
-    /// Finds each wanted variant by its id and its alleles.
+    /// Finds each variant of the model by its id and its alleles.
     pub(super) fn find(wanted: &Variants, found: &Variants, path: &Path) -> Result<Self, Error> {
         if wanted == found {
             return Ok(Self {
@@ -50,13 +50,13 @@ impl VariantMatch {
                 .map_err(|message| fault(path, message))?;
             let here = [text(&found.counted, position), text(&found.other, position)];
             made.positions.push(position);
-            made.is_flipped.push(!is_straight(here, [counted, other]));
+            made.is_flipped.push(!counts_same(here, [counted, other]));
         }
         Ok(made)
     }
 }
 
-/// The positions of each wanted id; a file may have an id several times.
+/// Returns the positions of each id; a file may contain an id several times.
 fn list_candidates<'a>(wanted: &'a Variants, found: &Variants) -> HashMap<&'a str, Vec<usize>> {
     let ids = wanted.ids.iter().map(|id| (id.as_str(), Vec::new()));
     let mut candidates: HashMap<&str, Vec<usize>> = ids.collect();
@@ -68,7 +68,7 @@ fn list_candidates<'a>(wanted: &'a Variants, found: &Variants) -> HashMap<&'a st
     candidates
 }
 
-/// Refuses a file that lacks variants.
+/// Returns an error if the file lacks variants.
 fn check_present(
     wanted: &Variants,
     candidates: &HashMap<&str, Vec<usize>>,
@@ -84,8 +84,8 @@ fn check_present(
     if lost.is_empty() {
         return Ok(());
     }
-    let some = lost.get(..SHOWN).unwrap_or(&lost).join(", ");
-    let more = if lost.len() > SHOWN { ", ..." } else { "" };
+    let some = lost.get(..MAX_SHOWN).unwrap_or(&lost).join(", ");
+    let more = if lost.len() > MAX_SHOWN { ", ..." } else { "" };
     let message = format!(
         "expected the {} variants that the model reads, {} of them are not in it \
          ({some}{more}); they are looked for by their ids in the .bim",
@@ -95,22 +95,23 @@ fn check_present(
     Err(fault(path, message))
 }
 
-/// What PLINK writes for an allele that no genotype of the file has.
-const MISSING: [&str; 2] = ["0", "."];
+/// The values that PLINK writes for an allele that no genotype of the file has.
+const MISSING_ALLELES: [&str; 2] = ["0", "."];
 
-/// Whether the file counts the allele that is wanted; one of the two may be missing.
-fn is_straight(here: [&str; 2], wanted: [&str; 2]) -> bool {
+/// Returns true if the file counts the same allele as the model; one of its two alleles
+/// may be missing.
+fn counts_same(here: [&str; 2], wanted: [&str; 2]) -> bool {
     let [counted, other] = wanted;
     if here == [other, counted] {
         return here == wanted;
     }
     let mut pairs = here.iter().zip(&wanted);
-    pairs.any(|(here, wanted)| here == wanted && !MISSING.contains(here))
+    pairs.any(|(here, wanted)| here == wanted && !MISSING_ALLELES.contains(here))
 }
 
-/// Whether one allele is the same, and the other is missing on one side.
-fn shares_one(here: [&str; 2], wanted: [&str; 2]) -> bool {
-    let is_missing = |allele: &&str| MISSING.contains(allele);
+/// Returns true if one allele is the same, and the other one is missing on one side.
+fn shares_one_allele(here: [&str; 2], wanted: [&str; 2]) -> bool {
+    let is_missing = |allele: &&str| MISSING_ALLELES.contains(allele);
     let shared: HashSet<&str> = here
         .into_iter()
         .filter(|allele| wanted.contains(allele) && !is_missing(allele))
@@ -118,7 +119,8 @@ fn shares_one(here: [&str; 2], wanted: [&str; 2]) -> bool {
     shared.len() == 1 && here.iter().chain(&wanted).any(is_missing)
 }
 
-/// The one position of a wanted variant that has its two alleles, or one and no other.
+/// Returns the only position with the two alleles of the model, or with one of them and
+/// a missing one.
 fn choose(
     (id, alleles): (&str, [&str; 2]),
     found: &Variants,
@@ -129,7 +131,7 @@ fn choose(
     let fits = |at: &&usize| has(**at) == alleles || has(**at) == [other, counted];
     let mut fitting: Vec<&usize> = here.iter().filter(fits).collect();
     if fitting.is_empty() {
-        let shares = |at: &&usize| shares_one(has(**at), alleles);
+        let shares = |at: &&usize| shares_one_allele(has(**at), alleles);
         fitting = here.iter().filter(shares).collect();
     }
     match fitting.as_slice() {
@@ -169,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn variants_are_found_in_any_order_and_with_alleles_exchanged() {
+    fn variants_are_found_in_any_order_and_with_flipped_alleles() {
         let wanted = variants(&[("rs1", "A", "G"), ("rs2", "C", "T")]);
         let file = variants(&[("rs2", "T", "C"), ("rs1", "A", "T"), ("rs1", "A", "G")]);
         let found = find(&wanted, &file).unwrap();
@@ -196,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_variant_is_named() {
+    fn a_missing_variant_is_named_in_the_error() {
         let wanted = variants(&[("rs1", "A", "G"), ("rs2", "C", "T")]);
         let error = find(&wanted, &variants(&[("rs2", "C", "T")])).unwrap_err();
         assert_eq!(
@@ -207,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn other_alleles_and_doubles_are_errors() {
+    fn different_alleles_and_duplicates_are_errors() {
         let wanted = variants(&[("rs1", "A", "G")]);
         let error = find(&wanted, &variants(&[("rs1", "A", "T")])).unwrap_err();
         assert_eq!(

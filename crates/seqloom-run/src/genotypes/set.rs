@@ -1,4 +1,4 @@
-//! A `.bed`, and the tables beside it.
+//! A `.bed` file and its tables.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use seqloom_plink::{Bed, BedLayout};
 
 use super::matching::Variants;
 
-/// A set of three files.
+/// A PLINK set of three files.
 pub(super) struct PlinkFiles {
     pub(super) bed: Bed,
     pub(super) layout: BedLayout,
@@ -34,7 +34,8 @@ impl PlinkFiles {
         })
     }
 
-    /// The variants' ids and alleles; `counts_a1` says which allele is counted.
+    /// Returns the ids and alleles of the variants; `counts_a1` selects the counted
+    /// allele.
     pub(super) fn variants(&self, counts_a1: bool) -> Result<Variants> {
         let (counted, other) = if counts_a1 {
             ("allele_1", "allele_2")
@@ -48,7 +49,7 @@ impl PlinkFiles {
         })
     }
 
-    /// The ids of individuals; `FID:IID` where these are not unique.
+    /// Returns the sample ids; `FID:IID` if the ids are not unique.
     pub(super) fn names(&self) -> Result<Vec<String>> {
         let own = column(&self.people, "iid")?;
         let different: HashSet<&str> = own.iter().map(String::as_str).collect();
@@ -68,7 +69,7 @@ fn column(table: &TextTable<Vec<u8>>, name: &str) -> Result<Vec<String>> {
     Ok(fields.map(str::to_owned).collect())
 }
 
-/// Reads the table of the same stem.
+/// Reads the table with the same stem.
 fn read_table(bed: &Path, sheet: Sheet, names: &[&str]) -> Result<TextTable<Vec<u8>>> {
     let path = find_table(bed, sheet);
     let wanted: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
@@ -79,7 +80,7 @@ fn read_table(bed: &Path, sheet: Sheet, names: &[&str]) -> Result<TextTable<Vec<
     TextTable::parse(&path, sheet, &wanted, text)
 }
 
-/// The path of a table; with `.gz` where only that file exists.
+/// Returns the path of a table; with `.gz` if only that file exists.
 fn find_table(bed: &Path, sheet: Sheet) -> PathBuf {
     let (plain, packed) = match sheet {
         Sheet::Fam => ("fam", "fam.gz"),

@@ -1,4 +1,4 @@
-//! What cannot be scored is found before any work is done on its window.
+//! Checks the records of a window before any of them is scored.
 
 use seqloom_core::error::Fault;
 use seqloom_core::number::as_u64;
@@ -10,8 +10,9 @@ use super::records::Records;
 use crate::encoder::Encoder;
 use crate::text::quote;
 
-/// The positions of each record; an error for one that the model cannot read.
-pub(super) fn places_of(records: &Records, filler: &BatchFiller) -> Result<Vec<usize>> {
+/// Returns the number of positions of each record, or an error if the model cannot read
+/// one.
+pub(super) fn count_positions(records: &Records, filler: &BatchFiller) -> Result<Vec<usize>> {
     let encoder = filler.encoder();
     let letters = encoder.letters();
     let count = |row: &[u8]| encoder.places(letters.stripped(row).len());
@@ -20,7 +21,7 @@ pub(super) fn places_of(records: &Records, filler: &BatchFiller) -> Result<Vec<u
         return Err(too_short(records, encoder, row));
     }
     if let Some(row) = letters.refused_row(&records.letters.rows()?) {
-        return Err(refused(records, encoder, row)?);
+        return Err(residue_error(records, encoder, row)?);
     }
     let is_empty = |row: &[u8]| letters.stripped(row).is_empty();
     if let Some(row) = records.letters.iter().position(is_empty) {
@@ -48,8 +49,8 @@ fn too_short(records: &Records, encoder: &Encoder, row: usize) -> Error {
     Error::format(path, Fault::whole(message))
 }
 
-/// Says where in its file a letter stands, which the encoder refuses.
-fn refused(records: &Records, encoder: &Encoder, row: usize) -> Result<Error> {
+/// Returns an error with the position of an invalid character in its file.
+fn residue_error(records: &Records, encoder: &Encoder, row: usize) -> Result<Error> {
     let row_alone = [as_i64(row)];
     let sequence = records.letters.picked(&row_alone)?;
     let Some(Error::Letter {
@@ -57,9 +58,9 @@ fn refused(records: &Records, encoder: &Encoder, row: usize) -> Result<Error> {
         letter,
         expected,
         ..
-    }) = encoder.refusal(&sequence)
+    }) = encoder.residue_error(&sequence)
     else {
-        return Ok(Error::argument("a letter was refused that is none"));
+        return Ok(Error::argument("no invalid residue found"));
     };
     let (path, record) = records.locate(row);
     let place = match find(records, row, position) {
@@ -72,7 +73,7 @@ fn refused(records: &Records, encoder: &Encoder, row: usize) -> Result<Error> {
     Ok(Error::format(path, Fault::whole(message)))
 }
 
-/// Reads a regular file again, to find a letter.
+/// Reads a regular file again, to find a residue.
 fn find(records: &Records, row: usize, position: usize) -> Option<(u64, u64)> {
     let (path, record) = records.locate(row);
     let found = path
@@ -82,7 +83,7 @@ fn find(records: &Records, row: usize, position: usize) -> Option<(u64, u64)> {
     Some((found.line, found.byte))
 }
 
-/// Refuses records with other numbers of positions than the model's.
+/// Returns an error if the number of positions differs from that of the model.
 fn check_length(
     records: &Records,
     encoder: &Encoder,

@@ -1,4 +1,4 @@
-//! Several files of one kind, one after the other.
+//! Several files of one format, one after the other.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use super::records::Records;
 /// The records of several files.
 pub(crate) struct FileRecords {
     paths: std::vec::IntoIter<PathBuf>,
-    /// What is read instead of the first file.
+    /// A stream that is read instead of the first file.
     stream: Option<BufferedInput>,
     options: ReaderOptions,
     open: Option<OpenFile>,
@@ -29,7 +29,7 @@ struct OpenFile {
 }
 
 impl FileRecords {
-    /// Reads files; with qualities if the options say so.
+    /// Reads files; with qualities if the options request them.
     pub(crate) fn new(paths: Vec<PathBuf>, options: &ReaderOptions) -> Self {
         Self {
             paths: paths.into_iter(),
@@ -41,7 +41,7 @@ impl FileRecords {
         }
     }
 
-    /// Reads a stream; `name` is what errors call it.
+    /// Reads a stream; errors use `name` for it.
     pub(crate) fn of_stream(name: &Path, stream: BufferedInput, options: &ReaderOptions) -> Self {
         Self {
             stream: Some(stream),
@@ -49,8 +49,8 @@ impl FileRecords {
         }
     }
 
-    /// Adds up to `most` records, hardly more letters than `bytes`; says how many. None is
-    /// the end of all files.
+    /// Adds up to `most` records with about `bytes` bytes of residues. Returns their
+    /// number, or `None` at the end of all files.
     pub(super) fn read(
         &mut self,
         records: &mut Records,
@@ -73,7 +73,7 @@ impl FileRecords {
         }
     }
 
-    /// Adds `wanted` records, however long they are, or all that are left; says how many.
+    /// Adds `wanted` records of any length, or all that remain. Returns their number.
     pub(super) fn read_all(&mut self, records: &mut Records, wanted: usize) -> Result<usize> {
         let mut missing = wanted;
         while missing > 0 {
@@ -94,7 +94,8 @@ impl FileRecords {
         Ok(OpenFile { reader, records: 0 })
     }
 
-    /// Refuses a file with qualities beside one without, and one that lacks those that are read.
+    /// Returns an error if files with and without qualities are mixed, or a file lacks
+    /// required qualities.
     fn check(&mut self, reader: &Reader) -> Result<()> {
         let (path, format) = (reader.path(), reader.format());
         if self.options.with_qualities && format == Format::Fasta {
@@ -117,7 +118,7 @@ impl FileRecords {
             Format::Fastq => "FASTQ",
         };
         let message = format!(
-            "{}, but {} is {}; score each by itself",
+            "{}, but {} is {}; score each file separately",
             name(format),
             known.0.display(),
             name(known.1)

@@ -1,4 +1,4 @@
-//! Fills the arrays of a batch, which the graph takes, with records.
+//! Fills the input arrays of the graph with the records of a batch.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use seqloom_core::{Error, Ragged, Result};
 use seqloom_encode::RowLayout;
 use seqloom_graph::{BatchLayout, Dtype, Limits, Manifest};
 
-use super::order::{BatchCut, Order};
+use super::order::{BatchRule, Order};
 use super::records::Records;
 use crate::array::{InputArray, product, set};
 use crate::column::ByteRows;
@@ -17,21 +17,21 @@ use crate::feed::FeedBatch;
 /// Fills the arrays of batches.
 pub(crate) struct BatchFiller {
     encoder: Arc<Encoder>,
-    /// The graph's inputs, by name and type.
+    /// The names and types of the inputs of the graph.
     inputs: Vec<(String, Dtype)>,
     layout: BatchLayout,
     length: Option<usize>,
     crops: bool,
-    /// Whether a graph without a mask runs where no record is padded.
+    /// True if there is a separate graph for batches without padding.
     has_unpadded: bool,
     limits: Limits,
 }
 
-/// The names that a graph's inputs may have.
-const INPUTS: [&str; 2] = ["inputs", "input_ids"];
-pub(crate) const MASK: &str = "mask";
-const LENGTHS: &str = "lengths";
-const SEGMENTS: &str = "cu_seqlens";
+/// The names of inputs that this program can fill.
+const FILLED_INPUTS: [&str; 2] = ["inputs", "input_ids"];
+pub(crate) const MASK_INPUT: &str = "mask";
+const LENGTHS_INPUT: &str = "lengths";
+const SEGMENTS_INPUT: &str = "cu_seqlens";
 
 impl BatchFiller {
     /// Checks that this program can fill all inputs of a graph.
@@ -42,8 +42,9 @@ impl BatchFiller {
         limits: Limits,
     ) -> Result<Self> {
         for (name, dtype) in &inputs {
-            let is_letters = INPUTS.contains(&name.as_str());
-            let is_known = is_letters || [MASK, LENGTHS, SEGMENTS].contains(&name.as_str());
+            let is_letters = FILLED_INPUTS.contains(&name.as_str());
+            let is_known =
+                is_letters || [MASK_INPUT, LENGTHS_INPUT, SEGMENTS_INPUT].contains(&name.as_str());
             if !is_known || (is_letters && encoder.dtype() != *dtype) {
                 return Err(Error::format(
                     "graph.json".as_ref(),
@@ -81,21 +82,21 @@ impl BatchFiller {
         self.encoder.reads_qualities()
     }
 
-    /// How records become batches.
-    pub(super) fn cut_of_batches(&self) -> BatchCut {
+    /// Returns the rule by which sorted records are split into batches.
+    pub(super) fn batch_rule(&self) -> BatchRule {
         let has_padding_input = self
             .inputs
             .iter()
-            .any(|(name, _)| [MASK, LENGTHS].contains(&name.as_str()));
+            .any(|(name, _)| [MASK_INPUT, LENGTHS_INPUT].contains(&name.as_str()));
         let has_one_width = self.length.is_some() || self.encoder.counts_words();
         match self.layout {
-            BatchLayout::Packed => BatchCut::Loose,
-            BatchLayout::Padded if has_padding_input || has_one_width => BatchCut::Full,
-            BatchLayout::Padded => BatchCut::OneLength,
+            BatchLayout::Packed => BatchRule::Loose,
+            BatchLayout::Padded if has_padding_input || has_one_width => BatchRule::Full,
+            BatchLayout::Padded => BatchRule::OneLength,
         }
     }
 
-    /// Writes the records that were picked into the arrays of a batch.
+    /// Fills the arrays of a batch with the selected records.
     pub(super) fn fill(
         &self,
         records: &Records,
@@ -109,8 +110,8 @@ impl BatchFiller {
                 .collect();
         }
         let places = batch.rows.iter().map(|row| order.places(*row));
-        let places: Vec<usize> = places.map(|it| self.within(it)).collect();
-        let cut = self.cut(records, batch)?;
+        let places: Vec<usize> = places.map(|it| self.truncated_length(it)).collect();
+        let cut = self.truncate(records, batch)?;
         let FeedBatch {
             rows,
             arrays,
@@ -135,13 +136,13 @@ impl BatchFiller {
         }
     }
 
-    /// The positions that are left of a record.
-    fn within(&self, places: usize) -> usize {
+    /// Returns the number of positions of a record after truncation.
+    fn truncated_length(&self, places: usize) -> usize {
         self.length.map_or(places, |length| places.min(length))
     }
 
-    /// Cuts what is too long, where the model does so.
-    fn cut(&self, records: &Records, batch: &FeedBatch) -> Result<Option<ByteRows>> {
+    /// Truncates long records if the model does so.
+    fn truncate(&self, records: &Records, batch: &FeedBatch) -> Result<Option<ByteRows>> {
         let (Some(length), true) = (self.length, self.crops) else {
             return Ok(None);
         };
@@ -149,14 +150,14 @@ impl BatchFiller {
         let rows = records.letters.picked(&batch.rows)?;
         for row in rows.iter() {
             let row = self.encoder.letters().stripped(row);
-            let most = self.encoder.letters_within(length, row.len());
+            let most = self.encoder.max_residues(length, row.len());
             column.push(row.get(..most).unwrap_or(row));
         }
         Ok(Some(column))
     }
 }
 
-/// The letters of one batch, and the positions of each record.
+/// The residues of a batch, and the number of positions of each record.
 struct FilledBatch<'a> {
     filler: &'a BatchFiller,
     letters: Ragged<'a>,
@@ -164,8 +165,8 @@ struct FilledBatch<'a> {
 }
 
 impl FilledBatch<'_> {
-    /// The positions of a padded batch: those of the longest record, unless all are cut or
-    /// padded to one length.
+    /// Returns the number of positions of a padded batch: that of the longest record,
+    /// unless all records have a fixed length.
     fn width(&self) -> usize {
         let longest = self.places.iter().copied().max().unwrap_or_default();
         match self.filler.length {
@@ -174,18 +175,18 @@ impl FilledBatch<'_> {
         }
     }
 
-    /// Fills arrays that have a row for each record, of so many positions.
+    /// Fills arrays with a row of `width` positions for each record.
     fn pad(&self, width: usize, arrays: &mut [InputArray]) -> Result<()> {
         let count = self.places.len();
         for array in arrays {
             match array.name.as_str() {
-                MASK => {
+                MASK_INPUT => {
                     array.shape = vec![count, width];
                     self.require_memory(array)?;
                     let row = |places: &usize| mask(*places, width);
                     set(&mut array.values, self.places.iter().flat_map(row));
                 }
-                LENGTHS => self.count(array),
+                LENGTHS_INPUT => self.count(array),
                 _ => {
                     array.shape = self.filler.encoder.shape(count, width);
                     let size = self.require_memory(array)?;
@@ -196,7 +197,7 @@ impl FilledBatch<'_> {
         Ok(())
     }
 
-    /// Fills arrays that have records end to end.
+    /// Fills arrays with concatenated records.
     fn pack(&self, arrays: &mut [InputArray], segments: &mut Vec<i64>) -> Result<()> {
         segments.clear();
         segments.push(0);
@@ -208,11 +209,11 @@ impl FilledBatch<'_> {
         let size = usize::try_from(end).unwrap_or(usize::MAX);
         for array in arrays {
             match array.name.as_str() {
-                SEGMENTS => {
+                SEGMENTS_INPUT => {
                     array.shape = vec![segments.len()];
                     set(&mut array.values, segments.iter().copied());
                 }
-                LENGTHS => self.count(array),
+                LENGTHS_INPUT => self.count(array),
                 _ => {
                     array.shape = vec![size];
                     self.require_memory(array)?;
@@ -223,7 +224,8 @@ impl FilledBatch<'_> {
         Ok(())
     }
 
-    /// Counts the numbers of an array that is to be filled; refuses more than may be used.
+    /// Returns the number of elements of an array, or an error if they exceed the
+    /// memory limit.
     fn require_memory(&self, array: &InputArray) -> Result<usize> {
         let (size, dtype) = (product(&array.shape)?, array.values.data().dtype());
         let limit = self.filler.limits.memory_bytes;
@@ -254,7 +256,7 @@ impl FilledBatch<'_> {
     }
 }
 
-/// 1 on a record, 0 after its end.
+/// Returns a mask: 1 for the positions of a record, 0 after its end.
 fn mask(places: usize, width: usize) -> impl Iterator<Item = i64> {
     (0..width).map(move |position| i64::from(position < places))
 }

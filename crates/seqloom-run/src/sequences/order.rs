@@ -1,45 +1,47 @@
-//! Batches of records of similar length, as Python's evaluation loop makes them.
+//! Batches of records of similar length, identical to those of evaluation in Python.
 
 use crate::feed::FeedBatch;
 
-/// The records of a window, sorted by their positions; equal ones keep their order.
+/// The records of a window, sorted by their number of positions; the sort is stable.
 #[derive(Debug)]
 pub(super) struct Order {
     rows: Vec<i64>,
     places: Vec<usize>,
 }
 
-/// How sorted records become batches.
+/// The rule by which sorted records are split into batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum BatchCut {
-    /// All batches have one size: the last is filled up with its last record, because the
-    /// matrix library rounds another number of rows in another way.
+pub(super) enum BatchRule {
+    /// All batches have the same size, and the last record fills up the last batch,
+    /// because a matrix product rounds differently for another number of rows.
     Full,
-    /// The last batch is as large as it is: packed records are computed each by itself.
+    /// The last batch may be smaller, because packed records are computed
+    /// independently.
     Loose,
-    /// The records of a batch have one length, because the graph has no input for padding.
+    /// All records of a batch have the same length, because the graph has no input for
+    /// padding.
     OneLength,
 }
 
 impl Order {
-    /// `places` are the positions of each record.
+    /// Creates the order; `places` are the numbers of positions of the records.
     pub(super) fn new(places: Vec<usize>) -> Self {
         let mut rows: Vec<i64> = (0_i64..).take(places.len()).collect();
         rows.sort_by_key(|row| at(&places, *row));
         Self { rows, places }
     }
 
-    /// The positions of a record.
+    /// Returns the number of positions of a record.
     pub(super) fn places(&self, row: i64) -> usize {
         at(&self.places, row)
     }
 
-    /// Takes the rows of the batch that begins at a position, at most `size`. False after the
-    /// last.
+    /// Selects the rows of the batch at a position, at most `size`. Returns false after
+    /// the last batch.
     pub(super) fn pick(
         &self,
         start: usize,
-        (size, cut): (usize, BatchCut),
+        (size, cut): (usize, BatchRule),
         batch: &mut FeedBatch,
     ) -> bool {
         let rows = self.rows.get(start..).unwrap_or_default();
@@ -47,11 +49,11 @@ impl Order {
         let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
             return false;
         };
-        // As in Python, batches of a window of one length are full ones.
+        // As in Python, a window with a single length has full batches.
         let is_loose =
-            cut == BatchCut::Loose || (cut == BatchCut::OneLength && self.has_several_lengths());
+            cut == BatchRule::Loose || (cut == BatchRule::OneLength && self.has_several_lengths());
         let is_alike =
-            |row: &&i64| cut != BatchCut::OneLength || self.places(**row) == self.places(*first);
+            |row: &&i64| cut != BatchRule::OneLength || self.places(**row) == self.places(*first);
         batch.rows.clear();
         batch.rows.extend(rows.iter().take_while(is_alike));
         batch.real = batch.rows.len();
@@ -87,17 +89,17 @@ mod tests {
     fn the_last_batch_is_filled_up_with_its_last_record() {
         let order = Order::new(vec![1, 1, 1]);
         let mut batch = FeedBatch::default();
-        assert!(order.pick(2, (2, BatchCut::Full), &mut batch));
+        assert!(order.pick(2, (2, BatchRule::Full), &mut batch));
         assert_eq!((batch.rows.as_slice(), batch.real), ([2, 2].as_slice(), 1));
-        assert!(order.pick(2, (2, BatchCut::Loose), &mut batch));
+        assert!(order.pick(2, (2, BatchRule::Loose), &mut batch));
         assert_eq!(batch.rows, [2]);
-        assert!(!order.pick(4, (2, BatchCut::Full), &mut batch));
+        assert!(!order.pick(4, (2, BatchRule::Full), &mut batch));
     }
 
     #[test]
-    fn a_graph_without_an_input_for_padding_gets_records_of_one_length() {
+    fn a_graph_without_a_mask_gets_records_of_one_length() {
         let order = Order::new(vec![5, 3, 5, 3]);
-        let (mut batch, how) = (FeedBatch::default(), (3, BatchCut::OneLength));
+        let (mut batch, how) = (FeedBatch::default(), (3, BatchRule::OneLength));
         assert!(order.pick(0, how, &mut batch));
         assert_eq!((batch.rows.as_slice(), batch.real), ([1, 3].as_slice(), 2));
         assert!(order.pick(2, how, &mut batch));
@@ -105,10 +107,10 @@ mod tests {
     }
 
     #[test]
-    fn a_window_of_one_length_is_filled_up_for_such_a_graph_too() {
+    fn a_window_of_one_length_has_full_batches_without_a_mask() {
         let order = Order::new(vec![5, 5]);
         let mut batch = FeedBatch::default();
-        assert!(order.pick(0, (3, BatchCut::OneLength), &mut batch));
+        assert!(order.pick(0, (3, BatchRule::OneLength), &mut batch));
         assert_eq!(
             (batch.rows.as_slice(), batch.real),
             ([0, 1, 1].as_slice(), 2)

@@ -1,4 +1,4 @@
-//! The two reads of each fragment: from two files, or from one that alternates.
+//! The two reads of each fragment, from two files, or alternating in one.
 
 use std::path::{Path, PathBuf};
 
@@ -12,16 +12,16 @@ use super::files::FileRecords;
 use super::records::Records;
 use crate::text::{quote, thousands};
 
-/// First and second reads; with more than one file or pair of files, one after the other.
+/// First and second reads, from one or more files or pairs of files.
 pub(crate) struct Mates {
     files: Vec<FileRecords>,
     paths: Vec<PathBuf>,
-    /// How many pairs were read.
+    /// The number of pairs read so far.
     count: usize,
 }
 
 impl Mates {
-    /// Reads first and second reads of two files, or of one in which they alternate.
+    /// Reads mates from two files, or from one in which they alternate.
     pub(crate) fn new(paths: &[PathBuf], options: &ReaderOptions) -> Self {
         let open = |path: &PathBuf| FileRecords::new(vec![path.clone()], options);
         Self {
@@ -31,7 +31,7 @@ impl Mates {
         }
     }
 
-    /// Reads a stream in which first and second reads alternate.
+    /// Reads a stream in which mates alternate.
     pub(crate) fn of_stream(name: &Path, stream: BufferedInput, options: &ReaderOptions) -> Self {
         Self {
             files: vec![FileRecords::of_stream(name, stream, options)],
@@ -40,7 +40,8 @@ impl Mates {
         }
     }
 
-    /// Adds up to `most` pairs, hardly more letters than `bytes`; says how many.
+    /// Adds up to `most` pairs with about `bytes` bytes of residues. Returns their
+    /// number.
     pub(super) fn read(
         &mut self,
         lanes: &mut [Records; 2],
@@ -50,14 +51,14 @@ impl Mates {
         let found = match self.files.as_mut_slice() {
             [first, second] => {
                 let found = first.read(&mut lanes[0], (most, bytes))?;
-                // At the end of the first file the second must end too.
+                // At the end of the first file the second file must end as well.
                 let mates = second.read_all(&mut lanes[1], found.max(1))?;
                 if mates != found {
                     return Err(self.missing(lanes, found.min(mates)));
                 }
                 found
             }
-            [both] => deal(both, (lanes, &self.paths), (most, bytes), self.count)?,
+            [both] => split_mates(both, (lanes, &self.paths), (most, bytes), self.count)?,
             _ => 0,
         };
         self.check(lanes, before)?;
@@ -65,7 +66,7 @@ impl Mates {
         Ok(found)
     }
 
-    /// Says which file ends first.
+    /// Returns an error that names the file that ends first.
     fn missing(&self, [one, other]: &[Records; 2], found: usize) -> Error {
         let is_first = one.len() < other.len();
         let (ended, longer, rest) = if is_first { (0, 1, other) } else { (1, 0, one) };
@@ -82,7 +83,7 @@ impl Mates {
         fault(&shown(ended), Kind::Count, message)
     }
 
-    /// Refuses pairs of different fragments.
+    /// Returns an error if the reads of a pair have different ids.
     fn check(&self, [one, other]: &[Records; 2], before: usize) -> Result<()> {
         let mut ids = one.names.iter().zip(other.names.iter()).skip(before);
         let Some(row) = ids.position(|(first, second)| !pairs::are_mates(first, second)) else {
@@ -104,8 +105,8 @@ impl Mates {
     }
 }
 
-/// Reads pairs of a file in which they alternate.
-fn deal(
+/// Reads pairs from a file in which they alternate.
+fn split_mates(
     file: &mut FileRecords,
     (lanes, paths): (&mut [Records; 2], &[PathBuf]),
     (most, bytes): (usize, usize),

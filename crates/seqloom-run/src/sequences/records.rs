@@ -9,39 +9,39 @@ use seqloom_sequences::{Batch, pairs};
 use crate::column::ByteRows;
 use crate::text::readable;
 
-/// Ids, and the letters or qualities that the encoder reads.
+/// Ids, and the residues or qualities that the encoder reads.
 #[derive(Debug, Default)]
 pub(crate) struct Records {
     pub(super) names: ByteRows,
     pub(super) letters: ByteRows,
     starts: Vec<FileStart>,
-    /// How many there are, whether or not ids are still here.
+    /// The number of records, even after the ids were taken.
     count: usize,
 }
 
-/// Where the records of a file begin.
+/// The first row of a file.
 #[derive(Debug)]
 struct FileStart {
     row: usize,
     path: PathBuf,
-    /// The number in its file of the record in that row.
+    /// The index in the file of the record in that row.
     record: u64,
-    /// From a row to the next, so many records of the file: 2 where mates alternate.
+    /// The number of records of the file per row: 2 if mates alternate.
     step: u64,
 }
 
 impl Records {
-    /// How many there are.
+    /// Returns the number of records.
     pub(crate) fn len(&self) -> usize {
         self.count
     }
 
-    /// The bytes that they take.
+    /// Returns the size of the records in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.names.bytes() + self.letters.bytes()
     }
 
-    /// Adds records of a file, of which the first is number `record`.
+    /// Adds records of a file; `record` is the index of the first one.
     pub(super) fn append(&mut self, batch: &Batch, (path, record): (&Path, u64)) {
         self.begin(path, (record, 1));
         if let Ok(headers) = Ragged::new(&batch.headers, &batch.header_offsets) {
@@ -58,7 +58,7 @@ impl Records {
         self.count += batch.len();
     }
 
-    /// Adds one record of others, which holds every second one.
+    /// Adds one record of `others`, which contains every second record of the file.
     pub(super) fn push(&mut self, others: &Self, row: usize) {
         let (path, record) = others.locate(row);
         self.begin(path, (record, 2));
@@ -67,7 +67,7 @@ impl Records {
         self.count += 1;
     }
 
-    /// Notes where a row comes from, unless it follows the one before.
+    /// Stores the origin of a row, unless it follows the previous row.
     fn begin(&mut self, path: &Path, (record, step): (u64, u64)) {
         let continues = |start: &FileStart| {
             let expected = start.record + start.step * as_u64(self.count - start.row);
@@ -83,7 +83,7 @@ impl Records {
         }
     }
 
-    /// The file of a record, and its number there.
+    /// Returns the file of a record, and the index in it.
     pub(super) fn locate(&self, row: usize) -> (&Path, u64) {
         let start = self.starts.iter().rev().find(|start| start.row <= row);
         start.map_or((Path::new(""), 0), |start| {
@@ -94,7 +94,7 @@ impl Records {
         })
     }
 
-    /// Gives the ids away.
+    /// Takes the ids out.
     pub(super) fn take_names(&mut self) -> ByteRows {
         std::mem::take(&mut self.names)
     }
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_found_in_its_file_across_pieces() {
+    fn a_record_is_located_in_its_file_across_reads() {
         let (one, other) = (Path::new("a.fa"), Path::new("b.fa"));
         let mut records = Records::default();
         records.append(&batch("a b", b"ACG", &[0, 1, 3]), (one, 7));
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn mates_of_one_file_are_found_at_every_second_record() {
+    fn mates_of_one_file_are_located_at_every_second_record() {
         let path = Path::new("a.fa");
         let mut both = Records::default();
         both.append(&batch("a b c d", b"ACGT", &[0, 1, 2, 3, 4]), (path, 10));
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_file_twice_begins_twice() {
+    fn a_file_given_twice_is_located_twice() {
         let path = Path::new("a.fa");
         let mut records = Records::default();
         records.append(&batch("a b", b"AC", &[0, 1, 2]), (path, 0));

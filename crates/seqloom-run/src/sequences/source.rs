@@ -10,20 +10,20 @@ use super::files::FileRecords;
 use super::pairs::Mates;
 use super::records::Records;
 
-/// Records of single reads, or of pairs.
+/// Single reads or pairs of reads.
 pub(crate) enum RecordSource {
-    /// Each record is scored by itself.
+    /// Each record is scored on its own.
     Single(Box<FileRecords>),
     /// Two records are scored together.
     Paired(std::vec::IntoIter<Mates>),
 }
 
-/// The numbers of records and of bytes that are read at once.
-const PIECE: (usize, usize) = (1 << 13, 4 << 20);
+/// The numbers of records and bytes that are read together.
+const READ_SIZE: (usize, usize) = (1 << 13, 4 << 20);
 
 impl RecordSource {
-    /// The records of files: one after the other; of pairs, two side by side, or one in which
-    /// mates alternate.
+    /// Creates the source for files: single reads one file after the other; pairs from
+    /// two files in parallel, or from one with alternating mates.
     pub(crate) fn new(
         paths: &[PathBuf],
         is_paired: bool,
@@ -41,7 +41,8 @@ impl RecordSource {
         Ok(Self::Paired(mates.collect::<Vec<_>>().into_iter()))
     }
 
-    /// The records of a stream, in which the mates of pairs alternate; errors call it `name`.
+    /// Creates the source for a stream, in which mates alternate. Errors use `name` for
+    /// it.
     pub(crate) fn of_stream(
         name: &Path,
         stream: BufferedInput,
@@ -60,7 +61,7 @@ impl RecordSource {
     /// unless the files end; `None` at the end.
     pub(super) fn window(&mut self, bytes: usize, multiple: usize) -> Result<Option<Vec<Records>>> {
         let mut lanes = [Records::default(), Records::default()];
-        let piece = (PIECE.0, PIECE.1.min(bytes).max(1));
+        let piece = (READ_SIZE.0, READ_SIZE.1.min(bytes).max(1));
         while lanes.iter().map(Records::bytes).sum::<usize>() < bytes {
             if self.read(&mut lanes, piece)? == 0 {
                 break;
@@ -101,7 +102,7 @@ impl RecordSource {
     }
 }
 
-/// Refuses files that cannot be read so.
+/// Returns an error if files cannot be read in this way.
 fn check_paths(paths: &[PathBuf], is_paired: bool, interleaved: bool) -> Result<()> {
     if paths.is_empty() {
         return Err(Error::argument("expected a file of sequences, got none"));

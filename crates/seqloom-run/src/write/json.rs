@@ -1,8 +1,8 @@
-//! An object in each line: the id, and a number for each output.
+//! JSON lines: an object with the id and a number for each output.
 
 use super::number::write_number;
 
-/// Writes the line of a record. JSON has no text for what is no number: it becomes null.
+/// Writes the line of a record. JSON has no NaN: it becomes null.
 pub(super) fn write_row(
     (id, name): (&str, &[u8]),
     (columns, values): (&[String], &[f32]),
@@ -25,10 +25,11 @@ pub(super) fn write_row(
     text.extend_from_slice(b"}\n");
 }
 
-/// Writes a text between quotes; bytes that are no UTF-8 become the mark for such.
+/// Writes a string in quotes; bytes that are not UTF-8 become the replacement
+/// character.
 fn write_text(bytes: &[u8], text: &mut Vec<u8>) {
     let found = String::from_utf8_lossy(bytes);
-    // A text is always valid JSON, and writing into memory does not fail.
+    // A string is always valid JSON, and writing to memory does not fail.
     let _ = serde_json::to_writer(text, &found);
 }
 

@@ -1,7 +1,7 @@
 //! Writes `scores`, `ids` and `columns` as an uncompressed `.npz` file.
 //!
-//! The header of an array has its shape, which is known only at the end. Until then scores and ids
-//! are in two temporary files, whose names are removed.
+//! The header of an array contains its shape, which is known only at the end. Until
+//! then scores and ids are in two temporary files without names.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
@@ -14,15 +14,15 @@ use zip::{CompressionMethod, ZipWriter};
 use super::target::TargetFile;
 use crate::scores::Scores;
 
-/// Bytes of scores that are copied between two checks for a signal.
-const CHUNK: u64 = 8 << 20;
+/// The number of bytes that are copied between two checks for a signal.
+const COPY_CHUNK_BYTES: u64 = 8 << 20;
 
 /// An `.npz` file that is being written.
 pub(super) struct Npz {
     target: TargetFile,
     scores: BufWriter<File>,
     ids: BufWriter<File>,
-    /// Characters of the longest id.
+    /// The length of the longest id in characters.
     id_width: usize,
     rows: usize,
     columns: Vec<String>,
@@ -72,7 +72,7 @@ impl Npz {
         let mut zip = ZipWriter::new(BufWriter::with_capacity(1 << 18, self.target));
         let shape = [self.rows, self.score_columns];
         start_array(&mut zip, "scores.npy", "<f4", &shape)?;
-        while io::copy(&mut (&mut scores).take(CHUNK), &mut zip)? > 0 {
+        while io::copy(&mut (&mut scores).take(COPY_CHUNK_BYTES), &mut zip)? > 0 {
             check_signals()?;
         }
         let dtype = format!("<U{}", self.id_width);
@@ -110,7 +110,7 @@ fn read_text(ids: &mut impl Read) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// Encodes a text as code points, `width` of them: zeros after its end.
+/// Encodes a string as `width` code points, padded with zeros.
 fn code_points(text: &str, width: usize) -> Vec<u8> {
     let letters = text.chars().map(u32::from).chain(std::iter::repeat(0));
     letters.take(width).flat_map(u32::to_le_bytes).collect()
@@ -123,15 +123,15 @@ fn start_array(
     dtype: &str,
     shape: &[usize],
 ) -> io::Result<()> {
-    const MAGIC: &[u8] = b"\x93NUMPY\x01\x00";
+    const NPY_MAGIC: &[u8] = b"\x93NUMPY\x01\x00";
     let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
     zip.start_file(name, options.large_file(true))?;
     let sizes: Vec<String> = shape.iter().map(ToString::to_string).collect();
     let shape = sizes.join(", ");
     let header = format!("{{'descr': '{dtype}', 'fortran_order': False, 'shape': ({shape},), }}");
-    let before = MAGIC.len() + size_of::<u16>();
+    let before = NPY_MAGIC.len() + size_of::<u16>();
     let size = (before + header.len() + 1).next_multiple_of(64) - before;
-    zip.write_all(MAGIC)?;
+    zip.write_all(NPY_MAGIC)?;
     zip.write_all(&u16::try_from(size).map_err(io::Error::other)?.to_le_bytes())?;
     writeln!(zip, "{header:<width$}", width = size - 1)
 }

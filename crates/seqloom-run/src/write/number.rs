@@ -1,10 +1,10 @@
-//! Numbers as the shortest text that reads back to the same bits, as NumPy prints them.
+//! The shortest text that reads back to the same float, in the format of NumPy.
 
 use std::io::Write;
 
-/// Below, and from 1e16 on, there is an exponent.
-const LEAST: f32 = 1e-4;
-const MOST: f32 = 1e16;
+/// Numbers below this and from 1e16 on have an exponent.
+const MIN_DECIMAL: f32 = 1e-4;
+const MAX_DECIMAL: f32 = 1e16;
 
 /// Writes a number as `str(numpy.float32(number))` does.
 ///
@@ -14,17 +14,17 @@ const MOST: f32 = 1e16;
 /// assert_eq!(text, b"0.33333334");
 /// ```
 pub fn write_number(number: f32, text: &mut Vec<u8>) {
-    // Writing into memory does not fail.
+    // Writing to memory does not fail.
     let _ = match number.abs() {
         size if size.is_nan() => write!(text, "nan"),
-        size if size.is_infinite() || size == 0.0 || (LEAST..MOST).contains(&size) => {
+        size if size.is_infinite() || size == 0.0 || (MIN_DECIMAL..MAX_DECIMAL).contains(&size) => {
             write!(text, "{number:?}")
         }
         _ => write_scientific(number, text),
     };
 }
 
-/// Writes an exponent of two digits at least, with its sign.
+/// Writes an exponent with its sign and at least two digits.
 fn write_scientific(number: f32, text: &mut Vec<u8>) -> std::io::Result<()> {
     let found = format!("{number:e}");
     let (digits, exponent) = found.split_once('e').unwrap_or((&found, "0"));
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_look_as_in_numpy() {
+    fn numbers_are_formatted_as_in_numpy() {
         for (number, text) in [
             (0.0, "0.0"),
             (-0.0, "-0.0"),
@@ -72,7 +72,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_number_reads_back(bits: u32) {
+        fn every_number_is_read_back_unchanged(bits: u32) {
             let number = f32::from_bits(bits);
             let back: f32 = text_of(number).parse().unwrap();
             prop_assert!(back.to_bits() == bits || (number.is_nan() && back.is_nan()));

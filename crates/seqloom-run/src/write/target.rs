@@ -1,4 +1,4 @@
-//! A file that is whole or absent.
+//! A file that is either complete or absent.
 
 use std::fs::{self, File};
 use std::io::{self, Seek, Write};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use seqloom_compression::part::PartFile;
 use seqloom_core::{Error, Result};
 
-/// A file with a temporary name, which is renamed at the end or else removed.
+/// A file with a temporary name. It is renamed at the end, or removed.
 #[derive(Debug)]
 pub(super) struct TargetFile {
     file: File,
@@ -18,7 +18,7 @@ pub(super) struct TargetFile {
 impl TargetFile {
     /// Creates the temporary file in the same folder.
     pub(super) fn create(path: &Path) -> Result<Self> {
-        // A symbolic link stays, and the file that it names is written.
+        // A symbolic link remains; the file that it points to is written.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
         let failed = |error| Error::io(&path, &error);
         let part = PartFile::create(&path).map_err(failed)?;
@@ -26,7 +26,7 @@ impl TargetFile {
         Ok(Self { file, part, path })
     }
 
-    /// Another file beside it, for what is needed until the end; its name is gone already.
+    /// Creates a second temporary file in the same folder, without a name.
     pub(super) fn scratch(&self) -> io::Result<File> {
         let mut name = self.path.file_name().unwrap_or_default().to_owned();
         name.push("-scratch");
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_finished_leaves_the_old_one() {
+    fn an_unfinished_file_does_not_replace_the_old_one() {
         let folder = folder("old");
         let path = folder.join("a.tsv");
         fs::write(&path, "old").unwrap();
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_writer_left_goes_with_the_next() {
+    fn files_of_a_killed_writer_are_removed_by_the_next() {
         let folder = folder("dead");
         let path = folder.join("a.tsv");
         fs::write(folder.join(".a.tsv.seqloom0.part"), "half").unwrap();

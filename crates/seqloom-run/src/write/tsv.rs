@@ -1,8 +1,8 @@
-//! A table: the id, then a column for each output, with tabs or commas between.
+//! A table with tabs or commas: the id, then a column for each output.
 
 use super::number::write_number;
 
-/// Names the column of ids so that no output has the same name.
+/// Returns a name for the id column that no output has.
 pub(super) fn id_column(columns: &[String]) -> String {
     let mut name = "id".to_owned();
     while columns.contains(&name) {
@@ -29,7 +29,8 @@ pub(super) fn write_row((name, values): (&[u8], &[f32]), separator: u8, text: &m
     text.push(b'\n');
 }
 
-/// Writes a cell; between commas, quoted where it holds one, a quote or a line end.
+/// Writes a cell. In a comma-separated table it is quoted if it contains a comma, a
+/// quote or a line end.
 fn write_text(cell: &[u8], separator: u8, text: &mut Vec<u8>) {
     let is_special = |byte: &u8| matches!(byte, b',' | b'"' | b'\n' | b'\r');
     if separator != COMMA || !cell.iter().any(is_special) {
@@ -46,7 +47,7 @@ fn write_text(cell: &[u8], separator: u8, text: &mut Vec<u8>) {
     text.push(b'"');
 }
 
-/// What is between the cells of a row.
+/// The separators of cells.
 pub(super) const TAB: u8 = b'\t';
 pub(super) const COMMA: u8 = b',';
 
@@ -55,14 +56,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_output_has_the_name_of_the_ids() {
+    fn the_id_column_has_a_unique_name() {
         let columns = ["id".to_owned(), "record_id".to_owned()];
         assert_eq!(id_column(&columns), "record_record_id");
         assert_eq!(id_column(&["EI".to_owned()]), "id");
     }
 
     #[test]
-    fn a_cell_with_a_comma_or_a_quote_is_quoted_between_commas_only() {
+    fn cells_are_quoted_in_comma_separated_tables_only() {
         for (separator, expected) in [(COMMA, "\"a,\"\"b\",1.0\n"), (TAB, "a,\"b\t1.0\n")] {
             let mut text = Vec::new();
             write_row((b"a,\"b", &[1.0]), separator, &mut text);

@@ -1,4 +1,4 @@
-//! Output channels as products of a packed filter and a sample's windows.
+//! Convolution as products of a packed filter and the windows of a sample.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use crate::{
     parallel, tuned,
 };
 
-/// A matrix of weights, `rows` by `taps`, and what is added to each row.
+/// The weights, `rows` by `taps`, and the bias of each row.
 #[derive(Clone, Copy)]
 pub(super) struct Filter<'a, T> {
     pub(super) rows: usize,
@@ -24,15 +24,15 @@ pub(super) struct Filter<'a, T> {
     pub(super) bias: Option<&'a [T]>,
 }
 
-/// The windows that the filter is applied to.
+/// The windows and the size of the output.
 #[derive(Clone, Copy)]
 pub(super) struct WindowProduct {
     pub(super) input: InputRows,
-    /// Windows of a sample, and positions of an output channel: height and width.
+    /// The height and width of an output channel.
     pub(super) size: [usize; 2],
 }
 
-/// Registers that blocks of two and of three fill.
+/// The number of registers after which blocks of two and of three registers both end.
 const BLOCK_REGISTERS: usize = 6;
 impl WindowProduct {
     /// Fills `out` (batch, filter rows, height, width).
@@ -65,7 +65,8 @@ impl WindowProduct {
         });
     }
 
-    /// Input channels that are worked on at a time: parts of equal size.
+    /// Returns the number of input channels that are processed together, such that
+    /// parts have equal size.
     fn channels(self, tile: usize) -> usize {
         let all = self.input.channels.max(1);
         let fitting =
@@ -74,8 +75,8 @@ impl WindowProduct {
     }
 }
 
-/// A block of sums: filter rows, and registers of neighbouring windows. With its inputs and a
-/// weight it fills the registers.
+/// A block of sums: filter rows by registers of adjacent windows. With its inputs and
+/// one weight it fills the registers.
 #[derive(Clone, Copy)]
 struct BlockForm {
     rows: usize,
@@ -83,15 +84,15 @@ struct BlockForm {
 }
 
 impl BlockForm {
-    /// For sixteen registers, where three registers of windows would not leave enough.
+    /// The block for 16 registers, which are too few for three registers of windows.
     const REGISTERS_16: Self = Self {
         rows: tuned::CONV_TILE_ROWS_16,
         wide: 2,
     };
-    /// For thirty-two.
+    /// The blocks for 32 registers.
     const REGISTERS_32: [Self; 2] = [Self { rows: 12, wide: 2 }, Self { rows: 8, wide: 3 }];
 
-    /// The block that leaves the fewest rows unused.
+    /// Returns the block that leaves the fewest rows unused.
     fn of(rows: usize, are_many: bool) -> Self {
         let [high, low] = Self::REGISTERS_32;
         match are_many {
@@ -101,13 +102,14 @@ impl BlockForm {
         }
     }
 
-    /// The rows that are computed where there are so many; the last block may be half full.
+    /// Returns the number of computed rows for `rows` rows; the last block may be half
+    /// full.
     fn computed(self, rows: usize) -> usize {
         rows.next_multiple_of(self.rows / 2)
     }
 }
 
-/// Lays blocks of rows out in the order of their use: the biases, then tap by tap.
+/// Packs blocks of rows in order of use: the biases, then the weights tap by tap.
 fn pack<T: Float>(filter: &Filter<'_, T>, rows: usize, packed: &mut [T]) {
     for (number, block) in packed
         .chunks_exact_mut(rows * (filter.taps + 1))
@@ -128,20 +130,20 @@ fn pack<T: Float>(filter: &Filter<'_, T>, rows: usize, packed: &mut [T]) {
     }
 }
 
-/// A product with its weights packed.
+/// A product with packed weights.
 #[derive(Clone, Copy)]
 struct FilterJob<'a, T> {
     product: WindowProduct,
     form: BlockForm,
     tile: usize,
-    /// Input channels that are worked on at a time.
+    /// The number of input channels that are processed together.
     channels: usize,
     packed: &'a [T],
-    /// Numbers in a block of packed rows.
+    /// The number of values in a block of packed rows.
     block: usize,
 }
 
-/// Positions of all filter rows for one sample, from the one numbered `start` on.
+/// Positions of all filter rows for one sample, from position `start`.
 struct SamplePiece<'a, T> {
     sample: &'a [T],
     start: usize,
@@ -161,24 +163,25 @@ impl<T: Float> FilterJob<'_, T> {
         let outs = out.chunks_exact_mut(rows * plane).enumerate();
         let pieces = outs.flat_map(|(number, out)| {
             let sample = &x[number * input.sample()..][..input.sample()];
-            let pieces = MatrixMut::new(out, rows, plane, plane).cut(rows, columns);
+            let pieces = MatrixMut::new(out, rows, plane, plane).blocks(rows, columns);
             pieces
                 .into_iter()
                 .map(move |(_, start, out)| SamplePiece { sample, start, out })
         });
-        parallel::each(pieces.collect(), threads, |piece| {
+        parallel::for_each(pieces.collect(), threads, |piece| {
             self.fill(piece, &offsets);
         });
     }
 
-    /// Positions of a piece: whole tiles of one axis, whole rows of an image.
+    /// Returns the number of positions of a part of the output: full tiles of one axis,
+    /// or full rows of an image.
     fn columns(self, samples: usize, plane: usize, threads: usize) -> usize {
-        if parallel::is_alone(threads) || samples >= tuned::CONV_PIECES * threads {
+        if parallel::is_single_threaded(threads) || samples >= tuned::CONV_BLOCKS * threads {
             return plane;
         }
         let [height, width] = self.product.size;
         let whole = if height == 1 { self.tile } else { width };
-        let wanted = samples * plane / (tuned::CONV_PIECES * threads);
+        let wanted = samples * plane / (tuned::CONV_BLOCKS * threads);
         wanted
             .next_multiple_of(whole)
             .clamp(whole, plane.max(whole))
@@ -213,7 +216,7 @@ impl<T: Float> FilterJob<'_, T> {
     }
 }
 
-/// Cuts positions into ranges of at most `tile` that do not reach into the next row.
+/// Splits positions into ranges of at most `tile` that stay in one row.
 fn ranges(
     start: usize,
     count: usize,
@@ -229,7 +232,7 @@ fn ranges(
     })
 }
 
-/// Where tiles of so many positions start, row by row.
+/// Returns the first position of each tile of `tile` positions, row by row.
 pub(super) fn positions(
     [height, width]: [usize; 2],
     tile: usize,
@@ -242,14 +245,14 @@ pub(super) fn positions(
     (0..height).flat_map(row)
 }
 
-/// Windows of some channels of a row, in scratch, and the output that they belong to.
+/// Windows of some channels of a row, in scratch memory, and the output for them.
 struct WindowTile<'a, T> {
     job: FilterJob<'a, T>,
-    /// The taps of these channels, and where each stands in scratch.
+    /// The taps of these channels, and their offsets in scratch memory.
     taps: Range<usize>,
     offsets: &'a [usize],
     scratch: &'a [T],
-    /// The columns of `out` that are filled, and its rows.
+    /// The output columns to fill, and the output rows.
     columns: Range<usize>,
     out: MatrixMut<'a, T>,
 }
@@ -265,7 +268,8 @@ fn fill_tile<S: Simd, T: Float>(simd: S, tile: WindowTile<'_, T>) {
 }
 
 impl<T: Float> WindowTile<'_, T> {
-    /// Fills all rows, `R` at a time; `H`, half as many, where the last block is half empty.
+    /// Fills all rows, `R` at a time, and `H = R / 2` at the end if the last block is
+    /// half empty.
     #[inline(always)]
     fn blocks<S: Simd, const R: usize, const H: usize, const V: usize>(mut self, simd: S) {
         let blocks = self.job.packed.chunks_exact(self.job.block);
@@ -280,7 +284,7 @@ impl<T: Float> WindowTile<'_, T> {
         }
     }
 
-    /// Fills `K` of a block's rows, `V` registers of windows at a time.
+    /// Fills `K` rows of a block, `V` registers of windows at a time.
     #[inline(always)]
     fn rows<S: Simd, const R: usize, const K: usize, const V: usize>(
         &mut self,
@@ -298,7 +302,7 @@ impl<T: Float> WindowTile<'_, T> {
         }
     }
 
-    /// Fills `K` rows at `V` registers of neighbouring windows, or adds to them.
+    /// Fills `K` rows for `V` registers of adjacent windows, or adds to them.
     #[inline(always)]
     fn block<S: Simd, const R: usize, const K: usize, const V: usize>(
         &mut self,
@@ -313,7 +317,8 @@ impl<T: Float> WindowTile<'_, T> {
         let (first, lanes) = (self.columns.start + position, Lanes::<S, T>::COUNT);
         let columns = first..self.columns.end.min(first + V * lanes);
         let rows = row..self.out.rows_count().min(row + K);
-        // Loops: closures of arrays are not always inlined, and vectors are lost then.
+        // Loops, because closures of arrays are not always inlined and then do not use
+        // vector instructions.
         let mut sums = [[Lanes::splat(simd, T::ZERO); V]; K];
         if self.taps.start == 0 {
             for (sums, &bias) in sums.iter_mut().zip(biases) {
@@ -338,7 +343,8 @@ impl<T: Float> WindowTile<'_, T> {
     }
 }
 
-/// Adds the products of the first `K` of `R` filter rows with `V` registers of neighbouring windows.
+/// Adds the products of the first `K` of `R` filter rows with `V` registers of adjacent
+/// windows.
 #[inline(always)]
 fn add_products<S: Simd, T: Float, const R: usize, const K: usize, const V: usize>(
     simd: S,

@@ -1,10 +1,9 @@
-//! Convolutions that do not pack the input's windows, a row of the output at a time; for few
-//! taps, or few channels of one axis.
+//! Convolutions that do not pack the windows of the input. They process one output row
+//! at a time, for few taps or few channels.
 //!
-//! All three are matrix products in which one matrix, the input's windows side by side,
-//! is never built: what a row of the output sees is copied once into rows with zeros
-//! around them ([`rows`]), where a tap is an offset, and a window's number stands at position
-//! plus offset.
+//! All three passes are matrix products, but the matrix of windows is never built. The
+//! input of an output row is copied once into zero-padded rows ([`rows`]), in which a
+//! tap is an offset.
 
 mod forward;
 mod rows;
@@ -15,8 +14,8 @@ use crate::{Float, tuned};
 use forward::{Filter, WindowProduct};
 use rows::{InputRows, signed};
 
-/// Whether this is quicker than packing, where `products` are summed for a number.
-pub(super) fn suits(shape: &Shape, products: usize) -> bool {
+/// Returns true if this method is faster than packing, for sums of `products` products.
+pub(super) fn is_faster(shape: &Shape, products: usize) -> bool {
     let pays = if is_row(shape) {
         products <= tuned::CONV_MAX_PRODUCTS_1D
     } else {
@@ -25,9 +24,9 @@ pub(super) fn suits(shape: &Shape, products: usize) -> bool {
     shape.groups == 1 && pays
 }
 
-/// Whether this is quicker than packing, for a filter of so many rows, whatever it sums: few
-/// rows use a window too seldom to pay for its packing.
-pub(super) fn suits_rows(shape: &Shape, rows: usize) -> bool {
+/// Returns true if this method is faster than packing, for a filter with `rows` rows. A
+/// few rows use each window too rarely to pay for packing.
+pub(super) fn is_faster_for_rows(shape: &Shape, rows: usize) -> bool {
     let is_simple = is_row(shape) && shape.groups == 1 && shape.stride[1] == 1;
     is_simple
         && tuned::CONV_GRAD_OUTPUTS.contains(&rows)
@@ -39,8 +38,8 @@ fn is_row(shape: &Shape) -> bool {
 }
 
 impl Shape {
-    /// The input as the forward pass and the weights' gradient read it.
-    fn rows_of_input(&self) -> InputRows {
+    /// Returns the layout of the input for the forward pass and the weight gradient.
+    fn input_rows(&self) -> InputRows {
         InputRows {
             channels: self.channels,
             size: self.size,
@@ -52,9 +51,9 @@ impl Shape {
         }
     }
 
-    /// The output's gradient as the input's gradient reads it: with the stride's gaps
-    /// between its positions, and the taps in reverse.
-    fn rows_of_gradient(&self) -> InputRows {
+    /// Returns the layout of the output gradient for the input gradient: with gaps of
+    /// the stride between positions, and reversed taps.
+    fn gradient_rows(&self) -> InputRows {
         let start = |axis: usize| {
             let reach = self.dilation[axis] * self.kernel[axis].saturating_sub(1);
             signed(self.padding[axis]) - signed(reach)
@@ -87,7 +86,7 @@ pub(super) fn forward<T: Float>(
         bias,
     };
     let product = WindowProduct {
-        input: shape.rows_of_input(),
+        input: shape.input_rows(),
         size: shape.out_size().unwrap_or_default(),
     };
     product.fill(filter, x, out, threads);
@@ -113,7 +112,7 @@ pub(super) fn input_grad<T: Float>(
         bias: None,
     };
     let product = WindowProduct {
-        input: shape.rows_of_gradient(),
+        input: shape.gradient_rows(),
         size: shape.size,
     };
     product.fill(filter, grad, out, threads);

@@ -1,53 +1,52 @@
-//! What a row of the output sees, with zeros around it, laid out so that each tap is an
-//! offset.
+//! The zero-padded input of an output row, in a layout in which each tap is an offset.
 
 use crate::Float;
 
-/// How the channels of a sample are read; pairs are (height, width).
+/// The layout of the channels of a sample; pairs are (height, width).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InputRows {
     pub(super) channels: usize,
-    /// Positions of a channel.
+    /// The size of a channel.
     pub(super) size: [usize; 2],
-    /// An axis is read as if its positions were this far apart, with zeros between them.
+    /// The distance between positions of the channel; there are zeros between them.
     pub(super) spread: [usize; 2],
-    /// Where the first window starts; negative inside the padding.
+    /// The start of the first window; negative inside the padding.
     pub(super) start: [isize; 2],
-    /// From one window to the next.
+    /// The distance between windows.
     pub(super) stride: [usize; 2],
-    /// Taps of a window.
+    /// The number of taps of a window.
     pub(super) kernel: [usize; 2],
-    /// From one tap to the next.
+    /// The distance between taps.
     pub(super) dilation: [usize; 2],
 }
 
 impl InputRows {
-    /// Rows that a row of the output sees, those of a channel side by side.
+    /// Returns the number of input rows for an output row, over all channels.
     pub(super) fn count(&self) -> usize {
         self.channels * self.kernel[0]
     }
 
-    /// The same of so many channels.
+    /// Returns this layout with another number of channels.
     pub(super) fn of_channels(self, channels: usize) -> Self {
         Self { channels, ..self }
     }
 
-    /// Numbers of a channel.
+    /// Returns the number of values of a channel.
     pub(super) fn plane(&self) -> usize {
         self.size[0] * self.size[1]
     }
 
-    /// Numbers of a sample.
+    /// Returns the number of values of a sample.
     pub(super) fn sample(&self) -> usize {
         self.channels * self.plane()
     }
 
-    /// Numbers that hold the rows of `width` windows.
+    /// Returns the number of values that store the rows of `width` windows.
     pub(super) fn scratch(&self, width: usize) -> usize {
         self.count() * self.phases() * self.phase_length(width)
     }
 
-    /// Where each tap of the first window stands, row by row.
+    /// Returns the offset of each tap of the first window, row by row.
     pub(super) fn offsets(&self, width: usize) -> impl Iterator<Item = usize> + use<> {
         let ([_, kernel], [_, stride]) = (self.kernel, self.stride);
         let (phases, length, dilation) =
@@ -58,7 +57,7 @@ impl InputRows {
         })
     }
 
-    /// Copies what `width` windows from the one at `position` see.
+    /// Copies the input of `width` windows from `position`.
     pub(super) fn fill<T: Float>(
         &self,
         sample: &[T],
@@ -79,7 +78,8 @@ impl InputRows {
         }
     }
 
-    /// The row of this number that a row of the output sees; none where there are zeros.
+    /// Returns an input row of an output row by its index, or `None` if the row is
+    /// padding.
     fn row<'a, T>(&self, sample: &'a [T], line: usize, number: usize) -> Option<&'a [T]> {
         let (channel, tap) = (number / self.kernel[0], number % self.kernel[0]);
         let position = self.start[0] + signed(line * self.stride[0] + tap * self.dilation[0]);
@@ -90,8 +90,9 @@ impl InputRows {
         (line < height).then(|| &sample[(channel * height + line) * width..][..width])
     }
 
-    /// A row is stored as one array for each remainder by the stride, a phase: then what one
-    /// tap sees in neighbouring windows lies side by side. Fewer where the taps reach fewer.
+    /// Returns the number of phases. A phase is the part of a row with the same
+    /// remainder modulo the stride: within a phase, the inputs of one tap in adjacent
+    /// windows are adjacent.
     fn phases(&self) -> usize {
         self.stride[1].min(self.reach() + 1)
     }
@@ -105,7 +106,7 @@ impl InputRows {
     }
 }
 
-/// Fills `out` with the row from `start` on, and zeros where there is no row.
+/// Fills `out` with the row from `start`, and with zeros outside the row.
 fn copy<T: Float>(row: &[T], start: isize, out: &mut [T]) {
     let before = start.min(0).unsigned_abs().min(out.len());
     let from = start.max(0).unsigned_abs().min(row.len());
@@ -135,7 +136,7 @@ fn scatter<T: Float>(row: &[T], start: isize, spread: usize, out: &mut [T]) {
     }
 }
 
-/// Sizes of arrays are less than half of what a `usize` holds.
+/// Converts a size. Array sizes are less than half of the largest `usize`.
 pub(super) const fn signed(size: usize) -> isize {
     size.cast_signed()
 }

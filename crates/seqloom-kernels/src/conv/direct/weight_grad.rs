@@ -1,4 +1,4 @@
-//! The gradients of a convolution's weights and bias.
+//! The gradients of the weights and bias of a convolution.
 
 use pulp::Simd;
 use seqloom_macros::vectorized;
@@ -6,7 +6,7 @@ use seqloom_macros::vectorized;
 use super::{Shape, forward::positions, rows::InputRows};
 use crate::machine::dispatch;
 use crate::tuned::{
-    CONV_GRAD_PARTS, CONV_GRAD_ROWS, CONV_GRAD_TAPS, CONV_GRAD_TILE, CONV_GRAD_WIDTH,
+    CONV_GRAD_PARTS, CONV_GRAD_REGISTERS, CONV_GRAD_ROWS, CONV_GRAD_TAPS, CONV_GRAD_TILE,
 };
 use crate::{
     Float,
@@ -16,9 +16,9 @@ use crate::{
 
 /// Fills the gradients of the weights (outputs, channels, kernel) and of the bias.
 ///
-/// The samples are cut into parts, of which the number of threads does not matter. Each
-/// part sums its own gradient, and the parts are added in their order: the same bits
-/// every time.
+/// The samples are split into parts, whose number does not depend on the number of
+/// threads. The gradients of the parts are added in order, so that the result has the
+/// same bits every time.
 pub(super) fn fill<T: Float>(
     shape: &Shape,
     (x, grad): (&[T], &[T]),
@@ -50,23 +50,23 @@ pub(super) fn fill<T: Float>(
 struct TileSizes {
     input: InputRows,
     outputs: usize,
-    /// Outputs, rounded up to whole registers.
+    /// The number of outputs, rounded up to full registers.
     columns: usize,
-    /// Taps of all channels.
+    /// The number of taps of all channels.
     taps: usize,
-    /// Positions of an output channel.
+    /// The size of an output channel.
     size: [usize; 2],
-    /// Positions of a row that are worked on at a time.
+    /// The number of positions of a row that are processed together.
     tile: usize,
 }
 
 impl TileSizes {
     fn new(shape: &Shape, lanes: usize) -> Self {
-        let columns = shape.outputs.next_multiple_of(CONV_GRAD_WIDTH * lanes);
+        let columns = shape.outputs.next_multiple_of(CONV_GRAD_REGISTERS * lanes);
         let size = shape.out_size().unwrap_or_default();
         let tile = (CONV_GRAD_TILE / columns.max(1)).max(32).min(size[1]);
         Self {
-            input: shape.rows_of_input(),
+            input: shape.input_rows(),
             outputs: shape.outputs,
             columns,
             taps: shape.taps(),
@@ -75,7 +75,8 @@ impl TileSizes {
         }
     }
 
-    /// Numbers that one part sums: a row for each tap, rounded up, and one for the bias.
+    /// Returns the number of sums of one part: a row for each tap, rounded up, and one
+    /// for the bias.
     fn sums(&self) -> usize {
         (self.taps.next_multiple_of(CONV_GRAD_TAPS) + 1) * self.columns
     }
@@ -84,15 +85,15 @@ impl TileSizes {
         self.input.scratch(self.tile) + self.tile * self.columns
     }
 
-    /// Where the taps stand; the last block is filled up with the first tap.
+    /// Returns the offsets of the taps. The first tap fills up the last block.
     fn offsets(&self) -> Vec<usize> {
         let mut offsets: Vec<usize> = self.input.offsets(self.tile).collect();
         offsets.resize(self.taps.next_multiple_of(CONV_GRAD_TAPS), 0);
         offsets
     }
 
-    /// Transposes the gradient's positions from `first` on: (outputs, all positions) to (positions,
-    /// columns).
+    /// Transposes positions of the gradient from `first`: (outputs, all positions) to
+    /// (positions, columns).
     fn transpose<T: Float>(&self, grad: &[T], first: usize, transposed: &mut [T]) {
         let plane = self.size[0] * self.size[1];
         for (number, rows) in grad.chunks(plane * CONV_GRAD_ROWS).enumerate() {
@@ -110,7 +111,7 @@ impl TileSizes {
         }
     }
 
-    /// Adds the parts, and turns (taps, columns) to (outputs, taps).
+    /// Adds the parts, and transposes (taps, columns) to (outputs, taps).
     fn finish<T: Float>(&self, sums: &mut [T], (out, bias): (&mut [T], Option<&mut [T]>)) {
         let (total, parts) = sums.split_at_mut(self.sums());
         for part in parts.chunks_exact(self.sums()) {
@@ -132,7 +133,7 @@ impl TileSizes {
     }
 }
 
-/// The arrays of the work.
+/// The input arrays and sizes.
 struct WeightGradJob<'a, T> {
     sizes: TileSizes,
     x: &'a [T],
@@ -168,7 +169,7 @@ impl<T: Float> WeightGradJob<'_, T> {
     }
 }
 
-/// A tile's rows and transposed gradient, and the sums that they are added to.
+/// The rows and the transposed gradient of a tile, and the sums.
 struct GradTile<'a, T> {
     job: &'a WeightGradJob<'a, T>,
     rows: &'a [T],
@@ -184,7 +185,7 @@ fn add_tile<S: Simd, T: Float>(simd: S, tile: GradTile<'_, T>) {
     let (offsets, _) = offsets.as_chunks::<{ CONV_GRAD_TAPS }>();
     let taps = taps.chunks_exact_mut(CONV_GRAD_TAPS * columns);
     for (offsets, sums) in offsets.iter().zip(taps) {
-        for column in (0..columns).step_by(CONV_GRAD_WIDTH * Lanes::<S, T>::COUNT) {
+        for column in (0..columns).step_by(CONV_GRAD_REGISTERS * Lanes::<S, T>::COUNT) {
             let inputs = offsets.map(|offset| &tile.rows[offset..]);
             let found = products(simd, inputs, &tile.transposed[column..], columns);
             add(simd, found, columns, &mut sums[column..]);
@@ -196,19 +197,20 @@ fn add_tile<S: Simd, T: Float>(simd: S, tile: GradTile<'_, T>) {
     }
 }
 
-/// The products of six taps with two registers of outputs, summed over the positions.
+/// Returns the products of six taps with two registers of outputs, summed over the
+/// positions.
 #[inline(always)]
 fn products<S: Simd, T: Float>(
     simd: S,
     inputs: [&[T]; CONV_GRAD_TAPS],
     transposed: &[T],
     columns: usize,
-) -> [[Lanes<S, T>; CONV_GRAD_WIDTH]; CONV_GRAD_TAPS] {
+) -> [[Lanes<S, T>; CONV_GRAD_REGISTERS]; CONV_GRAD_TAPS] {
     let positions = transposed.len().div_ceil(columns);
     let inputs = inputs.map(|input| &input[..positions]);
-    let mut sums = [[Lanes::splat(simd, T::ZERO); CONV_GRAD_WIDTH]; CONV_GRAD_TAPS];
+    let mut sums = [[Lanes::splat(simd, T::ZERO); CONV_GRAD_REGISTERS]; CONV_GRAD_TAPS];
     for (position, grads) in transposed.chunks(columns).enumerate() {
-        let (grads, _) = T::split::<S>(&grads[..CONV_GRAD_WIDTH * Lanes::<S, T>::COUNT]);
+        let (grads, _) = T::split::<S>(&grads[..CONV_GRAD_REGISTERS * Lanes::<S, T>::COUNT]);
         let grads = [Lanes::new(simd, grads[0]), Lanes::new(simd, grads[1])];
         for (sums, input) in sums.iter_mut().zip(inputs) {
             let x = Lanes::splat(simd, input[position]);
@@ -223,7 +225,7 @@ fn products<S: Simd, T: Float>(
 #[inline(always)]
 fn add<S: Simd, T: Float>(
     simd: S,
-    found: [[Lanes<S, T>; CONV_GRAD_WIDTH]; CONV_GRAD_TAPS],
+    found: [[Lanes<S, T>; CONV_GRAD_REGISTERS]; CONV_GRAD_TAPS],
     columns: usize,
     sums: &mut [T],
 ) {

@@ -1,4 +1,4 @@
-//! An open `.bed`, and lines of one that are in memory.
+//! Reading of `.bed` files, and of their lines in memory.
 
 use std::path::PathBuf;
 
@@ -24,7 +24,7 @@ pub(crate) struct BedFile {
     pub(crate) bed: Bed,
 }
 
-/// The individuals, then the variants.
+/// The number of individuals and the number of variants.
 type BedShape = (usize, usize);
 
 /// Positions on an axis; None means all.
@@ -39,7 +39,7 @@ impl BedFile {
         Ok(Self { bed })
     }
 
-    /// `"SNP"`, or `"individual"`.
+    /// The order of the file: `"SNP"` or `"individual"`.
     #[getter]
     fn major(&self, py: Python<'_>) -> PyResult<String> {
         error::raise(py, self.bed.major()).map(|major| major.to_string())
@@ -75,7 +75,7 @@ impl BedFile {
         }
     }
 
-    /// Compares the file's length and the last byte of each line with the tables.
+    /// Checks the length of the file and the last byte of each line against the tables.
     fn check_tail(&self, py: Python<'_>, shape: BedShape) -> PyResult<()> {
         pool::run(py, 1, || {
             padding::check(&self.bed, &self.bed.layout(shape.0, shape.1)?)
@@ -105,7 +105,7 @@ impl BedFile {
         let wide = out.is_c_contiguous();
         let mut out: PyReadwriteArray2<'_, T> = out.try_readwrite()?;
         let out = out.as_slice_mut()?;
-        let threads = worth(call.threads, size_of_val(out));
+        let threads = threads_for(call.threads, size_of_val(out));
         pool::run(py, threads, || {
             let layout = self.bed.layout(call.shape.0, call.shape.1)?;
             let natural = layout.major == Major::Variant;
@@ -145,11 +145,11 @@ pub(super) fn warn(py: Python<'_>, bed: &Bed) -> PyResult<()> {
 }
 
 /// Returns 1 for small results, for which waking threads takes longer than it saves.
-fn worth(threads: usize, bytes: usize) -> usize {
-    if bytes < BRIEF { 1 } else { threads }
+fn threads_for(threads: usize, bytes: usize) -> usize {
+    if bytes < PARALLEL_BYTES { 1 } else { threads }
 }
 
-const BRIEF: usize = 1 << 19;
+const PARALLEL_BYTES: usize = 1 << 19;
 
 fn picks(py: Python<'_>, positions: AxisPositions<'_>, count: usize) -> PyResult<Picks> {
     let Some(positions) = positions else {
@@ -158,7 +158,7 @@ fn picks(py: Python<'_>, positions: AxisPositions<'_>, count: usize) -> PyResult
     let positions = positions.as_slice()?.iter().map(|&at| usize::try_from(at));
     match positions.collect() {
         Ok(positions) => Ok(Picks::at(positions)),
-        Err(_) => Err(error::raised(py, &negative())),
+        Err(_) => Err(error::exception_for(py, &negative())),
     }
 }
 
@@ -168,8 +168,8 @@ fn negative() -> Error {
     }
 }
 
-/// Decodes lines of codes that are in memory, an array `(lines, bytes)`, into `out`: `(lines,
-/// positions)` with `along`, else `(positions, lines)`, in C order.
+/// Decodes lines of codes in memory, an array `(lines, bytes)`, into `out` in C order:
+/// `(lines, positions)` with `along`, else `(positions, lines)`.
 #[native]
 #[pyo3(signature = (lines, positions, out, *, along, count_a1, threads))]
 pub(crate) fn decode_lines(
@@ -217,7 +217,7 @@ impl LineDecoding<'_> {
     ) -> PyResult<()> {
         let mut out = out.try_readwrite()?;
         let (out, table) = (out.as_slice_mut()?, T::table(self.count_a1));
-        pool::run(py, worth(self.threads, size_of_val(out)), || {
+        pool::run(py, threads_for(self.threads, size_of_val(out)), || {
             decode_memory(self.source, self.positions, table, self.along, out)
         })
     }

@@ -1,4 +1,4 @@
-//! Lines of two-bit codes: laid down, and made into numbers.
+//! Lines of two-bit codes: storing them by item, and decoding them.
 
 use std::path::PathBuf;
 
@@ -23,10 +23,10 @@ use crate::{error, pool};
 
 type LineNumbers<'py> = PyReadonlyArray1<'py, i64>;
 
-/// Numbers below this are not worth the waking of threads.
-const BRIEF: usize = 1 << 15;
+/// The number of elements below which waking threads does not pay.
+const PARALLEL_SIZE: usize = 1 << 15;
 
-/// How far a work has come; another thread may ask, and stop it.
+/// The progress of some work, which another thread may read or cancel.
 #[native(frozen)]
 #[derive(Default)]
 pub(crate) struct GenotypeWatch {
@@ -40,19 +40,19 @@ impl GenotypeWatch {
         Self::default()
     }
 
-    /// How many bytes of the `.bed` were worked through so far.
+    /// Returns the number of bytes of the `.bed` processed so far.
     #[getter]
     fn bytes(&self) -> u64 {
         self.progress.bytes()
     }
 
-    /// Ends the work with an error, soon.
+    /// Cancels the work, which then raises an error.
     fn stop(&self) {
         self.progress.stop();
     }
 }
 
-/// Names the content of a `.bed` by 32 hexadecimal digits.
+/// Returns 32 hexadecimal digits that identify the content of a `.bed`.
 #[native]
 pub(crate) fn hash_bed(
     py: Python<'_>,
@@ -64,7 +64,7 @@ pub(crate) fn hash_bed(
     Ok(format!("{hash:032x}"))
 }
 
-/// A `.bed` to be laid down so that a line is what an item is.
+/// A `.bed` to be stored again with one line per item.
 #[native(frozen)]
 pub(crate) struct GenotypeLayer {
     bed: Py<BedFile>,
@@ -75,7 +75,7 @@ pub(crate) struct GenotypeLayer {
 
 #[native]
 impl GenotypeLayer {
-    /// Lines shall be individuals, of some variants or all; or all variants.
+    /// Sets the lines to individuals with some or all variants, or to all variants.
     #[new]
     #[pyo3(signature = (bed, shape, by_sample, variants))]
     fn new(
@@ -86,7 +86,7 @@ impl GenotypeLayer {
         variants: Option<LineNumbers<'_>>,
     ) -> PyResult<Self> {
         let variants = variants
-            .map(|variants| at(py, &variants, shape.1))
+            .map(|variants| indices(py, &variants, shape.1))
             .transpose()?;
         Ok(Self {
             bed,
@@ -96,7 +96,7 @@ impl GenotypeLayer {
         })
     }
 
-    /// Lays lines down in memory.
+    /// Stores the lines in memory.
     #[pyo3(signature = (watch, *, room, check, threads))]
     fn hold(
         &self,
@@ -116,7 +116,7 @@ impl GenotypeLayer {
         Ok(GenotypeCodes { codes })
     }
 
-    /// Lays lines down in a file, and gives the sum of each.
+    /// Stores the lines in a file, and returns the checksum of each line.
     #[pyo3(signature = (path, watch, *, room, check, threads))]
     fn write<'py>(
         &self,
@@ -152,7 +152,7 @@ impl GenotypeLayer {
     }
 }
 
-/// Lines of codes by number, in memory or in a file that stays open.
+/// Lines of codes by index, in memory or in an open file.
 #[native(frozen)]
 pub(crate) struct GenotypeCodes {
     codes: Codes,
@@ -160,8 +160,8 @@ pub(crate) struct GenotypeCodes {
 
 #[native]
 impl GenotypeCodes {
-    /// Opens a file of this shape whose lines are what items are, with the sum of each line
-    /// where sums were kept.
+    /// Opens a file of this shape with one line per item, and with the checksum of each
+    /// line if checksums were stored.
     #[staticmethod]
     #[pyo3(signature = (path, shape, by_sample, sums))]
     fn open(
@@ -178,7 +178,7 @@ impl GenotypeCodes {
             let bed = Bed::open(&path, true)?;
             let layout = bed.layout(shape.0, shape.1)?;
             if layout.major != Major::of(by_sample) {
-                let found = format!("lines are those of another layout ({})", layout.major);
+                let found = format!("lines have another layout ({})", layout.major);
                 return Err(bed.fault(Fault::whole(found)));
             }
             Codes::of_file(bed, layout, sums)
@@ -186,8 +186,9 @@ impl GenotypeCodes {
         Ok(Self { codes })
     }
 
-    /// Numbers of some lines: `tables` has the value of each code, `(codes, positions)`, or with
-    /// `by_line` `(codes, lines)`; `out` is of its type, int8, float32 or float64.
+    /// Decodes some lines: `tables` has the value of each code, `(codes, positions)`,
+    /// or with `by_line` `(codes, lines)`. `out` has the same type: int8, float32 or
+    /// float64.
     #[pyo3(signature = (lines, tables, out, *, by_line, threads))]
     fn decode(
         &self,
@@ -198,7 +199,7 @@ impl GenotypeCodes {
         by_line: bool,
         threads: usize,
     ) -> PyResult<()> {
-        let lines = at(py, &lines, self.codes.layout().lines())?;
+        let lines = indices(py, &lines, self.codes.layout().lines())?;
         let call = (&lines[..], by_line, threads);
         if out.cast::<PyArray2<i8>>().is_ok() {
             self.fill::<i8>(py, call, tables, out)
@@ -209,7 +210,7 @@ impl GenotypeCodes {
         }
     }
 
-    /// The codes of some lines, four in a byte; the bits behind the last are 0.
+    /// Returns the codes of some lines, four per byte; unused bits at the end are 0.
     #[pyo3(signature = (lines, out, *, threads))]
     fn gather(
         &self,
@@ -218,15 +219,15 @@ impl GenotypeCodes {
         out: &Bound<'_, PyArray2<u8>>,
         threads: usize,
     ) -> PyResult<()> {
-        let lines = at(py, &lines, self.codes.layout().lines())?;
+        let lines = indices(py, &lines, self.codes.layout().lines())?;
         let mut out = out.try_readwrite()?;
         let out = out.as_slice_mut()?;
-        let threads = worth(threads, 4 * out.len());
+        let threads = threads_for(threads, 4 * out.len());
         pool::run(py, threads, || self.codes.gather(&lines, out))
     }
 
-    /// How often each position is missing, heterozygous and homozygous A2 over some lines; or
-    /// with `by_line` each line over its positions.
+    /// Returns how often each position is missing, heterozygous and homozygous A2 in
+    /// some lines; or with `by_line`, the counts of each line over its positions.
     #[pyo3(signature = (lines, *, by_line, threads))]
     fn count<'py>(
         &self,
@@ -235,7 +236,7 @@ impl GenotypeCodes {
         by_line: bool,
         threads: usize,
     ) -> PyResult<Bound<'py, PyArray2<u32>>> {
-        let lines = at(py, &lines, self.codes.layout().lines())?;
+        let lines = indices(py, &lines, self.codes.layout().lines())?;
         let counts = pool::run(py, threads, || {
             if by_line {
                 self.codes.count_lines(&lines)
@@ -268,7 +269,7 @@ impl GenotypeCodes {
                 .unwrap_or_default()
         };
         let tables = std::array::from_fn(table);
-        pool::run(py, worth(threads, out.len()), || {
+        pool::run(py, threads_for(threads, out.len()), || {
             if by_line {
                 self.codes.decode_lines(lines, tables, out)
             } else {
@@ -278,16 +279,16 @@ impl GenotypeCodes {
     }
 }
 
-/// Small results are not worth the waking of threads.
-fn worth(threads: usize, numbers: usize) -> usize {
-    if numbers < BRIEF { 1 } else { threads }
+/// Returns 1 for small results, for which waking threads does not pay.
+fn threads_for(threads: usize, numbers: usize) -> usize {
+    if numbers < PARALLEL_SIZE { 1 } else { threads }
 }
 
 /// Checks positions on an axis.
-fn at(py: Python<'_>, positions: &LineNumbers<'_>, count: usize) -> PyResult<Vec<usize>> {
+fn indices(py: Python<'_>, positions: &LineNumbers<'_>, count: usize) -> PyResult<Vec<usize>> {
     let check = |position: &i64| match usize::try_from(*position) {
         Ok(position) if position < count => Ok(position),
-        _ => Err(error::raised(
+        _ => Err(error::exception_for(
             py,
             &Error::OutOfRange {
                 message: format!("position {position} of {count}"),

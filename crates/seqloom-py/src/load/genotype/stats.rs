@@ -1,4 +1,4 @@
-//! How often each genotype occurs, and the exact test of Hardy-Weinberg equilibrium.
+//! Genotype counts, and the exact test of Hardy-Weinberg equilibrium.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -12,7 +12,7 @@ use seqloom_macros::native;
 use super::bed_file::{BedFile, warn};
 use crate::{error, pool};
 
-/// A pass over a `.bed` that counts genotypes, made in steps.
+/// A pass over a `.bed` that counts genotypes, in several steps.
 #[native(frozen)]
 pub(crate) struct GenotypeSurvey {
     bed: Py<BedFile>,
@@ -21,8 +21,8 @@ pub(crate) struct GenotypeSurvey {
 
 #[native]
 impl GenotypeSurvey {
-    /// A pass over a file of this shape; `group` says in which of so many groups each
-    /// individual is counted: beyond them, in none.
+    /// Prepares a pass over a file of this shape. `group` is the group of each
+    /// individual; an index beyond the last group means none.
     #[new]
     fn new(
         py: Python<'_>,
@@ -44,8 +44,8 @@ impl GenotypeSurvey {
         Ok(Self { bed, survey })
     }
 
-    /// Counts the next variants into `counts`, an array `(variants, groups, codes)`, and adds
-    /// to `missing` how often each individual is missing in them.
+    /// Adds the next variants to `counts`, an array `(variants, groups, codes)`, and
+    /// the number of missing genotypes of each individual to `missing`.
     fn advance(
         &self,
         py: Python<'_>,
@@ -65,8 +65,8 @@ impl GenotypeSurvey {
     }
 }
 
-/// Fills `out` with the p-values of the exact test of Hardy-Weinberg equilibrium for rows of
-/// homozygous A1, heterozygous, homozygous A2.
+/// Fills `out` with the p-values of the exact test of Hardy-Weinberg equilibrium, for
+/// rows of counts: homozygous A1, heterozygous, homozygous A2.
 #[native]
 pub(crate) fn hardy_p(
     py: Python<'_>,
@@ -80,7 +80,7 @@ pub(crate) fn hardy_p(
     let out = out.as_slice_mut()?;
     if !rest.is_empty() || rows.len() != out.len() {
         let message = "expected three counts for each p-value";
-        return Err(error::raised(py, &Error::argument(message)));
+        return Err(error::exception_for(py, &Error::argument(message)));
     }
     pool::run(py, threads, || {
         hardy::exact_ps(rows, mid, out);
