@@ -1,4 +1,4 @@
-"""What the command line's tests share."""
+"""Fixtures of the command-line tests."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ TEST, TEST_LABELS = str(_demo.path("test.fa.gz")), str(_demo.path("test.tsv"))
 
 @dataclass
 class Said:
-    """What a command line left: its exit code and what it printed."""
+    """Exit code and output of a command."""
 
     code: object
     out: str
@@ -34,7 +34,7 @@ def call(capsys):
 
 
 def finish(*words):
-    """Run a command line that ends well."""
+    """Run a command line that must succeed."""
     with pytest.raises(SystemExit) as left:
         main([str(word) for word in words])
     assert left.value.code == 0
@@ -42,7 +42,7 @@ def finish(*words):
 
 @pytest.fixture(scope="session")
 def trainer():
-    """Train for an epoch or so, for tests that need any run folder."""
+    """Train about one epoch, for tests that need a run folder."""
 
     def train(fasta, labels, folder, epochs=1):
         words = ["--labels", labels, "--alphabet", "dna", "--valid-share", 0]
@@ -53,7 +53,7 @@ def trainer():
 
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory):
-    """A run folder that `seqloom train` wrote, and its words."""
+    """A run folder written by `seqloom train`, and its arguments."""
     folder = tmp_path_factory.mktemp("cli") / "run"
     words = ["train", TRAIN, "--labels", LABELS, TEST_LABELS, "--test", TEST]
     finish(*words, "--out", folder, "--epochs", 2, "--seed", 3)

@@ -1,4 +1,4 @@
-"""Bad input: exit code 2, one or two lines that say what and where, and nothing lost."""
+"""Invalid input: exit code 2, one or two lines with the problem, and no lost files."""
 
 import gzip
 import lzma
@@ -15,7 +15,7 @@ LABELS = "id\tlabel\na\tyes\nb\tno\n"
 DNA = "--labels two.tsv --alphabet dna --valid-share 0"
 NEW = f"{DNA} --out new"
 TABLE = "train two.fa --alphabet dna --out new --labels"
-# A gzip member as bgzip writes it, without the empty one that ends every whole file.
+# A gzip member as bgzip writes it, without the empty end-of-file member.
 BGZF = bytes.fromhex(
     "1f8b08040000000000ff0600424302002b00b34be47274760fe1b24be272777776e602001a2c2f6110000000"
 )
@@ -49,7 +49,7 @@ FILES = {
     "theirs/checkpoint/last.safetensors": "theirs",
     "theirs/train.tsv": "theirs",
 }
-# What is wrong: the words, and a pattern of the message's essential part.
+# Problem: command line, and a pattern for the essential part of the message.
 CASES = {
     "a missing file": ("inspect none.fa", "none.fa: no such file"),
     "a folder": ("inspect mine", "mine: is a folder"),
@@ -209,7 +209,7 @@ def write(home):
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory, trainer):
-    """A folder with all files, and a finished run."""
+    """A folder with all files and a finished run."""
     home = tmp_path_factory.mktemp("bad")
     write(home)
     trainer(home / "two.fa", home / "two.tsv", home / "run")
@@ -219,13 +219,13 @@ def template(tmp_path_factory, trainer):
 
 @pytest.fixture
 def here(template, tmp_path, monkeypatch):
-    """A copy of that folder to stand in."""
+    """A copy of that folder as working directory."""
     monkeypatch.chdir(tmp_path)
     return copytree(template, tmp_path, dirs_exist_ok=True)
 
 
 def contents(home):
-    """Everything in a folder."""
+    """Return the contents of all files in a folder."""
     return {path: path.is_file() and path.read_bytes() for path in home.rglob("*")}
 
 
@@ -275,7 +275,7 @@ def test_an_unknown_option_prints_two_lines():
 
 @pytest.mark.usefixtures("here")
 def test_an_unwritable_folder_is_an_error(call, monkeypatch):
-    monkeypatch.setattr(Path, "mkdir", refuse)  # root may write everywhere
+    monkeypatch.setattr(Path, "mkdir", refuse)  # root can write everywhere
     said = call(*f"train two.fa {NEW}".split())
     assert (said.code, said.err) == (
         2,

@@ -16,14 +16,14 @@ COUNTS = (41, 240)
 
 
 def seqloom(*words):
-    """Run the command as a process of its own."""
+    """Run the command in a new process."""
     command = [sys.executable, "-m", "seqloom", "bed", *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(scope="module")
 def bed(tmp_path_factory):
-    """A random set of both sexes and every kind of chromosome."""
+    """A random set of both sexes and all types of chromosomes."""
     rng, path = np.random.default_rng(11), tmp_path_factory.mktemp("bed") / "x.bed"
     values = rng.binomial(2, rng.uniform(0, 0.6, COUNTS[1]), COUNTS).astype("int8")
     values[rng.random(COUNTS) < rng.uniform(0, 0.2, COUNTS[1])] = -127
@@ -268,7 +268,7 @@ def test_an_output_name_without_a_known_format_is_an_error(bed, tmp_path, call):
 
 
 def odd_bed(folder):
-    """A set whose lines are filled up with more than one code."""
+    """A set with different padding codes."""
     values = np.random.default_rng(0).integers(0, 3, (5, 20)).astype("int8")
     bed_reader.to_bed(folder / "x.bed", values)
     content = bytearray((folder / "x.bed").read_bytes())

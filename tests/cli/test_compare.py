@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture
 def two(trained, tmp_path):
-    """Two folders of one run."""
+    """Two copies of one run folder."""
     for name in ("one", "two"):
         shutil.copytree(trained, tmp_path / name)
     return tmp_path / "one", tmp_path / "two"
@@ -116,7 +116,7 @@ def test_compare_json_contains_tests_against_the_best_run(call, two):
 
 @pytest.fixture
 def eight(trained, tmp_path):
-    """Eight folders with long names, each with another setting and another accuracy."""
+    """Eight runs with long names and different settings and accuracies."""
     homes = [tmp_path / "runs" / f"a-study-of-splice-sites-seed-{it}" for it in range(8)]
     for number, home in enumerate(homes):
         shutil.copytree(trained, home)
@@ -129,7 +129,7 @@ def eight(trained, tmp_path):
 
 
 def tables_of(text):
-    """The lines of tables, which alone begin with a blank."""
+    """Return the table lines, which begin with a space."""
     return [line for line in text.split("\n") if line.startswith(" ")]
 
 

@@ -1,4 +1,4 @@
-"""`seqloom completion`: the shells themselves complete."""
+"""`seqloom completion`: completion in real shells."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 
-ASK = """
+COMPLETE = """
 source ./script
 COMP_WORDS=(seqloom "$@"); COMP_CWORD=$#; COMPREPLY=()
 _seqloom
@@ -16,7 +16,7 @@ printf '%s\\n' "${COMPREPLY[@]}"
 
 @pytest.fixture(scope="module")
 def script(tmp_path_factory):
-    """Make a folder with the script for a shell, once."""
+    """A folder with the script for a shell."""
 
     @cache
     def write(shell):
@@ -51,7 +51,7 @@ def run(folder, *command):
     ids=" ".join,
 )
 def test_bash_completes_commands_options_and_choices(script, words, expected):
-    assert run(script("bash"), "bash", "-c", ASK, "bash", *words) == expected
+    assert run(script("bash"), "bash", "-c", COMPLETE, "bash", *words) == expected
 
 
 def test_bash_completes_file_names(script):

@@ -1,4 +1,4 @@
-"""``seqloom convert`` of pairs."""
+"""``seqloom convert`` of read pairs."""
 
 import io
 import re
@@ -13,7 +13,7 @@ from seqloom.io import open_sequences
 
 
 def reads(mate, lengths):
-    """FASTQ of the reads r0, r1 and so on, each as good as it is long."""
+    """Return FASTQ reads r0, r1 and so on, with a quality equal to the length."""
     return "".join(
         f"@r{row}/{mate}\n{'A' * n}\n+\n{chr(33 + n) * n}\n"
         for row, n in enumerate(lengths)
@@ -22,7 +22,7 @@ def reads(mate, lengths):
 
 @pytest.fixture
 def pairs(tmp_path, monkeypatch):
-    """Two files of four pairs, of lengths (10, 30), (30, 10), (30, 30), (10, 10)."""
+    """Two files of four pairs with lengths (10, 30), (30, 10), (30, 30), (10, 10)."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "1.fq").write_text(reads(1, [10, 30, 30, 10]))
     (tmp_path / "2.fq").write_text(reads(2, [30, 10, 30, 10]))
@@ -30,19 +30,19 @@ def pairs(tmp_path, monkeypatch):
 
 
 def ids(first, *more, **options):
-    """The ids of both reads of each pair."""
+    """Return the ids of both reads of each pair."""
     with open_sequences((first, *more) if more else first, **options) as reader:
         return [(one.id, other.id) for one, other in reader]
 
 
-ALL = [(f"r{row}/1", f"r{row}/2") for row in range(4)]
-TWO = ("convert", "1.fq", "2.fq", "--out")
+ALL_PAIRS = [(f"r{row}/1", f"r{row}/2") for row in range(4)]
+CONVERT_PAIR = ("convert", "1.fq", "2.fq", "--out")
 
 
 def test_a_pair_of_files_converts_to_a_pair_of_files(pairs, call):
-    said = call(*TWO, "o1.fq.gz", "o2.fa")
+    said = call(*CONVERT_PAIR, "o1.fq.gz", "o2.fa")
     assert (said.code, said.out) == (0, "read      4 pairs\nwritten   4 pairs\n")
-    assert ids("o1.fq.gz", "o2.fa") == ALL
+    assert ids("o1.fq.gz", "o2.fa") == ALL_PAIRS
 
 
 @pytest.mark.parametrize(
@@ -56,24 +56,24 @@ def test_a_pair_of_files_converts_to_a_pair_of_files(pairs, call):
 )
 @pytest.mark.usefixtures("pairs")
 def test_a_pair_is_kept_only_if_both_reads_pass(call, options, kept, dropped):
-    said = call(*TWO, "o1.fq", "o2.fq", *options)
+    said = call(*CONVERT_PAIR, "o1.fq", "o2.fq", *options)
     assert f"written   1 pairs\ndropped   {dropped}\n" in said.out
-    assert ids("o1.fq", "o2.fq") == [ALL[row] for row in kept]
+    assert ids("o1.fq", "o2.fq") == [ALL_PAIRS[row] for row in kept]
 
 
 @pytest.mark.usefixtures("pairs")
 def test_pairs_are_interleaved_and_separated(call):
-    assert call(*TWO, "both.fq", "--interleaved").code == 0
-    assert ids("both.fq", interleaved=True) == ALL
+    assert call(*CONVERT_PAIR, "both.fq", "--interleaved").code == 0
+    assert ids("both.fq", interleaved=True) == ALL_PAIRS
     assert call("convert", "both.fq", "--out", "o1.fq", "o2.fq", "--interleaved").code == 0
-    assert ids("o1.fq", "o2.fq") == ALL
+    assert ids("o1.fq", "o2.fq") == ALL_PAIRS
 
 
 @pytest.mark.usefixtures("pairs")
 def test_an_interleaved_file_keeps_whole_pairs(call):
-    call(*TWO, "both.fq", "--interleaved")
+    call(*CONVERT_PAIR, "both.fq", "--interleaved")
     call("convert", "both.fq", "o.fq", "--interleaved", "--min-length", 20)
-    assert ids("o.fq", interleaved=True) == ALL[2:3]
+    assert ids("o.fq", interleaved=True) == ALL_PAIRS[2:3]
 
 
 @pytest.mark.usefixtures("pairs")
@@ -81,13 +81,13 @@ def test_standard_input_can_be_one_file_of_a_pair(call, monkeypatch):
     text = io.TextIOWrapper(io.BytesIO(reads(1, [10, 30, 30, 10]).encode()))
     monkeypatch.setattr("sys.stdin", text)
     assert call("convert", "-", "2.fq", "--out", "o1.fq", "o2.fq").code == 0
-    assert ids("o1.fq", "o2.fq") == ALL
+    assert ids("o1.fq", "o2.fq") == ALL_PAIRS
 
 
 @pytest.mark.usefixtures("pairs")
 def test_standard_output_receives_interleaved_pairs(capfdbinary):
     with pytest.raises(SystemExit):
-        main([*TWO[:-1], "--out=-", "--interleaved", "--min-length", "20"])
+        main([*CONVERT_PAIR[:-1], "--out=-", "--interleaved", "--min-length", "20"])
     said = capfdbinary.readouterr()
     assert said.out.decode().startswith(f"@r2/1\n{'A' * 30}\n+\n{'?' * 30}\n@r2/2\n")
     assert said.err.decode().startswith("read      4 pairs\n")
@@ -136,22 +136,22 @@ def test_invalid_pairs_print_one_line_and_write_no_file(pairs, call, files, out,
 )
 @pytest.mark.usefixtures("pairs")
 def test_options_for_single_files_are_rejected_for_pairs(call, options, words):
-    said = call(*TWO, "o1.fq", "o2.fq", *options)
+    said = call(*CONVERT_PAIR, "o1.fq", "o2.fq", *options)
     assert (said.code, words in said.err) == (2, True)
 
 
 @pytest.mark.usefixtures("pairs")
 def test_existing_outputs_of_a_pair_are_replaced_only_with_overwrite(call):
-    call(*TWO, "o1.fq", "o2.fq", "--min-length", 20)
-    assert call(*TWO, "o1.fq", "o2.fq", "--overwrite").code == 0
-    assert ids("o1.fq", "o2.fq") == ALL
+    call(*CONVERT_PAIR, "o1.fq", "o2.fq", "--min-length", 20)
+    assert call(*CONVERT_PAIR, "o1.fq", "o2.fq", "--overwrite").code == 0
+    assert ids("o1.fq", "o2.fq") == ALL_PAIRS
 
 
 @pytest.mark.parametrize(
     "words",
     [
-        (*TWO, "o1.fq", "1.fq"),
-        (*TWO, "2.fq", "--interleaved"),
+        (*CONVERT_PAIR, "o1.fq", "1.fq"),
+        (*CONVERT_PAIR, "2.fq", "--interleaved"),
         ("convert", "1.fq", "1.fq", "--interleaved"),
         ("convert", "1.fq", "--out", "o1.fq", "1.fq", "--interleaved"),
     ],
@@ -166,13 +166,13 @@ def test_a_file_of_a_pair_is_never_overwritten_by_itself(pairs, call, words):
 
 @pytest.mark.usefixtures("pairs")
 def test_a_filter_that_keeps_no_pair_prints_a_warning_last(call):
-    said = call(*TWO, "o1.fq", "o2.fq", "--min-length", 99)
+    said = call(*CONVERT_PAIR, "o1.fq", "o2.fq", "--min-length", 99)
     assert said.code == 0
     assert said.out.splitlines()[-1].startswith("warning: no record was kept")
 
 
 def watched(change=None):
-    """Read two files behind a bar, changes one, and give what a terminal showed."""
+    """Read two files with a progress bar, change one, and return the terminal output."""
     shown = io.StringIO()
     with open_with_meter(
         ("1.fq", "2.fq"), Console(file=shown, force_terminal=True)

@@ -1,4 +1,4 @@
-"""``seqloom demo``, with fewer epochs than a person gets."""
+"""``seqloom demo``, with fewer epochs than the default."""
 
 import gzip
 import json
@@ -14,7 +14,7 @@ from seqloom.report import make_page
 
 @pytest.fixture(autouse=True)
 def here(tmp_path, monkeypatch):
-    """An empty folder to stand in, and a demo that takes a moment."""
+    """An empty working directory, and a demo of short training."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(command.NETWORK, "epochs", 1)
     monkeypatch.setitem(command.LINEAR, "epochs", 1)

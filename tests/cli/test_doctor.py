@@ -1,4 +1,4 @@
-"""`seqloom doctor`: what is here, and what is slow."""
+"""`seqloom doctor`: the installation, and causes of slowness."""
 
 import json
 import os

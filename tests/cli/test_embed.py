@@ -1,4 +1,4 @@
-"""``seqloom embed``, as a person types it."""
+"""``seqloom embed`` on the command line."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""`seqloom explain`: a page or a table of the letters that count."""
+"""`seqloom explain`: a page or a table of contributions."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ TEST = _demo.path("test.fa.gz")
 
 @pytest.fixture
 def few(tmp_path):
-    """Five of the demo's windows, as a file."""
+    """A file with five windows of the demo."""
     with sl.io.open_sequences(TEST) as records:
         rows = [(record.id, record.sequence.decode()) for record in records][:5]
     (tmp_path / "few.fa").write_text("".join(f">{name}\n{text}\n" for name, text in rows))

@@ -1,4 +1,4 @@
-"""`seqloom export`: a run as a folder, a zip, or a file of ONNX."""
+"""`seqloom export`: a run as a folder, a zip file, or an ONNX file."""
 
 import json
 
@@ -10,7 +10,7 @@ from exported import manifest, operations
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """A small run on letters."""
+    """A small run on sequences."""
     place = tmp_path_factory.mktemp("run")
     (place / "a.fa").write_text(">a\nACGTACGT\n>b\nACGAGGAT\n>c\nTTGACATG\n")
     labels = {"a": "yes", "b": "no", "c": "no"}

@@ -1,4 +1,4 @@
-"""``seqloom train --finetune lora``: adapters beside a folder of ESM-2."""
+"""``seqloom train --finetune lora``: adapters for a folder of ESM-2."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ import seqloom as sl
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
-    """A folder with a base, proteins and labels."""
+    """A folder with a base network, proteins and labels."""
     folder = tmp_path_factory.mktemp("finetune")
     config = sl.models.ESM2Config(layers=1, width=16, heads=4)
     config.init("numpy", sl.Key(3)).save(folder / "esm2")

@@ -1,4 +1,4 @@
-"""``seqloom train --folds``: what means are of, and what they leave out."""
+"""``seqloom train --folds``: means over folds, and undefined metrics."""
 
 import json
 from pathlib import Path
@@ -31,7 +31,7 @@ ONE_RARE = ["a", "b"] * 12 + ["rare"]
 
 
 def absent(name):
-    """The folds, from 1, whose validation part has no record of a class."""
+    """Return the folds, from 1, whose validation set has no record of a class."""
     tables = [Path(f"runs/fold-{fold}/labels-valid.tsv").read_text() for fold in (1, 2, 3)]
     return [fold for fold, it in enumerate(tables, 1) if f"\t{name}\n" not in it]
 

@@ -1,4 +1,4 @@
-"""Options that --help does not list: --set, a TOML file, and their own names."""
+"""Options that --help does not list: --set, a TOML file, and direct use."""
 
 import inspect
 import json
@@ -17,7 +17,7 @@ MAX_SHOWN = 30
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """Write eight sequences and their labels into the working folder."""
+    """Write eight sequences and their labels into the working directory."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
     Path("a.fa").write_text("".join(f">s{i}\n{'ACGT'[i % 4] * 9}\n" for i in range(8)))
@@ -25,12 +25,12 @@ def here(tmp_path, monkeypatch):
 
 
 def shown(text):
-    """The options that a help text lists."""
+    """Return the options that a help text lists."""
     return re.findall(r"(?m)^│ [ *] {0,2}(--[a-z-]+)", text.replace("│ --", "│   --"))
 
 
 def kept():
-    """The options that are kept in the folder of the run."""
+    """Return the options that are saved in the run folder."""
     return json.loads(Path("run/command.json").read_text())
 
 

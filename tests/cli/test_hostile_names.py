@@ -1,4 +1,4 @@
-"""Whatever ids, classes and names of files hold, the terminal only shows it."""
+"""Control characters in ids, class names and file names are never sent to the terminal."""
 
 import re
 from pathlib import Path
@@ -12,8 +12,8 @@ from seqloom.io import to_bed
 ID = "i\x1b]0;title\x07\x9b31m\u202e[red]"
 FASTA = f">{ID}\n{'ACGT' * 9}\n" * 2
 CLASSES = [f"class{n}{ID}" for n in range(2)]
-OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-# A word that begins with @ is a file of the hostile folder.
+CONTROL_CHARACTERS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+# A word that begins with @ is a file in the hostile folder.
 COMMANDS = {
     "inspect": "inspect @two.fa",
     "index": "index @two.fa",
@@ -33,7 +33,7 @@ COMMANDS = {
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder of a hostile name, with hostile files in it."""
+    """A folder with a hostile name and hostile files."""
     folder = tmp_path / f"{ID}\nerror: forged"
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -61,7 +61,7 @@ def test_no_command_prints_terminal_control_characters(folder, call, words):
     named = [folder / word[1:] if word[0] == "@" else word for word in words.split()]
     said = call(*named)
     assert said.out + said.err
-    assert not OBEYED.findall(said.out + said.err)
+    assert not CONTROL_CHARACTERS.findall(said.out + said.err)
     assert "\nerror: forged" not in said.out + said.err
 
 

@@ -42,7 +42,7 @@ def test_the_longest_bar_is_that_of_the_most_frequent_length(
 
 @pytest.fixture
 def stdin(monkeypatch):
-    """Put text where standard input is."""
+    """Replace standard input by text."""
 
     def put(text):
         stream = io.TextIOWrapper(io.BytesIO(text))

@@ -1,4 +1,4 @@
-"""Parts of a genome on the command line: Biopython cuts the same ones."""
+"""Genome intervals on the command line, compared with slices by Biopython."""
 
 import json
 import random
@@ -38,7 +38,7 @@ def bed(rows):
 
 
 def write_slices(rows, path="slices.fa", length=None, strands="-"):
-    """Cut parts of chromosomes as Biopython does, N beyond the ends."""
+    """Write slices of chromosomes cut by Biopython, with N beyond the ends."""
     text = ""
     for chrom, start, stop, *_, strand in rows:
         first, width = start, stop - start
@@ -55,7 +55,7 @@ def write_slices(rows, path="slices.fa", length=None, strands="-"):
 
 
 def column(path, number):
-    """Read a column of a table without its head."""
+    """Read a column of a table without its header."""
     lines = Path(path).read_text().splitlines()[1:]
     return [line.split("\t")[number] for line in lines]
 
@@ -71,14 +71,14 @@ def template(tmp_path_factory):
 
 @pytest.fixture
 def here(template, tmp_path, monkeypatch):
-    """A folder with a genome and its intervals to stand in."""
+    """A working directory with a genome and its intervals."""
     copytree(template, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture
 def shell(call):
-    """Types a line, which ends well unless something else is said."""
+    """Run a command line, which must succeed by default."""
 
     def typed(line, code=0):
         said = call(*line.split())
@@ -151,7 +151,7 @@ def test_separate_interval_files_can_be_validation_and_test_sets(shell):
     assert column("run/scores-test.tsv", 0)[0] == "chr1:315-365(+)"
     assert "warning: 9 of 9 validation intervals overlap training intervals" in said.out
     assert "11 of 11 test intervals" in said.out
-    # What judges stands still.
+    # Validation and test intervals are not shifted.
     shell("predict run genome.fa --intervals test.bed --out s.tsv")
     lines = [line.split("\t") for line in Path("s.tsv").read_text().splitlines()]
     assert [line.pop(1) for line in lines[1:]] == [row[3] for row in PEAKS[9:20]]
@@ -179,7 +179,7 @@ def test_jitter_counts_as_overlap():
 
 
 def dataset(spans, **options):
-    """Open parts of the first chromosome."""
+    """Open intervals of the first chromosome."""
     starts, stops = zip(*spans, strict=True)
     table = {"chrom": ["chr1"] * len(spans), "start": starts, "stop": stops}
     return IntervalDataset("genome.fa", table, **options)
@@ -238,7 +238,7 @@ def test_dropped_intervals_are_counted_and_not_scored(run, shell):
 
 
 LONE = "train genome.fa --intervals"
-NAMED = "--label-column name --out new"
+BY_NAME = "--label-column name --out new"
 FILES = {
     "own.bed": "chrom\tstart\tend\tfile\nchr1\t0\t50\tx\n",
     "three.bed": "chr1\t0\t50\n",
@@ -260,65 +260,71 @@ CASES = {
     ),
     "another column": (f"{LONE} peaks.bed --label-column x --out new", "no column 'x'"),
     "no intervals": (f"{LONE} --label-column name --out new", "a value after --intervals"),
-    "a missing file": (f"{LONE} none.bed {NAMED}", "none.bed: no such file"),
-    "no genome": (f"train none.fa --intervals peaks.bed {NAMED}", "none.fa: no such"),
-    "beyond the end": (f"{LONE} past.bed {NAMED}", "line 101: .*--edge pad.*--edge drop"),
-    "no chromosome": (f"{LONE} foreign.bed {NAMED}", "line 101: genome.fa has no .*'8'"),
+    "a missing file": (f"{LONE} none.bed {BY_NAME}", "none.bed: no such file"),
+    "no genome": (f"train none.fa --intervals peaks.bed {BY_NAME}", "none.fa: no such"),
+    "beyond the end": (f"{LONE} past.bed {BY_NAME}", "line 101: .*--edge pad.*--edge drop"),
+    "no chromosome": (f"{LONE} foreign.bed {BY_NAME}", "line 101: genome.fa has no .*'8'"),
     "two classes": (
-        f"{LONE} twice.bed {NAMED}",
+        f"{LONE} twice.bed {BY_NAME}",
         "with two different classes: 1, such as chr1:35-85.* as '.* and as '",
     ),
     "genotypes": (
-        f"{LONE} genotypes.bed {NAMED}",
+        f"{LONE} genotypes.bed {BY_NAME}",
         "expected intervals as text .BED., found PLINK .bed genotypes",
     ),
     "a column of files": (f"{LONE} own.bed --label-from-file --out new", "column 'file'"),
-    "a gap": (f"{LONE} gaps.bed {NAMED}", "line 101: 1 of 101 .*--unlabelled skip"),
-    "intervals as files": (f"train genome.fa peaks.bed {NAMED}", "--intervals peaks.bed"),
+    "a gap": (f"{LONE} gaps.bed {BY_NAME}", "line 101: 1 of 101 .*--unlabelled skip"),
+    "intervals as files": (f"train genome.fa peaks.bed {BY_NAME}", "--intervals peaks.bed"),
     "intervals alone": ("predict run peaks.bed --out s.tsv", "--intervals peaks.bed"),
     "intervals to inspect": ("inspect peaks.bed", "found BED intervals"),
     "the wrong way round": (
-        f"train peaks.bed --intervals genome.fa {NAMED}",
+        f"train peaks.bed --intervals genome.fa {BY_NAME}",
         "GENOME.fa --intervals peaks.bed",
     ),
     "two genomes": (
-        f"train genome.fa genome.fa --intervals peaks.bed {NAMED}",
+        f"train genome.fa genome.fa --intervals peaks.bed {BY_NAME}",
         "join them",
     ),
     "blanks": (
-        f"train blank.fa --intervals peaks.bed --alphabet dna {NAMED}",
+        f"train blank.fa --intervals peaks.bed --alphabet dna {BY_NAME}",
         "convert --wh",
     ),
-    "blanks left out": (f"{LONE} peaks.bed {NAMED} --whitespace strip", "seqloom convert"),
+    "blanks left out": (
+        f"{LONE} peaks.bed {BY_NAME} --whitespace strip",
+        "seqloom convert",
+    ),
     "headers": (f"{LONE} peaks.bed --label-from-header x --out new", "--label-column"),
-    "ids of nothing": (f"{LONE} peaks.bed {NAMED} --id-column x", "of --labels TABLE"),
-    "a length of nothing": (f"train genome.fa --length 9 {NAMED}", "only with --intervals"),
+    "ids of nothing": (f"{LONE} peaks.bed {BY_NAME} --id-column x", "of --labels TABLE"),
+    "a length of nothing": (
+        f"train genome.fa --length 9 {BY_NAME}",
+        "only with --intervals",
+    ),
     "chromosomes of nothing": (
-        f"train genome.fa --labels t.tsv {NAMED} --valid-chromosomes chr1",
+        f"train genome.fa --labels t.tsv {BY_NAME} --valid-chromosomes chr1",
         "only with --intervals",
     ),
     "no such chromosome": (
-        f"{LONE} peaks.bed {NAMED} --valid-chromosomes chr9",
+        f"{LONE} peaks.bed {BY_NAME} --valid-chromosomes chr9",
         "chr9: no interval has this chromosome; chromosomes: chr1, chr2, chr3, ...",
     ),
     "all chromosomes": (
-        f"{LONE} peaks.bed {NAMED} --test-chromosomes chr1 chr2 chr3 chr4",
+        f"{LONE} peaks.bed {BY_NAME} --test-chromosomes chr1 chr2 chr3 chr4",
         "none are left for training",
     ),
     "one for two": (
-        f"{LONE} peaks.bed {NAMED} --valid-chromosomes chr1 --test-chromosomes chr1",
+        f"{LONE} peaks.bed {BY_NAME} --valid-chromosomes chr1 --test-chromosomes chr1",
         "both name chr1",
     ),
     "two ways": (
-        f"{LONE} peaks.bed {NAMED} --valid-share 0 --valid-chromosomes chr1",
+        f"{LONE} peaks.bed {BY_NAME} --valid-share 0 --valid-chromosomes chr1",
         "excl",
     ),
     "two tests": (
-        f"{LONE} peaks.bed {NAMED} --test peaks.bed --test-chromosomes chr1",
+        f"{LONE} peaks.bed {BY_NAME} --test peaks.bed --test-chromosomes chr1",
         "exclude each other",
     ),
     "folds to judge": (
-        f"{LONE} peaks.bed {NAMED} --folds 2 --test-chromosomes chr1",
+        f"{LONE} peaks.bed {BY_NAME} --folds 2 --test-chromosomes chr1",
         "without --folds",
     ),
     "a table over intervals": (

@@ -1,4 +1,4 @@
-"""Where labels come from on the command line, and what is refused."""
+"""Sources of labels on the command line, and rejected labels."""
 
 import gzip
 import re
@@ -12,7 +12,7 @@ TRAIN = "train a.fa --labels a.tsv --alphabet dna --epochs 1 --valid-share 0 --o
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """Write twelve sequences and labels for them into the working folder."""
+    """Write twelve labelled sequences into the working directory."""
     monkeypatch.chdir(tmp_path)
     Path("a.fa").write_text(FASTA)
 
@@ -180,7 +180,7 @@ def test_one_record_is_counted_in_the_singular(call, trained, tmp_path):
 
 @pytest.fixture
 def headers(tmp_path):
-    """Sequences with their class behind the last bar of the header."""
+    """Sequences with their class after the last bar of the header."""
     rows = [(f"s{i} cls|{'pos' if i % 2 else 'neg'}", "ACGT" * 3) for i in range(4)]
     (tmp_path / "h.fa").write_text("".join(f">{name}\n{text}\n" for name, text in rows))
     return tmp_path / "h.fa"
@@ -232,7 +232,7 @@ def _table_of_families(name, columns, rows=FAMILIES):
 
 
 def _families_of_folds():
-    """The families of the validation part of each fold."""
+    """Return the families in the validation set of each fold."""
     tables = sorted(Path("run").glob("fold-*/scores-valid.tsv"))
     ids = [
         [row.split("\t")[0] for row in table.read_text().splitlines()[1:]]
@@ -318,7 +318,7 @@ def test_a_header_pattern_extracts_uniprot_accessions(call, here):
     assert ids == [f"s{i}" for i in range(12)]
 
 
-WIDE = "id\tp\tq\tr\n" + "".join(
+SEVERAL_LABELS = "id\tp\tq\tr\n" + "".join(
     f"s{i}\t{i % 2}\t{i % 3 % 2}\t{i // 6}\n" for i in range(12)
 )
 
@@ -326,7 +326,7 @@ WIDE = "id\tp\tq\tr\n" + "".join(
 @pytest.mark.parametrize("command", ["train", "evaluate"])
 def test_several_columns_after_one_option_suggest_repeating_it(call, here, command):
     here("xy" * 6)
-    Path("w.tsv").write_text(WIDE)
+    Path("w.tsv").write_text(SEVERAL_LABELS)
     words = (
         TRAIN.replace("a.tsv", "w.tsv")
         if command == "train"
@@ -340,7 +340,7 @@ def test_several_columns_after_one_option_suggest_repeating_it(call, here, comma
 
 def test_columns_of_zeros_and_ones_are_a_multilabel_task(call, here):
     here("xy" * 6)
-    Path("w.tsv").write_text(WIDE)
+    Path("w.tsv").write_text(SEVERAL_LABELS)
     columns = [word for name in "pqr" for word in ("--label-column", name)]
     said = call(*TRAIN.replace("a.tsv", "w.tsv").split(), *columns)
     assert said.code == 0, said.err

@@ -1,4 +1,4 @@
-"""What commands print for a program, into a pipe, or not at all; and what they replace."""
+"""JSON, pipes, quiet commands, and files that are replaced."""
 
 import io
 import json
@@ -16,7 +16,7 @@ TEST, TEST_LABELS = _demo.path("test.fa.gz"), _demo.path("test.tsv")
 
 @pytest.fixture
 def few(tmp_path, monkeypatch):
-    """Eight sequences with labels, in a folder to stand in."""
+    """A working directory with eight labelled sequences."""
     monkeypatch.chdir(tmp_path)
     texts = ["ACGTTACG" if number % 2 else "GGCCACGG" for number in range(8)]
     lines = [f">s{number}\n{text}\n" for number, text in enumerate(texts)]

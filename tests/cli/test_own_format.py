@@ -1,4 +1,4 @@
-"""A format of your own, in one file, from `seqloom train` to `seqloom predict`."""
+"""A custom file format in `seqloom train` and `seqloom predict`."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ RECORDS = 300
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
-    """Record of the demo as beads and as FASTA, and their labels."""
+    """Demo records in the custom format and as FASTA, with labels."""
     folder = tmp_path_factory.mktemp("beads")
     whole = sl.data.SequenceDataset(_demo.path("train.fa.gz"))
     lines, fasta = ["beads 1"], []
@@ -49,7 +49,7 @@ def installed(tmp_path):
 
 @pytest.fixture
 def registered(monkeypatch):
-    """The example's module, imported; what it registers ends with the test."""
+    """The module of the example; its registrations end with the test."""
     monkeypatch.setattr(_kinds, "REGISTERED", [])
     monkeypatch.syspath_prepend(EXAMPLES)
     monkeypatch.delitem(sys.modules, "custom_format", raising=False)

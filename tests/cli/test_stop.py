@@ -1,4 +1,4 @@
-"""Ctrl-C, or a scheduler's signal, in the middle of a run."""
+"""Ctrl-C and batch system signals during a run."""
 
 import shlex
 import signal

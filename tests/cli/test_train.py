@@ -1,4 +1,4 @@
-"""``seqloom train``, ``predict`` and ``evaluate``: from files to files."""
+"""``seqloom train``, ``predict`` and ``evaluate`` on sequence files."""
 
 import gzip
 import json
@@ -17,7 +17,7 @@ PARTS = ["--labels", LABELS, TEST_LABELS, "--test", TEST, "--seed", 3]
 
 
 def metric(text, name):
-    """The last number in the line of a metric."""
+    """Return the last number in the line of a metric."""
     return float(re.search(rf"{name} .*?([0-9.]+)\s*$", text, re.MULTILINE)[1])
 
 
@@ -60,7 +60,7 @@ def test_evaluate_warns_about_training_records(call, trained):
     )
     found = re.search(r"warning: (\d+) of 1,186 records have the letters", said.err)
     most = sum(window in set(taught) for window in asked)
-    # A tenth of the windows was not learned from, but chose the epoch.
+    # A tenth of the windows was the validation set.
     assert 0.8 * most < int(found[1]) <= most
 
 
@@ -161,7 +161,7 @@ def test_a_run_does_not_resume_with_other_settings(call, trained):
 
 @pytest.fixture
 def begun(call, few):
-    """The folder of a run of two epochs with options that are not the default."""
+    """A run folder of two epochs with options that differ from the defaults."""
     words = ["--labels", few / "few.tsv", "--label-column", "rich", "--lr", 0.01]
     words += ["--width", 8, 16, "--batch-size", 7, "--seed", 5, "--reverse-complement"]
     assert (
@@ -242,7 +242,7 @@ def test_resume_names_the_option_of_another_augmentation(call, trained):
 
 @pytest.fixture
 def few(tmp_path):
-    """Forty sequences of differing lengths with their share of G and C."""
+    """Forty sequences of different lengths with their GC content."""
     rng = np.random.default_rng(0)
     lines, table = [], ["id\tgc\trich\teven"]
     for number in range(40):
@@ -335,7 +335,7 @@ def test_several_label_columns_train_together(call, few):
     said = call("train", few / "few.fa", *table, "--epochs", 1, "--out", few / "run")
     assert said.code == 0
     assert "AUROC" in said.out
-    assert "95 % interval" not in said.out  # an answer is not a sequence here
+    assert "95 % interval" not in said.out  # records have several labels here
 
 
 def test_a_validation_file_selects_the_epoch(call, few):
@@ -389,7 +389,7 @@ def test_train_warns_about_probable_mistakes(call, tmp_path, monkeypatch):
 
 
 def _train_on(call, labels):
-    """Train on a record for each label."""
+    """Train on one record for each label."""
     Path("a.fa").write_text("".join(f">r{i}\nACGT\n" for i in range(len(labels))))
     rows = [f"r{number}\t{label}\n" for number, label in enumerate(labels)]
     Path("t.tsv").write_text("id\tlabel\n" + "".join(rows))

@@ -1,4 +1,4 @@
-"""``seqloom train embeddings/``: a head on what ``seqloom embed`` wrote."""
+"""``seqloom train embeddings/``: a head on the output of ``seqloom embed``."""
 
 from typing import Any
 

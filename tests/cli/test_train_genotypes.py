@@ -16,19 +16,21 @@ BED, TRAIT, COVARIATES = (
 )
 FASTA, TABLE = _demo.path("train.fa.gz"), _demo.path("train.tsv")
 Y1 = ["--labels", TRAIT, "--id-column", "IID", "--label-column", "Y1"]
-BRIEFLY = ["--epochs", 2, "--threads", 1]
+SHORT_TRAINING = ["--epochs", 2, "--threads", 1]
 
 
 @pytest.fixture
 def run(call, tmp_path):
-    """A run folder that `seqloom train` wrote."""
-    said = call("train", BED, *Y1, *BRIEFLY, "--test", BED, "--out", tmp_path / "run")
+    """A run folder written by `seqloom train`."""
+    said = call(
+        "train", BED, *Y1, *SHORT_TRAINING, "--test", BED, "--out", tmp_path / "run"
+    )
     assert said.code == 0, said.err
     return tmp_path / "run"
 
 
 def write_other(folder, order):
-    """Write the example's first 20 samples with its variants in another order."""
+    """Write the first 20 samples of the example with reordered variants."""
     bed = sl.io.open_bed(BED)
     properties = {
         name: it[:20] if np.asarray(it).size == bed.iid_count else it[order]
@@ -46,7 +48,7 @@ def test_predict_on_genotypes_equals_the_scores_of_training(call, run, tmp_path)
 
 
 def test_training_on_genotypes_prints_backend_device_and_threads(call, tmp_path):
-    said = call("train", BED, *Y1, *BRIEFLY, "--out", tmp_path / "run")
+    said = call("train", BED, *Y1, *SHORT_TRAINING, "--out", tmp_path / "run")
     assert re.match(r"seqloom \S+, backend numpy, device cpu, 1 thread\n", said.out)
     assert "450 samples" in said.out
     assert "sequences" not in said.out
@@ -86,13 +88,13 @@ def test_evaluate_on_genotypes_agrees_with_python(call, run):
 
 
 def test_labels_default_to_the_phenotype_of_the_fam(call, tmp_path):
-    said = call("train", BED, *BRIEFLY, "--out", tmp_path / "run")
+    said = call("train", BED, *SHORT_TRAINING, "--out", tmp_path / "run")
     assert said.code == 0
     assert sl.models.load(tmp_path / "run").classes == ("phenotype",)
 
 
 def test_each_fold_of_genotypes_is_a_run(call, tmp_path):
-    said = call("train", BED, *Y1, *BRIEFLY, "--folds", 2, "--out", tmp_path / "run")
+    said = call("train", BED, *Y1, *SHORT_TRAINING, "--folds", 2, "--out", tmp_path / "run")
     assert said.code == 0
     digests = [sl.models.load(tmp_path / f"run/fold-{i}").encoder.digest for i in (1, 2)]
     assert digests[0] != digests[1]
@@ -115,7 +117,7 @@ def test_unused_covariates_are_ignored_and_named(call, run, tmp_path):
     lines = COVARIATES.read_text().splitlines()
     more = [f"{line} {'site' if not n else 'Oslo'}" for n, line in enumerate(lines)]
     (tmp_path / "more.txt").write_text("\n".join(more))
-    train = ["train", BED, *Y1, "--covariates", COVARIATES, *BRIEFLY, "--test", BED]
+    train = ["train", BED, *Y1, "--covariates", COVARIATES, *SHORT_TRAINING, "--test", BED]
     assert call(*train, "--out", tmp_path / "with").code == 0
     also = ["--covariates", tmp_path / "more.txt", "--threads", 1]
     said = call("predict", tmp_path / "with", BED, *also, "--out", tmp_path / "s.tsv")
@@ -162,7 +164,7 @@ def test_a_variant_with_a_missing_allele_gets_the_same_score(
 
 def test_resuming_a_run_on_genotypes_gives_the_same_bits(call, run):
     before = (run / "model.safetensors").read_bytes()
-    words = [BED, *Y1, *BRIEFLY, "--test", BED, "--out", run, "--resume"]
+    words = [BED, *Y1, *SHORT_TRAINING, "--test", BED, "--out", run, "--resume"]
     assert call("train", *words).code == 0
     assert (run / "model.safetensors").read_bytes() == before
 
@@ -183,7 +185,7 @@ def test_resuming_a_run_on_genotypes_gives_the_same_bits(call, run):
     ],
 )
 def test_options_for_sequences_are_rejected_for_genotypes(call, tmp_path, words, said):
-    found = call("train", *words, *BRIEFLY, "--out", tmp_path / "run")
+    found = call("train", *words, *SHORT_TRAINING, "--out", tmp_path / "run")
     assert found.code == 2
     assert said in found.err
     assert not (tmp_path / "run").exists()
@@ -220,7 +222,7 @@ def test_predict_does_not_overwrite_its_inputs(call, run, tmp_path, read):
 
 
 def write_filled_up(folder):
-    """Write the example's first 498 samples, lines filled up with more than one code."""
+    """Write the first 498 samples of the example with different padding codes."""
     bed = sl.io.open_bed(BED)
     properties = {
         name: it[:498] if np.asarray(it).size == bed.iid_count else it
@@ -238,7 +240,7 @@ def write_filled_up(folder):
 def test_the_check_of_bed_padding_can_be_skipped(call, tmp_path):
     bed, folder = write_filled_up(tmp_path), tmp_path / "run"
     commands = (
-        ["train", bed, *Y1, *BRIEFLY, "--out", folder],
+        ["train", bed, *Y1, *SHORT_TRAINING, "--out", folder],
         ["evaluate", folder, bed, *Y1],
         ["predict", folder, bed, "--out", tmp_path / "s.tsv"],
     )
@@ -269,7 +271,7 @@ def test_the_validation_split_of_samples_keeps_groups_together(
     family = dict(zip(bed.iid.tolist(), families.tolist(), strict=True))
     rows = "".join(f"{name}\t{group}\n" for name, group in family.items())
     Path("g.tsv").write_text(f"IID\tgroup\n{rows}")
-    said = call("train", "a.bed", *Y1, *BRIEFLY, *words, "--out", "run")
+    said = call("train", "a.bed", *Y1, *SHORT_TRAINING, *words, "--out", "run")
     assert said.code == 0, said.err
     lines = Path("run/scores-valid.tsv").read_text().splitlines()[1:]
     held = {family[line.split("\t")[0]] for line in lines}
@@ -277,7 +279,7 @@ def test_the_validation_split_of_samples_keeps_groups_together(
 
 
 def test_mixing_two_kinds_of_files_is_an_error_that_names_one_of_each(call, tmp_path):
-    """Takes 0.1 s."""
+    """Train for about 0.1 s."""
     (tmp_path / "a.fa").write_text(">a\nACGT\n")
     sl.io.to_bed(tmp_path / "x.bed", [[0, 1], [2, 1]])
     said = call("train", tmp_path / "a.fa", "--valid", tmp_path / "x.bed", "--out", "run")

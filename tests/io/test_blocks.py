@@ -1,4 +1,4 @@
-"""Blocks of bgzip that are gone, stand twice or changed places; files without their end."""
+"""Missing, repeated and exchanged bgzip blocks, and files without their end block."""
 
 import gzip
 
@@ -11,7 +11,7 @@ from seqloom.io import SequenceIndex, write_sequences
 
 NAMES = ["example", "tricky", "sanger_93", "wrapping_as_sanger"]
 SIZES = [23, 100, 65280]
-REAL = [
+REAL_FILES = [
     ("quality", "example.fastq.bgz"),
     ("quality", "example_dos.fastq.bgz"),
     ("genomes", "phi-X174.fa.gz"),
@@ -22,7 +22,7 @@ REAL = [
 
 
 def check_end(path, whole):
-    """A file without its last block is an error, unless that is asked for."""
+    """Raise unless an index accepts the file or require_eof is False."""
     assert whole.endswith(BGZIP_END)
     path.write_bytes(whole)
     records = read(path)
@@ -46,19 +46,19 @@ def test_written_bgzip_files_end_with_the_end_block(tmp_path):
     check_end(tmp_path / "a.fa.bgz", (tmp_path / "a.fa.bgz").read_bytes())
 
 
-@pytest.mark.parametrize("place", REAL, ids=lambda place: place[1])
+@pytest.mark.parametrize("place", REAL_FILES, ids=lambda place: place[1])
 def test_a_real_bgzip_file_without_its_end_block_is_an_error(tmp_path, place):
     check_end(tmp_path / "a", real(*place).read_bytes())
 
 
 LINES = [b">r%04d\n%s\n" % (n, b"ACGT" * 10) for n in range(264)]
 BLOCKS = [bgzip_block(b"".join(LINES[at : at + 24])) for at in range(0, 264, 24)]
-CHANGES = {
+BLOCK_CHANGES = {
     "is gone": lambda at: BLOCKS[:at] + BLOCKS[at + 1 :],
     "stands twice": lambda at: BLOCKS[: at + 1] + BLOCKS[at:],
     "changed places": lambda at: BLOCKS[:at] + BLOCKS[at : at + 2][::-1] + BLOCKS[at + 2 :],
 }
-CASES = [(how, at) for how in CHANGES for at in range(len(BLOCKS) - (how[0] == "c"))]
+CASES = [(how, at) for how in BLOCK_CHANGES for at in range(len(BLOCKS) - (how[0] == "c"))]
 
 
 @pytest.mark.parametrize("kind", ["sli", "fai and gzi"])
@@ -70,13 +70,13 @@ def test_an_index_detects_a_missing_bgzip_block(tmp_path, how, at, kind):
     if kind != "sli":
         index.write_fai()
         (tmp_path / "a.fa.gz.sli").unlink()
-    path.write_bytes(b"".join(CHANGES[how](at)) + BGZIP_END)
-    assert gzip.decompress(path.read_bytes())  # each block is whole
+    path.write_bytes(b"".join(BLOCK_CHANGES[how](at)) + BGZIP_END)
+    assert gzip.decompress(path.read_bytes())  # each block is valid
     with pytest.raises(FormatError):
         fetch_all(path)
 
 
 def fetch_all(path):
-    """Every record by the index that is there."""
+    """Return every record, read with the index."""
     index = SequenceIndex(path, build=False)
     return index.fetch_many(np.arange(len(index)))

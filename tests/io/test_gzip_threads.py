@@ -1,4 +1,4 @@
-"""Gzip unpacked by several threads from the places that its index knows."""
+"""Gzip decompressed by several threads, from offsets in the index."""
 
 import functools
 import gzip
@@ -18,14 +18,14 @@ import seqloom as sl
 from seqloom.errors import FormatError
 from seqloom.io import build_index, open_sequences
 
-# Packed, these make more than the 8 MiB from which on all threads unpack.
+# Compressed, these exceed 8 MiB, above which all threads decompress.
 READS, LENGTH = 1200, 8000
-# An index keeps a hash of each part of so many bytes; opening compares four of them.
-SEEN = 256 << 10
+# An index hashes each part of this many bytes; opening compares four of them.
+HASHED_BYTES = 256 << 10
 
 
 def fastq(count=READS):
-    """Read with letters and qualities that gzip packs no better than real ones."""
+    """Return reads whose compression ratio is as low as that of real reads."""
     rng = np.random.default_rng(0)
     letters = np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, (count, LENGTH))]
     qualities = rng.integers(35, 74, (count, LENGTH)).astype(np.uint8)
@@ -41,28 +41,28 @@ TEXT = fastq()
 
 @functools.cache
 def members(*borders, level=1):
-    """Pack parts of the text with the standard library, each as a member."""
+    """Compress parts of the text with the standard library, each as a member."""
     edges = [0, *sorted(borders), len(TEXT)]
     parts = itertools.pairwise(edges)
     return b"".join(gzip.compress(TEXT[a:b], level) for a, b in parts)
 
 
 def indexed(path, packed):
-    """Write a file and make its index."""
+    """Write a file and build its index."""
     path.write_bytes(packed)
     build_index(path)
     return path
 
 
 def change(path, packed):
-    """Write other bytes and leave the file's time as it was."""
+    """Write other bytes and keep the file's modification time."""
     before = path.stat()
     path.write_bytes(packed)
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
 def text_of(path, threads):
-    """Write what was read as FASTQ again, and what went wrong."""
+    """Write the records of a file as FASTQ, and return the error."""
     rows = []
     try:
         with open_sequences(path, num_threads=threads) as reader:
@@ -163,7 +163,7 @@ def test_a_stream_resumes_within_a_gzip_that_has_no_index(tmp_path):
     assert [item["id"] for item in stream] == [f"r{n}" for n in range(READS // 2, READS)]
 
 
-STOPPED = """
+READ_UNTIL_INTERRUPT = """
 import os, signal, sys, threading
 from seqloom.io import open_sequences
 threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
@@ -179,7 +179,7 @@ except KeyboardInterrupt:
 
 def test_an_interrupt_stops_reading(tmp_path):
     path = indexed(tmp_path / "r.fq.gz", members())
-    command = [sys.executable, "-c", STOPPED, str(path)]
+    command = [sys.executable, "-c", READ_UNTIL_INTERRUPT, str(path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (0, "stopped\n"), (signal.SIGINT, done.stderr)
 
@@ -204,9 +204,11 @@ def test_shards_of_a_gzip_contain_each_record_once(tmp_path, count):
 
 def test_a_resumed_stream_detects_corruption_that_its_index_missed(tmp_path):
     packed = bytearray(members())
-    assert len(packed) > 8 * SEEN
+    assert len(packed) > 8 * HASHED_BYTES
     path = indexed(tmp_path / "r.fq.gz", packed)
-    packed[3 * SEEN // 2] ^= 4  # opening looks at the first part, at the third and further
+    packed[3 * HASHED_BYTES // 2] ^= (
+        4  # opening checks the first part, the third and others
+    )
     change(path, packed)
     stream = sl.data.SequenceStream(path)
     stream.load_state_dict({**stream.state_dict(), "position": 5})

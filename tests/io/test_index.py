@@ -1,4 +1,4 @@
-"""Records by number and by id, and parts of them."""
+"""Random access to records by index and by id, and to ranges."""
 
 import gzip
 import io
@@ -31,7 +31,7 @@ CONTAINERS = ("plain", "gzip", "bgzip")
 
 
 def write(path, text, container="plain"):
-    """Pack a text with the standard library or Biopython."""
+    """Compress text with the standard library or Biopython."""
     if container == "bgzip":
         with bgzf.BgzfWriter(str(path), "wb") as file:
             file.write(text)
@@ -41,7 +41,7 @@ def write(path, text, container="plain"):
 
 
 def reads(count, seed=0):
-    """FASTQ with reads of 0 to 150 letters; qualities that look like headers."""
+    """Return FASTQ with reads of 0 to 150 bases and qualities that look like headers."""
     rng = random.Random(seed)  # noqa: S311 - test data
     rows = []
     for number in range(count):
@@ -53,7 +53,7 @@ def reads(count, seed=0):
 
 
 def genome(end="\n", width=60):
-    """FASTA of a few long records, wrapped."""
+    """Return FASTA with a few long, wrapped records."""
     rng = random.Random(1)  # noqa: S311 - test data
     rows = []
     for number in range(5):
@@ -327,7 +327,7 @@ BUILD = "import sys; from seqloom.io import build_index; build_index(sys.argv[1]
 
 
 def kill_while_it_writes(path):
-    """Kill a process that makes an index, and say whether a part of it is there."""
+    """Kill a process that builds an index; return whether a temporary file remains."""
     process = subprocess.Popen([sys.executable, "-c", BUILD, str(path)])
     while process.poll() is None and not list(path.parent.glob(".*.part")):
         time.sleep(0.001)

@@ -1,4 +1,4 @@
-"""An index in other processes: forked, spawned, pickled."""
+"""An index in forked and spawned processes, and pickled."""
 
 import multiprocessing
 import os

@@ -1,4 +1,4 @@
-"""`.fai` and `.gzi`, as samtools and bgzip write them."""
+"""`.fai` and `.gzi` files, compared with those of samtools and bgzip."""
 
 import struct
 from pathlib import Path
@@ -10,7 +10,7 @@ from fastx import bgzip as bgzip_text
 from seqloom.errors import ArgumentError, FormatError
 from seqloom.io import SequenceIndex, build_index
 
-# What `samtools faidx` and `samtools fqidx` 1.24 write.
+# Output of `samtools faidx` and `samtools fqidx` 1.24.
 FASTA = b">one x\nACGTACGT\nACGTACGT\nACG\n>two\nAC\n>four y z\nACGTA\nCG\n"
 FASTA_FAI = "one\t19\t7\t8\t9\ntwo\t2\t34\t2\t3\nfour\t7\t47\t5\t6\n"
 FASTQ = b"@a x\nACGTA\n+\nIIIII\n@b\nACG\nT\n+b\n@@@\nI\n"
@@ -90,7 +90,7 @@ def test_a_fai_without_the_last_records_is_an_error(tmp_path, compress, line):
 
 
 def test_a_fai_without_the_second_record_of_an_id_is_an_error(tmp_path):
-    # `samtools faidx` leaves out a record whose id it has met.
+    # `samtools faidx` omits a record whose id occurred before.
     (tmp_path / "a").write_bytes(FASTA + b">one\nACGT\n")
     (tmp_path / "a.fai").write_text(FASTA_FAI)
     with pytest.raises(FormatError, match=r"lacks the records.*>one") as caught:
@@ -126,7 +126,7 @@ def test_a_fai_in_another_order_is_an_error_with_a_remedy(tmp_path):
 
 
 def bgzip(path):
-    """Write many records in several blocks; gives Biopython's view of the blocks."""
+    """Write many records in several blocks; return Biopython's view of the blocks."""
     with bgzf.BgzfWriter(str(path), "wb") as file:
         for number in range(9000):
             file.write(b">r%d\nACGTACGTACGT\nACG\n" % number)

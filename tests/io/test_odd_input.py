@@ -1,4 +1,4 @@
-"""The verdict on every odd input: each row of docs/concepts/odd-input.md, proved."""
+"""The result for each odd input of docs/concepts/odd-input.md."""
 
 import re
 from pathlib import Path
@@ -16,34 +16,34 @@ PAGE = Path(__file__).parents[2] / "docs/concepts/odd-input.md"
 
 
 def fasta(*records):
-    """The rows of FASTA: id or header, letters."""
+    """Return rows of FASTA: id or header, and sequence."""
     return [(head.encode("latin-1"), letters, None) for head, letters in records]
 
 
 def fastq(*records):
-    """The rows of FASTQ: header, letters, qualities."""
+    """Return rows of FASTQ: header, sequence and qualities."""
     return [
         (head.encode("latin-1"), letters, quality) for head, letters, quality in records
     ]
 
 
-A = fasta(("a", b"ACGT"))
-Q = fastq(("a", b"ACGT", b"IIII"))
-TWO = fasta(("a", b"ACGT"), ("b", b"GG"))
+ONE_FASTA = fasta(("a", b"ACGT"))
+ONE_FASTQ = fastq(("a", b"ACGT", b"IIII"))
+TWO_FASTA = fasta(("a", b"ACGT"), ("b", b"GG"))
 FASTA = {
-    "lines that end in CRLF": (b">a\r\nAC\r\nGT\r\n", A),
+    "lines that end in CRLF": (b">a\r\nAC\r\nGT\r\n", ONE_FASTA),
     "a lone carriage return in a header": (b">a\rx\nACGT\n", "header"),
     "a lone carriage return in a sequence": (b">a\nAC\rGT\n", "letter"),
-    "a byte order mark": (b"\xef\xbb\xbf>a\nACGT\n", A),
+    "a byte order mark": (b"\xef\xbb\xbf>a\nACGT\n", ONE_FASTA),
     "half a byte order mark": (b"\xef\xbb>a\nACGT\n", "format"),
     "NUL in a header": (b">a\0\nACGT\n", "header"),
     "NUL in a sequence": (b">a\nAC\0GT\n", "letter"),
-    "blank lines before the first record": (b"\n\r\n>a\nACGT\n", A),
-    "a blank line after a header": (b">a\n\nACGT\n", A),
-    "a blank line within a sequence": (b">a\nAC\n\r\nGT\n", A),
-    "blank lines between records": (b">a\nACGT\n\n\n>b\nGG\n", TWO),
-    "blank lines at the end": (b">a\nACGT\n\n\n", A),
-    "white space at the end of a line": (b">a\nAC \t\nGT  \n", A),
+    "blank lines before the first record": (b"\n\r\n>a\nACGT\n", ONE_FASTA),
+    "a blank line after a header": (b">a\n\nACGT\n", ONE_FASTA),
+    "a blank line within a sequence": (b">a\nAC\n\r\nGT\n", ONE_FASTA),
+    "blank lines between records": (b">a\nACGT\n\n\n>b\nGG\n", TWO_FASTA),
+    "blank lines at the end": (b">a\nACGT\n\n\n", ONE_FASTA),
+    "white space at the end of a line": (b">a\nAC \t\nGT  \n", ONE_FASTA),
     "a space inside a sequence": (b">a\nAC GT\n", "letter"),
     "a space before a sequence": (b">a\n ACGT\n", "letter"),
     "a tab inside a sequence": (b">a\nAC\tGT\n", "letter"),
@@ -65,28 +65,31 @@ FASTA = {
     "a header that is not UTF-8": (b">a caf\xe9\nACGT\n", fasta(("a caf\xe9", b"ACGT"))),
     "a header of more than 1 MiB": (b">" + b"a" * (1 << 20) + b"a\nACGT\n", "limit"),
     "a non-ASCII character": (b">a\nAC\xc3\x84GT\n", "letter"),
-    "no newline at the end": (b">a\nACGT", A),
+    "no newline at the end": (b">a\nACGT", ONE_FASTA),
     "lower case, gaps, asterisks and digits": (b">a\nac-.*1\n", fasta(("a", b"ac-.*1"))),
     "residues before the first header": (b"ACGT\n>a\nACGT\n", "format"),
     "an empty file": (b"", "format"),
     "only blank lines": (b"\n\r\n\n", "format"),
 }
 FASTQ = {
-    "lines that end in CRLF": (b"@a\r\nACGT\r\n+\r\nIIII\r\n", Q),
+    "lines that end in CRLF": (b"@a\r\nACGT\r\n+\r\nIIII\r\n", ONE_FASTQ),
     "a lone carriage return in a header": (b"@a\rx\nACGT\n+\nIIII\n", "header"),
     "a lone carriage return in a sequence": (b"@a\nAC\rGT\n+\nIIII\n", "letter"),
     "a lone carriage return in qualities": (b"@a\nACGT\n+\nII\rII\n", "quality"),
-    "a byte order mark": (b"\xef\xbb\xbf@a\nACGT\n+\nIIII\n", Q),
+    "a byte order mark": (b"\xef\xbb\xbf@a\nACGT\n+\nIIII\n", ONE_FASTQ),
     "NUL in a header": (b"@a\0\nACGT\n+\nIIII\n", "header"),
     "NUL in a sequence": (b"@a\nA\0GT\n+\nIIII\n", "letter"),
     "NUL in qualities": (b"@a\nACGT\n+\nI\0II\n", "quality"),
-    "blank lines before the first record": (b"\n\n@a\nACGT\n+\nIIII\n", Q),
-    "blank lines between records": (b"@a\nACGT\n+\nIIII\n\n\n@a\nACGT\n+\nIIII\n", Q + Q),
+    "blank lines before the first record": (b"\n\n@a\nACGT\n+\nIIII\n", ONE_FASTQ),
+    "blank lines between records": (
+        b"@a\nACGT\n+\nIIII\n\n\n@a\nACGT\n+\nIIII\n",
+        ONE_FASTQ + ONE_FASTQ,
+    ),
     "a blank line after a header": (b"@a\n\nACGT\n+\nIIII\n", "letter"),
     "a blank line after the sequence": (b"@a\nACGT\n\n+\nIIII\n", "letter"),
     "a blank line after the + line": (b"@a\nACGT\n+\n\nIIII\n", "length"),
-    "blank lines at the end": (b"@a\nACGT\n+\nIIII\n\n\r\n", Q),
-    "a sequence and qualities in several lines": (b"@a\nAC\nGT\n+\nI\nIII\n", Q),
+    "blank lines at the end": (b"@a\nACGT\n+\nIIII\n\n\r\n", ONE_FASTQ),
+    "a sequence and qualities in several lines": (b"@a\nAC\nGT\n+\nI\nIII\n", ONE_FASTQ),
     "@ as the first quality": (
         b"@a\nACGT\n+\n@III\n@b\nGG\n+\nII\n",
         fastq(("a", b"ACGT", b"@III"), ("b", b"GG", b"II")),
@@ -107,17 +110,20 @@ FASTQ = {
         b"@ a\nACGT\n+\nIIII\n",
         fastq((" a", b"ACGT", b"IIII")),
     ),
-    "lines of white space before the first record": (b" \n\t\n@a\nACGT\n+\nIIII\n", Q),
+    "lines of white space before the first record": (
+        b" \n\t\n@a\nACGT\n+\nIIII\n",
+        ONE_FASTQ,
+    ),
     "lines of white space between records": (
         b"@a\nACGT\n+\nIIII\n \t\n@a\nACGT\n+\nIIII\n",
-        Q + Q,
+        ONE_FASTQ + ONE_FASTQ,
     ),
-    "lines of white space at the end": (b"@a\nACGT\n+\nIIII\n \n \t", Q),
+    "lines of white space at the end": (b"@a\nACGT\n+\nIIII\n \n \t", ONE_FASTQ),
     "an empty sequence": (
         b"@a\n\n+\n\n@b\nGG\n+\nII\n",
         fastq(("a", b"", b""), ("b", b"GG", b"II")),
     ),
-    "a duplicate id": (b"@a\nACGT\n+\nIIII\n" * 2, Q + Q),
+    "a duplicate id": (b"@a\nACGT\n+\nIIII\n" * 2, ONE_FASTQ + ONE_FASTQ),
     "fewer qualities than residues": (
         b"@a\nACGT\n+\nIII\n@b\nGG\n+\nII\n",
         "length",
@@ -135,7 +141,7 @@ FASTQ = {
     "a header of more than 1 MiB": (b"@" + b"a" * (1 << 20) + b"a\nAC\n+\nII\n", "limit"),
     "DEL as a quality": (b"@a\nACGT\n+\nII\x7fI\n", "quality"),
     "a non-ASCII character": (b"@a\nAC\xc3\x84\n+\nIIII\n", "letter"),
-    "no newline at the end": (b"@a\nACGT\n+\nIIII", Q),
+    "no newline at the end": (b"@a\nACGT\n+\nIIII", ONE_FASTQ),
     "an end of file inside a header": (b"@a\nACGT\n+\nIIII\n@b", "cut"),
     "an end of file after a sequence": (b"@a\nACGT\n", "cut"),
     "an end of file after the + line": (b"@a\nACGT\n+\n", "cut"),
@@ -145,12 +151,12 @@ FASTQ = {
     "a # comment before the first record": (b"#c\n@a\nACGT\n+\nIIII\n", "format"),
 }
 CASES = [("fasta", name) for name in FASTA] + [("fastq", name) for name in FASTQ]
-BOTH = {"fasta": FASTA, "fastq": FASTQ}
+INPUTS = {"fasta": FASTA, "fastq": FASTQ}
 
 
 @pytest.mark.parametrize(("kind", "name"), CASES, ids=[f"{k}: {n}" for k, n in CASES])
 def test_odd_input_has_the_same_result_in_every_container_and_chunk_size(kind, name):
-    text, verdict = BOTH[kind][name]
+    text, verdict = INPUTS[kind][name]
     sizes = SIZES if len(text) < 1000 else SIZES[-1:]
     for container, pack in PACKERS.items():
         for size in sizes:
@@ -161,24 +167,24 @@ def test_odd_input_has_the_same_result_in_every_container_and_chunk_size(kind, n
 @pytest.mark.parametrize(("kind", "name"), CASES, ids=[f"{k}: {n}" for k, n in CASES])
 def test_every_odd_input_is_on_the_page(kind, name):
     (row,) = re.findall(rf"^\| {re.escape(name)} \|(.*)\|$", section(kind), re.MULTILINE)
-    verdict = BOTH[kind][name][1]
+    verdict = INPUTS[kind][name][1]
     assert row.strip().startswith("accepted" if isinstance(verdict, list) else "error")
 
 
 def test_the_page_lists_only_tested_inputs():
-    for kind, cases in BOTH.items():
+    for kind, cases in INPUTS.items():
         names = re.findall(r"^\| (.*?) \| (?:accepted|error)", section(kind), re.MULTILINE)
         assert set(names) == set(cases)
 
 
 def section(kind):
-    """The part of the page about one format."""
+    """Return the section of the page about one format."""
     parts = re.split(r"^## ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
     return next(part for part in parts if part.startswith(kind.upper()))
 
 
 def judge(origin):
-    """The records of a file, or the kind of its fault."""
+    """Return the records of a file, or the kind of its error."""
     try:
         return read(origin)
     except FormatError as error:
@@ -187,12 +193,12 @@ def judge(origin):
 
 @pytest.mark.parametrize("text", [b";c\n>a\nACGT\n", b"#c\n>a\nAC\n;x\nGT\n"])
 def test_comments_skip_skips_comment_lines(text):
-    assert read(Trickle(text, 1), comments="skip") == A
+    assert read(Trickle(text, 1), comments="skip") == ONE_FASTA
 
 
-@pytest.mark.parametrize("text", [b">a\nAC GT\n", b">a\n A C\tG T \n"])
+@pytest.mark.parametrize("text", [b">a\nAC GT\n", b">a\n ONE_FASTA C\tG T \n"])
 def test_whitespace_strip_removes_white_space(text):
-    assert read(Trickle(text, 1), whitespace="strip") == A
+    assert read(Trickle(text, 1), whitespace="strip") == ONE_FASTA
 
 
 def test_a_quality_below_the_given_encoding_is_an_error():
@@ -204,13 +210,13 @@ def test_a_quality_below_the_given_encoding_is_an_error():
         read(Trickle(text, 1), quality="phred64")
 
 
-UNNAMED = b"> first\nAC\n>\nGT\n>\t \nTT\n>d\nGG\n"
+WITHOUT_IDS = b"> first\nAC\n>\nGT\n>\t \nTT\n>d\nGG\n"
 
 
 @pytest.mark.parametrize("size", SIZES)
 def test_ids_number_numbers_headers_without_ids(size):
     wanted = fasta((" first", b"AC"), ("1", b"GT"), ("2", b"TT"), ("d", b"GG"))
-    assert read(Trickle(UNNAMED, size), ids="number") == wanted
+    assert read(Trickle(WITHOUT_IDS, size), ids="number") == wanted
 
 
 @pytest.mark.parametrize("size", SIZES)

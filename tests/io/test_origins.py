@@ -1,4 +1,4 @@
-"""Where text may come from: paths, pipes, standard input, file objects."""
+"""Sources of text: paths, pipes, standard input, file objects."""
 
 import bz2
 import gzip
@@ -18,14 +18,14 @@ from seqloom.errors import ArgumentError, FileError, FormatError
 from seqloom.io import open_sequences
 
 TEXT = b">a one\nACGT\n>b\nGG\n"
-FOUND = [(b"a one", b"ACGT", None), (b"b", b"GG", None)]
-EVERY = {**PACKERS, "bzip2": bz2.compress, "xz": lzma.compress}
+RECORDS = [(b"a one", b"ACGT", None), (b"b", b"GG", None)]
+COMPRESSORS = {**PACKERS, "bzip2": bz2.compress, "xz": lzma.compress}
 STDIN = """
 import sys, seqloom as sl
 with sl.io.open_sequences("-") as reader:
     print([(record.id, record.sequence) for record in reader], reader.compression)
 """
-LEAVE = """
+EXIT_EARLY = """
 import seqloom as sl, gzip, io, os
 text = b"".join(b"@r%d\\nACGT\\n+\\nIIII\\n" % i for i in range(400_000))
 reader = sl.io.open_sequences(io.BytesIO(gzip.compress(text, 1)), num_threads=2)
@@ -34,7 +34,7 @@ print(next(iter(reader)).id)
 
 
 class Broken(io.RawIOBase):
-    """Fails with an exception of its own."""
+    """A file object that raises its own exception."""
 
     def readable(self):
         return True
@@ -44,29 +44,29 @@ class Broken(io.RawIOBase):
 
 
 class OnlyRead:
-    """Has nothing but read."""
+    """A file object with only a read method."""
 
     def __init__(self, content):
         self.read = io.BytesIO(content).read
 
 
 class OnlyReadInto:
-    """Has nothing but readinto."""
+    """A file object with only a readinto method."""
 
     def __init__(self, content):
         self.readinto = io.BytesIO(content).readinto
 
 
 @pytest.mark.parametrize("wrap", [io.BytesIO, OnlyRead, OnlyReadInto])
-@pytest.mark.parametrize("pack", EVERY.values(), ids=EVERY)
+@pytest.mark.parametrize("pack", COMPRESSORS.values(), ids=COMPRESSORS)
 def test_any_binary_file_object_can_be_read(wrap, pack):
-    assert read(wrap(pack(TEXT))) == FOUND
+    assert read(wrap(pack(TEXT))) == RECORDS
 
 
 def test_a_file_object_is_read_from_its_position_and_stays_open():
     file = io.BytesIO(b"rubbish" + TEXT)
     file.seek(7)
-    assert read(file) == FOUND
+    assert read(file) == RECORDS
     assert not file.closed
 
 
@@ -74,11 +74,11 @@ def test_a_member_of_a_zip_archive_can_be_read(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         archive.writestr("a.fa", TEXT)
     with zipfile.ZipFile(tmp_path / "a.zip") as archive, archive.open("a.fa") as file:
-        assert read(file) == FOUND
+        assert read(file) == RECORDS
 
 
 class GivesText:
-    """Is no file in text mode, but gives text."""
+    """A binary file object whose read returns text."""
 
     def __init__(self):
         self.read = io.StringIO(">a\nAC\n").read
@@ -97,7 +97,7 @@ def test_an_object_without_read_is_an_error(thing):
 
 
 class Liar:
-    """Says that it gave other bytes than it did."""
+    """A file object whose readinto returns a wrong number of bytes."""
 
     def __init__(self, answer):
         self.readinto = lambda _: answer
@@ -110,7 +110,7 @@ def test_a_read_that_returns_too_many_bytes_is_an_error(answer):
 
 
 class GivesNumbers:
-    """Has a method read that has another meaning."""
+    """An object whose read method has another meaning."""
 
     def read(self, _):
         return 5
@@ -146,11 +146,13 @@ def test_standard_input_can_be_read():
 
 def test_a_replaced_standard_input_is_used(monkeypatch):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(TEXT)))
-    assert read("-") == FOUND
+    assert read("-") == RECORDS
 
 
 def test_a_program_can_exit_in_the_middle_of_a_file():
-    done = subprocess.run([sys.executable, "-c", LEAVE], capture_output=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", EXIT_EARLY], capture_output=True, check=True
+    )
     assert (done.stdout, done.stderr) == (b"r0\n", b"")
 
 
@@ -161,7 +163,7 @@ def test_a_named_pipe_is_read_once(tmp_path, pack):
     content = pack(TEXT)
     writer = threading.Thread(target=(tmp_path / "a").write_bytes, args=(content,))
     writer.start()
-    assert read(tmp_path / "a") == FOUND
+    assert read(tmp_path / "a") == RECORDS
     writer.join()
 
 
@@ -169,7 +171,7 @@ READS = b"".join(b"@r%d\n%s\n+\n%s\n" % (i, b"ACGT" * 30, b"I" * 120) for i in r
 
 
 def overwrite(path, place):
-    """Write over some of a file."""
+    """Overwrite part of a file."""
     with path.open("r+b") as file:
         file.seek(place)
         file.write(b"@more")
@@ -193,7 +195,7 @@ def test_a_file_that_changes_while_read_is_an_error_or_complete(tmp_path, pack, 
 
 
 def read_and_change(path, change, step):
-    """How many records are read of a file that is written meanwhile, None for an error."""
+    """Return the number of records read from a file during a write, or None."""
     try:
         with open_sequences(path, num_threads=1 + step % 2) as reader:
             count = len(next(reader.batches(1 + 400 * step)))

@@ -11,13 +11,13 @@ from seqloom.io import open_sequences
 
 
 def fastq(names, letters="ACGT"):
-    """FASTQ with these headers."""
+    """Return FASTQ with these headers."""
     text = "".join(f"@{name}\n{letters}\n+\n{'I' * len(letters)}\n" for name in names)
     return BytesIO(text.encode())
 
 
 def names(reader):
-    """The headers of both reads of each pair."""
+    """Return the headers of both reads of each pair."""
     return [(one.header.decode(), other.header.decode()) for one, other in reader]
 
 

@@ -1,4 +1,4 @@
-"""Each kind of thing that a path may lead to is read, or is an error that names it."""
+"""Each type of path is read, or is an error that names it."""
 
 import os
 import socket
@@ -62,7 +62,7 @@ CASES = [
     pytest.param(look, *case, id=f"{look.__name__} {name}")
     for look in (read, inspect, SequenceIndex)
     for name, case in ERRORS.items()
-    if not (look is SequenceIndex and case[0] is make_sparse)  # would read it all
+    if not (look is SequenceIndex and case[0] is make_sparse)  # would read the whole file
 ]
 
 
@@ -113,7 +113,7 @@ def test_a_file_without_read_permission_is_an_error(tmp_path):
         return
     try:
         if os.geteuid() == 0:
-            os.setresuid(65534, 65534, 65534)  # root may read everything
+            os.setresuid(65534, 65534, 65534)  # root can read everything
         open_sequences(path)
     except FileError as error:
         os._exit(3 if "Permission denied" in str(error) else 4)

@@ -1,4 +1,4 @@
-"""A file that was cut anywhere is an error, never a shorter record."""
+"""A file truncated at any byte is an error, never a shorter record."""
 
 import gzip
 import re
@@ -26,7 +26,7 @@ FASTQ = {name: (QUALITY / f"{name}.fastq").read_bytes() for name in NAMES}
 
 
 def fasta(count, width):
-    """So many records of two lines."""
+    """Return this number of records of two lines."""
     lines = [
         (b">s%d x" % i, b"ACGTN"[: 1 + i % 5] * width, b"G" * width) for i in range(count)
     ]
@@ -37,7 +37,7 @@ FASTA = {f"{n} records": fasta(n, 61 // n) for n in range(1, 11)}
 
 
 def outcome(content, **options):
-    """The records of a file, or None for an error."""
+    """Return the records of a file, or None for an error."""
     try:
         return read(BytesIO(content), **options)
     except FormatError:
@@ -65,7 +65,7 @@ def test_a_truncated_compressed_file_is_an_error(text, pack):
 
 
 def specimens(kind):
-    """The small valid files of a published collection."""
+    """Return the small valid files of a published collection."""
     paths = sorted(real("specimens", kind).iterdir())
     every = {path: path.read_bytes() for path in paths if path.suffix == f".{kind.lower()}"}
     return {path: text for path, text in every.items() if len(text) < 3000}

@@ -1,4 +1,4 @@
-"""Reading ahead: threads that start and end with a reader, forks, memory."""
+"""Read-ahead: threads that start and end with a reader, forks, memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CONTAINERS = ("none", "gzip", "bgzip", "indexed")
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write a few MB of FASTA in each container."""
+    """Write a few MB of FASTA with each compression."""
     folder = tmp_path_factory.mktemp("ahead")
     letters = "ACGTTGCAAC" * (LENGTH // 10)
     records = [(f"r{number}", letters) for number in range(RECORDS)]
@@ -30,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(code: str, *arguments: object) -> str:
-    """Run Python in a process of its own and give what it says."""
+    """Run Python in a new process and return its output."""
     command = [sys.executable, "-c", code, *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
@@ -38,7 +38,7 @@ def run(code: str, *arguments: object) -> str:
 
 
 def count_threads() -> int:
-    """Count the threads of this process that read ahead."""
+    """Count the read-ahead threads of this process."""
     threads = Path("/proc/self/task").glob("*/comm")
     return sum(
         name.read_text().startswith(("seqloom-a", "seqloom-b", "seqloom-s"))
@@ -87,8 +87,8 @@ def test_a_forked_process_gets_an_error_and_its_parent_continues(
     assert int(count) == RECORDS
 
 
-# getrusage's peak would begin with that of the process that started this one.
-BOMB = """
+# The peak of getrusage would start at that of the parent process.
+READ_COMPRESSED = """
 import sys
 from pathlib import Path
 from seqloom.io import open_sequences
@@ -109,6 +109,6 @@ def test_highly_compressed_text_is_read_in_little_memory(tmp_path: Path) -> None
     with gzip.open(path, "wb", 1) as file:
         for _ in range(100):
             file.write(record * 100)
-    letters, kilobytes = map(int, run(BOMB, path).split())
+    letters, kilobytes = map(int, run(READ_COMPRESSED, path).split())
     assert letters == 10_000 * 9_900
     assert kilobytes < 32 << 10

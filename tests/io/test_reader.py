@@ -28,7 +28,7 @@ def read(path):
 
 
 def reference(text):
-    """FASTA in four lines of Python, as Biopython's SimpleFastaParser reads it."""
+    """A FASTA parser in four lines of Python, like Biopython's SimpleFastaParser."""
     for entry in text.split(">")[1:]:
         head, *lines = entry.splitlines()
         name, _, description = head.partition(" ")
@@ -214,7 +214,7 @@ def test_a_fastq_record_without_sequence_suggests_remedies(tmp_path):
 @pytest.mark.parametrize(("rest", "message"), [(1 << 20, "checksum"), (66 << 20, "letter")])
 def test_after_an_error_at_most_64_mib_are_checked_for_corruption(tmp_path, rest, message):
     packed = bytearray(gzip.compress(b">a\nA\x01\n" + b"A" * rest, 1))
-    packed[-6] ^= 1  # a byte of the checksum at the end
+    packed[-6] ^= 1  # a byte of the final checksum
     (tmp_path / "a.fa.gz").write_bytes(packed)
     with pytest.raises(FormatError, match=message):
         list(open_sequences(tmp_path / "a.fa.gz"))

@@ -1,4 +1,4 @@
-"""A reader belongs to one thread at a time."""
+"""Only one thread at a time may use a reader."""
 
 import io
 import threading
@@ -13,7 +13,7 @@ TEXT = b"@a\nAC\n+\nII\n" * 20_000
 
 
 class Slow:
-    """A file that gives no text until it is told to: whoever reads is inside the reader."""
+    """A file object that blocks until released, so that its reader is in use."""
 
     def __init__(self, text):
         self._file = io.BytesIO(text)
@@ -27,7 +27,7 @@ class Slow:
 
 
 def len_of(batch):
-    """How many records, or pairs."""
+    """Return the number of records or pairs."""
     return len(batch[0]) if isinstance(batch, tuple) else len(batch)
 
 

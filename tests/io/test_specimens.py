@@ -1,4 +1,4 @@
-"""Files of others: each is rejected for its fault, or read as Biopython reads it."""
+"""Published test files: rejected with the right error, or read like by Biopython."""
 
 import gzip
 from io import StringIO
@@ -14,7 +14,7 @@ ENCODINGS = {
     "phred64": "fastq-illumina",
     "solexa": "fastq-solexa",
 }
-# What is wrong with each of the faulty files of Cock et al. 2010.
+# The error in each invalid file of Cock et al. 2010.
 FAULTS = {
     "diff_ids": "names",
     "double_qual": "header",
@@ -43,7 +43,7 @@ FASTQ = sorted(path.name for path in QUALITY.glob("*.fastq") if "error" not in p
 
 
 def encoding_of(name):
-    """How a file's qualities are written, by its name."""
+    """Return the quality encoding that a file name implies."""
     written_as = name.partition("_as_")[2] or name
     if "solexa" in written_as:
         return "solexa"
@@ -75,7 +75,7 @@ def test_a_valid_fastq_specimen_is_read_like_by_biopython(name):
 
 
 def compare_fastq(path, encoding):
-    """Compare a file with Biopython's view of it, qualities as letters."""
+    """Compare a file with Biopython's view of it, with qualities as characters."""
     with path.open(encoding="ascii") as file:
         records = list(SeqIO.parse(file, ENCODINGS[encoding]))
         letters = [
@@ -98,7 +98,7 @@ def test_a_compressed_specimen_is_read_like_the_plain_file(packed):
 
 
 def specimens(kind):
-    """The specimens of a format, each with whether it is valid."""
+    """Return the specimens of a format, and whether each is valid."""
     folder = real("specimens", kind)
     text = (folder / "index.yml").read_text(encoding="utf-8")
     entries = [part for part in text.split("- filename:") if part.strip()]
@@ -130,12 +130,12 @@ def test_every_fasta_specimen_has_an_expected_result():
 
 
 def strip(found):
-    """Record without qualities, as text."""
+    """Return records without qualities, as text."""
     return [(head.decode().strip(), text.decode()) for head, text, _ in found]
 
 
 def biopython(path):
-    """The records of a FASTA file as Biopython reads them, lines of comments aside."""
+    """Return the records of a FASTA file from Biopython, without comment lines."""
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     text = StringIO("".join(line for line in lines if line[0] not in ";#"))
     return [(each.description, str(each.seq)) for each in SeqIO.parse(text, "fasta")]

@@ -1,4 +1,4 @@
-"""Ctrl-C, while nobody writes into the pipe that is read."""
+"""Ctrl-C while a pipe has no data."""
 
 import os
 import signal
@@ -25,7 +25,7 @@ for batch in sl.io.open_sequences(sys.argv[1], num_threads=2).batches(10):
 
 
 def interrupt(path, source):
-    """Press Ctrl-C once the process waits for text that never comes; gives its code."""
+    """Press Ctrl-C while the process waits for text; return its exit code."""
     process = subprocess.Popen(
         [sys.executable, "-c", READ, path], stdin=source, stdout=-1, stderr=-1
     )

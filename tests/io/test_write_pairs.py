@@ -1,4 +1,4 @@
-"""First and second reads, written side by side or in turn."""
+"""Writing read pairs to two files, or interleaved to one."""
 
 import pytest
 

@@ -1,7 +1,4 @@
-"""Writing sequence records to one file, or read pairs to two files.
-
-Records and pairs of every type are converted to batches first.
-"""
+"""Write sequence records to one file, or read pairs to two files, in batches."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ anywhere = settings(
 
 
 def names(folder):
-    """What a folder holds, hidden or not."""
+    """Return the names of all files in a folder, including hidden files."""
     return sorted(file.name for file in folder.iterdir())
 
 
@@ -26,7 +26,7 @@ def write(path, lines):
 
 
 def broken_off():
-    """Give one line, and fails."""
+    """Yield one line, then raise an exception."""
     yield [0, 1, 2]
     raise KeyError
 

@@ -1,4 +1,4 @@
-"""Files that are not what they were: an error each time, never other genotypes."""
+"""Corrupt and changed files are errors, never wrong genotypes."""
 
 import subprocess
 import sys
@@ -19,12 +19,12 @@ READS = [None, np.s_[0, 0], np.s_[::2, -1]]
 
 
 def some(*shape):
-    """Genotypes, among them many of each kind."""
+    """Random genotypes with many of each type."""
     return RNG.choice(np.array([0, 1, 2, -127], np.int8), shape)
 
 
 def raises_always(path, shape, *, kinds=("cut", "length", "header", "format")):
-    """Whether each way to read a file is an error."""
+    """Return whether every way to read a file is an error."""
     for index, order in product(READS, "CF"):
         with pytest.raises(FormatError) as error:
             open_bed(path, *shape).read(index, order=order)
@@ -82,7 +82,7 @@ def test_equal_padding_hides_a_wrong_mode(tmp_path, shape):
 
 
 def flip_mode(path):
-    """Say in a header that lines are the other axis."""
+    """Change the mode in the header to the other layout."""
     content = bytearray(path.read_bytes())
     content[2] ^= 1
     path.write_bytes(content)
@@ -93,7 +93,8 @@ def flip_mode(path):
 @pytest.mark.parametrize("major", MAJORS)
 @pytest.mark.parametrize("rest", range(4))
 def test_a_table_with_other_rows_is_detected(tmp_path, rows, suffix, major, rest):
-    # Of a line, the last byte is full with a rest of 0, and has most room with one of 1.
+    # With a multiple of 4 genotypes, the last byte is full; with one more, it has most
+    # padding.
     path = tmp_path / "x.bed"
     to_bed(path, some(80 + rest, 80 + rest), major=major)
     table = path.with_suffix(f".{suffix}")
@@ -101,7 +102,7 @@ def test_a_table_with_other_rows_is_detected(tmp_path, rows, suffix, major, rest
     table.write_text("".join(lines[:rows] if rows < 0 else lines + lines[:rows]))
     is_of_places = (suffix == "fam") == (major == "SNP")
     if is_of_places and rest and rest < rest + rows <= 4:
-        # The same bytes may be those of individuals who are homozygous A1 everywhere.
+        # The same bytes could be individuals who are homozygous A1 everywhere.
         with pytest.warns(UserWarning, match=f"the last {rows} of .* too long"):
             open_bed(path).read()
         return
@@ -123,7 +124,7 @@ def test_a_bed_extended_during_reading_is_an_error(tmp_path):
 
 
 def read_while(folder, change):
-    """Read a file again and again, until it was changed; gives the kinds of errors."""
+    """Read a file repeatedly until it was changed; return the types of errors."""
     values = np.tile(some(4_000, 100), (1, 30))
     path = Specimen(values, "SNP").write(folder / "x.bed")
     size, bed, kinds = path.stat().st_size, open_bed(path, *values.shape), []
@@ -142,7 +143,7 @@ def read_while(folder, change):
 
 
 def kind_of_read(bed, values):
-    """What a read fails with; a read that does not fail is right."""
+    """Return the error of a read, or check the values that it returns."""
     try:
         found = bed.read(dtype="int8")
     except FormatError as error:
@@ -171,7 +172,7 @@ WRITERS = ["to_bed", "create_bed"]
 
 
 def old_set(folder):
-    """Write the set that is to be replaced; gives its files and their content."""
+    """Write the set that will be replaced; return its files and their contents."""
     to_bed(folder / "x.bed", np.zeros((3, 4)), properties={"iid": ["old"] * 3})
     return content_of(folder)
 
@@ -198,7 +199,7 @@ def test_a_file_size_limit_leaves_the_old_set(tmp_path, writer, limit):
 
 @pytest.fixture(params=[20_000, 40_000, 60_000])
 def small_disk(request, tmp_path):
-    """A file system that is soon full."""
+    """A file system that will soon be full."""
     (tmp_path / "disk").mkdir()
     unmount = ["umount"]
     mount = ["mount", "-t", "tmpfs", "-o", f"size={request.param}", "tmpfs"]

@@ -1,4 +1,4 @@
-"""Real sets of genotypes that were cut or changed: an error, or at least a warning."""
+"""Truncated and changed real sets of genotypes: an error, or at least a warning."""
 
 import shutil
 import warnings
@@ -22,7 +22,7 @@ def bed(request, tmp_path):
 
 
 def has_verdict(bed):
-    """Whether a read of the whole set is an error or a warning."""
+    """Return whether a read of the whole set is an error or a warning."""
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         try:
@@ -45,7 +45,7 @@ def test_forty_truncations_and_three_extensions_are_errors(bed):
 def test_any_flipped_header_bit_of_a_real_set_is_an_error(bed):
     content, told = bed.read_bytes(), set(range(24))
     if not any(size % 4 for size in open_bed(bed).shape):
-        told.remove(16)  # the mode: both layouts are as long, and neither has padding
+        told.remove(16)  # the mode: equal size in both layouts, no padding
     for bit in told:
         changed = bytearray(content[:3])
         changed[bit // 8] ^= 1 << bit % 8

@@ -27,7 +27,7 @@ def write_set(path, values, *, major="SNP", **properties):
 
 
 def draw_values(rng, shape, missing=0.1):
-    """Draw genotypes of variants that differ in frequency."""
+    """Generate genotypes of variants with different frequencies."""
     values = rng.binomial(2, rng.uniform(0, 1, shape[1]), shape).astype("int8")
     values[rng.random(shape) < missing] = -127
     return values
@@ -52,12 +52,12 @@ def draw_set(path, rng, *, individuals=61, each=20, names=CHROMOSOMES, major="SN
 
 
 def rows_of(stats):
-    """Say where each variant stands."""
+    """Return the chromosome of each variant."""
     return {sid: number for number, sid in enumerate(stats.sid)}
 
 
 def check_like_plink(bed, out, *, nonfounders=False):
-    """Compare all that PLINK prints too."""
+    """Compare all statistics that PLINK also prints."""
     everybody = ("--nonfounders",) if nonfounders else ()
     run(bed, out, "--freq", "--hardy", *everybody)
     run(bed, f"{out}.counts", "--freq", "counts", *everybody)
@@ -70,7 +70,7 @@ def check_like_plink(bed, out, *, nonfounders=False):
 
 
 def check_frequencies(stats, at, frequencies, counts):
-    """Compare A1's frequency, and among how many alleles it was counted."""
+    """Compare the frequency of A1, and the number of alleles."""
     rows = [at[sid] for sid in frequencies["SNP"]]
     assert sorted(rows) == list(range(len(at)))
     assert [str(n) for n in stats.alleles[rows]] == list(frequencies["NCHROBS"])
@@ -82,14 +82,14 @@ def check_frequencies(stats, at, frequencies, counts):
 
 
 def check_hardy(stats, at, tests):
-    """Compare every p; on Y and MT, where nobody is tested, PLINK prints one too."""
+    """Compare every p; PLINK also prints one on Y and MT, which are not tested."""
     is_all = np.char.startswith(tests["TEST"].astype(str), "ALL")
     for sid, text in zip(tests["SNP"][is_all], tests["P"][is_all], strict=True):
         assert is_printed(stats.hardy_p[at[sid]], text)
 
 
 def check_genotypes(stats, at, counts):
-    """Compare genotype counts where everybody has two copies of the chromosome."""
+    """Compare genotype counts on chromosomes with two copies."""
     names = {"hom_a1": "HOM A1", "het": "HET", "hom_a2": "HOM A2"}
     rows = np.array([at[sid] for sid in counts["SNP"]], int)
     is_two = ~np.isin(counts["CHR"], ["23", "24"])
@@ -151,7 +151,7 @@ def test_mid_p_equals_that_of_plink(tmp_path):
 
 
 def reference(values, *, count_a1=True):
-    """Compute counts, mean and variance with NumPy; of no genotypes they are NaN."""
+    """Compute counts, mean and variance with NumPy; NaN without genotypes."""
     values = np.where(values == -127, np.nan, values.astype(float))
     values = values if count_a1 else 2 - values
     with np.errstate(invalid="ignore"):

@@ -7,7 +7,7 @@ from seqloom.io import inspect_bed, open_bed
 
 
 def write_set(path, shape, *, major="SNP", **properties):
-    """Write a set in which everybody is heterozygous everywhere."""
+    """Write a set in which all genotypes are heterozygous."""
     values = np.ones(shape, "int8")
     bed_reader.to_bed(path, values, properties=properties, major=major)
     return path
@@ -56,7 +56,7 @@ def test_a_short_fam_is_an_error_even_if_the_size_matches(tmp_path):
 
 @pytest.mark.parametrize("individuals", [7, 8])
 def test_a_fam_that_may_be_too_long_is_a_warning(tmp_path, individuals):
-    # The same bytes may be those of individuals who are homozygous A1 everywhere.
+    # The same bytes could be individuals who are homozygous A1 everywhere.
     bed = write_set(tmp_path / "x.bed", (6, 64))
     lines = [f"f i{number} 0 0 0 0\n" for number in range(individuals)]
     bed.with_suffix(".fam").write_text("".join(lines))

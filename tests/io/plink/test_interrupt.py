@@ -1,4 +1,4 @@
-"""Ctrl-C, during a read that takes long."""
+"""Ctrl-C during a long read."""
 
 import signal
 import subprocess
@@ -23,7 +23,7 @@ print("read to the end", flush=True)
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_ctrl_c_stops_a_long_read(tmp_path, threads):
-    # 200 GB that take no room on the disk: a byte of each line is read.
+    # A sparse file of 200 GB, of which one byte of each line is read.
     with (tmp_path / "x.bed").open("wb") as file:
         file.write(b"\x6c\x1b\1")
         file.truncate(3 + INDIVIDUALS // 4 * VARIANTS)

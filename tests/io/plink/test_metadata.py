@@ -1,4 +1,4 @@
-"""Tables of individuals and variants: what is read, what is refused, what is written."""
+"""Tables of individuals and variants: reading, errors and writing."""
 
 import os
 import subprocess
@@ -19,14 +19,14 @@ LINE = {"fam": b"f i 0 0 1 2\n", "bim": b"1\ts\t0\t7\tA\tG\n"}
 
 
 def slowly(text, suffix):
-    """Split a table by Python."""
+    """Split a table with Python."""
     rows = [line.split() for line in text.decode("utf-8-sig").split("\n") if line.split()]
     columns = zip(*rows, strict=True) if rows else [()] * 6
     return dict(zip(COLUMNS[suffix], columns, strict=True))
 
 
 def check(text, suffix):
-    """Compare with a slow reading of the same bytes."""
+    """Compare with a slow parser of the same bytes."""
     found = read_columns(text, suffix, COLUMNS[suffix])
     for name, values in slowly(text, suffix).items():
         expected = np.array(values, dtype=KINDS.get(name, np.str_))
@@ -210,8 +210,8 @@ def test_one_long_allele_does_not_widen_all_rows():
     assert found["allele_1"].tolist() == expected
 
 
-# Linux says the peak of a process alone; getrusage's begins with that of its parent.
-MEASURE = """
+# /proc reports the peak of one process; that of getrusage starts at its parent's.
+MEASURE_PEAK = """
 import sys
 from pathlib import Path
 from seqloom.io.plink._tables import COLUMNS, read_columns
@@ -226,7 +226,7 @@ def test_one_long_allele_among_300_000_variants_takes_less_than_200_mb(tmp_path)
         for row in range(300_000):
             allele = "A" * 2000 if row == 150_000 else "C"
             file.write(f"1\trs{10_000_000 + row}\t0\t{row * 700}\t{allele}\tG\n")
-    command = [sys.executable, "-c", MEASURE, str(tmp_path / "a.bim")]
+    command = [sys.executable, "-c", MEASURE_PEAK, str(tmp_path / "a.bim")]
     peak = int(subprocess.run(command, check=True, capture_output=True).stdout) * 1024
     assert peak < 200e6
 
@@ -236,7 +236,7 @@ INTEGERS = st.integers(-(2**31), 2**31 - 1)
 
 @st.composite
 def tables(draw):
-    """Draw the columns of a .bim."""
+    """Generate the columns of a .bim."""
     rows = draw(st.integers(0, 5))
 
     def texts():
@@ -265,7 +265,7 @@ def test_written_tables_are_read_back_unchanged(tmp_path_factory, columns):
 
 
 def columns_of(suffix, centimorgans):
-    """Make up columns of equal lengths."""
+    """Generate columns of equal lengths."""
     rows = len(centimorgans)
     numbers = {
         "sex": np.arange(rows, dtype=np.int32) % 3,
@@ -279,19 +279,19 @@ def columns_of(suffix, centimorgans):
 
 
 def write_by_bed_reader(folder, suffix, columns):
-    """Write the same table by bed_reader."""
+    """Write the same table with bed_reader."""
     rows = len(next(iter(columns.values())))
     shape = (rows, 1) if suffix == "fam" else (1, rows)
     bed_reader.to_bed(folder / "a.bed", np.zeros(shape, np.int8), columns)
     return folder / f"a.{suffix}"
 
 
-USUAL = [0, 100.4, -1.25, 0.001, 123456.78, 2000.5]
+CENTIMORGANS = [0, 100.4, -1.25, 0.001, 123456.78, 2000.5]
 
 
 @pytest.mark.parametrize("suffix", ["fam", "bim"])
 def test_a_table_is_written_like_bed_reader_byte_for_byte(tmp_path, suffix):
-    columns = columns_of(suffix, USUAL * 4_000)
+    columns = columns_of(suffix, CENTIMORGANS * 4_000)
     write_table(tmp_path / "ours", suffix, columns)
     theirs = write_by_bed_reader(tmp_path, suffix, columns)
     assert (tmp_path / "ours").read_bytes() == theirs.read_bytes()

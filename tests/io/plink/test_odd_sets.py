@@ -1,4 +1,4 @@
-"""Sets as other tools write them: read, with a warning where that may hide a mistake."""
+"""Sets written by other tools: read, with a warning if they may hide a mistake."""
 
 import gzip
 import threading
@@ -22,13 +22,13 @@ SUFFIXES = (".bed", ".fam", ".bim")
 
 
 def some(individuals, variants, seed=0):
-    """Genotypes of which none is the same in all variants."""
+    """Random genotypes; no individual has equal genotypes in all variants."""
     rng = np.random.default_rng(seed)
     return rng.choice(np.array([0, 1, 2, -127], "int8"), (individuals, variants))
 
 
 def fill_up(path, individuals, codes):
-    """Write codes into the bits that fill lines of variants up, line by line."""
+    """Write codes into the padding bits of each line."""
     content, stride = bytearray(path.read_bytes()), -(-individuals // 4)
     used = individuals % 4
     for line, code in enumerate(codes):
@@ -123,7 +123,7 @@ def test_fam_lines_with_different_numbers_of_columns_are_an_error(tmp_path):
 
 
 def gzipped(path):
-    """Pack a file and remove it."""
+    """Compress a file and remove it."""
     packed = path.with_name(f"{path.name}.gz")
     packed.write_bytes(gzip.compress(path.read_bytes()))
     path.unlink()
@@ -157,7 +157,7 @@ def test_a_truncated_gzipped_table_is_an_error(tmp_path):
         _ = open_bed(tmp_path / "x.bed").iid
 
 
-untyped: Any = sl  # what a user gives, no type checker has seen
+untyped: Any = sl  # users' calls are not type-checked
 
 PATHS = {
     "several sets": lambda: untyped.data.GenotypeDataset(["a.bed", "b.bed"]),
@@ -180,7 +180,7 @@ def test_an_argument_that_is_not_a_path_is_an_error_of_one_sentence(call):
 
 
 def write_set(folder, shape, alleles=("A", "G")):
-    """Write a set as PLINK writes it, with the alleles of a chip."""
+    """Write a set like PLINK, with the alleles of a genotyping chip."""
     first, second = ([allele] * shape[1] for allele in alleles)
     columns = {"allele_1": first, "allele_2": second, "sex": [1, 2] * (shape[0] // 2)}
     to_bed(folder / "x.bed", some(*shape), columns)
@@ -229,7 +229,7 @@ def test_exchanged_tables_with_numeric_alleles_are_not_detected(tmp_path):
 
 FAM = "f0 s0 0 0 1 1\nf1 s1 0 0 2 2\nf2 s2 0 0 1 3\n"
 BIM = "1\trs0\t0\t1\tA\tG\n1\trs1\t0\t2\tA\tG\n"
-# The genotypes of three individuals, and of two variants, leave room for one more.
+# Three individuals, or two variants, leave room for one more genotype in a byte.
 PACKED = {1: b"\x38\x0e", 0: b"\x08\x0e\x03"}
 HEADERS = {
     "PLINK 1's names": ("fam", "FID IID PAT MAT SEX PHENOTYPE\n"),
@@ -251,7 +251,7 @@ HEADERS = {
 
 
 def three_people(folder, major=1):
-    """Write a set byte by byte."""
+    """Write a set from bytes."""
     (folder / "h.fam").write_text(FAM)
     (folder / "h.bim").write_text(BIM)
     (folder / "h.bed").write_bytes(b"\x6c\x1b" + bytes([major]) + PACKED[major])
@@ -341,7 +341,7 @@ def test_sexes_that_plink_reads_as_unknown_are_unknown(tmp_path):
 
 
 def test_a_reader_waits_for_a_writer_that_is_replacing_the_bed(tmp_path):
-    """Takes 0.1 s."""
+    """Wait for 0.1 s."""
     bed, away, found = tmp_path / "x.bed", tmp_path / "away", []
     to_bed(bed, some(5, 7))
     wanted = open_bed(bed).read(dtype="int8").tolist()

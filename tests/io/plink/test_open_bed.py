@@ -1,4 +1,4 @@
-"""An open .bed: its tables, its errors, its handle."""
+"""An open .bed: its tables, errors and file handle."""
 
 import multiprocessing
 import os

@@ -1,4 +1,4 @@
-"""Values to two-bit codes, compared with the bytes that bed_reader writes."""
+"""Packing of values to two-bit codes, compared with bed_reader."""
 
 import bed_reader
 import numpy as np
@@ -12,7 +12,7 @@ HEADER = 3
 
 
 def pack(values, *, transposed=True, count_a1=True, threads=2):
-    """Pack into fresh memory that was not zero."""
+    """Pack into memory that did not contain zeros."""
     places, lines = values.shape if transposed else values.shape[::-1]
     out = np.full((lines, -(-places // 4)), 0xFF, np.uint8)
     _native.pack_codes(
@@ -22,7 +22,7 @@ def pack(values, *, transposed=True, count_a1=True, threads=2):
 
 
 def genotypes(shape, dtype, order, seed=0):
-    """Draw all four genotypes."""
+    """Generate all four genotypes."""
     missing = -127 if dtype == "int8" else np.nan
     choices = np.array([0, 1, 2, missing], dtype=dtype)
     drawn = np.random.default_rng(seed).integers(0, 4, shape)

@@ -1,4 +1,4 @@
-"""Genotypes as arrays: equal to bed_reader, pgenlib and a plain reference."""
+"""Genotypes as arrays: equal to bed_reader, pgenlib and a simple reference."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def small(tmp_path):
 
 
 def same(found, expected):
-    """Whether two arrays have the same numbers in the same places, and the same type."""
+    """Return whether two arrays have equal numbers, NaN positions and dtype."""
     assert found.dtype == expected.dtype
     np.testing.assert_array_equal(found, expected)
 
@@ -57,7 +57,7 @@ def test_any_index_reads_the_values_of_bed_reader(
 def test_any_index_reads_the_values_of_the_reference(tmp_path, data, specimen, kind):
     iids, sids = specimen.values.shape
     index = data.draw(st.tuples(indices(iids), indices(sids)))
-    # Values drawn at random may look like the tables of another file.
+    # Random values may look like the tables of another file.
     counts: dict[str, Any] = {
         "iid_count": iids,
         "sid_count": sids,

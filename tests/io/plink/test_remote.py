@@ -1,4 +1,4 @@
-"""Genotypes by URL: equal to a file's, in few requests, or an error."""
+"""Genotypes by URL: equal to local files, with few requests, or an error."""
 
 import asyncio
 import multiprocessing
@@ -32,8 +32,8 @@ anywhere = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
 )
 VALUES = np.array([[1, 0, -127, 0], [2, 0, -127, 2], [0, 1, 2, 0]], np.int8)
-# Errors come at once instead of after minutes.
-ONCE = {"max_retries": "0", "timeout": "5s"}
+# Fail immediately instead of after minutes.
+NO_RETRIES = {"max_retries": "0", "timeout": "5s"}
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def url(server, tmp_path):
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory):
-    """A file of 12 MB by variant: 40,000 individuals, 1,200 variants."""
+    """A 12 MB file by variant: 40,000 individuals, 1,200 variants."""
     path = tmp_path_factory.mktemp("large") / "large.bed"
     path.write_bytes(b"\x6c\x1b\1" + np.random.default_rng(0).bytes(12_000_000))
     return path, open_bed(path, 40_000, 1_200).read(dtype="int8", order="C")
@@ -69,7 +69,7 @@ def large_bed(url, **options):
 
 
 def same(found, expected):
-    """Whether two arrays have the same numbers in the same places, and the same type."""
+    """Return whether two arrays have equal numbers, NaN positions and dtype."""
     assert found.dtype == expected.dtype
     np.testing.assert_array_equal(found, expected)
 
@@ -170,7 +170,7 @@ def test_adjacent_lines_are_fetched_with_one_request(server, large):
 @pytest.mark.parametrize(("at_once", "chunk"), [(1, 65_536), (3, 100_000), (10, 7_777)])
 def test_the_number_and_size_of_requests_respect_the_limits(server, large, at_once, chunk):
     path, values = large
-    server.seconds = 0.03  # long enough that a busy machine has them all in flight
+    server.seconds = 0.03  # all requests overlap even on a busy machine
     bed = large_bed(
         server.put(path), max_concurrent_requests=at_once, max_chunk_bytes=chunk
     )
@@ -302,12 +302,12 @@ def test_a_busy_server_is_retried(server, url):
 def test_a_server_that_stays_busy_is_an_error(server, url):
     server.unavailable = 99
     with pytest.raises(RemoteError, match=r"small\.bed: cannot be read: .* 503"):
-        open_bed(url, cloud_options=ONCE)
+        open_bed(url, cloud_options=NO_RETRIES)
 
 
 def test_an_unreachable_server_is_an_error():
     with pytest.raises(RemoteError, match=r"cannot be read: .*error sending request"):
-        open_bed("http://127.0.0.1:9/a.bed", cloud_options=ONCE)
+        open_bed("http://127.0.0.1:9/a.bed", cloud_options=NO_RETRIES)
 
 
 def test_a_server_without_range_requests_is_an_error(server, url):
@@ -358,7 +358,7 @@ def test_child_processes_read_a_remote_bed_of_their_parent(server, large, method
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_process_reports_errors(server, url):
-    bed = open_bed(url, 3, 4, cloud_options=ONCE)
+    bed = open_bed(url, 3, 4, cloud_options=NO_RETRIES)
     server.objects.clear()
     pool = multiprocessing.get_context("fork").Pool(1)
     with pool, pytest.raises(MissingObjectError, match="not found"):
@@ -395,7 +395,7 @@ def test_a_file_url_does_not_need_obstore(tmp_path, monkeypatch):
     same(open_bed((tmp_path / "a b.bed").as_uri()).read(dtype="int8"), VALUES)
 
 
-WAIT = """
+READ_AND_WAIT = """
 import sys
 from seqloom.io import open_bed
 bed = open_bed(sys.argv[1], 40_000, 1_200)
@@ -407,10 +407,10 @@ bed.read()
 
 def test_ctrl_c_stops_waiting_for_a_server(server, large):
     url = server.put(large[0])
-    command = [sys.executable, "-c", WAIT, url]
+    command = [sys.executable, "-c", READ_AND_WAIT, url]
     with subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1) as process:
         process.stdout.readline()
-        server.seconds = 10 * LONGEST_WAIT_S  # no answer comes
+        server.seconds = 10 * LONGEST_WAIT_S  # the server does not answer
         process.stdin.write(b"\n")
         process.stdin.flush()
         time.sleep(0.5)

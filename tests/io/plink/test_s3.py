@@ -1,4 +1,4 @@
-"""Genotypes in buckets of a server that answers as S3 does."""
+"""Genotypes in buckets of a server with the S3 protocol."""
 
 import boto3
 import numpy as np
@@ -22,7 +22,7 @@ def endpoint():
 
 @pytest.fixture(scope="module")
 def options(endpoint, tmp_path_factory):
-    """What it takes to see the bucket, which holds a set."""
+    """Options for a bucket that contains a set."""
     folder = tmp_path_factory.mktemp("set")
     to_bed(folder / "x.bed", VALUES)
     client = boto3.client("s3", "us-west-2", endpoint_url=endpoint, **KEYS)

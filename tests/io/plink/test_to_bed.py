@@ -1,4 +1,4 @@
-"""Writing a whole set: the bytes of bed_reader, and all files or none."""
+"""Writing a whole set: equal to bed_reader, and all files or none."""
 
 import itertools
 import os
@@ -22,13 +22,13 @@ anywhere = settings(
 
 
 def content(path):
-    """The bytes of the files of a set that are there, by their suffixes."""
+    """Return the bytes of the existing files of a set, by suffix."""
     files = {suffix: path.with_suffix(f".{suffix}") for suffix in SUFFIXES}
     return {suffix: file.read_bytes() for suffix, file in files.items() if file.exists()}
 
 
 def names(folder):
-    """What a folder holds, hidden or not."""
+    """Return the names of all files in a folder, including hidden files."""
     return sorted(file.name for file in folder.iterdir())
 
 
@@ -155,7 +155,7 @@ def test_tables_can_have_other_paths(tmp_path):
 
 
 def write_until(step, folder):
-    """Write a set in a process that is killed before it touches a file the n-th time."""
+    """Write a set in a process that is killed before its n-th file operation."""
     if (child := os.fork()) == 0:
         try:
             sys.addaudithook(kill_at(step))
@@ -167,7 +167,7 @@ def write_until(step, folder):
 
 
 def kill_at(step):
-    """Make what Python calls before each thing that it does to a file."""
+    """Return an audit hook that Python calls before each file operation."""
     left = itertools.count(step, -1)
 
     def see(event, args):
@@ -217,7 +217,7 @@ def test_a_concurrent_reader_sees_one_complete_set_or_an_error(tmp_path):
 
 
 def write_in_turn(path):
-    """Write one set over the other in a process of its own."""
+    """Replace one set by another in a new process."""
     try:
         for _ in range(15):
             to_bed(path, np.ones((5, 6)))
@@ -228,7 +228,7 @@ def write_in_turn(path):
 
 
 def read_one_set(path):
-    """What table, table and .bed say; nothing, where the set changed meanwhile."""
+    """Return the versions of the tables and the .bed, or nothing if they changed."""
     try:
         bed = open_bed(path)
         found = bed.iid.size, bed.sid.size, bed.read().mean()
@@ -246,6 +246,6 @@ def test_a_corrupt_journal_is_named_in_the_error(tmp_path, journal):
 
 
 def read_raw(folder):
-    """What a program sees that knows nothing of journals."""
+    """Return what a program without support for journals finds."""
     files = (folder / "x.bed", folder / "x.fam", folder / "tables/x.bim")
     return {file.name: file.read_bytes() for file in files if file.exists()}
