@@ -63,15 +63,15 @@ def test_parts_of_any_size_have_each_record_once(
 ):
     path = write(tmp_path_factory.mktemp("parts") / "a.fa", lengths, 7, end)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_raw, "PART", part)
-        patch.setattr(_raw, "_STEP", step)
+        patch.setattr(_raw, "PART_BYTES", part)
+        patch.setattr(_raw, "_SEARCH_BYTES", step)
         assert read_in_parts(path) == records(path)
 
 
 @pytest.fixture
 def small_parts(monkeypatch):
     """Parts of 4 KiB."""
-    monkeypatch.setattr(_raw, "PART", 1 << 12)
+    monkeypatch.setattr(_raw, "PART_BYTES", 1 << 12)
 
 
 @pytest.fixture

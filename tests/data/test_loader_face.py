@@ -17,7 +17,7 @@ from seqloom.errors import ArgumentError, ShapeError, WorkerError
 # Their types say less than they take.
 OURS: Any = DataLoader
 THEIRS: Any = TorchLoader
-FIXED = [
+FIXED_OPTIONS = [
     "batch_size",
     "batch_sampler",
     "sampler",
@@ -104,7 +104,7 @@ def test_attributes_are_those_of_pytorchs_loader(options):
         assert getattr(ours, name) == getattr(theirs, name), name
 
 
-@pytest.mark.parametrize("name", FIXED)
+@pytest.mark.parametrize("name", FIXED_OPTIONS)
 def test_what_cuts_an_epoch_cannot_be_set_later(name):
     for loader in (DataLoader([1, 2, 3]), THEIRS([1, 2, 3])):
         before = shown(getattr(loader, name))
@@ -115,7 +115,7 @@ def test_what_cuts_an_epoch_cannot_be_set_later(name):
 
 @pytest.mark.parametrize("name", ["shuffle", "seed", "output", "rank", "even_ranks"])
 def test_what_only_our_loader_has_cannot_be_set_later_either(name):
-    with pytest.raises(ArgumentError, match=f"{name} must not be set.*make another one"):
+    with pytest.raises(ArgumentError, match=f"{name} must not be set.*create another one"):
         setattr(DataLoader([1, 2, 3]), name, 1)
 
 
@@ -203,7 +203,7 @@ def test_a_loader_warns_of_an_iterable_that_is_longer_than_it_said():
     loader = DataLoader(Liar(4), batch_size=2)
     assert len(loader) == 2
     with pytest.warns(
-        UserWarning, match="the len of Liar says .* 2 batches, but it gives more"
+        UserWarning, match="by the len of Liar .* 2 batches, but it yields more"
     ):
         assert sum(1 for _ in loader) == 5
     honest = DataLoader(Liar(10), batch_size=2)

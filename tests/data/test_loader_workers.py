@@ -82,7 +82,7 @@ def test_a_worker_killed_from_outside_changes_nothing():
 def test_three_deaths_on_one_batch_are_an_error_that_names_its_records():
     with pytest.raises(
         WorkerError,
-        match=r"died 3 times \(killed by SIGKILL\), at work on records 4, 5, 6, 7",
+        match=r"died 3 times \(killed by SIGKILL\), while working on records 4, 5, 6, 7",
     ):
         list(loader(user.dies_at_seven))
 
@@ -90,7 +90,7 @@ def test_three_deaths_on_one_batch_are_an_error_that_names_its_records():
 def test_a_worker_that_hangs_is_an_error_that_names_process_and_records():
     with pytest.raises(
         WorkerError,
-        match=r"\(pid \d+\) has not answered for 0.5 seconds, at work on records 4, 5",
+        match=r"\(pid \d+\) has not answered for 0.5 seconds, while working on records 4",
     ):
         list(loader(user.hangs_at_seven, timeout=0.5))
 
@@ -383,6 +383,6 @@ def test_an_epoch_that_was_begun_before_a_fork_is_an_error_behind_it(shared):
     batches = iter(made)
     next(batches)
     behind = run_apart(lambda: next(batches))
-    assert behind.error.startswith("WorkerError: an epoch that was begun before a fork")
+    assert behind.error.startswith("WorkerError: an epoch that began before a fork")
     assert run_apart(lambda: len(list(made))).value == 10
     assert len(list(batches)) == 9

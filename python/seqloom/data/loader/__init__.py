@@ -1,1 +1,1 @@
-"""From a dataset to batches: the order, the threads and processes, and going on."""
+"""Loads batches of a dataset in threads or processes, and resumes from saved states."""

@@ -1,4 +1,4 @@
-"""A loader for accelerators: CPU-only processes read raw records, this one collates."""
+"""`create_async_dataloader`: CPU-only processes read records, and this process collates."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from seqloom.data.collate._output import converter
 from seqloom.data.collate._varlen import VarlenCollator
 from seqloom.data.loader._batches import (
     BatchSource,
-    OwnBatches,
+    CustomBatches,
     batch_items,
     number_batches,
     packed_batches,
@@ -47,14 +47,14 @@ if TYPE_CHECKING:
 
     Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
-MEMORY = 2 << 30
-TIMEOUT = 300.0
-# What a batch of the packing collator has, and as int64.
-_KEYS = (
+WORKER_MEMORY = 2 << 30
+WORKER_TIMEOUT = 300.0
+# Keys of a packed batch; those that become int64.
+_PACKED_KEYS = (
     *("input_ids", "position_ids", "cu_seqlens", "max_seqlen"),
     *("sequence_ids", "ordinals", "num_sequences"),
 )
-_WIDE = frozenset(("input_ids", "position_ids"))
+_INT64_KEYS = frozenset(("input_ids", "position_ids"))
 
 
 def create_async_dataloader(
@@ -65,45 +65,43 @@ def create_async_dataloader(
     prefetch_factor: int = 4,
     batch_size: int = 32,
     pin_memory: bool | None = None,
-    timeout: float = TIMEOUT,
-    worker_memory: int = MEMORY,
+    timeout: float = WORKER_TIMEOUT,
+    worker_memory: int = WORKER_MEMORY,
     output: str | None = None,
     worker_init_fn: Callable[[int], Any] | None = None,
     max_length: int | None = None,
 ) -> DataLoader:
-    """Make a loader that reads sequence files in processes and collates here.
+    """Return a loader that reads sequence files in processes and collates in this one.
 
-    The workers are spawned with all GPUs hidden. They only read: they do not tokenise, and
-    they do not load a model. Each file is read once: plain FASTA is cut into parts of
-    2 MiB, of which each worker takes the records that begin there; a small file is one
-    part; a long one that is packed, or FASTQ, is read by one worker, chunk by chunk. The
-    collator runs in this process, so that no record is left behind in a worker: each
-    record is delivered exactly once, in the order of the files, with any number of
-    workers. A saved state goes on with any number of workers too.
+    Workers are spawned without access to GPUs. They only read records; they do not tokenise
+    or load a model. Plain FASTA is read in ranges of 2 MiB by different workers. A small
+    file is read by one worker at once, and a large compressed or FASTQ file by one worker
+    in chunks. Each record is delivered exactly once, in file order, with any number of
+    workers. A saved state resumes with any number of workers.
 
-    With ``VarlenCollator(tokens=Tokens(...))`` no process is needed: ``PackedStream`` makes
-    the same batches in threads of Rust, and a state goes on without making those before.
+    With ``VarlenCollator(tokens=Tokens(...))``, ``PackedStream`` makes the same batches in
+    Rust threads instead of processes, and resumes without repeating earlier batches.
 
     Args:
-        files: A file, a pattern, or several of them.
-        collate_fn: Makes a batch of a list of items ``{id, sequence, file, ordinal}``. One
-            with a method ``stream``, such as ``VarlenCollator``, decides itself how many
-            items a batch has.
-        num_workers: Number of processes that read; 0 reads in this process.
-        prefetch_factor: Parts of files that each worker reads ahead.
-        batch_size: Items in a batch, if ``collate_fn`` has no ``stream``.
-        pin_memory: Whether tensors are put into pinned memory, from which a GPU copies
-            faster; None does so if torch finds CUDA.
-        timeout: Seconds to wait for a worker.
-        worker_memory: Bytes of memory above which a worker is replaced.
-        output: ``"torch"`` or ``"numpy"``; None takes torch if it is installed.
-        worker_init_fn: Called with its number in each new process. With it processes read
-            in any case, for ``VarlenCollator`` too.
-        max_length: Residues of each sequence to keep, from its start; the rest is cut off.
-            None keeps whole sequences.
+        files: One or more files or patterns.
+        collate_fn: A function from a list of items ``{id, sequence, file, ordinal}`` to a
+            batch. A collator with a method ``stream``, such as ``VarlenCollator``, chooses
+            the items of each batch.
+        num_workers: The number of processes; 0 reads in this process.
+        prefetch_factor: The number of chunks that each worker reads ahead.
+        batch_size: The number of items in a batch, if ``collate_fn`` has no ``stream``.
+        pin_memory: If True, tensors are in pinned memory, from which copies to a GPU are
+            faster; None pins if PyTorch finds CUDA.
+        timeout: The maximum time to wait for a worker, in seconds.
+        worker_memory: A worker that uses more memory, in bytes, is replaced.
+        output: ``"torch"`` or ``"numpy"``; None takes ``"torch"`` if PyTorch is installed.
+        worker_init_fn: A function that is called with the worker's number in each new
+            process; it also makes ``VarlenCollator`` use processes.
+        max_length: Sequences are truncated to this number of residues; None keeps them
+            whole.
 
     Returns:
-        A loader with persistent workers; ``close`` ends them.
+        A loader with persistent workers; ``close`` stops them.
 
     Raises:
         ArgumentError: An argument has a wrong type or value.
@@ -139,7 +137,7 @@ def create_async_dataloader(
 
 
 def _decide_pin(output: str, pin_memory: bool | None) -> bool:  # noqa: FBT001 - private
-    """Decide whether memory is pinned: if requested, or if there is CUDA."""
+    """Return whether to pin memory: if requested, or if CUDA is available."""
     if find_spec("torch") is None:
         if pin_memory:
             raise MissingExtraError("pin_memory=True needs torch: pip install torch")
@@ -152,15 +150,15 @@ def _decide_pin(output: str, pin_memory: bool | None) -> bool:  # noqa: FBT001 -
 
 
 @dataclass(frozen=True, slots=True)
-class RawFiles(OwnBatches):
-    """Files of which raw records are read, in the order of the files for any workers."""
+class RawFiles(CustomBatches):
+    """Files whose raw records are read in file order, with any number of workers."""
 
     paths: tuple[str, ...]
-    most_bytes: int = MEMORY  # of memory that a worker may use
-    max_length: int | None = None  # residues of each sequence that are kept
+    most_bytes: int = WORKER_MEMORY  # maximum memory of a worker
+    max_length: int | None = None  # residues to keep of each sequence
 
     def __iter__(self) -> Iterator[Any]:
-        """Read all records here."""
+        """Read all records in this process."""
         return self.items(chunk for path in self.paths for chunk in read_file(path))
 
     def items(self, chunks: Iterator[RawChunk]) -> Iterator[dict[str, Any]]:
@@ -173,19 +171,19 @@ class RawFiles(OwnBatches):
             first += len(chunk)
 
     def batch_source(self, settings: LoaderSettings) -> BatchSource:
-        """Prepare batches of records that processes read, or that Rust reads and packs."""
+        """Return the batches of records, which processes or Rust threads read."""
         settings = replace(
             settings, convert=PinnedCheck(settings.convert, settings.workers)
         )
         collate: Any = settings.collate
-        # Rust alone makes the batches if no code of a user has a part in them.
+        # Rust makes the batches alone if no custom code is involved.
         is_native = type(collate) is VarlenCollator and type(collate.tokens) is Tokens
         is_whole = self.max_length is None and settings.workers.worker_init_fn is None
         if is_native and is_whole:
             identity: dict[str, Any] = {"files": [*self.paths], "is_packed": True}
             return BatchSource(
                 partial(packed_file_batches, settings=settings),
-                _refuse_count,
+                _raise_unknown_count,
                 lambda _: identity,
             )
         environment = {"CUDA_VISIBLE_DEVICES": "", "TOKENIZERS_PARALLELISM": "false"}
@@ -203,14 +201,14 @@ class RawFiles(OwnBatches):
         }
         return BatchSource(
             partial(raw_batches, settings=settings, executor=executor, parts=[]),
-            _refuse_count,
+            _raise_unknown_count,
             lambda _: identity,
             executor,
         )
 
 
-def _refuse_count(_: EpochOrder) -> int:
-    """Refuse to guess the number of batches."""
+def _raise_unknown_count(_: EpochOrder) -> int:
+    """Raise because the number of batches is unknown."""
     raise TypeError("the number of batches is not known before the files are read")
 
 
@@ -220,7 +218,7 @@ def raw_batches(
     *,
     settings: LoaderSettings,
     executor: Executor,
-    parts: list[RawPart],  # of the files, once they have been divided
+    parts: list[RawPart],  # filled on first use
 ) -> Batches:
     """Yield the batches of the records of files."""
     files, workers = settings.dataset, settings.workers.num_workers
@@ -230,14 +228,14 @@ def raw_batches(
         parts += divide(files.paths)
 
     def items(epoch: int, _: EpochOrder) -> Iterator[Any]:
-        """Read records, here or in workers."""
+        """Yield records, read here or in workers."""
         if not workers:
             return iter(files)
         return files.items(_chunks(executor, epoch, parts=parts, workers=workers))
 
     if settings.is_packed:
         return packed_batches(start, order, settings=settings, items=items)
-    # Records that were in a batch are read again, but not collated.
+    # On resume, earlier records are read again, but not collated.
     size = settings.batching.batch_size
     rest = islice(items(start.epoch, order), start.position * (size or 1), None)
     return number_batches(
@@ -248,9 +246,9 @@ def raw_batches(
 def _chunks(
     executor: Executor, epoch: int, *, parts: list[RawPart], workers: int
 ) -> Iterator[RawChunk]:
-    """Take the chunks of all parts in order."""
+    """Yield the chunks of all parts in order."""
     ended: set[RawPart] = set()
-    done: Counter[int] = Counter()  # records of each file that are out
+    done: Counter[int] = Counter()  # delivered records of each file
     faulty: set[int] = set()
     requests = _requests(parts, epoch, ended, workers=workers)
     with closing(executor.run(requests)) as answers:
@@ -260,7 +258,7 @@ def _chunks(
                 continue
             is_failed = isinstance(answer, FailedBatch) and not part.is_long
             if is_failed and isinstance(answer.error, FormatError):
-                # Only from its start can a file be read up to its fault.
+                # Read the file again from its start, up to the fault.
                 faulty.add(part.file)
                 yield from read_file(part.path, done[part.file])
                 continue
@@ -274,7 +272,7 @@ def _chunks(
 def _requests(
     parts: list[RawPart], epoch: int, ended: set[RawPart], *, workers: int
 ) -> Iterator[Request]:
-    """Request all parts in order; a long one until its worker has no more."""
+    """Yield requests for all parts in order; for a long one until its worker is done."""
     number = 0
     for part in parts:
         if not part.is_long:
@@ -288,7 +286,7 @@ def _requests(
 
 
 def check_cpu_only() -> None:
-    """Refuse a worker process that could touch a GPU."""
+    """Raise if this worker process can access a GPU."""
     name = f"{multiprocessing.current_process().name} (pid {os.getpid()})"
     seen = os.environ.get("CUDA_VISIBLE_DEVICES")
     if seen != "":
@@ -304,7 +302,7 @@ def check_cpu_only() -> None:
 def packed_file_batches(
     start: EpochProgress, order: EpochOrder, *, settings: LoaderSettings
 ) -> Batches:
-    """Yield the batches that Rust reads and packs: the collator's, bit for bit."""
+    """Yield the batches of the collator, bit for bit, read and packed in Rust."""
     del order
     collate: Any = settings.collate
     workers = settings.workers.num_workers
@@ -314,15 +312,15 @@ def packed_file_batches(
         max_tokens=collate.max_tokens,
         window=collate.window,
         empty="keep",
-        # With workers, as many threads and this one.
+        # One thread per worker, and this one.
         num_threads=max(2, min(workers + 1, count_cores())) if workers else 1,
     )
     if start.stream_state is not None:
         stream.load_state_dict(start.stream_state)
     convert = converter(collate.output)
     for position, packed in enumerate(stream, start.position + 1):
-        batch = {key: packed[key] for key in _KEYS}
-        batch |= {key: batch[key].astype(np.int64) for key in _WIDE}
+        batch = {key: packed[key] for key in _PACKED_KEYS}
+        batch |= {key: batch[key].astype(np.int64) for key in _INT64_KEYS}
         request = Request(None, start.epoch, position=position)
         request.stream_state = stream.state_dict
         yield request, settings.convert(convert(batch))
@@ -330,7 +328,7 @@ def packed_file_batches(
 
 @dataclass(slots=True)
 class PinnedCheck:
-    """Converts batches, and looks at the first one: too much memory may be pinned."""
+    """Converts batches, and warns if the first one shows that too much memory is pinned."""
 
     convert: Callable[[Any], Any]
     workers: WorkerOptions
@@ -346,7 +344,7 @@ class PinnedCheck:
 
 
 def warn_of_pinned(batch: Any, ahead: int, *, memory: int | None = None) -> None:
-    """Warn where pinned batches could take more than half of the machine's memory."""
+    """Warn if pinned batches could take more than half of the memory."""
     if memory is None:
         memory = total_memory()
     pinned = _pinned_bytes(batch) * max(1, ahead)
@@ -360,7 +358,7 @@ def warn_of_pinned(batch: Any, ahead: int, *, memory: int | None = None) -> None
 
 
 def _pinned_bytes(batch: Any) -> int:
-    """Count the bytes of pinned tensors."""
+    """Return the bytes of pinned tensors."""
     if isinstance(batch, dict):
         values: list[Any] = list(batch.values())  # pyright: ignore[reportUnknownArgumentType]
         return sum(map(_pinned_bytes, values))

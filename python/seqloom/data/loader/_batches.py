@@ -1,9 +1,8 @@
 """The batches of an epoch, for each kind of dataset and collator.
 
-A map-style dataset and a stream of ours become requests, and any executor makes their
-batches: this process reads a stream, so that no worker needs a copy of it. A user's
-iterable and a packing collator make batches one after the other: a resumed epoch makes
-those before its start again.
+Batches of a map-style dataset and of a `SequenceStream` are requests to an executor. This
+process reads the stream, so workers need no copy of it. Custom iterables and packing
+collators make batches in sequence, so a resumed epoch repeats the earlier batches.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from seqloom._system import count_cores
-from seqloom.data.loader._executor import Executor, attempt, draw_each
+from seqloom.data.loader._executor import Executor, attempt, seed_each
 from seqloom.data.loader._makers import MapBatchMaker, StreamBatchMaker
 from seqloom.data.loader._order import EpochProgress, Request, mark_last, unwrap, with_last
 from seqloom.data.loader._settings import WorkerOptions, is_iterable
@@ -30,53 +29,53 @@ if TYPE_CHECKING:
     from seqloom.data.loader._order import EpochOrder
     from seqloom.data.loader._settings import LoaderSettings
 
-    # Requests with their batches. ``FailedBatch`` takes the place of a batch after which
-    # the epoch goes on.
+    # Requests with their batches, or with a `FailedBatch`, after which the epoch
+    # continues.
     Batches = Generator[tuple[Request, Any]]
     Items = Callable[[int, EpochOrder], Iterator[Any]]  # of an epoch
 
-_AT_ONCE = 256  # the fewest items that one request fetches for a packing collator
+_MIN_PACKED_ITEMS = 256  # minimum items of a request for a packing collator
 _FEW_CORES = 2
-_END: Any = object()  # what follows the last item
+_END: Any = object()  # marks the end of an iterator
 
 
 @dataclass(frozen=True, slots=True)
 class BatchSource:
-    """How a loader makes its batches."""
+    """The batches of a loader."""
 
-    epoch: Callable[[EpochProgress, EpochOrder], Batches]  # from a place in an epoch
+    epoch: Callable[[EpochProgress, EpochOrder], Batches]  # from a position in an epoch
     count: Callable[[EpochOrder], int]  # batches of an epoch
-    identity: Callable[[EpochOrder], dict[str, Any]]  # what a saved state must agree with
-    executor: Executor | None = None  # whose processes may outlive an epoch
-    is_ordered: bool = False  # whether batches are those of the loader's order
+    identity: Callable[[EpochOrder], dict[str, Any]]  # values that a saved state must match
+    executor: Executor | None = None  # its processes may persist
+    is_ordered: bool = False  # True: batches follow the order of the loader
 
 
-class OwnBatches(ABC):
-    """A dataset that says itself how its batches are made."""
+class CustomBatches(ABC):
+    """A dataset that provides its batches itself."""
 
     @abstractmethod
     def batch_source(self, settings: LoaderSettings) -> BatchSource:
-        """Prepare the batches of a loader."""
+        """Return the batches for a loader."""
 
 
 def choose_source(settings: LoaderSettings) -> BatchSource:
-    """Find how batches are made: by the kind of the dataset and of the collator."""
+    """Return the batches for the types of dataset and collator."""
     dataset = settings.dataset
-    if isinstance(dataset, OwnBatches):
+    if isinstance(dataset, CustomBatches):
         return dataset.batch_source(settings)
     if not is_iterable(dataset):
         return _packed_map(settings) if settings.is_packed else _map(settings)
-    # A subclass whose iteration is a user's own is a user's iterable.
+    # A subclass that overrides __iter__ is a custom iterable.
     is_stream = isinstance(dataset, SequenceStream)
     if is_stream and type(dataset).__iter__ is SequenceStream.__iter__:
         return _packed_stream(settings) if settings.is_packed else _stream(settings)
-    if isinstance(dataset, PackedStream):  # it has threads of its own
+    if isinstance(dataset, PackedStream):  # it has its own threads
         settings = replace(settings, workers=WorkerOptions())
     return _iterable(settings)
 
 
 def _map(settings: LoaderSettings) -> BatchSource:
-    """Make batches of positions."""
+    """Return batches of a map-style dataset."""
     make = MapBatchMaker(settings)
     executor = Executor(make, settings)
     return BatchSource(
@@ -99,8 +98,8 @@ def map_batches(
     """Yield the batches of a map-style dataset."""
 
     def finish(request: Request, batch: Any) -> Any:
-        """Mark padding, and convert the batch to the loader's output."""
-        unwrap(batch)  # raises the exception of a batch that could not be made
+        """Mark padding items, and convert the batch."""
+        unwrap(batch)  # raises the exception of a failed batch
         if request.padding is not None and isinstance(batch, dict):
             batch["is_padding"] = request.padding
         return settings.convert(batch)
@@ -112,7 +111,7 @@ def map_batches(
 
 
 def _stream(settings: LoaderSettings) -> BatchSource:
-    """Make batches of the records that a stream reads."""
+    """Return batches of a `SequenceStream`."""
     make = StreamBatchMaker(settings)
     executor = Executor(make, settings)
     return BatchSource(
@@ -126,7 +125,7 @@ def _stream(settings: LoaderSettings) -> BatchSource:
 def stream_batches(
     start: EpochProgress, order: EpochOrder, *, settings: LoaderSettings, executor: Executor
 ) -> Batches:
-    """Yield the batches of a stream of ours; an exception ends the epoch."""
+    """Yield the batches of a `SequenceStream`; an exception ends the epoch."""
     part, rank = settings.dataset, order.rank
     if rank.world > 1:
         part = part.shard(rank.number, rank.world)
@@ -134,7 +133,7 @@ def stream_batches(
     if start.stream_state is not None:
         part.load_state_dict(start.stream_state)
     size, drop_last = settings.batching.batch_size or 1, settings.batching.drop_last
-    # Read ahead in a thread: on two cores it would take time from those that make batches.
+    # Read ahead in a thread, unless two cores are needed to make batches.
     ahead = settings.workers.num_workers > 0 and count_cores() > _FEW_CORES
 
     def requests() -> Iterator[Request]:
@@ -153,7 +152,7 @@ def stream_batches(
 
 
 def _iterable(settings: LoaderSettings) -> BatchSource:
-    """Make batches of a user's iterable."""
+    """Return batches of a custom iterable."""
     batching, is_packed = settings.batching, settings.is_packed
     options: dict[str, Any] = {"size": None, "drop_last": batching.drop_last}
     if not is_packed:
@@ -183,7 +182,7 @@ def iterable_batches(
     items: Items,
     looks_ahead: bool = True,
 ) -> Batches:
-    """Yield batches that are made one after the other, without those before the start."""
+    """Yield batches made in sequence, from the start position."""
     rest = _drop(items(start.epoch, order), start.position)
     return number_batches(settings, rest, start, looks_ahead=looks_ahead)
 
@@ -195,9 +194,9 @@ def number_batches(
     *,
     looks_ahead: bool = True,
 ) -> Batches:
-    """Yield what is left of an epoch, converted and with its position."""
-    # To know the last one, a batch is taken ahead; a user's code that runs here may then
-    # write over the batch before it.
+    """Yield the remaining batches of an epoch, converted and with their positions."""
+    # Marking the last batch requires one batch ahead, so custom code in this process
+    # may overwrite the batch before it.
     marked = with_last(rest) if looks_ahead else ((batch, False) for batch in rest)
     for position, (batch, is_last) in enumerate(marked, start.position + 1):
         request = Request(None, start.epoch, position=position, is_last=is_last)
@@ -205,7 +204,7 @@ def number_batches(
 
 
 def _drop(batches: Iterator[Any], count: int) -> Iterator[Any]:
-    """Leave out the batches before the one that a saved state names."""
+    """Skip the batches before the position of a saved state."""
     for number in range(count):
         if next(batches, _END) is _END:
             raise ArgumentError(
@@ -224,9 +223,9 @@ def packed_batches(
     items: Items,
     looks_ahead: bool = True,
 ) -> Batches:
-    """Yield the batches that a packing collator makes of single items."""
-    # Workers fetch the items. The collator runs in this process, because an item may have
-    # to wait in it for the items of another worker.
+    """Yield the batches of a packing collator."""
+    # Workers fetch the items. The collator runs in this process, because it combines
+    # items of different workers.
     collate: Any = settings.collate
     batches = collate.stream(items(start.epoch, order))
     rest = _drop(batches, start.position)
@@ -234,14 +233,14 @@ def packed_batches(
 
 
 def _packed_map(settings: LoaderSettings) -> BatchSource:
-    """Pack the items of a map-style dataset."""
-    size = max(_AT_ONCE, settings.batching.batch_size or 1)
+    """Return packed batches of a map-style dataset."""
+    size = max(_MIN_PACKED_ITEMS, settings.batching.batch_size or 1)
     batching = replace(settings.batching, batch_size=size, drop_last=False)
     fetching = replace(settings, batching=batching, collate=None)
     executor = Executor(MapBatchMaker(fetching), fetching)
 
     def items(epoch: int, order: EpochOrder) -> Iterator[Any]:
-        """Yield the items of this rank, each of them once."""
+        """Yield the items of this rank, each exactly once."""
         rank = replace(order.rank, even="uneven")
         requests = replace(order, batching=batching, rank=rank).requests(epoch)
         with closing(executor.run(requests)) as answers:
@@ -270,9 +269,9 @@ def _packed_map(settings: LoaderSettings) -> BatchSource:
 
 
 def _packed_stream(settings: LoaderSettings) -> BatchSource:
-    """Pack the items of a stream of ours."""
-    # Their number in a request decides random numbers, so it is always the same one.
-    batching = replace(settings.batching, batch_size=_AT_ONCE, drop_last=False)
+    """Return packed batches of a `SequenceStream`."""
+    # The number of items in a request affects random numbers, so it is fixed.
+    batching = replace(settings.batching, batch_size=_MIN_PACKED_ITEMS, drop_last=False)
     single = _stream(replace(settings, batching=batching, collate=None, convert=list))
 
     def items(epoch: int, order: EpochOrder) -> Iterator[Any]:
@@ -297,16 +296,16 @@ def _packed_stream(settings: LoaderSettings) -> BatchSource:
 def _read_batches(
     epoch: int, worker: int | None, *, dataset: Any, seed: int, **options: Any
 ) -> Iterator[Any]:
-    """Begin an epoch of an iterable dataset, whose copy knows what is its part."""
+    """Yield the batches of an epoch of an iterable dataset, or of this worker's copy."""
     if callable(getattr(dataset, "set_epoch", None)):
         dataset.set_epoch(epoch)
-    return draw_each(batch_items(_take_items(dataset), **options), seed, epoch, worker or 0)
+    return seed_each(batch_items(_take_items(dataset), **options), seed, epoch, worker or 0)
 
 
 def _take_items(dataset: Any) -> Iterator[Any]:
-    """Yield the items of one pass, which begins with the first item."""
-    # PyTorch calls iter() once for each pass. A dataset that is its own iterator begins
-    # again at every call, and islice() and for loops call it too.
+    """Yield the items of one pass over the dataset."""
+    # Call iter() once per pass, like PyTorch: a dataset that is its own iterator
+    # restarts at every call, including those of islice() and for loops.
     items = iter(dataset)
     while (item := next(items, _END)) is not _END:
         yield item
@@ -319,7 +318,7 @@ def batch_items(
     drop_last: bool = False,
     collate: Callable[[Any], Any] | None = None,
 ) -> Iterator[Any]:
-    """Make batches of ``size`` items; None leaves the items alone."""
+    """Yield batches of ``size`` items; None yields single items."""
     rest = iter(items)
     while part := list(islice(rest, size or 1)):
         if drop_last and len(part) < (size or 1):
@@ -330,15 +329,15 @@ def batch_items(
 
 @dataclass(slots=True)
 class NumberedBatches:
-    """Makes the k-th batch of a worker; a restarted worker skips those before it."""
+    """Returns the k-th batch of a worker; a restarted worker skips the earlier ones."""
 
-    begin: Callable[[int, int | None], Iterator[Any]]  # of an epoch and a worker
+    begin: Callable[[int, int | None], Iterator[Any]]  # (epoch, worker) -> batches
     _begun: tuple[int, int | None] | None = field(init=False, default=None)
     _count: int = field(init=False, default=0)
     _rest: Iterator[Any] = field(init=False, default=iter(()))
 
     def __call__(self, request: Request) -> tuple[Any, ...]:
-        """Return the one batch, or an empty tuple if there are no more."""
+        """Return a tuple with the batch, or an empty tuple after the last."""
         wanted = request.epoch, request.worker
         if self._begun != wanted or request.content < self._count:
             self._rest, self._count = self.begin(*wanted), 0
@@ -351,7 +350,7 @@ class NumberedBatches:
 
 
 def _take_in_rotation(executor: Executor, epoch: int, workers: int) -> Generator[Any]:
-    """Take one batch of each worker after the other, until none has any more."""
+    """Yield one batch of each worker in turn, until all workers are done."""
     ended: set[int | None] = set()
 
     def requests() -> Iterator[Request]:
@@ -371,7 +370,7 @@ def _take_in_rotation(executor: Executor, epoch: int, workers: int) -> Generator
 
 
 def count_batches(settings: LoaderSettings) -> int:
-    """Count the batches of an iterable dataset that has a length."""
+    """Return the number of batches of an iterable dataset with a length."""
     items, batching = len(settings.dataset), settings.batching
     if settings.is_packed:
         raise TypeError(
@@ -383,7 +382,7 @@ def count_batches(settings: LoaderSettings) -> int:
 
 
 def replay_identity(settings: LoaderSettings) -> dict[str, Any]:
-    """Return what must be the same for batches to be made again."""
+    """Return the values that must be equal to repeat the batches."""
     identity = {"seed": settings.seed} | fingerprint_of(settings.dataset)
     identity["batch_size"] = settings.batching.batch_size
     identity["num_workers"] = settings.workers.num_workers
@@ -391,7 +390,7 @@ def replay_identity(settings: LoaderSettings) -> dict[str, Any]:
 
 
 def fingerprint_of(dataset: Any) -> dict[str, Any]:
-    """Return the fingerprint of a dataset's content, where it has one."""
+    """Return the fingerprint of a dataset, if it has one."""
     if callable(getattr(dataset, "fingerprint", None)):
         return {"fingerprint": dataset.fingerprint()}
     return {}

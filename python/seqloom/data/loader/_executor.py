@@ -1,4 +1,4 @@
-"""Makes batches in the order of their requests: here, in threads or in processes."""
+"""Makes batches in the order of their requests: in this thread, in threads or processes."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ if TYPE_CHECKING:
     from seqloom.data.loader._settings import LoaderSettings
 
     Answers = Generator[tuple[Request, Any]]
-    Finish = Callable[[], Any]  # waits for a batch
+    Finish = Callable[[], Any]  # waits for a batch and returns it
 
-# The key domain of random numbers that a user's code draws; our own code has others.
+# Key domain of the random numbers of custom code. The value is part of the key.
 _KEY_DOMAIN = "a user's code"
-_END: Any = object()  # what follows the last batch
+_END: Any = object()  # marks the end of an iterator
 
 
 class BatchMaker(ABC):
-    """Makes the batch of a request; threads of Rust may do so without the interpreter."""
+    """Makes the batch of a request; Rust threads may do so without the interpreter."""
 
     @property
     @abstractmethod
     def supports_native_batches(self) -> bool:
-        """Whether threads of Rust can make its batches."""
+        """True if Rust threads can make the batches."""
 
     @abstractmethod
     def __call__(self, request: Request, /) -> Any:
-        """Make a batch."""
+        """Return the batch of a request."""
 
     @abstractmethod
     def starter(self, maker: _native.BatchMaker) -> Callable[[Request], Finish]:
@@ -55,17 +55,17 @@ class BatchMaker(ABC):
 
 
 class Executor:
-    """Makes the batches of requests, in their order: here, in threads or in processes.
+    """Makes the batches of requests in order: in this thread, in threads or in processes.
 
-    Threads make them if all code that takes part declares that threads may share it.
+    It uses threads if all classes involved declare ``supports_threads``.
     """
 
     def __init__(
         self,
-        make: Callable[[Request], Any],  # Rust may make the batches of a `BatchMaker`
+        make: Callable[[Request], Any],  # a `BatchMaker` may use Rust
         settings: LoaderSettings,
         *,
-        is_stateful: bool = False,  # each worker needs a `make` and a process of its own
+        is_stateful: bool = False,  # each worker needs a separate `make` and process
     ) -> None:
         self._settings = settings
         self._native = make if isinstance(make, BatchMaker) else None
@@ -73,11 +73,11 @@ class Executor:
         needs_process = is_stateful or not is_shared
         self.uses_processes = needs_process and settings.workers.num_workers > 0
         draws = not is_stateful and not is_shared
-        self._make = partial(_make_drawing, make, settings.seed) if draws else make
-        self._pool: WorkerPool | None = None  # of processes that persist
+        self._make = partial(_make_seeded, make, settings.seed) if draws else make
+        self._pool: WorkerPool | None = None  # persistent processes
 
     def run(self, requests: Iterable[Request]) -> Answers:
-        """Yield each request with its batch; ``FailedBatch`` in place of an exception."""
+        """Yield each request with its batch, or with a ``FailedBatch`` for an exception."""
         if not self._settings.workers.num_workers:
             return ((request, attempt(self._make, request)) for request in requests)
         if self.uses_processes:
@@ -87,7 +87,7 @@ class Executor:
         return self._run_in_threads(requests)
 
     def _run_in_threads(self, requests: Iterable[Request]) -> Answers:
-        """Make batches ahead in threads of Python, which end with this generator."""
+        """Make batches ahead in Python threads, which end with this generator."""
         workers = self._settings.workers
         pool = ThreadPoolExecutor(workers.num_workers, "seqloom-loader")
 
@@ -103,9 +103,9 @@ class Executor:
     def _run_in_native_threads(
         self, make: BatchMaker, requests: Iterable[Request]
     ) -> Answers:
-        """Make batches ahead in threads that never wait for the interpreter."""
+        """Make batches ahead in Rust threads, which never wait for the interpreter."""
         workers = self._settings.workers
-        # One core is left for this thread, which reads, and makes batches while it waits.
+        # Leave one core for this thread, which also makes batches while it waits.
         threads = min(workers.num_workers, max(1, count_cores() - 1))
         start_batch = make.starter(_native.BatchMaker(RING, threads))
 
@@ -118,7 +118,7 @@ class Executor:
         return _in_flight(start, requests, workers.ahead)
 
     def _run_in_processes(self, requests: Iterable[Request]) -> Answers:
-        """Make batches ahead in processes: those of this pass, or those that persist."""
+        """Make batches ahead in new or persistent processes."""
         from seqloom.data.loader._processes import WorkerPool
 
         workers, pool = self._settings.workers, self._pool
@@ -138,18 +138,18 @@ class Executor:
                 pool.close()
 
     def close(self) -> None:
-        """End the processes that persist."""
+        """Stop persistent processes."""
         pool, self._pool = self._pool, None
         if pool is not None:
             pool.close()
 
 
 def attempt(make: Callable[..., Any], *content: Any) -> Any:
-    """Call a function, and return its exception as a value."""
+    """Call a function; return its exception as a `FailedBatch`."""
     try:
         return make(*content)
     except StopIteration as error:
-        # Raised by the loader's own generator, it would silently end the epoch.
+        # In the loader's generator it would silently end the epoch.
         stopped = WorkerError("an item, or its collate_fn, raised StopIteration")
         stopped.__cause__ = error
         return FailedBatch(stopped)
@@ -160,14 +160,14 @@ def attempt(make: Callable[..., Any], *content: Any) -> Any:
 def _in_flight(
     start: Callable[[Request], Finish], requests: Iterable[Request], ahead: int
 ) -> Answers:
-    """Start up to ``ahead`` batches before the one that is waited for is taken."""
+    """Yield batches in order, with up to ``ahead`` later batches started."""
     process = os.getpid()
     starting = _start_all(start, requests)
     started = deque(islice(starting, ahead))
     while started:
         if os.getpid() != process:
             raise WorkerError(
-                "an epoch that was begun before a fork cannot go on behind it: begin a new "
+                "an epoch that began before a fork cannot continue after it: begin a new "
                 "pass over the loader in the forked process"
             )
         request, finish = started.popleft()
@@ -178,7 +178,7 @@ def _in_flight(
 def _start_all(
     start: Callable[[Request], Finish], requests: Iterable[Request]
 ) -> Iterator[tuple[Request, Finish]]:
-    """Start each batch when it is taken; an error of the order waits for its turn."""
+    """Start batches lazily; an exception of the order is raised at its position."""
     try:
         for request in requests:
             yield request, start(request)
@@ -187,12 +187,12 @@ def _start_all(
 
 
 def _raise(error: Exception) -> Any:
-    """Raise an error that has waited."""
+    """Raise an exception that was caught earlier."""
     raise error
 
 
 def _result(future: Future[Any], timeout: float) -> Any:
-    """Wait for a batch, at most as long as the loader's timeout."""
+    """Wait for a batch, up to the timeout of the loader."""
     try:
         future.exception(timeout or None)
     except TimeoutError as error:
@@ -203,14 +203,14 @@ def _result(future: Future[Any], timeout: float) -> Any:
     return future.result()
 
 
-def _make_drawing(make: Callable[[Request], Any], seed: int, request: Request) -> Any:
-    """Make a batch whose random numbers follow from its place in the epoch."""
+def _make_seeded(make: Callable[[Request], Any], seed: int, request: Request) -> Any:
+    """Return a batch whose random numbers are determined by its position in the epoch."""
     with _generators(Key(seed, _KEY_DOMAIN, request.epoch, request.place)):
         return make(request)
 
 
-def draw_each(batches: Iterator[Any], *words: int) -> Iterator[Any]:
-    """Yield batches that are made one after the other, each with its random numbers."""
+def seed_each(batches: Iterator[Any], *words: int) -> Iterator[Any]:
+    """Yield batches made in sequence, each with its own random numbers."""
     seed, *rest = words
     key, number = Key(seed, _KEY_DOMAIN, *rest), 0
     while True:
@@ -224,10 +224,10 @@ def draw_each(batches: Iterator[Any], *words: int) -> Iterator[Any]:
 
 @contextmanager
 def _generators(key: Key) -> Generator[None]:
-    """Let a key decide what the global generators give; afterwards they are as before."""
+    """Seed the global generators from a key, and restore them afterwards."""
     bits = key.bits(10)
     torch_generator = getattr(sys.modules.get("torch"), "default_generator", None)
-    python_state, numpy_state = random.getstate(), np.random.get_state(legacy=False)  # noqa: NPY002 - a user's, not ours
+    python_state, numpy_state = random.getstate(), np.random.get_state(legacy=False)  # noqa: NPY002 - of custom code
     torch_state = None if torch_generator is None else torch_generator.get_state()
     try:
         random.seed(bits[:4].tobytes())

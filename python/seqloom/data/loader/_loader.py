@@ -1,4 +1,4 @@
-"""Batches of a dataset, in an order that seed and epoch alone decide."""
+"""`DataLoader`: batches of a dataset, in an order determined by seed and epoch."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from seqloom.data.loader._order import (
     OrderView,
 )
 from seqloom.data.loader._settings import (
-    CHANGING,
-    FIXED,
-    PREFETCH,
+    DEFAULT_PREFETCH,
+    FIXED_OPTIONS,
+    MUTABLE_OPTIONS,
     Batching,
     LoaderSettings,
     WorkerOptions,
@@ -45,57 +45,59 @@ else:
 
 
 class DataLoader(Generic[T]):
-    """Hands out a dataset in batches, as PyTorch's loader does.
+    """Loads a dataset in batches, like the loader of PyTorch.
 
-    The k-th pass is epoch k. Order and batches depend on the seed and the epoch only, never
-    on ``num_workers``. A saved state resumes in the middle of an epoch, with any number of
-    workers or ranks.
+    Each pass over the loader is one epoch, counted from 0. Order and batches depend only on
+    the seed and the epoch, never on ``num_workers``. A saved state resumes in the middle of
+    an epoch, with any number of workers or ranks.
 
-    Threads make the batches of our own datasets, encoders, augmentations and collators.
-    Processes make them where the dataset, its encoder or augmentation or the ``collate_fn``
-    is a user's code. A process that dies is started again, and its batches are made again.
+    Batches of built-in datasets, encoders, augmentations and collators are made in threads.
+    If any of these is custom code, they are made in processes, unless its class declares
+    ``supports_threads``. A process that dies is restarted, and its batches are made again.
 
-    What a user's code draws from the global generators of ``random``, ``numpy.random`` and
-    torch (on the CPU) follows from the seed, the epoch and the place of the batch in it,
-    with any number of workers. In this process the generators are afterwards as before.
-    Each worker has a copy of an iterable dataset of a user, and draws different numbers.
+    Custom code may use the global generators of ``random``, ``numpy.random`` and PyTorch
+    (on the CPU). They are seeded from the seed, the epoch and the index of the batch, with
+    any number of workers, and restored afterwards in this process. Each worker has a copy
+    of a custom iterable dataset, and different random numbers.
 
     Args:
         dataset: A dataset with ``len`` and ``[i]``, or an iterable.
-        batch_size: Items in a batch; None delivers single items.
-        shuffle: Whether each epoch has a random order of its own.
-        sampler: Positions, in the order in which items are wanted. Its ``set_epoch`` is
-            called if it has one.
-        batch_sampler: Lists of positions, one list for each batch.
-        num_workers: Number of threads or processes that make batches ahead; 0 makes each
-            batch when it is requested. At most one thread fewer than there are cores is
-            started, because the calling thread makes batches too while it waits.
-        collate_fn: Makes a batch of a list of items; ``default_collate`` if None.
-        pin_memory: Whether tensors are put into pinned memory, from which a GPU copies
+        batch_size: The number of items in a batch; None yields single items.
+        shuffle: If True, each epoch has a different random order.
+        sampler: An iterable of indices in the wanted order. Its ``set_epoch`` is called if
+            it has one.
+        batch_sampler: An iterable of lists of indices, one list for each batch.
+        num_workers: The number of threads or processes that make batches ahead; 0 makes
+            each batch on request. Rust threads are limited to the number of cores minus
+            one, because the calling thread also makes batches while it waits.
+        collate_fn: A function from a list of items to a batch; ``default_collate`` if None.
+        pin_memory: If True, tensors are in pinned memory, from which copies to a GPU are
             faster.
-        drop_last: Whether a last batch that is not full is left out.
-        timeout: Seconds to wait for a worker's batch; 0 waits without limit.
-        worker_init_fn: Called with its number in each new process.
-        multiprocessing_context: How processes start: ``"spawn"`` (also if None),
+        drop_last: If True, a last batch that is not full is dropped.
+        timeout: The maximum time to wait for a batch of a worker, in seconds; 0 is
+            unlimited.
+        worker_init_fn: A function that is called with the worker's number in each new
+            process.
+        multiprocessing_context: The start method of processes: ``"spawn"`` (the default),
             ``"forkserver"``, ``"fork"``, or a context of ``multiprocessing``.
-        generator: A generator of torch or NumPy, from which the seed is taken.
-        prefetch_factor: Batches that each worker makes ahead; 2 if None.
-        persistent_workers: Whether processes are kept for the next epoch.
-        seed: Seed of the random order, and of what a user's code draws.
+        generator: A generator of PyTorch or NumPy that the seed is taken from.
+        prefetch_factor: The number of batches that each worker makes ahead; 2 if None.
+        persistent_workers: If True, processes are kept for the next epoch.
+        seed: Seed of the random order, and of the global generators for custom code.
         output: ``"numpy"``, or ``"torch"`` for tensors that share the arrays' memory.
-        rank: Number of this process among those that train together. None takes it from
-            ``torch.distributed``, unless you pass a sampler of your own, which knows its
-            rank itself.
-        world_size: Number of processes that share an epoch.
-        even_ranks: What happens to items that cannot be divided evenly among the ranks:
-            ``"pad"`` repeats some and marks them in ``is_padding``, ``"drop"`` leaves them
-            out, ``"error"`` raises an error.
-        pin_memory_device: Accepted for compatibility with PyTorch; the device is always the
-            one that torch finds.
-        in_order: Accepted for compatibility with PyTorch; batches always come in order.
+        rank: The rank of this process in distributed training. None takes it from
+            ``torch.distributed``, unless you pass a custom sampler, which must split the
+            items itself.
+        world_size: The number of processes that split an epoch.
+        even_ranks: What to do with items that cannot be divided evenly among the ranks:
+            ``"pad"`` repeats some and marks them in ``is_padding``, ``"drop"`` drops them,
+            ``"error"`` raises.
+        pin_memory_device: Ignored; accepted for compatibility with PyTorch.
+        in_order: Ignored; batches are always in order. Accepted for compatibility with
+            PyTorch.
 
     Raises:
-        ArgumentError: An argument has a wrong value, or excludes another one.
+        ArgumentError: An argument is invalid, or contradicts another one.
         MissingExtraError: ``output="torch"``, but torch is not installed.
 
     Examples:
@@ -169,24 +171,24 @@ class DataLoader(Generic[T]):
         self._progress = self._next = EpochProgress(0)
         self._source = choose_source(self._settings())
         if num_workers and prefetch_factor is None:
-            self.prefetch_factor = PREFETCH
-        self._is_made = True
+            self.prefetch_factor = DEFAULT_PREFETCH
+        self._is_initialised = True
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if not vars(self).get("_is_made"):
+        if not vars(self).get("_is_initialised"):
             super().__setattr__(name, value)
-        elif name in FIXED:
+        elif name in FIXED_OPTIONS:
             raise ArgumentError(
-                f"{name} must not be set after the {type(self).__name__} is made, got "
-                f"{value!r}: make another one with {name}={value!r}"
+                f"{name} must not be set after the {type(self).__name__} is created, got "
+                f"{value!r}: create another one with {name}={value!r}"
             )
-        elif name in CHANGING:
+        elif name in MUTABLE_OPTIONS:
             self._change(name, value)
         else:
             super().__setattr__(name, value)
 
     def _change(self, name: str, value: Any) -> None:
-        """Change how the batches of the next epoch are made."""
+        """Change an option for the next epoch."""
         before = getattr(self, name)
         super().__setattr__(name, value)
         try:
@@ -196,7 +198,7 @@ class DataLoader(Generic[T]):
             raise
 
     def __getstate__(self) -> dict[str, Any]:
-        # Threads and processes are started again with the next epoch.
+        # Threads and processes start again with the next epoch.
         return {name: vars(self)[name] for name in vars(self).keys() - {"_source"}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -205,7 +207,7 @@ class DataLoader(Generic[T]):
 
     @property
     def sampler(self) -> Any:
-        """The sampler that was passed, or our own order as single positions."""
+        """The given sampler, or the order of the loader as single indices."""
         sampler = self._batching.sampler
         if sampler is not None or is_iterable(self.dataset):
             return sampler
@@ -216,7 +218,7 @@ class DataLoader(Generic[T]):
 
     @property
     def batch_sampler(self) -> Any:
-        """The batch_sampler that was passed, or our own order as lists of positions."""
+        """The given batch_sampler, or the order of the loader as lists of indices."""
         sampler = self._batching.batch_sampler
         is_ordered = self._source.is_ordered and self._batching.sampler is None
         if sampler is not None or not is_ordered or self.batch_size is None:
@@ -224,7 +226,7 @@ class DataLoader(Generic[T]):
         return self._view(self._order())
 
     def _view(self, order: EpochOrder) -> OrderView:
-        """Show an order from the position of the next pass on."""
+        """Return a view of an order, from the position of the next pass."""
         return OrderView(
             order, lambda: (self._next.epoch, self._next.position), self.set_epoch
         )
@@ -239,8 +241,9 @@ class DataLoader(Generic[T]):
         return EpochIterator(self._run(), lambda: self._source.count(self._order()))
 
     def _run(self) -> Generator[Any]:
-        """Yield the batches of an epoch, or those that a loaded state has left."""
-        # An epoch begins with its first step: trainers make iterators that they never use.
+        """Yield the batches of an epoch, from the position of a loaded state."""
+        # An epoch begins with its first batch, because trainers create unused
+        # iterators.
         progress = self._progress = self._next
         self._next = EpochProgress(progress.epoch + 1)
         with closing(self._source.epoch(progress, self._order())) as batches:
@@ -251,17 +254,17 @@ class DataLoader(Generic[T]):
                     progress.is_ended = request.is_last
                 if self._length is not None and number == self._length:
                     warn_user(
-                        f"the len of {type(self.dataset).__name__} says that an epoch has "
-                        f"{self._length:,} batches, but it gives more: correct its "
+                        f"by the len of {type(self.dataset).__name__} an epoch has "
+                        f"{self._length:,} batches, but it yields more: correct its "
                         "__len__; if each of several workers has a copy of the dataset, "
-                        "each copy must give another part",
+                        "each copy must yield different items",
                         UserWarning,
                     )
                 yield batch
         progress.is_ended = True
 
     def _settings(self) -> LoaderSettings:
-        """Collect everything that decides how batches are made."""
+        """Return the settings that determine the batches."""
         return LoaderSettings(
             dataset=self.dataset,
             batching=self._batching,
@@ -272,9 +275,9 @@ class DataLoader(Generic[T]):
         )
 
     def _workers(self) -> WorkerOptions:
-        """Collect the options of the workers."""
-        # If num_workers is later set to 0, the options that need workers are ignored.
-        is_ignored = not self.num_workers and vars(self).get("_is_made", False)
+        """Return the options of the workers."""
+        # Options that need workers are ignored after num_workers is set to 0.
+        is_ignored = not self.num_workers and vars(self).get("_is_initialised", False)
         workers = WorkerOptions(
             num_workers=self.num_workers,
             timeout=self.timeout,
@@ -288,8 +291,8 @@ class DataLoader(Generic[T]):
 
     @property
     def collate_fn(self) -> Callable[[list[Any]], Any] | None:
-        """The collator; with ``output="torch"`` it makes tensors, as the loader does."""
-        # accelerate and transformers give it to a loader of PyTorch.
+        """The collator; with ``output="torch"`` it returns tensors."""
+        # accelerate and transformers pass it to a PyTorch loader.
         collate = self._collate_fn
         return TensorCollate(collate) if collate and self.output == "torch" else collate
 
@@ -298,7 +301,7 @@ class DataLoader(Generic[T]):
         self._collate_fn = collate.collate if type(collate) is TensorCollate else collate
 
     def _collate(self) -> Callable[[list[Any]], Any] | None:
-        """Return the collator, which is ``default_collate`` if a batch needs one."""
+        """Return the collator, by default ``default_collate`` for batches."""
         if self._collate_fn is None and self._batching.is_batched:
             self._collate_fn = default_collate
         elif self._collate_fn is not None and not callable(self._collate_fn):
@@ -306,9 +309,9 @@ class DataLoader(Generic[T]):
         return self._collate_fn
 
     def _order(self) -> EpochOrder:
-        """Return the order of an epoch, by the dataset's length and the rank of now."""
-        # As in PyTorch a user's sampler knows its rank itself, unless a rank is passed
-        # here. A sampler of ours without a rank leaves the division to the loader.
+        """Return the order of an epoch for the current length and rank."""
+        # As in PyTorch, a custom sampler splits items among ranks itself, unless a rank
+        # is given. Built-in samplers without a rank leave that to the loader.
         batching = self._batching
         is_alone = batching.batch_sampler is None
         sampler = batching.sampler if is_alone else batching.batch_sampler
@@ -322,10 +325,10 @@ class DataLoader(Generic[T]):
         )
 
     def set_epoch(self, epoch: int) -> None:
-        """Make the next ``iter`` this epoch.
+        """Set the epoch of the next pass.
 
         Args:
-            epoch: Number of the epoch, from 0.
+            epoch: The epoch, counted from 0.
 
         Raises:
             ArgumentError: The number is negative.
@@ -341,7 +344,7 @@ class DataLoader(Generic[T]):
         self._next = self._progress = EpochProgress(epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """Save which batch comes next, in values that JSON can hold.
+        """Return the current position as a dict of JSON values.
 
         Returns:
             The state, for ``load_state_dict``.
@@ -367,15 +370,15 @@ class DataLoader(Generic[T]):
         return state | self._source.identity(self._order())
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Make the next ``iter`` resume where a state was saved.
+        """Resume the next pass at a saved position.
 
         Args:
-            state: A result of ``state_dict``, of this or another process, with any number
-                of workers and ranks.
+            state: A result of ``state_dict``, from any process, with any number of workers
+                and ranks.
 
         Raises:
-            ArgumentError: The state is incomplete, or was saved with other data, another
-                seed or another order.
+            ArgumentError: The state is incomplete, or was saved with different data,
+                another seed or another order.
 
         Examples:
             >>> loader = DataLoader(range(6), batch_size=2)
@@ -389,7 +392,7 @@ class DataLoader(Generic[T]):
         )
 
     def close(self) -> None:
-        """End worker processes that persist.
+        """Stop persistent worker processes.
 
         Examples:
             >>> DataLoader(range(6)).close()

@@ -1,8 +1,7 @@
-"""Makes the batch of a request, from positions in a dataset or from records of a stream.
+"""Makes the batch of a request, from indices in a dataset or from records of a stream.
 
-There are three ways, the fastest first: Rust makes the batch without the interpreter
-(`data/_native_batches.py`); the dataset's ``batch`` makes it as columns, one array for each
-name; or items are fetched one by one and collated.
+There are three methods, the fastest first: Rust makes the batch without the interpreter;
+the dataset's ``batch`` returns columns; or items are fetched one by one and collated.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ if TYPE_CHECKING:
     from seqloom.data.loader._settings import LoaderSettings
     from seqloom.data.stream._chunk import ChunkSource
 
-_Array: Any = np.ndarray  # Any: a checker would not know the element type
+_Array: Any = np.ndarray
 
 
 class ColumnMaker(Protocol):
-    """Makes of whole columns what a collator makes of single items."""
+    """Converts columns of a dataset to the batch of a collator."""
 
     @property
     def options(self) -> Mapping[str, Any]:
@@ -46,72 +45,72 @@ class ColumnMaker(Protocol):
         ...
 
     def finish(self, batch: dict[str, Any], encoder: Any) -> dict[str, Any]:
-        """Make of the columns what the collator would make of the items."""
+        """Return the batch that the collator would return for the items."""
         ...
 
 
-class _EqualLengths:
-    """Columns of sequences of one length, as ``default_collate`` expects them."""
+class _UnpaddedColumns:
+    """Columns of sequences of equal length, for ``default_collate``."""
 
     options: Mapping[str, Any] = MappingProxyType({})
 
     def finish(self, batch: dict[str, Any], encoder: Any) -> dict[str, Any]:
-        """Refuse padding, and drop the lengths."""
+        """Raise for padding, and drop the lengths."""
         del encoder
-        lengths = batch.pop("lengths", None)  # genotypes have none: they are alike
+        lengths = batch.pop("lengths", None)  # genotypes have none
         if "mask" in batch:
             raise unequal(lengths.min(), lengths.max())
         return batch
 
 
-class _Collating:
-    """How items, or the columns of a dataset with an encoder, become a batch."""
+class _BatchFormat:
+    """Converts items, or the columns of a dataset with an encoder, to a batch."""
 
     def __init__(self, settings: LoaderSettings, encoder: Any) -> None:
         collate: Any = settings.collate
         if isinstance(collate, PadCollator) and collate.encoder is None:
-            collate = replace(collate, encoder=encoder)  # it knows the padding value
+            collate = replace(collate, encoder=encoder)  # for the padding value
         self.collate, self.encoder = collate, encoder
         self.is_batched = settings.batching.is_batched
         self.columns: ColumnMaker | None = None
-        # Workers make several batches at once; without them threads share one batch.
+        # Workers make one batch each; without workers, threads share a batch.
         self.num_threads = 1 if settings.workers.num_workers else count_threads()
         dataset = settings.dataset
         has_columns = isinstance(dataset, (Dataset, Resumable)) and self.is_batched
         if encoder is None or not has_columns or not supports_threads(dataset):
             return
         if collate is default_collate:
-            self.columns = _EqualLengths()
-        # Encoder and collator must agree about the axis of positions.
+            self.columns = _UnpaddedColumns()
+        # Encoder and collator must have the same axis of positions.
         elif type(collate) is PadCollator and collate.takes_columns(encoder):
             self.columns = collate
 
     def finish_columns(self, columns: dict[str, Any]) -> dict[str, Any]:
-        """Make of a dataset's columns what the collator would make of the items."""
+        """Return the batch of the collator from the columns of a dataset."""
         maker = self.columns
         return columns if maker is None else maker.finish(columns, self.encoder)
 
     def collate_items(self, items: Any) -> Any:
-        """Collate items, or a single one; without a collator they stay as they are."""
+        """Collate items; without a collator return them unchanged."""
         return items if self.collate is None else self.collate(items)
 
 
 class MapBatchMaker(BatchMaker):
-    """Makes one batch of a map-style dataset, in this process or in a worker."""
+    """Makes batches of a map-style dataset, in this process or in a worker."""
 
     def __init__(self, settings: LoaderSettings) -> None:
         self.dataset = settings.dataset
-        self._collating = _Collating(settings, getattr(self.dataset, "encoder", None))
+        self._collating = _BatchFormat(settings, getattr(self.dataset, "encoder", None))
 
     @property
     def supports_native_batches(self) -> bool:
-        """Whether threads can make batches without the interpreter."""
+        """True if threads can make batches without the interpreter."""
         if self._collating.columns is None or not isinstance(self.dataset, Dataset):
             return False
         return self.dataset.supports_native_batches
 
     def __call__(self, request: Request) -> Any:
-        """Make one batch."""
+        """Return the batch of a request."""
         collating, dataset = self._collating, self.dataset
         if collating.columns is not None:
             batch = self._make_columns(request, collating.columns.options)
@@ -124,10 +123,10 @@ class MapBatchMaker(BatchMaker):
         return collating.collate_items([dataset[index] for index in indices])
 
     def _make_columns(self, request: Request, options: Mapping[str, Any]) -> Any:
-        """Make one batch as columns, in Rust where it can be."""
+        """Return a batch as columns, from Rust if possible."""
         dataset, rows = self.dataset, request.content
         num_threads = self._collating.num_threads
-        # Positions of our own order need no check.
+        # Indices of the loader's own order need no check.
         if request.is_checked and dataset.supports_native_batches:
             return dataset.native_batches(**options).make(rows, num_threads)
         epoch = epoch_of(rows)
@@ -137,7 +136,7 @@ class MapBatchMaker(BatchMaker):
 
     def starter(self, maker: _native.BatchMaker) -> Callable[[Request], Finish]:
         """Return a function that starts a batch in the threads of ``maker``."""
-        # That function returns another one, which waits for the batch.
+        # The returned function starts a batch and returns a function that waits for it.
         dataset, size = self.dataset, len(self.dataset)
         finish, columns = self._collating.finish_columns, self._collating.columns
         if columns is None:
@@ -155,7 +154,7 @@ class MapBatchMaker(BatchMaker):
 
 
 def _as_array(rows: Any) -> Any:
-    """Convert positions of a sampler to an array."""
+    """Return the indices of a sampler as an array."""
     array = rows if isinstance(rows, _Array) else np.array(rows, ndmin=1)
     if array.size and array.dtype.kind not in "iu":
         raise ArgumentError(f"sampler must give integers, got {rows!r}")
@@ -163,21 +162,21 @@ def _as_array(rows: Any) -> Any:
 
 
 class StreamBatchMaker(BatchMaker):
-    """Makes one batch of the records of a piece; a worker process gets its chunk."""
+    """Makes batches of the records of a stream; worker processes receive chunks."""
 
     def __init__(self, settings: LoaderSettings) -> None:
         self._stream = settings.dataset
-        self._collating = _Collating(settings, self._stream.encoder)
+        self._collating = _BatchFormat(settings, self._stream.encoder)
 
     @property
     def supports_native_batches(self) -> bool:
-        """Whether threads can make batches without the interpreter."""
+        """True if threads can make batches without the interpreter."""
         return self._collating.columns is not None and self._stream.supports_native_batches
 
     def __call__(self, request: Request) -> Any:
-        """Make one batch."""
+        """Return the batch of a request."""
         piece, collating = request.content, self._collating
-        if not isinstance(piece, StreamPiece):  # a chunk, for the stream of this process
+        if not isinstance(piece, StreamPiece):  # a chunk in a worker process
             piece = StreamPiece(self._stream, piece, request.epoch)
         if collating.columns is not None:
             options = collating.columns.options
@@ -196,9 +195,9 @@ class StreamBatchMaker(BatchMaker):
             nonlocal source, native
             piece: StreamPiece = request.content
             if columns is None or not piece.stream.supports_native_batches:
-                return partial(self, request)  # `augment` was set later
+                return partial(self, request)  # `augment` was set meanwhile
             piece.check()
-            # Records that are read at once become several batches: one maker for all.
+            # Several batches share a chunk of records, and its maker.
             if native is None or piece.chunk.source is not source:
                 source, native = piece.chunk.source, piece.native_batches(**columns.options)
             wait = native.begin(maker, piece.chunk.rows)

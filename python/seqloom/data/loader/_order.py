@@ -1,4 +1,4 @@
-"""The order of an epoch as requests, each of which asks for one batch."""
+"""The order of an epoch, as requests for batches."""
 
 from __future__ import annotations
 
@@ -26,34 +26,34 @@ Item = TypeVar("Item")
 _Array: Any = np.ndarray
 _Integer: Any = np.integer
 _SEQUENCES: Any = (list, tuple)
-_END: Any = object()  # what follows the last item
-_SHOWN = 8  # records of a batch that an error names
-# Positions that are computed at once: an array for each batch would be slow.
-_AT_ONCE = 1 << 14
+_END: Any = object()  # marks the end of an iterator
+_MAX_SHOWN_RECORDS = 8  # records of a batch in an error message
+# Indices are computed in blocks, because an array for each batch would be slow.
+_BLOCK_ITEMS = 1 << 14
 
 
 @dataclass(slots=True, eq=False)
 class Request:
-    """One batch to be made: it goes from the order to a worker, and back with the batch."""
+    """A request for one batch; it is sent to a worker and returned with the batch."""
 
-    content: Any  # positions, one position, records, or the number of a worker's batch
+    content: Any  # indices, one index, records, or the number of a worker's batch
     epoch: int = 0
-    is_checked: bool = False  # content is an int64 array of valid positions
-    worker: int | None = None  # the only process that can make the batch
-    # The batch's number in the epoch, over all ranks: decides random numbers.
+    is_checked: bool = False  # content is an int64 array of valid indices
+    worker: int | None = None  # the process that must make the batch; None: any
+    # Index of the batch in the epoch over all ranks; determines its random numbers.
     place: int = 0
-    # The following fields stay in this process: a worker does not get them.
-    position: int = 0  # how far the epoch is after this batch
+    # The following fields are not sent to workers.
+    position: int = 0  # position in the epoch after this batch
     is_last: bool = False
-    padding: NDArray[np.bool_] | None = None  # which items other ranks have too
-    stream_state: Callable[[], Any] | None = None  # of the stream after this batch
+    padding: NDArray[np.bool_] | None = None  # mask of items that other ranks repeat
+    stream_state: Callable[[], Any] | None = None  # state of the stream after this batch
 
     def __reduce__(self) -> tuple[Any, ...]:
         fields = (self.content, self.epoch, self.is_checked, self.worker, self.place)
         return Request, fields
 
     def positions(self) -> Any:
-        """Return positions that carry the epoch; what is not an integer stays as it is."""
+        """Return indices that carry the epoch; other values are unchanged."""
         is_array = isinstance(self.content, _Array)
         content = self.content.tolist() if is_array else self.content
         if isinstance(content, _SEQUENCES):
@@ -61,7 +61,7 @@ class Request:
         return self._with_epoch(content)
 
     def describe(self, dataset: Any) -> str:
-        """Name the records of the batch for an error."""
+        """Return the records of the batch, for messages."""
         content = self.content
         about = getattr(content, "about", None)
         if about is not None:
@@ -71,16 +71,16 @@ class Request:
         if self.stream_state is not None:
             return f"batch {self.position - 1} of epoch {self.epoch}"
         rows: list[Any] = [*content] if hasattr(content, "__len__") else [content]
-        names = ", ".join(map(str, rows[:_SHOWN]))
-        if len(rows) > _SHOWN:
-            names += f" and {len(rows) - _SHOWN:,} more"
+        names = ", ".join(map(str, rows[:_MAX_SHOWN_RECORDS]))
+        if len(rows) > _MAX_SHOWN_RECORDS:
+            names += f" and {len(rows) - _MAX_SHOWN_RECORDS:,} more"
         if hasattr(dataset, "ids_of"):
-            ids = dataset.ids_of([int(row) for row in rows[:_SHOWN]])
+            ids = dataset.ids_of([int(row) for row in rows[:_MAX_SHOWN_RECORDS]])
             names += f" ({', '.join(ids)})"
         return f"records {names}"
 
     def _with_epoch(self, position: Any) -> Any:
-        """Add the epoch to one position."""
+        """Return an index that carries the epoch."""
         if type(position) is int or isinstance(position, _Integer):
             return Position(int(position), epoch=self.epoch)
         return position
@@ -88,13 +88,13 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class FailedBatch:
-    """The exception of a batch that could not be made; the epoch goes on after it."""
+    """The exception of a failed batch; the epoch continues after it."""
 
     error: BaseException
 
 
 def unwrap(answer: Any) -> Any:
-    """Return a batch, or raise the exception that took its place."""
+    """Return a batch, or raise its exception."""
     if isinstance(answer, FailedBatch):
         raise answer.error
     return answer
@@ -102,17 +102,17 @@ def unwrap(answer: Any) -> Any:
 
 @dataclass(slots=True)
 class EpochProgress:
-    """How many of an epoch's batches the loader has handed out."""
+    """The position of a loader in an epoch."""
 
     epoch: int
-    position: int = 0  # items of the order, or batches of an iterable dataset
-    stream_state: Any = None  # of a stream of ours, or a function that returns it
+    position: int = 0  # in items, or in batches of an iterable dataset
+    stream_state: Any = None  # state of a `SequenceStream`, or a function that returns it
     is_ended: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochOrder:
-    """How epochs of a map-style dataset are cut into batches, for one rank."""
+    """Splits epochs of a map-style dataset into batches, for one rank."""
 
     size: int  # items in the dataset
     batching: Batching
@@ -128,11 +128,11 @@ class EpochOrder:
         return count // batch_size if batching.drop_last else -(-count // batch_size)
 
     def _share(self, size: int) -> int:
-        """Count the items, or batches, of this rank."""
+        """Return the number of items, or batches, of this rank."""
         return self.rank.share(0, size)[1]
 
     def requests(self, epoch: int, start: int = 0) -> Iterator[Request]:
-        """Yield the batches of an epoch from a position on."""
+        """Yield the requests of an epoch from a position."""
         batching = self.batching
         if batching.batch_sampler is not None:
             return self._from_sampler(batching.batch_sampler, epoch, start)
@@ -141,14 +141,14 @@ class EpochOrder:
         return self._from_sampler(batching.sampler, epoch, start)
 
     def _from_seed(self, epoch: int, start: int) -> Iterator[Request]:
-        """Cut our own order, of which any part can be computed alone."""
+        """Yield requests in the order of the seed; any part of it can be computed alone."""
         key = Key(self.seed, epoch) if self.batching.shuffle else None
         size, is_single = self.batching.batch_size or 1, self.batching.batch_size is None
         has_padding = self.rank.world > 1 and self.rank.even == "pad"
         stop, count = self.rank.share(start, self.size) if self.size else (0, 0)
         if self.batching.drop_last:
             count -= count % size
-        for begin, end in _ranges(count, max(_AT_ONCE // size, 1) * size):
+        for begin, end in _ranges(count, max(_BLOCK_ITEMS // size, 1) * size):
             numbers = start + self.rank.number + self.rank.world * np.arange(begin, end)
             rows = permute(numbers, self.size, key)
             padding = numbers >= self.size if has_padding else None
@@ -164,7 +164,7 @@ class EpochOrder:
                 yield request
 
     def _from_sampler(self, sampler: Any, epoch: int, start: int) -> Iterator[Request]:
-        """Take positions from a sampler, without those before ``start``."""
+        """Yield requests for the indices of a sampler, from ``start``."""
         if callable(getattr(sampler, "set_epoch", None)):
             sampler.set_epoch(epoch)
         batching, position = self.batching, start
@@ -179,11 +179,11 @@ class EpochOrder:
         for rows, padding in parts:
             place = position + self.rank.number
             position += self.rank.world * (1 if padding is None else len(rows))
-            padding = padding if has_padding else None  # noqa: PLW2901 - the same thing
+            padding = padding if has_padding else None  # noqa: PLW2901 - the same mask
             yield Request(rows, epoch, place=place, position=position, padding=padding)
 
     def _share_of(self, sampler: Iterable[Any], start: int) -> Iterator[tuple[Any, bool]]:
-        """Take this rank's share of a sampler, and say which items are padding."""
+        """Yield this rank's indices of a sampler, and whether they are padding."""
         if self.rank.world == 1:
             yield from ((row, False) for row in islice(sampler, start, None))
             return
@@ -194,14 +194,14 @@ class EpochOrder:
 
 
 def _ranges(count: int, size: int) -> Iterator[tuple[int, int]]:
-    """Cut a range into parts of a size; the last one is the rest."""
+    """Yield the parts of a range, of equal size except the last."""
     return ((begin, min(begin + size, count)) for begin in range(0, count, size))
 
 
 def _cut(
     rows: Iterator[tuple[Any, bool]], size: int, *, drop_last: bool
 ) -> Iterator[tuple[Any, NDArray[np.bool_]]]:
-    """Put items into batches."""
+    """Yield batches of items, with their padding masks."""
     while part := list(islice(rows, size)):
         if drop_last and len(part) < size:
             return
@@ -209,7 +209,7 @@ def _cut(
 
 
 def _copy(rows: Any) -> Any:
-    """Copy a batch of a batch_sampler, which may write to the same list again."""
+    """Copy the indices of a batch_sampler, which may reuse its list."""
     if not hasattr(rows, "__iter__"):
         raise ArgumentError(
             f"batch_sampler must give lists of positions, got {rows!r}; pass it as sampler="
@@ -223,9 +223,9 @@ def _copy(rows: Any) -> Any:
 
 
 class OrderView:
-    """What ``loader.sampler`` and ``loader.batch_sampler`` are where the order is ours.
+    """The order of a loader as ``loader.sampler`` or ``loader.batch_sampler``.
 
-    It shows what the next pass will request; reading it does not begin that pass.
+    It yields the indices of the next pass, without beginning that pass.
     """
 
     def __init__(
@@ -250,13 +250,13 @@ class OrderView:
                 yield Position(int(rows), epoch=epoch)
 
     def set_epoch(self, epoch: int) -> None:
-        """Make the loader's next pass this epoch, unless it resumes within it."""
+        """Set the epoch of the loader's next pass, unless it resumes within that epoch."""
         if epoch != self._next_position()[0]:
             self._set_epoch(epoch)
 
 
 class EpochIterator(Iterator[Any]):
-    """One pass over a loader; an exception of one batch does not end it."""
+    """One pass over a loader; the exception of a batch does not end it."""
 
     def __init__(self, batches: Generator[Any], count: Callable[[], int]) -> None:
         self._batches = batches
@@ -268,33 +268,33 @@ class EpochIterator(Iterator[Any]):
     def __next__(self) -> Any:
         batch = next(self._batches)
         if isinstance(batch, FailedBatch):
-            del self  # a traceback that is kept would keep the workers
+            del self  # a stored traceback would keep the workers alive
         return unwrap(batch)
 
     def __len__(self) -> int:
         return self._count()
 
     def close(self) -> None:
-        """End the pass early, with the threads that work ahead for it."""
+        """End the pass early, with its threads."""
         self._batches.close()
 
 
 def with_last(items: Iterable[Item]) -> Iterator[tuple[Item, bool]]:
-    """Yield items and whether they are the last; to know that, it takes one item ahead."""
+    """Yield items and whether each is the last; reads one item ahead."""
     rest = iter(items)
     item = next(rest, _END)
     while item is not _END:
         try:
             following = next(rest, _END)
         except Exception as error:
-            yield item, False  # what comes before an error is delivered before the error
-            raise error  # noqa: TRY201 - the block it came from has been left meanwhile
+            yield item, False  # deliver the item before the exception
+            raise error  # noqa: TRY201 - the block has been left
         yield item, following is _END
         item = following
 
 
 def mark_last(requests: Iterable[Request]) -> Iterator[Request]:
-    """Say of each request whether it is the last one."""
+    """Mark the last request of an epoch."""
     for request, is_last in with_last(requests):
         request.is_last = is_last
         yield request

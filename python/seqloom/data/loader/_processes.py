@@ -1,4 +1,4 @@
-"""Worker processes that make the batches of requests; one that dies is started again."""
+"""Worker processes that make batches; a process that dies is restarted."""
 
 from __future__ import annotations
 
@@ -38,24 +38,24 @@ if TYPE_CHECKING:
     from seqloom.data.loader._order import Request
     from seqloom.data.loader._settings import LoaderSettings
 
-# A process that ends like this ran the main script, which started workers once more.
-_UNGUARDED = 77
-# A process whose pipe is closed ends after its batch, unless a user's code never returns.
-_GRACE = 2.0
+# Exit code of a worker whose import of the main script would start workers again.
+_UNGUARDED_MAIN = 77
+# Seconds for a process to end after its pipe is closed, before it is terminated.
+_EXIT_SECONDS = 2.0
 _MAX_DEATHS = 3
-# How often a wait checks whether its process has started: from then on the timeout counts.
-_LOOK_SECONDS = 1.0
+# Interval of checks whether a process has started; the timeout counts from its start.
+_POLL_SECONDS = 1.0
 _START_SECONDS = 60.0
 
-# While a process starts, no other thread forks one, which would inherit its pipe. A child
-# that is forked meanwhile owns the lock, as its parent did.
-_STARTING = threading.RLock()
-_POOLS: weakref.WeakSet[WorkerPool] = weakref.WeakSet()
+# Held while a process starts, so that no other thread forks one that inherits its pipe.
+# A child forked meanwhile owns the lock like its parent.
+_START_LOCK = threading.RLock()
+_OPEN_POOLS: weakref.WeakSet[WorkerPool] = weakref.WeakSet()
 
 
 def _close_all() -> None:
-    """End all workers before multiprocessing does, so that none is started again."""
-    for pool in list(_POOLS):
+    """Stop all workers before multiprocessing does, so that none is restarted."""
+    for pool in list(_OPEN_POOLS):
         pool.close()
 
 
@@ -63,8 +63,8 @@ multiprocessing.util.Finalize(None, _close_all, exitpriority=0)
 
 
 @dataclass(slots=True, eq=False)
-class Task:
-    """A request that a worker process answers."""
+class WorkerTask:
+    """A request to a worker process, and its answer."""
 
     request: Request
     worker: Worker
@@ -72,11 +72,11 @@ class Task:
 
 
 class WorkerPool:
-    """Several worker processes; answers of an epoch that was left early are dropped."""
+    """Worker processes; answers of an epoch that ended early are dropped."""
 
     def __init__(self, make: Callable[[Request], Any], settings: LoaderSettings) -> None:
         self._settings = settings
-        self._pid: int | None = os.getpid()  # None when closed
+        self._pid: int | None = os.getpid()  # None after close
         self.workers: list[Worker] = []
         start = ProcessStart(make, settings)
         try:
@@ -85,8 +85,8 @@ class WorkerPool:
         except BaseException:
             self.close()
             raise
-        _POOLS.add(self)
-        # Later, so that no process is forked from a process with more threads.
+        _OPEN_POOLS.add(self)
+        # Start threads last, because forking a process with threads is unsafe.
         for worker in self.workers:
             worker.thread.start()
 
@@ -95,11 +95,11 @@ class WorkerPool:
 
     @property
     def is_open(self) -> bool:
-        """Whether it answers; that of a process that forked this one does not."""
+        """True if the pool is usable; a forked copy is not."""
         return self._pid == os.getpid()
 
     def close(self) -> None:
-        """End all processes; batches that are not made yet are errors."""
+        """Stop all processes; pending batches become errors."""
         if not self.is_open:
             return
         self._pid = None
@@ -109,30 +109,30 @@ class WorkerPool:
             worker.end()
 
     def start(self, request: Request) -> Callable[[], Any]:
-        """Send a request to a worker; the result waits for its batch."""
+        """Send a request to a worker; return a function that waits for the batch."""
         number = request.worker
         candidates = self.workers if number is None else [self.workers[number]]
         worker = min(candidates, key=lambda one: len(one.tasks))
-        task = Task(request, worker)
+        task = WorkerTask(request, worker)
         worker.add(task)
         return lambda: self._finish(task)
 
-    def _finish(self, task: Task) -> Any:
-        """Wait for a batch, or the exception that its worker has raised."""
+    def _finish(self, task: WorkerTask) -> Any:
+        """Wait for a batch, or for the exception of its worker."""
         timeout, worker = self._settings.workers.timeout, task.worker
         begin = time.monotonic()
         while True:
-            with suppress(TimeoutError):  # `result` may raise that of a user's code
-                task.answer.exception(min(_LOOK_SECONDS, timeout or _LOOK_SECONDS))
+            with suppress(TimeoutError):  # `result` may raise a TimeoutError of custom code
+                task.answer.exception(min(_POLL_SECONDS, timeout or _POLL_SECONDS))
                 break
-            ready = worker.ready  # the start of a process has more time
+            ready = worker.ready  # starting a process may take longer
             limit = timeout if ready is not None else timeout + _START_SECONDS
             if timeout and time.monotonic() - max(begin, ready or begin) > limit:
                 pid, about = worker.kill(), task.request.describe(self._settings.dataset)
                 raise WorkerError(
                     f"worker {worker.number} (pid {pid}) has not answered for {limit:g} "
-                    f"seconds, at work on {about}; pass a longer timeout, or find out what "
-                    "takes so long there"
+                    f"seconds, while working on {about}; pass a longer timeout, or find "
+                    "the slow code"
                 )
         answer = unpack(task.answer.result())
         if isinstance(answer, Failure):
@@ -146,13 +146,13 @@ class Worker:
 
     def __init__(self, start: ProcessStart, number: int) -> None:
         self._start, self.number = start, number
-        self.tasks: deque[Task] = deque()  # without an answer, in the order of requests
-        self._sent_count = 0  # how many of them the process has
-        # After a death these go one by one, to find the one that kills.
+        self.tasks: deque[WorkerTask] = deque()  # unanswered, in the order of requests
+        self._sent_count = 0  # number of tasks sent to the process
+        # After a crash, this number of tasks is sent one by one, to find the cause.
         self._suspect_count = 0
-        self._deaths = 0  # since the last answer
+        self._deaths = 0  # crashes since the last answer
         self._is_too_large = False
-        self._error: BaseException | None = None  # why there are no more answers
+        self._error: BaseException | None = None  # set when no more answers will come
         self._lock = threading.RLock()
         self._launch()
         self.thread = threading.Thread(
@@ -160,9 +160,9 @@ class Worker:
         )
 
     def _launch(self) -> None:
-        """Start the process at the other end of a new pipe."""
+        """Start the process with one end of a new pipe."""
         self.ready: float | None = None
-        with _STARTING:
+        with _START_LOCK:
             self._pipe, theirs = socket.socketpair()
             with theirs:
                 try:
@@ -172,8 +172,8 @@ class Worker:
                     raise
         self.pid: int = self._process.pid
 
-    def add(self, task: Task) -> None:
-        """Add a request, and send it unless another one must be answered first."""
+    def add(self, task: WorkerTask) -> None:
+        """Add a request; send it unless an earlier one must be answered first."""
         with self._lock:
             self.tasks.append(task)
             if self._error is None:
@@ -182,24 +182,24 @@ class Worker:
                 self._fail(self._error)
 
     def _send_more(self) -> None:
-        """Send requests: all, or only the first where one of them may kill."""
+        """Send all requests, or only the first while the cause of a crash is unknown."""
         limit = min(1, len(self.tasks)) if self._suspect_count else len(self.tasks)
         while self._sent_count < limit and not self._is_too_large:
             self._sent_count += 1
-            with suppress(OSError):  # the thread that receives notices the death
+            with suppress(OSError):  # the receiving thread handles the crash
                 send(self._pipe, pack(self.tasks[self._sent_count - 1].request))
 
     def _fail(self, error: BaseException) -> None:
-        """Answer all requests by an error, those that come later too."""
+        """Answer all pending and future requests with an error."""
         with self._lock:
             self._error, self._sent_count = error, 0
             while self.tasks:
                 self.tasks.popleft().answer.set_exception(error)
 
     def _receive_all(self) -> None:
-        """Receive answers, and start the process again when it has died."""
+        """Receive answers, and restart the process after a crash."""
         try:
-            while self._pipe.fileno() != -1:  # not closed, or that of another process
+            while self._pipe.fileno() != -1:  # not closed
                 with suppress(EOFError, OSError):
                     self._receive_answers()
                 with suppress(OSError):
@@ -208,11 +208,11 @@ class Worker:
                 with self._lock:
                     self._pipe.close()
                     self._restart(code)
-        except BaseException as error:  # noqa: BLE001 - raised again where a batch is due
+        except BaseException as error:  # noqa: BLE001 - raised when a batch is due
             self._fail(error)
 
     def _receive_answers(self) -> None:
-        """Receive answers until the process must be replaced by another one."""
+        """Receive answers until the process must be replaced."""
         failure = unpack(receive(self._pipe))
         if failure is not None:
             self._fail(failure.rebuild(where=f"while worker {self.number} started"))
@@ -221,7 +221,7 @@ class Worker:
         while self._sent_count or not self._is_too_large:
             parts = receive(self._pipe)
             with self._lock:
-                if self._error is not None:  # the pool was closed meanwhile
+                if self._error is not None:  # the pool was closed
                     return
                 task = self.tasks.popleft()
                 self._sent_count -= 1
@@ -233,20 +233,20 @@ class Worker:
             task.answer.set_result(parts)
 
     def _join(self) -> int:
-        """Wait for the process to end; terminates it, then kills it, if it does not."""
-        self._process.join(_GRACE)
+        """Wait for the process to end; terminate or kill it if it does not."""
+        self._process.join(_EXIT_SECONDS)
         for stop in (self._process.terminate, self._process.kill):
             if self._process.is_alive():
                 stop()
-                self._process.join(_GRACE / 4)
+                self._process.join(_EXIT_SECONDS / 4)
         self._process.join()
-        with _STARTING:  # a process that starts may have asked how this one ended
+        with _START_LOCK:  # another start may poll this process
             code: int = self._process.exitcode
             self._process.close()
         return code
 
     def _restart(self, code: int) -> None:
-        """Start the process again with its requests, unless it dies each time."""
+        """Restart the process with its requests, unless it crashes repeatedly."""
         if self._error is not None:
             return
         if self.ready is None and code >= 0:
@@ -259,11 +259,11 @@ class Worker:
             where = "before it began a request"
             if begun:
                 about = self.tasks[0].request.describe(self._start.settings.dataset)
-                where = f"at work on {about}"
+                where = f"while working on {about}"
             error = WorkerError(
                 f"worker {self.number} (pid {self.pid}) died {_MAX_DEATHS} times "
-                f"({_describe_end(code)}), {where}; pass num_workers=0 to do the same work "
-                "in this process, for a debugger"
+                f"({_describe_end(code)}), {where}; pass num_workers=0 to run it "
+                "in this process, with a debugger"
             )
             if not begun:
                 self._fail(error)
@@ -276,10 +276,10 @@ class Worker:
         self._send_more()
 
     def _start_error(self, code: int) -> WorkerError:
-        """Make the error of a process that ended before it was ready."""
-        if code == _UNGUARDED:
+        """Return the error of a process that ended before it was ready."""
+        if code == _UNGUARDED_MAIN:
             return WorkerError(
-                "the main script starts worker processes while a worker imports it: move "
+                "the main script starts worker processes when a worker imports it: move "
                 'its code under if __name__ == "__main__":, or pass num_workers=0'
             )
         return WorkerError(
@@ -288,21 +288,21 @@ class Worker:
         )
 
     def kill(self) -> int:
-        """Kill a process that does not answer; returns its number."""
+        """Kill a process that does not answer; return its pid."""
         with self._lock:
-            with suppress(ValueError):  # it has ended
+            with suppress(ValueError):  # it has already ended
                 self._process.kill()
             return self.pid
 
     def close(self) -> None:
-        """Close the pipe, which ends a process that waits for a request."""
+        """Close the pipe, which ends a waiting process."""
         with self._lock:
             error = WorkerError(
                 "the worker processes were closed before this batch was made: by close(), "
                 "or because another pass over the loader failed"
             )
             self._fail(error)
-            # Not `close`: a process that was forked meanwhile may have the pipe too.
+            # `close` is not enough, because a forked process may also hold the pipe.
             with suppress(OSError):
                 self._pipe.shutdown(socket.SHUT_RDWR)
 
@@ -316,7 +316,7 @@ class Worker:
 
 
 def _describe_end(code: int) -> str:
-    """Say how a process ended."""
+    """Return how a process ended, as text."""
     if code >= 0:
         return f"exit code {code}"
     try:
@@ -326,7 +326,7 @@ def _describe_end(code: int) -> str:
 
 
 class ProcessStart:
-    """How a worker process starts."""
+    """Starts worker processes."""
 
     def __init__(self, make: Callable[[Request], Any], settings: LoaderSettings) -> None:
         self.settings = settings
@@ -335,9 +335,9 @@ class ProcessStart:
         )
 
     def launch(self, pipe: socket.socket, number: int) -> Any:
-        """Start one of the processes, with its end of a pipe."""
+        """Start a process with one end of a pipe."""
         if getattr(multiprocessing.current_process(), "_inheriting", False):
-            os._exit(_UNGUARDED)  # the main script starts workers in a worker
+            os._exit(_UNGUARDED_MAIN)  # the main script would start workers in a worker
         workers = self.settings.workers
         context: Any = workers.context or "spawn"
         if isinstance(context, str):
@@ -360,7 +360,7 @@ class ProcessStart:
         return process
 
     def _pickle_error(self, error: Exception) -> ArgumentError:
-        """Say which argument cannot be sent, and what to do."""
+        """Return the error that names the arguments that cannot be pickled."""
         parts = {
             "dataset": self.settings.dataset,
             "collate_fn": self.settings.collate,
@@ -376,19 +376,19 @@ class ProcessStart:
 
 
 def _is_sendable(part: Any) -> bool:
-    """Try to pickle an argument; locks can be pickled only while a process starts."""
+    """Return whether an argument can be pickled; locks count as picklable."""
     try:
         ForkingPickler.dumps(part)
     except RuntimeError:
         return True
-    except Exception:  # noqa: BLE001 - any exception of a user's __reduce__
+    except Exception:  # noqa: BLE001 - any exception of a custom __reduce__
         return False
     return True
 
 
 @contextmanager
 def _environment(variables: Mapping[str, str]) -> Generator[None]:
-    """Set environment variables for a process that is started in the block."""
+    """Set environment variables for processes started in the block."""
     before = {name: os.environ[name] for name in variables if name in os.environ}
     os.environ.update(variables)
     try:

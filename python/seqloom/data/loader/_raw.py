@@ -1,4 +1,4 @@
-"""Raw records of files, read part by part by any number of processes."""
+"""Reads raw records of files, split into parts for any number of processes."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ if TYPE_CHECKING:
     from seqloom._ragged import Ragged
     from seqloom.data.loader._order import Request
 
-_RECORDS, _BYTES = 256, 1 << 20
-# A part of a plain file; a smaller file is one part, whatever it is packed in.
-PART = 2 << 20
-# How a record of FASTA begins, and how much is read at once to find where a part ends.
-_BEGIN = b"\n>"
-_STEP = 1 << 14
+_CHUNK_RECORDS, _CHUNK_BYTES = 256, 1 << 20
+# Bytes of a part of a plain file; smaller files are one part, also if compressed.
+PART_BYTES = 2 << 20
+# The start of a FASTA record, and the bytes read at once to find the end of a part.
+_RECORD_START = b"\n>"
+_SEARCH_BYTES = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
 class RawPart:
-    """Records that one process reads: those that begin among some bytes, or all."""
+    """A part of a file for one process: the records that start in a byte range."""
 
     path: str
-    file: int  # the number of the file
-    stamp: tuple[int, int]  # size and time of the last change of the file
+    file: int  # index of the file
+    stamp: tuple[int, int]  # size and modification time of the file
     start: int = 0
-    stop: int | None = None  # None: the whole file, however it is packed
-    is_long: bool = False  # whether it is read in several steps, all by one process
+    stop: int | None = None  # None: the whole file
+    is_long: bool = False  # True: read in several steps by one process
 
     def __str__(self) -> str:
         if self.stop is None:
@@ -46,20 +46,20 @@ class RawPart:
 
 @dataclass(frozen=True, slots=True)
 class RawStep:
-    """What a process is asked for: a part, or the k-th chunk of a long one."""
+    """A request for a part, or for the k-th chunk of a long part."""
 
     part: RawPart
     step: int = 0
 
     @property
     def about(self) -> str:
-        """Name it in an error."""
+        """The part, for messages."""
         return str(self.part)
 
 
 @dataclass(frozen=True, slots=True)
 class RawChunk:
-    """Consecutive records on their way from a worker, as columns."""
+    """Consecutive records from a worker, as columns."""
 
     path: str
     headers: Ragged
@@ -69,7 +69,7 @@ class RawChunk:
         return len(self.headers)
 
     def items(self, first: int) -> Iterator[dict[str, Any]]:
-        """Yield the items; ``first`` is the number of the first one over all files."""
+        """Yield the items; ``first`` is the ordinal of the first one."""
         rows = zip(self.headers.to_list(), self.sequences.to_list(), strict=True)
         for ordinal, (header, letters) in enumerate(rows, first):
             yield {
@@ -81,65 +81,64 @@ class RawChunk:
 
 
 def divide(paths: tuple[str, ...]) -> list[RawPart]:
-    """Cut files into parts, whatever the number of workers; it looks at sizes only."""
-    return [part for file, path in enumerate(paths) for part in _cut(path, file)]
+    """Split files into parts by size, independent of the number of workers."""
+    return [part for file, path in enumerate(paths) for part in _split_file(path, file)]
 
 
-def _cut(path: str, file: int) -> Iterator[RawPart]:
-    """Cut a file, if any record in it can be found by its first letter."""
+def _split_file(path: str, file: int) -> Iterator[RawPart]:
+    """Yield the parts of a file; only plain FASTA is split."""
     stamp = _stamp(path)
     size = stamp[0]
     is_plain = False
-    if size > PART:
+    if size > PART_BYTES:
         with Path(path).open("rb", buffering=0) as text:
             is_plain = text.read(1) == b">"
     if not is_plain:
-        yield RawPart(path, file, stamp, is_long=size > PART)
+        yield RawPart(path, file, stamp, is_long=size > PART_BYTES)
         return
-    for start in range(0, size, PART):
-        yield RawPart(path, file, stamp, start, min(start + PART, size))
+    for start in range(0, size, PART_BYTES):
+        yield RawPart(path, file, stamp, start, min(start + PART_BYTES, size))
 
 
 def _stamp(path: str) -> tuple[int, int]:
-    """Read the size and the time of the last change of a file."""
+    """Return size and modification time of a file."""
     try:
         stat = Path(path).stat()
     except OSError:
-        return 0, 0  # what is wrong, its reader says
+        return 0, 0  # the reader reports the fault
     return stat.st_size, stat.st_mtime_ns
 
 
 @dataclass(slots=True)
 class RawReader:
-    """Answers requests in a worker; of a long part it keeps where it is."""
+    """Reads the parts of requests in a worker; stores its position in a long part."""
 
     _begun: tuple[int, RawPart] | None = field(init=False, default=None)
     _count: int = field(init=False, default=0)
     _rest: Iterator[RawChunk] = field(init=False, default=iter(()))
 
     def __call__(self, request: Request) -> list[RawChunk]:
-        """Read a part; of a long part one chunk, or none behind the last."""
-        asked: RawStep = request.content
-        path = asked.part.path
-        if _stamp(path) != asked.part.stamp:
+        """Read a part, or one chunk of a long part; empty after the last chunk."""
+        step: RawStep = request.content
+        path = step.part.path
+        if _stamp(path) != step.part.stamp:
             raise FileError(
-                f"{path} has changed since the loader began to read it; make the loader "
-                "again"
+                f"{path} has changed since the loader began to read it; create a new loader"
             )
-        if asked.part.is_long:
-            return self._step(request.epoch, asked)
-        return _read_part(asked.part)
+        if step.part.is_long:
+            return self._step(request.epoch, step)
+        return _read_part(step.part)
 
-    def _step(self, epoch: int, asked: RawStep) -> list[RawChunk]:
-        """Read on to the k-th chunk; a worker that was started again skips the others."""
-        if self._begun != (epoch, asked.part) or asked.step < self._count:
-            self._begun, self._count = (epoch, asked.part), 0
-            self._rest = read_file(asked.part.path)
-        found: list[RawChunk] = []
-        while self._count <= asked.step:
-            found = list(islice(self._rest, 1))
+    def _step(self, epoch: int, step: RawStep) -> list[RawChunk]:
+        """Read up to the k-th chunk; a restarted worker skips the earlier chunks."""
+        if self._begun != (epoch, step.part) or step.step < self._count:
+            self._begun, self._count = (epoch, step.part), 0
+            self._rest = read_file(step.part.path)
+        chunks: list[RawChunk] = []
+        while self._count <= step.step:
+            chunks = list(islice(self._rest, 1))
             self._count += 1
-        return found
+        return chunks
 
 
 def _read_part(part: RawPart) -> list[RawChunk]:
@@ -157,25 +156,25 @@ def _read_part(part: RawPart) -> list[RawChunk]:
 
 
 def _text_of(path: str, start: int, stop: int) -> bytes:
-    """Read the records of a plain FASTA file that begin among some bytes."""
+    """Return the text of the records of a plain FASTA file that start in a byte range."""
     with Path(path).open("rb", buffering=0) as file:
-        before = min(start, 1)  # a record begins behind the end of a line
+        before = min(start, 1)  # a record starts after a line end
         text = _read_at(file.fileno(), stop - start + before, start - before)
-        first = text.find(_BEGIN) + 1 if start else 0
+        first = text.find(_RECORD_START) + 1 if start else 0
         if start and not first:
             return b""
-        found = -1
-        while found < 0 and (
-            more := _read_at(file.fileno(), _STEP, start - before + len(text))
+        end = -1
+        while end < 0 and (
+            more := _read_at(file.fileno(), _SEARCH_BYTES, start - before + len(text))
         ):
             at = len(text) - 1
             text += more
-            found = text.find(_BEGIN, at)
-    return bytes(text[first : found + 1 if found >= 0 else len(text)])
+            end = text.find(_RECORD_START, at)
+    return bytes(text[first : end + 1 if end >= 0 else len(text)])
 
 
 def _read_at(file: int, size: int, position: int) -> bytearray:
-    """Read so many bytes from a position on, or as many as there are."""
+    """Read a number of bytes from a position; fewer at the end of the file."""
     text = bytearray()
     while len(text) < size and (
         more := read_at(file, size - len(text), position + len(text))
@@ -185,9 +184,9 @@ def _read_at(file: int, size: int, position: int) -> bytearray:
 
 
 def read_file(path: str, skipped: int = 0) -> Iterator[RawChunk]:
-    """Read a file from its start, and leaves out the first records."""
+    """Yield the chunks of a file, without the first ``skipped`` records."""
     with open_sequences(path) as reader:
-        for batch in reader.batches(_RECORDS, max_bytes=_BYTES):
+        for batch in reader.batches(_CHUNK_RECORDS, max_bytes=_CHUNK_BYTES):
             first = min(skipped, len(batch))
             skipped -= first
             if first < len(batch):

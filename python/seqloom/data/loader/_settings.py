@@ -1,4 +1,4 @@
-"""The options of a loader, checked by PyTorch's rules."""
+"""The options of a loader, with the checks of PyTorch."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from seqloom.errors import ArgumentError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-PREFETCH = 2
-# As in PyTorch: what makes up an epoch is fixed; who makes its batches may be changed.
-FIXED = frozenset((
+DEFAULT_PREFETCH = 2
+# As in PyTorch, options of the order are fixed; options of the workers may change.
+FIXED_OPTIONS = frozenset((
     "dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "drop_last",
     "generator", "persistent_workers", "seed", "output", "rank", "world_size", "even_ranks",
 ))  # fmt: skip
-CHANGING = frozenset((
+MUTABLE_OPTIONS = frozenset((
     "num_workers", "collate_fn", "pin_memory", "timeout", "worker_init_fn",
     "multiprocessing_context", "prefetch_factor",
 ))  # fmt: skip
 _START_METHODS = ("spawn", "forkserver", "fork")
-_PLAIN = frozenset((range, str, bytes, np.ndarray))
+_CONTAINER_TYPES = frozenset((range, str, bytes, np.ndarray))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batching:
-    """How items become batches."""
+    """Options for the items of batches."""
 
-    batch_size: int | None = 1  # None: items stay alone
+    batch_size: int | None = 1  # None: single items
     shuffle: bool = False
     sampler: Any = None
     batch_sampler: Any = None
@@ -43,20 +43,18 @@ class Batching:
 
     @property
     def is_batched(self) -> bool:
-        """Whether several items make a batch."""
+        """True if items are batched."""
         return self.batch_size is not None or self.batch_sampler is not None
 
     def check(self, *, iterable: bool) -> None:
-        """Refuse options that exclude each other."""
+        """Raise for options that exclude each other."""
         if iterable:
             self._check_iterable()
         for name in ("sampler", "batch_sampler"):
             value = getattr(self, name)
             is_order = hasattr(value, "__iter__") or hasattr(value, "__getitem__")
             if value is not None and (isinstance(value, (str, bytes)) or not is_order):
-                raise ArgumentError(
-                    f"{name} must be a list of positions, got {quote(value)}"
-                )
+                raise ArgumentError(f"{name} must be a list of indices, got {quote(value)}")
         if self.sampler is not None and self.shuffle:
             raise ArgumentError("sampler option is mutually exclusive with shuffle")
         if self.batch_sampler is not None:
@@ -69,7 +67,7 @@ class Batching:
             )
 
     def _check_iterable(self) -> None:
-        """Refuse to order an iterable dataset, which has its own order."""
+        """Raise for options that would order an iterable dataset."""
         for name in ("shuffle", "sampler", "batch_sampler"):
             if getattr(self, name):
                 raise ArgumentError(
@@ -78,7 +76,7 @@ class Batching:
                 )
 
     def _check_batch_sampler(self) -> None:
-        """Refuse other options that say what a batch is."""
+        """Raise for options that exclude ``batch_sampler``."""
         if (
             self.batch_size != 1
             or self.sampler is not None
@@ -93,10 +91,10 @@ class Batching:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerOptions:
-    """How many workers make batches, and how."""
+    """Options of the workers."""
 
     num_workers: int = 0
-    timeout: float = 0  # seconds to wait for a batch; 0: no limit
+    timeout: float = 0  # maximum seconds to wait for a batch; 0: no limit
     worker_init_fn: Callable[[int], Any] | None = None
     context: Any = None  # a start method, or a context of multiprocessing
     prefetch_factor: int | None = None
@@ -104,12 +102,12 @@ class WorkerOptions:
 
     @property
     def ahead(self) -> int:
-        """How many batches may be made ahead of the consumer."""
-        factor = PREFETCH if self.prefetch_factor is None else self.prefetch_factor
+        """The maximum number of batches made ahead of the consumer."""
+        factor = DEFAULT_PREFETCH if self.prefetch_factor is None else self.prefetch_factor
         return max(1, factor) * self.num_workers
 
     def check(self) -> None:
-        """Refuse wrong values, and options that only workers can use."""
+        """Raise for invalid values, and for options that need workers."""
         as_integer("num_workers", self.num_workers)
         if not isinstance(self.timeout, (int, float)) or not self.timeout >= 0:  # pyright: ignore[reportUnnecessaryIsInstance] - a caller may pass anything
             raise ArgumentError(
@@ -134,46 +132,46 @@ class WorkerOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoaderSettings:
-    """Everything that decides how a loader makes batches."""
+    """All settings that determine how a loader makes batches."""
 
     dataset: Any
     batching: Batching
     workers: WorkerOptions
     collate: Callable[[Any], Any] | None = None
-    convert: Callable[[Any], Any] = field(default=lambda batch: batch)  # to the output
+    convert: Callable[[Any], Any] = field(default=lambda batch: batch)  # to the output type
     seed: int = 0
-    check_worker: Callable[[], Any] | None = None  # called first in each new process
+    check_worker: Callable[[], Any] | None = None  # called first in a new process
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
-    most_bytes: int = 0  # a process with more memory is replaced; 0: no limit
+    most_bytes: int = 0  # a process that uses more is replaced; 0: no limit
 
     @property
     def supports_threads(self) -> bool:
-        """Whether threads of this process may make batches, rather than processes."""
+        """True if threads may make the batches."""
         collate = self.collate
         collate = collate.func if isinstance(collate, partial) else collate
         if self.workers.worker_init_fn is not None:
             return False
         if collate is not default_collate and not supports_threads(collate):
             return False
-        return _is_plain(self.dataset) or supports_threads(self.dataset)
+        return _is_plain_container(self.dataset) or supports_threads(self.dataset)
 
     @property
     def is_packed(self) -> bool:
-        """Whether the collator decides itself which items make a batch."""
-        # A batch_sampler says itself which items a batch has.
+        """True if the collator chooses the items of each batch."""
+        # A batch_sampler would choose the items.
         is_free = self.batching.batch_sampler is None
         return is_free and callable(getattr(self.collate, "stream", None))
 
 
-def _is_plain(dataset: Any) -> bool:
-    """Tell whether a dataset is a container of Python or NumPy that holds only data."""
+def _is_plain_container(dataset: Any) -> bool:
+    """Return whether a dataset is a Python or NumPy container of plain data."""
     if type(dataset) in {list, tuple}:
         return not any(callable(item) for item in dataset[:1])
-    return type(dataset) in _PLAIN
+    return type(dataset) in _CONTAINER_TYPES
 
 
 def seed_of(seed: int, generator: Any) -> int:
-    """Take the seed from the argument, or from a generator of torch or NumPy."""
+    """Return the seed from the argument, or from a generator of PyTorch or NumPy."""
     seed = as_seed(seed)
     if generator is None:
         return seed
@@ -190,7 +188,7 @@ def seed_of(seed: int, generator: Any) -> int:
 
 
 def check_dataset(dataset: Any, **functions: Any) -> None:
-    """Refuse a dataset without items, the path of a file, and wrong functions."""
+    """Raise for a dataset without items, a path, or an invalid function."""
     for name, value in functions.items():
         check_function(name, value)
     has_items = hasattr(dataset, "__getitem__") or hasattr(dataset, "__iter__")
@@ -202,13 +200,13 @@ def check_dataset(dataset: Any, **functions: Any) -> None:
 
 
 def check_flags(**flags: Any) -> None:
-    """Refuse values that are neither True nor False."""
+    """Raise for values that are neither True nor False."""
     for name, value in flags.items():
         as_flag(name, value)
 
 
 def is_iterable(dataset: Any) -> bool:
-    """Tell whether a dataset has an order of its own, and no positions."""
+    """Return whether a dataset is iterable and has no indices."""
     torch: Any = sys.modules.get("torch")
     data = getattr(getattr(torch, "utils", None), "data", None)
     kind: Any = getattr(data, "IterableDataset", ())

@@ -1,7 +1,7 @@
-"""What a worker process does, and the messages between it and the process it serves.
+"""The main function of worker processes, and the messages to and from them.
 
-A message is the number of its parts, the size of each, then the parts: a pickle, and the
-arrays that it refers to. Nothing is ever unpickled from a file.
+A message consists of the number of its parts, their sizes, and the parts: a pickle and the
+arrays that it refers to. Nothing is unpickled from files.
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ if TYPE_CHECKING:
 
     from seqloom.data.loader._order import Request
 
-_LOOK_SECONDS = 0.3
-_NUMBER = struct.Struct("<Q")
-# Memory of this size is worth reusing.
-_LARGE = 1 << 16
+_WATCH_SECONDS = 0.3
+_UINT64 = struct.Struct("<Q")
+# Bytes. Memory for smaller parts is not reused.
+_MIN_REUSED_BYTES = 1 << 16
 Part = memoryview | bytes
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerJob:
-    """What a worker process does."""
+    """The functions that a worker process calls."""
 
     make: Callable[[Request], Any]
-    init: Callable[[int], Any] | None = None  # called with the worker's number
+    init: Callable[[int], Any] | None = None  # is called with the worker's number
     dataset: Any = None  # for `torch.utils.data.get_worker_info`
-    check: Callable[[], Any] | None = None  # called first; raises an error
+    check: Callable[[], Any] | None = None  # is called first, and may raise
 
 
 class SealedJob:
-    """A job that the worker itself unpickles, so that an error there is an answer."""
+    """A pickled job; the worker unpickles it, so that errors are sent as answers."""
 
     def __init__(self, content: Any) -> None:
         self._content = content  # pickled, except in a forked worker
@@ -64,48 +64,48 @@ class SealedJob:
         return SealedJob, (bytes(ForkingPickler.dumps(self._content)),)
 
     def open(self) -> WorkerJob:
-        """Return the job."""
+        """Return the unpickled job."""
         content = self._content
-        return pickle.loads(content) if isinstance(content, bytes) else content  # noqa: S301 - of our own process
+        return pickle.loads(content) if isinstance(content, bytes) else content  # noqa: S301 - from our own process
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerIdentity:
-    """Which worker this is."""
+    """The number of a worker and its parent process."""
 
     number: int  # from 0
     count: int
-    parent: int  # the pid of the process that it serves
+    parent: int  # pid of the process that receives the batches
     seed: int  # of the loader
-    is_child_of_main_thread: bool  # then Linux can watch the parent
+    is_child_of_main_thread: bool  # then Linux can signal the parent's death
 
 
 def work(sealed: SealedJob, pipe: socket.socket, identity: WorkerIdentity) -> None:
-    """Answer requests in their order until the other end of the pipe is closed."""
+    """Answer requests in order until the pipe is closed."""
     _follow_parent(identity)
     try:
         job = sealed.open()
         _prepare(job, identity)
-    except BaseException as error:  # noqa: BLE001 - any exception of a user's code
+    except BaseException as error:  # noqa: BLE001 - any exception of custom code
         send(pipe, pack(Failure.of(error)))
         return
     requests = queue.SimpleQueue[Any]()
     threading.Thread(target=_receive_all, args=(pipe, requests), daemon=True).start()
     sender = ThreadPoolExecutor(1)  # an answer is sent while the next batch is made
     with suppress(OSError):  # the parent may have ended
-        # A process that dies in its first request must not look as if it could not start.
+        # Tells a crash in the first request from a failed start.
         send(pipe, pack(None))
     while (request := requests.get()) is not None:
         try:
             answer: Any = job.make(request)
-        except BaseException as error:  # noqa: BLE001 - any exception of a user's code
+        except BaseException as error:  # noqa: BLE001 - any exception of custom code
             answer = Failure.of(error)
         sender.submit(_send_answer, pipe, answer)
         del answer
 
 
 def _receive_all(pipe: socket.socket, requests: queue.SimpleQueue[Any]) -> None:
-    """Receive requests as they come, so that their sender never waits for a batch."""
+    """Receive requests at once, so that their sender never waits for a batch."""
     try:
         while True:
             requests.put(unpack(receive(pipe)))
@@ -117,13 +117,13 @@ def _send_answer(pipe: socket.socket, answer: Any) -> None:
     """Send a batch, or the error of pickling it."""
     try:
         parts = pack(answer)
-    except BaseException as error:  # noqa: BLE001 - any exception of a user's __reduce__
+    except BaseException as error:  # noqa: BLE001 - any exception of a custom __reduce__
         parts = pack(Failure.of(error))
     send(pipe, parts)
 
 
 def _follow_parent(identity: WorkerIdentity) -> None:
-    """Leave interrupts to the parent process, and ends when it does."""
+    """Ignore interrupts, and end with the parent process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.environ["SEQLOOM_NUM_THREADS"] = "1"
@@ -135,14 +135,14 @@ def _follow_parent(identity: WorkerIdentity) -> None:
 
 
 def _watch(starter: int, parent: int) -> None:
-    """End this process when the one that started it, or that it serves, has gone."""
+    """End this process when its starter or its parent has ended."""
     while os.getppid() == starter and is_running(parent):
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(_WATCH_SECONDS)
     os._exit(1)
 
 
 def _prepare(job: WorkerJob, identity: WorkerIdentity) -> None:
-    """Prepare the process for a user's code."""
+    """Prepare the process for custom code."""
     from threadpoolctl import threadpool_limits
 
     if job.check is not None:
@@ -153,17 +153,17 @@ def _prepare(job: WorkerJob, identity: WorkerIdentity) -> None:
         job.init(identity.number)
 
 
-# The module of PyTorch whose ``_worker_info`` is what ``get_worker_info()`` returns.
+# The PyTorch module with the ``_worker_info`` that ``get_worker_info()`` returns.
 _TORCH_WORKER = "torch.utils.data._utils.worker"
 
 
 def _set_worker_info(job: WorkerJob, identity: WorkerIdentity) -> None:
-    """Make torch's ``get_worker_info()`` right, also where torch is imported later."""
+    """Set PyTorch's ``get_worker_info()``, also if PyTorch is imported later."""
 
     def set_info(worker: Any) -> None:
         sys.modules["torch"].set_num_threads(1)
-        with suppress(AttributeError, TypeError):  # another version of torch
-            worker._worker_info = worker.WorkerInfo(  # noqa: SLF001 - it has no other way
+        with suppress(AttributeError, TypeError):  # another version of PyTorch
+            worker._worker_info = worker.WorkerInfo(  # noqa: SLF001 - there is no public API
                 id=identity.number,
                 num_workers=identity.count,
                 seed=identity.seed + identity.number,
@@ -176,17 +176,17 @@ def _set_worker_info(job: WorkerJob, identity: WorkerIdentity) -> None:
         with suppress(ImportError):
             set_info(importlib.import_module(_TORCH_WORKER))
     else:
-        sys.meta_path.insert(0, _AfterImport(_TORCH_WORKER, set_info))
+        sys.meta_path.insert(0, _ImportHook(_TORCH_WORKER, set_info))
 
 
-class _AfterImport(MetaPathFinder):
-    """Calls a function on a module as soon as that module has been imported."""
+class _ImportHook(MetaPathFinder):
+    """Calls a function with a module after the module is imported."""
 
     def __init__(self, name: str, call: Callable[[Any], None]) -> None:
         self._name, self._call = name, call
 
     def find_spec(self, fullname: str, path: Any, target: Any = None) -> ModuleSpec | None:
-        """Find the module as the import system would, and add the call to its loader."""
+        """Find the module, and add the call to its loader."""
         del path, target  # part of the protocol
         if fullname != self._name:
             return None
@@ -205,17 +205,17 @@ class _AfterImport(MetaPathFinder):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An exception in a form that another process can read."""
+    """A pickled exception for another process."""
 
-    kinds: tuple[bytes, ...]  # its class and the base classes, pickled
-    error: bytes | None  # the exception itself, pickled, where that works
+    kinds: tuple[bytes, ...]  # pickled: its class and base classes
+    error: bytes | None  # the pickled exception, if possible
     message: str
     trace: str
     pid: int
 
     @classmethod
     def of(cls, error: BaseException) -> Failure:
-        """Read what can be sent of an exception."""
+        """Create it from an exception."""
         kinds = [kind for kind in type(error).__mro__ if issubclass(kind, BaseException)]
         pickled = (_pickle(kind) for kind in kinds if kind is not BaseException)
         is_known = _pickle(type(error)) is not None  # the other process can import it
@@ -228,19 +228,19 @@ class Failure:
         )
 
     def rebuild(self, *, where: str) -> BaseException:
-        """Make the exception again, with the worker's traceback as its cause."""
+        """Return the exception, with the worker's traceback as its cause."""
         error = self._error()
         error.__cause__ = WorkerError(f'\n"""\n{self.trace}"""')
         error.add_note(f"in worker process {self.pid}, {where}")
         return error
 
     def _error(self) -> BaseException:
-        """Make the exception, or the nearest one that can be made here."""
+        """Return the exception, or one of the nearest class that can be created."""
         if self.error is not None:
-            return pickle.loads(self.error)  # noqa: S301 - of our own process
+            return pickle.loads(self.error)  # noqa: S301 - from our own process
         for pickled in self.kinds:
             kind = pickle.loads(pickled)  # noqa: S301 - see above
-            # Its ``__init__`` may need arguments that cannot be sent.
+            # ``__init__`` may need arguments that are unknown.
             with suppress(Exception):
                 error = kind.__new__(kind, self.message)
                 if str(error):
@@ -249,27 +249,27 @@ class Failure:
 
 
 def _pickle(value: Any) -> bytes | None:
-    """Pickle a value; None where it cannot be pickled and read back."""
+    """Return the pickled value; None if it cannot be pickled and unpickled."""
     try:
         raw = pickle.dumps(value)
         pickle.loads(raw)  # noqa: S301 - written in the line above
-    except Exception:  # noqa: BLE001 - any exception of a user's __reduce__
+    except Exception:  # noqa: BLE001 - any exception of a custom __reduce__
         return None
     return raw
 
 
 def pack(message: Any) -> list[Part]:
-    """Write an object as the parts of a message; arrays are not copied."""
+    """Return an object as the parts of a message, without copying arrays."""
     buffers: list[pickle.PickleBuffer] = []
     file = io.BytesIO()
     _Pickler(file, buffers.append).dump(message)
     parts: list[Part] = [file.getbuffer(), *(buffer.raw() for buffer in buffers)]
-    sizes = b"".join(_NUMBER.pack(len(part)) for part in parts)
-    return [_NUMBER.pack(len(parts)) + sizes, *parts]
+    sizes = b"".join(_UINT64.pack(len(part)) for part in parts)
+    return [_UINT64.pack(len(parts)) + sizes, *parts]
 
 
 class _Pickler(pickle.Pickler):
-    """Pickles as multiprocessing does, and tensors as arrays."""
+    """Pickles like multiprocessing, and tensors as arrays."""
 
     def __init__(
         self, file: io.BytesIO, keep: Callable[[pickle.PickleBuffer], Any]
@@ -278,7 +278,7 @@ class _Pickler(pickle.Pickler):
         self.dispatch_table = ForkingPickler(io.BytesIO()).dispatch_table
 
     def reducer_override(self, obj: Any) -> Any:
-        """Take tensors in memory apart; leaves the rest to pickle."""
+        """Reduce tensors in memory to arrays; leave other objects to pickle."""
         torch: Any = sys.modules.get("torch")
         if torch is None or type(obj) is not torch.Tensor:
             return NotImplemented
@@ -293,7 +293,7 @@ class _Pickler(pickle.Pickler):
 
 
 def _tensor(flat: np.ndarray[Any, Any], dtype: str, shape: tuple[int, ...]) -> Any:
-    """Make a tensor of its bytes."""
+    """Return a tensor from its bytes."""
     import torch
 
     kind = getattr(torch, dtype)
@@ -303,26 +303,26 @@ def _tensor(flat: np.ndarray[Any, Any], dtype: str, shape: tuple[int, ...]) -> A
 
 
 def send(target: socket.socket, parts: list[Part]) -> None:
-    """Send a message and waits until it is gone."""
+    """Send a message; return when all is sent."""
     for part in parts:
         target.sendall(part)
 
 
 def receive(source: socket.socket) -> list[memoryview]:
-    """Wait for the parts of one message; raises EOFError if the peer is gone."""
-    count = _NUMBER.unpack(_receive_part(source, _NUMBER.size))[0]
-    sizes = _NUMBER.iter_unpack(_receive_part(source, count * _NUMBER.size))
+    """Wait for the parts of a message; raise EOFError if the peer has closed."""
+    count = _UINT64.unpack(_receive_part(source, _UINT64.size))[0]
+    sizes = _UINT64.iter_unpack(_receive_part(source, count * _UINT64.size))
     return [_receive_part(source, size) for (size,) in sizes]
 
 
 def _receive_part(source: socket.socket, size: int) -> memoryview:
-    """Wait for one part."""
-    # Large memory is that of an older batch, if one is free.
-    large = size >= _LARGE
+    """Wait for one part of a message."""
+    # Large parts reuse the memory of earlier batches.
+    large = size >= _MIN_REUSED_BYTES
     part = empty((size,), np.uint8).data if large else memoryview(bytearray(size))
     filled = 0
     while filled < size:
-        # In one call if possible: after each, this thread waits for the interpreter.
+        # Prefer one call, because each waits for the interpreter lock.
         count = source.recv_into(part[filled:], size - filled, socket.MSG_WAITALL)
         if not count:
             raise EOFError
@@ -331,6 +331,6 @@ def _receive_part(source: socket.socket, size: int) -> memoryview:
 
 
 def unpack(parts: list[memoryview]) -> Any:
-    """Make the object of a message."""
+    """Return the object of a message."""
     head, *buffers = parts
-    return pickle.loads(head, buffers=buffers)  # noqa: S301 - of our own process
+    return pickle.loads(head, buffers=buffers)  # noqa: S301 - from our own process
