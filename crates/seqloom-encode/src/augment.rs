@@ -1,18 +1,18 @@
-//! Random changes of sequences, each a pure function of a sequence and a key.
+//! Random augmentations of sequences. The result depends only on the sequence and the key.
 //!
-//! Every decision compares an integer of the key's random words with a
-//! threshold, so the same key gives the same letters on every machine, alone or
-//! in a batch, for any number of threads. [`draw`] says which word decides what.
+//! Each decision compares a random integer with a threshold. The same key therefore gives the same
+//! residues on every machine, alone or in a batch, with any number of threads. [`random`] documents
+//! how the random integers are computed.
 
 mod augmentation;
 mod batch;
 mod chance;
 mod complement;
-mod cut;
-mod draw;
+mod crop;
 mod euler;
 mod mutate;
 mod noise;
+mod random;
 mod replace;
 mod row;
 mod shuffle;
@@ -21,7 +21,7 @@ pub use augmentation::Augmentation;
 pub use batch::{AugmentInput, Augmented};
 pub use chance::Chance;
 pub use complement::ReverseComplement;
-pub use cut::{Crop, CropMode, Shift};
+pub use crop::{Crop, CropMode, Shift};
 pub use mutate::{Mask, Mutate};
 pub use noise::QualityNoise;
 pub use replace::Replacement;

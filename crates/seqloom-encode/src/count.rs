@@ -1,10 +1,10 @@
-//! How often each letter occurs.
+//! Counts the residues of sequences.
 
 use seqloom_core::Ragged;
 
-/// How often each of the 256 bytes occurs in `data`.
-pub fn letters(data: &[u8]) -> [i64; 256] {
-    // Four tables: with one, a run of the same letter would wait for its own count.
+/// Returns the number of occurrences of each of the 256 bytes in `data`.
+pub fn count_bytes(data: &[u8]) -> [i64; 256] {
+    // Four tables, so that equal neighbours do not wait for the same counter.
     let mut tables = [[0_i64; 256]; 4];
     let quads = data.chunks_exact(4);
     for &letter in quads.remainder() {
@@ -18,8 +18,8 @@ pub fn letters(data: &[u8]) -> [i64; 256] {
     std::array::from_fn(|byte| tables.iter().map(|table| table[byte]).sum())
 }
 
-/// How many letters of each sequence are in `wanted`, whatever their case.
-pub fn per_record(sequences: &Ragged<'_>, wanted: &[u8]) -> Vec<i64> {
+/// Returns the number of residues of each sequence that are in `wanted`, in either case.
+pub fn count_residues(sequences: &Ragged<'_>, wanted: &[u8]) -> Vec<i64> {
     let mut is_wanted = [0_i64; 256];
     for letter in wanted {
         is_wanted[usize::from(letter.to_ascii_lowercase())] = 1;
@@ -40,9 +40,9 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn letters_count_whatever_their_case() {
+    fn upper_and_lower_case_are_counted() {
         let all = Ragged::new(b"ACGTgc", &[0, 4, 4, 6]).unwrap();
-        assert_eq!(per_record(&all, b"GC"), [2, 0, 2]);
+        assert_eq!(count_residues(&all, b"GC"), [2, 0, 2]);
     }
 
     proptest! {
@@ -52,7 +52,7 @@ mod tests {
             for letter in &data {
                 slow[usize::from(*letter)] += 1;
             }
-            prop_assert_eq!(letters(&data), slow);
+            prop_assert_eq!(count_bytes(&data), slow);
         }
     }
 }

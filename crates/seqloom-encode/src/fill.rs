@@ -1,4 +1,4 @@
-//! Sequences into the rows of an array, by any kernel, on any number of threads.
+//! Encodes sequences into the rows of an array, with any kernel and number of threads.
 
 mod block;
 
@@ -10,16 +10,15 @@ pub use block::{RowBlock, RowKernel, RowLayout};
 use crate::Word;
 use crate::letters::{LetterCounts, LetterTable};
 
-/// Below this many output bytes, waking other threads costs more than it saves.
-const WORTH_SHARING: usize = 1 << 18;
+/// The minimum size of the output in bytes for which several threads are faster than one.
+pub(crate) const MIN_PARALLEL_BYTES: usize = 1 << 18;
 
-/// Rows that a thread takes at once.
-const ROWS: usize = 8;
+/// The number of rows in the block of a thread.
+const BLOCK_ROWS: usize = 8;
 
-/// Writes all sequences into `out`, one row for each. What stands there after an error is
-/// not said.
+/// Writes each sequence into a row of `out`. After an error the content of `out` is unspecified.
 ///
-/// Inside a rayon pool the rows are shared among its threads.
+/// Inside a rayon pool its threads share the work.
 pub fn fill<T: Word>(
     kernel: (&LetterTable, &dyn RowKernel<T>),
     sequences: &Ragged<'_>,
@@ -35,30 +34,36 @@ pub(crate) fn fill_rows<T: Send>(
     out: &mut [T],
     rows: RowLayout<'_>,
 ) -> Result<LetterCounts> {
-    let found = out.len();
-    // Outside a pool rayon would build its global one.
-    let alone = size_of_val(out) < WORTH_SHARING || rayon::current_thread_index().is_none();
-    let each = if alone { sequences.len() } else { ROWS };
-    let one = |block| kernel.fill_block(letters, block);
-    let filled = block::cut(sequences, out, rows, each).and_then(|blocks| {
-        if alone {
+    let numbers = out.len();
+    // Outside a pool, rayon would build its global pool.
+    let is_serial =
+        size_of_val(out) < MIN_PARALLEL_BYTES || rayon::current_thread_index().is_none();
+    let block_rows = if is_serial {
+        sequences.len()
+    } else {
+        BLOCK_ROWS
+    };
+    let fill_block = |block| kernel.fill_block(letters, block);
+    let filled = block::split_into_blocks(sequences, out, rows, block_rows).and_then(|blocks| {
+        if is_serial {
             return blocks
                 .into_iter()
-                .try_fold(LetterCounts::default(), add(one));
+                .try_fold(LetterCounts::default(), add_counts(fill_block));
         }
-        let each = blocks.into_par_iter();
-        each.try_fold(LetterCounts::default, add(one))
+        let blocks = blocks.into_par_iter();
+        blocks
+            .try_fold(LetterCounts::default, add_counts(fill_block))
             .try_reduce(LetterCounts::default, |a, b| Some(a.plus(b)))
     });
     filled.ok_or_else(|| {
-        let checked = block::check((letters, kernel), sequences, (found, rows));
-        checked.map_or_else(|error| error, |()| letters.first_refused(sequences))
+        let checked = block::check_rows((letters, kernel), sequences, (numbers, rows));
+        checked.map_or_else(|error| error, |()| letters.first_rejection(sequences))
     })
 }
 
-/// Adds the counts of a block.
-fn add<B>(
-    one: impl Fn(B) -> Option<LetterCounts>,
+/// Returns a function that fills a block and adds its counts to a sum.
+fn add_counts<B>(
+    fill_block: impl Fn(B) -> Option<LetterCounts>,
 ) -> impl Fn(LetterCounts, B) -> Option<LetterCounts> {
-    move |sum, block| one(block).map(|counts| sum.plus(counts))
+    move |sum, block| fill_block(block).map(|counts| sum.plus(counts))
 }

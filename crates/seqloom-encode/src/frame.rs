@@ -1,26 +1,26 @@
-//! What stands around the tokens of a sequence.
+//! The special tokens and padding around the tokens of a sequence.
 
 use crate::Word;
 
-/// What comes before the tokens of a sequence, after them, and behind its end.
+/// The special tokens at both ends of a sequence, and the padding of its row.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<T> {
-    /// The token at the start, if there is one.
+    /// The token at the start; `None` to omit it.
     pub head: Option<T>,
-    /// The token at the end, if there is one.
+    /// The token at the end; `None` to omit it.
     pub tail: Option<T>,
-    /// What fills the row.
+    /// The padding token.
     pub pad: T,
 }
 
 impl<T: Word> Frame<T> {
-    /// The positions of so many tokens and what stands around them.
+    /// Returns the length of a row with this number of tokens and the special tokens.
     pub(crate) fn size(&self, tokens: usize) -> usize {
         tokens + usize::from(self.head.is_some()) + usize::from(self.tail.is_some())
     }
 
-    /// Writes the padding and special tokens of a row, and returns the part for the tokens.
-    pub(crate) fn around<'a>(&self, row: &'a mut [T], tokens: usize) -> &'a mut [T] {
+    /// Writes the special tokens and padding of a row; returns the slice for the other tokens.
+    pub(crate) fn write_ends<'a>(&self, row: &'a mut [T], tokens: usize) -> &'a mut [T] {
         let start = usize::from(self.head.is_some());
         let (used, rest) = row.split_at_mut(self.size(tokens));
         rest.fill(self.pad);

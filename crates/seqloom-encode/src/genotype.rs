@@ -1,6 +1,6 @@
-//! Two-bit genotypes to numbers and back.
+//! Conversion between two-bit genotypes and numbers.
 //!
-//! A byte of a `.bed` holds the codes of four positions, the first in its lowest bits:
+//! A byte of a `.bed` file contains the codes of four positions, the first in its lowest bits:
 //!
 //! ```text
 //! code  genotype          value if A1 is counted
@@ -10,12 +10,14 @@
 //! 11    homozygous A2     0
 //! ```
 //!
-//! [`mod@row`] decodes positions that lie end to end; [`mod@pick`] moves some positions of a line
-//! together; [`mod@choose`] decodes some positions in any order; [`mod@column`] decodes one position
-//! of many lines. [`mod@count`] and [`mod@hardy`] say
-//! how often each genotype occurs, and whether that is a surprise. [`mod@each`] decodes lines by
-//! a table for each position; [`mod@transpose`] transposes lines and positions; [`mod@repack`] picks codes
-//! of a line in any order.
+//! - [`mod@row`] decodes consecutive positions.
+//! - [`mod@column`] decodes one position of many lines.
+//! - [`mod@choose`] decodes selected positions in any order.
+//! - [`mod@each`] decodes lines with a table for each position.
+//! - [`mod@pick`] and [`mod@repack`] copy the codes of selected positions.
+//! - [`mod@transpose`] transposes lines and positions.
+//! - [`mod@pack`] encodes numbers as codes.
+//! - [`mod@count`] counts genotypes, and [`mod@hardy`] tests for Hardy-Weinberg equilibrium.
 
 pub mod choose;
 pub mod column;

@@ -1,15 +1,15 @@
-//! Words of k letters, as numbers in base of the alphabet's size.
+//! Encodes k-mers as numbers: the base of the number is the size of the alphabet.
 
-mod four;
+mod four_bases;
 
-use four::{Four, NONE};
+use four_bases::{FourBaseKmers, NOT_A_MEMBER};
 use seqloom_core::{Error, Result};
 
 use crate::fill::RowKernel;
 use crate::letters::{LetterChecker, LetterTable};
 use crate::{Frame, Word};
 
-/// Which words of a sequence are encoded, and how they are numbered.
+/// The k-mers of a sequence that are encoded, and their numbers.
 #[derive(Clone, Debug)]
 pub struct KmerWords {
     digits: [u8; 256],
@@ -17,35 +17,36 @@ pub struct KmerWords {
     k: usize,
     stride: usize,
     is_canonical: bool,
-    /// The weight of a word's first letter.
+    /// The weight of the first residue of a k-mer.
     highest: u64,
-    /// A faster way, where there are four members and words are short.
-    four: Option<Four>,
+    /// The faster method for alphabets of four bases and short k-mers.
+    four_bases: Option<FourBaseKmers>,
 }
 
 impl KmerWords {
-    /// Words of `k` letters, one at each `stride`-th position. A canonical word counts as the
-    /// lesser of itself and its reverse complement.
+    /// Selects the k-mers at every `stride`-th position. A canonical k-mer has the smaller number
+    /// of itself and its reverse complement.
     pub fn new(letters: &LetterTable, k: usize, stride: usize, is_canonical: bool) -> Result<Self> {
         let members = letters.members();
         let base = members.len() as u64;
         let pairs_up = matches!(members, b"ACGT" | b"ACGU");
         let highest = u32::try_from(k.wrapping_sub(1)).ok();
         let highest = highest.and_then(|power| base.checked_pow(power));
-        let Some(highest) = highest.filter(|highest| fits(*highest, base) && stride > 0) else {
+        let Some(highest) = highest.filter(|highest| fits_in_62_bits(*highest, base) && stride > 0)
+        else {
             return Err(Error::argument(format!(
-                "k must be 1 or more and its words fewer than 2**62, stride 1 or more, got k={k} \
-                 and stride={stride} for {base} letters"
+                "k must be 1 or more, with at most 2**62 k-mers, and stride 1 or more, got k={k} \
+                 and stride={stride} for {base} residues"
             )));
         };
         if is_canonical && !pairs_up {
             return Err(Error::argument(
-                "canonical words need the complements of alphabet 'dna' or 'rna'",
+                "canonical k-mers need complements: alphabet 'dna' or 'rna'",
             ));
         }
         let digits = digits(letters);
         Ok(Self {
-            four: Four::new(members, &digits, (k, stride), is_canonical),
+            four_bases: FourBaseKmers::new(members, &digits, (k, stride), is_canonical),
             digits,
             base,
             k,
@@ -55,64 +56,68 @@ impl KmerWords {
         })
     }
 
-    /// The number of different words.
-    pub fn different(&self) -> u64 {
+    /// Returns the number of distinct k-mers.
+    pub fn distinct_count(&self) -> u64 {
         self.highest * self.base
     }
 
-    /// The number of words in so many letters.
+    /// Returns the number of k-mers in a sequence of this length.
     pub fn count(&self, letters: usize) -> usize {
         let starts = (letters + 1).saturating_sub(self.k);
         starts.div_ceil(self.stride)
     }
 
-    /// Gives the number of each word, one after another; nothing for a word that is not all members.
+    /// Calls `act` with the number of each k-mer; `None` if one of its residues is not a member.
     #[inline(always)]
-    fn each(&self, (letters, is_plain): (&[u8], bool), mut give: impl FnMut(Option<u64>)) {
-        if let Some(four) = self.four.filter(|_| is_plain) {
-            return four.each(letters, |numbers| {
+    fn for_each(&self, (letters, is_plain): (&[u8], bool), mut act: impl FnMut(Option<u64>)) {
+        if let Some(four_bases) = self.four_bases.filter(|_| is_plain) {
+            return four_bases.for_each(letters, |numbers| {
                 for number in numbers {
-                    give(Some(u64::from(*number)));
+                    act(Some(u64::from(*number)));
                 }
             });
         }
-        let mut rolling = Rolling::default();
-        let mut wait = self.k;
+        let mut rolling = RollingKmer::default();
+        let mut countdown = self.k;
         for (position, letter) in letters.iter().enumerate() {
-            let gone = position
+            let removed = position
                 .checked_sub(self.k)
                 .map_or(0, |first| letters[first]);
             rolling.push(
                 self,
                 self.digits[usize::from(*letter)],
-                self.digits[usize::from(gone)],
+                self.digits[usize::from(removed)],
             );
-            wait -= 1;
-            if wait == 0 {
-                wait = self.stride;
-                give(rolling.number(self));
+            countdown -= 1;
+            if countdown == 0 {
+                countdown = self.stride;
+                act(rolling.number(self));
             }
         }
     }
 }
 
-/// The word that ends at the present letter.
+/// The k-mer that ends at the current residue.
 #[derive(Default)]
-struct Rolling {
+struct RollingKmer {
     forward: u64,
     backward: u64,
     members: usize,
 }
 
-impl Rolling {
-    /// Takes a digit in, and the one before the word out.
+impl RollingKmer {
+    /// Appends a digit and removes the first one.
     #[inline(always)]
-    fn push(&mut self, words: &KmerWords, digit: u8, gone: u8) {
-        let is_member = digit != NONE;
+    fn push(&mut self, words: &KmerWords, digit: u8, removed: u8) {
+        let is_member = digit != NOT_A_MEMBER;
         let digit = if is_member { u64::from(digit) } else { 0 };
-        let gone = if gone == NONE { 0 } else { u64::from(gone) };
+        let removed = if removed == NOT_A_MEMBER {
+            0
+        } else {
+            u64::from(removed)
+        };
         self.members = if is_member { self.members + 1 } else { 0 };
-        self.forward = (self.forward - gone * words.highest) * words.base + digit;
+        self.forward = (self.forward - removed * words.highest) * words.base + digit;
         if words.is_canonical {
             self.backward = self.backward / words.base + (words.base - 1 - digit) * words.highest;
         }
@@ -120,43 +125,43 @@ impl Rolling {
 
     #[inline(always)]
     fn number(&self, words: &KmerWords) -> Option<u64> {
-        let least = if words.is_canonical {
+        let smaller = if words.is_canonical {
             self.forward.min(self.backward)
         } else {
             self.forward
         };
-        (self.members >= words.k).then_some(least)
+        (self.members >= words.k).then_some(smaller)
     }
 }
 
-/// Whether all words have a number below 2**62.
-fn fits(highest: u64, base: u64) -> bool {
+/// Returns whether all k-mers have a number below 2**62.
+fn fits_in_62_bits(highest: u64, base: u64) -> bool {
     highest
         .checked_mul(base)
-        .is_some_and(|different| different <= 1 << 62)
+        .is_some_and(|count| count <= 1 << 62)
 }
 
-/// The position of each byte among the members.
+/// Returns the digit of each byte: the index of its member in the alphabet.
 fn digits(letters: &LetterTable) -> [u8; 256] {
     let members = letters.members();
     letters.normal().map(|normal| {
         let position = members.iter().position(|member| *member == normal);
         position
             .and_then(|position| u8::try_from(position).ok())
-            .unwrap_or(NONE)
+            .unwrap_or(NOT_A_MEMBER)
     })
 }
 
-/// One token for each word.
+/// A kernel that writes one token for each k-mer.
 #[derive(Clone, Debug)]
 pub struct Kmers<T> {
-    /// Which words.
+    /// The k-mers to encode.
     pub words: KmerWords,
-    /// The token of the first word.
+    /// The token of the k-mer with number 0.
     pub first: u64,
-    /// The token of a word that is not all members.
+    /// The token of a k-mer with a residue that is not a member.
     pub unknown: T,
-    /// What stands around them.
+    /// The special tokens and padding.
     pub frame: Frame<T>,
 }
 
@@ -168,15 +173,15 @@ impl<T: Word> RowKernel<T> for Kmers<T> {
     #[inline(always)]
     fn fill(&self, checker: &mut LetterChecker<'_>, letters: &[u8], row: &mut [T]) -> Option<()> {
         let is_plain = checker.check(letters)?;
-        let tokens = self.frame.around(row, self.words.count(letters.len()));
-        if let Some(four) = self.words.four.filter(|_| is_plain) {
-            self.fill_of_four(four, letters, tokens);
+        let tokens = self.frame.write_ends(row, self.words.count(letters.len()));
+        if let Some(four_bases) = self.words.four_bases.filter(|_| is_plain) {
+            self.fill_four_bases(four_bases, letters, tokens);
             return Some(());
         }
         let mut positions = tokens.iter_mut();
-        self.words.each((letters, is_plain), |number| {
+        self.words.for_each((letters, is_plain), |number| {
             if let Some(position) = positions.next() {
-                *position = number.map_or(self.unknown, |number| T::cut(self.first + number));
+                *position = number.map_or(self.unknown, |number| T::truncate(self.first + number));
             }
         });
         Some(())
@@ -185,38 +190,38 @@ impl<T: Word> RowKernel<T> for Kmers<T> {
 
 impl<T: Word> Kmers<T> {
     #[inline(always)]
-    fn fill_of_four(&self, four: Four, letters: &[u8], mut tokens: &mut [T]) {
-        four.each(letters, |numbers| {
+    fn fill_four_bases(&self, four_bases: FourBaseKmers, letters: &[u8], mut tokens: &mut [T]) {
+        four_bases.for_each(letters, |numbers| {
             let positions = tokens.split_off_mut(..numbers.len()).unwrap_or_default();
             for (position, number) in positions.iter_mut().zip(numbers) {
-                *position = T::cut(self.first + u64::from(*number));
+                *position = T::truncate(self.first + u64::from(*number));
             }
         });
     }
 }
 
-/// How often each word occurs.
+/// A kernel that counts each k-mer.
 #[derive(Clone, Debug)]
 pub struct KmerCounts {
-    /// Which words.
+    /// The k-mers to encode.
     pub words: KmerWords,
-    /// Whether the counts are floats.
+    /// True if the counts are floats.
     pub is_float: bool,
 }
 
 impl<T: Word> RowKernel<T> for KmerCounts {
     fn size(&self, _: usize) -> usize {
-        usize::try_from(self.words.different()).unwrap_or(usize::MAX)
+        usize::try_from(self.words.distinct_count()).unwrap_or(usize::MAX)
     }
 
     #[inline(always)]
     fn fill(&self, checker: &mut LetterChecker<'_>, letters: &[u8], row: &mut [T]) -> Option<()> {
         let is_plain = checker.check(letters)?;
-        row.fill(T::cut(0));
-        self.words.each((letters, is_plain), |number| {
+        row.fill(T::truncate(0));
+        self.words.for_each((letters, is_plain), |number| {
             let position = number.and_then(|number| usize::try_from(number).ok());
             if let Some(count) = position.and_then(|position| row.get_mut(position)) {
-                *count = count.next();
+                *count = count.increment();
             }
         });
         if self.is_float {

@@ -1,14 +1,14 @@
-//! What each of the 256 bytes means to an encoder, by a declared policy.
+//! Tables that define how an encoder reads each byte, and the validation of sequences.
 
 mod build;
 mod checker;
 mod expected;
+mod kinds;
 mod plain;
 mod table;
-mod verdict;
 
 pub use checker::{LetterChecker, LetterCounts};
-pub(crate) use plain::{CHUNK, ChunkFlags};
+pub(crate) use plain::{CHUNK_RESIDUES, ChunkFlags};
 pub use table::LetterTable;
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! Sequence records to numbers.
+//! Encodes sequence records and genotypes as numbers.
 
 #![expect(
     clippy::inline_always,
-    reason = "what is not inlined into a kernel is compiled for the oldest machine"
+    reason = "a function that is not inlined into a kernel uses baseline instructions only"
 )]
 
 pub mod augment;

@@ -1,4 +1,4 @@
-//! One number for each letter, from a table of 256.
+//! Encodes each residue as a number from a table of 256.
 
 use seqloom_core::{Error, Result};
 
@@ -6,7 +6,7 @@ use crate::fill::RowKernel;
 use crate::letters::LetterChecker;
 use crate::{Frame, Word};
 
-/// One number for each letter.
+/// A kernel that writes one number for each residue.
 #[derive(Clone, Debug)]
 pub struct Lookup<T> {
     values: [T; 256],
@@ -14,12 +14,12 @@ pub struct Lookup<T> {
 }
 
 impl<T: Word> Lookup<T> {
-    /// `values` has a number for each byte.
+    /// Creates a kernel; `values` contains a number for each of the 256 bytes.
     pub fn new(values: &[T], frame: Frame<T>) -> Result<Self> {
         let count = values.len();
         let values = values.try_into().map_err(|_| {
             Error::argument(format!(
-                "expected a number for each of 256 bytes, got {count}"
+                "expected 256 numbers, one for each byte, got {count}"
             ))
         })?;
         Ok(Self { values, frame })
@@ -33,7 +33,7 @@ impl<T: Word> RowKernel<T> for Lookup<T> {
 
     #[inline(always)]
     fn fill(&self, checker: &mut LetterChecker<'_>, letters: &[u8], row: &mut [T]) -> Option<()> {
-        let tokens = self.frame.around(row, letters.len());
+        let tokens = self.frame.write_ends(row, letters.len());
         for (token, letter) in tokens.iter_mut().zip(letters) {
             *token = self.values[usize::from(*letter)];
         }

@@ -1,4 +1,4 @@
-//! Letters as channels, and back.
+//! One-hot encoding of sequences, and decoding.
 
 mod channels;
 mod decode;
@@ -12,23 +12,25 @@ use seqloom_core::{Error, Result};
 
 use crate::Word;
 use crate::fill::RowKernel;
-use crate::letters::{CHUNK, LetterChecker, LetterTable};
+use crate::letters::{CHUNK_RESIDUES, LetterChecker, LetterTable};
 
-/// Every letter is a column of zeros with a one in it, or what its row says.
+/// A kernel that writes one channel for each member: 1 for the residue, 0 elsewhere.
+///
+/// A table contains the channels of ambiguity codes and masked residues.
 #[derive(Clone, Debug)]
 pub struct OneHot<T> {
     letters: LetterTable,
     one: T,
-    /// What each byte puts into the channels.
+    /// The channels of each byte.
     rows: Vec<T>,
-    /// Bytes whose row is not what a comparison with the members gives.
+    /// True for bytes with a row that differs from a comparison with the members.
     differs: [bool; 256],
-    differs_somewhere: bool,
+    has_differences: bool,
     channels_first: bool,
 }
 
 impl<T: Word> OneHot<T> {
-    /// `rows` has a number for each of 256 bytes and each member.
+    /// Creates a kernel; `rows` contains one number for each of 256 bytes and each member.
     pub fn new(letters: &LetterTable, rows: Vec<T>, channels_first: bool) -> Result<Self> {
         let (members, count) = (letters.members(), rows.len());
         let width = members.len();
@@ -39,32 +41,34 @@ impl<T: Word> OneHot<T> {
                 "expected {width} numbers for each of 256 bytes, got {count}"
             )));
         };
-        let mut made = Self {
+        let mut kernel = Self {
             letters: letters.clone(),
             one,
             rows,
             differs: [false; 256],
-            differs_somewhere: false,
+            has_differences: false,
             channels_first,
         };
         for byte in 0..=u8::MAX {
-            made.differs[usize::from(byte)] = made.differs_at(byte);
+            kernel.differs[usize::from(byte)] = kernel.differs_at(byte);
         }
-        made.differs_somewhere = made.differs.contains(&true);
-        Ok(made)
+        kernel.has_differences = kernel.differs.contains(&true);
+        Ok(kernel)
     }
 
     fn differs_at(&self, byte: u8) -> bool {
-        let raised = self.letters.raised(&[byte; CHUNK])[0];
-        let compared = |member: &u8| {
-            if *member == raised {
+        let upper = self.letters.to_upper(&[byte; CHUNK_RESIDUES])[0];
+        let by_comparison = |member: &u8| {
+            if *member == upper {
                 self.one
             } else {
-                T::cut(0)
+                T::truncate(0)
             }
         };
         let members = self.letters.members().iter();
-        !members.map(compared).eq(self.row(byte).iter().copied())
+        !members
+            .map(by_comparison)
+            .eq(self.row(byte).iter().copied())
     }
 
     #[inline(always)]
@@ -93,7 +97,7 @@ impl<T: Word> RowKernel<T> for OneHot<T> {
         }
         let flags = self.fill_channels(letters, row);
         let is_plain = checker.count_flags(letters, &flags)?;
-        if self.differs_somewhere && !is_plain {
+        if self.has_differences && !is_plain {
             self.fill_differing(letters, row);
         }
         Some(())

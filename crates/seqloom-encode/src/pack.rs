@@ -1,19 +1,19 @@
-//! Sequences end to end in one row: which go together, and where each begins.
+//! Packing of several sequences into one row.
 
 use std::cmp::Reverse;
 
 use seqloom_core::{Error, Result};
 
 /// Selects the sequences of the next row of at most `capacity` positions, and returns their
-/// indices in order. The first sequence is always selected, so none waits for ever. Then the
-/// longest that still fits is selected repeatedly (among equals the first).
+/// indices in order. The first sequence is always selected, so every sequence is used eventually.
+/// Then the longest sequence that still fits is added repeatedly (the first among equals).
 pub fn best_fit(lengths: &[i64], capacity: i64) -> Result<Vec<i64>> {
     let Some((&first, rest)) = lengths.split_first() else {
         return Ok(Vec::new());
     };
     if first > capacity || lengths.iter().any(|&length| length < 0) {
         return Err(Error::argument(format!(
-            "lengths must lie from 0 to {capacity}, the first is {first}"
+            "lengths must be 0 to {capacity}, the first is {first}"
         )));
     }
     let mut left = capacity - first;
@@ -30,15 +30,15 @@ pub fn best_fit(lengths: &[i64], capacity: i64) -> Result<Vec<i64>> {
     Ok(chosen)
 }
 
-/// Counts up from 0 within each sequence.
-pub fn positions(offsets: &[i64], out: &mut [i64]) -> Result<()> {
+/// Writes the position of each residue within its sequence, from 0.
+pub fn write_positions(offsets: &[i64], out: &mut [i64]) -> Result<()> {
     let mut rest = out;
     for pair in offsets.windows(2) {
         let length = pair[1].checked_sub(pair[0]);
         let length = length.and_then(|length| usize::try_from(length).ok());
         let length = length.unwrap_or(usize::MAX);
         let Some((row, after)) = rest.split_at_mut_checked(length) else {
-            return Err(uncovered());
+            return Err(invalid_offsets());
         };
         for (number, position) in (0..).zip(row) {
             *position = number;
@@ -48,11 +48,11 @@ pub fn positions(offsets: &[i64], out: &mut [i64]) -> Result<()> {
     if rest.is_empty() {
         Ok(())
     } else {
-        Err(uncovered())
+        Err(invalid_offsets())
     }
 }
 
-fn uncovered() -> Error {
+fn invalid_offsets() -> Error {
     Error::argument("offsets must rise from 0 to the number of positions")
 }
 
@@ -62,14 +62,14 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_longest_that_fits_goes_with_the_first() {
+    fn the_longest_sequence_that_fits_is_added_to_the_first() {
         assert_eq!(best_fit(&[3, 9, 2, 4, 4, 1], 8).unwrap(), [0, 3, 5]);
         assert_eq!(best_fit(&[8, 1, 0], 8).unwrap(), [0, 2]);
         assert_eq!(best_fit(&[], 8).unwrap(), [0_i64; 0]);
     }
 
     #[test]
-    fn a_first_one_that_is_too_long_is_an_error() {
+    fn a_first_sequence_that_exceeds_the_capacity_is_an_error() {
         assert!(best_fit(&[9], 8).is_err());
         assert!(best_fit(&[1, -1], 8).is_err());
         assert!(best_fit(&[-1], i64::MAX).is_err());
@@ -77,19 +77,19 @@ mod tests {
     }
 
     #[test]
-    fn positions_begin_anew_with_each_sequence() {
+    fn positions_restart_at_0_in_each_sequence() {
         let mut out = [7; 5];
-        positions(&[0, 2, 2, 5], &mut out).unwrap();
+        write_positions(&[0, 2, 2, 5], &mut out).unwrap();
         assert_eq!(out, [0, 1, 0, 1, 2]);
-        assert!(positions(&[0, 2], &mut out).is_err());
-        assert!(positions(&[0, 6], &mut out).is_err());
-        assert!(positions(&[0, 3, 2, 5], &mut out).is_err());
-        assert!(positions(&[i64::MIN, i64::MAX], &mut out).is_err());
+        assert!(write_positions(&[0, 2], &mut out).is_err());
+        assert!(write_positions(&[0, 6], &mut out).is_err());
+        assert!(write_positions(&[0, 3, 2, 5], &mut out).is_err());
+        assert!(write_positions(&[i64::MIN, i64::MAX], &mut out).is_err());
     }
 
     proptest! {
         #[test]
-        fn nothing_that_would_still_fit_is_left(
+        fn no_remaining_sequence_would_fit(
             lengths in prop::collection::vec(0_i64..50, 1..60),
         ) {
             let chosen = best_fit(&lengths, 50).unwrap();

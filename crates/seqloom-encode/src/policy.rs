@@ -1,21 +1,21 @@
-//! What becomes of letters that are not plain members of an alphabet.
+//! The treatment of characters outside the alphabet of an encoder.
 
 use std::str::FromStr;
 
 use seqloom_core::Error;
 
-/// What an encoder takes beside the members of its alphabet.
+/// The characters that an encoder accepts in addition to its alphabet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// Whether ambiguity codes are taken.
+    /// True if ambiguity codes are accepted.
     pub codes: bool,
-    /// What becomes of lower case.
+    /// The treatment of lower case.
     pub case: Case,
-    /// Whether DNA reads U as T.
+    /// True if U in DNA is read as T.
     pub rna_as_dna: bool,
-    /// What becomes of residues outside the twenty.
+    /// The treatment of the amino acids U and O.
     pub rare: Rare,
-    /// What becomes of marks that are no residues.
+    /// The treatment of characters that are not residues.
     pub symbols: Symbols,
 }
 
@@ -31,44 +31,44 @@ impl Default for Policy {
     }
 }
 
-/// What becomes of a lower-case letter.
+/// The treatment of lower case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Case {
-    /// It counts as its upper-case letter.
+    /// Lower case is read as upper case.
     Fold,
-    /// It is masked: nothing is known of it.
+    /// Lower case is masked: its channels are 0.
     Mask,
-    /// It is a letter of its own, foreign unless the alphabet holds it.
+    /// Lower case is not converted: it is invalid unless the alphabet contains it.
     Keep,
-    /// It is refused.
+    /// Lower case is rejected.
     Error,
 }
 
-/// What becomes of a residue outside the twenty.
+/// The treatment of amino acids outside the 20 of the alphabet: U and O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rare {
-    /// It is refused.
+    /// They are rejected.
     Error,
-    /// It is masked: nothing is known of it.
+    /// They are masked: their channels are 0.
     Zeros,
-    /// It counts as X.
+    /// They are read as X.
     Unknown,
-    /// It counts as the residue that stands in for it.
-    Reposition,
-    /// It is a member, after the twenty.
+    /// They are read as a similar amino acid: U as C, and O as K.
+    Replace,
+    /// They have channels, after those of the 20.
     Keep,
 }
 
-/// What becomes of a mark that is no residue: `*`, `-`, `.`.
+/// The treatment of characters that are not residues: `*`, `-`, `.`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Symbols {
-    /// One `*` at the end is taken as absent; all others are refused.
+    /// One `*` at the end of a sequence is removed; all others are rejected.
     StripTerminalStop,
-    /// All are refused.
+    /// All are rejected.
     Error,
-    /// They are masked: nothing is known of them.
+    /// They are masked: their channels are 0.
     Zeros,
-    /// They are members, after all others.
+    /// They have channels, after those of the residues.
     Keep,
 }
 
@@ -82,7 +82,7 @@ impl FromStr for Case {
             ("keep", Self::Keep),
             ("error", Self::Error),
         ];
-        choose("case", name, &all)
+        parse_name("case", name, &all)
     }
 }
 
@@ -94,10 +94,10 @@ impl FromStr for Rare {
             ("error", Self::Error),
             ("zeros", Self::Zeros),
             ("unknown", Self::Unknown),
-            ("replace", Self::Reposition),
+            ("replace", Self::Replace),
             ("keep", Self::Keep),
         ];
-        choose("rare", name, &all)
+        parse_name("rare", name, &all)
     }
 }
 
@@ -111,16 +111,16 @@ impl FromStr for Symbols {
             ("zeros", Self::Zeros),
             ("keep", Self::Keep),
         ];
-        choose("symbols", name, &all)
+        parse_name("symbols", name, &all)
     }
 }
 
-fn choose<T: Copy>(what: &str, name: &str, all: &[(&str, T)]) -> Result<T, Error> {
+fn parse_name<T: Copy>(argument: &str, name: &str, all: &[(&str, T)]) -> Result<T, Error> {
     let found = all.iter().find(|(known, _)| *known == name);
     found.map(|(_, choice)| *choice).ok_or_else(|| {
         let names: Vec<String> = all.iter().map(|(known, _)| format!("{known:?}")).collect();
         Error::argument(format!(
-            "{what} must be one of {}, got {name:?}",
+            "{argument} must be one of {}, got {name:?}",
             names.join(", ")
         ))
     })

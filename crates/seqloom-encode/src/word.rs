@@ -1,4 +1,4 @@
-//! Numbers as the bits that an array holds.
+//! Elements of output arrays, as bits.
 
 use seqloom_core::{Ragged, Result};
 
@@ -6,24 +6,24 @@ use crate::fill::{self, RowKernel, RowLayout};
 use crate::letters::{LetterCounts, LetterTable};
 use crate::{KmerCounts, Kmers, Lookup, OneHot};
 
-/// The bits of one number of an array, whatever its type: kernels copy them from tables.
+/// The bits of one element of an output array. Kernels copy bits from tables, for any number type.
 pub trait Word: Copy + Default + PartialEq + Send + Sync + 'static {
-    /// The low bits of a wider word, or of an integer.
-    fn cut(bits: u64) -> Self;
+    /// Returns the low bits of `bits`.
+    fn truncate(bits: u64) -> Self;
 
-    /// This integer and one more.
+    /// Returns this integer plus one.
     #[must_use]
-    fn next(self) -> Self;
+    fn increment(self) -> Self;
 
-    /// The bits of the float of this size that equals this integer; where there is no
-    /// such float type, the number itself.
+    /// Returns the bits of the float with the value of this integer. Types of 8 and 16 bits
+    /// return the integer itself.
     #[must_use]
     fn to_float(self) -> Self;
 
-    /// A kernel for numbers of this type, which is compiled in this crate alone.
+    /// Returns a boxed kernel for elements of this type, so that only this crate compiles it.
     fn boxed(kernel: AnyKernel<Self>) -> Box<dyn RowKernel<Self>>;
 
-    /// Fills rows, as [`fill`](crate::fill) does.
+    /// Fills rows; see [`fill`](crate::fill).
     fn fill_rows(
         kernel: (&LetterTable, &dyn RowKernel<Self>),
         sequences: &Ragged<'_>,
@@ -32,12 +32,12 @@ pub trait Word: Copy + Default + PartialEq + Send + Sync + 'static {
     ) -> Result<LetterCounts>;
 }
 
-/// One of the kernels.
+/// A kernel of any kind.
 #[derive(Debug)]
-#[expect(missing_docs, reason = "each is the kernel that it names")]
+#[expect(missing_docs, reason = "a variant has the name of its kernel")]
 #[expect(
     clippy::large_enum_variant,
-    reason = "it is moved once, into a box of the kernel alone"
+    reason = "it is moved only once, into a box"
 )]
 pub enum AnyKernel<T> {
     OneHot(OneHot<T>),
@@ -50,13 +50,13 @@ macro_rules! word {
     ($type:ty, $to_float:expr) => {
         impl Word for $type {
             #[inline(always)]
-            fn cut(bits: u64) -> Self {
+            fn truncate(bits: u64) -> Self {
                 let bytes = bits.to_le_bytes();
                 Self::from_le_bytes(std::array::from_fn(|position| bytes[position]))
             }
 
             #[inline(always)]
-            fn next(self) -> Self {
+            fn increment(self) -> Self {
                 self.wrapping_add(1)
             }
 
@@ -90,18 +90,18 @@ macro_rules! word {
 
 word!(u8, std::convert::identity);
 word!(u16, std::convert::identity);
-word!(u32, single);
-word!(u64, double);
+word!(u32, f32_bits);
+word!(u64, f64_bits);
 
 #[expect(
     clippy::cast_precision_loss,
     reason = "counts above 16 million are rounded"
 )]
-fn single(whole: u32) -> u32 {
+fn f32_bits(whole: u32) -> u32 {
     (whole as f32).to_bits()
 }
 
-#[expect(clippy::cast_precision_loss, reason = "no count is so large")]
-fn double(whole: u64) -> u64 {
+#[expect(clippy::cast_precision_loss, reason = "counts are below 2**53")]
+fn f64_bits(whole: u64) -> u64 {
     (whole as f64).to_bits()
 }

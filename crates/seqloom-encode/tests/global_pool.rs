@@ -1,18 +1,18 @@
-//! Rayon's global pool has no owner and breaks in a forked child: nothing builds it.
+//! The global pool of rayon must not be created: it does not work in a forked process.
 
 use seqloom_core::Ragged;
 use seqloom_encode::augment::{AugmentInput, Augmentation, Augmented};
 use seqloom_encode::{LetterTable, OneHot, Policy, RowLayout, fill};
 
-const COUNT: usize = 1 << 20;
+const SEQUENCE_BYTES: usize = 1 << 20;
 
 #[test]
-fn encoding_and_augmenting_outside_a_pool_leave_the_global_one_unbuilt() {
-    let data = vec![b'A'; COUNT];
+fn encoding_and_augmenting_outside_a_pool_do_not_create_the_global_pool() {
+    let data = vec![b'A'; SEQUENCE_BYTES];
     let sequences = Ragged::new(&data, &[0, 1 << 19, 1 << 20]).unwrap();
     let letters = LetterTable::new("dna", Policy::default()).unwrap();
     let kernel = OneHot::new(&letters, vec![0_u32; 256 * 4], true).unwrap();
-    let mut out = vec![0; 4 * COUNT];
+    let mut out = vec![0; 4 * SEQUENCE_BYTES];
     fill((&letters, &kernel), &sequences, &mut out, RowLayout::Equal).unwrap();
 
     let mut changed = Augmented::default();

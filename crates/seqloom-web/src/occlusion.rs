@@ -37,7 +37,7 @@ impl Cover {
     }
 
     fn of_letters(letters: &LetterTable) -> Self {
-        let refused = letters.refused();
+        let refused = letters.rejected_bytes();
         let codes = letters.ambiguities().iter();
         let codes = codes.filter(|(code, _)| !refused.contains(code));
         let unknown = codes.max_by_key(|(_, members)| members.len());

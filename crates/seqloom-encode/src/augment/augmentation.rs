@@ -1,33 +1,33 @@
-//! One random change, or several in a row.
+//! The augmentations, and their composition.
 
 use super::{
     AugmentedRow, Crop, Mask, Mutate, QualityNoise, ReverseComplement, Shift, ShuffleKmers,
 };
 use seqloom_core::{Key, Result};
 
-/// One random change, or several in a row.
+/// An augmentation, or several in sequence.
 #[derive(Clone, Debug)]
 pub enum Augmentation {
-    /// The other strand.
+    /// The reverse complement, with a probability.
     ReverseComplement(ReverseComplement),
     /// Substitutions, insertions and deletions.
     Mutate(Mutate),
-    /// A part of a long sequence.
+    /// A window of a long sequence.
     Crop(Crop),
-    /// The same length, moved.
+    /// A shift of the sequence; its length does not change.
     Shift(Shift),
-    /// Letters hidden.
+    /// Masking of random residues.
     Mask(Mask),
-    /// Another order of the same k-mers.
+    /// A shuffle that preserves the k-mer counts.
     ShuffleKmers(ShuffleKmers),
-    /// Substitutions as likely as the qualities say.
+    /// Substitutions with the error probabilities of the qualities.
     QualityNoise(QualityNoise),
-    /// One after the other; member `i` has the key folded by `i`.
+    /// Augmentations in sequence; the key of member `i` is derived from the key and `i`.
     Compose(Vec<Self>),
 }
 
 impl Augmentation {
-    /// Changes one sequence.
+    /// Applies the augmentation to one sequence.
     pub fn apply(&self, row: &mut AugmentedRow, key: Key) -> Result<()> {
         match self {
             Self::ReverseComplement(one) => return one.apply(row, key),

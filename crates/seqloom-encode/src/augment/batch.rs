@@ -1,4 +1,4 @@
-//! Whole batches: the same letters as one by one, for any number of threads.
+//! Augmentation of batches. The result does not depend on the number of threads.
 
 use rayon::prelude::*;
 use seqloom_core::{Error, Key, Ragged, Result};
@@ -6,17 +6,17 @@ use seqloom_core::{Error, Key, Ragged, Result};
 use super::AugmentedRow;
 use super::augmentation::Augmentation;
 
-/// The sequences of a batch, their qualities, and a random key for each.
+/// The sequences and qualities of a batch, with a random key for each sequence.
 #[derive(Clone, Copy, Debug)]
 pub struct AugmentInput<'a> {
     letters: Ragged<'a>,
     qualities: Option<Ragged<'a>>,
-    /// Two words a sequence.
+    /// Two 32-bit numbers for each sequence.
     keys: &'a [u32],
 }
 
 impl<'a> AugmentInput<'a> {
-    /// Checks that there is a key for each sequence and a quality for each letter.
+    /// Creates a batch; checks that there is a key for each sequence and a quality for each residue.
     pub fn new(
         letters: Ragged<'a>,
         qualities: Option<Ragged<'a>>,
@@ -24,7 +24,7 @@ impl<'a> AugmentInput<'a> {
     ) -> Result<Self> {
         if keys.len() != 2 * letters.len() {
             return Err(Error::argument(format!(
-                "keys must have shape ({}, 2), they hold {} words",
+                "keys must have shape ({}, 2), got {} numbers",
                 letters.len(),
                 keys.len()
             )));
@@ -46,7 +46,7 @@ impl<'a> AugmentInput<'a> {
         match (0..self.letters.len().max(qualities.len())).find(differs) {
             None => Ok(()),
             Some(index) => Err(Error::argument(format!(
-                "sequence {index} has {} letters and {} qualities",
+                "sequence {index} has {} residues and {} qualities",
                 self.letters.get(index).len(),
                 qualities.get(index).len()
             ))),
@@ -60,19 +60,19 @@ impl<'a> AugmentInput<'a> {
     }
 }
 
-/// The sequences of a batch after the change, end to end.
+/// The sequences of a batch after augmentation, concatenated.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Augmented {
-    /// The letters.
+    /// The residues.
     pub letters: Vec<u8>,
-    /// The qualities, or nothing.
+    /// The qualities, or empty.
     pub qualities: Vec<u8>,
-    /// Where each sequence starts, and where the last one stops.
+    /// The offset of each sequence, and the end of the last one.
     pub offsets: Vec<i64>,
 }
 
 impl Augmented {
-    /// Forgets everything but its memory.
+    /// Removes all sequences but keeps the memory.
     fn clear(&mut self) {
         self.letters.clear();
         self.qualities.clear();
@@ -100,8 +100,8 @@ impl Augmented {
 }
 
 impl Augmentation {
-    /// Changes every sequence by its key into `out`, whose memory is used again;
-    /// with more than one thread, in rayon's current pool.
+    /// Applies the augmentation to every sequence with its key, and writes to `out`, which is
+    /// reused. If `threads` is above 1, the work runs in the current rayon pool.
     pub fn batch(
         &self,
         sequences: &AugmentInput<'_>,
@@ -110,9 +110,9 @@ impl Augmentation {
     ) -> Result<()> {
         out.clear();
         let count = sequences.letters.len();
-        // Outside a pool rayon would build its global one.
+        // Outside a pool, rayon would build its global pool.
         if threads < 2 || count < 2 || rayon::current_thread_index().is_none() {
-            return self.part(sequences, (0, count), out);
+            return self.apply_to_range(sequences, (0, count), out);
         }
         let size = count.div_ceil(threads);
         let parts: Vec<(usize, usize)> = (0..count)
@@ -121,25 +121,25 @@ impl Augmentation {
             .collect();
         let parts: Vec<Result<Augmented>> = parts
             .into_par_iter()
-            .map(|bounds| self.fresh_part(sequences, bounds))
+            .map(|bounds| self.apply_to_new(sequences, bounds))
             .collect();
         parts
             .into_iter()
             .try_for_each(|part| part.map(|part| out.append(&part)))
     }
 
-    fn fresh_part(
+    fn apply_to_new(
         &self,
         sequences: &AugmentInput<'_>,
         bounds: (usize, usize),
     ) -> Result<Augmented> {
         let mut out = Augmented::default();
         out.clear();
-        self.part(sequences, bounds, &mut out)?;
+        self.apply_to_range(sequences, bounds, &mut out)?;
         Ok(out)
     }
 
-    fn part(
+    fn apply_to_range(
         &self,
         sequences: &AugmentInput<'_>,
         (start, stop): (usize, usize),

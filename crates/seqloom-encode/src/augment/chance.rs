@@ -1,13 +1,13 @@
-//! Probabilities as thresholds.
+//! Probabilities as thresholds of random numbers.
 
 use seqloom_core::{Error, Result};
 
-/// A probability, as how many of 2^32 numbers say yes.
+/// A probability, as a threshold: an event occurs if a random 32-bit number is below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chance(u64);
 
 impl Chance {
-    /// A probability from 0 to 1, rounded to a multiple of 2^-32.
+    /// Creates a probability from 0 to 1, rounded to a multiple of 2^-32.
     pub fn new(name: &str, probability: f64) -> Result<Self> {
         if !(0.0..=1.0).contains(&probability) {
             return Err(Error::argument(format!(
@@ -20,33 +20,33 @@ impl Chance {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "from 0 to 2^32, and whole"
+        reason = "an integer from 0 to 2^32"
     )]
     fn rounded(probability: f64) -> Self {
         Self((probability * 4_294_967_296.0).round_ties_even() as u64)
     }
 
-    /// A threshold by itself.
-    pub(super) const fn of(threshold: u32) -> Self {
+    /// Creates a probability from its threshold.
+    pub(super) const fn from_threshold(threshold: u32) -> Self {
         Self(threshold as u64)
     }
 
-    /// The first number that says no.
-    pub(super) const fn end(self) -> u64 {
+    /// Returns the threshold.
+    pub(super) const fn threshold(self) -> u64 {
         self.0
     }
 
-    /// Either of two things that never happen together.
+    /// Returns the probability of either of two events that exclude each other.
     pub(super) const fn or(self, other: Self) -> Self {
         Self(self.0 + other.0)
     }
 
-    /// Whether this number says yes.
-    pub(super) fn holds(self, number: u32) -> bool {
+    /// Returns whether the event occurs for this random number.
+    pub(super) fn occurs(self, number: u32) -> bool {
         u64::from(number) < self.0
     }
 
-    /// The largest first byte of a number that may say yes.
+    /// Returns the largest first byte of a number below the threshold.
     pub(super) fn highest_byte(self) -> Option<u8> {
         let last = self.0.checked_sub(1)?;
         Some(u8::try_from(last >> 24).unwrap_or(u8::MAX))

@@ -1,13 +1,13 @@
-//! The other strand.
+//! Random reverse complement.
 
 use seqloom_core::{Error, Key, Result};
 
-use super::draw::Choices;
+use super::random::Choices;
 use super::{AugmentedRow, Chance};
 
-/// Letters and what stands opposite (Cornish-Bowden 1985); gaps and dots
-/// have no other side.
-const PAIRS: [(u8, u8); 18] = [
+/// Bases and ambiguity codes with their complements (Cornish-Bowden 1985); gaps and dots do not
+/// change.
+const COMPLEMENTS: [(u8, u8); 18] = [
     (b'A', b'T'),
     (b'C', b'G'),
     (b'G', b'C'),
@@ -28,20 +28,20 @@ const PAIRS: [(u8, u8); 18] = [
     (b'.', b'.'),
 ];
 
-const EXPECTED: &str = "a base or a code of RYSWKMBDHVN, or a gap";
+const EXPECTED_BASES: &str = "a base or a code of RYSWKMBDHVN, or a gap";
 
 /// Reverse-complements a sequence, with a probability.
 #[derive(Clone, Debug)]
 pub struct ReverseComplement {
     chance: Chance,
-    /// What stands opposite each byte; 0 where nothing does.
-    opposite: [u8; 256],
+    /// The complement of each byte; 0 if it has none.
+    complements: [u8; 256],
 }
 
 impl ReverseComplement {
-    /// For `dna` (or `iupac`) A faces T, for `rna` it faces U.
+    /// Creates the augmentation; the complement of A is T in `dna` and `iupac`, and U in `rna`.
     pub fn new(chance: Chance, alphabet: &str) -> Result<Self> {
-        let facing_a = match alphabet {
+        let complement_of_a = match alphabet {
             "dna" | "iupac" => b'T',
             "rna" => b'U',
             _ => {
@@ -50,46 +50,49 @@ impl ReverseComplement {
                 )));
             }
         };
-        let mut opposite = [0; 256];
-        for (letter, other) in PAIRS {
-            opposite[usize::from(letter)] = other;
-            opposite[usize::from(letter.to_ascii_lowercase())] = other.to_ascii_lowercase();
+        let mut complements = [0; 256];
+        for (letter, other) in COMPLEMENTS {
+            complements[usize::from(letter)] = other;
+            complements[usize::from(letter.to_ascii_lowercase())] = other.to_ascii_lowercase();
         }
-        opposite[usize::from(b'A')] = facing_a;
-        opposite[usize::from(b'a')] = facing_a.to_ascii_lowercase();
-        Ok(Self { chance, opposite })
+        complements[usize::from(b'A')] = complement_of_a;
+        complements[usize::from(b'a')] = complement_of_a.to_ascii_lowercase();
+        Ok(Self {
+            chance,
+            complements,
+        })
     }
 
     pub(super) fn apply(&self, row: &mut AugmentedRow, key: Key) -> Result<()> {
         self.check(row)?;
-        let [high, ..] = split(Choices::new(key).next());
-        if self.chance.holds(high) {
+        let [high, ..] = split_bits(Choices::new(key).next());
+        if self.chance.occurs(high) {
             row.qualities.reverse();
             row.letters.reverse();
             for letter in &mut row.letters {
-                *letter = self.opposite[usize::from(*letter)];
+                *letter = self.complements[usize::from(*letter)];
             }
         }
         Ok(())
     }
 
-    /// A letter without another side is an error in either direction, so that
-    /// it does not depend on the key.
+    /// Returns an error for a residue without complement, even if the sequence is not reversed: the
+    /// error must not depend on the key.
     fn check(&self, row: &AugmentedRow) -> Result<()> {
-        let lone = |letter: &u8| self.opposite[usize::from(*letter)] == 0;
-        match row.letters.iter().position(lone) {
+        let has_no_complement = |letter: &u8| self.complements[usize::from(*letter)] == 0;
+        match row.letters.iter().position(has_no_complement) {
             None => Ok(()),
             Some(position) => Err(Error::Letter {
                 record: row.record,
                 position,
                 letter: row.letters[position],
-                expected: EXPECTED.into(),
+                expected: EXPECTED_BASES.into(),
             }),
         }
     }
 }
 
-fn split(bits: u64) -> [u32; 2] {
+fn split_bits(bits: u64) -> [u32; 2] {
     let [a, b, c, d, rest @ ..] = bits.to_be_bytes();
     [u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes(rest)]
 }

@@ -1,30 +1,29 @@
-//! A random Euler tour: another sequence of exactly the same k-mers.
+//! A random Euler tour: a shuffled sequence with exactly the same k-mers.
 //!
-//! The words of `k - 1` letters are vertices, the k-mers edges, and the sequence
-//! is one tour over all edges. Another tour is drawn as Altschul and Erickson do
-//! (1985, Mol. Biol. Evol. 2:526): the last edges to leave each vertex must form
-//! a tree towards the end; any such tree will do, and the other edges may have
-//! any order. The tree is drawn by loop-erased random walks (Wilson 1996; so
-//! does uShuffle, Jiang et al. 2008), so that each sequence of these k-mers is
-//! equally likely. First and last word stay where they are.
+//! In the graph, vertices are words of `k - 1` residues and edges are k-mers. A sequence is a tour
+//! over all edges. A random tour is sampled with the method of Altschul and Erickson (1985, Mol.
+//! Biol. Evol. 2:526): the last edges to leave each vertex form a tree towards the end, and the
+//! other edges may have any order. The tree is sampled by loop-erased random walks (Wilson 1996), as
+//! in uShuffle (Jiang et al. 2008). Every sequence of these k-mers is equally likely. The first and
+//! last word do not change.
 
 use std::collections::HashMap;
 
-use super::draw::Choices;
+use super::random::Choices;
 
-/// Which word begins at each position, and which edges leave each word.
+/// The word at each position, and the edges that leave each word.
 struct KmerGraph {
     words: Vec<usize>,
     /// The edges that leave word `v` are `edges[starts[v]..starts[v + 1]]`; an
-    /// edge is the position of its first letter.
+    /// edge is the position of its first residue.
     starts: Vec<usize>,
     edges: Vec<usize>,
 }
 
-/// The order in which the positions of the letters follow each other now.
-pub(super) fn tour(letters: &[u8], width: usize, choices: &mut Choices) -> Vec<usize> {
+/// Returns the positions of the residues in their shuffled order.
+pub(super) fn sample_tour(letters: &[u8], width: usize, choices: &mut Choices) -> Vec<usize> {
     let mut graph = KmerGraph::new(letters, width);
-    let tree = graph.tree(choices);
+    let tree = graph.sample_tree(choices);
     graph.shuffle(&tree, choices);
     let mut order: Vec<usize> = (0..width).collect();
     order.extend(graph.walk().into_iter().map(|edge| edge + width));
@@ -66,13 +65,13 @@ impl KmerGraph {
         self.starts[word + 1] - self.starts[word]
     }
 
-    /// Where the `nth` edge that leaves a word arrives.
+    /// Returns the word at the end of the `nth` edge that leaves a word.
     fn target(&self, word: usize, nth: usize) -> usize {
         self.words[self.edges[self.starts[word] + nth] + 1]
     }
 
-    /// For each word but the end, which of its edges leads towards the end.
-    fn tree(&self, choices: &mut Choices) -> Vec<usize> {
+    /// Samples a tree: for each word except the last, the index of its edge towards the end.
+    fn sample_tree(&self, choices: &mut Choices) -> Vec<usize> {
         let mut exits = vec![0; self.count()];
         let mut is_reached = vec![false; self.count()];
         is_reached[self.end()] = true;
@@ -91,7 +90,7 @@ impl KmerGraph {
         exits
     }
 
-    /// Puts the edges of each word in random order, that of the tree last.
+    /// Shuffles the edges of each word, with the edge of the tree last.
     fn shuffle(&mut self, tree: &[usize], choices: &mut Choices) {
         let end = self.end();
         for (word, &exit) in tree.iter().enumerate() {
@@ -108,7 +107,7 @@ impl KmerGraph {
         }
     }
 
-    /// Follows the edges of each word in their order.
+    /// Returns the edges of the tour, which uses the edges of each word in order.
     fn walk(&self) -> Vec<usize> {
         let mut next = self.starts.clone();
         let mut word = 0;
@@ -122,28 +121,28 @@ impl KmerGraph {
     }
 }
 
-/// Numbers the words of `width` letters by their first appearance.
+/// Numbers the words of `width` residues in order of first occurrence.
 fn number_words(letters: &[u8], width: usize) -> Vec<usize> {
     if width == 1 {
-        return number_letters(letters);
+        return number_residues(letters);
     }
     let mut numbers: HashMap<&[u8], usize> = HashMap::new();
     let number = |word| {
-        let fresh = numbers.len();
-        *numbers.entry(word).or_insert(fresh)
+        let next_number = numbers.len();
+        *numbers.entry(word).or_insert(next_number)
     };
     letters.windows(width).map(number).collect()
 }
 
-/// The same for words of one letter, without a search.
-fn number_letters(letters: &[u8]) -> Vec<usize> {
+/// Numbers the residues in order of first occurrence, with a table instead of a hash map.
+fn number_residues(letters: &[u8]) -> Vec<usize> {
     let mut numbers = [usize::MAX; 256];
-    let mut fresh = 0;
+    let mut next_number = 0;
     let number = |letter: &u8| {
         let number = &mut numbers[usize::from(*letter)];
         if *number == usize::MAX {
-            *number = fresh;
-            fresh += 1;
+            *number = next_number;
+            next_number += 1;
         }
         *number
     };

@@ -1,47 +1,52 @@
-//! Changes that are decided letter by letter.
+//! Random changes of single residues.
 
 use seqloom_core::{Error, Key, Result};
 
-use super::draw::{OpenGroup, OpenLetter, bytes, settle};
+use super::random::{Candidate, CandidateGroup, add_details, write_bytes};
 use super::{AugmentedRow, Chance, Replacement};
 
-/// The number of letters that are checked at once: in most groups nothing happens.
-const GROUP: usize = 32;
+/// The number of bytes that are checked together: most groups contain no candidate.
+const GROUP_BYTES: usize = 32;
 
-/// Calls `act` for each letter whose byte `is_open`, with its 32 bits and its choice.
-pub(super) fn for_each_open(key: Key, bytes: &[u8], highest: u8, mut act: impl FnMut(OpenLetter)) {
-    let mut waiting = OpenQueue::new(key);
-    for (first, group) in (0..).step_by(GROUP).zip(bytes.chunks(GROUP)) {
+/// Calls `act` for each residue with a byte of at most `highest`, with its details.
+pub(super) fn for_each_candidate(
+    key: Key,
+    bytes: &[u8],
+    highest: u8,
+    mut act: impl FnMut(Candidate),
+) {
+    let mut queue = CandidateQueue::new(key);
+    for (first, group) in (0..).step_by(GROUP_BYTES).zip(bytes.chunks(GROUP_BYTES)) {
         if group.iter().fold(u8::MAX, |least, byte| least.min(*byte)) > highest {
             continue;
         }
         for (position, &byte) in (first..).zip(group) {
             if byte <= highest {
-                waiting.push(position, byte, &mut act);
+                queue.push(position, byte, &mut act);
             }
         }
     }
-    waiting.flush(&mut act);
+    queue.flush(&mut act);
 }
 
-/// Open letters, until there are enough to work out their details together.
-pub(super) struct OpenQueue {
+/// Candidates that wait until a full group can be computed together.
+pub(super) struct CandidateQueue {
     key: Key,
-    group: OpenGroup,
+    group: CandidateGroup,
     count: usize,
 }
 
-impl OpenQueue {
+impl CandidateQueue {
     pub(super) fn new(key: Key) -> Self {
         Self {
             key,
-            group: OpenGroup::default(),
+            group: CandidateGroup::default(),
             count: 0,
         }
     }
 
-    pub(super) fn push(&mut self, position: usize, byte: u8, act: &mut impl FnMut(OpenLetter)) {
-        self.group[self.count] = OpenLetter {
+    pub(super) fn push(&mut self, position: usize, byte: u8, act: &mut impl FnMut(Candidate)) {
+        self.group[self.count] = Candidate {
             position,
             number: byte.into(),
             choice: 0,
@@ -52,16 +57,16 @@ impl OpenQueue {
         }
     }
 
-    pub(super) fn flush(&mut self, act: &mut impl FnMut(OpenLetter)) {
+    pub(super) fn flush(&mut self, act: &mut impl FnMut(Candidate)) {
         if self.count > 0 {
-            settle(self.key, &mut self.group);
+            add_details(self.key, &mut self.group);
         }
         self.group.into_iter().take(self.count).for_each(act);
         self.count = 0;
     }
 }
 
-/// Hides letters.
+/// Masks random residues.
 #[derive(Clone, Debug)]
 pub struct Mask {
     chance: Chance,
@@ -69,7 +74,7 @@ pub struct Mask {
 }
 
 impl Mask {
-    /// Puts `letter` in the position of each letter by this chance.
+    /// Creates a mask that replaces each residue by `letter` with this probability.
     pub fn new(chance: Chance, letter: u8) -> Self {
         Self { chance, letter }
     }
@@ -78,44 +83,45 @@ impl Mask {
         let Some(highest) = self.chance.highest_byte() else {
             return;
         };
-        bytes(key, row.letters.len(), &mut row.bytes);
-        for_each_open(key, &row.bytes, highest, |open| {
-            if self.chance.holds(open.number) {
-                row.letters[open.position] = self.letter;
+        write_bytes(key, row.letters.len(), &mut row.bytes);
+        for_each_candidate(key, &row.bytes, highest, |candidate| {
+            if self.chance.occurs(candidate.number) {
+                row.letters[candidate.position] = self.letter;
             }
         });
     }
 }
 
-/// What is done to a letter.
+/// The change of a residue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum LetterEvent {
+enum Mutation {
     Substitute,
     Delete,
     Insert,
 }
 
-/// Substitutes, deletes and inserts.
+/// Substitutes, deletes and inserts random residues.
 #[derive(Clone, Debug)]
 pub struct Mutate {
     substitutions: Chance,
-    /// Substitutions or deletions.
+    /// The probability of a substitution or deletion.
     losses: Chance,
-    /// Any of the three.
-    any: Chance,
+    /// The probability of any change.
+    any_change: Chance,
     replacement: Replacement,
 }
 
 impl Mutate {
-    /// At most one of the three happens to a letter; the chances add up to 1 or less.
+    /// Creates the augmentation. A residue has at most one change, so the probabilities must add up
+    /// to at most 1.
     pub fn new(
         [substitutions, deletions, insertions]: [Chance; 3],
         replacement: Replacement,
     ) -> Result<Self> {
         let losses = substitutions.or(deletions);
-        let any = losses.or(insertions);
-        // Each was rounded by itself, so three that add up to 1 may be one above it.
-        if any.end() > (1 << 32) + 1 {
+        let any_change = losses.or(insertions);
+        // Each threshold is rounded, so three that add up to 1 may exceed 2^32 by 1.
+        if any_change.threshold() > (1 << 32) + 1 {
             return Err(Error::argument(
                 "rate, deletions and insertions must add up to at most 1",
             ));
@@ -123,17 +129,17 @@ impl Mutate {
         Ok(Self {
             substitutions,
             losses,
-            any,
+            any_change,
             replacement,
         })
     }
 
     pub(super) fn apply(&self, row: &mut AugmentedRow, key: Key) {
-        let Some(highest) = self.any.highest_byte() else {
+        let Some(highest) = self.any_change.highest_byte() else {
             return;
         };
-        let random = fresh_bytes(row, key);
-        if self.any == self.substitutions {
+        let random = random_bytes(row, key);
+        if self.any_change == self.substitutions {
             self.substitute(row, key, (&random, highest));
         } else {
             self.rebuild(row, key, (&random, highest));
@@ -142,63 +148,63 @@ impl Mutate {
     }
 
     fn substitute(&self, row: &mut AugmentedRow, key: Key, (random, highest): (&[u8], u8)) {
-        for_each_open(key, random, highest, |open| {
-            if self.any.holds(open.number) {
-                let letter = &mut row.letters[open.position];
-                *letter = self.replacement.instead(*letter, open.choice);
+        for_each_candidate(key, random, highest, |candidate| {
+            if self.any_change.occurs(candidate.number) {
+                let letter = &mut row.letters[candidate.position];
+                *letter = self.replacement.substitute_for(*letter, candidate.choice);
             }
         });
     }
 
     fn rebuild(&self, row: &mut AugmentedRow, key: Key, (random, highest): (&[u8], u8)) {
-        let mut done = 0;
+        let mut copied = 0;
         row.begin();
-        for_each_open(key, random, highest, |open| {
-            if let Some(event) = self.event(open.number) {
-                row.copy(done, open.position);
-                self.change(row, event, open);
-                done = open.position + 1;
+        for_each_candidate(key, random, highest, |candidate| {
+            if let Some(event) = self.event(candidate.number) {
+                row.copy(copied, candidate.position);
+                self.write_change(row, event, candidate);
+                copied = candidate.position + 1;
             }
         });
-        row.copy(done, random.len());
+        row.copy(copied, random.len());
         row.finish();
     }
 
-    fn event(&self, number: u32) -> Option<LetterEvent> {
+    fn event(&self, number: u32) -> Option<Mutation> {
         let events = [
-            (self.substitutions, LetterEvent::Substitute),
-            (self.losses, LetterEvent::Delete),
-            (self.any, LetterEvent::Insert),
+            (self.substitutions, Mutation::Substitute),
+            (self.losses, Mutation::Delete),
+            (self.any_change, Mutation::Insert),
         ];
-        let found = events.into_iter().find(|(chance, _)| chance.holds(number));
-        found.map(|(_, event)| event)
+        let event = events.into_iter().find(|(chance, _)| chance.occurs(number));
+        event.map(|(_, event)| event)
     }
 
-    /// An inserted letter follows the one that it was drawn for, and has its quality.
-    fn change(&self, row: &mut AugmentedRow, event: LetterEvent, open: OpenLetter) {
-        let letter = row.letters[open.position];
+    /// Writes a changed residue. An inserted residue follows the original and has its quality.
+    fn write_change(&self, row: &mut AugmentedRow, event: Mutation, candidate: Candidate) {
+        let letter = row.letters[candidate.position];
         let quality = row
             .qualities
-            .get(open.position)
+            .get(candidate.position)
             .copied()
             .unwrap_or_default();
-        let choice = open.choice;
+        let choice = candidate.choice;
         match event {
-            LetterEvent::Substitute => {
-                row.put(self.replacement.instead(letter, choice), quality, 1);
+            Mutation::Substitute => {
+                row.append(self.replacement.substitute_for(letter, choice), quality, 1);
             }
-            LetterEvent::Insert => {
-                row.put(letter, quality, 1);
-                row.put(self.replacement.beside(letter, choice), quality, 1);
+            Mutation::Insert => {
+                row.append(letter, quality, 1);
+                row.append(self.replacement.insert_after(letter, choice), quality, 1);
             }
-            LetterEvent::Delete => {}
+            Mutation::Delete => {}
         }
     }
 }
 
-/// One random byte a letter, in memory that goes back to the row afterwards.
-pub(super) fn fresh_bytes(row: &mut AugmentedRow, key: Key) -> Vec<u8> {
+/// Returns one random byte for each residue, in memory that the caller returns to the row.
+pub(super) fn random_bytes(row: &mut AugmentedRow, key: Key) -> Vec<u8> {
     let mut random = std::mem::take(&mut row.bytes);
-    bytes(key, row.letters.len(), &mut random);
+    write_bytes(key, row.letters.len(), &mut random);
     random
 }

@@ -1,16 +1,15 @@
-//! Substitutions as likely as the qualities say.
+//! Substitutions with the error probabilities of the qualities.
 
 use seqloom_core::{Error, Key, Result};
 
-use super::draw::OpenLetter;
-use super::mutate::{OpenQueue, fresh_bytes};
+use super::mutate::{CandidateQueue, random_bytes};
+use super::random::Candidate;
 use super::{AugmentedRow, Chance, Replacement};
 
-/// The chance that a letter of quality Q is wrong, 10^(-Q / 10), in parts of
-/// 2^32 (for Q = 0 one part less); written out, so that no machine rounds it
-/// another way.
+/// The error probability of quality Q, 10^(-Q / 10), as a threshold of 2^32 (minus 1 for Q = 0).
+/// The numbers are constants, so that they are the same on every machine.
 #[rustfmt::skip]
-const WRONG: [u32; 94] = [
+const ERROR_THRESHOLDS: [u32; 94] = [
     4_294_967_295, 3_411_613_790, 2_709_941_160, 2_152_582_778, 1_709_857_278, 1_358_187_913,
     1_078_847_007, 856_958_639, 680_706_443, 540_704_347, 429_496_730, 341_161_379,
     270_994_116, 215_258_278, 170_985_728, 135_818_791, 107_884_701, 85_695_864, 68_070_644,
@@ -23,7 +22,7 @@ const WRONG: [u32; 94] = [
     14, 11, 9, 7, 5, 4, 3, 3, 2,
 ];
 
-/// Substitutes each letter by the chance that its quality gives.
+/// Substitutes each residue with the error probability of its quality.
 #[derive(Clone, Debug)]
 pub struct QualityNoise {
     offset: u8,
@@ -31,7 +30,7 @@ pub struct QualityNoise {
 }
 
 impl QualityNoise {
-    /// `offset` is the byte of quality 0: 33, or 64 for old files.
+    /// Creates the augmentation; `offset` is the byte of quality 0: 33, or 64 in old files.
     pub fn new(offset: u8, replacement: Replacement) -> Result<Self> {
         if offset != 33 && offset != 64 {
             return Err(Error::argument(format!(
@@ -47,43 +46,44 @@ impl QualityNoise {
     pub(super) fn apply(&self, row: &mut AugmentedRow, key: Key) -> Result<()> {
         if !row.has_qualities {
             return Err(Error::argument(
-                "QualityNoise needs the qualities of the letters: pass quality= (or qualities=)",
+                "QualityNoise needs qualities: pass quality= (or qualities=)",
             ));
         }
-        let random = fresh_bytes(row, key);
+        let random = random_bytes(row, key);
         let outcome = self.substitute(row, key, &random);
         row.bytes = random;
         outcome
     }
 
     fn substitute(&self, row: &mut AugmentedRow, key: Key, random: &[u8]) -> Result<()> {
-        let mut waiting = OpenQueue::new(key);
+        let mut queue = CandidateQueue::new(key);
         let letters = &mut row.letters;
-        let mut act = |open: OpenLetter| {
-            let value = row.qualities[open.position] - self.offset;
-            if Chance::of(WRONG[usize::from(value)]).holds(open.number) {
-                let letter = &mut letters[open.position];
-                *letter = self.replacement.instead(*letter, open.choice);
+        let mut act = |candidate: Candidate| {
+            let value = row.qualities[candidate.position] - self.offset;
+            if Chance::from_threshold(ERROR_THRESHOLDS[usize::from(value)]).occurs(candidate.number)
+            {
+                let letter = &mut letters[candidate.position];
+                *letter = self.replacement.substitute_for(*letter, candidate.choice);
             }
         };
         for (position, (&byte, &quality)) in random.iter().zip(&row.qualities).enumerate() {
-            let highest = self.highest(quality);
-            if byte <= highest.ok_or_else(|| self.refused(row.record, position, quality))? {
-                waiting.push(position, byte, &mut act);
+            let highest = self.highest_byte(quality);
+            if byte <= highest.ok_or_else(|| self.invalid_quality(row.record, position, quality))? {
+                queue.push(position, byte, &mut act);
             }
         }
-        waiting.flush(&mut act);
+        queue.flush(&mut act);
         Ok(())
     }
 
-    /// The largest byte that a letter of this quality may be wrong with.
-    fn highest(&self, quality: u8) -> Option<u8> {
+    /// Returns the largest random byte that can substitute a residue of this quality.
+    fn highest_byte(&self, quality: u8) -> Option<u8> {
         let value = quality.checked_sub(self.offset)?;
-        let threshold = WRONG.get(usize::from(value))?;
-        Chance::of(*threshold).highest_byte()
+        let threshold = ERROR_THRESHOLDS.get(usize::from(value))?;
+        Chance::from_threshold(*threshold).highest_byte()
     }
 
-    fn refused(&self, record: usize, position: usize, quality: u8) -> Error {
+    fn invalid_quality(&self, record: usize, position: usize, quality: u8) -> Error {
         Error::argument(format!(
             "sequence {record}, position {position}: expected a quality from byte {} to 126, \
              found {quality}",

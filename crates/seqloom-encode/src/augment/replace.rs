@@ -1,55 +1,58 @@
-//! Letters that take the position of others.
+//! Random residues for substitutions and insertions.
 
 use seqloom_core::{Alphabet, Result};
 
-use super::draw::among;
+use super::random::scale_below;
 
-/// No letter of the alphabet.
-const NONE: u8 = u8::MAX;
+/// The index of a byte that is not in the alphabet.
+const NOT_IN_ALPHABET: u8 = u8::MAX;
 
-/// The letters that a substitution or an insertion draws from.
+/// The residues from which substitutions and insertions are sampled.
 #[derive(Clone, Debug)]
 pub struct Replacement {
     letters: Vec<u8>,
-    /// For each byte its position among the letters, whatever its case.
+    /// The index of each byte in the alphabet, in upper or lower case.
     positions: [u8; 256],
 }
 
 impl Replacement {
-    /// The members of an alphabet.
+    /// Samples from the members of an alphabet.
     pub fn new(alphabet: &str) -> Result<Self> {
         let letters = Alphabet::new(alphabet)?.letters().to_vec();
-        let mut positions = [NONE; 256];
-        for (position, letter) in (0..NONE).zip(&letters) {
+        let mut positions = [NOT_IN_ALPHABET; 256];
+        for (position, letter) in (0..NOT_IN_ALPHABET).zip(&letters) {
             positions[usize::from(letter.to_ascii_lowercase())] = position;
         }
-        for (position, letter) in (0..NONE).zip(&letters) {
+        for (position, letter) in (0..NOT_IN_ALPHABET).zip(&letters) {
             positions[usize::from(*letter)] = position;
         }
         Ok(Self { letters, positions })
     }
 
-    /// Another letter in place of this one, of the same case; a letter that is
-    /// no member stays what it is.
-    pub(super) fn instead(&self, letter: u8, word: u32) -> u8 {
-        let own = self.positions[usize::from(letter)];
-        if own == NONE || self.letters.len() < 2 {
+    /// Returns a different residue of the same case. A residue outside the alphabet is returned
+    /// unchanged.
+    pub(super) fn substitute_for(&self, letter: u8, word: u32) -> u8 {
+        let current = self.positions[usize::from(letter)];
+        if current == NOT_IN_ALPHABET || self.letters.len() < 2 {
             return letter;
         }
-        let position = among(word, self.letters.len() - 1);
-        self.cased(position + usize::from(position >= usize::from(own)), letter)
+        let position = scale_below(word, self.letters.len() - 1);
+        self.with_case_of(
+            position + usize::from(position >= usize::from(current)),
+            letter,
+        )
     }
 
-    /// Any letter, of the case of this one.
-    pub(super) fn beside(&self, letter: u8, word: u32) -> u8 {
-        self.cased(among(word, self.letters.len()), letter)
+    /// Returns a residue to insert after this one, in the same case.
+    pub(super) fn insert_after(&self, letter: u8, word: u32) -> u8 {
+        self.with_case_of(scale_below(word, self.letters.len()), letter)
     }
 
-    /// The letter at `position`, in lower case beside a lower-case letter that is
-    /// no member itself.
-    fn cased(&self, position: usize, near: u8) -> u8 {
-        let letter = self.letters.get(position).copied().unwrap_or(near);
-        if near.is_ascii_lowercase() && !self.letters.contains(&near) {
+    /// Returns the residue at `position`, in lower case if `neighbour` is lower case and the alphabet
+    /// does not contain it.
+    fn with_case_of(&self, position: usize, neighbour: u8) -> u8 {
+        let letter = self.letters.get(position).copied().unwrap_or(neighbour);
+        if neighbour.is_ascii_lowercase() && !self.letters.contains(&neighbour) {
             return letter.to_ascii_lowercase();
         }
         letter

@@ -1,25 +1,24 @@
-//! One sequence while it is being changed.
+//! The buffers of a sequence during augmentation.
 
 use std::mem;
 
-/// The letters of a sequence and their qualities, in memory that is used again
-/// for the next sequence.
+/// The residues and qualities of a sequence. The next sequence reuses the memory.
 #[derive(Debug, Default)]
 pub struct AugmentedRow {
-    /// The letters.
+    /// The residues.
     pub letters: Vec<u8>,
-    /// One quality for each letter, or nothing.
+    /// One quality for each residue, or empty.
     pub qualities: Vec<u8>,
-    /// Whether there are qualities.
+    /// True if the sequence has qualities.
     pub has_qualities: bool,
-    /// Which sequence of the call this is, for an error.
+    /// The index of the sequence in the call, for errors.
     pub record: usize,
-    /// One random byte for each letter.
+    /// One random byte for each residue.
     pub(super) bytes: Vec<u8>,
     pub(super) next: NextRow,
 }
 
-/// The sequence that a row is about to become.
+/// The sequence that replaces the current one.
 #[derive(Debug, Default)]
 pub(super) struct NextRow {
     letters: Vec<u8>,
@@ -27,7 +26,7 @@ pub(super) struct NextRow {
 }
 
 impl AugmentedRow {
-    /// Takes up another sequence.
+    /// Loads another sequence.
     pub fn load(&mut self, record: usize, letters: &[u8], qualities: Option<&[u8]>) {
         self.record = record;
         self.letters.clear();
@@ -38,13 +37,13 @@ impl AugmentedRow {
             .extend_from_slice(qualities.unwrap_or_default());
     }
 
-    /// Begins an empty next sequence.
+    /// Clears the next sequence.
     pub(super) fn begin(&mut self) {
         self.next.letters.clear();
         self.next.qualities.clear();
     }
 
-    /// Copies letters from `start` to `stop` to the next sequence.
+    /// Appends the residues `start..stop` to the next sequence.
     pub(super) fn copy(&mut self, start: usize, stop: usize) {
         let letters = self.letters.get(start..stop).unwrap_or_default();
         let qualities = self.qualities.get(start..stop).unwrap_or_default();
@@ -52,8 +51,8 @@ impl AugmentedRow {
         self.next.qualities.extend_from_slice(qualities);
     }
 
-    /// Puts `count` new letters into the next sequence.
-    pub(super) fn put(&mut self, letter: u8, quality: u8, count: usize) {
+    /// Appends `count` copies of a residue to the next sequence.
+    pub(super) fn append(&mut self, letter: u8, quality: u8, count: usize) {
         let length = self.next.letters.len() + count;
         self.next.letters.resize(length, letter);
         if self.has_qualities {
@@ -61,13 +60,13 @@ impl AugmentedRow {
         }
     }
 
-    /// Replaces the sequence by the next one, which has been written.
+    /// Replaces the sequence by the next one.
     pub(super) fn finish(&mut self) {
         mem::swap(&mut self.letters, &mut self.next.letters);
         mem::swap(&mut self.qualities, &mut self.next.qualities);
     }
 
-    /// Takes letters and qualities in another order.
+    /// Reorders the residues and qualities.
     pub(super) fn reorder(&mut self, order: &[usize]) {
         self.begin();
         for &position in order {

@@ -1,18 +1,18 @@
-//! Another order of the same letters.
+//! Shuffling that preserves k-mer counts.
 
 use seqloom_core::{Error, Key, Result};
 
-use super::draw::Choices;
+use super::random::Choices;
 use super::{AugmentedRow, euler};
 
-/// Shuffles a sequence and keeps how often each k-mer occurs.
+/// Shuffles a sequence and preserves the count of each k-mer.
 #[derive(Clone, Debug)]
 pub struct ShuffleKmers {
     k: usize,
 }
 
 impl ShuffleKmers {
-    /// For `k` = 1 letters are shuffled; for `k` = 2 dinucleotides are kept.
+    /// Creates a shuffle. `k` = 1 shuffles single residues; `k` = 2 preserves dinucleotide counts.
     pub fn new(k: usize) -> Result<Self> {
         if k == 0 {
             return Err(Error::argument("k must be at least 1, got 0"));
@@ -27,7 +27,7 @@ impl ShuffleKmers {
             choices.shuffle(&mut order);
             row.reorder(&order);
         } else if row.letters.len() > self.k {
-            let order = euler::tour(&row.letters, self.k - 1, &mut choices);
+            let order = euler::sample_tour(&row.letters, self.k - 1, &mut choices);
             row.reorder(&order);
         }
     }

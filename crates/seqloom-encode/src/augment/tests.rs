@@ -21,8 +21,8 @@ fn shuffle(k: usize) -> Augmentation {
     Augmentation::ShuffleKmers(ShuffleKmers::new(k).unwrap())
 }
 
-/// One sequence and its qualities, which are its positions.
-fn applied(augmentation: &Augmentation, letters: &[u8], key: Key) -> (Vec<u8>, Vec<u8>) {
+/// Applies an augmentation to a sequence with its positions as qualities.
+fn apply(augmentation: &Augmentation, letters: &[u8], key: Key) -> (Vec<u8>, Vec<u8>) {
     let mut row = AugmentedRow::default();
     let positions: Vec<u8> = (33..127).cycle().take(letters.len()).collect();
     row.load(0, letters, Some(&positions));
@@ -30,13 +30,13 @@ fn applied(augmentation: &Augmentation, letters: &[u8], key: Key) -> (Vec<u8>, V
     (row.letters, row.qualities)
 }
 
-fn counted(letters: &[u8], k: usize) -> Vec<&[u8]> {
+fn sorted_words(letters: &[u8], k: usize) -> Vec<&[u8]> {
     let mut words: Vec<&[u8]> = letters.windows(k).collect();
     words.sort_unstable();
     words
 }
 
-fn all() -> Augmentation {
+fn all_augmentations() -> Augmentation {
     Augmentation::Compose(vec![
         complement(0.5),
         mutate([0.1, 0.05, 0.05]),
@@ -48,13 +48,13 @@ fn all() -> Augmentation {
 }
 
 #[test]
-fn codes_are_complemented_and_keep_their_case() {
-    let (letters, _) = applied(&complement(1.0), b"ACGTURYSWKMBDHVN-.acgt", Key([1, 2]));
+fn ambiguity_codes_are_complemented_and_keep_their_case() {
+    let (letters, _) = apply(&complement(1.0), b"ACGTURYSWKMBDHVN-.acgt", Key([1, 2]));
     assert_eq!(letters, b"acgt.-NBDHVKMWSRYAACGT");
 }
 
 #[test]
-fn a_letter_that_faces_nothing_is_an_error_whether_turned_or_not() {
+fn a_residue_without_complement_is_an_error_for_any_probability() {
     for probability in [0.0, 1.0] {
         let mut row = AugmentedRow::default();
         row.load(3, b"ACEG", None);
@@ -66,11 +66,11 @@ fn a_letter_that_faces_nothing_is_an_error_whether_turned_or_not() {
 }
 
 #[test]
-fn chances_are_compared_with_the_exact_threshold() {
-    assert_eq!(chance(1.0).end(), 1 << 32);
-    assert!(chance(1.0).holds(u32::MAX));
-    assert!(!chance(0.0).holds(0));
-    assert!(chance(0.5).holds(0x7FFF_FFFF) && !chance(0.5).holds(0x8000_0000));
+fn a_probability_is_compared_as_an_exact_threshold() {
+    assert_eq!(chance(1.0).threshold(), 1 << 32);
+    assert!(chance(1.0).occurs(u32::MAX));
+    assert!(!chance(0.0).occurs(0));
+    assert!(chance(0.5).occurs(0x7FFF_FFFF) && !chance(0.5).occurs(0x8000_0000));
     for wrong in [-0.1, 1.1, f64::NAN] {
         assert!(Chance::new("p", wrong).is_err());
     }
@@ -84,22 +84,22 @@ fn rates_that_add_up_to_more_than_one_are_an_error() {
 }
 
 #[test]
-fn no_event_leaves_a_sequence_alone_and_a_sure_one_leaves_no_letter() {
+fn rates_of_0_change_no_residue_and_rates_of_1_change_every_residue() {
     let letters = b"ACGTNACGTN".repeat(30);
-    assert_eq!(applied(&mutate([0.0; 3]), &letters, Key([1, 1])).0, letters);
+    assert_eq!(apply(&mutate([0.0; 3]), &letters, Key([1, 1])).0, letters);
     assert_eq!(
-        applied(&mutate([0.0, 1.0, 0.0]), &letters, Key([1, 1])).0,
+        apply(&mutate([0.0, 1.0, 0.0]), &letters, Key([1, 1])).0,
         b""
     );
-    let doubled = applied(&mutate([0.0, 0.0, 1.0]), &letters, Key([1, 1])).0;
-    let kept: Vec<u8> = doubled.iter().copied().step_by(2).collect();
-    assert_eq!(kept, letters);
+    let doubled = apply(&mutate([0.0, 0.0, 1.0]), &letters, Key([1, 1])).0;
+    let originals: Vec<u8> = doubled.iter().copied().step_by(2).collect();
+    assert_eq!(originals, letters);
 }
 
 #[test]
-fn a_substitution_always_changes_a_member_and_never_another_letter() {
+fn a_substitution_changes_members_and_no_other_characters() {
     let letters = b"ACGTacgtNn-".repeat(40);
-    let (changed, _) = applied(&mutate([1.0, 0.0, 0.0]), &letters, Key([3, 1]));
+    let (changed, _) = apply(&mutate([1.0, 0.0, 0.0]), &letters, Key([3, 1]));
     for (old, new) in letters.iter().zip(&changed) {
         let is_member = b"ACGTacgt".contains(old);
         assert_eq!(old != new, is_member);
@@ -108,7 +108,7 @@ fn a_substitution_always_changes_a_member_and_never_another_letter() {
 }
 
 #[test]
-fn qualities_are_needed_by_what_follows_them() {
+fn quality_noise_needs_valid_qualities() {
     let noise = QualityNoise::new(33, Replacement::new("dna").unwrap()).unwrap();
     let mut row = AugmentedRow::default();
     row.load(0, b"ACGT", None);
@@ -123,12 +123,12 @@ fn dna() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn a_shuffle_keeps_every_k_mer(letters in dna(), k in 1_usize..5, key: [u32; 2]) {
-        let (shuffled, qualities) = applied(&shuffle(k), &letters, Key(key));
+    fn a_shuffle_preserves_every_k_mer(letters in dna(), k in 1_usize..5, key: [u32; 2]) {
+        let (shuffled, qualities) = apply(&shuffle(k), &letters, Key(key));
         for width in 1..=k {
-            prop_assert_eq!(counted(&letters, width), counted(&shuffled, width));
+            prop_assert_eq!(sorted_words(&letters, width), sorted_words(&shuffled, width));
         }
-        let (_, mut positions) = applied(&shuffle(k), &letters, Key(key));
+        let (_, mut positions) = apply(&shuffle(k), &letters, Key(key));
         positions.sort_unstable();
         let mut whole: Vec<u8> = (33..127).cycle().take(letters.len()).collect();
         whole.sort_unstable();
@@ -140,13 +140,13 @@ proptest! {
     }
 
     #[test]
-    fn turning_twice_gives_the_sequence_back(letters in dna(), key: [u32; 2]) {
-        let (once, _) = applied(&complement(1.0), &letters, Key(key));
-        prop_assert_eq!(applied(&complement(1.0), &once, Key(key)).0, letters);
+    fn two_reverse_complements_return_the_sequence(letters in dna(), key: [u32; 2]) {
+        let (once, _) = apply(&complement(1.0), &letters, Key(key));
+        prop_assert_eq!(apply(&complement(1.0), &once, Key(key)).0, letters);
     }
 
     #[test]
-    fn a_batch_is_its_sequences_one_by_one(
+    fn a_batch_equals_its_sequences_augmented_one_by_one(
         rows in prop::collection::vec(dna(), 0..20),
         keys in prop::collection::vec(any::<u32>(), 40),
         threads in 1_usize..4,
@@ -160,7 +160,7 @@ proptest! {
         for (index, row) in rows.iter().enumerate() {
             let mut one = AugmentedRow::default();
             one.load(index, row, Some(row));
-            all().apply(&mut one, Key([keys[2 * index], keys[2 * index + 1]])).unwrap();
+            all_augmentations().apply(&mut one, Key([keys[2 * index], keys[2 * index + 1]])).unwrap();
             data.extend(one.letters);
             qualities.extend(one.qualities);
         }
@@ -169,7 +169,7 @@ proptest! {
             AugmentInput::new(ragged, Some(ragged), &keys[..2 * rows.len()]).unwrap();
         let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
         let mut out = Augmented::default();
-        pool.install(|| all().batch(&sequences, &mut out, threads)).unwrap();
+        pool.install(|| all_augmentations().batch(&sequences, &mut out, threads)).unwrap();
         prop_assert_eq!(out.letters, data);
         prop_assert_eq!(out.qualities, qualities);
     }

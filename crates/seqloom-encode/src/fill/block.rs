@@ -1,4 +1,4 @@
-//! Sequences that are filled together, and their rows.
+//! A block of sequences and the rows that a kernel writes for them.
 
 use seqloom_core::simd::dispatch;
 use seqloom_core::{Error, Ragged, Result};
@@ -6,35 +6,35 @@ use seqloom_macros::vectorized;
 
 use crate::letters::{LetterChecker, LetterCounts, LetterTable};
 
-/// Writes the letters of one sequence as the numbers of one row.
+/// Encodes one sequence as the numbers of one row.
 pub trait RowKernel<T: Send>: Send + Sync {
-    /// The least numbers of a row for so many letters.
+    /// Returns the minimum length of a row for this number of residues.
     fn size(&self, letters: usize) -> usize;
 
-    /// Checks the letters and writes a whole row, which has at least [`size`](Self::size)
-    /// numbers; `None` if a letter is refused.
+    /// Validates the residues and writes the whole row of at least [`size`](Self::size) numbers;
+    /// returns `None` if a character is rejected.
     fn fill(&self, checker: &mut LetterChecker<'_>, letters: &[u8], row: &mut [T]) -> Option<()>;
 
-    /// Writes many rows; nothing if one is too short, or a letter is refused.
+    /// Writes the rows of a block; returns `None` if a row is too short or a character is rejected.
     fn fill_block(&self, table: &LetterTable, block: RowBlock<'_, T>) -> Option<LetterCounts> {
-        write(self, table, block)
+        write_block(self, table, block)
     }
 }
 
-/// So many sequences ahead are asked for.
-const AHEAD: usize = 4;
+/// The number of sequences between the one that is encoded and the one that is prefetched.
+const PREFETCH_DISTANCE: usize = 4;
 
 /// The positions of the rows in an array.
 #[derive(Clone, Copy, Debug)]
 pub enum RowLayout<'a> {
-    /// All have one length.
+    /// All rows have the same length.
     Equal,
-    /// Row `i` lies from the i-th number to the next.
+    /// Row `i` begins at offset `i` and ends at offset `i + 1`.
     At(&'a [i64]),
 }
 
 impl RowLayout<'_> {
-    /// The numbers of the rows from one to another; nothing if there are no such rows.
+    /// Returns the total length of the rows `first..last`; `None` if the offsets are invalid.
     #[inline(always)]
     fn length(&self, (first, last): (usize, usize), equal: usize) -> Option<usize> {
         let Self::At(offsets) = self else {
@@ -49,16 +49,16 @@ impl RowLayout<'_> {
 #[derive(Debug)]
 pub struct RowBlock<'a, T> {
     sequences: Ragged<'a>,
-    /// The first of them, and the first that is no more of them.
+    /// The index of the first sequence, and of the first one after the block.
     range: (usize, usize),
     rows: RowLayout<'a>,
     equal: usize,
     out: &'a mut [T],
 }
 
-/// Cuts everything into blocks of so many sequences; nothing if the rows do not cut the array
-/// into parts.
-pub(super) fn cut<'a, T>(
+/// Splits the sequences and rows into blocks of `each` sequences; returns `None` if the rows do
+/// not cover the array.
+pub(super) fn split_into_blocks<'a, T>(
     sequences: &Ragged<'a>,
     mut rest: &'a mut [T],
     rows: RowLayout<'a>,
@@ -82,20 +82,20 @@ pub(super) fn cut<'a, T>(
     rest.is_empty().then_some(blocks)
 }
 
-/// Finds the row that does not fit.
-pub(super) fn check<T: Send>(
+/// Returns an error that names the first row that is too short.
+pub(super) fn check_rows<T: Send>(
     (letters, kernel): (&LetterTable, &dyn RowKernel<T>),
     sequences: &Ragged<'_>,
-    (found, rows): (usize, RowLayout<'_>),
+    (numbers, rows): (usize, RowLayout<'_>),
 ) -> Result<()> {
     let count = sequences.len();
-    let equal = found.checked_div(count).unwrap_or(0);
+    let equal = numbers.checked_div(count).unwrap_or(0);
     let misfit = || {
         Error::argument(format!(
-            "{count} rows do not cut an array of {found} numbers into parts"
+            "{count} rows must cover an array of {numbers} numbers without gaps"
         ))
     };
-    let mut rest = found;
+    let mut rest = numbers;
     for (record, sequence) in sequences.iter().enumerate() {
         let positions = rows
             .length((record, record + 1), equal)
@@ -103,22 +103,22 @@ pub(super) fn check<T: Send>(
         rest = rest.checked_sub(positions).ok_or_else(misfit)?;
         let size = kernel.size(letters.stripped(sequence).len());
         if size > positions {
-            return Err(too_long(record, sequence, (size, positions)));
+            return Err(row_too_short(record, sequence, (size, positions)));
         }
     }
     if rest == 0 { Ok(()) } else { Err(misfit()) }
 }
 
-fn too_long(record: usize, sequence: &[u8], (size, positions): (usize, usize)) -> Error {
+fn row_too_short(record: usize, sequence: &[u8], (size, positions): (usize, usize)) -> Error {
     Error::argument(format!(
-        "sequence {record} has {} letters, which take {size} numbers: its row has {positions}",
+        "sequence {record} has {} residues and needs a row of {size} numbers, got {positions}",
         sequence.len()
     ))
 }
 
-/// Writes a block; nothing if a row is too short, or a letter is refused.
+/// Writes a block; returns `None` if a row is too short or a character is rejected.
 #[vectorized]
-pub(super) fn write<T: Send, K: RowKernel<T> + ?Sized>(
+pub(super) fn write_block<T: Send, K: RowKernel<T> + ?Sized>(
     kernel: &K,
     table: &LetterTable,
     block: RowBlock<'_, T>,
@@ -128,7 +128,7 @@ pub(super) fn write<T: Send, K: RowKernel<T> + ?Sized>(
     for record in block.range.0..block.range.1 {
         let length = block.rows.length((record, record + 1), block.equal)?;
         let row = rest.split_off_mut(..length)?;
-        block.sequences.prefetch(record + AHEAD);
+        block.sequences.prefetch(record + PREFETCH_DISTANCE);
         let letters = checker.strip(block.sequences.get(record));
         if kernel.size(letters.len()) > row.len() {
             return None;

@@ -1,58 +1,58 @@
-//! Some positions of lines, in any order, straight to numbers.
+//! Decodes selected positions of lines, in any order.
 //!
-//! First the byte of each position is moved to where the position is wanted, then its code is masked
-//! out, many positions at once. Where a good part of a line is wanted, sixteen lines are transposed:
-//! one load then moves a position of all sixteen, and the outcome is transposed back.
+//! The byte of each position is gathered first; then the codes are extracted with a mask, many
+//! positions at once. If many positions of a line are selected, 16 lines are transposed: one load
+//! then gathers a position of all 16 lines. The result is transposed back.
 
-use super::square::{self, Square, WIDTH};
+use super::square::{self, SQUARE_SIDE, Square};
 #[cfg(target_arch = "x86_64")]
 use super::x86;
 use super::{CodeTable, Genotype, column};
 
-/// So many positions are moved together: their bytes of sixteen lines stay in the first-level
-/// cache.
-const PIECE: usize = 512;
+/// The number of positions that are gathered together: their bytes of 16 lines fit in the
+/// first-level cache.
+const BLOCK_POSITIONS: usize = 512;
 
-/// Transposed lines of more bytes would leave the second-level cache.
-const LONGEST: usize = 1 << 14;
+/// The maximum length in bytes of transposed lines, which must fit in the second-level cache.
+const MAX_TRANSPOSED_BYTES: usize = 1 << 14;
 
-/// Lines are transposed where they have at most so many bytes for each position that is wanted.
-const SPARSEST: usize = 5;
+/// Lines are transposed if they have at most this number of bytes for each selected position.
+const MAX_BYTES_PER_POSITION: usize = 5;
 
-/// Fewer lines are not worth transposing.
-const FEWEST: usize = 6;
+/// The minimum number of lines for which transposing is faster.
+const MIN_TRANSPOSED_LINES: usize = 6;
 
-/// The positions of a line that are wanted, in the order in which they are.
+/// The selected positions of a line, in output order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChosenPositions {
-    /// The byte of each; a multiple of [`WIDTH`], filled up with 0.
+    /// The byte offset of each position, padded with 0 to a multiple of [`SQUARE_SIDE`].
     bytes: Vec<usize>,
-    /// Its two bits in that byte.
+    /// The mask of the two bits of each position in its byte.
     masks: Vec<u8>,
 }
 
 impl ChosenPositions {
-    /// Those at some positions of a line.
+    /// Selects positions of a line.
     pub fn new(positions: &[usize]) -> Self {
         let mut bytes: Vec<usize> = positions.iter().map(|at| at / 4).collect();
-        bytes.resize(positions.len().next_multiple_of(WIDTH), 0);
+        bytes.resize(positions.len().next_multiple_of(SQUARE_SIDE), 0);
         let masks = positions.iter().map(|at| 3 << (2 * (at % 4))).collect();
         Self { bytes, masks }
     }
 
-    /// Decodes these positions of lines, of which so many bytes count: of each into a row.
-    /// `transposed` is memory that is used again.
+    /// Decodes the selected positions of each line into a row. `lines` contains the lines and
+    /// their length in bytes; `transposed` is a buffer that calls reuse.
     ///
     /// # Panics
     ///
-    /// If a line is shorter than that, a position is behind its end, or a row has not a number
-    /// for each position.
+    /// If a line is shorter than its length, a position is after its end, or a row is shorter than
+    /// the number of positions.
     pub fn decode<T: Genotype>(
         &self,
         lines: (&[&[u8]], usize),
         table: &CodeTable<T>,
         rows: &mut [&mut [T]],
-        transposed: &mut Vec<[u8; WIDTH]>,
+        transposed: &mut Vec<[u8; SQUARE_SIDE]>,
     ) {
         #[cfg(target_arch = "x86_64")]
         if let Some(simd) = seqloom_core::simd::avx2() {
@@ -60,9 +60,9 @@ impl ChosenPositions {
             return simd.vectorize(
                 #[inline(always)]
                 || {
-                    self.decode_by(
+                    self.decode_with(
                         #[inline(always)]
-                        |square| x86::flip(simd, square),
+                        |square| x86::transpose_square(simd, square),
                         lines,
                         table,
                         work,
@@ -70,107 +70,118 @@ impl ChosenPositions {
                 },
             );
         }
-        self.decode_by(square::flip, lines, table, (rows, transposed));
+        self.decode_with(square::transpose_square, lines, table, (rows, transposed));
     }
 
-    /// Decodes with a function that transposes a square.
+    /// Decodes the positions; `transpose_square` is the function that transposes a square.
     #[inline(always)]
-    fn decode_by<T: Genotype>(
+    fn decode_with<T: Genotype>(
         &self,
-        flip: impl Fn(Square) -> Square,
+        transpose_square: impl Fn(Square) -> Square,
         (lines, width): (&[&[u8]], usize),
         table: &CodeTable<T>,
-        (rows, transposed): (&mut [&mut [T]], &mut Vec<[u8; WIDTH]>),
+        (rows, transposed): (&mut [&mut [T]], &mut Vec<[u8; SQUARE_SIDE]>),
     ) {
-        let is_dense = width <= LONGEST.min(SPARSEST * self.masks.len());
-        for (lines, rows) in lines.chunks(WIDTH).zip(rows.chunks_mut(WIDTH)) {
-            if is_dense && lines.len() >= FEWEST {
-                transpose(&flip, lines, width, transposed);
-                self.together(&flip, transposed, table, rows);
+        let is_dense = width <= MAX_TRANSPOSED_BYTES.min(MAX_BYTES_PER_POSITION * self.masks.len());
+        for (lines, rows) in lines.chunks(SQUARE_SIDE).zip(rows.chunks_mut(SQUARE_SIDE)) {
+            if is_dense && lines.len() >= MIN_TRANSPOSED_LINES {
+                transpose(&transpose_square, lines, width, transposed);
+                self.decode_transposed(&transpose_square, transposed, table, rows);
             } else {
                 let lines = lines.iter().zip(rows);
-                lines.for_each(|(line, row)| self.alone(&line[..width], table, row));
+                lines.for_each(|(line, row)| self.decode_line(&line[..width], table, row));
             }
         }
     }
 
     /// Decodes the positions of one line.
     #[inline(always)]
-    fn alone<T: Genotype>(&self, line: &[u8], table: &CodeTable<T>, row: &mut [T]) {
-        let mut piece = [0; PIECE];
-        let pieces = self.bytes.chunks(PIECE).zip(self.masks.chunks(PIECE));
-        for ((bytes, masks), out) in pieces.zip(row.chunks_mut(PIECE)) {
-            let found = piece.as_chunks_mut::<WIDTH>().0.iter_mut();
-            for (found, bytes) in found.zip(bytes.as_chunks::<WIDTH>().0) {
-                for (found, at) in found.iter_mut().zip(bytes) {
-                    *found = line[*at];
+    fn decode_line<T: Genotype>(&self, line: &[u8], table: &CodeTable<T>, row: &mut [T]) {
+        let mut block_bytes = [0; BLOCK_POSITIONS];
+        let blocks = self
+            .bytes
+            .chunks(BLOCK_POSITIONS)
+            .zip(self.masks.chunks(BLOCK_POSITIONS));
+        for ((bytes, masks), out) in blocks.zip(row.chunks_mut(BLOCK_POSITIONS)) {
+            let gathered = block_bytes.as_chunks_mut::<SQUARE_SIDE>().0.iter_mut();
+            for (gathered, bytes) in gathered.zip(bytes.as_chunks::<SQUARE_SIDE>().0) {
+                for (gathered, at) in gathered.iter_mut().zip(bytes) {
+                    *gathered = line[*at];
                 }
             }
-            decode(&mut piece[..masks.len()], masks, table, out);
+            decode_masked(&mut block_bytes[..masks.len()], masks, table, out);
         }
     }
 
-    /// Decodes the positions of at most sixteen lines, which are transposed.
+    /// Decodes the positions of at most 16 transposed lines.
     #[inline(always)]
-    fn together<T: Genotype>(
+    fn decode_transposed<T: Genotype>(
         &self,
-        flip: &impl Fn(Square) -> Square,
-        transposed: &[[u8; WIDTH]],
+        transpose_square: &impl Fn(Square) -> Square,
+        transposed: &[[u8; SQUARE_SIDE]],
         table: &CodeTable<T>,
         rows: &mut [&mut [T]],
     ) {
-        let mut block = [[0; PIECE]; WIDTH];
-        let pieces = self.bytes.chunks(PIECE).zip(self.masks.chunks(PIECE));
-        for (number, (bytes, masks)) in pieces.enumerate() {
-            for (group, bytes) in bytes.as_chunks::<WIDTH>().0.iter().enumerate() {
-                let mut square = [[0; WIDTH]; WIDTH];
+        let mut block = [[0; BLOCK_POSITIONS]; SQUARE_SIDE];
+        let blocks = self
+            .bytes
+            .chunks(BLOCK_POSITIONS)
+            .zip(self.masks.chunks(BLOCK_POSITIONS));
+        for (number, (bytes, masks)) in blocks.enumerate() {
+            for (group, bytes) in bytes.as_chunks::<SQUARE_SIDE>().0.iter().enumerate() {
+                let mut square = [[0; SQUARE_SIDE]; SQUARE_SIDE];
                 for (row, at) in square.iter_mut().zip(bytes) {
                     *row = transposed[*at];
                 }
-                let square = flip(square);
-                for (found, line) in block.iter_mut().zip(square) {
-                    // As an array, because a slice is copied by a call of `memmove`.
-                    found.as_chunks_mut::<WIDTH>().0[group] = line;
+                let square = transpose_square(square);
+                for (gathered, line) in block.iter_mut().zip(square) {
+                    // Copied as an array: for a slice the compiler calls `memmove`.
+                    gathered.as_chunks_mut::<SQUARE_SIDE>().0[group] = line;
                 }
             }
-            for (found, row) in block.iter_mut().zip(&mut *rows) {
-                let out = &mut row[number * PIECE..][..masks.len()];
-                decode(&mut found[..masks.len()], masks, table, out);
+            for (gathered, row) in block.iter_mut().zip(&mut *rows) {
+                let out = &mut row[number * BLOCK_POSITIONS..][..masks.len()];
+                decode_masked(&mut gathered[..masks.len()], masks, table, out);
             }
         }
     }
 }
 
-/// Transposes at most sixteen lines: byte `b` of line `l` comes to stand at `transposed[b][l]`.
+/// Transposes at most 16 lines: byte `b` of line `l` is `transposed[b][l]` afterwards.
 #[inline(always)]
 fn transpose(
-    flip: &impl Fn(Square) -> Square,
+    transpose_square: &impl Fn(Square) -> Square,
     lines: &[&[u8]],
     width: usize,
-    transposed: &mut Vec<[u8; WIDTH]>,
+    transposed: &mut Vec<[u8; SQUARE_SIDE]>,
 ) {
-    transposed.resize(width.next_multiple_of(WIDTH), [0; WIDTH]);
-    for (number, out) in transposed.as_chunks_mut::<WIDTH>().0.iter_mut().enumerate() {
-        let start = number * WIDTH;
-        let mut square = [[0; WIDTH]; WIDTH];
-        // Copies of WIDTH bytes have a loop of their own: with those of fewer bytes in it, each
-        // would be a call of `memmove`.
-        if start + WIDTH <= width {
+    transposed.resize(width.next_multiple_of(SQUARE_SIDE), [0; SQUARE_SIDE]);
+    for (number, out) in transposed
+        .as_chunks_mut::<SQUARE_SIDE>()
+        .0
+        .iter_mut()
+        .enumerate()
+    {
+        let start = number * SQUARE_SIDE;
+        let mut square = [[0; SQUARE_SIDE]; SQUARE_SIDE];
+        // Copies of whole squares have a separate loop: otherwise the compiler calls `memmove` for
+        // each.
+        if start + SQUARE_SIDE <= width {
             for (row, line) in square.iter_mut().zip(lines) {
-                *row = line.as_chunks::<WIDTH>().0[number];
+                *row = line.as_chunks::<SQUARE_SIDE>().0[number];
             }
         } else {
             for (row, line) in square.iter_mut().zip(lines) {
                 row[..width - start].copy_from_slice(&line[start..width]);
             }
         }
-        *out = flip(square);
+        *out = transpose_square(square);
     }
 }
 
-/// Decodes the code that a mask leaves of each byte.
+/// Extracts the code of each byte with its mask, and decodes it.
 #[inline(always)]
-fn decode<T: Genotype>(bytes: &mut [u8], masks: &[u8], table: &CodeTable<T>, out: &mut [T]) {
+fn decode_masked<T: Genotype>(bytes: &mut [u8], masks: &[u8], table: &CodeTable<T>, out: &mut [T]) {
     for (byte, mask) in bytes.iter_mut().zip(masks) {
         let code = *byte & mask;
         let code = (code | code >> 4) & 0x0f;
@@ -183,8 +194,8 @@ fn decode<T: Genotype>(bytes: &mut [u8], masks: &[u8], table: &CodeTable<T>, out
 mod tests {
     use super::*;
 
-    /// Decodes positions of lines, and looks each of them up in a slow way.
-    fn agrees(stride: usize, count: usize, positions: &[usize]) {
+    /// Decodes positions of lines, and compares them with single lookups.
+    fn check(stride: usize, count: usize, positions: &[usize]) {
         let bytes = (0..count * stride).map(|i: usize| (i * i * 31 + i).to_le_bytes()[0]);
         let bytes: Vec<u8> = bytes.collect();
         let lines: Vec<&[u8]> = bytes.chunks(stride).collect();
@@ -206,20 +217,27 @@ mod tests {
     }
 
     #[test]
-    fn any_positions_of_any_number_of_lines_have_their_codes_values() {
-        for stride in [1, 15, 16, 33, 300, LONGEST + 1] {
-            for count in [1, FEWEST - 1, FEWEST, 16, 17, 40] {
+    fn selected_positions_of_lines_decode_to_the_values_of_their_codes() {
+        for stride in [1, 15, 16, 33, 300, MAX_TRANSPOSED_BYTES + 1] {
+            for count in [
+                1,
+                MIN_TRANSPOSED_LINES - 1,
+                MIN_TRANSPOSED_LINES,
+                16,
+                17,
+                40,
+            ] {
                 let positions = 4 * stride;
-                agrees(stride, count, &[positions - 1]);
-                agrees(stride, count, &[positions - 1, 0, 0]);
+                check(stride, count, &[positions - 1]);
+                check(stride, count, &[positions - 1, 0, 0]);
                 let many: Vec<usize> = (0..1100).map(|i| i * 7919 % positions).collect();
-                agrees(stride, count, &many);
+                check(stride, count, &many);
             }
         }
     }
 
     #[test]
-    fn floats_have_their_codes_values() {
+    fn floats_decode_to_the_values_of_their_codes() {
         let (chosen, mut out) = (ChosenPositions::new(&[3, 0, 2, 1]), [0.0_f64; 4]);
         let lines: [&[u8]; 1] = [&[0b11_10_01_00]];
         let table = [0.5, 1.5, 2.5, 3.5];

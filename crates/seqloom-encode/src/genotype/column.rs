@@ -1,29 +1,29 @@
-//! One position of many lines: the lines' bytes are transposed first.
+//! Decodes one position of many lines, after their bytes are transposed.
 
 use std::ops::Range;
 
-pub use super::square::WIDTH;
-use super::square::{Square, flip};
+pub use super::square::SQUARE_SIDE;
+use super::square::{Square, transpose_square};
 use super::value::code;
 #[cfg(target_arch = "x86_64")]
 use super::x86;
 use super::{CodeTable, Genotype};
 
-/// Transposes the bytes from `first` on of lines that lie end to end: byte `b` of line `l` comes to
-/// stand at `out[b * lines + l]`.
+/// Transposes the bytes of consecutive lines, from byte `first` of each line. Byte `b` of line `l`
+/// is `out[b * lines + l]` afterwards.
 ///
 /// # Panics
 ///
-/// If the length of `out` is no multiple of a line's bytes, or they lie behind the lines' ends.
+/// If the length of `out` is not a multiple of the number of lines, or exceeds the lines.
 pub fn transpose(lines: &[u8], stride: usize, first: usize, out: &mut [u8]) {
     #[cfg(target_arch = "x86_64")]
     if let Some(simd) = seqloom_core::simd::avx2() {
         return simd.vectorize(
             #[inline(always)]
             || {
-                turn_by(
+                transpose_with(
                     #[inline(always)]
-                    |square| x86::flip(simd, square),
+                    |square| x86::transpose_square(simd, square),
                     lines,
                     (stride, first),
                     out,
@@ -31,43 +31,43 @@ pub fn transpose(lines: &[u8], stride: usize, first: usize, out: &mut [u8]) {
             },
         );
     }
-    turn_by(flip, lines, (stride, first), out);
+    transpose_with(transpose_square, lines, (stride, first), out);
 }
 
-/// Transposes with a function that transposes a square.
+/// Transposes the bytes; `transpose_square` is the function that transposes a square.
 #[inline(always)]
-fn turn_by(
-    flip: impl Fn(Square) -> Square,
+fn transpose_with(
+    transpose_square: impl Fn(Square) -> Square,
     lines: &[u8],
     (stride, first): (usize, usize),
     out: &mut [u8],
 ) {
     let count = lines.len() / stride.max(1);
     let width = out.len() / count.max(1);
-    for (group, out) in out.chunks_mut(WIDTH * count.max(1)).enumerate() {
-        let start = first + group * WIDTH;
-        let bytes = start..(start + WIDTH).min(first + width);
-        turn_group(&flip, (lines, stride), bytes, out);
+    for (group, out) in out.chunks_mut(SQUARE_SIDE * count.max(1)).enumerate() {
+        let start = first + group * SQUARE_SIDE;
+        let bytes = start..(start + SQUARE_SIDE).min(first + width);
+        transpose_bytes(&transpose_square, (lines, stride), bytes, out);
     }
 }
 
-/// Transposes at most sixteen bytes of each line.
+/// Transposes at most 16 bytes of each line.
 #[inline(always)]
-fn turn_group(
-    flip: &impl Fn(Square) -> Square,
+fn transpose_bytes(
+    transpose_square: &impl Fn(Square) -> Square,
     (lines, stride): (&[u8], usize),
     bytes: Range<usize>,
     out: &mut [u8],
 ) {
     let count = lines.len() / stride;
-    let whole = if bytes.len() == WIDTH {
-        count / WIDTH * WIDTH
+    let whole = if bytes.len() == SQUARE_SIDE {
+        count / SQUARE_SIDE * SQUARE_SIDE
     } else {
         0
     };
-    for top in (0..whole).step_by(WIDTH) {
+    for top in (0..whole).step_by(SQUARE_SIDE) {
         let lines = &lines[top * stride + bytes.start..];
-        square(flip, (lines, stride), (&mut out[top..], count));
+        transpose_block(transpose_square, (lines, stride), (&mut out[top..], count));
     }
     for line in whole..count {
         let bytes = &lines[line * stride..][bytes.clone()];
@@ -76,19 +76,19 @@ fn turn_group(
     }
 }
 
-/// Sixteen bytes of sixteen lines.
+/// Transposes 16 bytes of 16 lines.
 #[inline(always)]
-fn square(
-    flip: &impl Fn(Square) -> Square,
+fn transpose_block(
+    transpose_square: &impl Fn(Square) -> Square,
     (lines, stride): (&[u8], usize),
     (out, count): (&mut [u8], usize),
 ) {
-    let mut rows = [[0_u8; WIDTH]; WIDTH];
+    let mut rows = [[0_u8; SQUARE_SIDE]; SQUARE_SIDE];
     for (row, line) in rows.iter_mut().zip(lines.chunks(stride)) {
-        row.copy_from_slice(&line[..WIDTH]);
+        row.copy_from_slice(&line[..SQUARE_SIDE]);
     }
-    for (row, out) in flip(rows).iter().zip(out.chunks_mut(count)) {
-        out[..WIDTH].copy_from_slice(row);
+    for (row, out) in transpose_square(rows).iter().zip(out.chunks_mut(count)) {
+        out[..SQUARE_SIDE].copy_from_slice(row);
     }
 }
 
@@ -100,7 +100,7 @@ fn square(
 pub fn decode<T: Genotype>(bytes: &[u8], position: usize, table: &CodeTable<T>, out: &mut [T]) {
     let bytes = &bytes[..out.len()];
     let shift = 2 * u32::from(position.to_le_bytes()[0] & 3);
-    let done = T::columns(bytes, shift, table, out);
+    let done = T::decode_columns(bytes, shift, table, out);
     for (out, byte) in out.iter_mut().zip(bytes).skip(done) {
         *out = table[code(*byte, position)];
     }
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_turned_whatever_the_number_of_lines() {
+    fn bytes_are_transposed_for_any_number_of_lines() {
         let stride = 21;
         for count in [1, 15, 16, 17, 40] {
             let lines: Vec<u8> = (0..count * stride)
@@ -129,19 +129,20 @@ mod tests {
 
     #[cfg(target_arch = "x86_64")]
     #[test]
-    fn the_instructions_turn_a_square_as_the_loop_does() {
+    fn avx2_and_the_loop_transpose_a_square_alike() {
         let Some(simd) = seqloom_core::simd::avx2() else {
             return;
         };
         let byte = |at: usize| (at * 7919).to_le_bytes()[1];
-        let square = std::array::from_fn(|row| std::array::from_fn(|at| byte(row * WIDTH + at)));
-        let transposed = simd.vectorize(|| x86::flip(simd, square));
-        assert_eq!(transposed, flip(square));
+        let square =
+            std::array::from_fn(|row| std::array::from_fn(|at| byte(row * SQUARE_SIDE + at)));
+        let transposed = simd.vectorize(|| x86::transpose_square(simd, square));
+        assert_eq!(transposed, transpose_square(square));
         assert_eq!(transposed[3][5], square[5][3]);
     }
 
     #[test]
-    fn a_position_of_each_byte_has_its_codes_value() {
+    fn a_position_of_each_byte_decodes_to_the_value_of_its_code() {
         let bytes: Vec<u8> = (0..=255).collect();
         for count in [0, 1, 31, 32, 33, 256] {
             for position in 0..8 {

@@ -1,13 +1,14 @@
-//! How many genotypes of each kind stand in a line, and at each position of many lines.
+//! Counts the genotypes of a line, and those at each position of many lines.
 
 use seqloom_core::simd::dispatch;
 use seqloom_macros::vectorized;
 
 /// The low bit of each of the 32 codes in a word.
-const LOW: u64 = 0x5555_5555_5555_5555;
-const WORD: usize = 8;
+const LOW_BITS: u64 = 0x5555_5555_5555_5555;
+/// The bytes of a 64-bit word.
+const WORD_BYTES: usize = 8;
 
-/// How many genotypes have each code, in the order of the codes.
+/// The number of genotypes with each code, in the order of the codes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GenotypeCounts {
     /// Code 00.
@@ -20,18 +21,18 @@ pub struct GenotypeCounts {
     pub hom_a2: u32,
 }
 
-/// Which positions of a line count: a group of individuals, never the padding.
+/// The positions of a line to count: a group of individuals, without padding.
 #[derive(Clone, Debug)]
 pub struct PositionMask {
-    /// As a line has it, with the low bit of each position that counts.
+    /// The low bit of each position to count, in the layout of a line.
     words: Vec<u64>,
     size: u32,
 }
 
 impl PositionMask {
-    /// One word for each position that says whether it counts.
+    /// Creates a mask from one boolean for each position.
     pub fn new(is_counted: impl ExactSizeIterator<Item = bool>) -> Self {
-        let mut words = vec![0; is_counted.len().div_ceil(4 * WORD)];
+        let mut words = vec![0; is_counted.len().div_ceil(4 * WORD_BYTES)];
         let mut size = 0;
         for (position, _) in is_counted.enumerate().filter(|(_, counts)| *counts) {
             if let Some(word) = words.get_mut(position / 32) {
@@ -42,7 +43,7 @@ impl PositionMask {
         Self { words, size }
     }
 
-    /// The number of positions that count.
+    /// Returns the number of positions to count.
     pub const fn size(&self) -> u32 {
         self.size
     }
@@ -53,7 +54,7 @@ pub fn count(line: &[u8], mask: &PositionMask) -> GenotypeCounts {
     if mask.size == 0 {
         return GenotypeCounts::default();
     }
-    let [low, high, both] = sums(line, mask).map(low_half);
+    let [low, high, both] = count_bits(line, mask).map(to_u32);
     GenotypeCounts {
         hom_a1: mask.size - (low + high - both),
         missing: low - both,
@@ -62,26 +63,29 @@ pub fn count(line: &[u8], mask: &PositionMask) -> GenotypeCounts {
     }
 }
 
-/// No sum is above the number of positions, which fits.
-#[expect(clippy::cast_possible_truncation, reason = "bounded by `Mask::size`")]
-const fn low_half(sum: u64) -> u32 {
+/// Converts a sum, which is at most the number of positions, to `u32`.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "at most `PositionMask::size`"
+)]
+const fn to_u32(sum: u64) -> u32 {
     sum as u32
 }
 
-/// How many codes have the low bit, the high bit, and both.
+/// Returns the numbers of codes with the low bit, the high bit, and both.
 #[vectorized]
-fn sums(line: &[u8], mask: &PositionMask) -> [u64; 3] {
-    let (words, rest) = line.as_chunks::<WORD>();
+fn count_bits(line: &[u8], mask: &PositionMask) -> [u64; 3] {
+    let (words, rest) = line.as_chunks::<WORD_BYTES>();
     let mut sums = [0; 3];
     for (word, mask) in words.iter().zip(&mask.words) {
-        add(&mut sums, u64::from_le_bytes(*word), *mask);
+        add_word(&mut sums, u64::from_le_bytes(*word), *mask);
     }
-    let mut last = [0; WORD];
+    let mut last = [0; WORD_BYTES];
     for (byte, from) in last.iter_mut().zip(rest) {
         *byte = *from;
     }
     let mask = mask.words.get(words.len()).copied();
-    add(
+    add_word(
         &mut sums,
         u64::from_le_bytes(last),
         mask.unwrap_or_default(),
@@ -90,54 +94,54 @@ fn sums(line: &[u8], mask: &PositionMask) -> [u64; 3] {
 }
 
 #[inline(always)]
-fn add(sums: &mut [u64; 3], word: u64, mask: u64) {
-    let (low, high) = (word & mask & LOW, (word >> 1) & mask & LOW);
+fn add_word(sums: &mut [u64; 3], word: u64, mask: u64) {
+    let (low, high) = (word & mask & LOW_BITS, (word >> 1) & mask & LOW_BITS);
     for (sum, bits) in sums.iter_mut().zip([low, high, low & high]) {
         *sum += u64::from(bits.count_ones());
     }
 }
 
-/// How many bytes of every line are counted together: their counts stay in the nearest cache.
-const WIDTH: usize = 256;
-/// Three codes' worth of bits fit into two bits, 85 times three into a byte.
-const TRIPLES: usize = 85;
+/// The bytes of each line that are counted together; their counts fit in the first-level cache.
+const COUNTED_BYTES: usize = 256;
+/// The number of three-line sums that fit in a byte: each sum is at most 3, and 85 * 3 = 255.
+const MAX_SUMS: usize = 85;
 
-/// Adds to each position's counts what stands there in some lines: how many are missing, and
-/// with `N` of 3 how many are heterozygous and homozygous A2 besides.
+/// Adds the genotypes of lines to the counts of each position. The first count is of missing
+/// genotypes; with `N` = 3, heterozygous and homozygous A2 genotypes follow.
 ///
-/// The lines begin at the byte of the first position; what they have beyond the last is left
-/// out.
+/// The lines begin at the byte of the first position; codes after the last position are ignored.
 #[vectorized]
 pub fn count_positions<const N: usize>(lines: &[&[u8]], counts: &mut [[u32; N]]) {
-    for (number, counts) in counts.chunks_mut(4 * WIDTH).enumerate() {
-        for lines in lines.chunks(3 * TRIPLES) {
-            let mut bytes = [[[0; WIDTH]; 4]; N];
-            for three in lines.chunks(3) {
-                pile(&mut bytes, &sum_of(three, number * WIDTH));
+    for (number, counts) in counts.chunks_mut(4 * COUNTED_BYTES).enumerate() {
+        for lines in lines.chunks(3 * MAX_SUMS) {
+            let mut bytes = [[[0; COUNTED_BYTES]; 4]; N];
+            for triple in lines.chunks(3) {
+                add_to_bytes(&mut bytes, &sum_lines(triple, number * COUNTED_BYTES));
             }
-            spread(&bytes, counts);
+            add_to_counts(&bytes, counts);
         }
     }
 }
 
-/// Sums each kind of up to three lines, two bits a position.
+/// Sums each kind over at most three lines, in two bits for each position.
 #[inline(always)]
-fn sum_of<const N: usize>(lines: &[&[u8]], start: usize) -> [[u8; WIDTH]; N] {
-    let mut sums = [[0; WIDTH]; N];
+fn sum_lines<const N: usize>(lines: &[&[u8]], start: usize) -> [[u8; COUNTED_BYTES]; N] {
+    let mut sums = [[0; COUNTED_BYTES]; N];
     for line in lines {
         let line = line.get(start..).unwrap_or_default();
         for (kind, sums) in sums.iter_mut().enumerate() {
             for (sum, byte) in sums.iter_mut().zip(line) {
-                *sum += positions_of(kind, *byte);
+                *sum += bits_of_kind(kind, *byte);
             }
         }
     }
     sums
 }
 
-/// The low bit of each position of a byte that is missing, heterozygous, or homozygous A2.
+/// Returns the low bit of each position of a byte that has this kind. Kind 0 is missing, kind 1
+/// heterozygous, kind 2 homozygous A2.
 #[inline(always)]
-const fn positions_of(kind: usize, byte: u8) -> u8 {
+const fn bits_of_kind(kind: usize, byte: u8) -> u8 {
     let (low, high) = (byte & 0x55, (byte >> 1) & 0x55);
     match kind {
         0 => low & !high,
@@ -146,10 +150,13 @@ const fn positions_of(kind: usize, byte: u8) -> u8 {
     }
 }
 
-/// Adds sums of two bits a position to sums of a byte a position, those of every fourth position
-/// side by side.
+/// Adds the two-bit sums to one-byte sums. The one-byte sums are in four groups, by the index of a
+/// position in its byte.
 #[inline(always)]
-fn pile<const N: usize>(bytes: &mut [[[u8; WIDTH]; 4]; N], sums: &[[u8; WIDTH]; N]) {
+fn add_to_bytes<const N: usize>(
+    bytes: &mut [[[u8; COUNTED_BYTES]; 4]; N],
+    sums: &[[u8; COUNTED_BYTES]; N],
+) {
     for (quarters, sums) in bytes.iter_mut().zip(sums) {
         for (position, quarter) in quarters.iter_mut().enumerate() {
             for (byte, sum) in quarter.iter_mut().zip(sums) {
@@ -159,9 +166,9 @@ fn pile<const N: usize>(bytes: &mut [[[u8; WIDTH]; 4]; N], sums: &[[u8; WIDTH]; 
     }
 }
 
-/// Adds the sums of a byte a position to the counts.
+/// Adds the one-byte sums to the counts.
 #[inline(always)]
-fn spread<const N: usize>(bytes: &[[[u8; WIDTH]; 4]; N], counts: &mut [[u32; N]]) {
+fn add_to_counts<const N: usize>(bytes: &[[[u8; COUNTED_BYTES]; 4]; N], counts: &mut [[u32; N]]) {
     for (at, four) in counts.chunks_mut(4).enumerate() {
         for (position, counts) in four.iter_mut().enumerate() {
             for (count, quarters) in counts.iter_mut().zip(bytes) {
@@ -182,7 +189,7 @@ mod tests {
         usize::from((line[position / 4] >> (position % 4 * 2)) & 3)
     }
 
-    fn slow(line: &[u8], is_counted: &[bool]) -> GenotypeCounts {
+    fn count_naively(line: &[u8], is_counted: &[bool]) -> GenotypeCounts {
         let mut counts = [0; 4];
         for (position, _) in is_counted.iter().enumerate().filter(|(_, counts)| **counts) {
             counts[code(line, position)] += 1;
@@ -212,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn positions_of_many_lines_are_counted_to_the_end_of_a_byte() {
+    fn counts_of_1000_lines_do_not_overflow_a_byte() {
         let (line, mut counts) = ([0b1110_0100], [[0; 3]; 4]);
         count_positions(&vec![&line[..]; 1000], &mut counts);
         assert_eq!(
@@ -223,7 +230,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_line_is_counted_code_by_code(
+        fn counts_of_a_line_equal_those_of_its_codes(
             line in prop::collection::vec(any::<u8>(), 0..200),
             wanted in prop::collection::vec(any::<bool>(), 800),
             padding in 0_usize..4,
@@ -231,20 +238,20 @@ mod tests {
             let positions = (4 * line.len()).saturating_sub(padding);
             let wanted = &wanted[..positions];
             let mask = PositionMask::new(wanted.iter().copied());
-            prop_assert_eq!(count(&line, &mask), slow(&line, wanted));
+            prop_assert_eq!(count(&line, &mask), count_naively(&line, wanted));
         }
 
         #[test]
-        fn positions_are_counted_line_by_line(
+        fn counts_of_positions_equal_those_of_single_lines(
             lines in prop::collection::vec(prop::collection::vec(any::<u8>(), 600), 0..9),
             times in 1_usize..60,
             positions in 0_usize..2400,
         ) {
-            let many: Vec<&[u8]> = lines.iter().map(Vec::as_slice).cycle().take(times * lines.len()).collect();
+            let repeated: Vec<&[u8]> = lines.iter().map(Vec::as_slice).cycle().take(times * lines.len()).collect();
             let mut counts = vec![[0; 3]; positions];
-            count_positions(&many, &mut counts);
+            count_positions(&repeated, &mut counts);
             for (position, found) in counts.iter().enumerate() {
-                let here = |wanted| many.iter().filter(|line| code(line, position) == wanted).count();
+                let here = |wanted| repeated.iter().filter(|line| code(line, position) == wanted).count();
                 prop_assert_eq!(found.map(|n| n as usize), [here(1), here(2), here(3)]);
             }
         }

@@ -1,19 +1,20 @@
-//! Numbers from codes where each position has a table of its own: imputed and standardised
-//! genotypes of a sample, whose positions are variants.
+//! Decodes lines with a separate table for each position: the imputed or standardised genotypes of
+//! samples, with variants as positions.
 
 use seqloom_core::simd::dispatch;
 use seqloom_macros::vectorized;
 
-/// The value of each code at each position, a slice for each code.
+/// The value of each code at each position, as one slice for each code.
 pub type CodeTables<'a, T> = [&'a [T]; 4];
 
-/// A number of which one out of four is chosen without a branch: codes cannot be foretold.
+/// A number type with a branch-free selection of one value out of four. Branches would be slow,
+/// because genotypes are unpredictable.
 pub trait CodeIndex: Copy + Send + Sync {
-    /// The number of a code, whose bits are the lowest of `code`.
+    /// Returns the value of a code, which is the two lowest bits of `code`.
     fn choose(code: u32, values: [Self; 4]) -> Self;
 }
 
-macro_rules! choice {
+macro_rules! impl_code_index {
     ($number:ty, $bits:ty, $to_bits:expr, $from_bits:expr) => {
         impl CodeIndex for $number {
             #[inline(always)]
@@ -28,45 +29,48 @@ macro_rules! choice {
         }
     };
 }
-choice!(i8, u8, i8::cast_unsigned, u8::cast_signed);
-choice!(f32, u32, f32::to_bits, f32::from_bits);
-choice!(f64, u64, f64::to_bits, f64::from_bits);
+impl_code_index!(i8, u8, i8::cast_unsigned, u8::cast_signed);
+impl_code_index!(f32, u32, f32::to_bits, f32::from_bits);
+impl_code_index!(f64, u64, f64::to_bits, f64::from_bits);
 
-/// Positions whose tables stay in the first-level cache while all lines pass.
-const TILE: usize = 1024;
+/// The number of positions whose tables fit in the first-level cache.
+const TILE_POSITIONS: usize = 1024;
 
-/// Positions that are decoded together: the codes of a 32-bit word.
-const RUN: usize = 16;
+/// The number of positions that are decoded together: the codes of a 32-bit word.
+const WORD_POSITIONS: usize = 16;
 
-/// Decodes lines of `stride` bytes into rows of as many positions as the tables have.
+/// Decodes lines of `stride` bytes into rows with the number of positions of the tables.
 ///
 /// # Panics
 ///
-/// If a line has fewer positions than the tables, or `out` is no row for each line.
+/// If a line has fewer positions than the tables.
 #[vectorized]
 pub fn decode<T: CodeIndex>(lines: &[u8], stride: usize, tables: CodeTables<'_, T>, out: &mut [T]) {
     let positions = tables[0].len();
-    for first in (0..positions).step_by(TILE) {
-        let last = positions.min(first + TILE);
+    for first in (0..positions).step_by(TILE_POSITIONS) {
+        let last = positions.min(first + TILE_POSITIONS);
         let tables = tables.map(|table| &table[first..last]);
         let lines = lines.chunks_exact(stride.max(1));
         for (line, row) in lines.zip(out.chunks_exact_mut(positions)) {
-            decode_part(&line[first / 4..], tables, &mut row[first..last]);
+            decode_tile(&line[first / 4..], tables, &mut row[first..last]);
         }
     }
 }
 
-/// Decodes some positions of one line.
+/// Decodes a tile of one line.
 #[inline(always)]
-fn decode_part<T: CodeIndex>(codes: &[u8], tables: CodeTables<'_, T>, out: &mut [T]) {
-    let (words, _) = codes.as_chunks::<{ RUN / 4 }>();
-    let [first, second, third, fourth] = tables.map(|table| table.as_chunks::<RUN>().0);
+fn decode_tile<T: CodeIndex>(codes: &[u8], tables: CodeTables<'_, T>, out: &mut [T]) {
+    let (words, _) = codes.as_chunks::<{ WORD_POSITIONS / 4 }>();
+    let [first, second, third, fourth] = tables.map(|table| table.as_chunks::<WORD_POSITIONS>().0);
     let runs = first.iter().zip(second).zip(third).zip(fourth);
-    let done = RUN * first.len();
-    for ((word, out), (((a, b), c), d)) in words.iter().zip(out.as_chunks_mut::<RUN>().0).zip(runs)
+    let done = WORD_POSITIONS * first.len();
+    for ((word, out), (((a, b), c), d)) in words
+        .iter()
+        .zip(out.as_chunks_mut::<WORD_POSITIONS>().0)
+        .zip(runs)
     {
         let word = u32::from_le_bytes(*word);
-        for at in 0..RUN {
+        for at in 0..WORD_POSITIONS {
             out[at] = T::choose(word >> (2 * at), [a[at], b[at], c[at], d[at]]);
         }
     }
@@ -79,7 +83,7 @@ fn decode_part<T: CodeIndex>(codes: &[u8], tables: CodeTables<'_, T>, out: &mut 
 mod tests {
     use super::*;
 
-    fn agrees<T: CodeIndex + PartialEq>(positions: usize, value: impl Fn(usize, usize) -> T) {
+    fn check<T: CodeIndex + PartialEq>(positions: usize, value: impl Fn(usize, usize) -> T) {
         let (lines, stride) = (3, positions.div_ceil(4));
         let codes: Vec<u8> = (0..=250).cycle().take(lines * stride).collect();
         let planes: [Vec<T>; 4] = std::array::from_fn(|code| {
@@ -105,21 +109,21 @@ mod tests {
     }
 
     #[test]
-    fn every_position_has_the_value_of_its_own_table() {
+    fn every_position_decodes_with_its_table() {
         for positions in [1, 3, 4, 15, 16, 17, 63, 1023, 1024, 1025, 1040, 2053] {
             let small = |code, position| i8::try_from((position + 61 * code) % 127).unwrap();
-            agrees(positions, small);
-            agrees(positions, |code, position| {
+            check(positions, small);
+            check(positions, |code, position| {
                 f32::from(small(code, position)) / 3.0
             });
-            agrees(positions, |code, position| {
+            check(positions, |code, position| {
                 f64::from(small(code, position)) / 7.0
             });
         }
     }
 
     #[test]
-    fn no_positions_are_no_numbers() {
+    fn no_positions_decode_to_no_numbers() {
         decode::<f32>(&[], 0, [&[]; 4], &mut []);
     }
 }

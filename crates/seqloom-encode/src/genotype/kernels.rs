@@ -1,29 +1,30 @@
-//! The loops of each type, which know this machine's instructions.
+//! The vector loops of each number type.
 
 /// The value of each of the four codes.
 pub type CodeTable<T> = [T; 4];
 
-/// Decodes what vectors can, and says how many positions that were.
-pub trait Kernels: Sized {
-    /// Positions end to end.
-    fn rows(codes: &[u8], table: &CodeTable<Self>, out: &mut [Self]) -> usize;
+/// Decodes whole vectors, and returns the number of positions decoded.
+pub trait DecodeKernels: Sized {
+    /// Decodes consecutive positions.
+    fn decode_rows(codes: &[u8], table: &CodeTable<Self>, out: &mut [Self]) -> usize;
 
-    /// One position, `shift` bits up, of each byte.
-    fn columns(bytes: &[u8], shift: u32, table: &CodeTable<Self>, out: &mut [Self]) -> usize;
+    /// Decodes one position of each byte, at bit `shift`.
+    fn decode_columns(bytes: &[u8], shift: u32, table: &CodeTable<Self>, out: &mut [Self])
+    -> usize;
 }
 
 #[cfg(not(target_arch = "x86_64"))]
 mod plain {
-    use super::{CodeTable, Kernels};
+    use super::{CodeTable, DecodeKernels};
 
     macro_rules! plain {
         ($($number:ty),*) => {$(
-            impl Kernels for $number {
-                fn rows(_: &[u8], _: &CodeTable<Self>, _: &mut [Self]) -> usize {
+            impl DecodeKernels for $number {
+                fn decode_rows(_: &[u8], _: &CodeTable<Self>, _: &mut [Self]) -> usize {
                     0
                 }
 
-                fn columns(_: &[u8], _: u32, _: &CodeTable<Self>, _: &mut [Self]) -> usize {
+                fn decode_columns(_: &[u8], _: u32, _: &CodeTable<Self>, _: &mut [Self]) -> usize {
                     0
                 }
             }

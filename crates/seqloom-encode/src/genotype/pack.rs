@@ -1,9 +1,9 @@
-//! Numbers to two-bit codes.
+//! Encodes numbers as two-bit codes.
 //!
-//! A value becomes a code by comparisons alone, for many values at once; then the codes of
-//! four positions are joined to a byte. Where a line's positions lie end to end, they are four
-//! neighbours. Where lines lie side by side, they come from four rows, and the bytes of a
-//! tile are transposed on their way out.
+//! Values are converted to codes by comparisons, many at once. Then the codes of four positions are
+//! combined into a byte. If the positions of a line are contiguous in memory, these are four
+//! neighbours. Otherwise they come from four rows, and the bytes of a tile are transposed when they
+//! are written.
 
 use std::fmt::Display;
 
@@ -13,26 +13,24 @@ use seqloom_core::{Error, Result};
 use seqloom_macros::vectorized;
 
 use super::Genotype;
+use crate::fill::MIN_PARALLEL_BYTES;
 
-/// Lines that a thread packs together.
-const BLOCK: usize = 256;
+/// The number of lines that a thread packs together.
+const BLOCK_LINES: usize = 256;
 
-/// Bytes of each line that are made together, where lines lie side by side.
-const BYTES: usize = 64;
+/// The bytes of each line that are packed together.
+const TILE_BYTES: usize = 64;
 
-/// Below this many bytes of values, waking other threads costs more than it saves.
-const WORTH_SHARING: usize = 1 << 18;
-
-/// A matrix of genotypes, and which of its axes become lines.
+/// A matrix of genotypes, and the axis of its lines.
 #[derive(Clone, Copy, Debug)]
 pub struct GenotypeMatrix<'a, T> {
     /// All values, without gaps.
     pub values: &'a [T],
-    /// How many rows and columns.
+    /// The numbers of rows and columns.
     pub shape: (usize, usize),
-    /// Whether the values of a column, not of a row, lie end to end.
+    /// True if the values of a column are contiguous, false if those of a row are.
     pub is_fortran: bool,
-    /// Whether a column, not a row, becomes a line.
+    /// True if a column becomes a line, false if a row does.
     pub lines_are_columns: bool,
 }
 
@@ -53,14 +51,14 @@ impl<T> GenotypeMatrix<'_, T> {
         }
     }
 
-    /// Whether the positions of a line lie end to end.
-    const fn is_along(&self) -> bool {
+    /// Returns whether the positions of a line are contiguous.
+    const fn is_line_contiguous(&self) -> bool {
         self.is_fortran == self.lines_are_columns
     }
 
-    /// Where the value of a position of a line stands.
+    /// Returns the offset of the value at a position of a line.
     const fn at(&self, line: usize, position: usize) -> usize {
-        if self.is_along() {
+        if self.is_line_contiguous() {
             line * self.positions() + position
         } else {
             position * self.lines() + line
@@ -68,10 +66,9 @@ impl<T> GenotypeMatrix<'_, T> {
     }
 }
 
-/// Packs a matrix of 0, 1, 2 and missing values into lines of whole bytes, the last filled up
-/// with zeros.
+/// Packs a matrix of 0, 1, 2 and missing values into lines of whole bytes, padded with zeros.
 ///
-/// Inside a rayon pool the lines are shared among its threads.
+/// Inside a rayon pool its threads share the work.
 pub fn pack<T: Genotype + Display>(
     matrix: GenotypeMatrix<'_, T>,
     count_a1: bool,
@@ -79,14 +76,14 @@ pub fn pack<T: Genotype + Display>(
 ) -> Result<()> {
     let (lines, stride) = (matrix.lines(), matrix.positions().div_ceil(4));
     if matrix.values.len() != lines * matrix.positions() || out.len() != lines * stride {
-        let found = (matrix.shape, matrix.values.len(), out.len());
+        let sizes = (matrix.shape, matrix.values.len(), out.len());
         return Err(Error::argument(format!(
-            "expected a shape, its values, and {lines} lines of {stride} bytes, got {found:?}"
+            "the shape must match the values, and the output {lines} lines of {stride} bytes, got {sizes:?}"
         )));
     }
-    let size = (BLOCK * stride).max(1);
+    let size = (BLOCK_LINES * stride).max(1);
     let one = |(number, out): (usize, &mut [u8])| {
-        let first = number * BLOCK;
+        let first = number * BLOCK_LINES;
         let work = LineBlock {
             matrix,
             count_a1,
@@ -95,18 +92,18 @@ pub fn pack<T: Genotype + Display>(
         };
         (!pack_block(work)).then_some(first)
     };
-    // Outside a pool rayon would build its global one.
-    let alone =
-        size_of_val(matrix.values) < WORTH_SHARING || rayon::current_thread_index().is_none();
-    let wrong = if alone {
+    // Outside a pool, rayon would build its global pool.
+    let is_serial =
+        size_of_val(matrix.values) < MIN_PARALLEL_BYTES || rayon::current_thread_index().is_none();
+    let wrong = if is_serial {
         out.chunks_mut(size).enumerate().find_map(one)
     } else {
         out.par_chunks_mut(size).enumerate().find_map_first(one)
     };
-    wrong.map_or(Ok(()), |first| Err(refused(&matrix, first)))
+    wrong.map_or(Ok(()), |first| Err(invalid_value(&matrix, first)))
 }
 
-/// Whole lines.
+/// A block of lines to pack.
 struct LineBlock<'a, T> {
     matrix: GenotypeMatrix<'a, T>,
     count_a1: bool,
@@ -114,43 +111,46 @@ struct LineBlock<'a, T> {
     out: &'a mut [u8],
 }
 
-/// Whether all values are genotypes.
+/// Packs a block; returns whether all values are genotypes.
 #[vectorized]
 fn pack_block<T: Genotype>(block: LineBlock<'_, T>) -> bool {
-    if block.matrix.is_along() {
-        block.along()
+    if block.matrix.is_line_contiguous() {
+        block.pack_contiguous()
     } else {
-        block.across()
+        block.pack_strided()
     }
 }
 
 impl<T: Genotype> LineBlock<'_, T> {
     #[inline(always)]
-    fn along(self) -> bool {
+    fn pack_contiguous(self) -> bool {
         let positions = self.matrix.positions();
         let values = &self.matrix.values[self.first * positions..];
         let lines = self.out.chunks_exact_mut(positions.div_ceil(4));
-        let mut legal = true;
+        let mut is_valid = true;
         for (line, values) in lines.zip(values.chunks_exact(positions)) {
-            for (bytes, values) in line.chunks_mut(BYTES).zip(values.chunks(4 * BYTES)) {
-                let mut codes = [0; 4 * BYTES];
-                legal &= encode(values, self.count_a1, &mut codes);
-                join(&codes, bytes);
+            for (bytes, values) in line
+                .chunks_mut(TILE_BYTES)
+                .zip(values.chunks(4 * TILE_BYTES))
+            {
+                let mut codes = [0; 4 * TILE_BYTES];
+                is_valid &= encode_values(values, self.count_a1, &mut codes);
+                join_codes(&codes, bytes);
             }
         }
-        legal
+        is_valid
     }
 
     #[inline(always)]
-    fn across(self) -> bool {
+    fn pack_strided(self) -> bool {
         let stride = self.matrix.positions().div_ceil(4);
         let lines = self.out.len() / stride;
-        let mut legal = true;
-        for byte in (0..stride).step_by(BYTES) {
-            let width = BYTES.min(stride - byte);
-            let mut tile = [[0; BLOCK]; BYTES];
+        let mut is_valid = true;
+        for byte in (0..stride).step_by(TILE_BYTES) {
+            let width = TILE_BYTES.min(stride - byte);
+            let mut tile = [[0; BLOCK_LINES]; TILE_BYTES];
             for (at, bytes) in tile[..width].iter_mut().enumerate() {
-                legal &= self.four_rows(4 * (byte + at), &mut bytes[..lines]);
+                is_valid &= self.pack_four_rows(4 * (byte + at), &mut bytes[..lines]);
             }
             for (number, line) in self.out.chunks_exact_mut(stride).enumerate() {
                 for (out, bytes) in line[byte..][..width].iter_mut().zip(&tile) {
@@ -158,67 +158,67 @@ impl<T: Genotype> LineBlock<'_, T> {
                 }
             }
         }
-        legal
+        is_valid
     }
 
-    /// The bytes of four positions, one for each line of the block.
+    /// Packs four positions into one byte for each line of the block.
     #[inline(always)]
-    fn four_rows(&self, first: usize, bytes: &mut [u8]) -> bool {
-        let mut legal = true;
-        let mut codes = [0; BLOCK];
+    fn pack_four_rows(&self, first: usize, bytes: &mut [u8]) -> bool {
+        let mut is_valid = true;
+        let mut codes = [0; BLOCK_LINES];
         for position in first..self.matrix.positions().min(first + 4) {
             let start = self.matrix.at(self.first, position);
             let values = &self.matrix.values[start..][..bytes.len()];
-            legal &= encode(values, self.count_a1, &mut codes);
+            is_valid &= encode_values(values, self.count_a1, &mut codes);
             for (byte, code) in bytes.iter_mut().zip(&codes) {
                 *byte |= code << (2 * (position - first));
             }
         }
-        legal
+        is_valid
     }
 }
 
-/// Writes the code of each value, and says whether all have one.
+/// Writes the code of each value; returns whether all values are genotypes.
 #[inline(always)]
-fn encode<T: Genotype>(values: &[T], count_a1: bool, codes: &mut [u8]) -> bool {
-    let [none, both] = if count_a1 { [3, 0] } else { [0, 3] };
-    let [zero, one, two] = [0, 1, 2].map(T::copies);
-    let mut illegal = 0;
+fn encode_values<T: Genotype>(values: &[T], count_a1: bool, codes: &mut [u8]) -> bool {
+    let [no_copies, two_copies] = if count_a1 { [3, 0] } else { [0, 3] };
+    let [zero, one, two] = [0, 1, 2].map(T::from_copies);
+    let mut has_invalid = 0;
     for (code, value) in codes.iter_mut().zip(values) {
         let [is_zero, is_one, is_two] = [zero, one, two].map(|each| u8::from(*value == each));
         let is_missing = u8::from(is_missing(*value));
-        illegal |= 1 ^ (is_zero | is_one | is_two | is_missing);
-        *code = (is_zero * none) | (is_one << 1) | (is_two * both) | is_missing;
+        has_invalid |= 1 ^ (is_zero | is_one | is_two | is_missing);
+        *code = (is_zero * no_copies) | (is_one << 1) | (is_two * two_copies) | is_missing;
     }
-    illegal == 0
+    has_invalid == 0
 }
 
-/// NaN is not even itself.
-#[expect(clippy::eq_op, reason = "how NaN is told for any type")]
+/// Returns whether a value is missing: the missing value, or NaN.
+#[expect(clippy::eq_op, reason = "tests for NaN in any type")]
 #[inline(always)]
 fn is_missing<T: Genotype>(value: T) -> bool {
     value == T::MISSING || value != value
 }
 
-/// Joins four neighbours to a byte.
+/// Combines four adjacent codes into a byte.
 #[inline(always)]
-fn join(codes: &[u8; 4 * BYTES], bytes: &mut [u8]) {
+fn join_codes(codes: &[u8; 4 * TILE_BYTES], bytes: &mut [u8]) {
     for (byte, four) in bytes.iter_mut().zip(codes.as_chunks::<4>().0) {
         let four = u32::from_le_bytes(*four);
         *byte = (four | four >> 6 | four >> 12 | four >> 18).to_le_bytes()[0];
     }
 }
 
-/// The error of the first value, in a block of lines, that is no genotype.
-fn refused<T: Genotype + Display>(matrix: &GenotypeMatrix<'_, T>, first: usize) -> Error {
-    let last = matrix.lines().min(first + BLOCK);
+/// Returns an error about the first value in a block of lines that is not a genotype.
+fn invalid_value<T: Genotype + Display>(matrix: &GenotypeMatrix<'_, T>, first: usize) -> Error {
+    let last = matrix.lines().min(first + BLOCK_LINES);
     let positions =
         (first..last).flat_map(|line| (0..matrix.positions()).map(move |at| (line, at)));
     let wrong = positions
         .map(|(line, position)| (line, position, matrix.values[matrix.at(line, position)]));
-    let mut wrong = wrong.filter(|(_, _, value)| !encode(&[*value], true, &mut [0]));
+    let mut wrong = wrong.filter(|(_, _, value)| !encode_values(&[*value], true, &mut [0]));
     let Some((line, position, value)) = wrong.next() else {
-        return Error::argument("a value is no genotype");
+        return Error::argument("a value is not a genotype");
     };
     let (row, column) = if matrix.lines_are_columns {
         (position, line)

@@ -1,8 +1,7 @@
-//! Picks some genotypes out of a packed line (one variant, two bits a person) and packs them
-//! side by side.
+//! Copies selected genotypes of a packed line into a shorter packed line.
 //!
-//! Two-bit codes are moved as they are, up to 32 in one instruction; what decodes whole lines
-//! then decodes these.
+//! The codes are not decoded: up to 32 codes are moved in one instruction. The decoders of whole
+//! lines then decode the shorter line.
 
 #[cfg(target_arch = "x86_64")]
 use std::hint::black_box;
@@ -11,38 +10,38 @@ use std::sync::LazyLock;
 #[cfg(target_arch = "x86_64")]
 use std::time::{Duration, Instant};
 
-/// The bytes of a line that are compared at once.
-const STEP: usize = 8;
+/// The bytes of a line that one step moves.
+const STEP_BYTES: usize = 8;
 
-/// The number of bytes that must follow the last line: they are read and not used.
-pub const SLACK: usize = STEP;
+/// The number of bytes that must follow the last line: they are read but not used.
+pub const SLACK_BYTES: usize = STEP_BYTES;
 
-/// So many positions in a step are many.
-const MANY: usize = 6;
+/// The minimum average number of kept positions per step for which moving words is faster.
+const MIN_STEP_POSITIONS: usize = 6;
 
-/// The positions of a line that are kept: ascending, each once.
+/// The kept positions of a line: ascending, without duplicates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeptPositions {
     steps: Vec<ByteStep>,
-    /// The steps that make up each eight bytes of the outcome: up to which.
+    /// For each eight output bytes, the index after their last step.
     ends: Vec<usize>,
     count: usize,
 }
 
-/// What is kept of eight bytes.
+/// The kept positions of eight bytes of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ByteStep {
-    /// Where they begin in the line.
+    /// The offset of the eight bytes in the line.
     at: usize,
-    /// Both bits of each position that is kept.
+    /// Both bits of each kept position.
     mask: u64,
-    /// Where in the outcome's eight bytes they come to stand.
+    /// The bit offset in the eight output bytes.
     shift: usize,
 }
 
 impl KeptPositions {
-    /// Those at some positions, in any order, and for each position which of the kept ones it
-    /// is; nothing if that is simply one after the other.
+    /// Creates the kept positions from positions in any order. Also returns the index of each
+    /// position among the kept ones; `None` if `positions` is already ascending.
     pub fn new(positions: &[usize]) -> (Self, Option<Vec<usize>>) {
         if positions.is_sorted_by(|a, b| a < b) {
             return (Self::ascending(positions), None);
@@ -57,10 +56,10 @@ impl KeptPositions {
 
     fn ascending(positions: &[usize]) -> Self {
         let (mut steps, mut ends) = (Vec::new(), Vec::new());
-        for together in positions.chunks(4 * STEP) {
+        for together in positions.chunks(4 * STEP_BYTES) {
             let first = steps.len();
             for (rank, position) in together.iter().enumerate() {
-                let at = position / (4 * STEP) * STEP;
+                let at = position / (4 * STEP_BYTES) * STEP_BYTES;
                 let mask = 3 << (2 * (position - 4 * at));
                 match steps[first..].last_mut() {
                     Some(ByteStep {
@@ -81,57 +80,61 @@ impl KeptPositions {
         Self { steps, ends, count }
     }
 
-    /// How many positions are kept.
+    /// Returns the number of kept positions.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether none is.
+    /// Returns whether no position is kept.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// The bytes that the codes take.
+    /// Returns the length of the output in bytes.
     pub fn stride(&self) -> usize {
         self.count.div_ceil(4)
     }
 
-    /// Whether whole words are moved quickly, and hold many of the positions.
+    /// Returns whether words are moved by a fast instruction and contain enough kept positions.
     pub fn is_quick(&self) -> bool {
-        is_quick() && self.steps.len() * MANY <= self.count
+        is_pext_fast() && self.steps.len() * MIN_STEP_POSITIONS <= self.count
     }
 
-    /// Moves the codes of a line, with [`SLACK`] more bytes behind it, together into `out`,
-    /// which has [`KeptPositions::stride`] bytes.
+    /// Copies the kept codes of a line to `out`, which has [`KeptPositions::stride`] bytes. At
+    /// least [`SLACK_BYTES`] more bytes must follow the line.
     #[cfg(target_arch = "x86_64")]
     pub fn line(&self, line: &[u8], out: &mut [u8]) {
-        match seqloom_core::simd::avx2().filter(|_| *IS_QUICK) {
+        match seqloom_core::simd::avx2().filter(|_| *IS_PEXT_FAST) {
             Some(simd) => simd.vectorize(
                 #[inline(always)]
-                || self.moved(line, out, |word, mask| extract_at_once(simd, word, mask)),
+                || {
+                    self.move_codes(line, out, |word, mask| {
+                        extract_by_instruction(simd, word, mask)
+                    })
+                },
             ),
-            None => self.moved(line, out, extract),
+            None => self.move_codes(line, out, extract),
         }
     }
 
-    /// Moves the codes of a line, with [`SLACK`] more bytes behind it, together into `out`,
-    /// which has [`KeptPositions::stride`] bytes.
+    /// Copies the kept codes of a line to `out`, which has [`KeptPositions::stride`] bytes. At
+    /// least [`SLACK_BYTES`] more bytes must follow the line.
     #[cfg(not(target_arch = "x86_64"))]
     pub fn line(&self, line: &[u8], out: &mut [u8]) {
-        self.moved(line, out, extract);
+        self.move_codes(line, out, extract);
     }
 
     #[inline(always)]
-    fn moved(&self, line: &[u8], out: &mut [u8], extract: impl Fn(u64, u64) -> u64) {
+    fn move_codes(&self, line: &[u8], out: &mut [u8], extract: impl Fn(u64, u64) -> u64) {
         let mut first = 0;
         let mut words = self.ends.iter().map(|&end| {
             let steps = &self.steps[first..end];
             first = end;
             steps.iter().fold(0, |found, step| {
-                found | extract(word(line, step.at), step.mask) << step.shift
+                found | extract(word_at(line, step.at), step.mask) << step.shift
             })
         });
-        let (whole, rest) = out.as_chunks_mut::<STEP>();
+        let (whole, rest) = out.as_chunks_mut::<STEP_BYTES>();
         for (out, word) in whole.iter_mut().zip(&mut words) {
             *out = word.to_le_bytes();
         }
@@ -142,12 +145,12 @@ impl KeptPositions {
 }
 
 #[inline(always)]
-fn word(line: &[u8], at: usize) -> u64 {
+fn word_at(line: &[u8], at: usize) -> u64 {
     let bytes = line.get(at..).and_then(|bytes| bytes.first_chunk());
     bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
-/// The bits of `word` where `mask` has ones, moved together.
+/// Returns the bits of `word` at the ones of `mask`, moved together.
 fn extract(word: u64, mut mask: u64) -> u64 {
     let (mut found, mut at) = (0, 0);
     while mask != 0 {
@@ -159,10 +162,10 @@ fn extract(word: u64, mut mask: u64) -> u64 {
     found
 }
 
-/// The same in one instruction.
+/// Like [`extract`], in one instruction.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn extract_at_once(_: pulp::x86::V3, word: u64, mask: u64) -> u64 {
+fn extract_by_instruction(_: pulp::x86::V3, word: u64, mask: u64) -> u64 {
     #[expect(unsafe_code, reason = "pulp does not have the instruction")]
     // SAFETY: the token exists only on a machine with BMI2.
     unsafe {
@@ -170,47 +173,48 @@ fn extract_at_once(_: pulp::x86::V3, word: u64, mask: u64) -> u64 {
     }
 }
 
-/// Whether the instruction is quicker than the loop. On AMD's processors before Zen 3 it is a
-/// routine of up to some hundred steps (microcode). Both are timed once, in microseconds.
+/// True if the instruction is faster than the loop. On AMD processors before Zen 3 it is a slow
+/// microcode routine. Both are timed once, which takes microseconds.
 #[cfg(target_arch = "x86_64")]
-static IS_QUICK: LazyLock<bool> = LazyLock::new(|| {
+static IS_PEXT_FAST: LazyLock<bool> = LazyLock::new(|| {
     seqloom_core::simd::avx2().is_some_and(|simd| {
-        let at_once = simd.vectorize(
+        let by_instruction = simd.vectorize(
             #[inline(always)]
-            || least(|word, mask| extract_at_once(simd, word, mask)),
+            || min_time(|word, mask| extract_by_instruction(simd, word, mask)),
         );
-        at_once < least(extract)
+        by_instruction < min_time(extract)
     })
 });
 
-/// Whether there is such an instruction, and it is quick.
-fn is_quick() -> bool {
+/// Returns whether the instruction exists and is fast.
+fn is_pext_fast() -> bool {
     #[cfg(target_arch = "x86_64")]
-    return seqloom_core::simd::avx2().is_some() && *IS_QUICK;
+    return seqloom_core::simd::avx2().is_some() && *IS_PEXT_FAST;
     #[cfg(not(target_arch = "x86_64"))]
     false
 }
 
-/// The least time in which some words are gone through.
+/// Returns the minimum time to extract some words.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn least(extract: impl Fn(u64, u64) -> u64) -> Option<Duration> {
+fn min_time(extract: impl Fn(u64, u64) -> u64) -> Option<Duration> {
     let once = |_| {
         let start = Instant::now();
-        let moved = (0..WORDS).fold(black_box(u64::MAX), |word, _| {
+        let moved = (0..TIMED_WORDS).fold(black_box(u64::MAX), |word, _| {
             extract(word, black_box(EVERY_OTHER)) | !EVERY_OTHER
         });
         black_box(moved);
         start.elapsed()
     };
-    (0..ROUNDS).map(once).min()
+    (0..TIMED_ROUNDS).map(once).min()
 }
 
-/// How many words are gone through, and how often, before one way is chosen.
+/// The number of words that a timing extracts.
 #[cfg(target_arch = "x86_64")]
-const WORDS: usize = 64;
+const TIMED_WORDS: usize = 64;
+/// The number of timings; the shortest one is used.
 #[cfg(target_arch = "x86_64")]
-const ROUNDS: usize = 9;
+const TIMED_ROUNDS: usize = 9;
 /// A mask that keeps every other position.
 #[cfg(target_arch = "x86_64")]
 const EVERY_OTHER: u64 = 0x3333_3333_3333_3333;
@@ -227,12 +231,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_of_each_line_is_what_was_asked_for() {
+    fn the_kept_codes_of_each_line_are_the_requested_ones() {
         let stride = 100;
         let mut lines: Vec<u8> = (0..3 * stride)
             .map(|i: usize| (i * 37).to_le_bytes()[0])
             .collect();
-        lines.resize(lines.len() + SLACK, 0xff);
+        lines.resize(lines.len() + SLACK_BYTES, 0xff);
         for positions in [
             vec![],
             vec![399],
@@ -272,7 +276,7 @@ mod tests {
             let kept = (0..32).filter(|position| positions >> position & 1 == 1);
             let mask = kept.fold(0, |mask, position| mask | 3 << (2 * position));
             if let Some(simd) = pulp::x86::V3::try_new() {
-                prop_assert_eq!(extract_at_once(simd, word, mask), extract(word, mask));
+                prop_assert_eq!(extract_by_instruction(simd, word, mask), extract(word, mask));
             }
         }
     }

@@ -1,10 +1,10 @@
-//! Some codes of a line, packed anew.
+//! Copies selected codes of a line.
 
-/// Picks the codes at some positions of a line, in any order, as a line of its own.
+/// Copies the codes at some positions of a line, in any order, into another line.
 ///
 /// # Panics
 ///
-/// If a position lies behind the line's end, or `out` cannot hold so many codes.
+/// If a position is after the end of the line.
 pub fn repack(codes: &[u8], positions: &[usize], out: &mut [u8]) {
     out.fill(0);
     for (four, byte) in positions.chunks(4).zip(out) {
@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_stand_in_the_order_of_the_positions() {
+    fn codes_have_the_order_of_the_positions() {
         let mut out = [0xff; 3];
         repack(
             &[0b11_10_01_00, 0b00_01_10_11],

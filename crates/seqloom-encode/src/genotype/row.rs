@@ -1,16 +1,16 @@
-//! Positions that lie end to end.
+//! Decodes consecutive positions.
 
 use super::value::code;
 use super::{CodeTable, Genotype};
 
-/// Decodes as many positions as `out` has, from the first of `codes`.
+/// Decodes consecutive codes until `out` is full.
 ///
 /// # Panics
 ///
 /// If there are fewer codes than positions.
 pub fn decode<T: Genotype>(codes: &[u8], table: &CodeTable<T>, out: &mut [T]) {
     let codes = &codes[..out.len().div_ceil(4)];
-    let done = T::rows(codes, table, out);
+    let done = T::decode_rows(codes, table, out);
     for (position, value) in out.iter_mut().enumerate().skip(done) {
         *value = table[code(codes[position / 4], position)];
     }
@@ -20,7 +20,7 @@ pub fn decode<T: Genotype>(codes: &[u8], table: &CodeTable<T>, out: &mut [T]) {
 mod tests {
     use super::*;
 
-    fn agrees<T: Genotype + std::fmt::Debug + Default>(table: &CodeTable<T>) {
+    fn check<T: Genotype + std::fmt::Debug + Default>(table: &CodeTable<T>) {
         let codes: Vec<u8> = (0..=255).chain((0..=255).rev()).collect();
         for positions in (0..70).chain([1000, 2047, 2048]) {
             let mut out = vec![T::default(); positions];
@@ -33,14 +33,14 @@ mod tests {
     }
 
     #[test]
-    fn every_position_of_every_length_has_its_codes_value() {
-        agrees::<i8>(&[2, -127, 1, 0]);
-        agrees::<f32>(&[2.0, -9.0, 1.0, 0.0]);
-        agrees::<f64>(&[0.1, -9.5, 1.25, 7.0]);
+    fn positions_decode_to_the_values_of_their_codes_for_all_lengths() {
+        check::<i8>(&[2, -127, 1, 0]);
+        check::<f32>(&[2.0, -9.0, 1.0, 0.0]);
+        check::<f64>(&[0.1, -9.5, 1.25, 7.0]);
     }
 
     #[test]
-    fn a_missing_float_is_no_number() {
+    fn a_missing_float_is_nan() {
         let mut out = [0.0_f32; 4];
         decode(&[0b11_10_01_00], &f32::table(true), &mut out);
         assert_eq!((out[0], out[2], out[3]), (2.0, 1.0, 0.0));

@@ -1,24 +1,24 @@
-//! Sixteen bytes of sixteen lines, transposed.
+//! Transposes squares of 16 lines by 16 bytes.
 
-/// So many bytes of a line are transposed together.
-pub const WIDTH: usize = 16;
+/// The side of a square: its lines, and the bytes of each line.
+pub const SQUARE_SIDE: usize = 16;
 
-/// Some bytes of some lines.
-pub(super) type Square = [[u8; WIDTH]; WIDTH];
+/// The bytes of a square, by line.
+pub(super) type Square = [[u8; SQUARE_SIDE]; SQUARE_SIDE];
 
-/// Transposes a square by halves, quarters, eighths and sixteenths.
-pub(super) fn flip(mut square: Square) -> Square {
-    for _ in 0..WIDTH.ilog2() {
+/// Transposes a square with four perfect shuffles.
+pub(super) fn transpose_square(mut square: Square) -> Square {
+    for _ in 0..SQUARE_SIDE.ilog2() {
         square = shuffled(&square);
     }
     square
 }
 
-/// A perfect shuffle of all 256 bytes: four of them transpose the square.
+/// Returns a perfect shuffle of all 256 bytes: the bytes of both halves alternate.
 #[inline(always)]
 fn shuffled(rows: &Square) -> Square {
-    let mut out = [[0; WIDTH]; WIDTH];
-    let (upper, lower) = rows.split_at(WIDTH / 2);
+    let mut out = [[0; SQUARE_SIDE]; SQUARE_SIDE];
+    let (upper, lower) = rows.split_at(SQUARE_SIDE / 2);
     for (pair, (upper, lower)) in out.chunks_exact_mut(2).zip(upper.iter().zip(lower)) {
         for (position, (&a, &b)) in upper.iter().zip(lower).enumerate() {
             pair[position / 8][position % 8 * 2] = a;

@@ -1,40 +1,39 @@
-//! A matrix of two-bit codes, transposed: its lines become its positions.
+//! Transposes a matrix of two-bit codes.
 //!
-//! It is transposed tile by tile: 256 lines of 256 positions come into the first-level cache, eight
-//! times 32 of the lines are transposed in registers, and whole lines of the cache go out. Of 32
-//! lines, each a 64-bit word of 32 codes, those that differ in one bit of their number
-//! exchange halves, then quarters and so on down to single codes: after five such steps word
-//! `p` holds position `p` of all 32 lines. The words of eight neighbouring columns go through
-//! the steps side by side, as one vector.
+//! A tile of 256 lines and 256 positions fits in the first-level cache and is written as whole cache
+//! lines. Inside a tile, squares of 32 lines and 32 positions are transposed in registers. A line of
+//! a square is a 64-bit word. In five steps, pairs of lines exchange halves, quarters, and so on
+//! down to single codes. Afterwards word `p` contains position `p` of all 32 lines. Eight squares
+//! are transposed together, as vectors.
 
 use rayon::prelude::*;
 use seqloom_core::simd::dispatch;
 use seqloom_macros::vectorized;
 
-/// Lines and positions of a tile.
-const SIDE: usize = 256;
+/// The lines and positions of a tile.
+const TILE_SIDE: usize = 256;
 
-/// Positions that a thread transposes: enough of each line that it is worth the way to its memory.
-const BAND: usize = 16 * SIDE;
+/// The number of positions that a thread transposes, enough to read each line efficiently.
+const BAND_POSITIONS: usize = 16 * TILE_SIDE;
 
-/// Codes of a word, and lines that are transposed together.
-const WORD: usize = 32;
+/// The codes of a word, and the lines of a square.
+const WORD_CODES: usize = 32;
 
-/// Words of a tile's line: 64 bytes, a line of the cache.
-const WORDS: usize = SIDE / WORD;
+/// The words in a line of a tile: 64 bytes, one cache line.
+const TILE_WORDS: usize = TILE_SIDE / WORD_CODES;
 
 /// The codes of one line of a tile.
-type TileLine = [u64; WORDS];
+type TileLine = [u64; TILE_WORDS];
 
-/// Transposes lines of `stride` bytes into lines of `width` bytes, one for each of the first
-/// positions: as many as `to` has. What is left of a line after the last code is 0.
+/// Transposes lines of `stride` bytes into lines of `width` bytes, one for each position, until `to`
+/// is full. The padding after the last code of a line is 0.
 ///
-/// Inside a rayon pool the work is shared among its threads.
+/// Inside a rayon pool its threads share the work.
 ///
 /// # Panics
 ///
-/// If a line of `to` cannot hold a code of each line of `from`, or there are not so many
-/// positions.
+/// If a line of `to` is too short for a code of each line of `from`, or `to` has more lines than
+/// there are positions.
 pub fn transpose(from: &[u8], stride: usize, to: &mut [u8], width: usize) {
     let (stride, width) = (stride.max(1), width.max(1));
     let lines = from.len() / stride;
@@ -47,47 +46,54 @@ pub fn transpose(from: &[u8], stride: usize, to: &mut [u8], width: usize) {
         "more lines than there are positions"
     );
     let band = |(number, band): (usize, &mut [u8])| {
-        turn_band(TransposeBand {
+        transpose_band(TransposeBand {
             from,
             stride,
-            first: number * BAND / 4,
+            first: number * BAND_POSITIONS / 4,
             to: band,
             width,
         });
     };
-    // Outside a pool rayon would build its global one.
+    // Outside a pool, rayon would build its global pool.
     if rayon::current_thread_index().is_none() {
-        to.chunks_mut(BAND * width).enumerate().for_each(band);
+        to.chunks_mut(BAND_POSITIONS * width)
+            .enumerate()
+            .for_each(band);
     } else {
-        to.par_chunks_mut(BAND * width).enumerate().for_each(band);
+        to.par_chunks_mut(BAND_POSITIONS * width)
+            .enumerate()
+            .for_each(band);
     }
 }
 
-/// Some positions of all lines, which become whole lines.
+/// A band of positions of all lines, which become whole lines.
 struct TransposeBand<'a> {
     from: &'a [u8],
     stride: usize,
-    /// The byte of each line where the positions begin.
+    /// The offset in bytes of the first position in each line.
     first: usize,
     to: &'a mut [u8],
     width: usize,
 }
 
 #[vectorized]
-fn turn_band(band: TransposeBand<'_>) {
-    let (mut tile, mut transposed) = ([TileLine::default(); SIDE], [TileLine::default(); SIDE]);
-    for (number, lines) in band.from.chunks(SIDE * band.stride).enumerate() {
-        let start = number * SIDE / 4;
-        for (column, out) in band.to.chunks_mut(SIDE * band.width).enumerate() {
-            let first = band.first + column * SIDE / 4;
-            fetch(lines, band.stride, first, &mut tile);
+fn transpose_band(band: TransposeBand<'_>) {
+    let (mut tile, mut transposed) = (
+        [TileLine::default(); TILE_SIDE],
+        [TileLine::default(); TILE_SIDE],
+    );
+    for (number, lines) in band.from.chunks(TILE_SIDE * band.stride).enumerate() {
+        let start = number * TILE_SIDE / 4;
+        for (column, out) in band.to.chunks_mut(TILE_SIDE * band.width).enumerate() {
+            let first = band.first + column * TILE_SIDE / 4;
+            load_tile(lines, band.stride, first, &mut tile);
             transpose_tile(&mut tile, &mut transposed);
             for (line, codes) in out.chunks_mut(band.width).zip(&transposed) {
-                store(codes, &mut line[start..]);
+                store_line(codes, &mut line[start..]);
             }
         }
     }
-    let used = (band.from.len() / band.stride).div_ceil(SIDE) * SIDE / 4;
+    let used = (band.from.len() / band.stride).div_ceil(TILE_SIDE) * TILE_SIDE / 4;
     for line in band.to.chunks_mut(band.width) {
         line.iter_mut().skip(used).for_each(|byte| *byte = 0);
     }
@@ -95,20 +101,20 @@ fn turn_band(band: TransposeBand<'_>) {
 
 /// Transposes a tile, 32 lines at a time.
 #[inline(always)]
-fn transpose_tile(tile: &mut [TileLine; SIDE], transposed: &mut [TileLine; SIDE]) {
-    for (group, lines) in tile.as_chunks_mut::<WORD>().0.iter_mut().enumerate() {
-        transpose_word(lines);
-        spread(lines, group, transposed);
+fn transpose_tile(tile: &mut [TileLine; TILE_SIDE], transposed: &mut [TileLine; TILE_SIDE]) {
+    for (group, lines) in tile.as_chunks_mut::<WORD_CODES>().0.iter_mut().enumerate() {
+        transpose_squares(lines);
+        copy_words(lines, group, transposed);
     }
 }
 
-/// Copies a tile's part of each line; where there is none, codes are 0.
+/// Loads the codes of a tile; codes outside the matrix are 0.
 #[inline(always)]
-fn fetch(lines: &[u8], stride: usize, first: usize, tile: &mut [TileLine; SIDE]) {
+fn load_tile(lines: &[u8], stride: usize, first: usize, tile: &mut [TileLine; TILE_SIDE]) {
     let mut lines = lines.chunks_exact(stride);
     for words in tile {
         let bytes = lines.next().map_or(&[][..], |line| &line[first..]);
-        let mut whole = [0; 8 * WORDS];
+        let mut whole = [0; 8 * TILE_WORDS];
         match bytes.first_chunk() {
             Some(bytes) => whole = *bytes,
             None => whole[..bytes.len()].copy_from_slice(bytes),
@@ -119,20 +125,20 @@ fn fetch(lines: &[u8], stride: usize, first: usize, tile: &mut [TileLine; SIDE])
     }
 }
 
-/// Transposes 32 lines, eight squares of 32 codes side by side.
+/// Transposes 32 lines, as eight adjacent squares.
 #[inline(always)]
-fn transpose_word(lines: &mut [TileLine; WORD]) {
-    exchange::<16>(lines, 0x0000_0000_ffff_ffff);
-    exchange::<8>(lines, 0x0000_ffff_0000_ffff);
-    exchange::<4>(lines, 0x00ff_00ff_00ff_00ff);
-    exchange::<2>(lines, 0x0f0f_0f0f_0f0f_0f0f);
-    exchange::<1>(lines, 0x3333_3333_3333_3333);
+fn transpose_squares(lines: &mut [TileLine; WORD_CODES]) {
+    exchange_codes::<16>(lines, 0x0000_0000_ffff_ffff);
+    exchange_codes::<8>(lines, 0x0000_ffff_0000_ffff);
+    exchange_codes::<4>(lines, 0x00ff_00ff_00ff_00ff);
+    exchange_codes::<2>(lines, 0x0f0f_0f0f_0f0f_0f0f);
+    exchange_codes::<1>(lines, 0x3333_3333_3333_3333);
 }
 
-/// Lines whose numbers differ by `APART` exchange codes that stand so far apart.
+/// Exchanges codes between lines at a distance of `APART`; `mask` selects the codes.
 #[inline(always)]
-fn exchange<const APART: usize>(lines: &mut [TileLine; WORD], mask: u64) {
-    for first in (0..WORD).filter(|number| number & APART == 0) {
+fn exchange_codes<const APART: usize>(lines: &mut [TileLine; WORD_CODES], mask: u64) {
+    for first in (0..WORD_CODES).filter(|number| number & APART == 0) {
         let (mut low, mut high) = (lines[first], lines[first + APART]);
         for (low, high) in low.iter_mut().zip(&mut high) {
             let differing = ((*low >> (2 * APART)) ^ *high) & mask;
@@ -143,20 +149,29 @@ fn exchange<const APART: usize>(lines: &mut [TileLine; WORD], mask: u64) {
     }
 }
 
-/// Lays each word where its line of the transposed tile wants it.
+/// Copies each word to its line of the transposed tile.
 #[inline(always)]
-fn spread(lines: &[TileLine; WORD], group: usize, transposed: &mut [TileLine; SIDE]) {
-    for (column, positions) in transposed.as_chunks_mut::<WORD>().0.iter_mut().enumerate() {
+fn copy_words(
+    lines: &[TileLine; WORD_CODES],
+    group: usize,
+    transposed: &mut [TileLine; TILE_SIDE],
+) {
+    for (column, positions) in transposed
+        .as_chunks_mut::<WORD_CODES>()
+        .0
+        .iter_mut()
+        .enumerate()
+    {
         for (line, position) in lines.iter().zip(positions) {
             position[group] = line[column];
         }
     }
 }
 
-/// Writes a line of a tile, as far as it fits.
+/// Writes a line of a tile, truncated to the length of `out`.
 #[inline(always)]
-fn store(codes: &TileLine, out: &mut [u8]) {
-    if let Some(whole) = out.first_chunk_mut::<{ 8 * WORDS }>() {
+fn store_line(codes: &TileLine, out: &mut [u8]) {
+    if let Some(whole) = out.first_chunk_mut::<{ 8 * TILE_WORDS }>() {
         for (bytes, word) in whole.as_chunks_mut().0.iter_mut().zip(codes) {
             *bytes = word.to_le_bytes();
         }
@@ -171,13 +186,19 @@ fn store(codes: &TileLine, out: &mut [u8]) {
 mod tests {
     use super::*;
 
-    /// The code at a position of a line.
+    /// Returns the code at a position of a line.
     fn code(codes: &[u8], stride: usize, line: usize, position: usize) -> u8 {
         codes[line * stride + position / 4] >> (2 * (position % 4)) & 3
     }
 
-    /// The same, code by code.
-    fn naive(from: &[u8], stride: usize, lines: usize, positions: usize, width: usize) -> Vec<u8> {
+    /// Transposes code by code.
+    fn transpose_naively(
+        from: &[u8],
+        stride: usize,
+        lines: usize,
+        positions: usize,
+        width: usize,
+    ) -> Vec<u8> {
         let mut to = vec![0; positions * width];
         for position in 0..positions {
             for line in 0..lines {
@@ -193,12 +214,12 @@ mod tests {
         let from: Vec<u8> = (0..=250).cycle().take(lines * stride).collect();
         let mut to = vec![0xaa; positions * width];
         transpose(&from, stride, &mut to, width);
-        let expected = naive(&from, stride, lines, positions, width);
+        let expected = transpose_naively(&from, stride, lines, positions, width);
         assert!(to == expected, "{lines} lines of {positions} positions");
     }
 
     #[test]
-    fn every_code_changes_line_and_position() {
+    fn line_and_position_of_every_code_are_exchanged() {
         for lines in [1, 2, 3, 4, 5, 31, 32, 33, 255, 256, 257, 514, 1023] {
             for positions in [1, 2, 3, 4, 6, 31, 64, 255, 256, 259, 513] {
                 check(lines, positions, 0);
@@ -207,13 +228,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_of_a_line_is_zero() {
+    fn the_padding_of_a_line_is_zero() {
         check(5, 7, 3);
         check(257, 9, 200);
     }
 
     #[test]
-    fn nothing_is_nothing() {
+    fn an_empty_matrix_is_transposed_to_an_empty_matrix() {
         transpose(&[], 3, &mut [], 0);
     }
 }

@@ -1,23 +1,23 @@
-//! What a code becomes.
+//! The values of genotype codes.
 
-use super::kernels::{CodeTable, Kernels};
+use super::kernels::{CodeTable, DecodeKernels};
 
-/// A number that a genotype can become: `i8`, `f32` or `f64`.
-pub trait Genotype: Kernels + Copy + PartialEq + Send + Sync + 'static {
-    /// What stands where a genotype is missing.
+/// A number type for genotypes: `i8`, `f32` or `f64`.
+pub trait Genotype: DecodeKernels + Copy + PartialEq + Send + Sync + 'static {
+    /// The value of a missing genotype.
     const MISSING: Self;
 
-    /// So many copies of the allele that is counted.
-    fn copies(count: u8) -> Self;
+    /// Returns the value for this number of copies of the counted allele.
+    fn from_copies(count: u8) -> Self;
 
-    /// The value of each code, if A1 is counted, or if A2 is.
+    /// Returns the value of each code. If `count_a1` is false, A2 is counted.
     fn table(count_a1: bool) -> CodeTable<Self> {
         let [a1, a2] = if count_a1 { [2, 0] } else { [0, 2] };
         [
-            Self::copies(a1),
+            Self::from_copies(a1),
             Self::MISSING,
-            Self::copies(1),
-            Self::copies(a2),
+            Self::from_copies(1),
+            Self::from_copies(a2),
         ]
     }
 }
@@ -25,7 +25,7 @@ pub trait Genotype: Kernels + Copy + PartialEq + Send + Sync + 'static {
 impl Genotype for i8 {
     const MISSING: Self = -127;
 
-    fn copies(count: u8) -> Self {
+    fn from_copies(count: u8) -> Self {
         count.cast_signed()
     }
 }
@@ -33,7 +33,7 @@ impl Genotype for i8 {
 impl Genotype for f32 {
     const MISSING: Self = Self::NAN;
 
-    fn copies(count: u8) -> Self {
+    fn from_copies(count: u8) -> Self {
         Self::from(count)
     }
 }
@@ -41,12 +41,12 @@ impl Genotype for f32 {
 impl Genotype for f64 {
     const MISSING: Self = Self::NAN;
 
-    fn copies(count: u8) -> Self {
+    fn from_copies(count: u8) -> Self {
         Self::from(count)
     }
 }
 
-/// One code of a byte.
+/// Returns the code at a position of a byte; the position is taken modulo 4.
 #[inline(always)]
 pub(super) fn code(byte: u8, position: usize) -> usize {
     usize::from(byte >> (2 * (position & 3)) & 3)

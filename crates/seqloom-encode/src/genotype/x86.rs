@@ -1,15 +1,15 @@
-//! The loops of machines with AVX2.
+//! The vector loops for AVX2.
 
 use pulp::cast;
 use pulp::x86::V3;
 use seqloom_core::simd;
 
 use super::CodeTable;
-use super::kernels::Kernels;
-use super::square::{Square, WIDTH};
+use super::kernels::DecodeKernels;
+use super::square::{SQUARE_SIDE, Square};
 
-/// Runs work where this machine has AVX2; else nothing is done.
-fn run(work: impl FnOnce(V3) -> usize) -> usize {
+/// Runs `work` if this machine has AVX2; otherwise returns 0.
+fn run_with_avx2(work: impl FnOnce(V3) -> usize) -> usize {
     let Some(simd) = simd::avx2() else { return 0 };
     simd.vectorize(
         #[inline(always)]
@@ -19,21 +19,21 @@ fn run(work: impl FnOnce(V3) -> usize) -> usize {
 
 macro_rules! kernels {
     ($number:ty, $rows:expr, $columns:expr) => {
-        impl Kernels for $number {
-            fn rows(codes: &[u8], table: &CodeTable<Self>, out: &mut [Self]) -> usize {
-                run(
+        impl DecodeKernels for $number {
+            fn decode_rows(codes: &[u8], table: &CodeTable<Self>, out: &mut [Self]) -> usize {
+                run_with_avx2(
                     #[inline(always)]
                     |simd| $rows(simd, codes, table, out),
                 )
             }
 
-            fn columns(
+            fn decode_columns(
                 bytes: &[u8],
                 shift: u32,
                 table: &CodeTable<Self>,
                 out: &mut [Self],
             ) -> usize {
-                run(
+                run_with_avx2(
                     #[inline(always)]
                     |simd| $columns(simd, (bytes, shift), table, out),
                 )
@@ -41,13 +41,13 @@ macro_rules! kernels {
         }
     };
 }
-kernels!(i8, small_rows, small_columns);
-kernels!(f32, single_rows, single_columns);
-kernels!(f64, double_rows, double_columns);
+kernels!(i8, decode_rows_i8, decode_columns_i8);
+kernels!(f32, decode_rows_f32, decode_columns_f32);
+kernels!(f64, decode_rows_f64, decode_columns_f64);
 
-/// A table for 16 indices: code `c` stands at `c` and at `4 * c`.
+/// Returns a table with 16 entries: the value of code `c` is at `c` and at `4 * c`.
 #[inline(always)]
-fn spread(simd: V3, table: &CodeTable<i8>) -> std::arch::x86_64::__m256i {
+fn broadcast_table(simd: V3, table: &CodeTable<i8>) -> std::arch::x86_64::__m256i {
     let mut positions = [0_i8; 16];
     for (code, value) in table.iter().enumerate() {
         positions[code] = *value;
@@ -56,12 +56,12 @@ fn spread(simd: V3, table: &CodeTable<i8>) -> std::arch::x86_64::__m256i {
     simd.avx2._mm256_broadcastsi128_si256(cast(positions))
 }
 
-/// Eight bytes become thirty-two numbers: each byte is laid down four times, all but one code
-/// of it is masked out, and the code looked up where it stands.
+/// Decodes 8 bytes to 32 numbers. Each byte is copied four times, and each copy is masked to one
+/// code. The code is a table index without a shift.
 #[inline(always)]
-fn small_rows(simd: V3, codes: &[u8], table: &CodeTable<i8>, out: &mut [i8]) -> usize {
+fn decode_rows_i8(simd: V3, codes: &[u8], table: &CodeTable<i8>, out: &mut [i8]) -> usize {
     let (avx, avx2) = (simd.avx, simd.avx2);
-    let values = spread(simd, table);
+    let values = broadcast_table(simd, table);
     let four: [u8; 32] = std::array::from_fn(|at| [0, 1, 2, 3, 4, 5, 6, 7][at / 4]);
     let lower: [u8; 32] = std::array::from_fn(|at| [0x03, 0x0c, 0, 0][at % 4]);
     let upper: [u8; 32] = std::array::from_fn(|at| [0, 0, 0x30, 0xc0][at % 4]);
@@ -79,9 +79,9 @@ fn small_rows(simd: V3, codes: &[u8], table: &CodeTable<i8>, out: &mut [i8]) -> 
     32 * words.len().min(outs.len())
 }
 
-/// Four bytes become sixteen numbers: a lane is shifted until its code is lowest.
+/// Decodes 4 bytes to 16 numbers. Each lane is shifted until its code is in the lowest bits.
 #[inline(always)]
-fn single_rows(simd: V3, codes: &[u8], table: &CodeTable<f32>, out: &mut [f32]) -> usize {
+fn decode_rows_f32(simd: V3, codes: &[u8], table: &CodeTable<f32>, out: &mut [f32]) -> usize {
     let (avx, avx2) = (simd.avx, simd.avx2);
     let values = avx._mm256_broadcast_ps(&cast(*table));
     let (low, high) = (
@@ -99,22 +99,22 @@ fn single_rows(simd: V3, codes: &[u8], table: &CodeTable<f32>, out: &mut [f32]) 
     16 * words.len().min(outs.len())
 }
 
-/// One byte becomes four numbers, each moved as two halves.
+/// Decodes 1 byte to 4 numbers. Each number is looked up as two 32-bit halves.
 #[inline(always)]
-fn double_rows(simd: V3, codes: &[u8], table: &CodeTable<f64>, out: &mut [f64]) -> usize {
+fn decode_rows_f64(simd: V3, codes: &[u8], table: &CodeTable<f64>, out: &mut [f64]) -> usize {
     let avx2 = simd.avx2;
     let shifts = cast([0, 0, 2, 2, 4, 4, 6, 6]);
     let (outs, _) = out.as_chunks_mut::<4>();
     for (byte, out) in codes.iter().zip(&mut *outs) {
         let bytes = simd.avx._mm256_set1_epi32(i32::from(*byte));
-        *out = double(simd, table, avx2._mm256_srlv_epi32(bytes, shifts));
+        *out = lookup_f64(simd, table, avx2._mm256_srlv_epi32(bytes, shifts));
     }
     4 * codes.len().min(outs.len())
 }
 
-/// The four numbers whose codes stand lowest in each pair of lanes.
+/// Returns the four numbers of the codes in the lowest bits of each pair of lanes.
 #[inline(always)]
-fn double(simd: V3, table: &CodeTable<f64>, codes: std::arch::x86_64::__m256i) -> [f64; 4] {
+fn lookup_f64(simd: V3, table: &CodeTable<f64>, codes: std::arch::x86_64::__m256i) -> [f64; 4] {
     let avx2 = simd.avx2;
     let code = avx2._mm256_and_si256(codes, cast([3_i32; 8]));
     let half = avx2._mm256_or_si256(
@@ -124,16 +124,16 @@ fn double(simd: V3, table: &CodeTable<f64>, codes: std::arch::x86_64::__m256i) -
     cast(avx2._mm256_permutevar8x32_epi32(cast(*table), half))
 }
 
-/// Thirty-two bytes, one code of each.
+/// Decodes one code of each of 32 bytes.
 #[inline(always)]
-fn small_columns(
+fn decode_columns_i8(
     simd: V3,
     (bytes, shift): (&[u8], u32),
     table: &CodeTable<i8>,
     out: &mut [i8],
 ) -> usize {
     let avx2 = simd.avx2;
-    let (values, lowest) = (spread(simd, table), cast([3_u8; 32]));
+    let (values, lowest) = (broadcast_table(simd, table), cast([3_u8; 32]));
     let shift = cast([u64::from(shift), 0]);
     let (words, _) = bytes.as_chunks::<32>();
     let (outs, _) = out.as_chunks_mut::<32>();
@@ -144,9 +144,9 @@ fn small_columns(
     32 * words.len().min(outs.len())
 }
 
-/// Eight bytes, one code of each.
+/// Decodes one code of each of 8 bytes.
 #[inline(always)]
-fn single_columns(
+fn decode_columns_f32(
     simd: V3,
     (bytes, shift): (&[u8], u32),
     table: &CodeTable<f32>,
@@ -164,9 +164,9 @@ fn single_columns(
     8 * words.len().min(outs.len())
 }
 
-/// Four bytes, one code of each.
+/// Decodes one code of each of 4 bytes.
 #[inline(always)]
-fn double_columns(
+fn decode_columns_f64(
     simd: V3,
     (bytes, shift): (&[u8], u32),
     table: &CodeTable<f64>,
@@ -179,27 +179,27 @@ fn double_columns(
     for (word, out) in words.iter().zip(&mut *outs) {
         let lanes = avx2._mm256_cvtepu8_epi64(cast([u32::from_le_bytes(*word), 0, 0, 0]));
         let pairs = avx2._mm256_shuffle_epi32::<0b10_10_00_00>(lanes);
-        *out = double(simd, table, avx2._mm256_srl_epi32(pairs, shift));
+        *out = lookup_f64(simd, table, avx2._mm256_srl_epi32(pairs, shift));
     }
     4 * words.len().min(outs.len())
 }
 
-/// Transposes a square: eight registers hold two rows each, eight lines apart. Three perfect
-/// shuffles transpose the eight rows of either half; then the halves are joined.
+/// Transposes a square. Each of eight registers contains two rows, eight rows apart. Three perfect
+/// shuffles transpose the eight rows of each half; then the halves are combined.
 #[inline(always)]
-pub(super) fn flip(simd: V3, square: Square) -> Square {
+pub(super) fn transpose_square(simd: V3, square: Square) -> Square {
     let (avx, avx2) = (simd.avx, simd.avx2);
-    let mut pairs = [avx._mm256_setzero_si256(); WIDTH / 2];
+    let mut pairs = [avx._mm256_setzero_si256(); SQUARE_SIDE / 2];
     for (row, pair) in pairs.iter_mut().enumerate() {
         let upper = avx._mm256_castsi128_si256(cast(square[row]));
-        *pair = avx2._mm256_inserti128_si256::<1>(upper, cast(square[row + WIDTH / 2]));
+        *pair = avx2._mm256_inserti128_si256::<1>(upper, cast(square[row + SQUARE_SIDE / 2]));
     }
     for _ in 0..3 {
         let before = pairs;
-        for at in 0..WIDTH / 4 {
-            let (one, other) = (before[at], before[at + WIDTH / 4]);
-            pairs[2 * at] = avx2._mm256_unpacklo_epi8(one, other);
-            pairs[2 * at + 1] = avx2._mm256_unpackhi_epi8(one, other);
+        for at in 0..SQUARE_SIDE / 4 {
+            let (first, second) = (before[at], before[at + SQUARE_SIDE / 4]);
+            pairs[2 * at] = avx2._mm256_unpacklo_epi8(first, second);
+            pairs[2 * at + 1] = avx2._mm256_unpackhi_epi8(first, second);
         }
     }
     for pair in &mut pairs {

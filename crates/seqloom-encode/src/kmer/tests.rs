@@ -4,7 +4,7 @@ use seqloom_core::Ragged;
 use super::{KmerCounts, KmerWords, Kmers};
 use crate::{Frame, LetterTable, Policy, RowKernel, RowLayout, fill};
 
-const FRAME: Frame<u64> = Frame {
+const TOKEN_FRAME: Frame<u64> = Frame {
     head: Some(900),
     tail: Some(901),
     pad: 902,
@@ -39,20 +39,20 @@ fn reverse_complement(word: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn tokens_stand_between_their_ends() {
+fn tokens_are_between_the_special_tokens() {
     let words = KmerWords::new(&letters(), 2, 1, false).unwrap();
     let kernel = Kmers {
         words,
         first: 4,
         unknown: 3,
-        frame: FRAME,
+        frame: TOKEN_FRAME,
     };
     assert_eq!(run(&kernel, b"AACN", 7), [900, 4, 5, 3, 901, 902, 902]);
     assert_eq!(run(&kernel, b"A", 2), [900, 901]);
 }
 
 #[test]
-fn counts_become_floats_of_their_size() {
+fn counts_are_converted_to_floats_of_the_same_size() {
     let words = KmerWords::new(&letters(), 1, 1, false).unwrap();
     let kernel = KmerCounts {
         words,
@@ -63,17 +63,17 @@ fn counts_become_floats_of_their_size() {
 }
 
 #[test]
-fn words_that_have_no_number_are_an_error() {
+fn invalid_k_stride_and_alphabet_are_errors() {
     for (k, stride, is_canonical) in [(0, 1, false), (3, 0, false), (32, 1, false)] {
         assert!(KmerWords::new(&letters(), k, stride, is_canonical).is_err());
     }
-    let own = LetterTable::new("HEC", Policy::default()).unwrap();
-    assert!(KmerWords::new(&own, 2, 1, true).is_err());
+    let custom = LetterTable::new("HEC", Policy::default()).unwrap();
+    assert!(KmerWords::new(&custom, 2, 1, true).is_err());
 }
 
 proptest! {
     #[test]
-    fn words_are_numbered_like_one_by_one(
+    fn blocks_of_k_mers_have_the_numbers_of_single_k_mers(
         mut sequence in prop::collection::vec(prop::sample::select(b"ACGTN".to_vec()), 0..200),
         k in 1_usize..20,
         stride in prop_oneof![Just(1_usize), 1_usize..80],

@@ -1,65 +1,65 @@
-//! From an alphabet and a policy to one verdict for each byte.
+//! Builds the table of an alphabet and a policy.
 
 use seqloom_core::{Alphabet, Error, Result};
 
 use super::expected::Expected;
-use super::plain::MemberRuns;
+use super::kinds::{AMBIGUOUS, LOWER, RARE, REJECTED, RNA, SYMBOL, is_rejected};
+use super::plain::MemberRanges;
 use super::table::{LetterTable, STOP};
-use super::verdict::{AMBIGUOUS, FOREIGN, LOWER, RARE, RNA, SYMBOL, is_foreign};
 use crate::{Case, Policy, Rare, Symbols};
 
 impl LetterTable {
-    /// The letters of an alphabet (by name, or the letters themselves) under a policy.
+    /// Returns the table of an alphabet, which is a name or the residues themselves.
     pub fn new(alphabet: &str, policy: Policy) -> Result<Self> {
         from_alphabet(alphabet, policy)
     }
 
-    /// Every byte from `first` to `last`, and no other; `expected` names them in an error.
+    /// Returns a table that accepts only the bytes `first` to `last`; errors call them `expected`.
     pub fn range(first: u8, last: u8, expected: &str) -> Self {
         from_range(first, last, expected)
     }
 }
 
 fn from_range(first: u8, last: u8, expected: &str) -> LetterTable {
-    let mut letters = empty(Expected::new(expected.to_owned()));
+    let mut letters = empty_table(Expected::new(expected.to_owned()));
     letters.members = (first..=last).collect();
     for byte in first..=last {
-        letters.write(byte, byte, 0);
+        letters.set(byte, byte, 0);
     }
-    letters.see_plain(false);
+    letters.find_plain_members(false);
     letters
 }
 
 fn from_alphabet(name: &str, policy: Policy) -> Result<LetterTable> {
     let alphabet = Alphabet::new(name)?;
-    check(&alphabet, policy)?;
-    let mut letters = empty(Expected::new(accepted_letters(&alphabet, policy)));
+    check_policy(&alphabet, policy)?;
+    let mut letters = empty_table(Expected::new(accepted_letters(&alphabet, policy)));
     letters.members = alphabet.letters().to_vec();
     letters.ambiguities = alphabet.ambiguities();
-    letters.strips = policy.symbols == Symbols::StripTerminalStop && alphabet.has_stop();
-    letters.admit_members(policy);
-    letters.admit_codes(policy);
-    letters.admit_rare(&alphabet, policy);
-    letters.admit_symbols(&alphabet, policy);
-    letters.hint(&alphabet);
-    letters.see_plain(policy.case == Case::Fold);
+    letters.strips_stop = policy.symbols == Symbols::StripTerminalStop && alphabet.has_stop();
+    letters.accept_members(policy);
+    letters.accept_codes(policy);
+    letters.accept_rare(&alphabet, policy);
+    letters.accept_symbols(&alphabet, policy);
+    letters.add_hints(&alphabet);
+    letters.find_plain_members(policy.case == Case::Fold);
     Ok(letters)
 }
 
-fn empty(expected: Expected) -> LetterTable {
+fn empty_table(expected: Expected) -> LetterTable {
     LetterTable {
         members: Vec::new(),
         ambiguities: &[],
         normal: [0; 256],
-        verdicts: [FOREIGN; 256],
-        plain: MemberRuns::new(|_| false, false),
-        strips: false,
+        kinds: [REJECTED; 256],
+        plain: MemberRanges::new(|_| false, false),
+        strips_stop: false,
         expected,
     }
 }
 
-/// Refuses a policy that the alphabet gives no meaning to.
-fn check(alphabet: &Alphabet, policy: Policy) -> Result<()> {
+/// Returns an error if the policy does not apply to the alphabet.
+fn check_policy(alphabet: &Alphabet, policy: Policy) -> Result<()> {
     let letters = String::from_utf8_lossy(alphabet.letters());
     if policy.case != Case::Keep && letters.bytes().any(|letter| letter.is_ascii_lowercase()) {
         return Err(Error::argument(format!(
@@ -70,24 +70,22 @@ fn check(alphabet: &Alphabet, policy: Policy) -> Result<()> {
     let is_dna = letters.contains('T') && !letters.contains('U') && !alphabet.has_stop();
     if policy.rna_as_dna && !is_dna {
         return Err(Error::argument(format!(
-            "rna_as_dna=True (--rna-as-dna) reads U as T, which alphabet {letters:?} has no use for"
+            "rna_as_dna=True (--rna-as-dna) reads U as T; it does not apply to alphabet {letters:?}"
         )));
     }
     if policy.rare != Rare::Error && alphabet.rare().is_empty() {
-        return Err(Error::argument(
-            "rare (--rare) is about residues outside the twenty of alphabet 'protein'",
-        ));
+        return Err(Error::argument("rare (--rare) needs alphabet 'protein'"));
     }
     let is_default = policy.symbols == Symbols::StripTerminalStop;
     if alphabet.symbols().is_empty() && !is_default {
         return Err(Error::argument(
-            "symbols is about alphabets with a name; put them among your own letters",
+            "symbols needs an alphabet with a name; add the symbols to your residues instead",
         ));
     }
     Ok(())
 }
 
-/// Describes the letters that are accepted.
+/// Describes the accepted characters for errors.
 fn accepted_letters(alphabet: &Alphabet, policy: Policy) -> String {
     let letters = String::from_utf8_lossy(alphabet.letters());
     let codes = alphabet.ambiguities().iter().map(|(code, _)| *code);
@@ -100,115 +98,114 @@ fn accepted_letters(alphabet: &Alphabet, policy: Policy) -> String {
 }
 
 impl LetterTable {
-    fn write(&mut self, byte: u8, normal: u8, verdict: u64) {
+    fn set(&mut self, byte: u8, normal: u8, kind: u64) {
         self.normal[usize::from(byte)] = normal;
-        self.verdicts[usize::from(byte)] = verdict;
+        self.kinds[usize::from(byte)] = kind;
     }
 
-    /// Writes what a letter and its lower-case form count as.
-    fn admit(&mut self, letter: u8, counted: (u8, u64), case: Case) {
-        let (normal, verdict) = counted;
-        self.write(letter, normal, verdict);
+    /// Sets the residue and kind of a character and its lower-case form.
+    fn accept(&mut self, letter: u8, counted: (u8, u64), case: Case) {
+        let (normal, kind) = counted;
+        self.set(letter, normal, kind);
         let lower = letter.to_ascii_lowercase();
         match case {
-            _ if lower == letter || is_foreign(verdict) => {}
-            Case::Fold => self.write(lower, normal, verdict | LOWER),
-            Case::Mask => self.write(lower, 0, LOWER),
+            _ if lower == letter || is_rejected(kind) => {}
+            Case::Fold => self.set(lower, normal, kind | LOWER),
+            Case::Mask => self.set(lower, 0, LOWER),
             Case::Keep | Case::Error => {}
         }
     }
 
-    fn admit_members(&mut self, policy: Policy) {
+    fn accept_members(&mut self, policy: Policy) {
         for letter in self.members.clone() {
-            self.admit(letter, (letter, 0), policy.case);
+            self.accept(letter, (letter, 0), policy.case);
         }
         if policy.rna_as_dna {
-            self.admit(b'U', (b'T', RNA), policy.case);
+            self.accept(b'U', (b'T', RNA), policy.case);
         }
     }
 
-    fn admit_codes(&mut self, policy: Policy) {
+    fn accept_codes(&mut self, policy: Policy) {
         for (code, _) in self.ambiguities.iter().filter(|_| policy.codes) {
-            self.admit(*code, (*code, AMBIGUOUS), policy.case);
+            self.accept(*code, (*code, AMBIGUOUS), policy.case);
         }
     }
 
-    fn admit_rare(&mut self, alphabet: &Alphabet, policy: Policy) {
+    fn accept_rare(&mut self, alphabet: &Alphabet, policy: Policy) {
         for (letter, stand_in) in alphabet.rare() {
             let normal = match policy.rare {
                 Rare::Error => continue,
                 Rare::Unknown if !policy.codes => continue,
                 Rare::Zeros => 0,
                 Rare::Unknown => b'X',
-                Rare::Reposition => *stand_in,
-                Rare::Keep => self.keep(*letter),
+                Rare::Replace => *stand_in,
+                Rare::Keep => self.add_member(*letter),
             };
-            self.admit(*letter, (normal, RARE), policy.case);
+            self.accept(*letter, (normal, RARE), policy.case);
         }
     }
 
-    fn admit_symbols(&mut self, alphabet: &Alphabet, policy: Policy) {
+    fn accept_symbols(&mut self, alphabet: &Alphabet, policy: Policy) {
         for symbol in alphabet.symbols() {
             let normal = match policy.symbols {
                 Symbols::StripTerminalStop | Symbols::Error => continue,
                 Symbols::Zeros => 0,
-                Symbols::Keep => self.keep(*symbol),
+                Symbols::Keep => self.add_member(*symbol),
             };
-            self.write(*symbol, normal, SYMBOL);
+            self.set(*symbol, normal, SYMBOL);
         }
     }
 
-    /// Makes a member of what the alphabet does not hold.
-    fn keep(&mut self, letter: u8) -> u8 {
+    /// Adds a member to those of the alphabet.
+    fn add_member(&mut self, letter: u8) -> u8 {
         self.members.push(letter);
         letter
     }
 
-    fn see_plain(&mut self, folds: bool) {
-        let verdicts = self.verdicts;
-        self.plain = MemberRuns::new(|byte| verdicts[usize::from(byte)] == 0, folds);
+    fn find_plain_members(&mut self, folds: bool) {
+        let kinds = self.kinds;
+        self.plain = MemberRanges::new(|byte| kinds[usize::from(byte)] == 0, folds);
     }
 
-    /// Collects what may help, for each letter that is refused.
-    fn hint(&mut self, alphabet: &Alphabet) {
+    /// Adds a hint to the error of each rejected character.
+    fn add_hints(&mut self, alphabet: &Alphabet) {
         for byte in 0..=u8::MAX {
-            let is_refused = is_foreign(self.verdicts[usize::from(byte)]);
-            if let Some(hint) = self.hint_for(byte, alphabet).filter(|_| is_refused) {
-                self.expected.hint(byte, hint);
+            let is_rejected_byte = is_rejected(self.kinds[usize::from(byte)]);
+            if let Some(hint) = self.hint_for(byte, alphabet).filter(|_| is_rejected_byte) {
+                self.expected.add_hint(byte, hint);
             }
         }
     }
 
     fn hint_for(&self, found: u8, alphabet: &Alphabet) -> Option<&'static str> {
         let upper = found.to_ascii_uppercase();
-        if found != upper && !is_foreign(self.verdicts[usize::from(upper)]) {
-            return Some("case='fold' (--case fold, of train and embed) takes lower case");
+        if found != upper && !is_rejected(self.kinds[usize::from(upper)]) {
+            return Some("case='fold' (--case fold, of train and embed) accepts lower case");
         }
         let is_rare = alphabet.rare().iter().any(|(letter, _)| *letter == upper);
         match (alphabet.letters(), upper) {
             (b"ACGT", b'U') => Some(
-                "U is a letter of alphabet 'rna', or rna_as_dna=True (--rna-as-dna, of train) reads \
-                 it as T",
+                "U needs alphabet 'rna', or rna_as_dna=True (--rna-as-dna, of train), which reads it as T",
             ),
-            (b"ACGU", b'T') => Some("T is a letter of alphabet 'dna'"),
+            (b"ACGU", b'T') => Some("T needs alphabet 'dna'"),
             (b"ACGT", b'E' | b'F' | b'I' | b'L' | b'P' | b'Q') => Some(
-                "this looks like protein, but 'dna' is read: give DNA, or alphabet 'protein' \
-                 (--alphabet protein, of train); a trained model reads what it was trained on",
+                "this looks like protein, but 'dna' is read: pass DNA, or alphabet 'protein' \
+                 (--alphabet protein, of train); a trained model accepts only its own alphabet",
             ),
             (b"ACGU", b'E' | b'F' | b'I' | b'L' | b'P' | b'Q') => Some(
-                "this looks like protein, but 'rna' is read: give RNA, or alphabet 'protein' \
-                 (--alphabet protein, of train); a trained model reads what it was trained on",
+                "this looks like protein, but 'rna' is read: pass RNA, or alphabet 'protein' \
+                 (--alphabet protein, of train); a trained model accepts only its own alphabet",
             ),
             (_, STOP) if alphabet.has_stop() => Some(
-                "a '*' may only end a sequence: symbols='zeros' or 'keep' (--symbols zeros, of \
-                 train and embed) takes it anywhere",
+                "'*' is accepted only at the end of a sequence; symbols='zeros' or 'keep' (--symbols \
+                 zeros, of train and embed) accepts it anywhere",
             ),
             (_, b'-' | b'.') if alphabet.symbols().is_empty() => {
-                Some("gaps are not letters: remove them")
+                Some("gaps are not residues: remove them")
             }
             (_, b'-' | b'.') => Some(
-                "gaps are not letters: remove them, or symbols='zeros' or 'keep' (--symbols zeros, \
-                 of train and embed) takes them",
+                "gaps are not residues: remove them, or accept them with symbols='zeros' or 'keep' \
+                 (--symbols zeros, of train and embed)",
             ),
             _ if is_rare => Some(
                 "U and O have no channel in alphabet 'protein': rare='replace' (--rare replace, \

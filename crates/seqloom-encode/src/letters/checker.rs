@@ -1,26 +1,27 @@
-//! The check of letters by a table, which counts letters by kind and finds refused ones.
+//! Validates sequences against a table and counts their characters by kind.
 
-use super::plain::{CHUNK, ChunkFlags, count_lower};
+use super::kinds::is_rejected;
+use super::plain::{CHUNK_RESIDUES, ChunkFlags, count_lower};
 use super::table::LetterTable;
-use super::verdict::is_foreign;
 use seqloom_core::Ragged;
 use seqloom_core::simd::dispatch;
 use seqloom_macros::vectorized;
 
-/// The kind of lower case.
-const LOWERS: usize = 1;
-/// The kind of a stop that was taken as absent, for which there is no verdict.
-const STOPS: usize = 4;
-const KINDS: usize = 7;
+/// The index of lower case in the counts.
+const LOWER_KIND: usize = 1;
+/// The index of removed stops in the counts. No byte has this kind.
+const STOP_KIND: usize = 4;
+const KIND_COUNT: usize = 7;
 
-/// How many letters were not plain members, by kind.
+/// The numbers of characters that are not plain members of the alphabet, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LetterCounts([u64; KINDS]);
+pub struct LetterCounts([u64; KIND_COUNT]);
 
 impl LetterCounts {
-    /// Ambiguity codes; lower case that is folded or masked; rare residues; symbols; stops
-    /// taken as absent; U read as T; foreign letters, which never get so far.
-    pub fn to_array(self) -> [i64; KINDS] {
+    /// Returns the counts of ambiguity codes, of lower case that is folded or masked, of rare
+    /// residues, symbols, removed stops, and U read as T. The last count, of invalid characters,
+    /// is always 0.
+    pub fn to_array(self) -> [i64; KIND_COUNT] {
         self.0.map(|count| i64::try_from(count).unwrap_or(i64::MAX))
     }
 
@@ -28,17 +29,17 @@ impl LetterCounts {
         Self(std::array::from_fn(|kind| self.0[kind] + other.0[kind]))
     }
 
-    /// Adds the verdicts of at most [`CHUNK`] letters.
+    /// Adds the summed kinds of at most [`CHUNK_RESIDUES`] characters.
     #[inline(always)]
-    fn add(&mut self, verdicts: u64) {
-        for (count, part) in self.0.iter_mut().zip(verdicts.to_le_bytes()) {
+    fn add(&mut self, kinds: u64) {
+        for (count, part) in self.0.iter_mut().zip(kinds.to_le_bytes()) {
             *count += u64::from(part);
         }
     }
 }
 
-/// Checks sequences by a table, and counts letters by kind. All rows share the counts: to
-/// return them for each row would make the next row wait for them.
+/// Validates sequences against a table and counts their characters by kind. All rows add
+/// to the same counts, because counts for each row would be slower.
 #[derive(Debug)]
 pub struct LetterChecker<'a> {
     table: &'a LetterTable,
@@ -53,64 +54,63 @@ impl<'a> LetterChecker<'a> {
         }
     }
 
-    /// How many letters were not plain.
+    /// Returns the numbers of characters that are not plain members.
     pub(crate) fn counts(&self) -> LetterCounts {
         self.counts
     }
 
-    /// The sequence without what is taken as absent.
+    /// Returns the sequence without a terminal stop that the policy removes.
     #[inline(always)]
     pub(crate) fn strip<'b>(&mut self, sequence: &'b [u8]) -> &'b [u8] {
         let letters = self.table.stripped(sequence);
         if letters.len() < sequence.len() {
-            self.counts.0[STOPS] += 1;
+            self.counts.0[STOP_KIND] += 1;
         }
         letters
     }
 
-    /// Returns whether every letter of a sequence is a member, apart from its case; `None` if
-    /// a letter is refused.
+    /// Returns whether all characters of a sequence are members in upper or lower case; `None` if
+    /// a character is rejected.
     #[inline(always)]
     pub(crate) fn check(&mut self, letters: &[u8]) -> Option<bool> {
         let flags = self.table.plain.scan(letters);
         self.count_flags(letters, &flags)
     }
 
-    /// Does the same from the flags that a kernel has set for the letters.
+    /// Like [`check`](Self::check), with the flags that a kernel has set for the sequence.
     #[inline(always)]
     pub(crate) fn count_flags(&mut self, letters: &[u8], flags: &ChunkFlags) -> Option<bool> {
         if flags.has_other() {
-            return self.sum(letters).then_some(false);
+            return self.count_by_table(letters).then_some(false);
         }
         if flags.has_lower() {
-            self.counts.0[LOWERS] += count_lower(letters);
+            self.counts.0[LOWER_KIND] += count_lower(letters);
         }
         Some(true)
     }
 
-    /// Counts letters by the table, if the flags do not suffice; returns whether none is
-    /// refused.
+    /// Counts characters with the table; returns whether all are accepted.
     #[inline(never)]
-    fn sum(&mut self, letters: &[u8]) -> bool {
-        letters.chunks(CHUNK).all(|chunk| {
-            let of = |letter: &u8| self.table.verdicts[usize::from(*letter)];
-            let verdicts = chunk.iter().map(of).sum();
-            self.counts.add(verdicts);
-            !is_foreign(verdicts)
+    fn count_by_table(&mut self, letters: &[u8]) -> bool {
+        letters.chunks(CHUNK_RESIDUES).all(|chunk| {
+            let of = |letter: &u8| self.table.kinds[usize::from(*letter)];
+            let kinds = chunk.iter().map(of).sum();
+            self.counts.add(kinds);
+            !is_rejected(kinds)
         })
     }
 }
 
 impl LetterTable {
-    /// The first sequence with a letter that is refused.
-    pub fn refused_row(&self, sequences: &Ragged<'_>) -> Option<usize> {
-        find_refused(self, sequences)
+    /// Returns the index of the first sequence with a rejected character.
+    pub fn first_rejected_row(&self, sequences: &Ragged<'_>) -> Option<usize> {
+        find_rejected(self, sequences)
     }
 }
 
-/// The first sequence with a letter that is refused.
+/// Returns the index of the first sequence with a rejected character.
 #[vectorized]
-fn find_refused(table: &LetterTable, sequences: &Ragged<'_>) -> Option<usize> {
+fn find_rejected(table: &LetterTable, sequences: &Ragged<'_>) -> Option<usize> {
     let mut checker = LetterChecker::new(table);
     let mut rows = sequences.iter();
     rows.position(|row| checker.check(table.stripped(row)).is_none())

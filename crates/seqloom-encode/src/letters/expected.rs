@@ -1,31 +1,31 @@
-//! What an error says about the letters that are taken.
+//! The text of an error about the accepted characters.
 
-/// The letters that are taken, and hints for those that are not.
+/// The description of the accepted characters, and hints for rejected ones.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Expected {
-    taken: String,
+    accepted: String,
     hints: Vec<(u8, &'static str)>,
 }
 
 impl Expected {
-    pub(super) fn new(taken: String) -> Self {
+    pub(super) fn new(accepted: String) -> Self {
         Self {
-            taken,
+            accepted,
             hints: Vec::new(),
         }
     }
 
-    /// Adds a hint for the error of this letter, unless there is one.
-    pub(super) fn hint(&mut self, letter: u8, hint: &'static str) {
+    /// Adds a hint to the error of this character. The first hint of a character is used.
+    pub(super) fn add_hint(&mut self, letter: u8, hint: &'static str) {
         self.hints.push((letter, hint));
     }
 
-    /// What was expected where `letter` stands.
-    pub(super) fn but_found(&self, letter: u8) -> String {
+    /// Returns the description, with the hint for `letter` if there is one.
+    pub(super) fn describe(&self, letter: u8) -> String {
         let mut hints = self.hints.iter();
         match hints.find(|(known, _)| *known == letter) {
-            Some((_, hint)) => format!("{}; {hint}", self.taken),
-            None => self.taken.clone(),
+            Some((_, hint)) => format!("{}; {hint}", self.accepted),
+            None => self.accepted.clone(),
         }
     }
 }

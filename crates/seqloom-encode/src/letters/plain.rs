@@ -1,89 +1,95 @@
-//! Plain members as runs of bytes, which the compiler compares with vector instructions.
+//! Plain members as ranges of bytes, which vector instructions compare with a sequence.
+//!
+//! A plain member is a residue of the alphabet that needs no conversion except to upper case.
 
-/// Letters that are compared at once; at most as many as a byte of a verdict can count.
-pub(crate) const CHUNK: usize = 64;
+/// The number of residues that are compared together; the 8 bits of a kind can count it.
+pub(crate) const CHUNK_RESIDUES: usize = 64;
 
-/// Runs that are compared at once, so that the results stay in registers.
-const RUNS: usize = 4;
+/// The number of ranges that are compared together, so that the results stay in registers.
+const GROUP_RANGES: usize = 4;
 
-/// The first byte of a run, and how many follow it.
-type ByteRun = (u8, u8);
+/// The first byte of a range, and the number of bytes after it.
+type ByteRange = (u8, u8);
 
-/// Plain members as runs of consecutive bytes.
+/// Plain members as ranges of bytes.
 #[derive(Clone, Debug)]
-pub(super) struct MemberRuns {
-    /// Groups of [`RUNS`] runs; the last group repeats its last run.
-    runs: Vec<[ByteRun; RUNS]>,
-    /// Whether lower case counts as upper case.
-    pub(super) folds: bool,
+pub(super) struct MemberRanges {
+    /// Groups of [`GROUP_RANGES`] ranges; the last group repeats its last range.
+    ranges: Vec<[ByteRange; GROUP_RANGES]>,
+    /// True if lower case is read as upper case.
+    pub(super) folds_case: bool,
 }
 
-/// Flags of the letters of all chunks, combined for each position of a chunk.
+/// Flags of the residues of all chunks, combined for each position in a chunk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChunkFlags {
-    /// 1 where every letter was a plain member.
-    plain: [u8; CHUNK],
-    /// Not 0 where a letter was lower case.
-    lower: [u8; CHUNK],
+    /// 1 if every residue at this position of a chunk is a plain member.
+    plain: [u8; CHUNK_RESIDUES],
+    /// Not 0 if a residue at this position of a chunk is lower case.
+    lower: [u8; CHUNK_RESIDUES],
 }
 
 impl ChunkFlags {
-    pub(crate) const NOTHING: Self = Self {
-        plain: [1; CHUNK],
-        lower: [0; CHUNK],
+    pub(crate) const ALL_PLAIN: Self = Self {
+        plain: [1; CHUNK_RESIDUES],
+        lower: [0; CHUNK_RESIDUES],
     };
 
-    /// Adds a chunk: which letters are plain, and the letters before and after the change to
+    /// Adds a chunk: 1 for plain members, and the residues before and after the conversion to
     /// upper case.
     #[inline(always)]
-    fn add(&mut self, plain: &[u8; CHUNK], (letters, upper): (&[u8; CHUNK], &[u8; CHUNK])) {
-        for at in 0..CHUNK {
+    fn add(
+        &mut self,
+        plain: &[u8; CHUNK_RESIDUES],
+        (letters, upper): (&[u8; CHUNK_RESIDUES], &[u8; CHUNK_RESIDUES]),
+    ) {
+        for at in 0..CHUNK_RESIDUES {
             self.plain[at] &= plain[at];
             self.lower[at] |= letters[at] ^ upper[at];
         }
     }
 
-    /// Returns whether there was a letter that is no plain member.
+    /// Returns whether a residue is not a plain member.
     #[inline(always)]
     pub(crate) fn has_other(&self) -> bool {
         self.plain.iter().fold(1, |all, plain| all & plain) == 0
     }
 
-    /// Returns whether there was lower case that counts as upper case.
+    /// Returns whether lower case was read as upper case.
     #[inline(always)]
     pub(crate) fn has_lower(&self) -> bool {
         self.lower.iter().fold(0, |any, lower| any | lower) != 0
     }
 }
 
-impl MemberRuns {
-    pub(super) fn new(is_plain: impl Fn(u8) -> bool, folds: bool) -> Self {
-        let mut runs: Vec<ByteRun> = Vec::new();
+impl MemberRanges {
+    pub(super) fn new(is_plain: impl Fn(u8) -> bool, folds_case: bool) -> Self {
+        let mut ranges: Vec<ByteRange> = Vec::new();
         for byte in (0..=u8::MAX).filter(|byte| is_plain(*byte)) {
-            match runs.last_mut() {
+            match ranges.last_mut() {
                 Some((first, more)) if *first + *more + 1 == byte => *more += 1,
-                _ => runs.push((byte, 0)),
+                _ => ranges.push((byte, 0)),
             }
         }
-        let repeated = |some: &[ByteRun]| std::array::from_fn(|at| some[at.min(some.len() - 1)]);
-        let runs = runs.chunks(RUNS).map(repeated).collect();
-        Self { runs, folds }
+        let repeated = |some: &[ByteRange]| std::array::from_fn(|at| some[at.min(some.len() - 1)]);
+        let ranges = ranges.chunks(GROUP_RANGES).map(repeated).collect();
+        Self { ranges, folds_case }
     }
 
-    /// Compares every letter with the runs.
+    /// Compares all residues with the ranges.
     #[inline(always)]
     pub(super) fn scan(&self, letters: &[u8]) -> ChunkFlags {
-        let mut flags = ChunkFlags::NOTHING;
-        let (chunks, rest) = letters.as_chunks::<CHUNK>();
+        let mut flags = ChunkFlags::ALL_PLAIN;
+        let (chunks, rest) = letters.as_chunks::<CHUNK_RESIDUES>();
         for chunk in chunks {
             self.scan_chunk(chunk, &mut flags);
         }
-        match letters.last_chunk::<CHUNK>() {
+        match letters.last_chunk::<CHUNK_RESIDUES>() {
             _ if rest.is_empty() => {}
-            // The last letters again with some before them.
+            // A whole chunk that ends with the last residue and overlaps the one before it.
             Some(last) => _ = self.scan_chunk(last, &mut flags),
             None => {
-                let mut chunk = [self.filler(); CHUNK];
+                let mut chunk = [self.padding_residue(); CHUNK_RESIDUES];
                 chunk[..rest.len()].copy_from_slice(rest);
                 self.scan_chunk(&chunk, &mut flags);
             }
@@ -91,31 +97,35 @@ impl MemberRuns {
         flags
     }
 
-    /// Compares the letters of a chunk with the runs, and returns them in upper case if lower
-    /// case counts as such.
+    /// Compares the residues of a chunk with the ranges; returns the residues, converted to
+    /// upper case if the policy folds case.
     #[inline(always)]
-    pub(super) fn scan_chunk(&self, chunk: &[u8; CHUNK], flags: &mut ChunkFlags) -> [u8; CHUNK] {
-        let upper = self.raised(chunk);
-        let mut is_plain = [0_u8; CHUNK];
-        for runs in &self.runs {
+    pub(super) fn scan_chunk(
+        &self,
+        chunk: &[u8; CHUNK_RESIDUES],
+        flags: &mut ChunkFlags,
+    ) -> [u8; CHUNK_RESIDUES] {
+        let upper = self.to_upper(chunk);
+        let mut is_plain = [0_u8; CHUNK_RESIDUES];
+        for ranges in &self.ranges {
             for (flag, letter) in is_plain.iter_mut().zip(&upper) {
-                *flag |= within(runs, *letter);
+                *flag |= is_in_ranges(ranges, *letter);
             }
         }
         flags.add(&is_plain, (chunk, &upper));
         upper
     }
 
-    /// A plain member.
-    fn filler(&self) -> u8 {
-        self.runs.first().map_or(0, |runs| runs[0].0)
+    /// Returns any plain member.
+    fn padding_residue(&self) -> u8 {
+        self.ranges.first().map_or(0, |ranges| ranges[0].0)
     }
 
-    /// What plain letters count as.
+    /// Converts residues to upper case if the policy folds case.
     #[inline(always)]
-    pub(super) fn raised<const N: usize>(&self, chunk: &[u8; N]) -> [u8; N] {
+    pub(super) fn to_upper<const N: usize>(&self, chunk: &[u8; N]) -> [u8; N] {
         let mut upper = *chunk;
-        if self.folds {
+        if self.folds_case {
             for letter in &mut upper {
                 *letter = letter.to_ascii_uppercase();
             }
@@ -124,18 +134,18 @@ impl MemberRuns {
     }
 }
 
-/// How many letters are lower case.
+/// Returns the number of lower-case residues.
 #[inline(always)]
 pub(super) fn count_lower(letters: &[u8]) -> u64 {
     let has_lower = |letter: &u8| u64::from(letter.is_ascii_lowercase());
     letters.iter().map(has_lower).sum()
 }
 
-/// 1 for a letter in one of the runs.
+/// Returns 1 if a byte is in one of the ranges, else 0.
 #[inline(always)]
-fn within(runs: &[ByteRun; RUNS], letter: u8) -> u8 {
+fn is_in_ranges(ranges: &[ByteRange; GROUP_RANGES], letter: u8) -> u8 {
     let mut found = 0;
-    for (first, more) in runs {
+    for (first, more) in ranges {
         found |= u8::from(letter.wrapping_sub(*first) <= *more);
     }
     found

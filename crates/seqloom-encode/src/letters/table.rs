@@ -1,104 +1,104 @@
-//! One verdict for each of the 256 bytes.
+//! The table of an encoder: how it reads each of the 256 bytes.
 
 use seqloom_core::{Error, Ragged};
 
 use super::expected::Expected;
-use super::plain::{ChunkFlags, MemberRuns};
-use super::verdict::is_foreign;
+use super::kinds::is_rejected;
+use super::plain::{ChunkFlags, MemberRanges};
 
-/// A translated stop codon.
+/// The symbol of a translated stop codon.
 pub(crate) const STOP: u8 = b'*';
 
-/// One verdict for each of the 256 bytes, made once.
+/// The residue and the kind of each of the 256 bytes, for an alphabet and a policy.
 #[derive(Clone, Debug)]
 pub struct LetterTable {
     pub(super) members: Vec<u8>,
     pub(super) ambiguities: &'static [(u8, &'static [u8])],
     pub(super) normal: [u8; 256],
-    pub(super) verdicts: [u64; 256],
-    pub(super) plain: MemberRuns,
-    pub(super) strips: bool,
+    pub(super) kinds: [u64; 256],
+    pub(super) plain: MemberRanges,
+    pub(super) strips_stop: bool,
     pub(super) expected: Expected,
 }
 
 impl LetterTable {
-    /// The members, in order: of the alphabet, then those that the policy keeps.
+    /// Returns the members in channel order: the alphabet, then those that the policy adds.
     pub fn members(&self) -> &[u8] {
         &self.members
     }
 
-    /// The codes that stand for several members, each with those members.
+    /// Returns the ambiguity codes, each with its members.
     pub fn ambiguities(&self) -> &'static [(u8, &'static [u8])] {
         self.ambiguities
     }
 
-    /// What each byte counts as: a member, an ambiguity code, or 0 where it is masked or
-    /// refused.
+    /// Returns the member or ambiguity code of each byte; 0 for bytes that are masked or
+    /// rejected.
     pub fn normal(&self) -> &[u8; 256] {
         &self.normal
     }
 
-    /// The bytes that are refused wherever they stand, and those that may only end a sequence.
-    pub fn refused(&self) -> Vec<u8> {
+    /// Returns the bytes that are rejected everywhere, without the `*` that may end a sequence.
+    pub fn rejected_bytes(&self) -> Vec<u8> {
         let all = 0..=u8::MAX;
-        all.filter(|byte| is_foreign(self.verdicts[usize::from(*byte)]))
-            .filter(|byte| !(self.strips && *byte == STOP))
+        all.filter(|byte| is_rejected(self.kinds[usize::from(*byte)]))
+            .filter(|byte| !(self.strips_stop && *byte == STOP))
             .collect()
     }
 
-    /// Whether one `*` at the end of a sequence is taken as absent.
-    pub fn strips(&self) -> bool {
-        self.strips
+    /// Returns whether one `*` at the end of a sequence is removed.
+    pub fn strips_stop(&self) -> bool {
+        self.strips_stop
     }
 
-    /// The sequence without what is taken as absent.
+    /// Returns the sequence without a terminal stop that the policy removes.
     #[inline]
     pub fn stripped<'a>(&self, sequence: &'a [u8]) -> &'a [u8] {
         match sequence {
-            [rest @ .., STOP] if self.strips => rest,
+            [rest @ .., STOP] if self.strips_stop => rest,
             _ => sequence,
         }
     }
 
-    /// The same letters, of which no stop is taken as absent.
+    /// Returns a copy of the table that does not remove terminal stops.
     #[must_use]
     pub fn unstripped(&self) -> Self {
         Self {
-            strips: false,
+            strips_stop: false,
             ..self.clone()
         }
     }
 
-    /// What plain letters count as, whatever their case.
+    /// Converts residues to upper case if the policy folds case.
     #[inline(always)]
-    pub(crate) fn raised<const N: usize>(&self, chunk: &[u8; N]) -> [u8; N] {
-        self.plain.raised(chunk)
+    pub(crate) fn to_upper<const N: usize>(&self, chunk: &[u8; N]) -> [u8; N] {
+        self.plain.to_upper(chunk)
     }
 
-    /// Compares every letter with the plain members.
+    /// Compares all residues with the plain members.
     #[inline(always)]
     pub(crate) fn scan(&self, letters: &[u8]) -> ChunkFlags {
         self.plain.scan(letters)
     }
 
-    /// The error of the first letter that is refused: looked for in order, so that every
-    /// number of threads names the same one.
-    pub(crate) fn first_refused(&self, sequences: &Ragged<'_>) -> Error {
-        let mut found = sequences
+    /// Returns the error about the first rejected character, which does not depend on the number
+    /// of threads.
+    pub(crate) fn first_rejection(&self, sequences: &Ragged<'_>) -> Error {
+        let mut rejections = sequences
             .iter()
             .enumerate()
             .filter_map(|(record, sequence)| {
                 let letters = self.stripped(sequence);
-                let is_refused = |letter: &u8| is_foreign(self.verdicts[usize::from(*letter)]);
-                let position = letters.iter().position(is_refused)?;
+                let is_rejected_byte = |letter: &u8| is_rejected(self.kinds[usize::from(*letter)]);
+                let position = letters.iter().position(is_rejected_byte)?;
                 Some((record, position, letters[position]))
             });
-        let (record, position, letter) = found.next().unwrap_or_default();
+        let (record, position, letter) = rejections.next().unwrap_or_default();
         Error::Letter {
             record,
             position,
             letter,
-            expected: self.expected.but_found(letter).into(),
+            expected: self.expected.describe(letter).into(),
         }
     }
 }

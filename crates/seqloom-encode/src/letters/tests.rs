@@ -8,8 +8,8 @@ fn letters(alphabet: &str, policy: Policy) -> LetterTable {
     LetterTable::new(alphabet, policy).unwrap()
 }
 
-/// What each letter counts as, and how many of each kind were met.
-fn met(table: &LetterTable, sequence: &[u8]) -> Result<(Vec<u8>, [i64; 7]), Error> {
+/// Returns the residue of each character, and the counts by kind.
+fn encode(table: &LetterTable, sequence: &[u8]) -> Result<(Vec<u8>, [i64; 7]), Error> {
     let offsets = [0, i64::try_from(sequence.len()).unwrap()];
     let all = Ragged::new(sequence, &offsets)?;
     let frame = Frame {
@@ -23,9 +23,9 @@ fn met(table: &LetterTable, sequence: &[u8]) -> Result<(Vec<u8>, [i64; 7]), Erro
     Ok((out, counts.to_array()))
 }
 
-/// Where a letter is refused.
-fn refused(table: &LetterTable, sequence: &[u8]) -> Option<(usize, u8)> {
-    match met(table, sequence) {
+/// Returns the position and byte of the first rejected character.
+fn rejection(table: &LetterTable, sequence: &[u8]) -> Option<(usize, u8)> {
+    match encode(table, sequence) {
         Err(Error::Letter {
             position, letter, ..
         }) => Some((position, letter)),
@@ -34,7 +34,7 @@ fn refused(table: &LetterTable, sequence: &[u8]) -> Option<(usize, u8)> {
 }
 
 #[test]
-fn lower_case_is_folded_masked_kept_or_refused() {
+fn lower_case_is_folded_masked_kept_or_rejected() {
     let of = |case| {
         letters(
             "dna",
@@ -44,35 +44,35 @@ fn lower_case_is_folded_masked_kept_or_refused() {
             },
         )
     };
-    assert_eq!(met(&of(Case::Fold), b"cN").unwrap().0, b"CN");
-    assert_eq!(met(&of(Case::Mask), b"cN").unwrap().0, b"\0N");
-    assert_eq!(refused(&of(Case::Keep), b"Ac"), Some((1, b'c')));
-    assert_eq!(refused(&of(Case::Error), b"Ac"), Some((1, b'c')));
+    assert_eq!(encode(&of(Case::Fold), b"cN").unwrap().0, b"CN");
+    assert_eq!(encode(&of(Case::Mask), b"cN").unwrap().0, b"\0N");
+    assert_eq!(rejection(&of(Case::Keep), b"Ac"), Some((1, b'c')));
+    assert_eq!(rejection(&of(Case::Error), b"Ac"), Some((1, b'c')));
 }
 
 #[test]
-fn kept_lower_case_may_be_a_letter_of_its_own() {
+fn an_alphabet_may_contain_lower_case() {
     let keep = Policy {
         case: Case::Keep,
         ..Policy::default()
     };
-    assert_eq!(met(&letters("Aa", keep), b"aA").unwrap().0, b"aA");
+    assert_eq!(encode(&letters("Aa", keep), b"aA").unwrap().0, b"aA");
     assert!(LetterTable::new("Aa", Policy::default()).is_err());
 }
 
 #[test]
-fn a_code_is_counted_or_refused() {
+fn an_ambiguity_code_is_counted_or_rejected() {
     let strict = Policy {
         codes: false,
         ..Policy::default()
     };
-    assert_eq!(refused(&letters("dna", strict), b"ACnT"), Some((2, b'n')));
-    let (_, counts) = met(&letters("dna", Policy::default()), b"ACnNr").unwrap();
+    assert_eq!(rejection(&letters("dna", strict), b"ACnT"), Some((2, b'n')));
+    let (_, counts) = encode(&letters("dna", Policy::default()), b"ACnNr").unwrap();
     assert_eq!(counts, [3, 2, 0, 0, 0, 0, 0]);
 }
 
 #[test]
-fn u_and_o_are_what_rare_says() {
+fn the_policy_determines_how_u_and_o_are_read() {
     let of = |rare| {
         letters(
             "protein",
@@ -82,14 +82,14 @@ fn u_and_o_are_what_rare_says() {
             },
         )
     };
-    assert_eq!(refused(&of(Rare::Error), b"MU"), Some((1, b'U')));
+    assert_eq!(rejection(&of(Rare::Error), b"MU"), Some((1, b'U')));
     for (rare, normal) in [
         (Rare::Zeros, b"M\0\0\0"),
         (Rare::Unknown, b"MXXX"),
-        (Rare::Reposition, b"MCKC"),
+        (Rare::Replace, b"MCKC"),
         (Rare::Keep, b"MUOU"),
     ] {
-        let (found, counts) = met(&of(rare), b"MUOu").unwrap();
+        let (found, counts) = encode(&of(rare), b"MUOu").unwrap();
         assert_eq!(found, normal);
         assert_eq!(counts, [0, 1, 3, 0, 0, 0, 0]);
     }
@@ -97,7 +97,7 @@ fn u_and_o_are_what_rare_says() {
 }
 
 #[test]
-fn symbols_are_what_the_policy_says() {
+fn the_policy_determines_how_symbols_are_read() {
     let of = |symbols| {
         letters(
             "protein",
@@ -109,26 +109,26 @@ fn symbols_are_what_the_policy_says() {
     };
     let strip = of(Symbols::StripTerminalStop);
     assert_eq!(
-        met(&strip, b"MK*").unwrap(),
+        encode(&strip, b"MK*").unwrap(),
         (b"MK_".to_vec(), [0, 0, 0, 0, 1, 0, 0])
     );
-    assert_eq!(refused(&strip, b"M*K*"), Some((1, b'*')));
-    assert_eq!(refused(&of(Symbols::Error), b"MK*"), Some((2, b'*')));
-    assert_eq!(met(&of(Symbols::Zeros), b"-*.").unwrap().0, b"\0\0\0");
+    assert_eq!(rejection(&strip, b"M*K*"), Some((1, b'*')));
+    assert_eq!(rejection(&of(Symbols::Error), b"MK*"), Some((2, b'*')));
+    assert_eq!(encode(&of(Symbols::Zeros), b"-*.").unwrap().0, b"\0\0\0");
     assert_eq!(
-        met(&of(Symbols::Keep), b"-*.").unwrap().1,
+        encode(&of(Symbols::Keep), b"-*.").unwrap().1,
         [0, 0, 0, 3, 0, 0, 0]
     );
 }
 
 #[test]
-fn dna_reads_u_as_t_only_if_told() {
+fn dna_reads_u_as_t_only_with_rna_as_dna() {
     let policy = Policy {
         rna_as_dna: true,
         ..Policy::default()
     };
     assert_eq!(
-        met(&letters("dna", policy), b"Uu").unwrap(),
+        encode(&letters("dna", policy), b"Uu").unwrap(),
         (b"TT".to_vec(), [0, 1, 0, 0, 0, 2, 0])
     );
     assert!(LetterTable::new("protein", policy).is_err());
@@ -136,30 +136,30 @@ fn dna_reads_u_as_t_only_if_told() {
 }
 
 #[test]
-fn the_error_names_the_first_foreign_letter_and_what_is_taken() {
+fn the_error_names_the_first_invalid_character_and_the_accepted_ones() {
     let table = letters("dna", Policy::default());
     assert_eq!(
-        met(&table, b"AUU").unwrap_err().to_string(),
+        encode(&table, b"AUU").unwrap_err().to_string(),
         "sequence 0, position 1: found 'U', expected one of ACGT or a code of RYSWKMBDHVN; \
-         U is a letter of alphabet 'rna', or rna_as_dna=True (--rna-as-dna, of train) reads it as T"
+         U needs alphabet 'rna', or rna_as_dna=True (--rna-as-dna, of train), which reads it as T"
     );
 }
 
 #[test]
-fn a_letter_that_only_proteins_have_is_said_to_be_one() {
-    for (alphabet, said) in [("dna", "'dna' is read"), ("rna", "'rna' is read")] {
+fn an_amino_acid_in_dna_or_rna_gives_a_hint() {
+    for (alphabet, expected) in [("dna", "'dna' is read"), ("rna", "'rna' is read")] {
         let table = letters(alphabet, Policy::default());
-        let text = met(&table, b"ACL").unwrap_err().to_string();
+        let text = encode(&table, b"ACL").unwrap_err().to_string();
         assert!(text.contains("this looks like protein, but"), "{text}");
-        assert!(text.contains(said), "{text}");
+        assert!(text.contains(expected), "{text}");
     }
 }
 
 #[test]
-fn a_range_takes_its_bytes_only() {
+fn a_range_accepts_only_its_bytes() {
     let scores = LetterTable::range(b'!', b'~', "a quality");
-    assert_eq!(met(&scores, b"!*~").unwrap().0, b"!*~");
-    assert_eq!(refused(&scores, b"! "), Some((1, b' ')));
+    assert_eq!(encode(&scores, b"!*~").unwrap().0, b"!*~");
+    assert_eq!(rejection(&scores, b"! "), Some((1, b' ')));
 }
 
 fn policies() -> impl Strategy<Value = Policy> {
@@ -174,28 +174,28 @@ fn policies() -> impl Strategy<Value = Policy> {
 }
 
 proptest! {
-    /// The vectors must agree with the table, letter by letter.
+    /// The vector instructions must agree with the table for each character.
     #[test]
-    fn a_chunk_is_judged_like_its_letters(
+    fn a_chunk_is_checked_like_its_characters(
         policy in policies(),
         alphabet in prop::sample::select(vec!["dna", "protein", "iupac"]),
         sequence in prop::collection::vec(prop::sample::select(b"ACGTacgtNnMKL*!{@[`".to_vec()), 0..200),
     ) {
         let table = letters(alphabet, policy);
-        let kept = table.stripped(&sequence);
-        let foreign = kept.iter().position(|letter| table.refused().contains(letter) || *letter == b'*' && table.strips());
-        prop_assert_eq!(refused(&table, &sequence).map(|(position, _)| position), foreign);
-        if let Ok((_, counts)) = met(&table, &sequence) {
-            let lower = kept.iter().filter(|letter| letter.is_ascii_lowercase()).count();
+        let sequence_without_stop = table.stripped(&sequence);
+        let invalid = sequence_without_stop.iter().position(|letter| table.rejected_bytes().contains(letter) || *letter == b'*' && table.strips_stop());
+        prop_assert_eq!(rejection(&table, &sequence).map(|(position, _)| position), invalid);
+        if let Ok((_, counts)) = encode(&table, &sequence) {
+            let lower = sequence_without_stop.iter().filter(|letter| letter.is_ascii_lowercase()).count();
             let is_counted = matches!(policy.case, Case::Fold | Case::Mask);
             prop_assert_eq!(counts[1], if is_counted { i64::try_from(lower).unwrap() } else { 0 });
         }
     }
 
     #[test]
-    fn no_bytes_make_it_panic(sequence: Vec<u8>) {
+    fn any_bytes_are_accepted_or_an_error(sequence: Vec<u8>) {
         for alphabet in ["dna", "rna", "protein", "iupac"] {
-            let _ = met(&letters(alphabet, Policy::default()), &sequence);
+            let _ = encode(&letters(alphabet, Policy::default()), &sequence);
         }
     }
 }

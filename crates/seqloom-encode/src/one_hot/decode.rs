@@ -1,47 +1,47 @@
-//! One-hot arrays back to sequences.
+//! Decodes one-hot arrays into sequences.
 
 use seqloom_core::Result;
 
 use super::OneHotLayout;
 use crate::LetterTable;
 
-/// The letters of each row of a C-contiguous array.
+/// Returns the sequence of each row of a C-contiguous array.
 ///
-/// The largest channel names the letter. Channels that share the largest value are read as
-/// the ambiguity code that stands for just them. A position of zeros, or one that no code stands
-/// for, becomes the code for any letter (`N`, `X`), or `-` in an alphabet that has none.
+/// Each residue is the member with the largest channel. If several channels have the largest
+/// value, the residue is the ambiguity code of exactly these members. A position that is all zeros
+/// or has no such code becomes `N` or `X`, or `-` if the alphabet has no ambiguity codes.
 pub fn decode(letters: &LetterTable, array: &[f32], layout: OneHotLayout) -> Result<Vec<Vec<u8>>> {
     let width = letters.members().len();
     layout.check(width, array.len())?;
     let size = layout.length() * width;
     let rows = (0..layout.sequences()).map(|index| &array[index * size..][..size]);
-    Ok(rows.map(|row| decode_one(letters, row, layout)).collect())
+    Ok(rows.map(|row| decode_row(letters, row, layout)).collect())
 }
 
-fn decode_one(letters: &LetterTable, row: &[f32], layout: OneHotLayout) -> Vec<u8> {
+fn decode_row(letters: &LetterTable, row: &[f32], layout: OneHotLayout) -> Vec<u8> {
     let width = letters.members().len();
     let at = |position, channel| row[layout.position(position, channel, width)];
     (0..layout.length())
-        .map(|position| letter(letters, |channel| at(position, channel)))
+        .map(|position| decode_position(letters, |channel| at(position, channel)))
         .collect()
 }
 
-fn letter(letters: &LetterTable, number: impl Fn(usize) -> f32) -> u8 {
+fn decode_position(letters: &LetterTable, number: impl Fn(usize) -> f32) -> u8 {
     let members = letters.members();
     let largest = (0..members.len()).map(&number).fold(0.0, f32::max);
     if largest <= 0.0 {
-        return any(letters);
+        return widest_code(letters);
     }
     let is_largest = |channel: usize| number(channel) >= largest;
     let mut found = (0..members.len()).filter(|channel| is_largest(*channel));
     match (found.next(), found.next()) {
         (Some(only), None) => members[only],
-        _ => code(letters, is_largest),
+        _ => code_of(letters, is_largest),
     }
 }
 
-/// The ambiguity code that stands for just these channels.
-fn code(letters: &LetterTable, holds: impl Fn(usize) -> bool) -> u8 {
+/// Returns the ambiguity code of exactly these channels.
+fn code_of(letters: &LetterTable, holds: impl Fn(usize) -> bool) -> u8 {
     let fits = |stands_for: &[u8]| {
         let mut members = letters.members().iter().enumerate();
         members.all(|(channel, member)| stands_for.contains(member) == holds(channel))
@@ -49,11 +49,11 @@ fn code(letters: &LetterTable, holds: impl Fn(usize) -> bool) -> u8 {
     let mut codes = letters.ambiguities().iter();
     codes
         .find(|(_, members)| fits(members))
-        .map_or_else(|| any(letters), |(code, _)| *code)
+        .map_or_else(|| widest_code(letters), |(code, _)| *code)
 }
 
-/// The code that stands for the most members.
-fn any(letters: &LetterTable) -> u8 {
+/// Returns the ambiguity code with the most members.
+fn widest_code(letters: &LetterTable) -> u8 {
     let codes = letters.ambiguities().iter();
     codes
         .max_by_key(|(_, members)| members.len())

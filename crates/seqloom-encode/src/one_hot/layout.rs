@@ -10,7 +10,7 @@ pub struct OneHotLayout {
 }
 
 impl OneHotLayout {
-    /// Sizes `(sequences, channels, positions)` with channels first, else
+    /// Creates a layout. `sizes` is `(sequences, channels, positions)` with channels first, else
     /// `(sequences, positions, channels)`.
     pub fn new(sizes: [usize; 3], channels_first: bool) -> Self {
         Self {
@@ -19,17 +19,17 @@ impl OneHotLayout {
         }
     }
 
-    /// The number of sequences.
+    /// Returns the number of sequences.
     pub fn sequences(&self) -> usize {
         self.sizes[0]
     }
 
-    /// The number of positions of each sequence.
+    /// Returns the number of positions of each sequence.
     pub fn length(&self) -> usize {
         self.sizes[if self.channels_first { 2 } else { 1 }]
     }
 
-    /// Where the number of a position and a channel stands in the row of its sequence.
+    /// Returns the offset of a position and channel in the row of a sequence.
     pub(super) fn position(&self, position: usize, channel: usize, width: usize) -> usize {
         if self.channels_first {
             return channel * self.length() + position;
@@ -37,12 +37,12 @@ impl OneHotLayout {
         position * width + channel
     }
 
-    /// Checks the sizes against the channels and the numbers there are.
+    /// Returns an error if the sizes do not match the numbers of channels and values.
     pub(super) fn check(&self, width: usize, numbers: usize) -> Result<()> {
-        let found = self.sizes[if self.channels_first { 1 } else { 2 }];
+        let channels = self.sizes[if self.channels_first { 1 } else { 2 }];
         let product = |size: usize, axis: &usize| size.checked_mul(*axis);
         let size = self.sizes.iter().try_fold(1, product);
-        if found == width && size == Some(numbers) {
+        if channels == width && size == Some(numbers) {
             return Ok(());
         }
         Err(Error::argument(format!(

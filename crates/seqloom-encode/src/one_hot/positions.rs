@@ -1,4 +1,4 @@
-//! Position by position: a copy of each letter's row.
+//! One-hot encoding with channels last: copies the row of each residue.
 
 use super::OneHot;
 use crate::Word;
@@ -15,12 +15,12 @@ impl<T: Word> OneHot<T> {
                 for (position, letter) in used.chunks_exact_mut(width).zip(letters) {
                     position.copy_from_slice(self.row(*letter));
                 }
-                rest.fill(T::cut(0));
+                rest.fill(T::truncate(0));
             }
         }
     }
 
-    /// The same for a width that the compiler knows.
+    /// Like [`fill_positions`](Self::fill_positions), for a width that is a compile-time constant.
     #[inline(always)]
     fn copy_rows<const WIDTH: usize>(&self, letters: &[u8], row: &mut [T]) {
         let (rows, _) = self.rows.as_chunks::<WIDTH>();
@@ -32,6 +32,6 @@ impl<T: Word> OneHot<T> {
         for (position, letter) in used.iter_mut().zip(letters) {
             *position = rows[usize::from(*letter)];
         }
-        rest.fill([T::cut(0); WIDTH]);
+        rest.fill([T::truncate(0); WIDTH]);
     }
 }

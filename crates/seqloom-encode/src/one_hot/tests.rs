@@ -4,7 +4,7 @@ use seqloom_core::{Error, Ragged};
 use super::{OneHot, OneHotLayout, decode};
 use crate::{LetterTable, Policy, RowLayout, fill};
 
-/// Members as ones, and codes shared among what they stand for.
+/// Rows of 1 for members; for ambiguity codes, equal fractions for their members.
 fn rows(letters: &LetterTable) -> Vec<u32> {
     let mut rows = vec![0; 256 * letters.members().len()];
     for (byte, normal) in letters.normal().iter().enumerate() {
@@ -12,10 +12,10 @@ fn rows(letters: &LetterTable) -> Vec<u32> {
             .ambiguities()
             .iter()
             .find(|(code, _)| code == normal);
-        let among = code.map_or(std::slice::from_ref(normal), |(_, members)| *members);
-        let share = 1.0 / f32::from(u8::try_from(among.len()).unwrap());
+        let members = code.map_or(std::slice::from_ref(normal), |(_, codes)| *codes);
+        let share = 1.0 / f32::from(u8::try_from(members.len()).unwrap());
         for (channel, member) in letters.members().iter().enumerate() {
-            if among.contains(member) {
+            if members.contains(member) {
                 rows[byte * letters.members().len() + channel] = share.to_bits();
             }
         }
@@ -23,7 +23,7 @@ fn rows(letters: &LetterTable) -> Vec<u32> {
     rows
 }
 
-/// One sequence in a row of so many positions.
+/// Encodes one sequence in a row of this number of positions.
 fn encode(sequence: &[u8], positions: usize, channels_first: bool) -> Result<Vec<f32>, Error> {
     let letters = LetterTable::new("dna", Policy::default())?;
     let kernel = OneHot::new(&letters, rows(&letters), channels_first)?;
@@ -41,13 +41,13 @@ fn each_member_has_its_channel() {
 }
 
 #[test]
-fn a_code_is_shared_among_what_it_stands_for() {
+fn an_ambiguity_code_is_divided_among_its_members() {
     assert_eq!(encode(b"R", 1, true).unwrap(), [0.5, 0.0, 0.5, 0.0]);
     assert_eq!(encode(b"N", 1, false).unwrap(), [0.25; 4]);
 }
 
 #[test]
-fn positions_beyond_the_end_become_zero() {
+fn positions_after_the_end_are_zero() {
     assert_eq!(
         encode(b"A", 2, true).unwrap(),
         [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
@@ -59,12 +59,12 @@ fn positions_beyond_the_end_become_zero() {
 fn a_sequence_longer_than_the_row_is_an_error() {
     assert_eq!(
         encode(b"ACG", 2, true).unwrap_err().to_string(),
-        "sequence 0 has 3 letters, which take 12 numbers: its row has 8"
+        "sequence 0 has 3 residues and needs a row of 12 numbers, got 8"
     );
 }
 
 #[test]
-fn a_pool_gives_the_same_numbers_and_the_same_error() {
+fn a_thread_pool_returns_the_same_numbers_and_errors() {
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(3)
         .build()
@@ -94,7 +94,7 @@ fn dna() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn decodes_to_what_was_encoded(sequence in dna(), channels_first: bool) {
+    fn decoding_returns_the_encoded_sequence(sequence in dna(), channels_first: bool) {
         let letters = LetterTable::new("dna", Policy::default()).unwrap();
         let numbers = encode(&sequence, sequence.len(), channels_first).unwrap();
         let sizes = if channels_first { [1, 4, sequence.len()] } else { [1, sequence.len(), 4] };
@@ -103,7 +103,7 @@ proptest! {
     }
 
     #[test]
-    fn channels_first_is_channels_last_transposed(sequence in dna(), spare in 0_usize..5) {
+    fn channels_first_is_the_transpose_of_channels_last(sequence in dna(), spare in 0_usize..5) {
         let positions = sequence.len() + spare;
         let first = encode(&sequence, positions, true).unwrap();
         let last = encode(&sequence, positions, false).unwrap();

@@ -21,7 +21,7 @@ const PIECE: usize = 1024;
 /// So many bytes of a file are fetched by a thread at once.
 const SHARE: usize = 1 << 18;
 /// So many rows of the result are written together.
-const STRIP: usize = 4 * column::WIDTH;
+const STRIP: usize = 4 * column::SQUARE_SIDE;
 
 /// Fills `out`, in which a row is a position and has a number for each line.
 pub(super) fn read<T: Genotype>(

@@ -85,7 +85,7 @@ fn some<T: Genotype>(
 struct Scratch<T> {
     numbers: Vec<T>,
     codes: Vec<u8>,
-    transposed: Vec<[u8; column::WIDTH]>,
+    transposed: Vec<[u8; column::SQUARE_SIDE]>,
 }
 
 impl<T> Default for Scratch<T> {

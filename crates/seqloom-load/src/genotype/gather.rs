@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use seqloom_core::Result;
 use seqloom_encode::genotype::choose::ChosenPositions;
-use seqloom_encode::genotype::pick::{KeptPositions, SLACK};
+use seqloom_encode::genotype::pick::{KeptPositions, SLACK_BYTES};
 
 use super::Picks;
 use super::picks::runs;
@@ -80,7 +80,7 @@ impl<'s, S: LineSource> Gather<'s, S> {
 
     /// Returns the bytes that this number of lines takes.
     pub(super) fn size_of_lines(&self, lines: usize) -> usize {
-        lines * self.width() + SLACK
+        lines * self.width() + SLACK_BYTES
     }
 
     /// Returns the bytes that some lines take, with the lines between them.

@@ -17,7 +17,7 @@ pub(crate) fn count_letters<'py>(
     data: PyReadonlyArray1<'py, u8>,
 ) -> PyResult<Bound<'py, PyArray1<i64>>> {
     let data = data.as_slice()?;
-    let counts = pool::run(py, 1, || Ok(count::letters(data)))?;
+    let counts = pool::run(py, 1, || Ok(count::count_bytes(data)))?;
     Ok(counts.to_vec().into_pyarray(py))
 }
 
@@ -32,7 +32,10 @@ pub(crate) fn count_letters_per_record<'py>(
 ) -> PyResult<Bound<'py, PyArray1<i64>>> {
     let (data, offsets) = (data.as_slice()?, offsets.as_slice()?);
     let counts = pool::run(py, 1, || {
-        Ok(count::per_record(&Ragged::new(data, offsets)?, &letters))
+        Ok(count::count_residues(
+            &Ragged::new(data, offsets)?,
+            &letters,
+        ))
     })?;
     Ok(counts.into_pyarray(py))
 }

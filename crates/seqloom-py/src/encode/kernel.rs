@@ -121,7 +121,7 @@ impl SequenceKernel {
         let typed = typed!(like, Kmers, |_like| Kmers {
             words,
             first,
-            unknown: Word::cut(at(&specials, 1)),
+            unknown: Word::truncate(at(&specials, 1)),
             frame: frame(&specials),
         });
         Self::new(letters, typed)
@@ -252,9 +252,9 @@ impl FillCall<'_> {
 
 /// Returns the padding token and, if given, the tokens at both ends.
 fn frame<T: Word>(specials: &[u64]) -> Frame<T> {
-    let end = |position| specials.get(position).map(|bits| T::cut(*bits));
+    let end = |position| specials.get(position).map(|bits| T::truncate(*bits));
     Frame {
-        pad: T::cut(at(specials, 0)),
+        pad: T::truncate(at(specials, 0)),
         head: end(2),
         tail: end(3),
     }

@@ -76,13 +76,13 @@ impl Letters {
     /// The invalid characters.
     #[getter]
     fn refused<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.inner.refused())
+        PyBytes::new(py, &self.inner.rejected_bytes())
     }
 
     /// True if one `*` at the end of a sequence is removed.
     #[getter]
     fn strips(&self) -> bool {
-        self.inner.strips()
+        self.inner.strips_stop()
     }
 
     /// Returns the index of the first sequence with an invalid character, or None.
@@ -94,7 +94,7 @@ impl Letters {
     ) -> PyResult<Option<usize>> {
         let (data, offsets) = (data.as_slice()?, offsets.as_slice()?);
         pool::run(py, 1, || {
-            Ok(self.inner.refused_row(&Ragged::new(data, offsets)?))
+            Ok(self.inner.first_rejected_row(&Ragged::new(data, offsets)?))
         })
     }
 

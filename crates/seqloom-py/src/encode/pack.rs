@@ -27,5 +27,5 @@ pub(crate) fn packed_positions(
     mut out: PyReadwriteArray1<'_, i64>,
 ) -> PyResult<()> {
     let (offsets, out) = (offsets.as_slice()?, out.as_slice_mut()?);
-    pool::run(py, 1, || pack::positions(offsets, out))
+    pool::run(py, 1, || pack::write_positions(offsets, out))
 }

@@ -171,7 +171,7 @@ impl KernelBuilder<'_> {
                 return Err(self.kernel.fault(message));
             }
         };
-        let (first, count) = (as_u64(self.kernel.size("first")?), words.different());
+        let (first, count) = (as_u64(self.kernel.size("first")?), words.distinct_count());
         let most = (largest.cast_unsigned() + 1).checked_sub(count);
         match most.filter(|most| first <= *most) {
             Some(_) => Ok(first),
@@ -212,7 +212,7 @@ impl KernelBuilder<'_> {
                 let message = format!("{key:?} must be numbers of {dtype}, found {number}");
                 self.kernel.fault(message)
             });
-            found.map(T::cut)
+            found.map(T::truncate)
         });
         words.collect()
     }
@@ -268,7 +268,10 @@ mod tests {
             found(json!(1.0), Dtype::Float64),
             Some(0x3FF0_0000_0000_0000)
         );
-        assert_eq!(found(json!(-1), Dtype::Int32).map(u32::cut), Some(u32::MAX));
+        assert_eq!(
+            found(json!(-1), Dtype::Int32).map(u32::truncate),
+            Some(u32::MAX)
+        );
         assert_eq!(found(json!(3.0), Dtype::Int64), Some(3));
     }
 

@@ -20,7 +20,7 @@ pub(super) fn count_positions(records: &Records, filler: &BatchFiller) -> Result
     if let Some(row) = places.iter().position(|places| *places == 0) {
         return Err(too_short(records, encoder, row));
     }
-    if let Some(row) = letters.refused_row(&records.letters.rows()?) {
+    if let Some(row) = letters.first_rejected_row(&records.letters.rows()?) {
         return Err(residue_error(records, encoder, row)?);
     }
     let is_empty = |row: &[u8]| letters.stripped(row).is_empty();

@@ -2,8 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// One value after another, as the format says.
-fn slowly(matrix: &GenotypeMatrix<'_, f64>, count_a1: bool) -> Vec<u8> {
+/// Packs one value after another, as the format specifies.
+fn pack_naively(matrix: &GenotypeMatrix<'_, f64>, count_a1: bool) -> Vec<u8> {
     let stride = matrix.positions().div_ceil(4);
     let mut out = vec![0; matrix.lines() * stride];
     for line in 0..matrix.lines() {
@@ -22,7 +22,10 @@ fn slowly(matrix: &GenotypeMatrix<'_, f64>, count_a1: bool) -> Vec<u8> {
     out
 }
 
-fn packed<T: Genotype + Display>(matrix: GenotypeMatrix<'_, T>, count_a1: bool) -> Result<Vec<u8>> {
+fn pack_to_vec<T: Genotype + Display>(
+    matrix: GenotypeMatrix<'_, T>,
+    count_a1: bool,
+) -> Result<Vec<u8>> {
     let mut out = vec![0xff; matrix.lines() * matrix.positions().div_ceil(4)];
     pack(matrix, count_a1, &mut out)?;
     Ok(out)
@@ -39,29 +42,29 @@ fn matrix<T>(values: &[T], shape: (usize, usize), orders: (bool, bool)) -> Genot
 
 proptest! {
     #[test]
-    fn every_type_and_order_is_packed_as_the_format_says(
+    fn every_type_and_memory_order_is_packed_as_the_format_specifies(
         rows in 0_usize..600, columns in 0_usize..12, transposed: bool,
         orders: (bool, bool), count_a1: bool, seed in 0_usize..1 << 20,
     ) {
         let shape = if transposed { (columns, rows) } else { (rows, columns) };
-        let drawn: Vec<usize> = (0..rows * columns).map(|at| (at ^ seed) % 61 % 4).collect();
-        let doubles: Vec<f64> = drawn.iter().map(|&at| [0.0, 1.0, 2.0, f64::NAN][at]).collect();
-        let singles: Vec<f32> = drawn.iter().map(|&at| [0.0, 1.0, 2.0, f32::NAN][at]).collect();
-        let small: Vec<i8> = drawn.iter().map(|&at| [0, 1, 2, -127][at]).collect();
-        let expected = slowly(&matrix(&doubles, shape, orders), count_a1);
-        prop_assert_eq!(&packed(matrix(&doubles, shape, orders), count_a1).unwrap(), &expected);
-        prop_assert_eq!(&packed(matrix(&singles, shape, orders), count_a1).unwrap(), &expected);
-        prop_assert_eq!(&packed(matrix(&small, shape, orders), count_a1).unwrap(), &expected);
+        let choices: Vec<usize> = (0..rows * columns).map(|at| (at ^ seed) % 61 % 4).collect();
+        let doubles: Vec<f64> = choices.iter().map(|&at| [0.0, 1.0, 2.0, f64::NAN][at]).collect();
+        let singles: Vec<f32> = choices.iter().map(|&at| [0.0, 1.0, 2.0, f32::NAN][at]).collect();
+        let small: Vec<i8> = choices.iter().map(|&at| [0, 1, 2, -127][at]).collect();
+        let expected = pack_naively(&matrix(&doubles, shape, orders), count_a1);
+        prop_assert_eq!(&pack_to_vec(matrix(&doubles, shape, orders), count_a1).unwrap(), &expected);
+        prop_assert_eq!(&pack_to_vec(matrix(&singles, shape, orders), count_a1).unwrap(), &expected);
+        prop_assert_eq!(&pack_to_vec(matrix(&small, shape, orders), count_a1).unwrap(), &expected);
     }
 }
 
 #[test]
-fn the_first_value_that_is_no_genotype_is_named() {
+fn an_error_names_the_first_invalid_value() {
     for orders in [(false, false), (false, true), (true, false), (true, true)] {
         let mut values = vec![0.0_f32; 700 * 5];
         let at = if orders.0 { 3 * 700 + 619 } else { 619 * 5 + 3 };
         values[at] = 0.5;
-        let error = packed(matrix(&values, (700, 5), orders), true).unwrap_err();
+        let error = pack_to_vec(matrix(&values, (700, 5), orders), true).unwrap_err();
         assert_eq!(
             error.to_string(),
             "row 619, column 3: expected 0, 1, 2 or NaN for missing, found 0.5"
@@ -70,7 +73,7 @@ fn the_first_value_that_is_no_genotype_is_named() {
 }
 
 #[test]
-fn room_of_another_size_is_refused() {
+fn an_output_of_the_wrong_size_is_an_error() {
     let values = [0_i8; 5];
     let one = matrix(&values, (1, 5), (false, false));
     assert!(pack(one, true, &mut [0; 3]).is_err());
@@ -78,15 +81,15 @@ fn room_of_another_size_is_refused() {
 }
 
 #[test]
-fn threads_change_nothing() {
+fn threads_do_not_change_the_result() {
     let values: Vec<i8> = (0..1 << 20)
         .map(|at: usize| [0, 1, 2, -127][at * at % 7 % 4])
         .collect();
     let one = matrix(&values, (1 << 10, 1 << 10), (false, true));
-    let alone = packed(one, true).unwrap();
+    let alone = pack_to_vec(one, true).unwrap();
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(2)
         .build()
         .unwrap();
-    assert_eq!(pool.install(|| packed(one, true)).unwrap(), alone);
+    assert_eq!(pool.install(|| pack_to_vec(one, true)).unwrap(), alone);
 }

@@ -1,22 +1,22 @@
-//! A part of a sequence, or the sequence moved.
+//! Random crops and shifts.
 
 use seqloom_core::{Error, Key, Result};
 
 use super::AugmentedRow;
-use super::draw::Choices;
+use super::random::Choices;
 
-/// Which part of a longer sequence a crop keeps.
+/// The window of a longer sequence that a crop keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CropMode {
     /// A window at a random position.
     Random,
     /// The middle.
     Centre,
-    /// The first letters.
+    /// The first residues.
     Start,
 }
 
-/// Cuts a part of fixed length out of longer sequences; shorter ones stay.
+/// Crops longer sequences to a fixed length; shorter sequences do not change.
 #[derive(Clone, Debug)]
 pub struct Crop {
     length: usize,
@@ -24,7 +24,7 @@ pub struct Crop {
 }
 
 impl Crop {
-    /// Parts of `length` letters.
+    /// Creates a crop to `length` residues.
     pub fn new(length: usize, mode: CropMode) -> Result<Self> {
         if length == 0 {
             return Err(Error::argument("length must be at least 1, got 0"));
@@ -48,34 +48,34 @@ impl Crop {
     }
 }
 
-/// Moves a sequence to the right or to the left; its length stays.
+/// Shifts a sequence to the right or left; its length does not change.
 #[derive(Clone, Debug)]
 pub struct Shift {
-    most: usize,
+    max_shift: usize,
     fill: Option<u8>,
 }
 
-/// The quality of a letter that nobody read: 0, as phred33 writes it.
-const UNREAD: u8 = b'!';
+/// The quality of the fill residue: Phred 0, with offset 33.
+const FILL_QUALITY: u8 = b'!';
 
 impl Shift {
-    /// By at most `most` positions; `fill` stands where letters left, or, if there
-    /// is none, those that left at the other end.
-    pub fn new(most: usize, fill: Option<u8>) -> Result<Self> {
-        if most > usize::MAX / 4 {
+    /// Creates a shift by at most `max_shift` positions. Free positions get `fill`; if it is
+    /// `None`, they get the residues that left at the other end.
+    pub fn new(max_shift: usize, fill: Option<u8>) -> Result<Self> {
+        if max_shift > usize::MAX / 4 {
             return Err(Error::argument(format!(
-                "max_shift must be at most {}, got {most}",
+                "max_shift must be at most {}, got {max_shift}",
                 usize::MAX / 4
             )));
         }
-        Ok(Self { most, fill })
+        Ok(Self { max_shift, fill })
     }
 
     pub(super) fn apply(&self, row: &mut AugmentedRow, key: Key) {
-        let drawn = Choices::new(key).below(2 * self.most + 1);
+        let sampled = Choices::new(key).below(2 * self.max_shift + 1);
         let (right, left) = (
-            drawn.saturating_sub(self.most),
-            self.most.saturating_sub(drawn),
+            sampled.saturating_sub(self.max_shift),
+            self.max_shift.saturating_sub(sampled),
         );
         match self.fill {
             Some(letter) => fill(row, letter, right, left),
@@ -88,9 +88,9 @@ fn fill(row: &mut AugmentedRow, letter: u8, right: usize, left: usize) {
     let length = row.letters.len();
     let (right, left) = (right.min(length), left.min(length));
     row.begin();
-    row.put(letter, UNREAD, right);
+    row.append(letter, FILL_QUALITY, right);
     row.copy(left, length - right);
-    row.put(letter, UNREAD, left);
+    row.append(letter, FILL_QUALITY, left);
     row.finish();
 }
 

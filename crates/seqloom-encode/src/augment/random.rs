@@ -1,0 +1,173 @@
+//! Random numbers of augmentations, computed from a key and counters.
+//!
+//! A block is the two 32-bit words that a key and a counter give. Augmentations have a separate
+//! range of counters: the two high bits of the first counter word are set. The six bits below are
+//! the purpose of the block. The rest of the counter is an index.
+//!
+//! * `RESIDUE_BYTES`: block `i` contains one byte for each of the residues `8 i` to `8 i + 7`,
+//!   little-endian. One block for eight residues keeps the decisions fast.
+//! * `RESIDUE_DETAILS`: block `i` belongs to residue `i`. The three high bytes of its first word
+//!   extend the byte of the residue to 32 bits; its second word selects a new residue. The block is
+//!   computed only if the byte does not decide.
+//! * `SEQUENCE_CHOICES`: block `i` is the choice number `i` about the whole sequence.
+
+use seqloom_core::Key;
+
+use seqloom_core::simd::dispatch;
+use seqloom_macros::vectorized;
+
+const COUNTER_RANGE: u32 = 0xC000_0000;
+const RESIDUE_BYTES: u32 = 0;
+const RESIDUE_DETAILS: u32 = 1;
+const SEQUENCE_CHOICES: u32 = 2;
+/// The number of residues in a block.
+const BLOCK_RESIDUES: usize = 8;
+/// The number of blocks that are computed together, in vector registers.
+const GROUP_BLOCKS: usize = 8;
+
+/// Returns the first counter word: the purpose, and the bits of the index above 32.
+#[inline(always)]
+fn first_word(purpose: u32, index: u64) -> u32 {
+    let [.., a, b, c, _, _, _, _] = index.to_be_bytes();
+    COUNTER_RANGE | purpose << 24 | u32::from_be_bytes([0, a, b, c])
+}
+
+/// Returns the second counter word: the low 32 bits of the index.
+#[inline(always)]
+fn second_word(index: u64) -> u32 {
+    let [.., a, b, c, d] = index.to_be_bytes();
+    u32::from_be_bytes([a, b, c, d])
+}
+
+/// The words of several blocks or counters: all first words, then all second words.
+type CounterWords = [[u32; GROUP_BLOCKS]; 2];
+
+/// Returns the random words of some counters.
+#[vectorized]
+fn random_words(key: Key, counts: CounterWords) -> CounterWords {
+    inlined_words(key, counts)
+}
+
+#[inline(always)]
+fn inlined_words(key: Key, counts: CounterWords) -> CounterWords {
+    let [mut first, mut second] = counts;
+    for (first, second) in first.iter_mut().zip(&mut second) {
+        [*first, *second] = key.words([*first, *second]);
+    }
+    [first, second]
+}
+
+/// Returns the counters of consecutive blocks. A group never crosses a multiple of 2^32, because
+/// its first index is a multiple of its size.
+#[inline(always)]
+fn consecutive_counters(purpose: u32, first: u64) -> CounterWords {
+    let mut second_words = [second_word(first); GROUP_BLOCKS];
+    for (lane, word) in (0..).zip(&mut second_words) {
+        *word += lane;
+    }
+    [[first_word(purpose, first); GROUP_BLOCKS], second_words]
+}
+
+/// Writes one random byte for each of `count` residues.
+pub(super) fn write_bytes(key: Key, count: usize, out: &mut Vec<u8>) {
+    out.resize(count.next_multiple_of(BLOCK_RESIDUES * GROUP_BLOCKS), 0);
+    fill_bytes(key, out);
+    out.truncate(count);
+}
+
+/// Fills `out` with random bytes, in whole groups of blocks.
+#[vectorized]
+fn fill_bytes(key: Key, out: &mut [u8]) {
+    let firsts = (0_u64..).step_by(GROUP_BLOCKS);
+    for (first, out) in firsts.zip(out.chunks_exact_mut(BLOCK_RESIDUES * GROUP_BLOCKS)) {
+        let [low, high] = inlined_words(key, consecutive_counters(RESIDUE_BYTES, first));
+        let blocks = low.iter().zip(&high);
+        for (out, (&low, &high)) in out
+            .as_chunks_mut::<BLOCK_RESIDUES>()
+            .0
+            .iter_mut()
+            .zip(blocks)
+        {
+            *out = (u64::from(low) | u64::from(high) << 32).to_le_bytes();
+        }
+    }
+}
+
+/// A residue that may change: its byte is not above the threshold.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Candidate {
+    pub(super) position: usize,
+    /// The byte of the residue; after [`add_details`] the 32 bits that decide.
+    pub(super) number: u32,
+    /// After [`add_details`], the word that selects the new residue.
+    pub(super) choice: u32,
+}
+
+/// Candidates with details that are computed together.
+pub(super) type CandidateGroup = [Candidate; GROUP_BLOCKS];
+
+/// Computes the details of candidates.
+pub(super) fn add_details(key: Key, group: &mut CandidateGroup) {
+    let mut counts = [[0; GROUP_BLOCKS]; 2];
+    for (lane, candidate) in group.iter().enumerate() {
+        counts[0][lane] = first_word(RESIDUE_DETAILS, candidate.position as u64);
+        counts[1][lane] = second_word(candidate.position as u64);
+    }
+    let [rest, choices] = random_words(key, counts);
+    for (candidate, (rest, choice)) in group.iter_mut().zip(rest.into_iter().zip(choices)) {
+        candidate.number = candidate.number << 24 | rest >> 8;
+        candidate.choice = choice;
+    }
+}
+
+/// Returns a number below `count` from one word; the bias is below `count / 2^32`.
+pub(super) fn scale_below(word: u32, count: usize) -> usize {
+    let number = (u64::from(word) * count as u64) >> 32;
+    usize::try_from(number).unwrap_or(0)
+}
+
+/// A stream of random choices about a whole sequence.
+pub(super) struct Choices {
+    key: Key,
+    index: u64,
+    /// The group of blocks that contains the index.
+    ready: [u64; GROUP_BLOCKS],
+}
+
+impl Choices {
+    pub(super) fn new(key: Key) -> Self {
+        Self {
+            key,
+            index: 0,
+            ready: [0; GROUP_BLOCKS],
+        }
+    }
+
+    /// Returns the next 64 random bits.
+    pub(super) fn next(&mut self) -> u64 {
+        let lane = usize::try_from(self.index % GROUP_BLOCKS as u64).unwrap_or(0);
+        if lane == 0 {
+            let counts = consecutive_counters(SEQUENCE_CHOICES, self.index);
+            let [high, low] = random_words(self.key, counts);
+            let words = high.into_iter().zip(low);
+            for (ready, (high, low)) in self.ready.iter_mut().zip(words) {
+                *ready = u64::from(high) << 32 | u64::from(low);
+            }
+        }
+        self.index += 1;
+        self.ready[lane]
+    }
+
+    /// Returns a number below `count`; the bias is below `count / 2^64`.
+    pub(super) fn below(&mut self, count: usize) -> usize {
+        let number = (u128::from(self.next()) * count as u128) >> 64;
+        usize::try_from(number).unwrap_or(0)
+    }
+
+    /// Shuffles items (Fisher and Yates, from the end).
+    pub(super) fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, self.below(last + 1));
+        }
+    }
+}
