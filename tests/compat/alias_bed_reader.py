@@ -1,8 +1,8 @@
-"""A plugin of pytest: ``import bed_reader`` gives ``seqloom.compat.bed_reader``.
+"""A pytest plugin: ``import bed_reader`` imports ``seqloom.compat.bed_reader``.
 
-It is loaded by the pytest that runs bed_reader's own tests (test_bed_reader.py) and by no
-other, so that tests which compare us with the real bed_reader stay what they are. What
-becomes of each test is written to the file ``outcomes.json``.
+Only the pytest process that runs the tests of bed_reader loads this plugin
+(test_bed_reader.py), so that tests which compare with the real bed_reader are not affected.
+The result of each test is written to the file ``outcomes.json``.
 """
 
 import json
@@ -18,11 +18,11 @@ import seqloom.compat.bed_reader as ours
 from seqloom.compat.bed_reader import _open_bed
 
 outcomes: dict[str, str] = {}
-os.fsync = os.fstat  # one test writes thousands of files: they need not wait for the disk
+os.fsync = os.fstat  # one test writes thousands of files
 
 wheel = PathFinder.find_spec("bed_reader")
 assert wheel is not None
-# The tests import from each other, so their package keeps its name.
+# The tests import each other, so their package keeps its name.
 tests = PathFinder.find_spec("bed_reader.tests", wheel.submodule_search_locations)
 assert tests is not None
 sys.modules["bed_reader"] = ours
@@ -31,11 +31,11 @@ sys.modules["bed_reader.tests"] = module_from_spec(tests)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport):
-    """Keep why a test did not pass; nothing, where it did."""
+    """Store the reason if a test did not pass."""
     said = "" if report.passed else f"{report.outcome}: {report.longreprtext}"
     outcomes[report.nodeid] = outcomes.get(report.nodeid, "") + said
 
 
 def pytest_sessionfinish():
-    """Hand over what became of each test."""
+    """Write the result of each test."""
     Path("outcomes.json").write_text(json.dumps(outcomes))

@@ -1,4 +1,4 @@
-"""bed_reader's own tests, from its wheel, with our package under its name."""
+"""The tests of bed_reader, from its wheel, run with seqloom under its name."""
 
 import ast
 import json
@@ -13,7 +13,7 @@ import pytest
 TESTS = Path(*find_spec("bed_reader").submodule_search_locations) / "tests"
 HERE = Path(__file__).parent
 
-# Every test of bed_reader's that is not run, with the reason.
+# Tests of bed_reader that are not run, with the reason.
 _INTERNET = "reads from the internet"
 _AMAZON = "reads from Amazon with the user's own credentials; without them it tests nothing"
 LEFT_OUT = {
@@ -28,7 +28,7 @@ LEFT_OUT = {
     "test_open_bed_cloud.py::test_s3_article": _AMAZON,
     "test_open_bed_cloud.py::test_s3_example": _AMAZON,
 }
-# Files that have no test that is run.
+# Files without any test that is run.
 FILES_LEFT_OUT = {
     "test_file_dot.py": "products of matrices of float64 in mapped files, no genotypes: "
     "seqloom.compat.bed_reader names the functions that it leaves out",
@@ -36,19 +36,19 @@ FILES_LEFT_OUT = {
 
 
 def names_in(file: str) -> list[str]:
-    """Return the tests that a file of bed_reader's holds."""
+    """Return the names of the tests in a file of bed_reader."""
     body = ast.parse((TESTS / file).read_text()).body
     names = [each.name for each in body if isinstance(each, ast.FunctionDef)]
     return [f"{file}::{name}" for name in names if name.startswith("test_")]
 
 
 FILES = sorted({file.name for file in TESTS.glob("test_*.py")} - set(FILES_LEFT_OUT))
-EVERY = [test for file in FILES for test in names_in(file)]
+ALL_TESTS = [test for file in FILES for test in names_in(file)]
 
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory) -> dict[str, str]:
-    """What became of each test: nothing, or what its failure says."""
+    """Return the failure message of each test, or nothing if it passed."""
     folder = tmp_path_factory.mktemp("bed_reader")
     (folder / "pytest.ini").touch()
     command = [sys.executable, "-m", "pytest", "-q", "-p", "alias_bed_reader"]
@@ -59,7 +59,7 @@ def outcomes(tmp_path_factory) -> dict[str, str]:
         cwd=folder,
         env=os.environ
         | {"PYTHONPATH": str(HERE), "BED_READER_DATA_DIR": str(TESTS / "data")}
-        | {"HOME": str(folder)},  # nobody's credentials
+        | {"HOME": str(folder)},  # hides the user's credentials
         capture_output=True,
         text=True,
         check=False,
@@ -68,7 +68,7 @@ def outcomes(tmp_path_factory) -> dict[str, str]:
     return json.loads((folder / "outcomes.json").read_text())
 
 
-@pytest.mark.parametrize("test", EVERY)
+@pytest.mark.parametrize("test", ALL_TESTS)
 def test_the_tests_of_bed_reader_pass(test: str, outcomes: dict[str, str]):
     if test in LEFT_OUT:
         pytest.skip(LEFT_OUT[test])
@@ -76,5 +76,5 @@ def test_the_tests_of_bed_reader_pass(test: str, outcomes: dict[str, str]):
 
 
 def test_excluded_tests_of_bed_reader_exist():
-    assert set(LEFT_OUT) <= set(EVERY)
+    assert set(LEFT_OUT) <= set(ALL_TESTS)
     assert set(FILES_LEFT_OUT) <= {file.name for file in TESTS.glob("test_*.py")}

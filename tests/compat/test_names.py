@@ -1,4 +1,4 @@
-"""What the drop-in for bed_reader offers beside reading and writing."""
+"""Functions of the bed_reader replacement other than reading and writing."""
 
 import inspect
 import sys
@@ -62,7 +62,7 @@ def test_every_native_name_exists_or_is_documented_as_missing():
 
 
 def stems(name):
-    """The ways in which a docstring speaks of several names at once."""
+    """Return the patterns by which a docstring names several functions."""
     parts = name.split("_")
     return [f"{'_'.join(parts[:n])}_*" for n in range(1, len(parts))]
 

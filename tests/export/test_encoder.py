@@ -1,4 +1,4 @@
-"""encoder.json: a kernel made of it alone gives the numbers of the encoder."""
+"""encoder.json: a kernel built from this file alone equals the encoder."""
 
 import json
 
@@ -12,7 +12,7 @@ from seqloom._ragged import Ragged
 from seqloom._rust import _native
 from seqloom.export._content import describe
 
-LETTERS = {
+RESIDUES = {
     "dna": "ACGTNRYacgtn",
     "rna": "ACGUNacgu",
     "protein": "ACDEFGHIKLMNPQRSTVWYXBZ",
@@ -46,7 +46,7 @@ def bits(values, dtype):
 
 
 def kernel_of(described):
-    """Make the kernel as a reader does, from JSON alone."""
+    """Build the kernel from JSON, like a reader of the format."""
     options = dict(described)
     kind, dtype, letters = (options.pop(it) for it in ("kind", "dtype", "letters"))
     is_range = "first" in letters
@@ -65,11 +65,11 @@ def kernel_of(described):
 
 
 def records(encoder):
-    """Letters that an encoder takes."""
+    """Return residues that an encoder accepts."""
     if isinstance(encoder, sl.encode.Quality):
         letters = "".join(map(chr, range(64, 105)))
     else:
-        letters = LETTERS[encoder.alphabet]
+        letters = RESIDUES[encoder.alphabet]
     return st.lists(st.text(letters, min_size=1, max_size=12), min_size=1, max_size=5)
 
 

@@ -1,4 +1,4 @@
-"""What cannot be exported is an error that names the line and says what to do."""
+"""Networks that cannot be exported: errors that name the line and the remedy."""
 
 import inspect
 import random
@@ -14,12 +14,12 @@ from seqloom.errors import ArgumentError, ExportError, ShapeError
 from seqloom.nn import functional as F
 from seqloom.tensor import apply
 
-HERE = Path(__file__)
+THIS_FILE = Path(__file__)
 SHAPE = ("batch", 4, "length")
 
 
 class Head(sl.nn.Module):
-    """What the networks below share: a layer over the mean of the positions."""
+    """Base of the networks below: a layer over the mean of the positions."""
 
     layer: sl.nn.Linear
 
@@ -98,10 +98,10 @@ class SquaresLength(Head):
 
 class ReadsOthers(Head):
     def __call__(self, x):
-        return self.finish(x) + OTHER.weight.value.sum()  # here
+        return self.finish(x) + OTHER_LAYER.weight.value.sum()  # here
 
 
-OTHER = sl.nn.Linear(2, 2).bind("numpy", sl.Key(0))
+OTHER_LAYER = sl.nn.Linear(2, 2).bind("numpy", sl.Key(0))
 
 
 class Calls(Head):
@@ -115,12 +115,12 @@ class Draws(Head):
 
 
 def made(kind: Any) -> Any:
-    """Return a network with numbers of its own."""
+    """Return a network with new random weights."""
     return ready(kind())
 
 
 def find_line(kind):
-    """The line with the mark in a class."""
+    """Return the line number of the mark in a class."""
     lines, first = inspect.getsourcelines(kind)
     return first + next(i for i, line in enumerate(lines) if "# here" in line)
 
@@ -145,7 +145,7 @@ def find_line(kind):
 def test_an_export_error_names_the_line_and_the_remedy(tmp_path, kind, words):
     with pytest.raises(ExportError) as caught:
         sl.export.save(made(kind), tmp_path / "model", inputs=SHAPE)
-    assert f"{HERE}:{find_line(kind)}" in str(caught.value)
+    assert f"{THIS_FILE}:{find_line(kind)}" in str(caught.value)
     assert words in str(caught.value)
     assert "compiled" not in str(caught.value)
 
@@ -241,7 +241,7 @@ class Divides(Head):
 
 
 def test_a_layer_whose_windows_depend_on_the_length_is_an_error(tmp_path):
-    line = f"{HERE}:{find_line(Divides)}"
+    line = f"{THIS_FILE}:{find_line(Divides)}"
     with pytest.raises(ExportError, match="AdaptiveAvgPool1d has other windows") as caught:
         sl.export.save(made(Divides), tmp_path / "model", inputs=SHAPE)
     assert line in str(caught.value)

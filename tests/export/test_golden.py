@@ -1,7 +1,7 @@
-"""An export of every format version with its scores, which every later version reads.
+"""Stored exports of every format version with their scores, which later versions read.
 
-Those of the present version were written by ``python tests/export/test_golden.py`` and are
-never written again; a new version adds its own. The letters are of the demo's sequences.
+Exports of the current version were written by ``python tests/export/test_golden.py`` and
+are never replaced; a new version adds its own. The sequences are those of the demo.
 """
 
 import json
@@ -13,16 +13,16 @@ import pytest
 import seqloom as sl
 from exported import Run, batch_of, manifest
 
-GOLDEN = Path(__file__).parent / "data"
+STORED_EXPORTS = Path(__file__).parent / "data"
 NAMES = ("cnn", "lstm")
 NEWEST = 2
-ALL = [f"version_{at + 1}_{name}" for at in range(NEWEST) for name in NAMES]
+ALL_EXPORTS = [f"version_{at + 1}_{name}" for at in range(NEWEST) for name in NAMES]
 TASK = sl.models.Classify(("EI", "IE", "N"))
 LENGTHS = (30, 24, 30, 17, 9)
 
 
 def records():
-    """The first sequences of the demo, cut to several lengths."""
+    """Return the first sequences of the demo, cropped to several lengths."""
     path = Path(sl.__file__).parent / "_demo/test.fa.gz"
     with sl.io.open_sequences(path) as reader:
         found = [bytes(it.sequence) for it, _ in zip(reader, LENGTHS, strict=False)]
@@ -42,21 +42,21 @@ def network(name):
 
 
 def compute(name):
-    """The scores of a golden export, in the order of the records."""
-    place = GOLDEN / name
+    """Return the scores of a stored export, in record order."""
+    place = STORED_EXPORTS / name
     batch = batch_of(sl.encode.OneHot("dna"), records())
     return TASK.activate(Run(place)(batch))
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", ALL_EXPORTS)
 def test_a_stored_export_gives_its_stored_scores(name):
-    wanted = json.loads((GOLDEN / f"{name}.json").read_text())
+    wanted = json.loads((STORED_EXPORTS / f"{name}.json").read_text())
     np.testing.assert_allclose(compute(name), np.array(wanted), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", ALL_EXPORTS)
 def test_a_stored_export_has_the_current_version(name):
-    assert manifest(GOLDEN / name)["version"] == int(name.split("_")[1])
+    assert manifest(STORED_EXPORTS / name)["version"] == int(name.split("_")[1])
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -66,13 +66,15 @@ def test_the_writer_produces_the_operations_of_the_stored_export(tmp_path, name)
     for file in ("graph.json", "graph-unpadded.json", "encoder.json"):
         new, old = (
             json.loads((it / file).read_text())
-            for it in (tmp_path / "new", GOLDEN / f"version_{NEWEST}_{name}")
+            for it in (tmp_path / "new", STORED_EXPORTS / f"version_{NEWEST}_{name}")
         )
         assert without_lines(new) == without_lines(old)
 
 
 def test_scale_and_activation_are_fused():
-    graph = json.loads((GOLDEN / f"version_{NEWEST}_cnn/graph-unpadded.json").read_text())
+    graph = json.loads(
+        (STORED_EXPORTS / f"version_{NEWEST}_cnn/graph-unpadded.json").read_text()
+    )
     groups = [
         [it["name"] for it in graph["operations"][first:end]]
         for first, end in graph["groups"]
@@ -81,7 +83,7 @@ def test_scale_and_activation_are_fused():
 
 
 def without_lines(table):
-    """A graph without the lines of the program that called its operations."""
+    """Return a graph without the source lines of its operations."""
     rows = [{**it, "line": ""} for it in table.get("operations", [])]
     return {**table, "operations": rows}
 
@@ -90,5 +92,7 @@ if __name__ == "__main__":
     for name in NAMES:
         full = f"version_{NEWEST}_{name}"
         encoder = sl.encode.OneHot("dna")
-        sl.export.save(network(name), GOLDEN / full, encoder=encoder, task=TASK)
-        (GOLDEN / f"{full}.json").write_text(json.dumps(compute(full).tolist()) + "\n")
+        sl.export.save(network(name), STORED_EXPORTS / full, encoder=encoder, task=TASK)
+        (STORED_EXPORTS / f"{full}.json").write_text(
+            json.dumps(compute(full).tolist()) + "\n"
+        )

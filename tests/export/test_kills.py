@@ -1,4 +1,4 @@
-"""A save that is killed, or meets an error, leaves the old export or the new one."""
+"""A killed or failed save leaves the old export or the new one."""
 
 import hashlib
 import json
@@ -12,14 +12,14 @@ import pytest
 from seqloom.errors import FileError
 from seqloom.export import _write
 
-# Events of Python's audit that change files; `ctypes` is called to exchange two folders.
+# Audit events of Python that change files; `ctypes` exchanges two folders.
 CALLS = {"os.mkdir", "os.rename", "os.remove", "os.rmdir", "open", "ctypes.dlopen"}
 OLD = {"export.json": b"", "graph.json": b"old", "model.safetensors": b"old weights"}
 NEW = {"export.json": b"", "graph.json": b"new", "encoder.json": b"new encoder"}
 
 
 def sealed(files):
-    """The files with a manifest that lists them."""
+    """Return the files with a manifest that lists them."""
     hashes = {name: hashlib.sha256(it).hexdigest() for name, it in files.items()}
     del hashes["export.json"]
     facts = {"format": "seqloom-export", "files": hashes}
@@ -27,7 +27,7 @@ def sealed(files):
 
 
 def kill_at(number, change):
-    """Return whether a child was killed before its call of this number."""
+    """Return whether a child was killed before its n-th call."""
     child = os.fork()
     if child:
         _, status = os.waitpid(child, 0)
@@ -48,7 +48,7 @@ def kill_at(number, change):
 
 
 def read(place):
-    """What a folder holds."""
+    """Return the contents of a folder."""
     return {it.name: it.read_bytes() for it in Path(place).iterdir()}
 
 
@@ -109,7 +109,7 @@ def test_without_atomic_exchange_the_old_export_is_moved_first(tmp_path, monkeyp
 def test_an_error_during_writing_leaves_the_old_export(tmp_path):
     place = tmp_path / "model"
     _write.write(place, sealed(OLD), overwrite=False)
-    name = "x" * 300  # longer than a file's name may be
+    name = "x" * 300  # longer than any file name
     with pytest.raises(FileError, match="cannot be written: File name too long"):
         _write.write(place, {**sealed(NEW), name: b""}, overwrite=True)
     assert read(place) == sealed(OLD)

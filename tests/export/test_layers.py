@@ -1,4 +1,4 @@
-"""Every layer of sl.nn is exported in both forms, for any length and for one."""
+"""Every layer of sl.nn is exported to both formats, for any length and for one length."""
 
 from collections.abc import Callable
 from typing import Any, cast
@@ -93,12 +93,12 @@ TABLES: dict[str, tuple[tuple[int | str, ...], tuple[int | str, ...], Any]] = {
     "images": (("batch", 4, "length", 6), ("batch", 4, 12, 6), IMAGES),
     "features": (("batch", "length", 4), ("batch", 24, 4), FEATURES),
 }
-# No layers, or layers of integers: see test_networks and test_errors.
+# Not layers, or integer layers: see test_networks and test_errors.
 LEFT_OUT = {"Buffer", "Embedding", "Int8Linear", "Module", "Param"}
 
 
 class Each(nn.Module):
-    """Gives what each layer makes of the inputs, one after the other."""
+    """Concatenates the output of each layer for the inputs."""
 
     layers: list[nn.Module]
     scale: nn.Param
@@ -123,7 +123,7 @@ def _call(layer, inputs):
 
 
 def compare(network, names, run, shape, tolerance):
-    """Compare what a reader computes with the network, layer by layer."""
+    """Compare the result of a reader with the network, layer by layer."""
     rng = np.random.default_rng(0)
     for batch, length in ((2, 24), (1, 24)) if "length" not in shape else SIZES:
         sizes = tuple({"batch": batch, "length": length}.get(it, it) for it in shape)

@@ -1,4 +1,4 @@
-"""Exported networks, run by Rust: the bits of the evaluation loop."""
+"""Exported networks run by Rust give the bits of the evaluation loop."""
 
 import json
 import subprocess
@@ -32,18 +32,18 @@ NETWORKS = {
 }
 
 
-# Positions by NumPy's sine and cosine, which differ from Rust's in their last bits.
-CLOSE = frozenset({"attention", "rotary"})
+# NumPy's sine and cosine differ from Rust's in the last bits.
+INEXACT_NETWORKS = frozenset({"attention", "rotary"})
 
 
 def open_model(place, **options):
-    """The model, and the names of its inputs."""
+    """Return the model and the names of its inputs."""
     model = _native.ExportedModel(str(place), **options)
     return model, {it["name"] for it in json.loads(model.facts)["inputs"]}
 
 
 def given(batch, names):
-    """The arrays of a batch that a model reads; no mask where nothing is padded."""
+    """Return the arrays of a batch that a model reads; no mask without padding."""
     if batch["mask"].all():
         names = names - {"mask"}
     return {name: np.ascontiguousarray(batch[name]) for name in names}
@@ -62,7 +62,7 @@ def test_rust_scores_equal_those_of_predict_bit_by_bit(tmp_path, name, lengths, 
     if batch["mask"].all():
         del batch["mask"]
     wanted: Any = Forward.of(network)(network, batch, encoder=DNA).numpy()
-    if name in CLOSE:
+    if name in INEXACT_NETWORKS:
         np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-6)
     else:
         assert found.tobytes() == wanted.tobytes()
@@ -112,7 +112,7 @@ def test_an_input_of_another_dtype_is_an_error():
 
 
 def run_limited(calls):
-    """Errors of operations in a process of 1 GiB, of which the model may use 64 MiB."""
+    """Return errors of operations in a process of 1 GiB with a model limit of 64 MiB."""
     code = f"""
 import resource
 import numpy as np
@@ -179,6 +179,6 @@ def test_overlapping_files_in_a_zip_are_an_error(tmp_path):
         entry = copy(archive.getinfo("model.safetensors"))
         entry.filename = "encoder.safetensors"
         archive.filelist.append(entry)
-        archive.writestr("graph-extra", b"")  # so that the list is written again
+        archive.writestr("graph-extra", b"")  # rewrites the list of files
     with pytest.raises(ValueError, match="larger than the zip"):
         _native.ExportedModel(str(place))

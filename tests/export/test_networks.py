@@ -1,4 +1,4 @@
-"""Networks of every kind, exported: a reader computes their bits at any size."""
+"""Exported networks of all kinds: a reader computes the same bits at any size."""
 
 import numpy as np
 import pytest
@@ -67,7 +67,7 @@ def test_each_direction_of_a_recurrent_layer_is_one_operation(tmp_path):
 
 
 def packed(lengths, seed=0):
-    """Tokens end to end, and where each record begins."""
+    """Return packed tokens, and the start of each record."""
     rng = np.random.default_rng(seed)
     ids = rng.integers(4, 24, sum(lengths)).astype("int32")
     return ids, np.cumsum([0, *lengths]).astype("int32")
@@ -124,7 +124,7 @@ def test_records_padded_to_one_length_have_a_mask(tmp_path):
 
 
 class Shares(nn.Module):
-    """Sums divided by the length, which is no array."""
+    """Divides sums by the length, which is an integer."""
 
     head: nn.Linear
 

@@ -1,4 +1,4 @@
-"""onnx: ONNX's checker accepts the file, and ONNX Runtime computes the same scores."""
+"""ONNX exports pass ONNX's checker, and ONNX Runtime computes the same scores."""
 
 import json
 from typing import Any
@@ -43,7 +43,7 @@ OF_ONE_LENGTH: dict[str, Any] = {
 
 
 def run(path, arrays):
-    """The outputs of a file by name, of as many of the arrays as it reads."""
+    """Return the outputs of a file by name, passing the arrays that it reads."""
     model: Any = onnx.load(path)
     onnx.checker.check_model(model, full_check=True)
     session = runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
@@ -149,7 +149,7 @@ def test_onnx_weights_keep_the_names_of_the_model_record(tmp_path):
 
 
 class Placed(nn.Module):
-    """Adds each position's number, of an input of one length."""
+    """Adds the index of each position, for inputs of one length."""
 
     layer: nn.Linear
 
@@ -171,7 +171,7 @@ def test_a_range_of_a_constant_size_is_a_valid_onnx_graph(tmp_path):
 
 
 class Masked(nn.Module):
-    """Layers that read some positions alone: every third, or what a mask leaves of it."""
+    """Layers that read only some positions: every third, or those of the mask."""
 
     cells: nn.GRU | nn.LSTM
 
@@ -201,7 +201,7 @@ def test_a_recurrent_layer_with_gaps_in_the_mask_gives_the_same_states(tmp_path,
 
 
 class Holds(nn.Module):
-    """One direction called by itself: the state at every position, real or not."""
+    """One direction of a recurrent layer: the state at every position."""
 
     w_ih: nn.Param
     w_hh: nn.Param
@@ -234,7 +234,7 @@ def test_a_position_in_a_gap_repeats_the_previous_state(tmp_path, reverse):
 
 
 class Gapped(nn.Module):
-    """Makes a mask of its own, so that nobody takes it for that of the records."""
+    """Creates a custom mask, which must not be taken for that of the records."""
 
     inner: Holds
 

@@ -1,4 +1,4 @@
-"""Every operation of an exported model, on torch's samples: the bits of NumPy's backend."""
+"""Every operation of exported models, on PyTorch samples: the bits of the NumPy backend."""
 
 import warnings
 from typing import Any
@@ -19,18 +19,18 @@ from seqloom.tensor._operations import OPERATIONS
 pytest.importorskip("torch")
 pytest.importorskip("expecttest")
 
-# NumPy's own functions, which differ from Rust's in their last bits.
-CLOSE = """
+# NumPy functions that differ from Rust's in the last bits.
+INEXACT_FUNCTIONS = """
     acos acosh asin asinh atan atan2 atanh cos cosh erf erfc exp expm1 hypot log log10 log1p
     log2 logaddexp pow remainder sin sinh softplus tan tanh logsumexp floor_divide var std
 """
 EXPORTED = {name for name, line in OPERATIONS.items() if line.results}
-# `empty` has arbitrary numbers.
+# The values of `empty` are arbitrary.
 NAMES = sorted((EXPORTED & TABLE.keys()) - {"empty"})
 
 
 def _raw(value: Any) -> Any:
-    """Return the array of a tensor, within lists too."""
+    """Return the array of a tensor, also within lists."""
     if isinstance(value, Tensor):
         return value.raw
     if isinstance(value, (list, tuple)):
@@ -46,7 +46,7 @@ def test_an_exported_operation_equals_that_of_the_numpy_backend(name):
 
 
 def list_calls(name, dtype, count=QUICK):
-    """Yield arguments, options and results of NumPy's backend for torch's samples."""
+    """Yield arguments, options and results of the NumPy backend for PyTorch samples."""
     for info, sample in chosen(TABLE[name], dtype, count):
         call, _ = told(TABLE[name], info, sample)
         if isinstance(call, Skip):
@@ -76,7 +76,7 @@ def _compare(name, args, options, made):
 
 def _check(name, ours, theirs):
     assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype)
-    if name in CLOSE.split():
+    if name in INEXACT_FUNCTIONS.split():
         np.testing.assert_allclose(ours, theirs, rtol=2e-6, atol=1e-6)
     else:
         np.testing.assert_array_equal(ours, theirs)

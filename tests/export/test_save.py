@@ -1,4 +1,4 @@
-"""save: the files, and that a reader of them computes what predict computes."""
+"""sl.export.save: the files, and a reader that computes the scores of predict."""
 
 import hashlib
 import json
@@ -25,7 +25,7 @@ RECORDS = ["ACGTACGTAC", "GGCATTACGGATTACA", "ACGTTGCAAC", "TTTTACGTNN"]
 
 
 def scrambled(config, seed=0):
-    """A network in evaluation mode whose numbers are all drawn at random."""
+    """A network in evaluation mode with random weights and statistics."""
     model, rng = config.init("numpy").eval(), np.random.default_rng(seed)
     drawn = {
         path: rng.uniform(0.1, 1, size=each.shape).astype("f4")
@@ -41,7 +41,7 @@ def cnn(**options: Any):
 
 
 def expected(model, batch, encoder):
-    """What the evaluation loop computes for a batch."""
+    """Return the result of the evaluation loop for a batch."""
     return Forward.of(model)(model, batch, encoder=encoder).numpy()
 
 

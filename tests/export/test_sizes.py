@@ -1,4 +1,4 @@
-"""Integers that follow from sizes: symbols in one trace, right at every other size."""
+"""Symbolic integers from one trace, which are right at every other size."""
 
 import math
 from pathlib import Path
@@ -21,12 +21,12 @@ NAMES = {"batch": BATCH.polynomial, "length": LENGTH.polynomial}
 
 
 def compute(size, batch, length):
-    """The value of a symbolic size at other sizes."""
+    """Return the value of a symbolic size at other sizes."""
     return evaluate(polynomial_of(size), {"batch": batch, "length": length})
 
 
 def value_of(size, batch, length):
-    """The value of what is written of a size."""
+    """Return the value of a size in the export format."""
     at = {"batch": batch, "length": length}
     product = math.prod(at[name] for name in size.of)
     return (product * size.times + size.shift) // size.over + size.plus
@@ -110,7 +110,7 @@ def test_unsupported_operands_are_left_to_the_other_type():
         LENGTH + "1"
 
 
-# Steps of whole-number arithmetic: a number, a small one, and a size.
+# Steps of integer arithmetic: an operand, a small operand, and a size.
 ARITHMETIC = [
     lambda number, n, _: number + n,
     lambda number, n, _: number - n,
@@ -194,7 +194,7 @@ def test_an_integer_without_a_confirming_trace_is_not_a_size(numbers):
 
 
 def make_network(function):
-    """A network of the sums of what a function makes of records."""
+    """A network that sums the result of a function of the records."""
 
     class Network(nn.Module):
         head: nn.Linear
@@ -212,8 +212,8 @@ def half_up(x):
     return x[:, :, : (x.shape[2] + 1) // 2]
 
 
-# What a network may do with a length, of which some cannot be exported.
-OF_LENGTH = {
+# Functions of a length; some of these cannot be exported.
+LENGTH_FUNCTIONS = {
     "half": lambda x: x[:, :, : x.shape[2] // 2],
     "half, rounded up": half_up,
     "half, of what is negative": lambda x: x[:, :, : -(-x.shape[2] // 2)],
@@ -245,7 +245,7 @@ OF_LENGTH = {
     "all but the first, of a part": lambda x: x[:, :, 3:] * x[:, :, 3:].shape[2],
     "a parity of the batch": lambda x: x * (1 + x.shape[0] % 2),
 }
-REFUSED = {
+NOT_EXPORTABLE = {
     "an even part",
     "a remainder",
     "padding of what is odd",
@@ -260,10 +260,10 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("name", OF_LENGTH)
+@pytest.mark.parametrize("name", LENGTH_FUNCTIONS)
 def test_an_exported_computation_of_the_length_is_right_or_an_error(tmp_path, name):
-    network, path = make_network(OF_LENGTH[name]), tmp_path / "model"
-    if name in REFUSED:
+    network, path = make_network(LENGTH_FUNCTIONS[name]), tmp_path / "model"
+    if name in NOT_EXPORTABLE:
         with pytest.raises(ExportError, match=r"test_sizes.py:\d+"):
             sl.export.save(network, path, inputs=("batch", 4, "length"))
         return
@@ -313,11 +313,11 @@ KERNEL = np.random.default_rng(0).normal(size=(4, 4, 3)).astype("f4")
 
 
 def count(x, number):
-    """Numbers from 0 on the backend of a tensor."""
+    """Return the numbers from 0 on the backend of a tensor."""
     return sl.tensor.Tensor(x.backend.arange(number, dtype="float32"), x.backend)
 
 
-# Steps of a random network: each changes the length, and reads it for the next one.
+# Steps of a random network: each changes the length and reads it for the next step.
 STEPS = {
     "pad": lambda x, n: F.pad(x, (n, 2 * n), value=0.5),
     "convolution": lambda x, n: F.conv1d(x, x.backend.tensor(KERNEL), stride=n, padding=1),

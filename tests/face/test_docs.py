@@ -1,4 +1,4 @@
-"""Each page of the documentation has its place; the home page says what was measured."""
+"""Every page is in the navigation, and numbers on the home page are in the tables."""
 
 import re
 from pathlib import Path
@@ -7,10 +7,10 @@ import pytest
 
 HOME = Path(__file__).parents[2]
 DOCS = HOME / "docs"
-# A notebook is a page once it has been executed.
+# A notebook becomes a page after it was executed.
 NOTEBOOKS = {f"notebooks/{file.stem}.md" for file in HOME.glob("notebooks/[!_]*.py")}
 PAGES = {str(file.relative_to(DOCS)) for file in DOCS.rglob("*.md")} | NOTEBOOKS
-# Of the home page: a link to a table, our figure, the other's, the processor.
+# Home page: a link to a table, our number, the competitor's number, the processor.
 ROW = re.compile(
     r"^\| \[.*?\]\(benchmarks\.md#(.*?)\) \| (.*?) \| (.*?), .* \| (.*?) \|$", re.MULTILINE
 )
@@ -43,7 +43,7 @@ def test_each_number_on_the_home_page_is_in_its_benchmark_table():
 
 
 def part_of(page: str, anchor: str, processor: str) -> str:
-    """Return the table of one processor in the section that has that anchor."""
+    """Return the table of one processor in the section with an anchor."""
     sections = re.split(r"^## ", page, flags=re.MULTILINE)
     section = next(it for it in sections if slug(it.splitlines()[0]) == anchor)
     parts = re.split(r"^### ", section, flags=re.MULTILINE)

@@ -1,4 +1,4 @@
-"""How seqloom is installed: by one switch of the documentation, and in the public CI."""
+"""Installation commands in the documentation and in the public CI."""
 
 import re
 from pathlib import Path
@@ -6,12 +6,12 @@ from pathlib import Path
 import yaml
 
 HOME = Path(__file__).parents[2]
-# A step that calls make, by its name on that system.
+# A step that calls make, under its name on that system.
 MAKE = re.compile(r"(?:make|\$\{\{ matrix\.make \}\}) (.*)")
 
 
 def switch():
-    """The folder of snippets that `mkdocs.yml` chooses, and the commands in it."""
+    """Return the snippet folder that `mkdocs.yml` selects, and the commands in it."""
     text = (HOME / "mkdocs.yml").read_text("utf-8")
     (folder,) = re.findall(r"^ +base_path: (\S+)", text, re.MULTILINE)
     lines = (HOME / folder / "install.txt").read_text("utf-8").splitlines()

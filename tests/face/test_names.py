@@ -1,4 +1,4 @@
-"""The public names: complete, sorted, documented, and none of them a module's."""
+"""Public names are complete, sorted and documented, and do not clash with modules."""
 
 import doctest
 import importlib.metadata
@@ -13,7 +13,7 @@ from seqloom.errors import SeqloomError
 
 
 def public_modules() -> list[str]:
-    """Every module whose path has no private part."""
+    """Return every module whose path has no private part."""
     found = pkgutil.walk_packages(seqloom.__path__, "seqloom.")
     return ["seqloom", *(m.name for m in found if "._" not in m.name)]
 
@@ -23,17 +23,17 @@ PACKAGES = [name for name, module in MODULES.items() if hasattr(module, "__path_
 
 
 def names_of(package: str) -> list[str]:
-    """What a package calls public; one that is only a folder has nothing."""
+    """Return the public names of a package; a plain folder has none."""
     return list(getattr(MODULES[package], "__all__", []))
 
 
 def is_ours(thing: object) -> bool:
-    """Return whether a function or a class was written here."""
+    """Return whether a function or a class is defined in seqloom."""
     return isinstance(thing, FunctionType | type) and thing.__module__.startswith("seqloom")
 
 
 def public_objects() -> dict[str, object]:
-    """Every public function and class, by its public path."""
+    """Return every public function and class, by its public path."""
     found = {
         f"{package}.{name}": getattr(MODULES[package], name)
         for package in PACKAGES
@@ -46,10 +46,7 @@ OBJECTS = public_objects()
 
 
 def shows_an_example(thing: object) -> bool:
-    """Return whether a class or one of its methods, or a function.
-
-    Has a line with `>>>`.
-    """
+    """Return whether a function, a class or one of its methods has a `>>>` example."""
     methods = vars(thing).values() if isinstance(thing, type) else ()
     documented = [thing, *(m for m in methods if isinstance(m, FunctionType))]
     parse = doctest.DocTestParser().get_examples
@@ -90,7 +87,7 @@ def test_public_names_have_a_docstring_with_an_example(name: str):
 
 
 def exceptions() -> list[type[BaseException]]:
-    """Every exception class that any module of seqloom defines."""
+    """Return every exception class that a module of seqloom defines."""
     names = [found.name for found in pkgutil.walk_packages(seqloom.__path__, "seqloom.")]
     modules = [importlib.import_module(name) for name in names if "__main__" not in name]
     things = [thing for module in modules for thing in vars(module).values()]

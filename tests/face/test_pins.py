@@ -1,4 +1,4 @@
-"""Where tests run, what is installed is what `constraints.txt` pins, to the hash."""
+"""Packages are installed with the versions and hashes of `constraints.txt`."""
 
 import os
 import re
@@ -26,7 +26,7 @@ def pins() -> set[tuple[str, str]]:
 
 
 def needs(asked: Requirement) -> list[Requirement]:
-    """What an installed package needs here, with the extras that were asked for."""
+    """Return the requirements of an installed package, with its requested extras."""
     named = map(Requirement, distribution(asked.name).requires or [])
     values = [{"extra": extra} for extra in asked.extras or [""]]
     return [
@@ -37,7 +37,7 @@ def needs(asked: Requirement) -> list[Requirement]:
 
 
 def asked_for() -> list[Requirement]:
-    """What the Makefile asks for by name."""
+    """Return the packages that the Makefile installs by name."""
     table = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     project, groups = table["project"], table["dependency-groups"]
     extras = project["optional-dependencies"].values()
@@ -47,7 +47,7 @@ def asked_for() -> list[Requirement]:
 
 
 def installed() -> set[tuple[str, str]]:
-    """Name and version of that and of what it needs, at any depth."""
+    """Return name and version of a package and of all its dependencies."""
     left, seen = asked_for(), dict[str, str]()
     while left:
         asked = left.pop()
@@ -58,7 +58,7 @@ def installed() -> set[tuple[str, str]]:
 
 
 def wheel(folder: Path) -> Path:
-    """Return the smallest wheel there can be."""
+    """Return the smallest possible wheel."""
     made = folder / "smallest-1.0-py3-none-any.whl"
     metadata = {
         "METADATA": "Metadata-Version: 2.1\nName: smallest\nVersion: 1.0\n",
@@ -73,7 +73,7 @@ def wheel(folder: Path) -> Path:
 
 
 def install(folder: Path, *, pinned: str) -> subprocess.CompletedProcess[str]:
-    """Install it as the Makefile installs, where `constraints.txt` says `pinned`."""
+    """Install a wheel like the Makefile, with `pinned` as `constraints.txt`."""
     constraints = folder / "constraints.txt"
     constraints.write_text(f"smallest==1.0 \\\n    --hash=sha256:{pinned}\n", "utf-8")
     return subprocess.run(

@@ -1,4 +1,4 @@
-"""The JSON schemas say what is written, and refuse what is not."""
+"""The JSON schemas describe the written files and reject other content."""
 
 import json
 import shutil

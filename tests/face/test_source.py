@@ -1,4 +1,4 @@
-"""The source itself: what a reader can rely on in every file."""
+"""Rules for the source code."""
 
 import tomllib
 from pathlib import Path
@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def circles_of(imports: dict[str, set[str]]) -> list[str]:
-    """Return the modules of import circles, and those between two circles."""
+    """Return the modules of import cycles, and those between two cycles."""
     left = dict(imports)
     while True:
         imported = {name for names in left.values() for name in names}
@@ -41,7 +41,7 @@ def test_no_modules_import_each_other_in_a_cycle():
 def test_overflow_checks_are_on_in_the_tests_of_each_crate():
     profile = tomllib.loads((ROOT / "Cargo.toml").read_text("utf-8"))["profile"]["bench"]
     crates = {path.name for path in (ROOT / "crates").iterdir()}
-    # The macros run in the compiler, and are compiled as in every other profile.
+    # Macros run in the compiler, and are compiled like in any other profile.
     assert set(profile["package"]) == crates - {"seqloom-macros"}
     for settings in profile["package"].values():
         assert settings["debug-assertions"]

@@ -1,9 +1,9 @@
-"""Writes the JSON schema of config.json from the classes whose settings it holds.
+"""Write the JSON schema of config.json from the classes of its settings.
 
     python -m tests.face.write_schemas
 
-A class that has a new field has a new schema: `test_schemas.py` compares it with the file
-in docs/reference/schemas. The other schemas there are written by hand.
+A new field of a class changes its schema: `test_schemas.py` compares the schema with the
+file in docs/reference/schemas. The other schemas in that folder are written by hand.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ COUNT = {"type": "integer", "minimum": 1}
 
 
 def config_schema() -> dict[str, Any]:
-    """Make the schema of a run's config.json."""
+    """Return the schema of a run's config.json."""
     entries = {
         "version": {**COUNT, "description": "The version of this format."},
         "model": _one_of("The network; null for one of your own.", MODELS, or_null=True),
@@ -67,7 +67,7 @@ def config_schema() -> dict[str, Any]:
 def _one_of(
     description: str, classes: Iterable[type[JsonConfig]], *, or_null: bool = False
 ) -> dict[str, Any]:
-    """Allow the settings of these classes, and those of classes that others wrote."""
+    """Allow settings of these classes, and of classes outside seqloom."""
     names = [it.__name__ for it in classes]
     others = {
         "type": "object",
@@ -83,7 +83,7 @@ def _one_of(
 
 
 def _settings(kind: type[JsonConfig]) -> dict[str, Any]:
-    """Make the schema of one class: its fields, its name and its version."""
+    """Return the schema of one class: its fields, name and version."""
     hints = get_type_hints(kind)
     saved = _fields(kind)
     entries = {

@@ -1,4 +1,4 @@
-"""The library sees each call that strace sees: no call is left out of `make faults`."""
+"""The fault library intercepts the same calls as strace, so `make faults` misses none."""
 
 import re
 import shutil
@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-# What changes files, as the system names it; and what the library calls the same.
+# System calls that change files, and their names in the fault library.
 SYSTEM = (
     "write,pwrite64,writev,pwritev,pwritev2,fsync,fdatasync,sync_file_range,rename,renameat,"
     "renameat2,link,linkat,symlink,symlinkat,unlink,unlinkat,rmdir,mkdir,mkdirat,chmod,"
     "fchmod,fchmodat,chown,fchown,lchown,fchownat,utimensat,truncate,ftruncate,fallocate,"
     "copy_file_range,sendfile,openat,creat,mmap,access,faccessat,newfstatat,stat"
 )
-SAME = {
+LIBRARY_NAMES = {
     "create": "openat",
     "truncate": "openat",
     "open": "openat",
@@ -41,7 +41,7 @@ WRITERS = [
 
 
 def seen_by_strace(log, home):
-    """Count the calls on files of a folder that may change it."""
+    """Count the calls that may change the files of a folder."""
     _, now, after = log.read_text(errors="replace").partition(f'"{home}/now"')
     assert now
     calls = re.findall(r"^\d+ +(\w+)\((.*)", after, re.MULTILINE)
@@ -50,7 +50,7 @@ def seen_by_strace(log, home):
 
 
 def may_change(name, rest):
-    """Leave out looks at files, and files that are opened or mapped for reading."""
+    """Remove calls that only inspect files, or open and map files for reading."""
     if name in {"access", "faccessat", "newfstatat", "stat"}:
         return False
     if name == "mmap":
@@ -69,6 +69,6 @@ def test_the_fault_library_counts_the_same_calls_as_strace(tmp_path, writer):
     said = subprocess.run(
         [*tracer, *command], check=True, capture_output=True, text=True, cwd=ROOT
     ).stdout
-    ours = Counter(SAME.get(name, name) for name in said.split())
+    ours = Counter(LIBRARY_NAMES.get(name, name) for name in said.split())
     assert ours
     assert ours == seen_by_strace(log, tmp_path)

@@ -1,4 +1,4 @@
-"""A file that is cut while it is mapped is an error, not the end of the process."""
+"""Truncating a mapped file is an error, and does not end the process."""
 
 import os
 
@@ -13,7 +13,7 @@ TABLE = np.random.default_rng(0).normal(size=(33, 256)).astype(np.float32)
 
 
 def cut(folder, pattern="*"):
-    """Cut the large files of a folder."""
+    """Truncate the large files of a folder."""
     for path in folder.rglob(pattern):
         if path.is_file() and path.stat().st_size > 4096:
             os.truncate(path, 100)

@@ -1,4 +1,4 @@
-"""The disk that loses its power: what it may keep of a writer's calls."""
+"""The model of a disk that loses power: the states after a writer's calls."""
 
 import pytest
 from faults._disk import Disk
@@ -8,7 +8,7 @@ PART, FINAL = ".x.part", "x"
 
 
 class Writer:
-    """Makes calls in a folder that has held a file with old content for long."""
+    """Makes calls in a folder that contains a synced file with old content."""
 
     def __init__(self, place):
         (place / FINAL).write_bytes(b"old")
@@ -29,12 +29,12 @@ def disk(tmp_path):
 
 
 def left(disk):
-    """What may be read under the final name after a crash; None: no such file."""
+    """Return the possible contents under the final name after a crash; None: no file."""
     return {tree.get(FINAL) for tree in disk.after_crash()}
 
 
 def replace(disk, *, sync_file, sync_folder):
-    """Replace the file by a part that is renamed."""
+    """Replace the file by renaming a temporary file."""
     disk.call("create", PART)
     disk.call("write", PART, data=b"newer")
     if sync_file:

@@ -1,4 +1,4 @@
-"""What runs out: handles of files, and a place for the cache."""
+"""Exhausted resources: file handles, and a folder for the cache."""
 
 import os
 import resource
@@ -10,14 +10,14 @@ from faults._readers import readers
 
 import seqloom as sl
 
-# Without handles no other program can be started.
+# Without file handles, no other program can start.
 READERS = {it.name: it for it in readers() if it.name != "exported model"}
-FEW = 40  # handles that a process may have
+MAX_HANDLES = 40  # file handles of the process
 
 
 def use_up_handles():
-    """Open files until the process may open none."""
-    resource.setrlimit(resource.RLIMIT_NOFILE, (FEW, FEW))
+    """Open files until no handle is left."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (MAX_HANDLES, MAX_HANDLES))
     try:
         while True:
             os.open(os.devnull, os.O_RDONLY)
@@ -33,7 +33,7 @@ def test_without_file_handles_each_reader_raises_an_error_with_the_path(tmp_path
     reader.prepare(place)
 
     def read_without_handles():
-        reader.read(place)  # all modules are imported then
+        reader.read(place)  # imports all modules
         use_up_handles()
         reader.read(place)
 

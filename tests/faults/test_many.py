@@ -1,4 +1,4 @@
-"""Many at once: writers of one file, makers of one cache, readers."""
+"""Concurrent writers of one file, writers of one cache, and readers."""
 
 import os
 import shutil
@@ -21,7 +21,7 @@ from seqloom.errors import SeqloomError
 from seqloom.export import _write
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-# How often processes write at once: in `make test`, and in `make soak`.
+# Number of concurrent writes, in `make test` and in `make soak`.
 many = pytest.mark.parametrize("races", [4, pytest.param(500, marks=pytest.mark.soak)])
 
 
@@ -69,7 +69,7 @@ def read_bed(place):
 
 @cache
 def exported(value):
-    """The files of an export; each value has other weights."""
+    """Return the files of an export; each value has other weights."""
     with tempfile.TemporaryDirectory() as home:
         export_model(Path(home), name="model.seqloom", seed=value)
         files = (Path(home) / "model.seqloom").iterdir()
@@ -91,7 +91,7 @@ RECORDERS = {
     "safetensors": sl.record.Safetensors,
     "json.gz": sl.record.JsonGz,
 }
-# What writes the first or the second of two contents, and what reads it.
+# Functions that write the first or second content, and functions that read it.
 WRITERS = {
     **{
         f"record, {suffix}": (
@@ -150,7 +150,7 @@ CACHES = {"sequences": _cached, "genotypes": _genotypes}
 
 
 def fill(kind, place):
-    """Read all through a cache; returns what was read, and how often it was made."""
+    """Read everything through a cache; return the values and the number of cache writes."""
     made = []
 
     def watch(event, facts):
@@ -170,7 +170,7 @@ def test_two_processes_fill_a_cache_once_and_read_the_same_values(tmp_path, kind
     wanted = run_apart(partial(fill, kind, tmp_path / "alone" / "x")).value[0]
     place = tmp_path / "both" / "x"
     place.mkdir(parents=True)
-    run_apart(partial(fill, kind, place))  # writes what is read
+    run_apart(partial(fill, kind, place))  # fills the cache
     for _ in range(races):
         shutil.rmtree(place / "cache")
         ended = race(*[partial(fill, kind, place)] * 3)
@@ -184,7 +184,7 @@ def replace_index(place, value):
     sl.io.build_index(place / "x.fa")
 
 
-# What writes a value, and what reads it: whole files of many sorts.
+# Functions that write a value, and functions that read it, for many file types.
 READ = {
     "record": (
         lambda place, value: save_record(place, value, *next(iter(RECORDERS.items()))),
@@ -197,7 +197,7 @@ PROCESSES, THREADS = 4, 250
 
 
 def read_in_threads(place, read, wanted):
-    """Read in many threads; returns what is neither old nor new, and errors of ours."""
+    """Read in many threads; return unexpected values and seqloom errors."""
     wrong, refused, gate = [], [], threading.Barrier(THREADS)
 
     def look():

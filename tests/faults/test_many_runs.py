@@ -1,4 +1,4 @@
-"""Many at once: runs of one folder, while one of them lives or was killed."""
+"""Concurrent runs in one folder, while one of them is active or was killed."""
 
 import os
 import signal
@@ -18,14 +18,16 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 
 
 class Waiting:
-    """A watcher that lets a run wait in its third step, until a file is there."""
+    """A callback that blocks the third step of a run until a file exists."""
 
     def __init__(self, place):
         self.begun, self.over = place / "begun", place / "over"
 
     def on_batch(self, step):
         if step.batch == 3:
-            half = self.begun.with_name("half")  # who waits for the file reads a whole one
+            half = self.begun.with_name(
+                "half"
+            )  # the waiting process must read a complete file
             half.write_text(str(os.getpid()))
             half.rename(self.begun)
             while not self.over.exists():
@@ -53,7 +55,7 @@ def fit(place, *watchers, **options):
 
 
 def begin(place, *watchers):
-    """Begin a run, and waits until it waits."""
+    """Start a run, and wait until it is blocked."""
     _dataset(place / "train.fa")
     running = start_apart(lambda: fit(place, Waiting(place), *watchers))
     while not (place / "begun").exists():
@@ -67,7 +69,7 @@ def read_run(place):
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
-    """What a run leaves that was alone."""
+    """Return the output of an undisturbed run."""
     place = tmp_path_factory.mktemp("alone")
     assert str(run_apart(lambda: fit(place))) == "gave None"
     return read_run(place), names(place / "run")
@@ -106,7 +108,7 @@ def test_a_killed_run_does_not_block_its_folder(tmp_path, undisturbed):
 
 
 class Forking:
-    """A watcher that leaves a process behind, as a loader's worker may be."""
+    """A callback that leaves a process running, like a loader's worker."""
 
     def on_batch(self, step):
         if step.batch == 1 and not os.fork():
@@ -115,7 +117,7 @@ class Forking:
 
 
 def test_a_worker_of_a_killed_run_does_not_block_its_folder(tmp_path, undisturbed):
-    # It would also keep the pipe of `running`, which is not read here.
+    # Otherwise it would keep the pipe of `running` open, which is not read here.
     running, first = begin(tmp_path, Forking())
     os.kill(first, signal.SIGKILL)
     os.waitpid(first, 0)
@@ -142,7 +144,7 @@ def test_one_of_two_concurrent_runs_finishes_normally(
         ended = [str(it) for it in race(run, run)]
         good = [said for said in ended if said == "gave None"]
         refused = [said for said in ended if said.startswith("RunFolderError")]
-        # A resume that comes after the other has ended finds nothing to do.
+        # A resume after the other run has finished has nothing to do.
         assert len(good) >= 1
         assert len(good) + len(refused) == 2, ended
         assert is_resumed or len(good) == 1

@@ -1,4 +1,4 @@
-"""A sample of `make faults`: nothing is lost, whatever fails and whenever."""
+"""A sample of `make faults`: no fault at any call loses data."""
 
 import re
 import shutil
@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-# How the names begin of writers and readers of which each takes less than a second.
+# Prefixes of writers and readers that each take less than a second.
 QUICK = ("record", "sequences", "index", "genotypes", "table", "scores", "labels")
 KINDS = ["calls", "crash", "read", "damage"]
 JOBS = ["run, one", "cache, sequences", "embeddings, disk"]
 
 
 def run_faults(*arguments):
-    """Run the program that makes calls fail; returns what it prints."""
+    """Run the fault program and return its output."""
     if not sys.platform.startswith("linux") or not shutil.which("cc"):
         pytest.skip("needs Linux and a C compiler")
     done = subprocess.run(
@@ -29,7 +29,7 @@ def run_faults(*arguments):
 
 @pytest.fixture(scope="module")
 def sample():
-    """What is printed of a few faults of each kind at each quick writer and reader."""
+    """Return the output for a few faults of each type at each quick writer and reader."""
     kinds = [word for kind in KINDS for word in ("--kind", kind)]
     return run_faults(*QUICK, *kinds, "--sample", "4", "--jobs", "1")
 
@@ -45,7 +45,7 @@ def test_no_data_are_lost_in_a_sample_of_all_faults(kind, sample):
 
 @pytest.fixture(scope="module")
 def jobs():
-    """What is printed of one fault of each job."""
+    """Return the output for one fault of each job."""
     return run_faults(*JOBS, "--kind", "calls", "--sample", "1", "--jobs", "1")
 
 

@@ -1,4 +1,4 @@
-"""A signal at any moment of a command: a line, its exit code, and nothing half written."""
+"""A signal at any moment of a command: one line, the exit code, and no partial files."""
 
 import itertools
 import os
@@ -21,13 +21,13 @@ from faults._job_writers import export_model
 import seqloom as sl
 from seqloom.cli import main
 
-import_module("seqloom.cli._app")  # before processes are forked
+import_module("seqloom.cli._app")  # before the forks
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1]
 LABELLED = "x.fa --labels x.tsv --alphabet dna"
 STEPS = "--batch-size 32 --checkpoint-every 3"
-# Each command, and what it is to write; a job goes on with what it has.
+# Each command and its output; jobs continue with existing output.
 COMMANDS = {
     "inspect": ("inspect x.fa --json", None),
     "convert": ("convert x.fa out.fa.gz --overwrite", "out.fa.gz"),
@@ -44,7 +44,7 @@ COMMANDS = {
     "bed convert": ("bed convert x.bed y.raw --overwrite", "y.raw"),
 }
 JOBS = {"train", "embed"}
-# What changes a folder, as Python's audit calls it, and what reads one.
+# Audit events of Python that change a folder, and events that read one.
 EVENTS = re.compile(
     r"open$|os\.(rename|remove|mkdir|link|rmdir|chmod|truncate|utime)|shutil\."
 )
@@ -52,7 +52,7 @@ EVENTS = re.compile(
 
 @pytest.fixture(scope="module")
 def before(tmp_path_factory):
-    """A folder that holds what the commands read, and older outputs."""
+    """A folder with the input of the commands and older output."""
     place = tmp_path_factory.mktemp("signals") / "before"
     place.mkdir()
     records = draw_records(3, 160)
@@ -74,7 +74,7 @@ def before(tmp_path_factory):
 
 
 def run_here(place, words, number=-1, sent=signal.SIGINT):
-    """Give a command's exit code, what it said and its events; a signal comes at one."""
+    """Return a command's exit code, output and events; send a signal at one event."""
     said = place.parent / "said"
     outcome = run_apart(partial(_run_command, place, words, (number, sent), said))
     assert not outcome.signal, f"{words}: {outcome}"
@@ -100,7 +100,7 @@ def _run_command(place, words, when, said):
 
 
 def _send_at(number, sent):
-    """Send a signal to this process at the event of a number, and counts events."""
+    """Send a signal to this process at the n-th event, and count events."""
     seen, moments = {"when": 0}, itertools.count()
     others = 0
 
@@ -108,12 +108,12 @@ def _send_at(number, sent):
         nonlocal others
         if "when" not in seen:
             return
-        # Of other events, and of files elsewhere, such as Python's own, a part is enough.
+        # Of events in other places, such as Python's own files, test only some.
         if not EVENTS.match(event) or not is_here(facts[0]):
             others += 1
             if others % 200:
                 return
-        moment = next(moments)  # threads that come at once get different numbers
+        moment = next(moments)  # each thread gets its own number
         seen["when"] = max(seen["when"], moment + 1)
         if moment == number:
             os.kill(os.getpid(), sent)
@@ -129,7 +129,7 @@ def is_here(path):
 
 
 def listing(place):
-    """What a folder holds, and the content of each file."""
+    """Return the files of a folder with their contents."""
     return {
         str(path.relative_to(place)): path.read_bytes() if path.is_file() else None
         for path in sorted(place.rglob("*"))
@@ -137,7 +137,7 @@ def listing(place):
 
 
 def is_stable(name):
-    """Leave out what holds times of day."""
+    """Remove content that contains times of day."""
     return not re.search(
         r"report\.html|results\.json|README\.md|metrics\.jsonl|last\.safetensors|plan\.json|\.done",
         name,
@@ -145,7 +145,7 @@ def is_stable(name):
 
 
 def judge(name, place, old, new):
-    """Say what is wrong with what a stopped command left."""
+    """Return the problems with the output of a stopped command."""
     target, left = COMMANDS[name][1], listing(place)
     hidden = [path for path in left if re.search(r"(^|/)\.|\.lock$", path)]
     assert hidden == []
@@ -157,7 +157,7 @@ def judge(name, place, old, new):
 
 
 def try_moments(name, before, home, *, count, signals):
-    """Send signals at moments that are spread over a command; returns how many."""
+    """Send signals at moments spread over a command; return the number of signals."""
     words, _ = COMMANDS[name]
     place = home / "place"
     shutil.copytree(before, place)
@@ -171,7 +171,7 @@ def try_moments(name, before, home, *, count, signals):
         shutil.copytree(before, place)
         code, said, reached = run_here(place, words, moment, sent)
         if code == 0 and reached <= moment:
-            continue  # threads had fewer events this time: no signal was sent
+            continue  # there were fewer events this time: no signal was sent
         tried += 1
         where = f"{sent.name} at event {moment} of {events}: {code}, {said}"
         assert code == 128 + sent, where
@@ -183,12 +183,12 @@ def try_moments(name, before, home, *, count, signals):
 
 
 def judge_next(name, place, new, where):
-    """Run a command again that was stopped: it finishes, and all is there."""
+    """Run a stopped command again: it must finish with all output."""
     words = COMMANDS[name][0] + (" --resume" if name == "train" else "")
     code, said, _ = run_here(place, words)
     assert code == 0, f"after {where}: {said}"
     found = listing(place)
-    # A job that had nothing left to do has nothing to report.
+    # A job that was complete has no report.
     assert new.keys() - found.keys() <= {"e/report.html"}, where
     assert found.keys() <= new.keys(), where
     differing = [path for path in found if found[path] != new[path] and is_stable(path)]
@@ -233,14 +233,14 @@ def test_seqloom_run_ends_by_the_signal_and_can_run_again(tmp_path, before, name
 
 
 def start(place, words):
-    """Start a command as a person does."""
+    """Start a command in a new process."""
     command = [sys.executable, "-m", "seqloom", *words.split()]
     return subprocess.Popen(command, cwd=place, stdout=-1, stderr=-1, text=True)
 
 
 def test_ctrl_c_during_the_import_prints_one_line(before):
     process = start(before, "inspect x.fa")
-    # NumPy is loaded before the command line is there.
+    # NumPy is imported before the command line.
     while "numpy" not in Path(f"/proc/{process.pid}/maps").read_text():
         assert process.poll() is None
     process.send_signal(signal.SIGINT)

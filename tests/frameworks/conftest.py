@@ -1,4 +1,4 @@
-"""What every framework trains on here: a few sequences, and four collators."""
+"""Data of the framework tests: a few sequences, and four collators."""
 
 from functools import partial
 from typing import Any
@@ -13,7 +13,7 @@ from trainers import ids_of
 
 @pytest.fixture
 def sequences(tmp_path):
-    """Make a dataset of 22 labelled sequences of 6 and 8 letters."""
+    """Return a dataset of 22 labelled sequences of 6 and 8 residues."""
 
     def make(encoder, **options) -> sl.data.Dataset:
         rng = np.random.default_rng(0)
@@ -29,7 +29,7 @@ def sequences(tmp_path):
 
 @pytest.fixture
 def fed(sequences):
-    """Make a dataset, and the collator of a name that gives tensors of its items."""
+    """Return a dataset, and a collator by name that returns tensors of its items."""
 
     def make(name, **options):
         if name == "varlen":
@@ -47,7 +47,7 @@ def fed(sequences):
 
 @pytest.fixture
 def expected():
-    """List what two epochs of our own loader hand out, outside any framework."""
+    """Return the batches of two epochs of a seqloom loader, without a framework."""
 
     def make(data, collate, **options):
         loader: Any = sl.data.DataLoader(

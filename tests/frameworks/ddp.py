@@ -1,6 +1,6 @@
-"""Trains with Lightning in two processes, and writes whom each has seen.
+"""Train with Lightning in two processes, and write the records that each has seen.
 
-The second process is a fork, so that Lightning is imported once.
+The second process is forked, so that Lightning is imported once.
 """
 
 import json

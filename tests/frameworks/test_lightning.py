@@ -1,4 +1,4 @@
-"""PyTorch Lightning trains over our loader, unchanged."""
+"""PyTorch Lightning trains with a seqloom loader, unchanged."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader as TorchLoader
 import seqloom as sl
 
 pytestmark = [
-    # Of Lightning's own making, on this PyTorch.
+    # Warnings of Lightning on this version of PyTorch.
     pytest.mark.filterwarnings("ignore:`isinstance.treespec, LeafSpec.`:FutureWarning"),
     pytest.mark.filterwarnings("ignore:.*does not have many workers:UserWarning"),
     pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"),
@@ -29,19 +29,19 @@ COLLATORS = ["torch", "default", "pad", "varlen"]
 
 @pytest.fixture
 def users():
-    """Code of Lightning's users, which takes ten seconds to import."""
+    """Code of Lightning users, which takes ten seconds to import."""
     return import_module("lightning_users")
 
 
 @pytest.fixture
 def ours(fed):
-    """Make our loader of the collator of a name."""
+    """Return a seqloom loader with the named collator."""
 
     def make(name, **options):
         data, collate = fed(name)
         chosen: dict[str, Any] = {"batch_size": 4, "shuffle": True}
         if name == "torch":
-            collate = None  # the loader's own
+            collate = None  # the default of the loader
         if name == "varlen":
             fits = sl.data.TokenBudgetSampler(data, 40, include_padding=False)
             chosen = {"batch_sampler": fits}

@@ -1,4 +1,4 @@
-"""torchdata's StatefulDataLoader over our datasets, order, collators and streams."""
+"""StatefulDataLoader of torchdata with seqloom datasets, samplers, collators, streams."""
 
 import json
 from typing import Any

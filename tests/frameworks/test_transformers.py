@@ -1,4 +1,4 @@
-"""The Trainer of transformers, accelerate and datasets take what we hand out."""
+"""Trainer of transformers, accelerate and datasets work with seqloom data."""
 
 import os
 import subprocess
@@ -26,7 +26,7 @@ COLLATORS = [
 
 
 class InOurOrder(transformers.Trainer):
-    """Follows our order, by the one method that says so."""
+    """A trainer that uses a seqloom sampler, through one method."""
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Any:
         data: Any = self.train_dataset if train_dataset is None else train_dataset
@@ -34,7 +34,7 @@ class InOurOrder(transformers.Trainer):
 
 
 class WithOurLoader(transformers.Trainer):
-    """Trains over our own loader."""
+    """A trainer that uses a seqloom loader."""
 
     def get_train_dataloader(self) -> Any:
         return our_loader(self.train_dataset, self.data_collator)
@@ -49,7 +49,7 @@ def our_loader(data, collate):
 
 
 def seen_by(loader):
-    """List the ordinals of two epochs."""
+    """Return the ordinals of two epochs."""
     return [
         batch["ordinal" if "ordinal" in batch else "ordinals"].tolist()
         for _ in range(2)

@@ -1,8 +1,8 @@
-"""Kills training runs again and again and lets them go on; compares how they end.
+"""Kill training runs repeatedly, resume them, and compare the results.
 
-Each run is a process of its own, killed by SIGKILL: at a random time, or at a random call
-that writes, renames, links or deletes a file. The arguments are KILLS SEED FOLDER. It
-prints how many kills there were, and how many left a checkpoint within an epoch.
+Each run is a process that is killed by SIGKILL, at a random time or at a random call that
+writes, renames, links or deletes a file. The arguments are KILLS SEED FOLDER. The program
+prints the number of kills, and the number that left a checkpoint within an epoch.
 """
 
 import functools
@@ -38,7 +38,7 @@ CONFIG = sl.models.SequenceCNNConfig(channels=4, outputs=3, widths=(4,), kernel_
 
 
 def train(folder, keep, workers):
-    """Train three epochs of nine steps, each with a checkpoint."""
+    """Train three epochs of nine steps, with a checkpoint after each step."""
     loader = functools.partial(sl.data.DataLoader, num_workers=workers)
     _parts.DataLoader = loader  # pyright: ignore[reportPrivateImportUsage]
     sl.train.fit(
@@ -69,7 +69,7 @@ def die_at(number):
 
 
 def start(folder, *, keep=1, workers=0, call=NEVER):
-    """Train in a process of its own."""
+    """Train in a new process."""
     if pid := os.fork():
         return pid
     try:
@@ -82,14 +82,14 @@ def start(folder, *, keep=1, workers=0, call=NEVER):
 
 
 def end_of(pid):
-    """Wait for a process; says whether it was killed."""
+    """Wait for a process; return whether it was killed."""
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     assert code in {0, -signal.SIGKILL}, code
     return code != 0
 
 
 def is_within_epoch(folder):
-    """Read the whole checkpoint, if there is one."""
+    """Read the complete checkpoint, if there is one."""
     last = folder / "checkpoint/last.safetensors"
     record = sl.record.load(last) if last.exists() else {}
     assert all(np.isfinite(np.asarray(array)).all() for array in record.values())
@@ -97,7 +97,7 @@ def is_within_epoch(folder):
 
 
 def content_of(folder):
-    """Give all that must be equal: bytes of files and arrays of the checkpoint."""
+    """Return all content that must be equal: files and arrays of the checkpoint."""
     files = ("model.safetensors", "scores-valid.tsv", "config.json")
     record = sl.record.load(folder / "checkpoint/last.safetensors")
     arrays = {path: np.asarray(array).tobytes() for path, array in record.items()}
@@ -105,7 +105,7 @@ def content_of(folder):
 
 
 def kill_once(folder, rng, seconds, keep):
-    """Train on in a folder; kills the process at random, unless it ends before."""
+    """Resume in a folder; kill the process at random, unless it finishes before."""
     options = {"keep": keep, "workers": rng.choice((0, 0, 1, 2))}
     if rng.random() < 0.5:
         return end_of(start(folder, **options, call=rng.randrange(60)))

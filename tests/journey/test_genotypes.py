@@ -1,4 +1,4 @@
-"""From a .bed, a trait and covariates to predictions, through a death or two."""
+"""Train on a .bed, a trait and covariates, with kills, and predict."""
 
 import subprocess
 import sys
@@ -16,14 +16,14 @@ FILES = ("model.safetensors", "encoder.safetensors", "config.json", "scores-test
 
 
 def train(folder, death):
-    """Train in a process of its own, which kills itself at a moment; its exit code."""
+    """Train in a process that kills itself at a given moment; return its exit code."""
     command = [sys.executable, SCRIPT, folder, death]
     return subprocess.run(command, check=False, timeout=120).returncode
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """A run that nobody disturbs."""
+    """A run that is not killed."""
     folder = tmp_path_factory.mktemp("whole") / "run"
     assert train(folder, NEVER) == 0
     return folder
@@ -66,7 +66,7 @@ def test_a_file_with_reordered_variants_gets_the_same_scores(whole, tmp_path):
     scores = sl.infer.predict(model, data, num_threads=1)
     saved = sl.infer.Scores.read_tsv(whole / "scores-test.tsv")
     rows = [scores.ids.index(name) for name in saved.ids]
-    # Other neighbours in a batch; the same bits where the batch is the same.
+    # Batches differ; equal batches give equal bits.
     np.testing.assert_allclose(scores.to_numpy()[rows], saved.to_numpy(), atol=1e-6)
 
 

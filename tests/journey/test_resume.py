@@ -1,4 +1,4 @@
-"""A run that is killed at any moment, and what becomes of it."""
+"""Runs that are killed at any moment and resumed."""
 
 import json
 import subprocess
@@ -13,28 +13,28 @@ import seqloom as sl
 SCRIPT = Path(__file__).with_name("train_and_die.py")
 DEMO = Path(sl.__file__).parent / "_demo"
 NEVER = "never"
-# In an epoch (epoch.batch), after one (epoch), or at a wait for the disk, which stands
-# between the writing of a file and its renaming, and between that and the next file.
-EARLY = ["batch 1.2", "batch 3.3", "epoch 1", "epoch 3"]
-DISK = [f"sync {number}" for number in (1, 5, 6, 7, 9, 27, 31, 35)]
+# Within an epoch (epoch.batch), after an epoch (epoch), or at a sync to disk, which
+# occurs between writing and renaming a file, and before the next file.
+TRAINING_MOMENTS = ["batch 1.2", "batch 3.3", "epoch 1", "epoch 3"]
+SYNC_MOMENTS = [f"sync {number}" for number in (1, 5, 6, 7, 9, 27, 31, 35)]
 
 
 def train(folder, death):
-    """Train in a process of its own, which kills itself at a moment; its exit code."""
+    """Train in a process that kills itself at a given moment; return its exit code."""
     command = [sys.executable, SCRIPT, folder, death]
     return subprocess.run(command, check=False, timeout=60).returncode
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """A run that nobody disturbs."""
+    """A run that is not killed."""
     folder = tmp_path_factory.mktemp("whole") / "run"
     assert train(folder, NEVER) == 0
     return folder
 
 
 @pytest.mark.sample(5)
-@pytest.mark.parametrize("death", EARLY + DISK)
+@pytest.mark.parametrize("death", TRAINING_MOMENTS + SYNC_MOMENTS)
 def test_a_killed_run_resumes_to_the_same_bits(whole, tmp_path, death):
     assert train(tmp_path / "run", death) == -9
     assert_whole_files(tmp_path / "run")
@@ -50,7 +50,7 @@ def test_a_run_that_is_killed_repeatedly_finishes(whole, tmp_path):
 
 
 def test_randomly_killed_runs_finish_with_the_same_bits(tmp_path):
-    # `make soak` has 300 kills: tests/soak/test_training_kills.py.
+    # `make soak` runs 300 kills: tests/soak/test_training_kills.py.
     command = [sys.executable, Path(__file__).with_name("kill_at_random.py"), "12", "0"]
     subprocess.run([*command, tmp_path], check=True, timeout=600)
 
@@ -64,7 +64,7 @@ def test_a_resumed_run_predicts_the_scores_that_fit_wrote(tmp_path):
 
 
 def assert_whole_files(folder):
-    """Read every file that stands under a final name."""
+    """Read every file with a final name."""
     for path in folder.rglob("[!.]*.*"):
         if path.suffix == ".safetensors":
             assert all(np.isfinite(each).all() for each in sl.record.load(path).values())
@@ -75,13 +75,13 @@ def assert_whole_files(folder):
 
 
 def read_documents(path):
-    """Give the JSON texts of a file."""
+    """Return the JSON texts of a file."""
     text = path.read_text()
     return text.splitlines() if path.suffix == ".jsonl" else [text]
 
 
 def assert_equal_runs(folder, other):
-    """Compare weights and scores bit for bit, and the metrics but for their times."""
+    """Compare weights and scores bit by bit, and metrics without times."""
     for name in ("model.safetensors", "config.json", "scores-valid.tsv", "scores-test.tsv"):
         assert (folder / name).read_bytes() == (other / name).read_bytes(), name
     assert metrics_of(folder) == metrics_of(other)
@@ -89,12 +89,12 @@ def assert_equal_runs(folder, other):
 
 
 def metrics_of(folder):
-    """Give the epochs' numbers without their times."""
+    """Return the metrics of the epochs without their times."""
     lines = (folder / "metrics.jsonl").read_text().splitlines()
     return [{**json.loads(line), "seconds": None} for line in lines]
 
 
 def weights_of(folder):
-    """Give all arrays of the checkpoint: last and best weights, the optimiser's state."""
+    """Return the checkpoint's arrays: last and best weights, and optimiser state."""
     record = sl.record.load(folder / "checkpoint/last.safetensors")
     return {path: np.asarray(each).tobytes() for path, each in record.items()}

@@ -1,4 +1,4 @@
-"""A published network brought over: SpliceAI's five, from Keras files, on real sequence."""
+"""The five published networks of SpliceAI, from Keras files, on real sequence."""
 
 import json
 from functools import cache
@@ -12,7 +12,7 @@ import seqloom as sl
 from splice_example import arrays, letters, network, published
 
 BACKENDS = ["numpy", "torch", "jax"]
-# `make test` takes the first network, where that takes seconds; `make soak` takes all.
+# `make test` runs the first network where that takes seconds; `make soak` runs all.
 QUICK = [("numpy", False), ("numpy", True), ("torch", False), ("jax", True)]
 CASES = [
     pytest.param(
@@ -29,7 +29,7 @@ CASES = [
 
 
 def layers(number):
-    """The layers that a file describes, in order: class, settings, names of inputs."""
+    """Return the layers of a file in order: class, settings, names of inputs."""
     import h5py
 
     with h5py.File(published(number), "r") as file:
@@ -44,7 +44,7 @@ def layers(number):
 
 
 def compute(kind, config, weights, inputs):
-    """One layer of Keras, written with torch's functions; channels stand second."""
+    """Compute one Keras layer with PyTorch functions; channels are axis 1."""
     x = inputs[0]
     if kind == "Conv1D":
         weight = weights["kernel"].permute(2, 1, 0)
@@ -64,7 +64,7 @@ def compute(kind, config, weights, inputs):
 
 @cache
 def recompute(number):
-    """What a file's network gives, by following its description from layer to layer."""
+    """Compute the network of a file by following its description layer by layer."""
     (_, first, _), *others = layers(number)
     found = {first["name"]: torch.tensor(letters(10_200))}
     for kind, config, inputs in others:
@@ -91,7 +91,7 @@ def test_a_published_network_gives_the_scores_of_its_own_implementation(
     found = call(model, model.backend.tensor(letters(10_200))).numpy()
     expected = recompute(number)
     assert found.shape == (1, 3, 200)
-    assert expected[:, 1:].max() > 0.5  # a splice site is among them
+    assert expected[:, 1:].max() > 0.5  # includes a splice site
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
 
 
@@ -99,5 +99,5 @@ def test_the_key_map_contains_every_array_of_the_published_file():
     report = network(1, "numpy").load_report
     assert len(report.applied) == len(arrays(1))
     assert report.unused == ()
-    # Keras does not count the batches that its averages are of.
+    # Keras does not count the batches in its averages.
     assert {path.rpartition(".")[2] for path in report.missing} == {"num_batches_tracked"}

@@ -1,4 +1,4 @@
-"""From real sequences and a label table to scores: numbers, and several labels at once."""
+"""Regression and multilabel models of real sequences with a label table."""
 
 from pathlib import Path
 
@@ -22,31 +22,31 @@ def write_table(path, label_of):
 
 
 def gc_content(text):
-    """The share of G and C."""
+    """Return the share of G and C."""
     return (text.count("G") + text.count("C")) / len(text)
 
 
 def motifs_in(text):
-    """The motifs that a sequence has."""
+    """Return the motifs that a sequence contains."""
     return ",".join(motif for motif in MOTIFS if motif in text)
 
 
 @pytest.fixture(scope="module")
 def numbers(tmp_path_factory):
-    """The windows with their GC content."""
+    """Windows with their GC content."""
     table = write_table(tmp_path_factory.mktemp("gc") / "gc.tsv", gc_content)
     return read(table, "regress")
 
 
 @pytest.fixture(scope="module")
 def labels(tmp_path_factory):
-    """The windows with their motifs."""
+    """Windows with their motifs."""
     table = write_table(tmp_path_factory.mktemp("motifs") / "motifs.tsv", motifs_in)
     return read(table, "multilabel")
 
 
 def read(table, task):
-    """Open the windows with a table, in two halves."""
+    """Open the windows with a table, and split them in half."""
     encoder = sl.encode.OneHot("dna")
     data = sl.data.SequenceDataset(
         DEMO, labels=sl.data.Labels(table, task=task), encoder=encoder

@@ -1,4 +1,4 @@
-"""Trains in a folder, going on where it can, and kills itself at a given moment."""
+"""Train or resume in a folder, and kill the process at a given moment."""
 
 import os
 import signal
@@ -14,13 +14,13 @@ counted = 0
 
 
 def die_at(moment):
-    """End the process as a power cut would, if this is the moment."""
+    """Kill the process, as in a power failure, if this is the moment."""
     if moment == death:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
 def count_and_wait(handle):
-    """Stand in for the wait for the disk."""
+    """Replace the sync to disk."""
     global counted  # noqa: PLW0603 - a script
     counted += 1
     die_at(f"sync {counted}")
@@ -28,7 +28,7 @@ def count_and_wait(handle):
 
 
 class Watch(sl.train.Progress):
-    """Hears of each step."""
+    """A callback that receives each step."""
 
     def on_start(self, plan):
         pass

@@ -1,7 +1,7 @@
-"""Promises of the second specification: PLINK files become arrays and batches.
+"""Specification 2: PLINK files become arrays and batches.
 
-Held in another form: the native functions of ``bed_reader`` are not offered; the module
-``compat.bed_reader`` lists what it leaves out.
+Difference: the native functions of ``bed_reader`` are not included; the module
+``compat.bed_reader`` lists them.
 """
 
 import os

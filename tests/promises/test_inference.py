@@ -1,8 +1,8 @@
-"""Promises of the fifth specification: embeddings of millions of sequences, none lost.
+"""Specification 5: embeddings of millions of sequences without losses.
 
-Held in another form: a shard is a numbered part of the input, claimed by a file, so that
-SLURM arrays, torchrun and Ray share one plan; Ray schedules these shards and no data flows
-through it. What needs a GPU is in ``test_embed_cuda.py`` and skips without one.
+Difference: a shard is a numbered part of the input that a process claims with a file, so
+that SLURM arrays, torchrun and Ray use the same plan; Ray schedules shards, and transfers
+no data. Tests that need a GPU are in ``test_embed_cuda.py``.
 """
 
 import json

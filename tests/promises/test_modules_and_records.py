@@ -1,8 +1,8 @@
-"""Promises of the fourth specification: modules, optimisers, records, training.
+"""Specification 4: modules, optimisers, records, training.
 
-Held in another form: an optimiser belongs to one model and its state has the paths of that
-model, so another model takes the state by ``load_record(keys=)``. Schedules are asked for a
-rate, which is an argument of ``step``; they do not change the optimiser.
+Difference: an optimiser belongs to one model and its state has the paths of that model, so
+another model loads the state with ``load_record(keys=)``. Schedules return a rate, which is
+an argument of ``step``; they do not change the optimiser.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from seqloom.nn import functional as F
 
 X = np.random.default_rng(2).normal(size=(8, 4)).astype(np.float32)
 Y = X[:, :1] * 2 + 1
-PLAIN = {
+PLAIN_DATA = {
     "SGD": (sl.optim.SGD, torch.optim.SGD),
     "Adam": (sl.optim.Adam, torch.optim.Adam),
     "AdamW": (sl.optim.AdamW, torch.optim.AdamW),
@@ -126,7 +126,7 @@ def test_parameters_used_in_another_thread_are_trained_or_an_error():
         thread = Thread(target=lambda: out.append(m(x)))
         thread.start()
         thread.join()
-        if not out:  # the error of the other thread is printed there
+        if not out:  # the other thread prints its error
             raise SeqloomError
         return F.mse_loss(out[0], y)
 
@@ -184,9 +184,9 @@ def test_a_config_is_separate_from_parameters_and_saved_as_json_and_toml(tmp_pat
         assert sl.models.SequenceCNNConfig.load(tmp_path / name) == config
 
 
-@pytest.mark.parametrize("name", PLAIN)
+@pytest.mark.parametrize("name", PLAIN_DATA)
 def test_twenty_optimiser_steps_equal_those_of_pytorch(name):
-    ours, theirs = PLAIN[name]
+    ours, theirs = PLAIN_DATA[name]
     model = make()
     model(tensors(model)[0])
     twin: Any = torch.nn.Sequential(

@@ -1,7 +1,7 @@
-"""Promises of the first specification: sequence files become batches, with nothing lost.
+"""Specification 1: sequence files become batches without losses.
 
-Held in another form: the order of an epoch is computed, so there is no queue whose depth
-could be read; ``state_dict()`` has the position instead.
+Difference: the order of an epoch is computed, so there is no queue whose depth could be
+read; ``state_dict()`` contains the position instead.
 """
 
 import bz2
@@ -26,7 +26,7 @@ from seqloom.errors import SeqloomError
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 TEXT = b">a one\nACGTNacgt\nACG\r\n>b\nTTTT\n>c\nGATTACA\n"
 FASTQ = b"@a\nACGT\n+\nIIII\n@b\nGG\n+\n!!\n"
-PACKS = {
+COMPRESSORS = {
     "plain": bytes,
     "gzip": gzip.compress,
     "bgzip": bgzip,
@@ -50,7 +50,7 @@ def file(tmp_path):
 
 @pytest.fixture
 def forty(tmp_path):
-    """Forty sequences of eight letters, in two classes."""
+    """Forty sequences of eight bases, in two classes."""
     rng = np.random.default_rng(0)
     rows = ["".join(rng.choice([*"ACGT"], 8)) for _ in range(40)]
     path = tmp_path / "forty.fa"
@@ -59,9 +59,9 @@ def forty(tmp_path):
     return sl.data.SequenceDataset(path, encoder=sl.encode.OneHot("dna"), labels=labels)
 
 
-@pytest.mark.parametrize("name", PACKS)
+@pytest.mark.parametrize("name", COMPRESSORS)
 def test_every_compression_is_detected_from_the_content(tmp_path, name):
-    (tmp_path / "no-suffix").write_bytes(PACKS[name](TEXT))
+    (tmp_path / "no-suffix").write_bytes(COMPRESSORS[name](TEXT))
     assert [text for _, text in read_all(tmp_path / "no-suffix")] == SEQUENCES
 
 
@@ -148,7 +148,7 @@ def test_on_error_collect_reports_skipped_records():
 
 @pytest.mark.parametrize("name", ["plain", "bgzip", "gzip"])
 def test_an_index_fetches_by_id_and_range(tmp_path, name):
-    (tmp_path / "a.fa").write_bytes(PACKS[name](b">a\nACGTAC\nGTAC\n>b\nTTTT\n"))
+    (tmp_path / "a.fa").write_bytes(COMPRESSORS[name](b">a\nACGTAC\nGTAC\n>b\nTTTT\n"))
     index = sl.io.SequenceIndex(tmp_path / "a.fa")
     assert index.ids == ["a", "b"]
     assert bytes(index.fetch("a", 4, 9)) == b"ACGTA"

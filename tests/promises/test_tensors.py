@@ -1,8 +1,8 @@
-"""Promises of the third specification: one tensor over any array library.
+"""Specification 3: one tensor over any array library.
 
-Held in another form: there is no ``.grad`` and no ``no_grad``; gradients are values, and
-parameters are on the backend below ``Autodiff``. Gradients are released with the scope that
-they were made in, or by Python when nothing refers to them.
+Difference: there is no ``.grad`` and no ``no_grad``; gradients are values, and parameters
+are on the backend below ``Autodiff``. Gradients are released at the end of the scope that
+created them, or by Python when nothing refers to them.
 """
 
 import gc

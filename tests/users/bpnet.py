@@ -1,4 +1,4 @@
-"""BPNet (Avsec et al. 2021), narrower: dilated residuals, a profile and its total count."""
+"""A narrow BPNet (Avsec et al. 2021): dilated residuals, a profile and its total count."""
 
 import numpy as np
 import torch
@@ -58,7 +58,7 @@ class Twin(torch.nn.Module):
 
 
 def batch(draw):
-    """One-hot letters, and counts of two strands at each position."""
+    """Return one-hot bases, and counts of two strands at each position."""
     letters = np.eye(4, dtype=np.float32)[draw.integers(0, 4, (4, 60))]
     counts = draw.poisson(0.5, (4, 2, 60)).astype(np.float32)
     return {"x": np.ascontiguousarray(letters.transpose(0, 2, 1)), "counts": counts}

@@ -1,4 +1,4 @@
-"""A language model of proteins: a recurrent network that predicts the next letter."""
+"""A language model of proteins: a recurrent network that predicts the next residue."""
 
 import torch
 
@@ -35,5 +35,5 @@ class Twin(torch.nn.Module):
 
 
 def batch(draw):
-    """Integers of letters."""
+    """Return residues as integers."""
     return {"x": draw.integers(0, 21, (8, 16))}

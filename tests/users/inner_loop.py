@@ -1,4 +1,4 @@
-"""Learning to learn (Finn et al. 2017): the gradient of a loss after an inner step."""
+"""Meta-learning (Finn et al. 2017): the gradient of a loss after an inner step."""
 
 import numpy as np
 import torch
@@ -31,7 +31,7 @@ class Twin(torch.nn.Module):
 
 
 def batch(draw):
-    """A task: records to adapt to, and records to judge the adapted network by."""
+    """Return a task: records for adaptation, and records for its evaluation."""
 
     def records():
         x = draw.normal(size=(8, 6)).astype(np.float32)
@@ -42,12 +42,12 @@ def batch(draw):
 
 
 def optimizers():
-    """The outer one; the inner one is written out."""
+    """The optimiser of the outer loop; the inner step is written out."""
     return optim.AdamW(weight_decay=0.0)
 
 
 def adapted_loss(model, batch):
-    """The loss of later records after one step on the first ones."""
+    """Return the loss of later records after one step on the first records."""
     _, grads = nn.value_and_grad(Net.loss)(model, batch["x"], batch["label"])
     adapted = {
         path: param.value - INNER_RATE * grads.wrt(param)
@@ -58,19 +58,19 @@ def adapted_loss(model, batch):
 
 
 def step(model, optimizer, batch):
-    """One outer step."""
+    """Take one outer step."""
     loss, grads = nn.value_and_grad(adapted_loss)(model, batch)
     optimizer.step(1e-3, model, grads)
     return loss
 
 
 def twin_optimizers(net):
-    """The same of torch."""
+    """The PyTorch optimiser of the outer loop."""
     return torch.optim.AdamW(net.parameters(), lr=1e-3, weight_decay=0.0)
 
 
 def twin_step(net, optimizer, batch):
-    """The same in torch."""
+    """Take one outer step in PyTorch."""
     params = dict(net.named_parameters())
     first = net(batch["x"], batch["label"])
     grads = torch.autograd.grad(first, list(params.values()), create_graph=True)

@@ -1,4 +1,4 @@
-"""Low-rank changes of frozen layers (Hu et al. 2021), with a new head."""
+"""Low-rank adaptation of frozen layers (Hu et al. 2021), with a new head."""
 
 import numpy as np
 import torch
@@ -61,6 +61,6 @@ class Twin(torch.nn.Module):
 
 
 def batch(draw):
-    """Vectors and classes."""
+    """Return vectors and classes."""
     x = draw.normal(size=(16, 10)).astype(np.float32)
     return {"x": x, "label": draw.integers(0, 3, 16).astype(np.int64)}

@@ -1,4 +1,4 @@
-"""Sequences of different lengths, pooled by attention over their real positions."""
+"""Sequences of different lengths, pooled with attention over their real positions."""
 
 import numpy as np
 import torch
@@ -48,7 +48,7 @@ class Twin(torch.nn.Module):
 
 
 def batch(draw):
-    """Letters, which positions are real, and classes."""
+    """Return residues, a mask of real positions, and classes."""
     mask = np.arange(20) < draw.integers(5, 21, (12, 1))
     x = np.where(mask, draw.integers(0, 5, (12, 20)), 5)
     return {"x": x, "mask": mask, "label": draw.integers(0, 3, 12).astype(np.int64)}

@@ -1,4 +1,4 @@
-"""A transformer that classifies short sequences of letters."""
+"""A transformer that classifies short sequences."""
 
 import numpy as np
 import torch
@@ -44,6 +44,6 @@ class Twin(torch.nn.Module):
 
 
 def batch(draw):
-    """Letters and classes."""
+    """Return residues and classes."""
     x = draw.integers(0, 5, (8, 20))
     return {"x": x, "label": draw.integers(0, 3, 8).astype(np.int64)}

@@ -1,4 +1,4 @@
-"""A network that embeds and classifies, and subtracts a running centre of embeddings."""
+"""A network that embeds and classifies, and subtracts a running mean of embeddings."""
 
 import numpy as np
 import torch
@@ -49,6 +49,6 @@ class Twin(torch.nn.Module):
 
 
 def batch(draw):
-    """Vectors and classes."""
+    """Return vectors and classes."""
     x = draw.normal(size=(16, 10)).astype(np.float32)
     return {"x": x, "label": draw.integers(0, 3, 16).astype(np.int64)}

@@ -1,4 +1,4 @@
-"""A generator and a critic, trained in turn by an optimiser each."""
+"""A generator and a critic, each trained by its own optimiser."""
 
 import numpy as np
 import torch
@@ -41,28 +41,28 @@ class Twin(torch.nn.Module):
 
 
 def batch(draw):
-    """Real vectors and noise."""
+    """Return real vectors and noise."""
     real = draw.normal(1.0, 0.5, (16, 12)).astype(np.float32)
     return {"real": real, "noise": draw.normal(size=(16, 4)).astype(np.float32)}
 
 
 def optimizers():
-    """One for the critic, one for the generator."""
+    """Return an optimiser for the critic, and one for the generator."""
     return optim.AdamW(weight_decay=0.0), optim.SGD(momentum=0.9)
 
 
 def critic_loss(critic, real, made):
-    """The hinge loss of real and made vectors."""
+    """Return the hinge loss of real and generated vectors."""
     return F.relu(1 - critic(real)).mean() + F.relu(1 + critic(made)).mean()
 
 
 def generator_loss(generator, critic, noise):
-    """What the critic says of made vectors."""
+    """Return the critic's score of generated vectors."""
     return -critic(generator(noise)).mean()
 
 
 def step(model, optimizers, batch):
-    """Train the critic, then the generator; returns the sum of the losses."""
+    """Train the critic, then the generator; return the sum of the losses."""
     of_critic, of_generator = optimizers
     made = model.generator(batch["noise"])
     first, grads = nn.value_and_grad(critic_loss)(model.critic, batch["real"], made)
@@ -74,7 +74,7 @@ def step(model, optimizers, batch):
 
 
 def twin_optimizers(net):
-    """The same of torch."""
+    """Return the PyTorch optimisers."""
     return (
         torch.optim.AdamW(net.critic.parameters(), lr=1e-3, weight_decay=0.0),
         torch.optim.SGD(net.generator.parameters(), lr=1e-3, momentum=0.9),
@@ -82,7 +82,7 @@ def twin_optimizers(net):
 
 
 def twin_step(net, optimizers, batch):
-    """The same in torch."""
+    """Train the critic and the generator in PyTorch."""
     made = net.generator(batch["noise"]).detach()
     first = (1 - net.critic(batch["real"])).relu().mean()
     first = first + (1 + net.critic(made)).relu().mean()

@@ -1,4 +1,4 @@
-"""A variational autoencoder of k-mer counts; the noise comes with the batch."""
+"""A variational autoencoder of k-mer counts; the noise is part of the batch."""
 
 import numpy as np
 import torch
@@ -54,6 +54,6 @@ class Twin(torch.nn.Module):
 
 
 def batch(draw):
-    """Count and noise."""
+    """Return counts and noise."""
     x = draw.poisson(2.0, (16, 24)).astype(np.float32)
     return {"x": x, "noise": draw.normal(size=(16, 4)).astype(np.float32)}

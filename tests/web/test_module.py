@@ -1,4 +1,4 @@
-"""The module in Node: Python's scores, and errors where a file is damaged."""
+"""The WebAssembly module in Node: Python's scores, and errors for corrupt files."""
 
 import gzip
 import json
@@ -20,7 +20,7 @@ NAMES = ("cnn", "lstm")
 
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[str, str]:
-    """A golden export as a zip, and the records whose scores are kept beside it."""
+    """A stored export as a zip, and the records of its stored scores."""
     five = [
         (name, it[:length]) for (name, it), length in zip(records(5), LENGTHS, strict=True)
     ]
@@ -107,7 +107,7 @@ def test_a_truncated_or_changed_zip_is_an_error_message(files):
     flips = [{"do": "spoil", "path": files[0], "flips": [at]} for at in range(0, size, 97)]
     answers = ask(*cuts, *flips)
     assert not [it for it in answers if it.get("is_trap")]
-    # What no hash covers is of the zip: times and attributes of its entries.
+    # Only times and attributes of the zip entries are not covered by a hash.
     harmless = sum("error" not in it for it in answers)
     assert harmless < len(answers) / 4
 

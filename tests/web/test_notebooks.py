@@ -1,4 +1,4 @@
-"""The notebooks of the documentation, and what executes them."""
+"""The notebooks of the documentation, and the program that executes them."""
 
 import asyncio
 import re
@@ -40,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def failures(folder: Path) -> list[str]:
-    """What was said of a notebook that works, and of one that fails."""
+    """Return the messages for a notebook that works, and for one that fails."""
     texts = {"works": WORKING, "fails": FAILING}
     sources = [folder / f"{name}.py" for name in texts]
     for source, text in zip(sources, texts.values(), strict=True):

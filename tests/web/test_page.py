@@ -1,4 +1,4 @@
-"""The page in Chromium: what a person does with it."""
+"""The browser page in Chromium, used like by a person."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,14 +17,14 @@ READY = "!document.getElementById('score').disabled"
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    """The page, as any server of files gives it."""
+    """The page on a static file server."""
     with serving(DIST) as server:
         yield server.address
 
 
 @pytest.fixture
 def page(address: str, tmp_path: Path) -> Iterator[Page]:
-    """The page, with its model open."""
+    """The page with its model loaded."""
     with Page(tmp_path / "profile") as made:
         made.open(address)
         made.wait(READY)
@@ -32,12 +32,12 @@ def page(address: str, tmp_path: Path) -> Iterator[Page]:
 
 
 def text(page: Page, selector: str) -> str:
-    """What a person reads there."""
+    """Return the visible text of an element."""
     return page.value(f"document.querySelector({selector!r}).innerText")
 
 
 def click(page: Page, name: str) -> None:
-    """Click on what has that id."""
+    """Click on the element with an id."""
     page.value(f"document.getElementById({name!r}).click()")
 
 

@@ -1,4 +1,4 @@
-"""The documentation that `make docs` has built, as a reader has it in Chromium."""
+"""The documentation built by `make docs`, as shown in Chromium."""
 
 import importlib
 import io
@@ -24,7 +24,7 @@ pytestmark = [BUILT, needs_browser]
 # One page of each kind.
 PAGES = ("", "tutorial/", "quickstart/", "how-to/embeddings/", "reference/io/")
 SCHEMES = ("light", "dark")
-# The rules of accessibility, in a package that is no part of this project.
+# Accessibility rules, from a third-party package.
 AXE = find_spec("axe_playwright_python")
 FAULTS = """
 axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) => violations
@@ -34,18 +34,18 @@ axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) => viol
 LOADED = re.compile(
     r"<(?:script|img|link|iframe|source)\b[^>]*?\b(?:src|srcset|href)=.?https?:[^>]*>"
 )
-# A module that a page of the reference documents, and where a name of one is documented.
+# A documented module on a reference page, and the anchor of a documented name.
 DOCUMENTED = re.compile(r"^::: (seqloom\.[a-z_.]+)$", re.MULTILINE)
 PLACE = re.compile(r" id=(seqloom\.[\w.]+)")
-# Where the theme puts the dialog of the search.
+# The element that contains the theme's search dialog.
 SEARCH = "[...document.body.children].find((it) => it.shadowRoot)?.shadowRoot"
-# A box that is wider than its place, and that no key reaches.
+# A box that is wider than its container and cannot be scrolled with the keyboard.
 OUT_OF_REACH = """
 [...document.querySelectorAll(".md-typeset pre > code, .md-typeset__scrollwrap")]
   .filter((it) => it.scrollWidth > it.clientWidth && it.tabIndex != 0).length
 """
 
-# Where the first cell of the first table that scrolls stands, once that is moved so far.
+# Position of the first cell of the first scrollable table after scrolling.
 FIRST_CELL = """
 (() => {
   const box = [...document.querySelectorAll(".md-typeset__scrollwrap")]

@@ -1,4 +1,4 @@
-"""Writes the pictures of the documentation: `make pictures` types it."""
+"""Write the pictures of the documentation (`make pictures`)."""
 
 import base64
 import subprocess
@@ -32,7 +32,7 @@ CLIP = """
 
 
 def main() -> None:
-    """Types the commands, and takes pictures of what they wrote."""
+    """Run the commands, and take pictures of their output."""
     with TemporaryDirectory() as name, serving(Path(name)) as server:
         (Path(name) / "letters.html").write_text(PLOT, encoding="utf-8")
         subprocess.run(["/bin/bash", "-ec", COMMANDS], cwd=name, check=True)
@@ -49,18 +49,18 @@ def main() -> None:
 
 
 def take_web_page() -> None:
-    """Take the page of `make web`, with the scores of its example."""
+    """Take a picture of the page of `make web`, with the scores of its example."""
     with (
         TemporaryDirectory() as name,
         serving(HOME / "web/dist") as server,
         Page(Path(name), width=WIDTH) as page,
     ):
         score(page, server.address)
-        take(page, "browser-page", "body", "footer", scale=0.9)  # it is a long page
+        take(page, "browser-page", "body", "footer", scale=0.9)  # a long page
 
 
 def score(page: Page, address: str) -> None:
-    """Score the example, and looks into its last record."""
+    """Score the example, and explain its last record."""
     page.open(address)
     page.wait("!document.getElementById('score').disabled")
     page.value("document.getElementById('score').click()")
@@ -70,8 +70,8 @@ def score(page: Page, address: str) -> None:
 
 
 def take(page: Page, name: str, first: str, last: str, *, scale: float = 1.2) -> None:
-    """Take a part of a page, as WebP."""
-    page.ask("Emulation.setScrollbarsHidden", hidden=True)  # a picture has none
+    """Take a picture of part of a page, as WebP."""
+    page.ask("Emulation.setScrollbarsHidden", hidden=True)  # pictures have no scroll bars
     top, bottom = page.value(CLIP % (first, last))
     clip = {"x": 0, "y": top, "width": WIDTH, "height": bottom - top, "scale": scale}
     form = {"format": "webp", "quality": 70, "captureBeyondViewport": True}

@@ -1,7 +1,7 @@
-"""Tries wheels on every CPython from 3.11 up that starts (`make wheel`, `make wheels`).
+"""Test wheels on every installed CPython from 3.11 up (`make wheel`, `make wheels`).
 
-First, if Cargo is installed, the list of crates in each wheel is compared with `cargo tree`
-and `Cargo.lock`. Wheels of other systems or processors are only listed.
+If Cargo is installed, the list of crates in each wheel is first compared with `cargo tree`
+and `Cargo.lock`. Wheels for other systems or processors are only listed.
 """
 
 import json
@@ -20,7 +20,7 @@ WHO = (
 )
 PROGRAM = Path(__file__).with_name("train_and_predict.py").read_text("utf-8")
 TEST = "files/test.fa.gz"
-# The target of Rust of a wheel, by what its platform tag begins and ends with.
+# Rust target of a wheel, by the start and the end of its platform tag.
 TARGETS = {
     ("manylinux", "x86_64"): "x86_64-unknown-linux-gnu",
     ("manylinux", "aarch64"): "aarch64-unknown-linux-gnu",
@@ -33,7 +33,7 @@ TARGETS = {
 
 
 def main() -> None:
-    """Run the trial on each wheel of a folder; the first failure ends it."""
+    """Test each wheel in a folder; stop at the first failure."""
     folder = Path(sys.argv[1] if sys.argv[1:] else "dist").resolve()
     wheels = sorted(folder.glob("*.whl"))
     if not wheels:
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def target_of(wheel: Path) -> str:
-    """Return the target of Rust that a wheel was built for."""
+    """Return the Rust target that a wheel was built for."""
     platform = wheel.stem.rsplit("-", 1)[1]
     return next(
         target
@@ -59,14 +59,14 @@ def target_of(wheel: Path) -> str:
 
 
 def own_target() -> str | None:
-    """Return the target of the wheel that this machine runs."""
+    """Return the target of the wheel for this machine."""
     systems = {"darwin": "macosx", "win32": "win"}
     linux = "manylinux" if libc_ver()[0] == "glibc" else "musllinux"
     return TARGETS.get((systems.get(sys.platform, linux), machine().lower()))
 
 
 def try_on_all(wheel: Path) -> None:
-    """Run the trial of a wheel on each interpreter."""
+    """Test a wheel on each interpreter."""
     found = interpreters()
     for version, python in found.items():
         try_wheel(wheel, python)
@@ -78,7 +78,7 @@ def try_on_all(wheel: Path) -> None:
 
 
 def compare_parts(wheel: Path) -> int:
-    """Compare the CycloneDX file in the wheel with Cargo; the number of crates in both."""
+    """Compare the CycloneDX file in the wheel with Cargo; return the number of crates."""
     with ZipFile(wheel) as file:
         (name,) = [name for name in file.namelist() if ".dist-info/sboms/" in name]
         bill = json.loads(file.read(name))
@@ -94,9 +94,7 @@ def compare_parts(wheel: Path) -> int:
 
 
 def built_crates(target: str) -> dict[tuple[str, str], list[str]]:
-    """Return the crates in the extension and in `seqloom-run`, with the hashes of
-    `Cargo.lock`.
-    """
+    """Return the crates in the extension and in `seqloom-run`, with hashes."""
     command = ("cargo", "tree", "--locked", "--edges", "normal", "--prefix", "none")
     answer = subprocess.run(
         [
@@ -125,7 +123,7 @@ def built_crates(target: str) -> dict[tuple[str, str], list[str]]:
 
 
 def interpreters() -> dict[str, Path]:
-    """One path for each minor version of CPython from 3.11 up that starts."""
+    """Return one interpreter path for each minor version of CPython from 3.11 up."""
     on_path = [Path(folder) for folder in os.get_exec_path()]
     of_pyenv = (Path.home() / ".pyenv/versions").glob("*/bin")
     paths = [
@@ -137,7 +135,7 @@ def interpreters() -> dict[str, Path]:
 
 
 def version_of(path: Path) -> str | None:
-    """Return version of a CPython from 3.11 up; nothing where it is another or fails."""
+    """Return the version of a CPython from 3.11 up, or nothing."""
     number = path.name.removeprefix("python3").removeprefix(".")
     if not number.isdigit() and path != Path(sys.executable):
         return None
@@ -149,8 +147,8 @@ def version_of(path: Path) -> str | None:
 
 
 def try_wheel(wheel: Path, python: Path) -> None:
-    """Install the wheel alone, trains, predicts, and scores without Python."""
-    # ml_dtypes has no wheel for musl: it is compiled there.
+    """Install only the wheel, train, predict, and score without Python."""
+    # ml_dtypes has no wheel for musl and is compiled there.
     with TemporaryDirectory(prefix="seqloom-wheel-") as folder:
         run("uv", "venv", "--quiet", "--python", python, "venv", folder=folder)
         run(
@@ -165,14 +163,14 @@ def try_wheel(wheel: Path, python: Path) -> None:
         run(seqloom, "demo", "--files", "files", folder=folder)
         run(seqloom, "predict", "run", TEST, "--out", "scores.tsv", folder=folder)
         run(seqloom, "export", "run", "--out", "model.seqloom", folder=folder)
-        # The command in the wheel, which does not use Python.
+        # The program in the wheel that does not use Python.
         run(seqloom, "run", "model.seqloom", TEST, "--out", "alone.tsv", folder=folder)
         with_python, alone = (Path(folder, it) for it in ("scores.tsv", "alone.tsv"))
         assert alone.read_bytes() == with_python.read_bytes(), "seqloom run differs"
 
 
 def run(*command: str | Path, folder: str) -> None:
-    """Run a command in a folder; its failure is ours."""
+    """Run a command in a folder; raise if it fails."""
     subprocess.run(command, cwd=folder, check=True)
 
 

@@ -1,4 +1,4 @@
-"""What a wheel does in an empty environment: two epochs on the demo, and scores."""
+"""Train two epochs on the demo and score, with an installed wheel."""
 
 from pathlib import Path
 
