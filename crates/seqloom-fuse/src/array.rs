@@ -62,7 +62,7 @@ impl<'a> Numbers<'a> {
 
     /// Returns memory as elements of a type, or `None` if its length or alignment does
     /// not match.
-    pub fn of(dtype: Dtype, bytes: &'a [u8]) -> Option<Self> {
+    pub fn from_bytes(dtype: Dtype, bytes: &'a [u8]) -> Option<Self> {
         Some(match dtype {
             Dtype::Float32 => Self::F32(bytemuck::try_cast_slice(bytes).ok()?),
             Dtype::Float64 => Self::F64(bytemuck::try_cast_slice(bytes).ok()?),
@@ -78,7 +78,7 @@ impl<'a> Numbers<'a> {
     pub fn part(self, first: usize, count: usize) -> Option<Self> {
         let size = self.dtype().size();
         let bytes = self.bytes().get(first * size..)?.get(..count * size)?;
-        Self::of(self.dtype(), bytes)
+        Self::from_bytes(self.dtype(), bytes)
     }
 
     /// Returns the memory of the elements.
@@ -118,7 +118,7 @@ impl<'a> Numbers<'a> {
     pub(crate) fn load<T: Number>(self, start: usize, stride: usize, out: &mut [T]) {
         match self {
             Numbers::F32(slice) => load(slice, start, stride, out, T::from_f32),
-            Numbers::F64(slice) => load(slice, start, stride, out, T::of),
+            Numbers::F64(slice) => load(slice, start, stride, out, T::from_f64),
             Numbers::I64(slice) => load(slice, start, stride, out, T::from_i64),
             Numbers::I32(slice) => load(slice, start, stride, out, |x| T::from_i64(x.into())),
             Numbers::U32(slice) => load(slice, start, stride, out, |x| T::from_i64(x.into())),
@@ -207,7 +207,7 @@ impl NumbersMut<'_> {
     pub(crate) fn store<T: Number>(&mut self, start: usize, from: &[T]) {
         let range = start..start + from.len();
         match self {
-            NumbersMut::F32(slice) => store(from, &mut slice[range], |x| f32::of(x.to_f64())),
+            NumbersMut::F32(slice) => store(from, &mut slice[range], |x| f32::from_f64(x.to_f64())),
             NumbersMut::F64(slice) => store(from, &mut slice[range], T::to_f64),
             NumbersMut::I64(slice) => store(from, &mut slice[range], T::to_i64),
             NumbersMut::I32(slice) => store(from, &mut slice[range], |x| x.to_i64() as i32),

@@ -75,7 +75,7 @@ impl<T: Number> BlockJob<'_, T> {
             .iter_mut()
             .zip(&self.program.constants)
         {
-            register.fill(T::of(number));
+            register.fill(T::from_f64(number));
         }
         for (register, input) in registers.iter_mut().zip(&self.inputs) {
             match input {
@@ -162,7 +162,7 @@ impl<T: Number> BlockJob<'_, T> {
 
     /// Returns the values of a block from a register or directly from the input.
     /// Operations with fewer arguments pass any register for the rest. That register
-    /// may be the one that `one_step` has taken out, and thus empty.
+    /// may be the one that `one_step` has taken out, which is empty.
     fn values<'r>(
         &'r self,
         value: usize,

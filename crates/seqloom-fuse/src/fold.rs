@@ -77,8 +77,8 @@ impl Fold {
     }
 }
 
-/// The totals of a task. Some rows are folded in the type of the program, and their
-/// total is then added in double precision, so that many rows keep their precision.
+/// The totals of a task. Some rows are folded in the type of the program; then their
+/// total is added in double precision. This keeps the precision of sums over many rows.
 pub(crate) struct Totals<T> {
     fold: Fold,
     /// The first position of the output.
@@ -119,7 +119,7 @@ impl<T: Number> Totals<T> {
 
     fn add_along(&mut self, at: usize, row: &[T]) {
         self.recent
-            .resize(self.wide.len(), T::of(self.fold.empty()));
+            .resize(self.wide.len(), T::from_f64(self.fold.empty()));
         self.fold.fold_into(&mut self.recent[at..], row);
         self.count += row.len();
         if self.count >= FLUSH_ROWS * self.wide.len() {
@@ -130,7 +130,7 @@ impl<T: Number> Totals<T> {
     fn flush(&mut self) {
         for (total, recent) in self.wide.iter_mut().zip(&mut self.recent) {
             *total = self.fold.join(*total, recent.to_f64());
-            *recent = T::of(self.fold.empty());
+            *recent = T::from_f64(self.fold.empty());
         }
         self.count = 0;
     }

@@ -9,23 +9,27 @@ use crate::Number;
 /// Returns the natural logarithm, accurate to about one unit in the last place.
 #[inline(always)]
 pub(crate) fn ln<S: Simd, T: Number>(x: Lanes<S, T>) -> Lanes<S, T> {
-    let (zero, infinity) = (x.like(T::ZERO), x.like(T::of(f64::INFINITY)));
+    let (zero, infinity) = (x.like(T::ZERO), x.like(T::from_f64(f64::INFINITY)));
     let value = x.if_less(infinity, ln_of_positive(x), x);
-    let below = x.if_less(zero, x.like(T::of(f64::NAN)), x - infinity);
+    let below = x.if_less(zero, x.like(T::from_f64(f64::NAN)), x - infinity);
     zero.if_less(x, value, below)
 }
 
 /// With `s = f / (2 + f)`, `log(1 + f)` is `2 atanh(s)`, computed by its series.
 #[inline(always)]
 fn ln_of_positive<S: Simd, T: Number>(x: Lanes<S, T>) -> Lanes<S, T> {
-    let (least, lift) = (x.like(T::MIN_NORMAL), x.like(T::of(SUBNORMAL_FACTOR)));
+    let (least, lift) = (x.like(T::MIN_NORMAL), x.like(T::from_f64(SUBNORMAL_FACTOR)));
     let normal = x.if_less(least, x * lift, x);
     let (mantissa, power) = T::mantissa::<S>(normal.vector);
     let (mantissa, power) = (x.with(mantissa), x.with(power));
-    let power = x.if_less(least, power - x.like(T::of(SUBNORMAL_EXPONENT)), power);
+    let power = x.if_less(
+        least,
+        power - x.like(T::from_f64(SUBNORMAL_EXPONENT)),
+        power,
+    );
     let f = mantissa - x.like(T::ONE);
-    let s = f / (f + x.like(T::of(2.0)));
-    let half = f * f * x.like(T::of(0.5));
+    let s = f / (f + x.like(T::from_f64(2.0)));
+    let half = f * f * x.like(T::from_f64(0.5));
     let square = s * s;
     let series = polynomial(square, T::LN_TERMS) * square;
     let low = s.mul_add(half + series, power * x.like(T::LN_2.1));
@@ -43,13 +47,16 @@ pub(crate) fn ln_1p<S: Simd, T: Number>(x: Lanes<S, T>) -> Lanes<S, T> {
     let sum = one + x;
     let lost = one.if_less(x, one - (sum - x), x - (sum - one));
     let value = ln(sum) + zero.if_less(sum, lost / sum, zero);
-    x.if_less(x.like(T::of(f64::INFINITY)), value, x)
+    x.if_less(x.like(T::from_f64(f64::INFINITY)), value, x)
 }
 
 /// Returns `exp(x) - 1`, accurate also for small x.
 #[inline(always)]
 pub(crate) fn exp_m1<S: Simd, T: Number>(x: Lanes<S, T>) -> Lanes<S, T> {
-    let (low, high) = (x.like(T::of(-EXPM1_LIMIT)), x.like(T::of(EXPM1_LIMIT)));
+    let (low, high) = (
+        x.like(T::from_f64(-EXPM1_LIMIT)),
+        x.like(T::from_f64(EXPM1_LIMIT)),
+    );
     let near = x.if_less(low, low, x);
     let near = high.if_less(near, high, near);
     high.if_less(x, exp(x), exp_m1_of_small(near))
@@ -61,7 +68,7 @@ const EXPM1_LIMIT: f64 = 40.0;
 #[inline(always)]
 fn exp_m1_of_small<S: Simd, T: Number>(x: Lanes<S, T>) -> Lanes<S, T> {
     let (rounder, one) = (x.like(T::ROUNDING_OFFSET), x.like(T::ONE));
-    let rounded = x.mul_add(x.like(T::of(std::f64::consts::LOG2_E)), rounder);
+    let rounded = x.mul_add(x.like(T::from_f64(std::f64::consts::LOG2_E)), rounder);
     let power = rounder - rounded;
     let rest = power.mul_add(x.like(T::LN_2.0), x);
     let rest = power.mul_add(x.like(T::LN_2.1), rest);
@@ -73,8 +80,8 @@ fn exp_m1_of_small<S: Simd, T: Number>(x: Lanes<S, T>) -> Lanes<S, T> {
 #[inline(always)]
 pub(crate) fn tanh<S: Simd, T: Number>(x: Lanes<S, T>) -> Lanes<S, T> {
     let zero = x.like(T::ZERO);
-    let below = exp_m1(x.abs() * x.like(T::of(-2.0)));
-    let value = below / (below + x.like(T::of(2.0)));
+    let below = exp_m1(x.abs() * x.like(T::from_f64(-2.0)));
+    let value = below / (below + x.like(T::from_f64(2.0)));
     x.if_less(zero, value, zero - value)
 }
 
@@ -101,7 +108,7 @@ pub(crate) fn gelu<S: Simd, T: Number>(x: Lanes<S, T>) -> Lanes<S, T> {
 #[inline(always)]
 pub(crate) fn gelu_grad<S: Simd, T: Number>(grad: Lanes<S, T>, x: Lanes<S, T>) -> Lanes<S, T> {
     let (below, bell) = normal(x);
-    let density = bell * x.like(T::of(0.398_942_280_401_432_7));
+    let density = bell * x.like(T::from_f64(0.398_942_280_401_432_7));
     grad * x.mul_add(density, below)
 }
 

@@ -4,11 +4,11 @@ use pulp::Simd;
 use seqloom_kernels::lanes::Lanes;
 use seqloom_kernels::special;
 
-use crate::sweep::{self, OfLanes};
+use crate::sweep::{self, LanesFunction};
 use crate::{Number, math};
 
-/// Defines an operation in four parts: its name, the time for 16 elements in tenths of
-/// a nanosecond, the kind of function (of numbers or of vectors), and the function.
+/// Defines an operation: its name, the time for 16 elements in tenths of a nanosecond,
+/// the kind of function (of numbers or of vectors), and the function.
 macro_rules! operations {
     ($($op:ident $name:literal $cost:literal $way:ident |$($arg:ident),+| $body:expr;)*) => {
         /// One operation on numbers, named as in the Array API standard if it exists
@@ -19,7 +19,7 @@ macro_rules! operations {
 
         impl Op {
             /// All operations.
-            pub const ALL: &'static [Self] = &[$(Self::$op),*];
+            pub const OPERATIONS: &'static [Self] = &[$(Self::$op),*];
 
             /// Returns the name.
             pub fn name(self) -> &'static str {
@@ -64,9 +64,9 @@ macro_rules! operations {
         #[derive(Clone, Copy)]
         struct Function;
 
-        impl<T: Number> OfLanes<T, $count> for Function {
+        impl<T: Number> LanesFunction<T, $count> for Function {
             #[inline(always)]
-            fn of<S: Simd>(self, [$($arg),+]: [Lanes<S, T>; $count]) -> Lanes<S, T> {
+            fn apply<S: Simd>(self, [$($arg),+]: [Lanes<S, T>; $count]) -> Lanes<S, T> {
                 $body
             }
         }
@@ -131,7 +131,10 @@ operations! {
 impl Op {
     /// Returns the operation with this name.
     pub fn by_name(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|op| op.name() == name)
+        Self::OPERATIONS
+            .iter()
+            .copied()
+            .find(|op| op.name() == name)
     }
 }
 

@@ -89,7 +89,7 @@ fn block_inputs<'a, T: Number>(
 ) -> Result<Vec<BlockInput<'a, T>>> {
     let each = inputs.iter().zip(strides);
     each.map(|(input, strides)| match input.source {
-        InputData::Scalar(number) => Ok(BlockInput::Scalar(T::of(number))),
+        InputData::Scalar(number) => Ok(BlockInput::Scalar(T::from_f64(number))),
         InputData::Output(number) => Ok(BlockInput::Output(number)),
         InputData::Numbers(numbers) => {
             if layout.total > 0 && numbers.len() < layout.extent(&strides) {

@@ -8,8 +8,8 @@ use seqloom_macros::vectorized;
 use crate::Number;
 
 /// A function of `N` vectors.
-pub(crate) trait OfLanes<T: Number, const N: usize>: Copy {
-    fn of<S: Simd>(self, args: [Lanes<S, T>; N]) -> Lanes<S, T>;
+pub(crate) trait LanesFunction<T: Number, const N: usize>: Copy {
+    fn apply<S: Simd>(self, args: [Lanes<S, T>; N]) -> Lanes<S, T>;
 }
 
 /// Fills `out` with a scalar function, which the compiler vectorises.
@@ -28,7 +28,7 @@ pub(crate) fn numbers<T: Number, F: Fn([T; N]) -> T, const N: usize>(
 
 /// Fills `out` with a function of vectors.
 #[vectorized]
-pub(crate) fn lanes<S: Simd, T: Number, F: OfLanes<T, N>, const N: usize>(
+pub(crate) fn lanes<S: Simd, T: Number, F: LanesFunction<T, N>, const N: usize>(
     simd: S,
     function: F,
     args: [&[T]; N],
@@ -41,11 +41,11 @@ pub(crate) fn lanes<S: Simd, T: Number, F: OfLanes<T, N>, const N: usize>(
     let vectors = args.map(|(vectors, _)| &vectors[..whole]);
     for (index, out) in out.iter_mut().enumerate() {
         let of = vectors.map(|vectors| Lanes::new(simd, vectors[index]));
-        *out = function.of(of).vector;
+        *out = function.apply(of).vector;
     }
     if !out_rest.is_empty() {
         let of = args.map(|(_, rest)| Lanes::load_part(simd, rest));
-        function.of(of).store_part(out_rest);
+        function.apply(of).store_part(out_rest);
     }
 }
 

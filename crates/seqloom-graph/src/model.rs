@@ -62,7 +62,7 @@ impl Model {
             PlannedGraph::new(graph, starts)
         };
         let both = |graph: Graph| {
-            let slices = Slices::of(&graph, planned);
+            let slices = Slices::new(&graph, planned);
             (planned(graph), slices)
         };
         Ok(Self {

@@ -13,7 +13,7 @@ use crate::graph::{Argument, Dim, Graph, NamedValue, Operation, ValueInfo};
 /// are not batches of records.
 pub(crate) fn split_graph(graph: &Graph) -> Option<(Graph, Graph)> {
     let inputs = graph.inputs.iter().map(|input| &input.declared);
-    let kinds = ValueKinds::of(graph).filter(|_| inputs.into_iter().all(is_batch))?;
+    let kinds = ValueKinds::new(graph).filter(|_| inputs.into_iter().all(is_batch))?;
     let (first, rest): (Vec<_>, Vec<_>) = graph
         .operations
         .iter()
@@ -76,7 +76,7 @@ struct ValueKinds<'a> {
 }
 
 impl<'a> ValueKinds<'a> {
-    fn of(graph: &'a Graph) -> Option<Self> {
+    fn new(graph: &'a Graph) -> Option<Self> {
         let mut found = Self {
             kinds: vec![ValueKind::Other; graph.values],
             declared: vec![None; graph.values],

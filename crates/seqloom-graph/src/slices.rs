@@ -21,7 +21,7 @@ pub(crate) struct Slices {
 
 impl Slices {
     /// Splits a graph, or returns `None` if that does not pay.
-    pub(crate) fn of(graph: &Graph, planned: impl Fn(Graph) -> PlannedGraph) -> Option<Self> {
+    pub(crate) fn new(graph: &Graph, planned: impl Fn(Graph) -> PlannedGraph) -> Option<Self> {
         let (records, rest) = split_graph(graph)?;
         Some(Self {
             records: planned(records),
@@ -53,7 +53,7 @@ impl Slices {
         .map(Some)
     }
 
-    /// Returns the number of records of a slice: the arrays of a slice fit in a cache,
+    /// Returns the number of records of a slice, such that its arrays fit in a cache
     /// and each thread has the same number of slices. Returns `None` if one slice is
     /// enough or no plan can be made; the whole graph then reports the error.
     fn slice_size(&self, by: Runner<'_>, inputs: &[Input<'_>], count: usize) -> Option<usize> {
@@ -164,7 +164,7 @@ impl Intermediate {
         Some(Input {
             name: &self.name,
             shape: &self.shape,
-            data: Numbers::of(self.dtype, self.memory.bytes())?,
+            data: Numbers::from_bytes(self.dtype, self.memory.bytes())?,
         })
     }
 }
@@ -214,7 +214,7 @@ fn copy_outputs(
         let start = operand.layout.start * operand.dtype.size();
         let found = sources.find(operand, arena);
         let found = found.and_then(|bytes| bytes.get(start..)?.get(..out.len()));
-        out.copy_from_slice(found.ok_or_else(|| Error::argument("an output has no place"))?);
+        out.copy_from_slice(found.ok_or_else(|| Error::argument("an output has no memory"))?);
     }
     Ok(())
 }

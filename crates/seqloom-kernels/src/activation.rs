@@ -60,7 +60,7 @@ struct Relu;
 
 impl<T: Float> Unary<T> for Relu {
     #[inline(always)]
-    fn of<S: Simd>(self, x: Lanes<S, T>) -> Lanes<S, T> {
+    fn apply<S: Simd>(self, x: Lanes<S, T>) -> Lanes<S, T> {
         let zero = x.like(T::ZERO);
         x.if_less(zero, zero, x)
     }
@@ -71,7 +71,7 @@ struct ReluGrad;
 
 impl<T: Float> Binary<T> for ReluGrad {
     #[inline(always)]
-    fn of<S: Simd>(self, grad: Lanes<S, T>, output: Lanes<S, T>) -> Lanes<S, T> {
+    fn apply<S: Simd>(self, grad: Lanes<S, T>, output: Lanes<S, T>) -> Lanes<S, T> {
         let zero = grad.like(T::ZERO);
         let unless_nan = output.if_less(grad.like(T::ONE), zero, grad);
         zero.if_less(output, grad, unless_nan)
@@ -83,7 +83,7 @@ struct Gelu;
 
 impl<T: Float> Unary<T> for Gelu {
     #[inline(always)]
-    fn of<S: Simd>(self, x: Lanes<S, T>) -> Lanes<S, T> {
+    fn apply<S: Simd>(self, x: Lanes<S, T>) -> Lanes<S, T> {
         x * special::normal(x).0
     }
 }
@@ -93,9 +93,9 @@ struct GeluGrad;
 
 impl<T: Float> Binary<T> for GeluGrad {
     #[inline(always)]
-    fn of<S: Simd>(self, grad: Lanes<S, T>, x: Lanes<S, T>) -> Lanes<S, T> {
+    fn apply<S: Simd>(self, grad: Lanes<S, T>, x: Lanes<S, T>) -> Lanes<S, T> {
         let (below, bell) = special::normal(x);
-        let density = bell * x.like(T::of(0.398_942_280_401_432_7));
+        let density = bell * x.like(T::from_f64(0.398_942_280_401_432_7));
         grad * x.mul_add(density, below)
     }
 }
@@ -105,7 +105,7 @@ struct Sigmoid;
 
 impl<T: Float> Unary<T> for Sigmoid {
     #[inline(always)]
-    fn of<S: Simd>(self, x: Lanes<S, T>) -> Lanes<S, T> {
+    fn apply<S: Simd>(self, x: Lanes<S, T>) -> Lanes<S, T> {
         special::sigmoid(x)
     }
 }
@@ -115,7 +115,7 @@ struct Silu;
 
 impl<T: Float> Unary<T> for Silu {
     #[inline(always)]
-    fn of<S: Simd>(self, x: Lanes<S, T>) -> Lanes<S, T> {
+    fn apply<S: Simd>(self, x: Lanes<S, T>) -> Lanes<S, T> {
         x / (x.like(T::ONE) + special::exp(x.like(T::ZERO) - x))
     }
 }
@@ -125,7 +125,7 @@ struct SigmoidGrad;
 
 impl<T: Float> Binary<T> for SigmoidGrad {
     #[inline(always)]
-    fn of<S: Simd>(self, grad: Lanes<S, T>, output: Lanes<S, T>) -> Lanes<S, T> {
+    fn apply<S: Simd>(self, grad: Lanes<S, T>, output: Lanes<S, T>) -> Lanes<S, T> {
         grad * output * (output.like(T::ONE) - output)
     }
 }

@@ -132,7 +132,7 @@ struct AdamwLanes<S: Simd, T: Float> {
 impl<S: Simd, T: Float> AdamwLanes<S, T> {
     #[inline(always)]
     fn new(simd: S, step: AdamwStep, decay: f64) -> Self {
-        let splat = |value: f64| Lanes::splat(simd, T::of(value));
+        let splat = |value: f64| Lanes::splat(simd, T::from_f64(value));
         let (beta_1, beta_2) = step.betas;
         let correction = 1.0 - beta_1.powi(step.number);
         Self {

@@ -24,7 +24,7 @@ impl<T: Float> Dropout<T> {
         Self {
             key,
             bound: random::bound(1.0 - rate),
-            factor: T::of((1.0 - rate).recip()),
+            factor: T::from_f64((1.0 - rate).recip()),
         }
     }
 

@@ -52,7 +52,7 @@ pub trait Float:
     fn call<I: Instances>(arguments: I::Arguments<'_, Self>) -> I::Output;
 
     /// Rounds a double to this type.
-    fn of(value: f64) -> Self;
+    fn from_f64(value: f64) -> Self;
     /// Widens to a double.
     fn to_f64(self) -> f64;
     /// The natural logarithm.

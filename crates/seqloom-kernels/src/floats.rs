@@ -122,7 +122,7 @@ macro_rules! float {
                     thread_local! {
                         static SCRATCH: ScratchBuffers<$float> = const { ScratchBuffers::new() };
                     }
-                    SCRATCH.with(|spare| spare.lend(length, work))
+                    SCRATCH.with(|spare| spare.with_buffer(length, work))
                 }
 
                 #[inline(always)]
@@ -157,7 +157,7 @@ macro_rules! float {
 float! { f32, single, u32, m32, 23,
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "this function rounds")]
-    fn of(value: f64) -> Self {
+    fn from_f64(value: f64) -> Self {
         value as Self
     }
 
@@ -174,7 +174,7 @@ float! { f32, single, u32, m32, 23,
 }
 float! { f64, double, u64, m64, 52,
     #[inline(always)]
-    fn of(value: f64) -> Self {
+    fn from_f64(value: f64) -> Self {
         value
     }
 

@@ -20,7 +20,7 @@ pub(crate) struct Registers {
 
 impl Registers {
     /// Returns the registers for this type.
-    pub(crate) fn of<T: Float>() -> Self {
+    pub(crate) fn for_type<T: Float>() -> Self {
         registers(PhantomData::<T>)
     }
 }

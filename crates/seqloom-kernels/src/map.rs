@@ -8,12 +8,12 @@ use crate::{Float, lanes::Lanes, parallel, tuned};
 
 /// A function of one value.
 pub(crate) trait Unary<T: Float>: Copy + Sync {
-    fn of<S: Simd>(self, x: Lanes<S, T>) -> Lanes<S, T>;
+    fn apply<S: Simd>(self, x: Lanes<S, T>) -> Lanes<S, T>;
 }
 
 /// A function of two values.
 pub(crate) trait Binary<T: Float>: Copy + Sync {
-    fn of<S: Simd>(self, x: Lanes<S, T>, y: Lanes<S, T>) -> Lanes<S, T>;
+    fn apply<S: Simd>(self, x: Lanes<S, T>, y: Lanes<S, T>) -> Lanes<S, T>;
 }
 
 /// Fills `out` with the function of each x.
@@ -29,9 +29,9 @@ pub(crate) fn unary<T: Float>(function: impl Unary<T>, x: &[T], out: &mut [T], t
 pub(crate) fn replace<S: Simd, T: Float, F: Unary<T>>(simd: S, function: F, values: &mut [T]) {
     let (vectors, rest) = T::split_mut::<S>(values);
     for x in vectors {
-        *x = function.of(Lanes::new(simd, *x)).vector;
+        *x = function.apply(Lanes::new(simd, *x)).vector;
     }
-    let last = function.of(Lanes::load_part(simd, rest));
+    let last = function.apply(Lanes::load_part(simd, rest));
     last.store_part(rest);
 }
 
@@ -55,9 +55,9 @@ fn over_one<S: Simd, T: Float, F: Unary<T>>(simd: S, function: F, x: &[T], out: 
     let (x, x_rest) = T::split::<S>(x);
     let (out, out_rest) = T::split_mut::<S>(out);
     for (&x, out) in x.iter().zip(out) {
-        *out = function.of(Lanes::new(simd, x)).vector;
+        *out = function.apply(Lanes::new(simd, x)).vector;
     }
-    let rest = function.of(Lanes::load_part(simd, x_rest));
+    let rest = function.apply(Lanes::load_part(simd, x_rest));
     rest.store_part(out_rest);
 }
 
@@ -73,11 +73,11 @@ fn over_two<S: Simd, T: Float, F: Binary<T>>(
     let (out, out_rest) = T::split_mut::<S>(out);
     for ((&x, &y), out) in x.iter().zip(y).zip(out) {
         let (x, y) = (Lanes::new(simd, x), Lanes::new(simd, y));
-        *out = function.of(x, y).vector;
+        *out = function.apply(x, y).vector;
     }
     let (x, y) = (
         Lanes::load_part(simd, x_rest),
         Lanes::load_part(simd, y_rest),
     );
-    function.of(x, y).store_part(out_rest);
+    function.apply(x, y).store_part(out_rest);
 }

@@ -126,7 +126,7 @@ impl<'a, T: Float> MatrixMut<'a, T> {
 
     /// Borrows some rows.
     pub(crate) fn rows(&mut self, range: Range<usize>) -> MatrixMut<'_, T> {
-        let (_, rest) = self.lend().split(range.start);
+        let (_, rest) = self.reborrow().split(range.start);
         rest.split(range.len()).0
     }
 
@@ -167,7 +167,7 @@ impl<'a, T: Float> MatrixMut<'a, T> {
             .collect()
     }
 
-    pub(crate) fn lend(&mut self) -> MatrixMut<'_, T> {
+    pub(crate) fn reborrow(&mut self) -> MatrixMut<'_, T> {
         MatrixMut::from_start(self.start, self.rows, self.columns, self.step)
     }
 
@@ -179,8 +179,8 @@ impl<'a, T: Float> MatrixMut<'a, T> {
 
     pub(crate) fn row(&mut self, row: usize) -> &mut [T] {
         assert!(row < self.rows, "invalid row");
-        // SAFETY: the row is inside the memory of the matrix, which has exclusive
-        // access to it, and the matrix is borrowed as long as the slice lives.
+        // SAFETY: the matrix has exclusive access to the row, which is inside its
+        // memory. The matrix is borrowed as long as the slice lives.
         #[expect(unsafe_code, reason = "other matrices write the gaps of this memory")]
         unsafe {
             std::slice::from_raw_parts_mut(self.start.add(row * self.step), self.columns)

@@ -44,8 +44,8 @@ impl Window {
     }
 }
 
-/// Fills the maximum of every window and its position in the row. Of equal values the
-/// first counts, and NaN counts as the largest.
+/// Fills the maximum of every window and its position in the row: the first one if
+/// several are equal. NaN counts as the largest value.
 #[compiled_once]
 pub fn max_pool1d<T: Float>(
     window: &Window,

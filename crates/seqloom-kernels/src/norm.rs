@@ -65,7 +65,7 @@ fn normalise_some<S: Simd, T: Float>(
 #[inline(always)]
 #[expect(clippy::cast_precision_loss, reason = "no row has 2^53 numbers")]
 fn count_of<T: Float>(width: usize) -> T {
-    T::of(width as f64)
+    T::from_f64(width as f64)
 }
 
 /// Returns the mean of a row (or 0), and the inverse of the standard deviation.
@@ -80,7 +80,7 @@ fn moments<S: Simd, T: Float>(simd: S, x: &[T], centred: bool, epsilon: f64) -> 
     let center = Lanes::splat(simd, mean);
     let square = sum(simd, x, x, |x, _| (x - center) * (x - center));
     let variance = (square / count).to_f64();
-    (mean, T::of((variance + epsilon).sqrt().recip()))
+    (mean, T::from_f64((variance + epsilon).sqrt().recip()))
 }
 
 /// Returns the sum of a function of two rows.
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn sums_over_rows_do_not_depend_on_the_threads() {
-        let x: Vec<f32> = rows(40_000, 40).into_iter().map(f32::of).collect();
+        let x: Vec<f32> = rows(40_000, 40).into_iter().map(f32::from_f64).collect();
         let weight = vec![1.5; 40];
         let inverses = vec![0.3; 1000];
         let inputs = NormGradInputs {

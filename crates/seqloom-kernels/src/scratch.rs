@@ -16,7 +16,7 @@ impl<T: Zeroable + Clone> ScratchBuffers<T> {
     }
 
     /// Calls `work` with a buffer of `length` values that starts at a cache line.
-    pub(crate) fn lend<R>(&self, length: usize, work: impl FnOnce(&mut [T]) -> R) -> R {
+    pub(crate) fn with_buffer<R>(&self, length: usize, work: impl FnOnce(&mut [T]) -> R) -> R {
         let mut buffer = self.0.borrow_mut().pop().unwrap_or_default();
         let size = length + CACHE_LINE / size_of::<T>().max(1);
         if buffer.len() < size {

@@ -9,7 +9,7 @@ use crate::{Float, lanes::Lanes};
 #[inline(always)]
 pub fn exp<S: Simd, T: Float>(x: Lanes<S, T>) -> Lanes<S, T> {
     // Infinity is computed from x, so that NaN, which is never less, stays NaN.
-    let infinite = x + x.like(T::of(f64::INFINITY));
+    let infinite = x + x.like(T::from_f64(f64::INFINITY));
     x.if_less(x.like(T::EXP_RANGE.1), exp_of_negative(x), infinite)
 }
 
@@ -17,7 +17,7 @@ pub fn exp<S: Simd, T: Float>(x: Lanes<S, T>) -> Lanes<S, T> {
 #[inline(always)]
 pub fn exp_of_negative<S: Simd, T: Float>(x: Lanes<S, T>) -> Lanes<S, T> {
     let rounder = x.like(T::ROUNDING_OFFSET);
-    let rounded = x.mul_add(x.like(T::of(std::f64::consts::LOG2_E)), rounder);
+    let rounded = x.mul_add(x.like(T::from_f64(std::f64::consts::LOG2_E)), rounder);
     let power = rounder - rounded;
     let rest = power.mul_add(x.like(T::LN_2.0), x);
     let rest = power.mul_add(x.like(T::LN_2.1), rest);
@@ -47,9 +47,9 @@ pub fn exp2_of_negative<S: Simd, T: Float>(x: Lanes<S, T>) -> Lanes<S, T> {
 pub fn tanh<S: Simd, T: Float>(x: Lanes<S, T>) -> Lanes<S, T> {
     let (zero, one) = (x.like(T::ZERO), x.like(T::ONE));
     // exp(-2 |x|) - 1, without cancellation.
-    let y = x.abs() * x.like(T::of(-2.0));
+    let y = x.abs() * x.like(T::from_f64(-2.0));
     let rounder = x.like(T::ROUNDING_OFFSET);
-    let rounded = y.mul_add(x.like(T::of(std::f64::consts::LOG2_E)), rounder);
+    let rounded = y.mul_add(x.like(T::from_f64(std::f64::consts::LOG2_E)), rounder);
     let power = rounder - rounded;
     let rest = power.mul_add(x.like(T::LN_2.0), y);
     let rest = power.mul_add(x.like(T::LN_2.1), rest);
@@ -82,7 +82,7 @@ pub fn polynomial<S: Simd, T: Float>(x: Lanes<S, T>, terms: &[T]) -> Lanes<S, T>
 /// Returns the standard normal distribution function at x, and `exp(-x^2 / 2)`.
 #[inline(always)]
 pub fn normal<S: Simd, T: Float>(x: Lanes<S, T>) -> (Lanes<S, T>, Lanes<S, T>) {
-    let bell = exp_of_negative(x * x * x.like(T::of(-0.5)));
+    let bell = exp_of_negative(x * x * x.like(T::from_f64(-0.5)));
     (x.normal(bell), bell)
 }
 
@@ -172,7 +172,7 @@ mod tests {
     struct Exp;
 
     impl<T: Float> Unary<T> for Exp {
-        fn of<S: Simd>(self, x: Lanes<S, T>) -> Lanes<S, T> {
+        fn apply<S: Simd>(self, x: Lanes<S, T>) -> Lanes<S, T> {
             exp(x)
         }
     }
@@ -181,7 +181,7 @@ mod tests {
     struct Exp2;
 
     impl<T: Float> Unary<T> for Exp2 {
-        fn of<S: Simd>(self, x: Lanes<S, T>) -> Lanes<S, T> {
+        fn apply<S: Simd>(self, x: Lanes<S, T>) -> Lanes<S, T> {
             exp2_of_negative(x)
         }
     }
@@ -190,7 +190,7 @@ mod tests {
     struct NormalCdf;
 
     impl<T: Float> Unary<T> for NormalCdf {
-        fn of<S: Simd>(self, x: Lanes<S, T>) -> Lanes<S, T> {
+        fn apply<S: Simd>(self, x: Lanes<S, T>) -> Lanes<S, T> {
             normal(x).0
         }
     }
@@ -204,7 +204,7 @@ mod tests {
     fn grid<T: Float>(low: f64, high: f64) -> Vec<T> {
         let step = (high - low) / 20_000.0;
         (0..=20_000)
-            .map(|index| T::of(low + step * f64::from(index)))
+            .map(|index| T::from_f64(low + step * f64::from(index)))
             .collect()
     }
 

@@ -174,7 +174,7 @@ pub(crate) const CONV_BIAS_SUMS: usize = 16;
 /// windows along one axis.
 pub(crate) const CONV_MAX_PRODUCTS_1D: usize = 160;
 /// The largest number of products of a sum for which the input is read in place, for
-/// windows along two axes, which take longer to pack.
+/// windows along two axes. Packing such windows takes longer.
 pub(crate) const CONV_MAX_PRODUCTS_2D: usize = 640;
 /// The least number of windows of a row for which the input is read in place: some
 /// registers.

@@ -74,7 +74,7 @@ struct CacheLine(#[expect(dead_code, reason = "read as numbers")] [u8; CACHE_LIN
 
 const CACHE_LINE: usize = 64;
 
-/// Bytes that begin at a cache line and return to their ring when they are dropped.
+/// Bytes that begin at a cache line and return to their [`Ring`] when they are dropped.
 pub(crate) struct PooledBytes {
     buffer: PooledVec<CacheLine>,
     size: usize,
@@ -85,15 +85,16 @@ impl PooledBytes {
     pub(crate) fn numbers<T: Word>(&mut self) -> &mut [T] {
         let count = self.size / size_of::<T>();
         let start = self.buffer.vector.as_mut_ptr().cast::<T>();
-        // SAFETY: the vector has at least `size` initialised bytes, it begins at a
-        // cache line, every bit pattern is a valid `T`, and `self` is borrowed as long.
+        // SAFETY: the vector has at least `size` initialised bytes and begins at a
+        // cache line. Every bit pattern is a valid `T`, and `self` is borrowed as long.
         #[expect(unsafe_code, reason = "the same memory stores numbers of any size")]
         unsafe {
             slice::from_raw_parts_mut(start, count)
         }
     }
 
-    /// Returns an array over the bytes, which return to the ring when the last view is dropped.
+    /// Returns an array over the bytes, which return to the [`Ring`] when the last view
+    /// is dropped.
     pub(crate) fn into_array(self, py: Python<'_>) -> PyResult<Bound<'_, PyArray1<u8>>> {
         let start = self.buffer.vector.as_ptr().cast::<u8>();
         array_owned_by(py, self.buffer, start, self.size)

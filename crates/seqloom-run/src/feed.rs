@@ -48,7 +48,7 @@ pub(crate) trait Feed: Send {
 const QUEUED_EVENTS: usize = 2;
 
 /// The time between two checks for signals.
-const SIGNAL_INTERVAL: Duration = Duration::from_millis(100);
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Calls `each` with every event, while another thread prepares the next ones. `each`
 /// returns batches for reuse.
@@ -82,7 +82,7 @@ fn take_all(
     each: &mut impl FnMut(FeedEvent) -> Result<Option<FeedBatch>>,
 ) -> Result<()> {
     loop {
-        let piece = match received.recv_timeout(SIGNAL_INTERVAL) {
+        let piece = match received.recv_timeout(CHECK_INTERVAL) {
             Ok(piece) => piece?,
             Err(RecvTimeoutError::Timeout) => {
                 check_signals()?;

@@ -152,7 +152,7 @@ impl VariantTables {
         match (self, out) {
             (Self::Single(tables), Values::F32(out)) => decode(window, (rows, width), tables, out),
             (Self::Double(tables), Values::F64(out)) => decode(window, (rows, width), tables, out),
-            _ => Err(Error::argument("the tables of genotypes have another type")),
+            _ => Err(Error::argument("the genotype tables have the wrong type")),
         }
     }
 }

@@ -47,7 +47,7 @@ impl Network {
         let first = arrays.into_iter().next();
         let first = first.ok_or_else(|| fault("the graph has no output"))?;
         let Some(values) = first.values.as_f32() else {
-            return Err(fault("the first output must be of float32"));
+            return Err(fault("the first output must be float32"));
         };
         let rows = match self.pool {
             None => batch.rows.len(),

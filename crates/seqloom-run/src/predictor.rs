@@ -54,7 +54,7 @@ enum RecordKind {
 }
 
 impl RecordKind {
-    fn of(export: &Export) -> Result<Self> {
+    fn new(export: &Export) -> Result<Self> {
         let Some(file) = export.encoder() else {
             return Ok(Self::Arrays);
         };
@@ -153,7 +153,7 @@ impl Predictor {
     pub fn new(export: Export, limits: Limits, threads: usize) -> Result<Self> {
         let inputs = export.graph().inputs().iter();
         let inputs = inputs.map(|input| (input.name.clone(), input.declared.dtype));
-        let kind = RecordKind::of(&export)?;
+        let kind = RecordKind::new(&export)?;
         Ok(Self {
             inputs: (inputs.collect(), export.unpadded_graph().is_some()),
             manifest: export.manifest().clone(),

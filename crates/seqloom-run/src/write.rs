@@ -54,7 +54,7 @@ impl ScoreFormat {
     /// # Errors
     ///
     /// If the extension belongs to a format that this program does not write.
-    pub fn of(path: &Path) -> Result<Self> {
+    pub fn from_path(path: &Path) -> Result<Self> {
         let ending = path.extension().and_then(|it| it.to_str());
         let ending = ending.unwrap_or_default().to_ascii_lowercase();
         match ending.as_str() {

@@ -174,7 +174,7 @@ class BatchMaker:
     """
     def __new__(cls, ring: Ring, threads: builtins.int) -> BatchMaker:
         r"""
-        Creates a maker of batches with memory from `ring`.
+        Creates a maker of batches, which takes their memory from `ring`.
         """
     def push(self, kernel: SequenceKernel, store: RecordStore, rows: numpy.typing.NDArray[numpy.int64], size: builtins.int, with_names: builtins.bool) -> None:
         r"""
@@ -913,8 +913,8 @@ def fold_each(key0: builtins.int, key1: builtins.int, words: numpy.typing.NDArra
 
 def foreign_content(start: typing.Sequence[builtins.int], purpose: builtins.str) -> typing.Optional[builtins.str]:
     r"""
-    Returns a description of the file type with this start, and how to convert it; None
-    if the file can be read as `purpose` (intervals or table).
+    Returns a description of the file type with this start, and how to convert it.
+    Returns None if the file can be read as `purpose` (intervals or table).
     """
 
 def gelu(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
@@ -1079,16 +1079,16 @@ def recurrent(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[nump
     r"""
     Fills the states (n, l, w) of a GRU, and the values that its gradient needs (n, l, 4
     w). `x` (n, l, f) are the inputs, with `weight_in` (3 w, f) and `bias_in` (3 w);
-    `first` (n, w) are the initial states. With `cells` (n, w) it is an LSTM: 4 w
-    instead of 3 w, and stored values (n, l, 5 w), of which the last part are the cells.
-    Positions that the mask (n, l) hides do not change the state.
+    `first` (n, w) are the initial states. With `cells` (n, w) it is an LSTM, with 4 w
+    instead of 3 w. Its stored values (n, l, 5 w) end with the cells. Positions that the
+    mask (n, l) hides do not change the state.
     """
 
 def recurrent_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], states: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], kept: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], first: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], cells: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mask: typing.Optional[numpy.typing.NDArray[numpy.bool_]], reverse: builtins.bool, out_seen: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_recurrent: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], out_first: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_cells: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], threads: builtins.int) -> None:
     r"""
     Fills the gradients of `recurrent`: of the input part of the gates; of the recurrent
-    part of the gates, for a GRU only; and of the initial states and cells (n, w), which
-    contain the gradients of the final ones at the start.
+    part of the gates (GRU only); and of the initial states and cells (n, w). The latter
+    contain the gradients of the final states and cells at the start.
     """
 
 def relu(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:

@@ -112,7 +112,7 @@ impl GraphReader {
             here(message.to_owned())
         })?;
         let arguments = self.arguments(signature, json).map_err(here)?;
-        let outputs = self.made(signature, json).map_err(here)?;
+        let outputs = self.parse_outputs(signature, json).map_err(here)?;
         Ok(Operation {
             number,
             signature,
@@ -172,7 +172,11 @@ impl GraphReader {
         self.known.get(&number).copied().ok_or_else(message)
     }
 
-    fn made(&mut self, signature: Signature, json: &Value) -> Result<Vec<ValueInfo>, String> {
+    fn parse_outputs(
+        &mut self,
+        signature: Signature,
+        json: &Value,
+    ) -> Result<Vec<ValueInfo>, String> {
         let none = Vec::new();
         let outputs = json.get("outputs").map_or(Some(&none), Value::as_array);
         let outputs = outputs.ok_or("outputs: expected a list")?;

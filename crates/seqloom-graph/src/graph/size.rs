@@ -70,7 +70,7 @@ impl SizeBindings {
     }
 
     /// Returns the value of a size.
-    pub(crate) fn of(&self, size: &Size) -> Result<i64, String> {
+    pub(crate) fn value(&self, size: &Size) -> Result<i64, String> {
         let mut product: i128 = 1;
         for factor in &size.factors {
             let number = match factor {
@@ -116,8 +116,8 @@ mod tests {
             over: 2,
             plus: 1,
         };
-        assert_eq!(sizes.of(&size), Ok(-10));
-        assert_eq!(sizes.of(&Size { shift: 1, ..size }), Ok(-9));
+        assert_eq!(sizes.value(&size), Ok(-10));
+        assert_eq!(sizes.value(&Size { shift: 1, ..size }), Ok(-9));
     }
 
     #[test]
@@ -141,6 +141,6 @@ mod tests {
             over: 1,
             plus: 0,
         };
-        assert!(SizeBindings::default().of(&size).is_err());
+        assert!(SizeBindings::default().value(&size).is_err());
     }
 }

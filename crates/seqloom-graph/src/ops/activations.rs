@@ -82,7 +82,7 @@ pub(crate) fn logsumexp(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
 /// Adds logsumexp over several axes, in the same steps as NumPy.
 fn stepwise_logsumexp(b: &mut Builder, x: &View, axes: &[usize], keeps: bool) -> Outcome<View> {
     let one = |b: &mut Builder, name: &str, all: Vec<Operand>| {
-        compute(b, name, &Operands::of(all, x.dtype))
+        compute(b, name, &Operands::new(all, x.dtype))
     };
     let total = |b: &mut Builder, x: &View| {
         let total = sum(b, x, axes, None)?;

@@ -28,7 +28,7 @@ struct AttentionSizes {
 impl AttentionSizes {
     /// Returns the sizes of queries, keys and values (n, h, l, d), or an error if they
     /// do not match.
-    fn of(queries: &View, keys: &View, values: &View) -> Outcome<Self> {
+    fn new(queries: &View, keys: &View, values: &View) -> Outcome<Self> {
         let all = [queries, keys, values].map(|view| <[usize; 4]>::try_from(view.shape()));
         let [Ok(q), Ok(k), Ok(v)] = all else {
             return Err("q, k and v: expected (n, h, l, d)".to_owned());
@@ -66,12 +66,12 @@ pub(crate) fn attention(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> 
         return Err("dropout: expected 0; an exported model does not drop values".to_owned());
     }
     let (q, k, v) = inputs(b, call)?;
-    let sizes = AttentionSizes::of(&q, &k, &v)?;
+    let sizes = AttentionSizes::new(&q, &k, &v)?;
     let mask = call.array_if("mask")?;
     let mask = mask
         .map(|mask| broadcast_mask(b, &mask, &sizes, q.dtype))
         .transpose()?;
-    let rule = Scoring::of(call, sizes.d)?;
+    let rule = Scoring::new(call, sizes.d)?;
     let made = b.allocate(q.dtype, &[sizes.n, sizes.queries, sizes.h, sizes.e])?;
     let sums = b.allocate(q.dtype, &[sizes.n, sizes.h, sizes.queries])?;
     let dtype = q.dtype;
@@ -121,7 +121,7 @@ struct Scoring {
 
 impl Scoring {
     #[expect(clippy::cast_precision_loss, reason = "no row has 2^53 elements")]
-    fn of(call: &Call<'_>, width: usize) -> Outcome<Self> {
+    fn new(call: &Call<'_>, width: usize) -> Outcome<Self> {
         let default = (width.max(1) as f64).powf(-0.5);
         Ok(Self {
             scale: call.float("scale")?.unwrap_or(default),
@@ -131,7 +131,7 @@ impl Scoring {
 
     fn typed<T: Float>(self) -> AttentionRule<T> {
         AttentionRule {
-            scale: T::of(self.scale),
+            scale: T::from_f64(self.scale),
             causal: self.is_causal,
             dropout: None,
         }
@@ -177,7 +177,7 @@ fn mask_of<'a, T: Float>(mask: &Read<'a>) -> Outcome<AttentionMask<'a, T>> {
     } else {
         BroadcastArray::new(mask.onward::<T>()?, shape, steps).map(AttentionMask::Added)
     };
-    found.ok_or_else(|| "mask: its rows have gaps".to_owned())
+    found.ok_or_else(|| "mask: the rows are not contiguous".to_owned())
 }
 
 fn heads<'a, T: Float>(read: &Read<'a>) -> Outcome<Heads<'a, T>> {
@@ -216,7 +216,7 @@ fn view_by_head(view: &View) -> Outcome<View> {
 pub(crate) fn packed(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     let (q, k, v) = inputs(b, call)?;
     let (q, k, v) = (view_by_head(&q)?, view_by_head(&k)?, view_by_head(&v)?);
-    let sizes = AttentionSizes::of(&q, &k, &v)?;
+    let sizes = AttentionSizes::new(&q, &k, &v)?;
     let bounds = call.array("cu_seqlens")?;
     super::take::require_whole(&bounds)?;
     let bounds = b.cast(&bounds, Dtype::Int64)?;
@@ -225,7 +225,7 @@ pub(crate) fn packed(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
         return Err("cu_seqlens: expected the same number of queries and keys".to_owned());
     }
     let longest = longest_allowed(call)?;
-    let rule = Scoring::of(call, sizes.d)?;
+    let rule = Scoring::new(call, sizes.d)?;
     let made = b.allocate(q.dtype, &[sizes.queries, sizes.h, sizes.e])?;
     let sums = b.allocate(q.dtype, &[sizes.h, sizes.queries])?;
     let dtype = q.dtype;

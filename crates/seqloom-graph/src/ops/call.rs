@@ -68,7 +68,7 @@ impl<'a> Call<'a> {
             Argument::Int(number) => Resolved::Int(*number),
             Argument::Float(number) => Resolved::Float(*number),
             Argument::Text(text) => Resolved::Text(text.clone()),
-            Argument::Size(size) => Resolved::Int(self.sizes.of(size)?),
+            Argument::Size(size) => Resolved::Int(self.sizes.value(size)?),
             Argument::Dtype(dtype) => Resolved::Dtype(*dtype),
             Argument::Ellipsis => Resolved::Ellipsis,
             Argument::NewAxis => Resolved::NewAxis,
@@ -78,7 +78,7 @@ impl<'a> Call<'a> {
             }
             Argument::Value(value) => {
                 let view = self.values.get(*value).and_then(Option::as_ref);
-                Resolved::Array(view.ok_or("a value is used before it is made")?.clone())
+                Resolved::Array(view.ok_or("a value is used before it is defined")?.clone())
             }
             Argument::Slice(parts) => {
                 let [start, stop, step] = &**parts;

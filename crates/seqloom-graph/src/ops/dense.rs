@@ -110,7 +110,7 @@ fn separate_operations(b: &mut Builder, call: &Call<'_>, residual: Option<View>)
     };
     let dtype = found.dtype;
     let both = vec![Operand::Array(residual), Operand::Array(found)];
-    compute(b, "add", &Operands::of(both, dtype))
+    compute(b, "add", &Operands::new(both, dtype))
 }
 
 /// Adds queries, keys and values as views of one array, with queries and keys rotated.

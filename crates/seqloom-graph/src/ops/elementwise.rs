@@ -90,7 +90,7 @@ impl Operands {
         }
     }
 
-    pub(crate) fn of(all: Vec<Operand>, dtype: Dtype) -> Self {
+    pub(crate) fn new(all: Vec<Operand>, dtype: Dtype) -> Self {
         Self { all, dtype }
     }
 }
@@ -161,7 +161,7 @@ fn cheaper_power(b: &mut Builder, inputs: &Operands, power: f64) -> Outcome<View
     } else if power.to_bits() == 3.0_f64.to_bits() {
         let square = floats(b, "multiply", Op::Square, &x)?;
         let all = vec![Operand::Array(square), x.all[0].clone()];
-        let both = Operands::of(all, inputs.dtype);
+        let both = Operands::new(all, inputs.dtype);
         floats(b, "multiply", Op::Multiply, &both)
     } else {
         floats(b, "pow", Op::Power, inputs)
@@ -208,7 +208,7 @@ pub(crate) fn choose(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
             number @ Operand::Number(_) => number,
         });
     }
-    let inputs = Operands::of(all, dtype);
+    let inputs = Operands::new(all, dtype);
     if dtype.is_float() {
         fuse(b, Op::Where, &inputs.all, dtype)
     } else {

@@ -12,7 +12,7 @@ type IntegerFunction = fn([i64; 3]) -> i64;
 /// Adds the function with this name.
 pub(crate) fn apply(b: &mut Builder, name: &str, inputs: &Operands) -> Outcome<View> {
     let (function, is_bool) = find(name, inputs.dtype)
-        .ok_or_else(|| format!("it is not defined for {}, only for floats", inputs.dtype))?;
+        .ok_or_else(|| format!("not defined for {}, only for floats", inputs.dtype))?;
     let shape = shape_of(&inputs.all)?;
     let mut reads = Vec::new();
     let mut numbers = [None; 3];

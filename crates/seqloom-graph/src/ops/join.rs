@@ -37,7 +37,7 @@ pub(crate) fn stack(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
         .iter()
         .any(|view| Some(view.shape()) != first.as_deref())
     {
-        return Err("arrays: expected arrays of one shape".to_owned());
+        return Err("arrays: expected arrays of the same shape".to_owned());
     }
     let unsqueezed: Vec<View> = arrays
         .iter()
@@ -186,7 +186,7 @@ pub(crate) fn reversed(b: &mut Builder, x: &View, axis: usize) -> Outcome<View> 
     }
     let last = i64::try_from(count - 1).map_err(|_| "the axis is too long")?;
     let order = super::create::integer_range(b, (last, -1, count))?;
-    super::take::take_along(b, x, &order, axis, true)
+    super::take::take_positions(b, x, &order, axis, true)
 }
 
 /// The largest number of positions that are copied one by one.
@@ -301,7 +301,7 @@ pub(crate) fn pad(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
         inner,
         shape,
         before,
-    } = Padding::of(call, &x.layout)?;
+    } = Padding::new(call, &x.layout)?;
     let made = b.allocate(x.dtype, &shape)?;
     let mut layout = made.layout.clone();
     for (axis, &before) in before.iter().enumerate() {
@@ -322,7 +322,7 @@ struct Padding {
 }
 
 impl Padding {
-    fn of(call: &Call<'_>, layout: &Layout) -> Outcome<Self> {
+    fn new(call: &Call<'_>, layout: &Layout) -> Outcome<Self> {
         let Resolved::List(widths) = call.required("widths")? else {
             return Err("widths: expected two numbers for each axis".to_owned());
         };
@@ -391,7 +391,7 @@ pub(crate) fn triangle(b: &mut Builder, call: &Call<'_>, is_low: bool) -> Outcom
     if dtype.is_float() {
         super::fused::fuse(b, seqloom_fuse::Op::Where, &all, dtype)
     } else {
-        let operands = super::elementwise::Operands::of(all, dtype);
+        let operands = super::elementwise::Operands::new(all, dtype);
         super::integers::apply(b, "where", &operands)
     }
 }

@@ -57,7 +57,7 @@ pub(crate) fn argsort(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
         super::fused::Operand::Number(super::call::to_float(last)),
         super::fused::Operand::Array(found),
     ];
-    let operands = super::elementwise::Operands::of(all, Dtype::Int64);
+    let operands = super::elementwise::Operands::new(all, Dtype::Int64);
     super::integers::apply(b, "subtract", &operands)
 }
 

@@ -227,7 +227,7 @@ fn with_bias(b: &mut Builder, found: View, bias: Option<&View>) -> Outcome<View>
     let Some(bias) = bias else { return Ok(found) };
     let dtype = found.dtype;
     let both = vec![Operand::Array(found), Operand::Array(bias.clone())];
-    compute(b, "add", &Operands::of(both, dtype))
+    compute(b, "add", &Operands::new(both, dtype))
 }
 
 pub(crate) fn tensordot(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {

@@ -63,7 +63,7 @@ impl LayerSizes {
     }
 
     /// Reads the sizes from the arguments, and checks that they fit.
-    pub(super) fn of(call: &Call<'_>) -> Outcome<Self> {
+    pub(super) fn new(call: &Call<'_>) -> Outcome<Self> {
         let (x, h0) = (call.array("x")?, call.array("h0")?);
         let (&[batch, length, features], &[_, width]) = (x.shape(), h0.shape()) else {
             let (x, h0) = (x.shape(), h0.shape());
@@ -124,10 +124,10 @@ impl LayerSizes {
     }
 }
 
-/// Returns every state, the last state, and what a gradient needs. Computes only those that
-/// the graph uses.
+/// Returns every state, the last state, and the values that a gradient needs. Computes
+/// only those that the graph uses.
 pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
-    let sizes = LayerSizes::of(call)?;
+    let sizes = LayerSizes::new(call)?;
     let LayerSizes {
         batch,
         length,

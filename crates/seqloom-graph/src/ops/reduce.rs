@@ -61,7 +61,7 @@ fn sum_type(dtype: Dtype) -> Outcome<Dtype> {
         Dtype::Float32 | Dtype::Float64 => Ok(dtype),
         Dtype::Bool | Dtype::Int32 | Dtype::Int64 => Ok(Dtype::Int64),
         Dtype::Uint8 | Dtype::Uint32 => Err(format!(
-            "sums of {dtype} are of uint64, which this format does not have; cast it to int64"
+            "a sum of {dtype} has type uint64, which this format lacks; cast to int64"
         )),
     }
 }
@@ -80,7 +80,7 @@ pub(crate) fn mean(b: &mut Builder, x: &View, axes: &[usize]) -> Outcome<View> {
 fn divide_by_count(b: &mut Builder, total: View, count: f64) -> Outcome<View> {
     let dtype = total.dtype;
     let all = vec![Operand::Array(total), Operand::Number(count)];
-    compute(b, "divide", &Operands::of(all, dtype))
+    compute(b, "divide", &Operands::new(all, dtype))
 }
 
 /// Returns the number of elements that are reduced to one.
@@ -122,14 +122,14 @@ fn moment(b: &mut Builder, call: &Call<'_>, name: &str, x: &View, axes: &[usize]
         return sum(b, &booleans, axes, None);
     }
     if !x.dtype.is_float() {
-        return Err("it is defined for floats only".to_owned());
+        return Err("defined for floats only".to_owned());
     }
     let total = fold(b, Reduce::Sum, x, axes)?;
     let mean = divide_by_count(b, with_axes(&total, axes), count_of(x, axes))?;
     let both = vec![Operand::Array(x.clone()), Operand::Array(mean)];
-    let off = compute(b, "subtract", &Operands::of(both, x.dtype))?;
+    let off = compute(b, "subtract", &Operands::new(both, x.dtype))?;
     let both = vec![Operand::Array(off.clone()), Operand::Array(off)];
-    let square = compute(b, "multiply", &Operands::of(both, x.dtype))?;
+    let square = compute(b, "multiply", &Operands::new(both, x.dtype))?;
     let total = fold(b, Reduce::Sum, &square, axes)?;
     let correction = call.float("correction")?.unwrap_or(0.0);
     let found = divide_by_count(b, total, (count_of(x, axes) - correction).max(0.0))?;
@@ -139,7 +139,7 @@ fn moment(b: &mut Builder, call: &Call<'_>, name: &str, x: &View, axes: &[usize]
     compute(
         b,
         "sqrt",
-        &Operands::of(vec![Operand::Array(found)], x.dtype),
+        &Operands::new(vec![Operand::Array(found)], x.dtype),
     )
 }
 

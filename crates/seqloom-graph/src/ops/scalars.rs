@@ -11,7 +11,7 @@ type FloatFunction = fn(f64, f64) -> f64;
 
 /// Adds the function with this name, computed in double precision and rounded.
 pub(crate) fn apply(b: &mut Builder, name: &str, inputs: &Operands) -> Outcome<View> {
-    let function = find(name).ok_or("it is not defined for floats")?;
+    let function = find(name).ok_or("not defined for floats")?;
     apply_each(b, function, inputs, inputs.dtype)
 }
 

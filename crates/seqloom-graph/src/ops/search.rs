@@ -1,7 +1,7 @@
 //! The operation `searchsorted`.
 
 use super::call::{Call, Resolved};
-use super::take::take_along;
+use super::take::take_positions;
 use super::walk::Element;
 use crate::Dtype;
 use crate::memory::{Outcome, Read, Write};
@@ -13,7 +13,7 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
         return Err(format!("x: expected one axis, got {:?}", row.shape()));
     }
     let row = match call.array_if("sorter")? {
-        Some(order) => take_along(b, &row, &order, 0, true)?,
+        Some(order) => take_positions(b, &row, &order, 0, true)?,
         None => row,
     };
     let is_right = match call.get("side")? {

@@ -13,7 +13,7 @@ pub(crate) fn read(
     reader: &Call<'_>,
     layers: &[Call<'_>],
 ) -> Outcome<Option<View>> {
-    let all: Vec<LayerSizes> = layers.iter().map(LayerSizes::of).collect::<Outcome<_>>()?;
+    let all: Vec<LayerSizes> = layers.iter().map(LayerSizes::new).collect::<Outcome<_>>()?;
     let Some(first) = all.first() else {
         return Ok(None);
     };

@@ -14,10 +14,10 @@ pub(crate) fn take(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     if call.get("axis")?.is_none() {
         let count = x.layout.count();
         let flat = reshaped(b, &x, &[count])?;
-        return take_along(b, &flat, &indices, 0, true);
+        return take_positions(b, &flat, &indices, 0, true);
     }
     let axis = call.axis("axis", x.rank())?.unwrap_or(0);
-    take_along(b, &x, &indices, axis, true)
+    take_positions(b, &x, &indices, axis, true)
 }
 
 /// Adds the embedding: the row of the weight for each id, without negative ids.
@@ -26,11 +26,11 @@ pub(crate) fn embedding(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     if weight.rank() == 0 {
         return Err("weight: expected rows".to_owned());
     }
-    take_along(b, &weight, &ids, 0, false)
+    take_positions(b, &weight, &ids, 0, false)
 }
 
 /// Selects positions of an axis; negative ones may count from the end.
-pub(crate) fn take_along(
+pub(crate) fn take_positions(
     b: &mut Builder,
     x: &View,
     indices: &View,

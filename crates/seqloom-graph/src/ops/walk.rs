@@ -11,8 +11,8 @@ use crate::layout::{Layout, iteration_order};
 
 /// An element type of reductions.
 pub(crate) trait Element: Pod + PartialOrd {
-    const ZERO: Self;
-    const ONE: Self;
+    const SUM_IDENTITY: Self;
+    const PRODUCT_IDENTITY: Self;
     fn plus(self, other: Self) -> Self;
     fn times(self, other: Self) -> Self;
     fn is_nan(self) -> bool;
@@ -21,8 +21,8 @@ pub(crate) trait Element: Pod + PartialOrd {
 macro_rules! element {
     ($type:ty, $zero:literal, $one:literal, $plus:expr, $by:expr, $nan:expr) => {
         impl Element for $type {
-            const ZERO: Self = $zero;
-            const ONE: Self = $one;
+            const SUM_IDENTITY: Self = $zero;
+            const PRODUCT_IDENTITY: Self = $one;
             #[inline]
             fn plus(self, other: Self) -> Self {
                 $plus(self, other)
@@ -156,9 +156,9 @@ impl Walk {
 
     fn empty_result<T: Element>(&self) -> T {
         if self.fold == Reduce::Prod {
-            T::ONE
+            T::PRODUCT_IDENTITY
         } else {
-            T::ZERO
+            T::SUM_IDENTITY
         }
     }
 
@@ -339,7 +339,7 @@ fn extreme<T: Element>(row: &[T], pick: impl Fn(T, T) -> T) -> Option<T> {
     match found[0] {
         _ if is_nan.contains(&true) => None,
         // 0 and -0 compare as equal but have different bits: the first one counts.
-        zero if zero == T::ZERO => row.iter().copied().find(|x| *x == zero),
+        zero if zero == T::SUM_IDENTITY => row.iter().copied().find(|x| *x == zero),
         found => Some(found),
     }
 }
@@ -369,7 +369,7 @@ pub(crate) fn pairwise<T: Element>(x: &[T]) -> T {
 /// Returns the sum of a few elements, one after the other.
 fn in_order<T: Element>(x: &[T]) -> T {
     let mut numbers = x.iter().copied();
-    let first = numbers.next().unwrap_or(T::ZERO);
+    let first = numbers.next().unwrap_or(T::SUM_IDENTITY);
     numbers.fold(first, T::plus)
 }
 
@@ -381,7 +381,7 @@ fn pairwise_by<T: Element>(x: &[T], step: usize, count: usize) -> T {
         let rest = &x[half * step..];
         return pairwise_by(x, step, half).plus(pairwise_by(rest, step, count - half));
     }
-    let mut block = [T::ZERO; 128];
+    let mut block = [T::SUM_IDENTITY; 128];
     let block = &mut block[..count];
     for (number, slot) in block.iter_mut().enumerate() {
         *slot = x[number * step];

@@ -20,7 +20,7 @@ struct ConvGeometry {
 }
 
 impl ConvGeometry {
-    fn of(call: &Call<'_>, axes: usize) -> Outcome<Self> {
+    fn new(call: &Call<'_>, axes: usize) -> Outcome<Self> {
         Ok(Self {
             stride: pair(call, "stride", axes, 1)?,
             padding: pair(call, "padding", axes, 0)?,
@@ -129,7 +129,7 @@ pub(crate) fn convolve(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (x, weight) = (call.array("x")?, call.array("weight")?);
     let bias = call.array_if("bias")?;
     let axes = axes_of(call, &x, &weight)?;
-    let steps = ConvGeometry::of(call, axes)?;
+    let steps = ConvGeometry::new(call, axes)?;
     let dtype = require_one_type(&[Some(&x), Some(&weight), bias.as_ref()])?;
     let images = (image(&x, "x")?, image(&weight, "weight")?);
     let (shape, out) = sizes(b, dtype, images, &steps)?;
@@ -197,7 +197,7 @@ pub(crate) fn input_grad(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (grad, weight) = (call.array("grad")?, call.array("weight")?);
     let axes = axes_of(call, &grad, &weight)?;
     let shape = call.shape("shape")?;
-    add_input_grad(b, &grad, &weight, &shape, &ConvGeometry::of(call, axes)?)
+    add_input_grad(b, &grad, &weight, &shape, &ConvGeometry::new(call, axes)?)
 }
 
 fn add_input_grad(
@@ -242,7 +242,7 @@ fn add_input_grad(
 pub(crate) fn transposed_convolution(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (x, weight) = (call.array("x")?, call.array("weight")?);
     let axes = axes_of(call, &x, &weight)?;
-    let steps = ConvGeometry::of(call, axes)?;
+    let steps = ConvGeometry::new(call, axes)?;
     let extra = pair(call, "output_padding", axes, 0)?;
     if (0..2).any(|axis| extra[axis] >= steps.stride[axis] && extra[axis] > 0) {
         return Err(
@@ -272,7 +272,7 @@ pub(crate) fn transposed_convolution(b: &mut Builder, call: &Call<'_>) -> Outcom
         Operand::Array(found),
         Operand::Array(bias.with_layout(layout)),
     ];
-    compute(b, "add", &Operands::of(both, dtype))
+    compute(b, "add", &Operands::new(both, dtype))
 }
 
 /// Adds max pooling: the maximum of each window and its position.

@@ -171,7 +171,7 @@ fn fuse_open_steps(mut open: Vec<OpenStep>, uses: &[usize]) -> Option<Step> {
         let (step, program) = open.pop()?;
         return Some(step.replace(Work::Elementwise(program)).0);
     }
-    let joined = JoinedProgram::of(&open);
+    let joined = JoinedProgram::new(&open);
     let reads = || open.iter().flat_map(|(step, _)| &step.reads);
     let is_stored = |made: &&StepResult| {
         let inner = reads().filter(|view| view.storage == made.storage);
@@ -219,7 +219,7 @@ struct StepResult {
 }
 
 impl JoinedProgram {
-    fn of(steps: &[OpenStep]) -> Self {
+    fn new(steps: &[OpenStep]) -> Self {
         let mut joined = Self::default();
         for (step, program) in steps {
             joined.add_inputs(step, program, steps);
@@ -304,7 +304,7 @@ fn numbers(read: Read<'_>) -> Outcome<Numbers<'_>> {
         dtype => dtype,
     };
     let bytes = read.bytes.get(read.layout.start * dtype.size()..);
-    let numbers = Numbers::of(dtype, bytes.unwrap_or_default());
+    let numbers = Numbers::from_bytes(dtype, bytes.unwrap_or_default());
     numbers.ok_or_else(|| "memory of an array is not aligned".to_owned())
 }
 

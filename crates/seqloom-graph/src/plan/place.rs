@@ -175,7 +175,7 @@ fn allocate(
 }
 
 /// Returns the first and last step that use each storage of an origin; `usize::MAX`
-/// stands for the end.
+/// means the end.
 fn lifetimes(
     steps: &[Step],
     storages: &[Storage],

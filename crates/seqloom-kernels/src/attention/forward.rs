@@ -41,7 +41,7 @@ pub(super) fn answer<T: Float>(
                 // `lse` stores the highest scores until the end.
                 highest: &mut *lse,
                 totals: &mut *totals,
-                out: out.lend(),
+                out: out.reborrow(),
             };
             block.add(head.queries.rows(queries.clone()));
         }

@@ -40,7 +40,7 @@ pub(super) fn answer<T: Float>(
     out: MatrixMut<'_, T>,
     lse: &mut [T],
 ) {
-    let Registers { lanes, are_many } = Registers::of::<T>();
+    let Registers { lanes, are_many } = Registers::for_type::<T>();
     let tile = if are_many {
         tuned::ATTENTION_TILE_32
     } else {
@@ -141,7 +141,7 @@ impl<T: Float> Pass<'_, '_, T> {
         let (panel, rest) = scratch.split_at_mut(size * queries.columns);
         let (answers, rest) = rest.split_at_mut(size * self.head.values.columns);
         pack_columns(queries, size, panel);
-        let scale = self.head.rule.scale * T::of(std::f64::consts::LOG2_E);
+        let scale = self.head.rule.scale * T::from_f64(std::f64::consts::LOG2_E);
         for number in &mut *panel {
             *number = *number * scale;
         }
@@ -182,7 +182,7 @@ fn store_rows<T: Float>(answers: &[T], size: usize, scratch: &mut [T], mut out: 
 
 /// Stores the logarithms of the sums, computed from the shifts and the totals.
 fn store_lse<T: Float>((shifts, totals): (&[T], &[T]), lse: &mut [T]) {
-    let ln_2 = T::of(std::f64::consts::LN_2);
+    let ln_2 = T::from_f64(std::f64::consts::LN_2);
     for ((lse, &shift), &total) in lse.iter_mut().zip(shifts).zip(totals) {
         *lse = shift * ln_2 + total.ln();
     }

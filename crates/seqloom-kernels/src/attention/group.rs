@@ -117,7 +117,8 @@ impl<'a, S: Simd, T: Float, const V: usize> Group<'a, S, T, V> {
             // A limit below zero is the first one: the sums are empty, so their factor
             // is 1.
             let factor = before.if_less(zero, one, factor);
-            self.limits[v] = before.if_less(highest, zero.like(T::of(MAX_WEIGHT_LOG2)), before);
+            self.limits[v] =
+                before.if_less(highest, zero.like(T::from_f64(MAX_WEIGHT_LOG2)), before);
             self.minus[v] = self.minus[v] - step;
             self.totals[v] = self.totals[v] * factor;
             for scores in tile.iter_mut() {
@@ -137,7 +138,7 @@ impl<'a, S: Simd, T: Float, const V: usize> Group<'a, S, T, V> {
             let (zero, one) = (total.like(T::ZERO), total.like(T::ONE));
             // The highest score has a weight of about 1 or more, so a total below 0.5
             // means that all keys are hidden. NaN compares as false and stays NaN.
-            let inverse = total.if_less(total.like(T::of(0.5)), zero, one / total);
+            let inverse = total.if_less(total.like(T::from_f64(0.5)), zero, one / total);
             for answers in &mut *self.answers {
                 answers[v] = (total.with(answers[v]) * inverse).vector;
             }

@@ -1,11 +1,11 @@
 //! Attention (Vaswani et al. 2017): the average of the values, weighted by the softmax
 //! of query-key products.
 //!
-//! A thread processes one head and a block of queries, one block of keys after the
-//! other, so that scores stay in its cache (Dao et al. 2022). The forward pass stores
-//! the logarithm of the sum of exponentials (`lse`) of each query, and the backward
-//! pass recomputes the weights from it. Hidden keys have weight 0; a query without
-//! visible keys returns 0.
+//! A thread processes one head and a block of queries. It takes one block of keys after
+//! the other, so that scores stay in its cache (Dao et al. 2022). The forward pass
+//! stores the logarithm of the sum of exponentials (`lse`) of each query, and the
+//! backward pass recomputes the weights from it. Hidden keys have weight 0; a query
+//! without visible keys returns 0.
 
 mod backward;
 mod forward;

@@ -48,7 +48,7 @@ pub fn normalise<T: Float>(
     let line = |channel: usize| {
         let gain = weight[channel].to_f64() * normal.inverse(channel);
         let offset = bias[channel].to_f64() - gain * normal.mean[channel].to_f64();
-        [T::of(gain), T::of(offset)]
+        [T::from_f64(gain), T::from_f64(offset)]
     };
     combine(positions, (x, x), line, out, threads);
 }
@@ -70,10 +70,10 @@ fn moments<T: Float>(
                 let term = Deviation { center };
                 sum_channel(positions, channel, (x, x), term)
             };
-            let center = T::of(sum(T::ZERO)[0] / count);
+            let center = T::from_f64(sum(T::ZERO)[0] / count);
             let [off, square] = sum(center);
-            mean[0] = T::of(center.to_f64() + off / count);
-            variance[0] = T::of((square - off * off / count) / count);
+            mean[0] = T::from_f64(center.to_f64() + off / count);
+            variance[0] = T::from_f64((square - off * off / count) / count);
         },
     );
 }
@@ -111,8 +111,8 @@ pub fn gradients<T: Float>(
                 center: normal.mean[channel],
             };
             let [total, product] = sum_channel(positions, channel, (x, grad), term);
-            weight[0] = T::of(product * normal.inverse(channel));
-            bias[0] = T::of(total);
+            weight[0] = T::from_f64(product * normal.inverse(channel));
+            bias[0] = T::from_f64(total);
         },
     );
     let count = positions.count(x.len());
@@ -148,7 +148,7 @@ impl<T: Float> ChannelMoments<'_, T> {
         let gain = self.weight[channel].to_f64() * inverse;
         let slope = -gain * inverse * weight_grad.to_f64() / count;
         let offset = -gain * bias_grad.to_f64() / count - slope * self.mean[channel].to_f64();
-        [gain, offset, slope].map(T::of)
+        [gain, offset, slope].map(T::from_f64)
     }
 }
 

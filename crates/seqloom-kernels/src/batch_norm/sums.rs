@@ -9,7 +9,7 @@ use crate::{Float, lanes::Lanes};
 
 /// Two values of one position that are summed over a channel.
 pub(super) trait Term<T: Float>: Copy {
-    fn of<S: Simd>(self, x: Lanes<S, T>, y: Lanes<S, T>) -> [Lanes<S, T>; 2];
+    fn apply<S: Simd>(self, x: Lanes<S, T>, y: Lanes<S, T>) -> [Lanes<S, T>; 2];
 }
 
 #[derive(Clone, Copy)]
@@ -19,7 +19,7 @@ pub(super) struct Deviation<T> {
 
 impl<T: Float> Term<T> for Deviation<T> {
     #[inline(always)]
-    fn of<S: Simd>(self, x: Lanes<S, T>, _: Lanes<S, T>) -> [Lanes<S, T>; 2] {
+    fn apply<S: Simd>(self, x: Lanes<S, T>, _: Lanes<S, T>) -> [Lanes<S, T>; 2] {
         let off = x - x.like(self.center);
         [off, off * off]
     }
@@ -32,7 +32,7 @@ pub(super) struct Slope<T> {
 
 impl<T: Float> Term<T> for Slope<T> {
     #[inline(always)]
-    fn of<S: Simd>(self, x: Lanes<S, T>, grad: Lanes<S, T>) -> [Lanes<S, T>; 2] {
+    fn apply<S: Simd>(self, x: Lanes<S, T>, grad: Lanes<S, T>) -> [Lanes<S, T>; 2] {
         [grad, grad * (x - x.like(self.center))]
     }
 }
@@ -84,7 +84,7 @@ struct Add<'a, S: Simd, T: Float, F> {
 impl<S: Simd, T: Float, F: Term<T>> RowFunction<S, T> for Add<'_, S, T, F> {
     #[inline(always)]
     fn apply(&mut self, a: Lanes<S, T>, b: Lanes<S, T>, mask: Option<Lanes<S, T>>) {
-        let [first, second] = self.term.of(a, b);
+        let [first, second] = self.term.apply(a, b);
         let [sum, other] = *self.sums;
         *self.sums = [sum + masked(mask, first), other + masked(mask, second)];
     }

@@ -77,7 +77,7 @@ impl<T: Float> ConvSamples<'_, T> {
         start: usize,
         out: &mut [T],
     ) {
-        let panels = Panels::of::<T>();
+        let panels = Panels::for_type::<T>();
         for (k, left) in filter.blocks() {
             pack_right(&panels, windows, k.clone(), |right| {
                 let rows = ConvRows {

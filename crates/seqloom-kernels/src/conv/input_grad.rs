@@ -72,7 +72,7 @@ impl<T: Float> GradSamples<'_, T> {
                 count: tuned::CONV_BLOCK_WINDOWS.min(count - start),
             };
             for (k, left) in filter.blocks() {
-                pack_right(&Panels::of::<T>(), &windows, k.clone(), |right| {
+                pack_right(&Panels::for_type::<T>(), &windows, k.clone(), |right| {
                     let count = windows.count;
                     let take = WindowGrads {
                         image,

@@ -119,7 +119,7 @@ fn check_forward<T: Float>(s: &Shape, tolerance: f64) {
         expected[o] += case.weight[w].to_f64() * case.x[i].to_f64();
     });
     on_every_machine(|_| {
-        let mut out = vec![T::of(f64::NAN); case.grad.len()];
+        let mut out = vec![T::from_f64(f64::NAN); case.grad.len()];
         forward(s, (&case.x, &case.weight), Some(&case.bias), &mut out, 1);
         assert_close(&out, &expected, tolerance);
     });
@@ -132,7 +132,7 @@ fn check_input_grad<T: Float>(s: &Shape, tolerance: f64) {
         expected[i] += case.weight[w].to_f64() * case.grad[o].to_f64();
     });
     on_every_machine(|_| {
-        let mut out = vec![T::of(f64::NAN); case.x.len()];
+        let mut out = vec![T::from_f64(f64::NAN); case.x.len()];
         input_grad(s, &case.grad, &case.weight, &mut out, 1);
         assert_close(&out, &expected, tolerance);
     });
@@ -149,7 +149,7 @@ fn check_weight_grad<T: Float>(s: &Shape, tolerance: f64) {
         bias[index / s.positions() % s.outputs] += grad.to_f64();
     }
     on_every_machine(|_| {
-        let nothing = |count: usize| vec![T::of(f64::NAN); count];
+        let nothing = |count: usize| vec![T::from_f64(f64::NAN); count];
         let (mut out, mut out_bias) = (nothing(expected.len()), nothing(bias.len()));
         let given = (&case.x[..], &case.grad[..]);
         weight_grad(s, given, &mut out, Some(&mut out_bias), 1);

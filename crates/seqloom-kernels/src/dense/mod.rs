@@ -1,7 +1,7 @@
 //! Linear layers, and the fused steps before and after them.
 //!
-//! A thread computes all steps for a band of rows while the band is in its L2 cache;
-//! the weights are packed once for all bands. The order of a sum depends on the weights
+//! A thread computes all steps for a band of rows while the band is in its L2 cache.
+//! The weights are packed once for all bands. The order of a sum depends on the weights
 //! only, so results do not depend on other rows or on the number of threads.
 
 mod feed_forward;

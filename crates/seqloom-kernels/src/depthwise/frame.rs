@@ -54,7 +54,7 @@ impl Frame {
 
     /// Calls `work` with scratch memory for the frame, and for one value per window.
     pub(super) fn with_scratch<T: Float>(&self, work: impl FnOnce(&mut [T], &mut [T])) {
-        let lanes = Registers::of::<T>().lanes;
+        let lanes = Registers::for_type::<T>().lanes;
         // The last register of windows extends beyond the windows, and so beyond the
         // frame.
         let frame = (self.out[0] + self.reach(0)) * self.pitch() + lanes;

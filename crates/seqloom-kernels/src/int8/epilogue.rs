@@ -5,7 +5,7 @@ use seqloom_macros::vectorized;
 
 use super::pack::PackedWeights;
 use super::quantize::QuantizedRow;
-use super::tile::COLUMNS;
+use super::tile::TILE_COLUMNS;
 use crate::lanes::Lanes;
 use crate::machine::dispatch;
 use crate::{Float, special};
@@ -21,7 +21,7 @@ pub(super) struct Int8Epilogue<'a> {
 
 impl Int8Epilogue<'_> {
     /// Returns the epilogue for a part of the output.
-    fn of(self, start: usize, length: usize) -> Self {
+    fn part(self, start: usize, length: usize) -> Self {
         Self {
             added: self.added.map(|added| &added[start..][..length]),
             ..self
@@ -29,11 +29,11 @@ impl Int8Epilogue<'_> {
     }
 }
 
-type Wide<T> = [T; COLUMNS];
+type Wide<T> = [T; TILE_COLUMNS];
 
 /// Converts a tile of sums for `rows` into output values.
 #[vectorized]
-pub(super) fn put_tile<S: Simd>(
+pub(super) fn store_tile<S: Simd>(
     simd: S,
     packed: &PackedWeights<'_>,
     epilogue: Int8Epilogue<'_>,
@@ -41,14 +41,14 @@ pub(super) fn put_tile<S: Simd>(
     (sums, rows): (&[i32], &[QuantizedRow]),
     out: &mut [f32],
 ) {
-    let columns = Columns::of(packed, column);
+    let columns = Columns::new(packed, column);
     let start = row * packed.outputs + column;
     let outs = out[start..].chunks_mut(packed.outputs);
     let sums = sums.chunks(packed.tile.columns).zip(rows);
     for (number, (sums, out)) in sums.zip(outs).enumerate() {
         let start = start + number * packed.outputs;
-        let epilogue = epilogue.of(start, columns.count);
-        columns.put(simd, epilogue, sums, &mut out[..columns.count]);
+        let epilogue = epilogue.part(start, columns.count);
+        columns.store_row(simd, epilogue, sums, &mut out[..columns.count]);
     }
 }
 
@@ -63,7 +63,7 @@ struct Columns<'a> {
 
 impl<'a> Columns<'a> {
     #[inline(always)]
-    fn of(packed: &PackedWeights<'a>, column: usize) -> Self {
+    fn new(packed: &PackedWeights<'a>, column: usize) -> Self {
         Self {
             count: (packed.outputs - column).min(packed.tile.columns),
             totals: packed.totals[column..].as_chunks().0,
@@ -74,7 +74,7 @@ impl<'a> Columns<'a> {
 
     /// Converts the sums of one row into output values.
     #[inline(always)]
-    fn put<S: Simd>(
+    fn store_row<S: Simd>(
         &self,
         simd: S,
         epilogue: Int8Epilogue<'_>,
@@ -84,7 +84,10 @@ impl<'a> Columns<'a> {
         let columns = self.totals.iter().zip(self.scales).zip(self.bias);
         let mut columns = sums.as_chunks().0.iter().zip(columns);
         let (wholes, rest) = out.as_chunks_mut();
-        let (more, last) = epilogue.added.unwrap_or_default().as_chunks::<COLUMNS>();
+        let (more, last) = epilogue
+            .added
+            .unwrap_or_default()
+            .as_chunks::<TILE_COLUMNS>();
         let mut more = more.iter();
         for (out, (sums, column)) in wholes.iter_mut().zip(&mut columns) {
             let mut values = floats(sums, *row, column);
@@ -92,7 +95,7 @@ impl<'a> Columns<'a> {
                 gelu(simd, &mut values);
             }
             if let Some(added) = more.next() {
-                (0..COLUMNS).for_each(|lane| values[lane] += added[lane]);
+                (0..TILE_COLUMNS).for_each(|lane| values[lane] += added[lane]);
             }
             *out = values;
         }
@@ -111,8 +114,8 @@ type Column<'a> = ((&'a Wide<i32>, &'a Wide<f32>), &'a Wide<f32>);
 /// Returns the float values of the integer sums of one row.
 #[inline(always)]
 fn floats(sums: &Wide<i32>, row: QuantizedRow, ((totals, scales), bias): Column<'_>) -> Wide<f32> {
-    let mut values = [0.0; COLUMNS];
-    for lane in 0..COLUMNS {
+    let mut values = [0.0; TILE_COLUMNS];
+    for lane in 0..TILE_COLUMNS {
         let sum = sums[lane] - row.zero * totals[lane];
         values[lane] = to_float(sum) * (row.scale * scales[lane]) + bias[lane];
     }

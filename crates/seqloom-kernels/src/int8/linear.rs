@@ -1,7 +1,7 @@
 //! A linear layer with int8 weights.
 
 use super::Int8Layer;
-use super::epilogue::{Int8Epilogue, put_tile};
+use super::epilogue::{Int8Epilogue, store_tile};
 use super::pack::PackedWeights;
 use super::quantize::{QuantizedRow, quantize};
 use super::tile::{Int8Tile, MAX_TILE_SUMS};
@@ -106,7 +106,7 @@ pub(super) fn multiply(
                 (tile.sum)(words, panel, sums);
                 let row = number * tile.rows;
                 let rows = &rows[row..rows.len().min(row + tile.rows)];
-                put_tile(packed, epilogue, (row, column), (sums, rows), out);
+                store_tile(packed, epilogue, (row, column), (sums, rows), out);
             }
         }
     });

@@ -7,8 +7,8 @@
 //! other rows or on the number of threads.
 //!
 //! Weights are packed in panels of output columns ([`pack`]). The input is read in
-//! tiles of rows, and the sums of a tile and a panel stay in registers from the first
-//! product to the last ([`tile`]).
+//! tiles of rows. The sums of a tile and a panel stay in registers until they are
+//! complete ([`tile`]).
 
 mod epilogue;
 mod feed_forward;
@@ -48,5 +48,5 @@ fn with_words<R>(length: usize, work: impl FnOnce(&mut [u32]) -> R) -> R {
     thread_local! {
         static SCRATCH: ScratchBuffers<u32> = const { ScratchBuffers::new() };
     }
-    SCRATCH.with(|spare| spare.lend(length, work))
+    SCRATCH.with(|spare| spare.with_buffer(length, work))
 }

@@ -5,7 +5,7 @@ use pulp::Simd;
 use seqloom_macros::vectorized;
 
 use super::pack::PackedWeights;
-use super::tile::WORDS;
+use super::tile::CHUNK_WORDS;
 use crate::machine::dispatch;
 
 /// The parameters that convert the integers of a row to floats: `scale * (q - zero)`.
@@ -32,13 +32,13 @@ pub(super) fn quantize<S: Simd>(
         let x = &x[first * tile.rows * inputs..];
         for (number, row) in rows.iter_mut().enumerate() {
             let x = &x[number * inputs..][..inputs];
-            let chunks = words[number * WORDS..].chunks_mut(tile.rows * WORDS);
-            let step = Rounding::of(x, factors);
+            let chunks = words[number * CHUNK_WORDS..].chunks_mut(tile.rows * CHUNK_WORDS);
+            let step = Rounding::new(x, factors);
             *row = step.row;
             if tile.group == 4 {
-                step.put::<u8>(x, factors, chunks);
+                step.store_words::<u8>(x, factors, chunks);
             } else {
-                step.put::<u16>(x, factors, chunks);
+                step.store_words::<u16>(x, factors, chunks);
             }
         }
     }
@@ -63,7 +63,7 @@ const QUANTIZATION_STEPS: f32 = 254.0;
 
 impl Rounding {
     #[inline(always)]
-    fn of(x: &[f32], factors: &[f32]) -> Self {
+    fn new(x: &[f32], factors: &[f32]) -> Self {
         let (low, high) = range(x, factors);
         let scale = high / QUANTIZATION_STEPS - low / QUANTIZATION_STEPS;
         let inverse = scale.recip();
@@ -104,16 +104,16 @@ impl Rounding {
 
     /// Writes the values of a row into the words of its chunks.
     #[inline(always)]
-    fn put<'a, T: Pod + From<u8>>(
+    fn store_words<'a, T: Pod + From<u8>>(
         &self,
         x: &[f32],
         factors: &[f32],
         chunks: impl Iterator<Item = &'a mut [u32]>,
     ) {
-        let length = WORDS * size_of::<u32>() / size_of::<T>();
+        let length = CHUNK_WORDS * size_of::<u32>() / size_of::<T>();
         let inputs = x.chunks(length).zip(factors.chunks(length));
         for ((x, factors), words) in inputs.zip(chunks) {
-            let numbers: &mut [T] = bytemuck::cast_slice_mut(&mut words[..WORDS]);
+            let numbers: &mut [T] = bytemuck::cast_slice_mut(&mut words[..CHUNK_WORDS]);
             for ((number, &x), &factor) in numbers.iter_mut().zip(x).zip(factors) {
                 *number = T::from(self.byte(x, factor));
             }

@@ -27,7 +27,7 @@ struct Arrays {
 }
 
 impl Arrays {
-    fn of(outputs: usize, inputs: usize, seed: u32) -> Self {
+    fn new(outputs: usize, inputs: usize, seed: u32) -> Self {
         #[expect(clippy::cast_possible_truncation, reason = "values are -128 to 127")]
         let whole = |value: f64| (value * 128.0).floor() as i8;
         let weight = numbers(outputs * inputs, seed).into_iter().map(whole);
@@ -95,7 +95,7 @@ proptest! {
     fn every_instruction_set_matches_integer_sums(
         rows in 1_usize..40, inputs in 1_usize..150, outputs in 1_usize..80, power in -3..3,
     ) {
-        let arrays = Arrays::of(outputs, inputs, 3);
+        let arrays = Arrays::new(outputs, inputs, 3);
         let mut x = numbers::<f32>(rows * inputs, 1);
         for x in &mut x {
             *x = (*x + 0.3) * 10_f32.powi(power);
@@ -133,7 +133,7 @@ fn the_largest_sums_do_not_overflow() {
 
 #[test]
 fn a_row_with_nan_or_infinity_gives_nan_in_that_row_only() {
-    let arrays = Arrays::of(5, 3, 3);
+    let arrays = Arrays::new(5, 3, 3);
     for bad in [f32::NAN, -f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
         let x = [1.0, 2.0, -3.0, 0.5, bad, 4.0, 1.0, 2.0, -3.0];
         let mut out = [0.0; 15];
@@ -146,7 +146,7 @@ fn a_row_with_nan_or_infinity_gives_nan_in_that_row_only() {
 
 #[test]
 fn rows_of_zeros_or_tiny_values_give_the_bias() {
-    let arrays = Arrays::of(3, 2, 3);
+    let arrays = Arrays::new(3, 2, 3);
     let mut out = [0.0; 6];
     linear(
         arrays.layer(),
@@ -176,7 +176,7 @@ fn the_largest_floats_are_quantized() {
 fn residual_and_rotation_match_the_float_layers() {
     let (rows, half, heads) = (50, 3, 4);
     let outputs = 3 * half * heads;
-    let arrays = Arrays::of(outputs, 20, 1);
+    let arrays = Arrays::new(outputs, 20, 1);
     let (x, residual) = (numbers(rows * 20, 7), numbers::<f32>(rows * outputs, 8));
     let (cosines, sines) = (&numbers(rows * half, 9)[..], &numbers(rows * half, 10)[..]);
     let rotation = Rotation {
@@ -200,7 +200,7 @@ fn residual_and_rotation_match_the_float_layers() {
 
 /// Calls `test` with a feed-forward block.
 fn with_feed_forward(test: impl FnOnce(Int8FeedForward<'_>)) {
-    let (inner, outer) = (Arrays::of(HIDDEN, WIDTH, 1), Arrays::of(WIDTH, HIDDEN, 5));
+    let (inner, outer) = (Arrays::new(HIDDEN, WIDTH, 1), Arrays::new(WIDTH, HIDDEN, 5));
     let (weight, bias) = (numbers::<f32>(WIDTH, 9), numbers::<f32>(WIDTH, 10));
     test(Int8FeedForward {
         norm: NormRule {

@@ -5,12 +5,12 @@ use std::sync::LazyLock;
 /// The method to sum a tile: some rows of the input by some columns of the output.
 ///
 /// Values are read in words of 32 bits, each with `group` values of one row or column.
-/// Words of rows are stored in chunks: [`WORDS`] words of the first row, of the second
+/// Words of rows are stored in chunks: [`CHUNK_WORDS`] words of the first row, of the second
 /// row, and so on. Words of columns are stored step by step: one word of each column.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Int8Tile {
     pub(super) rows: usize,
-    /// The number of columns, a multiple of [`COLUMNS`].
+    /// The number of columns, a multiple of [`TILE_COLUMNS`].
     pub(super) columns: usize,
     pub(super) group: usize,
     /// The function that fills sums (rows, columns) from the words of rows and columns.
@@ -18,10 +18,10 @@ pub(super) struct Int8Tile {
 }
 
 /// The number of adjacent words of a row.
-pub(super) const WORDS: usize = 16;
+pub(super) const CHUNK_WORDS: usize = 16;
 
 /// The number of columns that are converted to floats together.
-pub(super) const COLUMNS: usize = 16;
+pub(super) const TILE_COLUMNS: usize = 16;
 
 /// The number of sums of the largest tile.
 pub(super) const MAX_TILE_SUMS: usize = 12 * 32;
@@ -57,25 +57,28 @@ impl Int8Tile {
 
     /// Returns the number of words for the rows of a tile with `numbers` values each.
     pub(super) fn words(&self, numbers: usize) -> usize {
-        self.steps(numbers).next_multiple_of(WORDS).max(WORDS) * self.rows
+        self.steps(numbers)
+            .next_multiple_of(CHUNK_WORDS)
+            .max(CHUNK_WORDS)
+            * self.rows
     }
 }
 
 /// The portable tile: two 16-bit products per word, without special instructions.
 pub(super) const PORTABLE_TILE: Int8Tile = Int8Tile {
     rows: 4,
-    columns: COLUMNS,
+    columns: TILE_COLUMNS,
     group: 2,
     sum: sum_portably,
 };
 
 fn sum_portably(rows: &[u32], columns: &[u32], sums: &mut [i32]) {
-    let (columns, _) = columns.as_chunks::<COLUMNS>();
-    let (sums, _) = sums.as_chunks_mut::<COLUMNS>();
-    sums.fill([0; COLUMNS]);
-    let chunks = rows.chunks(WORDS * PORTABLE_TILE.rows);
-    for (rows, columns) in chunks.zip(columns.chunks(WORDS)) {
-        for (row, sums) in rows.chunks(WORDS).zip(&mut *sums) {
+    let (columns, _) = columns.as_chunks::<TILE_COLUMNS>();
+    let (sums, _) = sums.as_chunks_mut::<TILE_COLUMNS>();
+    sums.fill([0; TILE_COLUMNS]);
+    let chunks = rows.chunks(CHUNK_WORDS * PORTABLE_TILE.rows);
+    for (rows, columns) in chunks.zip(columns.chunks(CHUNK_WORDS)) {
+        for (row, sums) in rows.chunks(CHUNK_WORDS).zip(&mut *sums) {
             row.iter()
                 .zip(columns)
                 .for_each(|(&x, weights)| add_products(x, weights, sums));
@@ -85,7 +88,7 @@ fn sum_portably(rows: &[u32], columns: &[u32], sums: &mut [i32]) {
 
 /// Adds the products of a word with the words of some columns.
 #[inline(always)]
-fn add_products(x: u32, weights: &[u32; COLUMNS], sums: &mut [i32; COLUMNS]) {
+fn add_products(x: u32, weights: &[u32; TILE_COLUMNS], sums: &mut [i32; TILE_COLUMNS]) {
     let (low, high) = halves(x);
     for (sum, &weight) in sums.iter_mut().zip(weights) {
         let weight = halves(weight);

@@ -7,7 +7,7 @@ use std::arch::x86_64::{
     _mm512_storeu_si512,
 };
 
-use super::tile::{Int8Tile, WORDS};
+use super::tile::{CHUNK_WORDS, Int8Tile};
 
 /// Returns the tiles that this processor supports: 512-bit registers with four products
 /// or two, and 256-bit registers.
@@ -54,12 +54,12 @@ macro_rules! tile {
             };
             let mut totals = [[$splat(0); 2]; $rows];
             let columns = columns.as_chunks().0.as_chunks::<2>().0;
-            let (rows, _) = rows.as_chunks::<{ $rows * WORDS }>();
-            for (columns, rows) in columns.chunks(WORDS).zip(rows) {
-                for (step, [left, right]) in (0..WORDS).zip(columns) {
+            let (rows, _) = rows.as_chunks::<{ $rows * CHUNK_WORDS }>();
+            for (columns, rows) in columns.chunks(CHUNK_WORDS).zip(rows) {
+                for (step, [left, right]) in (0..CHUNK_WORDS).zip(columns) {
                     let weights = [load(left), load(right)];
                     for (row, totals) in totals.iter_mut().enumerate() {
-                        let $x = $splat(rows[row * WORDS + step].cast_signed());
+                        let $x = $splat(rows[row * CHUNK_WORDS + step].cast_signed());
                         for (total, $weight) in totals.iter_mut().zip(weights) {
                             let $total = *total;
                             *total = $dot;

@@ -38,7 +38,8 @@ pub(super) fn fill<'a, T: Float>(
     None
 }
 
-/// Returns true if the left matrix is so much smaller that it should be packed.
+/// Returns true if the left matrix is small enough, compared with the right one, to be
+/// packed instead.
 fn should_pack_left<T>(left: &impl Lines<T>, right: &impl Lines<T>) -> bool {
     let are_few = left.count() <= tuned::DIRECT_MAX_LEFT_LINES && right.count() >= 2 * left.count();
     are_few && left.k() >= tuned::DIRECT_MIN_TRANSPOSED_K && right.line(0).is_some()
@@ -69,7 +70,7 @@ impl<'a, A: Lines<T>, B: Lines<T>, T: Float, const TRANSPOSED: bool>
         let lines = self.panels.count * self.panels.width;
         T::with_scratch(lines * self.read.k(), |packed| {
             self.pack(packed, threads);
-            let pieces = pieces::<_, TRANSPOSED>(out, threads);
+            let pieces = split_output::<_, TRANSPOSED>(out, threads);
             parallel::for_each(pieces, threads, |piece| {
                 self.fill_piece(piece, packed, epilogue);
             });
@@ -91,9 +92,9 @@ impl<'a, A: Lines<T>, B: Lines<T>, T: Float, const TRANSPOSED: bool>
                 packed: &packed[k.start * lines..k.end * lines],
                 read: self.read,
                 first,
-                epilogue: epilogue.of(column, k.start == 0),
+                epilogue: epilogue.part(column, k.start == 0),
                 k,
-                out: out.lend(),
+                out: out.reborrow(),
             });
         }
     }
@@ -124,7 +125,7 @@ impl<'a, A: Lines<T>, B: Lines<T>, T: Float, const TRANSPOSED: bool>
 }
 
 /// Splits an output along the lines that are read in place.
-fn pieces<'a, T: Float, const TRANSPOSED: bool>(
+fn split_output<'a, T: Float, const TRANSPOSED: bool>(
     out: &'a mut MatrixMut<'_, T>,
     threads: usize,
 ) -> Vec<(usize, usize, MatrixMut<'a, T>)> {
@@ -136,9 +137,9 @@ fn pieces<'a, T: Float, const TRANSPOSED: bool>(
             .next_multiple_of(tuned::DIRECT_STRIPE_LINES),
     };
     if TRANSPOSED {
-        out.lend().blocks(rows, some(columns))
+        out.reborrow().blocks(rows, some(columns))
     } else {
-        out.lend().blocks(some(rows), columns)
+        out.reborrow().blocks(some(rows), columns)
     }
 }
 
@@ -152,7 +153,7 @@ struct PackedPanels {
 impl PackedPanels {
     /// Splits lines into panels for the registers of this processor.
     fn new<T: Float>(count: usize) -> Self {
-        let Registers { lanes, are_many } = Registers::of::<T>();
+        let Registers { lanes, are_many } = Registers::for_type::<T>();
         let registers = count.div_ceil(lanes).max(1);
         // With 16 registers, 4 x 3 sums leave too few registers for the inputs, so the
         // compiler spills two sums at each step. It does not spill 6 x 2 sums.
@@ -209,9 +210,9 @@ impl<'a, T: Float, B: Lines<T>, const TRANSPOSED: bool> DirectBlock<'a, '_, B, T
                 self.expect::<R>(position);
                 let sums = sum::<S, T, R, V>(simd, lines, panel);
                 if TRANSPOSED {
-                    self.put_transposed::<S, R, V>(simd, position, &sums, &mut numbers);
+                    self.store_transposed::<S, R, V>(simd, position, &sums, &mut numbers);
                 } else {
-                    self.put::<S, R, V>(position, &sums);
+                    self.store::<S, R, V>(position, &sums);
                 }
             }
         }
@@ -256,19 +257,19 @@ impl<'a, T: Float, B: Lines<T>, const TRANSPOSED: bool> DirectBlock<'a, '_, B, T
 
     /// Stores a tile in the output.
     #[inline(always)]
-    fn put<S: Simd, const R: usize, const V: usize>(
+    fn store<S: Simd, const R: usize, const V: usize>(
         &mut self,
         (line, packed): (usize, usize),
         sums: &[[Lanes<S, T>; V]; R],
     ) {
         for (row, sums) in (line..self.out.rows_count()).zip(sums) {
-            self.epilogue.put_lanes(packed, sums, self.out.row(row));
+            self.epilogue.store_lanes(packed, sums, self.out.row(row));
         }
     }
 
     /// Stores a transposed tile in the output.
     #[inline(always)]
-    fn put_transposed<S: Simd, const R: usize, const V: usize>(
+    fn store_transposed<S: Simd, const R: usize, const V: usize>(
         &mut self,
         simd: S,
         (line, packed): (usize, usize),
@@ -288,7 +289,7 @@ impl<'a, T: Float, B: Lines<T>, const TRANSPOSED: bool> DirectBlock<'a, '_, B, T
         let rows = packed..self.out.rows_count();
         for (row, sums) in rows.zip(transposed[..width * lines].chunks_exact(lines)) {
             let out = &mut self.out.row(row)[..line + count];
-            self.epilogue.put(simd, line, sums, out);
+            self.epilogue.store(simd, line, sums, out);
         }
     }
 }

@@ -37,7 +37,7 @@ impl<'a, T: Float> Epilogue<'a, T> {
 
     /// Returns the epilogue of the columns from `start`. The bias is added to the first
     /// sums only; later sums are accumulated.
-    pub(super) fn of(self, start: usize, is_first: bool) -> Self {
+    pub(super) fn part(self, start: usize, is_first: bool) -> Self {
         Self {
             adds: self.adds || !is_first,
             bias: self.bias.filter(|_| is_first).map(|bias| &bias[start..]),
@@ -61,7 +61,7 @@ impl<'a, T: Float> Epilogue<'a, T> {
 
     /// Applies the epilogue to one sum of a column.
     #[inline(always)]
-    pub(super) fn put_one(self, column: usize, sum: T, out: &mut T) {
+    pub(super) fn store_one(self, column: usize, sum: T, out: &mut T) {
         let term = match self.bias {
             _ if self.adds => *out,
             Some(bias) => bias[column],
@@ -72,7 +72,7 @@ impl<'a, T: Float> Epilogue<'a, T> {
 
     /// Writes a tile of sums to the output, which must contain the whole tile.
     #[inline(always)]
-    pub(super) fn put_tile<S: Simd, const R: usize, const V: usize>(
+    pub(super) fn store_tile<S: Simd, const R: usize, const V: usize>(
         self,
         (row, column): (usize, usize),
         sums: &[[Lanes<S, T>; V]; R],
@@ -97,7 +97,7 @@ impl<'a, T: Float> Epilogue<'a, T> {
 
     /// Applies the epilogue to registers of sums of an output row, from `column`.
     #[inline(always)]
-    pub(super) fn put_lanes<S: Simd, const V: usize>(
+    pub(super) fn store_lanes<S: Simd, const V: usize>(
         self,
         column: usize,
         sums: &[Lanes<S, T>; V],
@@ -117,12 +117,12 @@ impl<'a, T: Float> Epilogue<'a, T> {
     /// Applies the epilogue to some sums of an output row, from `column` to the end of
     /// the row.
     #[inline(always)]
-    pub(super) fn put<S: Simd>(self, simd: S, column: usize, sums: &[T], row: &mut [T]) {
+    pub(super) fn store<S: Simd>(self, simd: S, column: usize, sums: &[T], row: &mut [T]) {
         let lanes = Lanes::<S, T>::COUNT;
         let count = row.len() - column;
         let zero = Lanes::splat(simd, T::ZERO);
         for (number, sums) in sums[..count].chunks(lanes).enumerate() {
-            self.put_lanes(column + number * lanes, &[zero.load(sums)], row);
+            self.store_lanes(column + number * lanes, &[zero.load(sums)], row);
         }
     }
 }

@@ -54,7 +54,7 @@ pub(crate) fn fill<T: Float>(
     else {
         return;
     };
-    let panels = Panels::of::<T>();
+    let panels = Panels::for_type::<T>();
     parallel::for_each(
         split(out, &panels, threads),
         threads,
@@ -183,7 +183,7 @@ impl<'a, T: Float, A: Lines<T>, B: Lines<T>> KBlock<'a, A, B, T> {
         left.pack_panels(self.piece.row + row, self.k.clone(), panels.left, lefts);
         for columns in ranges(out.columns_count(), self.group) {
             let column = self.column + columns.start;
-            let epilogue = self.piece.epilogue.of(column, self.k.start == 0);
+            let epilogue = self.piece.epilogue.part(column, self.k.start == 0);
             let from = if self.keeps { columns.start } else { 0 };
             let rights = &mut rights[from * self.k.len()..];
             take_tiles(Tiles {

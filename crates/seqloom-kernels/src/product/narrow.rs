@@ -30,7 +30,7 @@ pub(super) fn fill_narrow<'a, T: Float>(
     if are_contiguous && left.count() <= DOTS_MAX_LINES {
         let rows = out.rows_count();
         fill_parts(out, (rows, NARROW_LINES), threads, |(_, column, out)| {
-            let epilogue = epilogue.of(column, true);
+            let epilogue = epilogue.part(column, true);
             fill_dots(Dots::<_, _, _, true> {
                 few: left,
                 many: right,
@@ -58,7 +58,7 @@ pub(super) fn fill_narrow<'a, T: Float>(
     None
 }
 
-/// Cuts an output into pieces, which threads fill; one thread fills it whole.
+/// Splits an output into parts for threads; a single thread fills it as a whole.
 fn fill_parts<'a, T: Float>(
     out: MatrixMut<'a, T>,
     (rows, columns): (usize, usize),
@@ -98,13 +98,13 @@ impl<A: Lines<T>, B: Lines<T>, T: Float, const LEFT: bool> Dots<'_, '_, A, B, T,
                 self.many.line(line).unwrap_or_default()
             });
             let sums = dots::<S, T, F, M>(simd, few, many);
-            self.put(start, count, &sums);
+            self.store(start, count, &sums);
         }
     }
 
     /// Puts the sums of a tile into the output, one by one.
     #[inline(always)]
-    fn put<const F: usize, const M: usize>(
+    fn store<const F: usize, const M: usize>(
         &mut self,
         start: usize,
         count: usize,
@@ -114,7 +114,7 @@ impl<A: Lines<T>, B: Lines<T>, T: Float, const LEFT: bool> Dots<'_, '_, A, B, T,
             for (many, &sum) in (start..count).zip(sums) {
                 let (row, column) = if LEFT { (few, many) } else { (many, few) };
                 self.epilogue
-                    .put_one(column, sum, &mut self.out.row(row)[column]);
+                    .store_one(column, sum, &mut self.out.row(row)[column]);
             }
         }
     }
@@ -232,8 +232,8 @@ fn fill_adjacent<T: Float>(
                         left: &lefts[k.start * rows..k.end * rows],
                         right: &values[k.start * step + column..],
                         step,
-                        epilogue: epilogue.of(column, k.start == 0),
-                        out: out.lend(),
+                        epilogue: epilogue.part(column, k.start == 0),
+                        out: out.reborrow(),
                     });
                 }
             },
@@ -270,12 +270,12 @@ impl<T: Float> AdjacentLines<'_, '_, T> {
         let whole = count / (V * lanes) * V * lanes;
         for column in (0..whole).step_by(V * lanes) {
             let sums = self.sum::<S, R, V>(simd, column..column + V * lanes);
-            self.epilogue.put_tile((0, column), &sums, &mut self.out);
+            self.epilogue.store_tile((0, column), &sums, &mut self.out);
         }
         for column in (whole..count).step_by(lanes) {
             let sums = self.sum::<S, R, 1>(simd, column..count.min(column + lanes));
             for (row, sums) in sums.iter().enumerate() {
-                self.epilogue.put_lanes(column, sums, self.out.row(row));
+                self.epilogue.store_lanes(column, sums, self.out.row(row));
             }
         }
     }

@@ -18,7 +18,7 @@ pub(crate) enum Side {
 impl Side {
     /// The number of lines after padding.
     fn padded_lines<T: Float>(self, lines: &impl Lines<T>) -> usize {
-        let panels = Panels::of::<T>();
+        let panels = Panels::for_type::<T>();
         match self {
             Self::Left => panels.left_lines(lines.count()),
             Self::Right => panels.right_lines(lines.count()),
@@ -48,7 +48,7 @@ impl<'a, T: Float> Packed<'a, T> {
         packed: &'a mut [T],
         threads: usize,
     ) -> Self {
-        let panels = Panels::of::<T>();
+        let panels = Panels::for_type::<T>();
         let padded_lines = side.padded_lines(lines);
         let width = match side {
             Side::Left => panels.left,
@@ -140,8 +140,8 @@ impl<'a, T: Float> Packed<'a, T> {
                 left,
                 right,
                 take: OutputRows {
-                    out: out.lend(),
-                    epilogue: epilogue.of(0, k.start == 0),
+                    out: out.reborrow(),
+                    epilogue: epilogue.part(0, k.start == 0),
                 },
             });
         }

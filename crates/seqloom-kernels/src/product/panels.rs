@@ -21,8 +21,8 @@ pub(crate) struct Panels {
 
 impl Panels {
     /// Returns the panel sizes for the registers of this processor.
-    pub(crate) fn of<T: Float>() -> Self {
-        let Registers { lanes, are_many } = Registers::of::<T>();
+    pub(crate) fn for_type<T: Float>() -> Self {
+        let Registers { lanes, are_many } = Registers::for_type::<T>();
         let ((left, wide), left_step) = if are_many { (TILE_32, 4) } else { (TILE_16, 2) };
         Self {
             left,

@@ -35,13 +35,13 @@ impl<T: Float> Take<T> for OutputRows<'_, T> {
         if row + R <= self.out.rows_count()
             && column + V * Lanes::<S, T>::COUNT <= self.out.columns_count()
         {
-            return self.epilogue.put_tile((row, column), sums, &mut self.out);
+            return self.epilogue.store_tile((row, column), sums, &mut self.out);
         }
         // A copy, because an array that is indexed by a variable stays in memory, and
         // full tiles should stay in registers.
         let sums = *sums;
         for (row, sums) in (row..self.out.rows_count()).zip(&sums) {
-            self.epilogue.put_lanes(column, sums, self.out.row(row));
+            self.epilogue.store_lanes(column, sums, self.out.row(row));
         }
     }
 }

@@ -4,7 +4,7 @@ use super::{Epilogue, Matrix, fill};
 use crate::Float;
 use crate::matrix::{MatrixMut, StridedMatrix};
 
-/// How a product changes its output.
+/// The effect of a product on its output.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Update {
     /// The product replaces the output.
@@ -30,7 +30,13 @@ impl<T: Float> MatrixMut<'_, T> {
             adds: matches!(update, Update::Add),
             bias: None,
         };
-        fill(&lines(a), &lines(b.transposed()), self.lend(), epilogue, 1);
+        fill(
+            &lines(a),
+            &lines(b.transposed()),
+            self.reborrow(),
+            epilogue,
+            1,
+        );
     }
 }
 

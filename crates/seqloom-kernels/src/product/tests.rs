@@ -9,7 +9,7 @@ pub(crate) fn numbers<T: Float>(count: usize, seed: u32) -> Vec<T> {
     let word = |index: u32| (index ^ seed).wrapping_mul(2_654_435_761).rotate_left(13);
     let number = |index| f64::from(word(index).wrapping_mul(2_246_822_519)) / 2_f64.powi(31) - 1.0;
     (0..count)
-        .map(|index| T::of(number(u32::try_from(index).unwrap())))
+        .map(|index| T::from_f64(number(u32::try_from(index).unwrap())))
         .collect()
 }
 
@@ -29,7 +29,7 @@ fn check<T: Float>(sizes: [usize; 3], by_rows: [bool; 2], tolerance: f64) {
     });
     let expected: Vec<f64> = expected.collect();
     on_every_machine(|_| {
-        let mut out = vec![T::of(f64::NAN); lines * columns];
+        let mut out = vec![T::from_f64(f64::NAN); lines * columns];
         products(left, right, None, &mut out, 1);
         for (found, expected) in out.iter().zip(&expected) {
             let error = (found.to_f64() - expected).abs();

@@ -48,7 +48,7 @@ fn to_normal<T: NormalFloat>(truncation: Truncation<T>, out: &mut [T]) {
     for value in out {
         let share = value.times_plus(high - low, low);
         let share = if share < low { low } else { share };
-        let normal = T::of(std::f64::consts::SQRT_2) * share.erf_inv();
+        let normal = T::from_f64(std::f64::consts::SQRT_2) * share.erf_inv();
         let normal = if normal < least { least } else { normal };
         *value = if normal > most { most } else { normal };
     }
@@ -80,7 +80,7 @@ impl NormalFloat for f32 {
 
     #[inline(always)]
     fn times_plus(self, factor: Self, term: Self) -> Self {
-        Self::of(f64::from(self) * f64::from(factor) + f64::from(term))
+        Self::from_f64(f64::from(self) * f64::from(factor) + f64::from(term))
     }
 
     #[inline(always)]
@@ -283,7 +283,7 @@ mod tests {
         for step in -999..1000 {
             let x = f64::from(step) / 1000.0;
             assert!((libm::erf(x.erf_inv()) - x).abs() < 1e-14, "{x}");
-            let single = f32::of(x);
+            let single = f32::from_f64(x);
             let found = libm::erf(f64::from(single.erf_inv()));
             assert!((found - f64::from(single)).abs() < 2e-7, "{x}");
         }

@@ -106,7 +106,7 @@ mod tests {
         uniform(key, &mut numbers, 1);
         for probability in [0.0, 0.1, 0.5, 0.9, 1.0] {
             bernoulli(key, probability, &mut coins, 1);
-            let below = |number: &f32| *number < f32::of(probability);
+            let below = |number: &f32| *number < f32::from_f64(probability);
             assert!(numbers.iter().map(below).eq(coins));
         }
     }

@@ -240,8 +240,8 @@ impl BatchBuffers {
     }
 }
 
-/// Returns a description of the file type with this start, and how to convert it; None
-/// if the file can be read as `purpose` (intervals or table).
+/// Returns a description of the file type with this start, and how to convert it.
+/// Returns None if the file can be read as `purpose` (intervals or table).
 #[native]
 pub(crate) fn foreign_content(start: Vec<u8>, purpose: &str) -> Option<String> {
     let purpose = match purpose {

@@ -56,10 +56,10 @@ impl PythonReader {
         Err(invalid(object, "has none of the methods read and readinto"))
     }
 
-    fn piece(&self, py: Python<'_>, out: &mut [u8]) -> PyResult<usize> {
+    fn read_once(&self, py: Python<'_>, out: &mut [u8]) -> PyResult<usize> {
         let object = self.object.bind(py);
         if self.method == "readinto" {
-            return self.piece_into(object, out);
+            return self.read_into(object, out);
         }
         let answer = object.call_method1(self.method, (out.len(),))?;
         if answer.is_none() {
@@ -80,7 +80,7 @@ impl PythonReader {
         copy(object, bytes.as_bytes(), out)
     }
 
-    fn piece_into(&self, object: &Bound<'_, PyAny>, out: &mut [u8]) -> PyResult<usize> {
+    fn read_into(&self, object: &Bound<'_, PyAny>, out: &mut [u8]) -> PyResult<usize> {
         let buffer = PyByteArray::new(object.py(), &vec![0; out.len()]);
         let count = object.call_method1(self.method, (&buffer,))?;
         if count.is_none() {
@@ -100,7 +100,7 @@ impl PythonReader {
 impl Read for PythonReader {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         // Fails when the interpreter is shutting down.
-        let read = Python::try_attach(|py| self.piece(py, out));
+        let read = Python::try_attach(|py| self.read_once(py, out));
         let read = read.ok_or_else(|| io::Error::other("Python is shutting down"))?;
         read.map_err(|error| self.failure.store(error))
     }

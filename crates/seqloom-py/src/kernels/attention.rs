@@ -39,7 +39,7 @@ pub(crate) fn attention(
         let arrays = BorrowedInputs::<T>::new([&q, &k, &v], mask.as_ref())?;
         let inputs = arrays.inputs(rule::<T>(scale, causal, dropout))?;
         let sums = sums(&q, bounds.as_deref(), &inputs)?;
-        let (mut out, mut lse) = (out.any_mut::<T>("out")?, lse.write::<T>("lse", sums)?);
+        let (mut out, mut lse) = (out.write_any::<T>("out")?, lse.write::<T>("lse", sums)?);
         let out = strided::heads_mut(&mut out, "out")?;
         check_shape("out", out.shape(), answers(&inputs))?;
         let lse = lse.as_slice_mut()?;
@@ -115,10 +115,10 @@ enum BorrowedMask<'py, T: Element> {
 
 impl<'py, T: Element + Float> BorrowedInputs<'py, T> {
     fn new([q, k, v]: [&Floats<'py>; 3], mask: Option<&AnyMask<'py>>) -> PyResult<Self> {
-        let inputs = [q.any("q")?, k.any("k")?, v.any("v")?];
+        let inputs = [q.read_any("q")?, k.read_any("k")?, v.read_any("v")?];
         let mask = mask.map(|mask| match mask {
             AnyMask::Allowed(allowed) => allowed.read("mask").map(BorrowedMask::Allowed),
-            AnyMask::Added(added) => added.any("mask").map(BorrowedMask::Added),
+            AnyMask::Added(added) => added.read_any("mask").map(BorrowedMask::Added),
         });
         let mask = mask.transpose()?;
         Ok(Self { inputs, mask })
@@ -182,7 +182,11 @@ impl<'py, T: Element + Float> BorrowedResults<'py, T> {
         lse: &Floats<'py>,
         sums: &[usize],
     ) -> PyResult<Self> {
-        let (grad, out, lse) = (grad.any("grad")?, out.any("out")?, lse.read("lse", sums)?);
+        let (grad, out, lse) = (
+            grad.read_any("grad")?,
+            out.read_any("out")?,
+            lse.read("lse", sums)?,
+        );
         Ok(Self { grad, out, lse })
     }
 
@@ -206,10 +210,10 @@ enum BorrowedGrads<'py, T: Element> {
 
 impl<'py, T: Element + Float> BorrowedGrads<'py, T> {
     fn new(q: &Floats<'py>, others: Option<(&Floats<'py>, &Floats<'py>)>) -> PyResult<Self> {
-        let first = q.any_mut("out_q")?;
+        let first = q.write_any("out_q")?;
         Ok(match others {
             None => Self::Joined(first),
-            Some((k, v)) => Self::Apart([first, k.any_mut("out_k")?, v.any_mut("out_v")?]),
+            Some((k, v)) => Self::Apart([first, k.write_any("out_k")?, v.write_any("out_v")?]),
         })
     }
 
@@ -232,7 +236,7 @@ impl<'py, T: Element + Float> BorrowedGrads<'py, T> {
 fn rule<T: Float>(scale: f64, causal: bool, dropout: Option<(u32, u32, f64)>) -> AttentionRule<T> {
     let dropout = dropout.map(|(key0, key1, rate)| Dropout::new(Key([key0, key1]), rate));
     AttentionRule {
-        scale: T::of(scale),
+        scale: T::from_f64(scale),
         causal,
         dropout,
     }

@@ -120,17 +120,20 @@ impl<'py> Floats<'py> {
         if self.array.shape() != shape {
             return Err(wrong_shape(name, shape, self.array.shape()));
         }
-        self.any(name)
+        self.read_any(name)
     }
 
     /// Borrows the elements in memory order for reading.
-    pub(super) fn any<T: Element>(&self, name: &str) -> PyResult<PyReadonlyArrayDyn<'py, T>> {
+    pub(super) fn read_any<T: Element>(&self, name: &str) -> PyResult<PyReadonlyArrayDyn<'py, T>> {
         let typed = self.cast::<T>(name)?;
         typed.try_readonly().map_err(|error| in_use(name, error))
     }
 
     /// Borrows the elements in memory order for writing.
-    pub(super) fn any_mut<T: Element>(&self, name: &str) -> PyResult<PyReadwriteArrayDyn<'py, T>> {
+    pub(super) fn write_any<T: Element>(
+        &self,
+        name: &str,
+    ) -> PyResult<PyReadwriteArrayDyn<'py, T>> {
         let typed = self.cast::<T>(name)?;
         typed.try_readwrite().map_err(|error| in_use(name, error))
     }

@@ -61,7 +61,7 @@ pub(crate) fn truncated_normal(
     by_dtype!(out, T => {
         let mut out = out.write::<T>("out", out.shape())?;
         let out = out.as_slice_mut()?;
-        let of = <T as seqloom_kernels::Float>::of;
+        let of = <T as seqloom_kernels::Float>::from_f64;
         let truncation = Truncation { range: [of(low), of(high)], limits: [of(least), of(most)] };
         pool::run_kernel(py, threads, || random::truncated_normal(Key([key0, key1]), truncation, out, threads))
     })

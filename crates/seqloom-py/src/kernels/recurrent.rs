@@ -16,9 +16,9 @@ use crate::pool;
 
 /// Fills the states (n, l, w) of a GRU, and the values that its gradient needs (n, l, 4
 /// w). `x` (n, l, f) are the inputs, with `weight_in` (3 w, f) and `bias_in` (3 w);
-/// `first` (n, w) are the initial states. With `cells` (n, w) it is an LSTM: 4 w
-/// instead of 3 w, and stored values (n, l, 5 w), of which the last part are the cells.
-/// Positions that the mask (n, l) hides do not change the state.
+/// `first` (n, w) are the initial states. With `cells` (n, w) it is an LSTM, with 4 w
+/// instead of 3 w. Its stored values (n, l, 5 w) end with the cells. Positions that the
+/// mask (n, l) hides do not change the state.
 #[native]
 pub(crate) fn recurrent(
     py: Python<'_>,
@@ -46,8 +46,8 @@ pub(crate) fn recurrent(
         let x = x.read::<T>("x", &[sizes.batch, sizes.length, features])?;
         let weight_in = weight_in.read::<T>("weight_in", &[columns, features])?;
         let bias_in = floats::read_if::<T>(bias_in.as_ref(), "bias_in", &[columns])?;
-        let mut states = out_states.write::<T>("out_states", &sizes.of(1))?;
-        let mut kept = out_kept.write::<T>("out_kept", &sizes.of(sizes.kept))?;
+        let mut states = out_states.write::<T>("out_states", &sizes.shape(1))?;
+        let mut kept = out_kept.write::<T>("out_kept", &sizes.shape(sizes.kept))?;
         let inputs = RecurrentInputs {
             x: x.as_slice()?,
             weight: weight_in.as_slice()?,
@@ -60,8 +60,8 @@ pub(crate) fn recurrent(
 }
 
 /// Fills the gradients of `recurrent`: of the input part of the gates; of the recurrent
-/// part of the gates, for a GRU only; and of the initial states and cells (n, w), which
-/// contain the gradients of the final ones at the start.
+/// part of the gates (GRU only); and of the initial states and cells (n, w). The latter
+/// contain the gradients of the final states and cells at the start.
 #[native]
 pub(crate) fn recurrent_grad(
     py: Python<'_>,
@@ -88,12 +88,12 @@ pub(crate) fn recurrent_grad(
     by_dtype!(grad, T => {
         let arrays = RecurrentArrays::<T>::new(&sizes, &first, cells.as_ref(), &weight, mask.as_ref())?;
         let layer = arrays.layer(&sizes, reverse)?;
-        let grad = grad.read::<T>("grad", &sizes.of(1))?;
-        let states = states.read::<T>("states", &sizes.of(1))?;
-        let kept = kept.read::<T>("kept", &sizes.of(sizes.kept))?;
+        let grad = grad.read::<T>("grad", &sizes.shape(1))?;
+        let states = states.read::<T>("states", &sizes.shape(1))?;
+        let kept = kept.read::<T>("kept", &sizes.shape(sizes.kept))?;
         let answers = RecurrentResults { grad: grad.as_slice()?, states: states.as_slice()?, kept: kept.as_slice()? };
-        let mut seen = out_seen.write::<T>("out_seen", &sizes.of(sizes.gates))?;
-        let mut recurrent = floats::write_if::<T>(out_recurrent.as_ref(), "out_recurrent", &sizes.of(sizes.gates))?;
+        let mut seen = out_seen.write::<T>("out_seen", &sizes.shape(sizes.gates))?;
+        let mut recurrent = floats::write_if::<T>(out_recurrent.as_ref(), "out_recurrent", &sizes.shape(sizes.gates))?;
         let mut by_first = out_first.write::<T>("out_first", &sizes.states())?;
         let mut by_cells = floats::write_if::<T>(out_cells.as_ref(), "out_cells", &sizes.states())?;
         let grads = RecurrentGrads {
@@ -106,7 +106,7 @@ pub(crate) fn recurrent_grad(
     })
 }
 
-/// The sizes of a layer, none of which is 0.
+/// The sizes of a layer, all above 0.
 struct RecurrentSizes {
     batch: usize,
     length: usize,
@@ -135,7 +135,7 @@ impl RecurrentSizes {
 
     /// Returns the shape of an array with `parts` parts per position, each as wide as
     /// the state.
-    fn of(&self, parts: usize) -> [usize; 3] {
+    fn shape(&self, parts: usize) -> [usize; 3] {
         [self.batch, self.length, parts * self.width]
     }
 

@@ -28,7 +28,7 @@ pub(super) fn span<'a, T: Element>(
         return Ok((&[], shape, steps));
     }
     // SAFETY: all strides are positive, so the elements from the first to the last are
-    // in the memory of the array, which is borrowed for reading.
+    // in the memory of the array. The array is borrowed for reading.
     #[expect(unsafe_code, reason = "NumPy provides no slice of an array with gaps")]
     let data = unsafe { std::slice::from_raw_parts(array.data(), length) };
     Ok((data, shape, steps))

@@ -117,7 +117,7 @@ pub(crate) struct BatchMaker {
 
 #[native]
 impl BatchMaker {
-    /// Creates a maker of batches with memory from `ring`.
+    /// Creates a maker of batches, which takes their memory from `ring`.
     #[new]
     fn new(ring: Py<Ring>, threads: usize) -> Self {
         Self {

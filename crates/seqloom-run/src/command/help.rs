@@ -2,36 +2,36 @@
 
 /// The commands and their options.
 pub(super) const HELP_TEXT: &str = "\
-Scores of an exported model, without Python.
+Scores files with an exported model, without Python.
 
-Usage: seqloom-run EXPORT FILES...            a table on standard output
+Usage: seqloom-run EXPORT FILES...            print a table of scores
        seqloom-run predict EXPORT FILES...    the same, with the options below
-       seqloom-run inspect EXPORT             what the model reads and says
-       seqloom-run bench EXPORT FILES...      how long a batch takes
+       seqloom-run inspect EXPORT             print the inputs and outputs of the model
+       seqloom-run bench EXPORT FILES...      print the time of a batch
 
 EXPORT is a folder or a .zip that `seqloom export` wrote. FILES are FASTA or FASTQ, plain or
-compressed, - for standard input, or a PLINK .bed with its .bim and .fam beside it. A model of
-pairs takes two files for each: R1 R2.
+compressed, - for standard input, or a PLINK .bed with its .bim and .fam in the same folder. A
+model of pairs needs two files for each sample: R1 R2.
 
 Output
-  --out FILE            the file to write, whole or not at all; - is standard output
-  --format FORMAT       tsv, csv, jsonl or npz; otherwise by the end of FILE, or tsv
-  --overwrite           replace FILE where it is there already
-  --quiet               print results, warnings and errors alone
+  --out FILE            output file, which is complete or absent; - is standard output
+  --format FORMAT       tsv, csv, jsonl or npz (default: the extension of FILE, or tsv)
+  --overwrite           replace FILE if it exists
+  --quiet               print only results, warnings and errors
 
 Sequences
   --interleaved         mates alternate in one file
-  --quality SCALE       phred33 (usual), phred64 or solexa
-  --comments WHAT       lines of FASTA that begin with ; or #: error (usual) or skip
-  --whitespace WHAT     blanks among letters of FASTA: error (usual) or strip
-  --ids WHAT            headers without a word: error (usual) or number
+  --quality SCALE       phred33 (default), phred64 or solexa
+  --comments ACTION     FASTA lines that begin with ; or #: error (default) or skip
+  --whitespace ACTION   blanks in FASTA sequences: error (default) or strip
+  --ids ACTION          headers without an id: error (default) or number
 
 Machine
-  --threads N           threads to use; otherwise SEQLOOM_NUM_THREADS, or all cores
-  --memory SIZE         what records and arrays may take, such as 512M or 4G (usual)
+  --threads N           number of threads (default: SEQLOOM_NUM_THREADS, or all cores)
+  --memory SIZE         limit for records and arrays, such as 512M or 4G (default)
 
   --help, --version
 
-Exit codes: 0 done, 1 nobody reads the output any more, 2 bad input, 130 stopped by Ctrl-C,
-128 + n stopped by signal n.
+Exit codes: 0 success, 1 the reader of the output has closed it, 2 invalid input, 130 stopped
+by Ctrl-C, 128 + n stopped by signal n.
 ";

@@ -33,7 +33,7 @@ fn facts(path: &str, export: &Export) -> String {
             graph
                 .inputs()
                 .iter()
-                .map(named)
+                .map(describe_input)
                 .collect::<Vec<_>>()
                 .join(", "),
         ),
@@ -69,9 +69,10 @@ fn reads(export: &Export) -> String {
     let Some(kernel) = kernel else {
         return "arrays".to_owned();
     };
-    let says = |place: &Value, key: &str| place.get(key).and_then(Value::as_str).map(str::to_owned);
-    let kind = says(kernel, "kind").unwrap_or_default();
-    let alphabet = kernel.get("letters").and_then(|it| says(it, "alphabet"));
+    let text_at =
+        |place: &Value, key: &str| place.get(key).and_then(Value::as_str).map(str::to_owned);
+    let kind = text_at(kernel, "kind").unwrap_or_default();
+    let alphabet = kernel.get("letters").and_then(|it| text_at(it, "alphabet"));
     let mut text = kind;
     if let Some(alphabet) = alphabet {
         let _ = write!(text, " of {alphabet}");
@@ -100,7 +101,7 @@ fn batch(manifest: &Manifest) -> String {
     )
 }
 
-fn named(input: &NamedValue) -> String {
+fn describe_input(input: &NamedValue) -> String {
     let sizes = input.declared.shape.iter().map(|size| match size {
         Dim::Fixed(size) => size.to_string(),
         Dim::Named(name) => name.clone(),

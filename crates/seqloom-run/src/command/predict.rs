@@ -49,7 +49,7 @@ fn open_writer<'a>(arguments: &CommandLine, is_broken: &'a Cell<bool>) -> Result
     }
     let format = match format {
         Some(format) => format,
-        None => ScoreFormat::of(&arguments.out)?,
+        None => ScoreFormat::from_path(&arguments.out)?,
     };
     ScoreWriter::to_file(&arguments.out, format)
 }

@@ -18,8 +18,8 @@ pub(super) enum TypedKernel {
 impl fmt::Debug for TypedKernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::FourBytes(_) => "a kernel of four bytes",
-            Self::EightBytes(_) => "a kernel of eight bytes",
+            Self::FourBytes(_) => "a kernel for 4-byte numbers",
+            Self::EightBytes(_) => "a kernel for 8-byte numbers",
         })
     }
 }

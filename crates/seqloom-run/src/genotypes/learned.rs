@@ -96,7 +96,7 @@ fn read_codes(arrays: &SafeTensors<'_>, count: usize) -> Result<CodeValues> {
     match array.dtype() {
         Dtype::F32 => Ok(CodeValues::Single(numbers(data, f32::from_le_bytes))),
         Dtype::F64 => Ok(CodeValues::Double(numbers(data, f64::from_le_bytes))),
-        other => Err(fault(format!("tables must be of floats, found {other:?}"))),
+        other => Err(fault(format!("tables must be floats, found {other:?}"))),
     }
 }
 

@@ -12,8 +12,8 @@ pub(super) struct Order {
 /// The rule by which sorted records are split into batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BatchRule {
-    /// All batches have the same size, and the last record fills up the last batch,
-    /// because a matrix product rounds differently for another number of rows.
+    /// All batches have the same size, and the last record fills up the last batch. A
+    /// matrix product rounds differently for another number of rows.
     Full,
     /// The last batch may be smaller, because packed records are computed
     /// independently.

@@ -46,8 +46,8 @@ impl WindowProduct {
         if out.is_empty() {
             return;
         }
-        let Registers { lanes, are_many } = Registers::of::<T>();
-        let form = BlockForm::of(filter.rows, are_many);
+        let Registers { lanes, are_many } = Registers::for_type::<T>();
+        let form = BlockForm::new(filter.rows, are_many);
         let block = form.rows * (filter.taps + 1);
         T::with_scratch(filter.rows.div_ceil(form.rows) * block, |packed| {
             pack(&filter, form.rows, packed);
@@ -93,7 +93,7 @@ impl BlockForm {
     const REGISTERS_32: [Self; 2] = [Self { rows: 12, wide: 2 }, Self { rows: 8, wide: 3 }];
 
     /// Returns the block that leaves the fewest rows unused.
-    fn of(rows: usize, are_many: bool) -> Self {
+    fn new(rows: usize, are_many: bool) -> Self {
         let [high, low] = Self::REGISTERS_32;
         match are_many {
             false => Self::REGISTERS_16,
@@ -207,7 +207,7 @@ impl<T: Float> FilterJob<'_, T> {
                             offsets,
                             scratch,
                             columns: range.start - piece.start..range.end - piece.start,
-                            out: piece.out.lend(),
+                            out: piece.out.reborrow(),
                         });
                     }
                 }

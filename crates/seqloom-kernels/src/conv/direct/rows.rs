@@ -91,7 +91,7 @@ impl InputRows {
     }
 
     /// Returns the number of phases. A phase is the part of a row with the same
-    /// remainder modulo the stride: within a phase, the inputs of one tap in adjacent
+    /// remainder modulo the stride. Within a phase, the inputs of one tap in adjacent
     /// windows are adjacent.
     fn phases(&self) -> usize {
         self.stride[1].min(self.reach() + 1)

@@ -25,7 +25,7 @@ pub(super) fn fill<T: Float>(
     outs: (&mut [T], Option<&mut [T]>),
     threads: usize,
 ) {
-    let sizes = TileSizes::new(shape, Registers::of::<T>().lanes);
+    let sizes = TileSizes::new(shape, Registers::for_type::<T>().lanes);
     let parts = CONV_GRAD_PARTS.clamp(1, shape.batch.max(1));
     let samples = shape.batch.div_ceil(parts);
     let job = WeightGradJob {
