@@ -1,4 +1,4 @@
-"""An array of another library beside a tensor: the error says what to do."""
+"""An operation on a tensor and an array of another library raises a helpful error."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ WAYS = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_an_array_of_torch_beside_tensors_of_numpy_is_named(way):
+def test_a_torch_array_with_numpy_tensors_is_an_error_that_names_it(way):
     x = sl.tensor.backend("numpy").tensor(np.ones((2, 2), np.float32))
     with pytest.raises(BackendError, match=r"a torch array \(Tensor\).*backend\.tensor"):
         WAYS[way](x, torch.ones(2, 2))

@@ -1,4 +1,4 @@
-"""Products in half precision: types, values and refusals of `sl.tensor.autocast`."""
+"""Types, values and errors of half-precision products with `sl.tensor.autocast`."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ WAYS = [
 
 
 class Network(sl.nn.Module):
-    """A convolution, batch norm, mean, layer norm and a head."""
+    """A network of a convolution, batch norm, mean, layer norm and linear layer."""
 
     conv: sl.nn.Conv1d
     norm: sl.nn.BatchNorm1d
@@ -34,7 +34,7 @@ class Network(sl.nn.Module):
         self.head = sl.nn.Linear(8, 3)
 
     def __call__(self, x, seen=None):
-        """Scores; `seen` gets the element type of each part."""
+        """Return logits, and append the element type of each part to `seen`."""
         conv = self.conv(x)
         norm = self.norm(conv)
         mixed = F.relu(conv) + F.relu(norm)
@@ -60,27 +60,27 @@ class Twin(torch.nn.Module):
         self.load_state_dict(state)
 
     def forward(self, x):
-        """Scores."""
+        """Return logits."""
         conv = self.conv(x)
-        norm = self.norm(conv.float())  # in the list of float32 on CUDA, not on a CPU
+        norm = self.norm(conv.float())  # Torch lists it as float32 only on CUDA.
         return self.head((conv.relu() + norm.relu()).float().mean(2))
 
 
 def loss_of(network, x, labels, seen=None, dtype="bfloat16"):
-    """The loss within a block of autocast."""
+    """Return the loss inside an autocast block."""
     with sl.tensor.autocast(dtype, allow_slow=True):
         return F.cross_entropy(network(x, seen), labels)
 
 
 def batch(backend):
-    """Rows and labels."""
+    """Return rows and labels."""
     x = np.random.default_rng(0).normal(size=(6, 4, 20)).astype("float32")
     make = sl.tensor.backend(backend).tensor
     return make(x), make(np.arange(6) % 3)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_products_are_halves_and_sums_are_float32(backend):
+def test_autocast_computes_products_in_half_precision_and_sums_in_float32(backend):
     seen = {}
     loss = loss_of(Network().bind(backend, 0), *batch(backend), seen)
     halves = {"conv", "relu", "head", "product", "sum of halves"}
@@ -90,7 +90,7 @@ def test_products_are_halves_and_sums_are_float32(backend):
 
 
 @pytest.mark.parametrize(("backend", "compiled"), WAYS)
-def test_loss_and_gradients_are_torchs(backend, compiled):
+def test_autocast_loss_and_gradients_equal_torch(backend, compiled):
     network, (x, labels) = Network().bind(backend, 0), batch(backend)
     twin = Twin(network)
     with torch.autocast("cpu", torch.bfloat16):
@@ -111,7 +111,7 @@ def test_loss_and_gradients_are_torchs(backend, compiled):
         )
 
 
-def test_torch_gives_the_same_types_to_products_and_to_what_follows_them():
+def test_autocast_types_equal_those_of_torch():
     x, weight = torch.ones(2, 4, 9), torch.ones(3, 4, 3)
     ours = sl.tensor.backend("torch")
     cases: dict[str, Any] = {
@@ -130,7 +130,7 @@ def test_torch_gives_the_same_types_to_products_and_to_what_follows_them():
         assert f"torch.{found}" == str(expected), name
 
 
-# What torch's documentation of autocast lists for CUDA, of the names that we have too.
+# The names come from torch's documentation of CUDA autocast, if seqloom has them too.
 HALVES = "conv1d conv2d conv_transpose1d conv_transpose2d einsum linear matmul vecdot"
 FLOATS = """
     acos asin cosh cross_entropy cumulative_prod cumulative_sum exp expm1 layer_norm log
@@ -140,13 +140,13 @@ FLOATS = """
 
 
 @pytest.mark.parametrize(("names", "is_half"), [(HALVES, True), (FLOATS, False)])
-def test_the_lists_have_what_torch_lists_for_cuda(names, is_half):
+def test_the_autocast_lists_equal_those_of_torch_for_cuda(names, is_half):
     assert {CONVERTED_OPERATIONS.get(name) for name in names.split()} == {is_half}
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("tracked", [False, True])
-def test_a_power_of_halves_does_not_overflow(backend, tracked):
+def test_a_power_of_half_precision_does_not_overflow(backend, tracked):
     x = sl.tensor.backend(backend).tensor([300.0, 2.0]).astype("float16")
     two = sl.tensor.backend(backend).tensor([2.0, 2.0]).astype("float16")
 
@@ -166,7 +166,7 @@ def test_a_power_of_halves_does_not_overflow(backend, tracked):
 
 @pytest.mark.parametrize(("backend", "compiled"), WAYS)
 @pytest.mark.parametrize("kind", [sl.nn.GRU, sl.nn.LSTM])
-def test_recurrent_layers_compute_in_halves(backend, compiled, kind):
+def test_recurrent_layers_compute_in_half_precision(backend, compiled, kind):
     layer = kind(3, 4, bidirectional=True).bind(backend, 0)
     x = layer.backend.tensor(
         np.random.default_rng(1).normal(size=(2, 7, 3)).astype("float32")
@@ -193,7 +193,7 @@ def test_recurrent_layers_compute_in_halves(backend, compiled, kind):
         )
 
 
-def test_a_compiled_step_has_one_program_for_each_type():
+def test_a_compiled_step_has_one_program_per_autocast_type():
     network, (x, _) = Network().bind("numpy", 0).eval(), batch("numpy")
     step = sl.tensor.compile(lambda network, x: network(x))
     found = []
@@ -204,13 +204,13 @@ def test_a_compiled_step_has_one_program_for_each_type():
     assert step(network, x).dtype.name == "float32"
 
 
-def test_numbers_of_64_bits_stay_as_they_are():
+def test_autocast_does_not_convert_float64():
     x = sl.tensor.backend("numpy").tensor(np.ones((2, 2)))
     with sl.tensor.autocast("bfloat16", allow_slow=True):
         assert (x @ x).dtype == np.float64
 
 
-def test_a_checkpoint_computes_again_in_the_type_of_its_block():
+def test_a_checkpoint_recomputes_in_the_type_of_its_autocast_block():
     layer = sl.nn.Linear(3, 2).bind("numpy", 0)
     x = layer.backend.tensor(np.full((1, 3), 1 / 3, "float32"))
 
@@ -227,7 +227,7 @@ def test_a_checkpoint_computes_again_in_the_type_of_its_block():
 
 
 @pytest.mark.parametrize("backend", ["numpy", "jax"])
-def test_a_product_that_would_be_slower_is_refused(backend):
+def test_a_product_that_would_be_slower_is_an_error(backend):
     x = sl.tensor.backend(backend).tensor([[1.0]])
     with (
         sl.tensor.autocast("bfloat16"),
@@ -236,7 +236,7 @@ def test_a_product_that_would_be_slower_is_refused(backend):
         _ = x @ x
 
 
-def test_a_product_in_half_precision_on_numpy_names_what_to_use_instead():
+def test_a_half_precision_product_on_numpy_is_an_error_with_advice():
     x = sl.tensor.backend("numpy").tensor([[1.0]])
     with (
         sl.tensor.autocast("bfloat16"),
@@ -251,7 +251,7 @@ def test_a_product_in_half_precision_on_numpy_names_what_to_use_instead():
     )
 
 
-def test_a_processor_without_the_instructions_is_named(monkeypatch):
+def test_a_processor_without_half_precision_instructions_is_named(monkeypatch):
     monkeypatch.setattr("seqloom.tensor._autocast._read_cpu_flags", lambda: {"avx2"})
     find: Any = _explain_slowdown_on_device.__wrapped__
     assert "no instructions for float16" in find("torch", "cpu", "float16")
@@ -260,7 +260,7 @@ def test_a_processor_without_the_instructions_is_named(monkeypatch):
     assert find("torch", "cpu", "bfloat16") is None
 
 
-def test_another_type_is_refused():
+def test_another_autocast_type_is_an_error():
     with (
         pytest.raises(sl.errors.ArgumentError, match='"bfloat16", "float16"'),
         sl.tensor.autocast("int8"),

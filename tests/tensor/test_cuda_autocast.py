@@ -1,4 +1,4 @@
-"""Products in half precision on a device: types, gradients, and the scale of a loss."""
+"""Half-precision products on a device: types, gradients and loss scaling."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ half = pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 
 
 class Network(sl.nn.Module):
-    """A convolution, a norm and a head."""
+    """A network of a convolution, a norm and a linear layer."""
 
     conv: sl.nn.Conv1d
     norm: sl.nn.BatchNorm1d
@@ -29,7 +29,7 @@ class Network(sl.nn.Module):
         self.head = sl.nn.Linear(8, 3)
 
     def logits(self, inputs):
-        """Score of three classes."""
+        """Return the logits of three classes."""
         return self.head(F.relu(self.norm(self.conv(inputs))).mean(axis=2))
 
 
@@ -45,7 +45,7 @@ def rows(count=60):
 
 @cuda_device.in_both_libraries
 @half
-def test_gradients_in_half_precision_are_near_those_of_float32_on_numpy(name, dtype):
+def test_half_precision_gradients_are_close_to_float32_on_numpy(name, dtype):
     found, expected = (
         gradients(backend, kind)
         for backend, kind in ((cuda_device.backend(name), dtype), ("numpy", "float32"))
@@ -55,7 +55,7 @@ def test_gradients_in_half_precision_are_near_those_of_float32_on_numpy(name, dt
 
 
 def gradients(backend, dtype):
-    """The loss and the derivatives by each parameter."""
+    """Return the loss and the gradient of each parameter."""
     network, batch = Network().bind(backend, 0), rows(6)
     x, labels = (network.backend.tensor(values) for values in batch.values())
     loss, grads = sl.nn.value_and_grad(loss_of)(network, x, labels, dtype)
@@ -67,7 +67,7 @@ def gradients(backend, dtype):
 
 @cuda_device.in_both_libraries
 @half
-def test_products_on_a_device_have_the_type_of_the_block(name, dtype):
+def test_products_on_a_device_have_the_autocast_type(name, dtype):
     x = cuda_device.backend(name).tensor(np.ones((2, 3), "float32"))
     with sl.tensor.autocast(dtype, allow_slow=True):
         product = x @ x.T
@@ -75,7 +75,7 @@ def test_products_on_a_device_have_the_type_of_the_block(name, dtype):
 
 
 @half
-def test_torch_gives_the_same_types_on_this_device(dtype):
+def test_autocast_types_on_this_device_equal_those_of_torch(dtype):
     kind = getattr(torch, dtype)
     x, weight = (
         torch.ones(shape, device=cuda_device.DEVICE) for shape in ((2, 4, 9), (3, 4, 3))
@@ -86,7 +86,7 @@ def test_torch_gives_the_same_types_on_this_device(dtype):
         "relu of halves": (torch.relu, F.relu, (x.to(kind),)),
         "sum of both": (torch.add, lambda a, b: a + b, (x, x.to(kind))),
     }
-    if cuda_device.DEVICE == "cuda":  # torch's list for processors has no softmax
+    if cuda_device.DEVICE == "cuda":  # Torch's CPU list has no softmax.
         softmax = torch.nn.functional.softmax
         cases["softmax"] = (lambda a: softmax(a, 1), lambda a: F.softmax(a, 1), (x.half(),))
     make = sl.tensor.backend(cuda_device.TORCH).tensor
@@ -110,7 +110,7 @@ def train(data, name, precision, **options):
 
 @cuda_device.in_both_libraries
 @half
-def test_a_network_learns_in_half_precision_as_in_float32(name, dtype):
+def test_a_network_trains_in_half_precision_as_in_float32(name, dtype):
     found, expected = (
         [row["train_loss"] for row in train(rows(), name, precision).history]
         for precision in (dtype, "float32")
@@ -122,7 +122,7 @@ def steep_loss(output, labels):
     return F.cross_entropy(output, labels) * 100
 
 
-def test_a_gradient_that_overflows_lowers_the_scale_of_the_loss(tmp_path):
+def test_an_overflowing_gradient_lowers_the_loss_scale(tmp_path):
     options: dict[str, Any] = {"loss": steep_loss, "epochs": 1, "out": tmp_path / "run"}
     run = train(rows(), cuda_device.TORCH, "float16", **options)
     record = sl.record.load(tmp_path / "run/checkpoint/last.safetensors")

@@ -1,4 +1,4 @@
-"""NumPy's functions on tensors: arrays of the values, or one sentence."""
+"""NumPy functions on tensors return arrays of the values, or raise an error."""
 
 from typing import Any
 
@@ -32,14 +32,14 @@ def tensor(library):
 
 @libraries
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_a_function_gives_what_it_gives_of_the_array(library, name):
+def test_numpy_functions_of_tensors_equal_those_of_arrays(library, name):
     found, wanted = FUNCTIONS[name](tensor(library)), FUNCTIONS[name](VALUES)
     assert type(found) is type(wanted)
     np.testing.assert_allclose(found, wanted)
 
 
 @libraries
-def test_a_function_cannot_write_a_tensor(library):
+def test_numpy_functions_cannot_write_to_a_tensor(library):
     x: Any = tensor(library)
     for write in (
         lambda: np.copyto(x, 0),
@@ -55,7 +55,7 @@ def test_a_function_cannot_write_a_tensor(library):
 
 @libraries
 @pytest.mark.parametrize("function", [np.sum, np.mean, lambda x: np.concatenate([x, x])])
-def test_a_tracked_tensor_says_that_numpy_would_lose_the_gradient(library, function):
+def test_numpy_functions_of_tracked_tensors_are_an_error(library, function):
     pytest.importorskip(library)
     level = sl.tensor.Autodiff(sl.tensor.backend(library))
     x = level.tensor(VALUES, requires_grad=True)

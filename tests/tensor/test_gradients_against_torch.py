@@ -1,4 +1,4 @@
-"""The composed losses and layers against torch's own engine."""
+"""The composed losses and layers, compared with torch's autograd."""
 
 import numpy as np
 import pytest
@@ -78,7 +78,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_value_and_gradients_equal_torchs(name):
+def test_values_and_gradients_equal_torch(name):
     ours, theirs, arrays = CASES[name]
     leaves = [A.tensor(each, requires_grad=True) for each in arrays]
     tracked = [torch.tensor(each, requires_grad=True) for each in arrays]

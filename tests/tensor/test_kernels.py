@@ -1,4 +1,4 @@
-"""The fused kernels, each against PyTorch on the same numbers."""
+"""The fused kernels, compared with torch on the same numbers."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ activations = pytest.mark.parametrize("name", ACTIVATIONS)
 @activations
 @pytest.mark.parametrize("size", [0, 1, 7, 64, 320_001])
 @both_threads
-def test_activates_as_torch(dtype, name, size, threads):
+def test_activation_kernels_equal_torch(dtype, name, size, threads):
     x = normal((size,), dtype) * dtype(4)
     out = np.full(size, np.nan, dtype)
     getattr(_native, name)(x, out, threads)
@@ -40,7 +40,7 @@ def test_activates_as_torch(dtype, name, size, threads):
 @activations
 @pytest.mark.parametrize("size", [0, 1, 7, 64, 320_001])
 @both_threads
-def test_sends_a_gradient_back_through_an_activation_as_torch(dtype, name, size, threads):
+def test_activation_gradients_equal_torch(dtype, name, size, threads):
     x, grad = normal((size,), dtype) * dtype(4), normal((size,), dtype, 1)
     point = leaf(x)
     output = ACTIVATIONS[name](point)
@@ -52,7 +52,8 @@ def test_sends_a_gradient_back_through_an_activation_as_torch(dtype, name, size,
     assert_close(out, point.grad)
 
 
-# By hand: torch's own gelu(inf) is inf or NaN, by the vector instructions of the machine.
+# The values are constants, because torch's gelu(inf) is inf or NaN, depending on the
+# CPU.
 EXTREMES = {
     "gelu": [np.nan, np.inf, 1e30, 0],
     "relu": [np.nan, np.inf, 1e30, 0],
@@ -61,14 +62,14 @@ EXTREMES = {
 
 
 @activations
-def test_an_activation_keeps_a_nan_and_bears_extremes(dtype, name):
+def test_activations_handle_nan_and_extreme_inputs(dtype, name):
     x = np.array([np.nan, np.inf, 1e30, -1e30], dtype)
     out = np.empty_like(x)
     getattr(_native, name)(x, out, 1)
     np.testing.assert_array_equal(out, np.array(EXTREMES[name], dtype))
 
 
-def test_gelu_keeps_its_digits_in_both_tails(dtype):
+def test_gelu_is_accurate_in_both_tails(dtype):
     x = np.linspace(-12, 12, 100_001, dtype=dtype)
     out = np.empty_like(x)
     _native.gelu(x, out, 1)
@@ -81,7 +82,7 @@ def test_gelu_keeps_its_digits_in_both_tails(dtype):
 @pytest.mark.parametrize("shape", [(0, 3), (1, 1), (5, 3), (64, 130), (1000, 67)])
 @pytest.mark.parametrize("name", ["softmax", "log_softmax"])
 @both_threads
-def test_softmax_is_torch_s(dtype, name, shape, threads):
+def test_softmax_equals_torch(dtype, name, shape, threads):
     x = normal(shape, dtype) * dtype(20)
     out = np.full(shape, np.nan, dtype)
     getattr(_native, name)(x, out, threads)
@@ -91,7 +92,7 @@ def test_softmax_is_torch_s(dtype, name, shape, threads):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("shape", [(0, 3), (1, 1), (64, 3), (1000, 67)])
 @both_threads
-def test_cross_entropy_and_its_gradient_are_torch_s(dtype, shape, weighted, threads):
+def test_cross_entropy_kernel_and_its_gradient_equal_torch(dtype, shape, weighted, threads):
     logits = normal(shape, dtype) * dtype(5)
     labels = np.random.default_rng(1).integers(0, shape[1], shape[0])
     weights = np.abs(normal(shape[1:], dtype, 2)) if weighted else None
@@ -107,7 +108,7 @@ def test_cross_entropy_and_its_gradient_are_torch_s(dtype, shape, weighted, thre
 
 
 @pytest.mark.parametrize("label", [-1, 3])
-def test_a_label_that_is_no_class_is_an_error(dtype, label):
+def test_a_label_outside_the_classes_is_an_error(dtype, label):
     logits = normal((2, 3), dtype)
     outs = np.empty(2, dtype), np.empty((2, 3), dtype)
     with pytest.raises(ValueError, match=f"from 0 to 3 .excluded., got {label}"):
@@ -116,7 +117,7 @@ def test_a_label_that_is_no_class_is_an_error(dtype, label):
 
 @pytest.mark.parametrize("size", [0, 1, 2, 129, 100_003])
 @both_threads
-def test_dropout_keeps_what_its_words_allow(dtype, size, threads):
+def test_dropout_keeps_the_values_selected_by_the_random_words(dtype, size, threads):
     x = normal((size,), dtype)
     out = np.full(size, np.nan, dtype)
     _native.dropout(x, 1, 2, 0.25, out, threads)
@@ -134,20 +135,20 @@ def test_dropout_at_rate_zero_keeps_everything(dtype):
 
 
 @pytest.mark.parametrize("rate", [-0.1, 1.0, float("nan")])
-def test_a_rate_that_is_no_share_is_an_error(dtype, rate):
+def test_a_dropout_rate_outside_0_to_1_is_an_error(dtype, rate):
     x = normal((4,), dtype)
     with pytest.raises(ValueError, match="rate: expected a share"):
         _native.dropout(x, 1, 2, rate, x.copy(), 1)
 
 
-# kernel, stride, padding
+# Each window has a kernel size, a stride and a padding.
 WINDOWS = [(1, 1, 0), (2, 2, 0), (3, 2, 1), (3, 1, 1), (4, 4, 2), (5, 3, 0)]
 
 
 @pytest.mark.parametrize("window", WINDOWS, ids=str)
 @pytest.mark.parametrize("shape", [(0, 3, 5), (2, 3, 5), (9, 40, 61)], ids=str)
 @both_threads
-def test_pools_as_torch(dtype, shape, window, threads):
+def test_pooling_equals_torch(dtype, shape, window, threads):
     x = normal(shape, dtype).round(1)
     point, (kernel, stride, padding) = leaf(x), window
     expected, places = F.max_pool1d_with_indices(point, *window)
@@ -164,7 +165,7 @@ def test_pools_as_torch(dtype, shape, window, threads):
     assert_close(out_x, point.grad)
 
 
-def test_a_nan_wins_a_pool(dtype):
+def test_max_pooling_propagates_nan(dtype):
     x = np.array([[[1, np.nan, 3, 4]]], dtype)
     out, indices = np.empty((1, 1, 2), dtype), np.empty((1, 1, 2), np.int64)
     _native.max_pool1d(x, 2, 2, 0, out, indices, 1)
@@ -176,7 +177,7 @@ SIZES = [(64, 4, 9), (64,), (1,), (120_001,), (0,)]
 
 
 @both_threads
-def test_adamw_takes_torch_s_steps(dtype, threads):
+def test_adamw_steps_equal_torch(dtype, threads):
     starts = [normal(size, dtype, index) for index, size in enumerate(SIZES)]
     decays = [0.1, 0.0, 0.01, 0.3, 0.0]
     twins = [leaf(start) for start in starts]
@@ -198,7 +199,7 @@ def test_adamw_takes_torch_s_steps(dtype, threads):
         assert_close(param, twin)
 
 
-def test_adamw_wants_as_many_gradients_as_parameters(dtype):
+def test_adamw_needs_one_gradient_per_parameter(dtype):
     p = normal((3,), dtype)
     with pytest.raises(ValueError, match="adamw: expected 2 of each"):
         _native.adamw([p, p.copy()], [p], [p], [p], 0.1, 0.9, 0.99, 1e-8, [0.0], 1, 1)

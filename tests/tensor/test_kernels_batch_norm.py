@@ -1,4 +1,4 @@
-"""The batch normalisation kernels, against PyTorch on the same numbers."""
+"""The batch normalization kernels, compared with torch on the same numbers."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ shapes = pytest.mark.parametrize("shape", SHAPES, ids=str)
 
 
 def masked(shape: tuple[int, ...], dtype: type) -> Array:
-    """Rows that end early, the way that padded sequences do."""
+    """Return a mask of rows with different lengths, as in padded sequences."""
     lengths = np.random.default_rng(5).integers(1, shape[2] + 1, shape[0])
     return (np.arange(shape[2]) < lengths[:, None]).astype(dtype)
 
@@ -35,7 +35,7 @@ def torch_batch_norm(
 @shapes
 @pytest.mark.parametrize("with_mask", [False, True])
 @both_threads
-def test_normalises_by_what_the_mask_leaves(dtype, shape, with_mask, threads):
+def test_batch_norm_uses_only_unmasked_positions(dtype, shape, with_mask, threads):
     x, mask = normal(shape, dtype) + dtype(3), masked(shape, dtype)
     weight, bias = normal(shape[1:2], dtype, 1), normal(shape[1:2], dtype, 2)
     places = torch.tensor(mask if with_mask else np.ones_like(mask), dtype=torch.float64)
@@ -50,7 +50,7 @@ def test_normalises_by_what_the_mask_leaves(dtype, shape, with_mask, threads):
 @shapes
 @pytest.mark.parametrize("with_mask", [False, True])
 @both_threads
-def test_sends_a_gradient_back_past_the_mask(dtype, shape, with_mask, threads):
+def test_batch_norm_gradients_respect_the_mask(dtype, shape, with_mask, threads):
     x, mask = normal(shape, dtype) + dtype(3), masked(shape, dtype)
     leaves = [leaf(x), *(leaf(normal(shape[1:2], dtype, seed)) for seed in (1, 2))]
     places = torch.tensor(mask if with_mask else np.ones_like(mask), dtype=torch.float64)
@@ -68,7 +68,7 @@ def test_sends_a_gradient_back_past_the_mask(dtype, shape, with_mask, threads):
         assert_close(found, tensor.grad)
 
 
-def test_normalises_as_torch(dtype):
+def test_batch_norm_equals_torch(dtype):
     x, weight, bias = (normal(s, dtype) for s in ((7, 5, 33), (5,), (5,)))
     out, mean, variance = np.empty_like(x), np.empty_like(weight), np.empty_like(weight)
     _native.batch_norm(x, None, weight, bias, 1e-5, out, mean, variance, 1)
@@ -76,7 +76,7 @@ def test_normalises_as_torch(dtype):
     assert_close(out, rival)
 
 
-def test_what_is_masked_may_be_anything(dtype):
+def test_masked_values_do_not_affect_batch_norm(dtype):
     x, mask = normal((4, 2, 9), dtype), masked((4, 2, 9), dtype)
     spoilt = np.where(mask[:, None] > 0, x, np.nan).astype(dtype)
     ones, zeros = np.ones(2, dtype), np.zeros(2, dtype)
@@ -89,14 +89,14 @@ def test_what_is_masked_may_be_anything(dtype):
         np.testing.assert_array_equal(clean, dirty)
 
 
-def test_a_mean_far_from_zero_leaves_the_variance_its_digits(dtype):
+def test_batch_norm_variance_is_accurate_for_a_large_mean(dtype):
     x = normal((64, 1, 61), dtype) + dtype(1000)
     outs = np.empty_like(x), np.empty(1, dtype), np.empty(1, dtype)
     _native.batch_norm(x, None, np.ones(1, dtype), np.zeros(1, dtype), 1e-5, *outs, 1)
     assert_close(outs[2], torch.tensor(x.astype(np.float64).var(keepdims=True)[0, 0]))
 
 
-def test_a_batch_without_any_place_has_mean_and_variance_zero(dtype):
+def test_a_fully_masked_batch_has_mean_and_variance_zero(dtype):
     x, ones = np.empty((0, 2, 5), dtype), np.ones(2, dtype)
     mean, variance = np.full(2, np.nan, dtype), np.full(2, np.nan, dtype)
     _native.batch_norm(x, None, ones, ones, 1e-5, x.copy(), mean, variance, 1)
@@ -105,7 +105,7 @@ def test_a_batch_without_any_place_has_mean_and_variance_zero(dtype):
 
 @shapes
 @both_threads
-def test_scales_and_shifts_by_channel_where_the_mask_allows(dtype, shape, threads):
+def test_scale_shift_applies_to_unmasked_positions(dtype, shape, threads):
     x, mask = normal(shape, dtype), masked(shape, dtype)
     scale, shift = normal(shape[1:2], dtype, 1), normal(shape[1:2], dtype, 2)
     out = np.full_like(x, np.nan)

@@ -1,4 +1,4 @@
-"""Methods that a PyTorch user reaches for, on every backend, beside torch's own."""
+"""Tensor methods with torch names, compared with torch on every backend."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ CASES = {
 
 @libraries
 @pytest.mark.parametrize("case", CASES)
-def test_methods_give_torchs_values_and_gradients(library, case):
+def test_tensor_methods_equal_torch(library, case):
     ours, theirs = CASES[case]
     x, y = tensor(library), torch.tensor(VALUES, requires_grad=True)
     found, wanted = ours(x), theirs(y)
@@ -48,7 +48,7 @@ def test_methods_give_torchs_values_and_gradients(library, case):
 
 
 @libraries
-def test_squeeze_of_a_tensor_without_short_axes_is_that_tensor(library):
+def test_squeeze_without_axes_of_length_1_changes_nothing(library):
     assert sl.tensor.backend(library).tensor(
         np.ones((2, 3), "float32")
     ).squeeze().shape == (
@@ -58,6 +58,6 @@ def test_squeeze_of_a_tensor_without_short_axes_is_that_tensor(library):
 
 
 @libraries
-def test_transpose_names_an_axis_that_is_not_there(library):
+def test_transpose_of_a_missing_axis_is_an_error_that_names_it(library):
     with pytest.raises(sl.errors.OutOfRangeError, match="3 axes has no axis 3"):
         tensor(library).transpose(0, 3)

@@ -1,4 +1,4 @@
-"""Numbers that go wrong are named, and sizes that cannot be are refused."""
+"""Errors name the source of NaN and overflow, and impossible sizes are errors."""
 
 import inspect
 import json
@@ -27,14 +27,14 @@ def network():
 
 
 def find_line(function, text):
-    """The line of a function's source that holds a text, as an error names it."""
+    """Return the file and line of a text in a function, as errors name them."""
     lines, first = inspect.getsourcelines(function)
     (found,) = [number for number, line in enumerate(lines) if text in line]
     return f"{__file__}:{first + found}"
 
 
 def train(planted=None, optimizer=None, *, factor=1.0):
-    """Make a step; one operation gets a number that is none."""
+    """Run one step in which one operation gets a NaN or an infinity."""
 
     def plant(x, place):
         return x * planted[1] if planted and place == planted[0] else x
@@ -63,18 +63,18 @@ def train(planted=None, optimizer=None, *, factor=1.0):
         ("logits", "# fourth"),
     ],
 )
-def test_a_number_that_is_none_is_named_where_it_first_stands(place, line, number):
+def test_the_first_nan_is_reported_with_its_line(place, line, number):
     with pytest.raises(NotFiniteError) as caught:
         train((place, number))
     operation, _, rest = str(caught.value).partition(" at ")
-    # The product by which it is planted, in the function of the test.
+    # The number is inserted by a multiplication in the function of the test.
     assert operation == "multiply"
     assert rest.startswith(f"{find_line(train, 'return x * planted')} gave ")
     assert find_line(train, line)
 
 
 @pytest.mark.parametrize("path", ["layers.0.weight", "layers.2.bias"])
-def test_a_weight_that_is_no_number_is_named_by_the_layer_that_uses_it(path):
+def test_a_nan_weight_is_reported_with_its_layer(path):
     model = network()
     arrays = {name: np.array(it) for name, it in model.to_record().items()}
     arrays[path][0] = NAN
@@ -86,7 +86,7 @@ def test_a_weight_that_is_no_number_is_named_by_the_layer_that_uses_it(path):
         model(X)
 
 
-def test_a_gradient_that_overflows_is_named_by_the_operation_it_belongs_to():
+def test_an_overflowing_gradient_is_reported_with_its_operation():
     def loss_of(model, x):
         root = sl.tensor.apply("sqrt", model(x) * 0.0)  # the slope of a root at 0
         return root.sum()
@@ -98,13 +98,13 @@ def test_a_gradient_that_overflows_is_named_by_the_operation_it_belongs_to():
 
 
 @pytest.mark.parametrize("kind", OPTIMISERS, ids=lambda it: it.__name__)
-def test_an_update_that_overflows_is_named_by_the_line_of_the_step(kind):
+def test_an_overflowing_update_is_reported_with_the_line_of_the_step(kind):
     with pytest.raises(NotFiniteError) as caught:
         train(optimizer=kind(), factor=INF)
     assert f" at {find_line(train, '# update')} gave " in str(caught.value)
 
 
-def test_an_optimiser_names_the_parameter_that_it_spoils():
+def test_an_optimiser_names_the_parameter_that_became_nan():
     with pytest.raises(NotFiniteError, match=r"^AdamW\.step of layers\.0\.weight at "):
         train(optimizer=AdamW(), factor=INF)
 
@@ -125,17 +125,17 @@ def fit_on(inputs, **options):
     )
 
 
-def test_a_loss_that_is_no_number_ends_fit_before_the_step(tmp_path):
+def test_a_nan_loss_ends_fit_before_the_step(tmp_path):
     inputs = np.ones((32, 3), "f4")
     inputs[20] = NAN
-    # It names the row of the user's array instead of a lower learning rate.
+    # The error names the row of the user's array instead of a lower learning rate.
     message = r"epoch 1, batch \d: the loss is nan; nothing was saved; the array x "
     with pytest.raises(GradientError, match=message + "contains nan in row 20; replace"):
         fit_on(inputs, out=tmp_path / "run", report=False)
     assert not (tmp_path / "run/model.safetensors").exists()
 
 
-def test_a_label_that_is_no_number_is_named():
+def test_a_nan_label_is_an_error_that_names_it():
     labels = np.zeros((32, 2), "f4")
     labels[7, 1] = INF
     with pytest.raises(GradientError, match="array label contains inf in row 7") as found:
@@ -150,7 +150,7 @@ def test_a_label_that_is_no_number_is_named():
     assert "lower lr" not in str(found.value)
 
 
-def test_a_row_of_a_loader_and_of_the_validation_part_is_named():
+def test_nan_in_a_loader_or_validation_set_is_reported_with_its_row():
     x, y = np.ones((8, 3), "f4"), np.zeros(8, "i8")
     wrong = x.copy()
     wrong[5] = NAN
@@ -167,7 +167,7 @@ def test_a_row_of_a_loader_and_of_the_validation_part_is_named():
         sl.train.fit(nn.Linear(3, 2), (x, y), (wrong, y), **as_arguments(**options))
 
 
-def test_a_record_of_a_dataset_is_named_by_its_id(monkeypatch):
+def test_nan_in_a_dataset_is_reported_with_the_record_id(monkeypatch):
     table = {"id": ["a", "b"], "sequence": ["ACGT", "ACGA"], "label": ["x", "y"]}
     data = sl.data.SequenceDataset(table, encoder=sl.encode.OneHot("dna"))
     batch = data.batch
@@ -184,7 +184,7 @@ def test_a_record_of_a_dataset_is_named_by_its_id(monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered")
-def test_a_loss_that_grows_without_bounds_still_advises_a_lower_rate():
+def test_a_diverging_loss_advises_a_lower_learning_rate():
     inputs = np.full((32, 3), 1e30, "f4")
     labels = np.zeros((32, 2), "f4")
     with pytest.raises(GradientError, match=r"a lower lr \(--lr\) may help"):
@@ -198,9 +198,9 @@ def test_a_loss_that_grows_without_bounds_still_advises_a_lower_rate():
         )
 
 
-def test_a_spike_of_the_loss_is_in_the_history_and_ends_nothing():
+def test_a_loss_spike_is_recorded_and_training_continues():
     inputs = np.ones((32, 3), "f4")
-    inputs[20:22] = 1e6  # of both classes: one of them is wrong
+    inputs[20:22] = 1e6  # The rows have both classes.
     history = fit_on(inputs).history
     assert len(history) == 2
     assert history[0]["train_loss"] > 100
@@ -251,7 +251,7 @@ LAYERS = {
 
 @pytest.mark.parametrize("is_training", [True, False], ids=["training", "evaluation"])
 @pytest.mark.parametrize("name", LAYERS)
-def test_a_layer_takes_an_empty_array_or_says_what_it_expects(name, is_training):
+def test_a_layer_accepts_an_empty_array_or_raises_a_clear_error(name, is_training):
     layer, shapes = LAYERS[name]
     model = layer.bind("numpy", sl.Key(0))
     model = model.train() if is_training else model.eval()
@@ -267,7 +267,7 @@ def test_a_layer_takes_an_empty_array_or_says_what_it_expects(name, is_training)
 
 
 @pytest.mark.parametrize("shape", [(0, 5, 4), (2, 0, 4)])
-def test_attention_of_nothing_is_nothing(shape):
+def test_attention_of_empty_arrays_is_empty(shape):
     model = nn.MultiHeadAttention(4, 2).bind("numpy", sl.Key(0)).eval()
     x = B.tensor(np.zeros(shape, "f4"))
     assert model(x, x, x)[0].shape == shape
@@ -281,7 +281,7 @@ LOSSES = [
 
 @pytest.mark.filterwarnings("ignore:Mean of empty", "ignore:invalid value")
 @pytest.mark.parametrize("name", [*LOSSES, "cross_entropy", "focal_loss", "nll_loss"])
-def test_the_mean_loss_of_nothing_is_nan_and_its_sum_is_0(name):
+def test_the_mean_loss_of_an_empty_batch_is_nan_and_its_sum_is_0(name):
     x = B.tensor(np.zeros((0, 2), "f4"))
     target = x if name in LOSSES else B.tensor(np.zeros(0, "i8"))
     loss = getattr(functional, name)
@@ -300,7 +300,7 @@ def test_a_metric_of_no_records_is_nan(name):
 
 
 @pytest.mark.parametrize("shape", [(0, 0), (0, 5), (5, 0)])
-def test_a_genotype_file_of_nothing_is_read_as_it_was_written(tmp_path, shape):
+def test_an_empty_genotype_file_is_read_as_it_was_written(tmp_path, shape):
     sl.io.to_bed(tmp_path / "x.bed", np.zeros(shape, "i1"))
     with sl.io.open_bed(tmp_path / "x.bed") as bed:
         assert bed.read().shape == shape
@@ -311,7 +311,7 @@ def test_a_genotype_file_of_nothing_is_read_as_it_was_written(tmp_path, shape):
 @pytest.mark.parametrize(
     "text", ["", ">a\n\n", ">a\nACGT\n>b\n\n"], ids=["no bytes", "no letters", "one"]
 )
-def test_a_file_without_records_or_letters_is_named(tmp_path, text):
+def test_a_file_without_records_or_residues_is_an_error_that_names_it(tmp_path, text):
     (tmp_path / "x.fa").write_text(text)
     with pytest.raises(
         sl.errors.FormatError, match=r"x\.fa: (the file is empty|record . \()"
@@ -331,7 +331,7 @@ ARRAYS = sl.tensor.backend("numpy").tensor([1.0]).__array_namespace__()
 @pytest.mark.parametrize(
     "name", ["zeros", "ones", "empty", "full", "broadcast_to", "reshape"]
 )
-def test_a_shape_whose_product_overflows_is_refused(name, shape):
+def test_a_shape_whose_size_overflows_is_an_error(name, shape):
     x = B.tensor([1.0])
     calls = {
         "full": lambda: ARRAYS.full(shape, 1.0),
@@ -358,13 +358,15 @@ TOO_MANY = {
 
 
 @pytest.mark.parametrize("name", TOO_MANY)
-def test_more_numbers_than_can_be_are_refused(name):
+def test_too_many_numbers_are_an_error(name):
     with pytest.raises(SeqloomError):
         TOO_MANY[name]()
 
 
 @pytest.mark.parametrize("sizes", [(2**62, 2**3), (2**40, 2**40), (2**64, 1)])
-def test_a_genotype_file_that_no_disk_holds_is_refused_and_leaves_nothing(tmp_path, sizes):
+def test_a_genotype_file_larger_than_the_disk_is_an_error_and_leaves_no_file(
+    tmp_path, sizes
+):
     with pytest.raises(SeqloomError):
         sl.io.create_bed(tmp_path / "x.bed", *sizes)
     assert not list(tmp_path.iterdir())
@@ -375,7 +377,7 @@ def test_a_genotype_file_that_no_disk_holds_is_refused_and_leaves_nothing(tmp_pa
     [*map(list, HUGE), [2**64], [-1], [-1, -2], [0, 2**63], [0, 2**40, 2**40]],
     ids=str,
 )
-def test_a_record_with_an_impossible_shape_is_refused(tmp_path, shape):
+def test_a_record_with_an_impossible_shape_is_an_error(tmp_path, shape):
     size = 8 if shape == [-1, -2] else 0
     entry = {"dtype": "F32", "shape": shape, "data_offsets": [0, size]}
     header = json.dumps({"a": entry}).encode()

@@ -1,4 +1,4 @@
-"""Tensors and the tape."""
+"""Tensors and the gradient tape."""
 
 import gc
 import weakref
@@ -13,20 +13,20 @@ B = sl.tensor.backend("numpy")
 A = sl.tensor.Autodiff(B)
 
 
-def test_pythons_floats_become_float32():
+def test_python_floats_become_float32():
     assert B.tensor([1.0]).dtype == np.float32
 
 
-def test_an_array_keeps_its_type():
+def test_a_tensor_from_an_array_keeps_its_type():
     assert B.tensor(np.zeros(3)).dtype == np.float64
 
 
-def test_an_array_that_is_shared_keeps_its_memory():
+def test_from_numpy_shares_the_memory_of_the_array():
     array = np.zeros(3)
     assert np.shares_memory(B.from_numpy(array).numpy(), array)
 
 
-def test_a_number_on_the_left_is_an_operand():
+def test_a_number_can_be_the_left_operand():
     assert (2 / B.tensor([4.0])).item() == 0.5
 
 
@@ -34,7 +34,7 @@ def test_a_numpy_array_on_the_left_gives_a_tensor():
     assert isinstance(np.ones(2) * B.tensor([1.0, 2.0]), sl.tensor.Tensor)
 
 
-def test_numpys_functions_refuse_a_tensor_rather_than_lose_its_gradient():
+def test_numpy_functions_reject_a_tracked_tensor():
     x = A.tensor([1.0], requires_grad=True)
     with pytest.raises(TypeError, match="ufunc"):
         np.exp(x)
@@ -42,27 +42,27 @@ def test_numpys_functions_refuse_a_tensor_rather_than_lose_its_gradient():
         np.asarray(x)
 
 
-def test_shapes_that_do_not_fit_are_named():
+def test_shapes_that_do_not_match_are_an_error_that_names_them():
     with pytest.raises(ShapeError, match=r"matmul\(float32\[2, 3\], float32\[2, 3\]\)"):
         B.tensor(np.zeros((2, 3), "f4")) @ B.tensor(np.zeros((2, 3), "f4"))
 
 
-def test_a_plain_backend_records_no_gradients():
+def test_requires_grad_on_a_backend_without_autodiff_is_an_error():
     with pytest.raises(BackendError, match="Autodiff"):
         B.tensor([1.0], requires_grad=True)
 
 
-def test_an_unknown_backend_is_named_with_those_that_exist():
+def test_an_unknown_backend_is_an_error_that_lists_backends():
     with pytest.raises(BackendError, match=r"'cuda'.*numpy"):
         sl.tensor.backend("cuda")
 
 
-def test_a_constant_of_the_inner_backend_is_lifted():
+def test_a_tensor_of_the_inner_backend_is_a_constant():
     x = A.tensor([2.0], requires_grad=True)
     assert (B.tensor([3.0]) * x).sum().backward().wrt(x).item() == 3
 
 
-def test_two_unrelated_differentiable_backends_do_not_mix():
+def test_tensors_of_two_unrelated_levels_are_an_error():
     x = A.tensor([1.0], requires_grad=True)
     y = sl.tensor.Autodiff(B).tensor([1.0], requires_grad=True)
     with pytest.raises(BackendError, match="on different backends"):
@@ -74,7 +74,7 @@ def test_a_leaf_used_twice_sums_its_gradients():
     assert (x * x + x + x).sum().backward().wrt(x).item() == 6
 
 
-def test_summed_gradients_do_not_overwrite_each_other():
+def test_summing_gradients_does_not_overwrite_them():
     x, y = (A.tensor([2.0, 3.0], requires_grad=True) for _ in range(2))
     total = x + y
     grads = (total + total * 2 + total * 3).sum().backward()
@@ -95,12 +95,12 @@ def test_backward_needs_a_scalar_or_a_gradient():
     assert (x * 2).backward(B.tensor([1.0, 10.0])).wrt(x).numpy().tolist() == [2, 20]
 
 
-def test_a_tensor_that_nothing_led_to_has_no_gradients():
+def test_backward_without_leaves_is_an_error():
     with pytest.raises(GradientError, match="requires_grad"):
         A.tensor(1.0).backward()
 
 
-def test_second_order_by_decorating_twice():
+def test_nested_autodiff_gives_second_derivatives():
     outer = sl.tensor.Autodiff(A)
     x = outer.tensor(A.leaf(np.asarray(3.0)), requires_grad=True)
     first = (x**3).backward().wrt(x)
@@ -109,11 +109,11 @@ def test_second_order_by_decorating_twice():
 
 
 def x_of(outer):
-    """The inner level's view of the same leaf."""
+    """Return the tensor of the inner level for the same leaf."""
     return sl.tensor.Tensor(outer.raw.value, A)
 
 
-def test_a_dropped_result_frees_what_it_recorded():
+def test_a_dropped_result_frees_its_recorded_operations():
     class Watched(np.ndarray):
         """An array that a weak reference can watch."""
 
@@ -126,7 +126,7 @@ def test_a_dropped_result_frees_what_it_recorded():
     assert watch() is None
 
 
-def test_recording_makes_no_reference_cycles():
+def test_recording_creates_no_reference_cycles():
     gc.collect()
     x = A.tensor([1.0, 2.0], requires_grad=True)
     (x * x).sum().backward()

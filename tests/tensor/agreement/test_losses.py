@@ -1,4 +1,4 @@
-"""One step function, one key: the same losses on every backend."""
+"""One step function with one key gives the same losses on every backend."""
 
 from typing import Any
 
@@ -20,8 +20,9 @@ def backend(library):
 
 @networks
 @others
-def test_fifty_steps_with_dropout_agree_with_numpys(network, library):
-    # Jax is quick at many steps only where they are compiled; below are some that are not.
+def test_fifty_steps_with_dropout_match_numpy(network, library):
+    # Jax is fast for many steps only if they are compiled. A test below does not
+    # compile.
     step = sl.tensor.compile(train) if library == "jax" else train
     theirs = losses(network, backend(library), step=step)
     assert np.abs(theirs - losses(network, backend("numpy"))).max() < 1e-4
@@ -38,14 +39,14 @@ def test_fifty_steps_with_dropout_agree_with_numpys(network, library):
         pytest.param(Encoder, "jax", marks=pytest.mark.soak),
     ],
 )
-def test_at_a_high_rate_they_differ_like_another_order_of_sums(network, library):
+def test_at_a_high_rate_losses_differ_only_by_rounding(network, library):
     pytest.importorskip("torch")
     options: Any = {"lr": 3e-3, "dropout": False}
     rows = len(network.batch(np.random.default_rng(0))["x"])
     plain, *others = (
         losses(network, backend("torch"), order=order, **options) for order in _orders(rows)
     )
-    last_place = 1e-6  # of a loss in float32
+    last_place = 1e-6  # This is one unit in the last place of a float32 loss.
     noise = max(last_place, *(np.abs(plain - each).max() for each in others))
     ours = losses(network, backend("numpy"), **options)
     theirs = losses(network, backend(library), **options)
@@ -53,19 +54,19 @@ def test_at_a_high_rate_they_differ_like_another_order_of_sums(network, library)
 
 
 def _orders(rows):
-    """Ways to put the same rows into a batch: their gradients are summed in that order."""
+    """Return orders of the rows in a batch, which set the order of gradient sums."""
     draw = np.random.default_rng(5)
     return [slice(None), slice(None, None, -1), *(draw.permutation(rows) for _ in "ab")]
 
 
 @networks
 @pytest.mark.parametrize("library", ["numpy", "torch", "jax"])
-def test_two_runs_give_the_same_bits(network, library):
+def test_two_runs_give_identical_bits(network, library):
     first, second = (losses(network, backend(library), steps=10) for _ in "ab")
     assert np.array_equal(first, second)
 
 
-# Other compilers take their time for each network: one is enough in `make soak`.
+# The other compilers are slow for each network, so only `make soak` runs all networks.
 COMPILED = [
     *(("numpy", each) for each in (MLP, SpliceCNN, Encoder)),
     pytest.param("torch", SpliceCNN, marks=pytest.mark.soak),
@@ -82,7 +83,7 @@ def test_a_compiled_step_gives_the_same_losses(library, network):
 
 
 @pytest.mark.parametrize("network", [DeepSEA, StillEncoder])
-def test_default_bodies_alone_train_to_numpys_losses(network):
+def test_default_implementations_train_to_the_losses_of_numpy(network):
     from conformance.backends import backend as any_backend
 
     strict = any_backend("strict")

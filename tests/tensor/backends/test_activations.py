@@ -1,4 +1,4 @@
-"""Activations and softmax on every backend, beside torch."""
+"""Activations and softmax on every backend, compared with torch."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ CASES = [
 @pytest.mark.parametrize(
     "case", CASES, ids=lambda case: f"{case.name} {case.label}".strip()
 )
-def test_a_function_gives_what_torch_gives(case: Case, name: str, dtype: str):
+def test_activations_equal_torch(case: Case, name: str, dtype: str):
     with wide(name, dtype):
         if case.name != "rsqrt" or dtype == "float32":
             assert_agrees(found(name), case, dtype)
@@ -52,7 +52,7 @@ ALONG = {"softmax": torch.softmax, "log_softmax": torch.log_softmax}
 @everywhere
 @in_both
 @pytest.mark.parametrize("function", [*FROM_OUTPUT, *ALONG])
-def test_a_gradient_by_the_output_is_torchs(function: str, name: str, dtype: str):
+def test_gradients_from_the_output_equal_torch(function: str, name: str, dtype: str):
     rng = np.random.default_rng(1)
     x, grad = (rng.standard_normal((3, 5)).astype(dtype) for _ in range(2))
     leaf = torch.from_numpy(x).double().requires_grad_()
@@ -67,14 +67,14 @@ def test_a_gradient_by_the_output_is_torchs(function: str, name: str, dtype: str
 
 
 @everywhere
-def test_softmax_bears_extremes(name: str):
+def test_softmax_handles_extreme_inputs(name: str):
     b = found(name)
     out = b.softmax(b.asarray([1e30, -1e30, 0.0]))
     assert np.asarray(b.to_numpy(out)).tolist() == [1, 0, 0]
 
 
 @everywhere
-def test_erfc_keeps_its_digits_in_the_tail(name: str):
+def test_erfc_is_accurate_in_the_tail(name: str):
     b = found(name)
     x = np.linspace(0.5, 9, 50, dtype=np.float32)
     truth = torch.erfc(torch.from_numpy(x).double()).numpy()

@@ -1,4 +1,4 @@
-"""Attention and losses on every backend, beside torch."""
+"""Attention and losses on every backend, compared with torch."""
 
 import math
 from typing import Any
@@ -12,13 +12,13 @@ import seqloom as sl
 from backend_oracle import everywhere, found, in_both, wide
 
 
-def drawn(dtype, *shapes):
-    """Normal numbers."""
+def draw(dtype, *shapes):
+    """Return normal random numbers."""
     rng = np.random.default_rng(6)
     return [rng.standard_normal(shape).astype(dtype) for shape in shapes]
 
 
-def close(b, got, expected, dtype):
+def assert_close(b, got, expected, dtype):
     """Compare values."""
     error = 2e-5 if dtype == "float32" else 1e-10
     np.testing.assert_allclose(b.to_numpy(got), expected, rtol=error, atol=error)
@@ -33,8 +33,8 @@ MASKS = {
 }
 
 
-def by_hand(inputs, mask, *, causal, scale):
-    """Softmax attention in torch's plain operations, zeros where a row sees nothing."""
+def reference_attention(inputs, mask, *, causal, scale):
+    """Compute softmax attention with basic torch operations; masked rows give 0."""
     q, k, v = inputs
     scores = q @ k.mT * (scale or q.shape[-1] ** -0.5)
     if mask is not None and mask.dtype == torch.bool:
@@ -55,12 +55,14 @@ def by_hand(inputs, mask, *, causal, scale):
 @in_both
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
-def test_attention_and_its_derivative_are_those_by_hand(mask, causal, name, dtype):
-    arrays = drawn(dtype, Q, K, V)
-    (grad,) = drawn(dtype, Q)
+def test_attention_and_its_gradient_equal_a_manual_implementation(
+    mask, causal, name, dtype
+):
+    arrays = draw(dtype, Q, K, V)
+    (grad,) = draw(dtype, Q)
     leaves = [torch.from_numpy(a).double().requires_grad_() for a in arrays]
     keep = None if mask is None else torch.from_numpy(mask)
-    expected = by_hand(leaves, keep, causal=causal, scale=0.3)
+    expected = reference_attention(leaves, keep, causal=causal, scale=0.3)
     slopes = torch.autograd.grad(expected, leaves, torch.from_numpy(grad).double())
     with wide(name, dtype):
         b = found(name)
@@ -69,25 +71,25 @@ def test_attention_and_its_derivative_are_those_by_hand(mask, causal, name, dtyp
         q, k, v = (b.asarray(a) for a in arrays)
         options = {"causal": causal, "scale": 0.3}
         out, lse = b.attention(q, k, v, given, **options)
-        close(b, out, expected.detach(), dtype)
+        assert_close(b, out, expected.detach(), dtype)
         got = b.attention_grad(b.asarray(grad), q, k, v, given, None, out, lse, **options)
         for mine, truth in zip(got, slopes, strict=True):
-            close(b, mine, truth, dtype)
+            assert_close(b, mine, truth, dtype)
 
 
 @everywhere
-def test_attention_drops_the_same_weights_everywhere(name):
-    q, k, v = drawn("float32", Q, K, V)
+def test_attention_dropout_is_the_same_on_every_backend(name):
+    q, k, v = draw("float32", Q, K, V)
     key, b, truth = sl.Key(5), found(name), found("strict")
     expected = truth.attention(*map(truth.asarray, (q, k, v)), None, key, dropout=0.5)[0]
     out = b.attention(*map(b.asarray, (q, k, v)), None, key, dropout=0.5)[0]
-    close(b, out, np.asarray(expected), "float32")
+    assert_close(b, out, np.asarray(expected), "float32")
 
 
 @everywhere
 @pytest.mark.parametrize("causal", [False, True])
-def test_packed_sequences_attend_within_themselves(causal, name):
-    q, k, v, grad = drawn("float32", *[(9, 2, 4)] * 4)
+def test_packed_sequences_attend_only_to_themselves(causal, name):
+    q, k, v, grad = draw("float32", *[(9, 2, 4)] * 4)
     ends = np.array([0, 3, 3, 9], np.int32)
     b = found(name)
     given = [b.asarray(a) for a in (q, k, v)]
@@ -105,7 +107,7 @@ def test_packed_sequences_attend_within_themselves(causal, name):
         whole = attend(*leaves, is_causal=causal)
         slopes = torch.autograd.grad(whole, leaves, rows[3].double())
         for mine, truth in zip((out, *parts), (whole.detach(), *slopes), strict=True):
-            close(
+            assert_close(
                 b,
                 b.index(mine, (slice(start, stop), ...)),
                 truth[0].transpose(0, 1),
@@ -117,8 +119,8 @@ def test_packed_sequences_attend_within_themselves(causal, name):
 @everywhere
 @in_both
 @pytest.mark.parametrize("weighted", [False, True])
-def test_cross_entropy_and_its_derivative_are_torchs(weighted, name, dtype):
-    logits, weights, grad = drawn(dtype, (6, 4), (4,), (6,))
+def test_cross_entropy_and_its_gradient_equal_torch(weighted, name, dtype):
+    logits, weights, grad = draw(dtype, (6, 4), (4,), (6,))
     labels = np.array([0, 3, 1, 1, 2, 0])
     leaf = torch.from_numpy(logits).double().requires_grad_()
     scale = torch.from_numpy(np.abs(weights)).double() if weighted else None
@@ -130,5 +132,5 @@ def test_cross_entropy_and_its_derivative_are_torchs(weighted, name, dtype):
         given = b.asarray(np.abs(weights)) if weighted else None
         args = b.asarray(logits), b.asarray(labels.astype(kind)), given
         losses, fused = b.cross_entropy(*args)
-        close(b, losses, expected.detach(), dtype)
-        close(b, b.cross_entropy_grad(b.asarray(grad), *args, fused), slope, dtype)
+        assert_close(b, losses, expected.detach(), dtype)
+        assert_close(b, b.cross_entropy_grad(b.asarray(grad), *args, fused), slope, dtype)

@@ -1,4 +1,4 @@
-"""Attention of arrays without numbers, of other shapes, and in any order of memory."""
+"""Attention with empty arrays, unequal shapes and any memory layout."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ import seqloom as sl
 from backend_oracle import everywhere, found
 from seqloom.errors import ShapeError
 
-# (n, h, l, s, d, e): one of them 0.
+# The sizes are (n, h, l, s, d, e), and one of them is 0.
 EMPTY = [
     (1, 1, 3, 0, 2, 2),
     (1, 1, 0, 3, 2, 2),
@@ -21,13 +21,13 @@ RNG = np.random.default_rng(3)
 ARRAYS = [RNG.standard_normal((2, 3, 5, 4)).astype("f4") for _ in range(4)]
 
 
-def normal(*shape):
-    """Normal numbers."""
+def draw(*shape):
+    """Return normal random numbers."""
     return RNG.standard_normal(shape).astype("f4")
 
 
-def both_ways(b, arrays, mask=None, *, causal=False):
-    """The result, and the derivatives by queries, keys and values."""
+def run_with_gradients(b, arrays, mask=None, *, causal=False):
+    """Return the result and the gradients of queries, keys and values."""
     q, k, v, grad = arrays
     out, lse = b.attention(q, k, v, mask, causal=causal)
     parts = b.attention_grad(grad, q, k, v, mask, None, out, lse, causal=causal)
@@ -39,13 +39,13 @@ def both_ways(b, arrays, mask=None, *, causal=False):
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("sizes", EMPTY, ids=str)
-def test_nothing_to_look_at_gives_zeros(sizes, masked, causal, name):
+def test_attention_without_keys_gives_zeros(sizes, masked, causal, name):
     n, h, rows, columns, d, e = sizes
     b = found(name)
     shapes = (n, h, rows, d), (n, h, columns, d), (n, h, columns, e), (n, h, rows, e)
-    arrays = [b.asarray(normal(*shape)) for shape in shapes]
+    arrays = [b.asarray(draw(*shape)) for shape in shapes]
     mask = b.asarray(np.ones((rows, columns), bool)) if masked else None
-    out, *parts = both_ways(b, arrays, mask, causal=causal)
+    out, *parts = run_with_gradients(b, arrays, mask, causal=causal)
     assert out.shape == shapes[3]
     assert columns or not out.any()
     for part, shape in zip(parts, shapes, strict=False):
@@ -55,9 +55,9 @@ def test_nothing_to_look_at_gives_zeros(sizes, masked, causal, name):
 
 @everywhere
 @pytest.mark.parametrize("sizes", [(0, 1, 2), (0, 0, 2), (3, 0, 2)], ids=str)
-def test_packed_sequences_without_numbers_give_none(sizes, name):
+def test_empty_packed_sequences_give_empty_results(sizes, name):
     b = found(name)
-    x, ends = b.asarray(normal(*sizes)), b.asarray(np.array([0, sizes[0]], np.int32))
+    x, ends = b.asarray(draw(*sizes)), b.asarray(np.array([0, sizes[0]], np.int32))
     assert tuple(b.attention_varlen(x, x, x, ends, max_seqlen=3)[0].shape) == sizes
 
 
@@ -69,33 +69,35 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
-def test_the_order_of_memory_changes_nothing(layout):
+def test_the_memory_order_does_not_change_attention(layout):
     b = found("torch")
-    expected = both_ways(found("numpy"), ARRAYS)
-    got = both_ways(b, [layout(torch.from_numpy(each)) for each in ARRAYS])
+    expected = run_with_gradients(found("numpy"), ARRAYS)
+    got = run_with_gradients(b, [layout(torch.from_numpy(each)) for each in ARRAYS])
     for mine, truth in zip(got, expected, strict=True):
         np.testing.assert_allclose(mine, truth, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", [bool, "f4"], ids=str)
-def test_the_order_of_a_masks_memory_changes_nothing(kind):
-    mask = (normal(5, 5) < 0.7).astype(kind).T
-    expected = both_ways(found("numpy"), ARRAYS, np.ascontiguousarray(mask))
+def test_the_memory_order_of_a_mask_does_not_change_attention(kind):
+    mask = (draw(5, 5) < 0.7).astype(kind).T
+    expected = run_with_gradients(found("numpy"), ARRAYS, np.ascontiguousarray(mask))
     tensors = [torch.from_numpy(each) for each in ARRAYS]
-    got = both_ways(found("torch"), tensors, torch.from_numpy(mask.T).mT)
+    got = run_with_gradients(found("torch"), tensors, torch.from_numpy(mask.T).mT)
     for mine, truth in zip(got, expected, strict=True):
         np.testing.assert_allclose(mine, truth, rtol=1e-4, atol=1e-5)
 
 
-def test_a_gradient_of_one_repeated_number_is_read_right():
+def test_a_broadcast_gradient_is_read_correctly():
     b, tensors = found("torch"), [torch.from_numpy(each) for each in ARRAYS]
     one = torch.ones(()).expand(2, 3, 5, 4)
-    expected = both_ways(b, [*tensors[:3], one.contiguous()])
-    for mine, truth in zip(both_ways(b, [*tensors[:3], one]), expected, strict=True):
+    expected = run_with_gradients(b, [*tensors[:3], one.contiguous()])
+    for mine, truth in zip(
+        run_with_gradients(b, [*tensors[:3], one]), expected, strict=True
+    ):
         np.testing.assert_allclose(mine, truth, rtol=1e-5, atol=1e-6)
 
 
-OTHERS = {
+OTHER_SHAPES = {
     "another batch": ((5, 1, 3, 2), (2, 1, 3, 2), (2, 1, 3, 2)),
     "fewer heads": ((1, 8, 3, 2), (1, 2, 3, 2), (1, 2, 3, 2)),
     "fewer values": ((1, 1, 3, 2), (1, 1, 4, 2), (1, 1, 3, 2)),
@@ -104,13 +106,13 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("shapes", OTHERS.values(), ids=OTHERS)
-def test_torchs_kernel_never_sees_shapes_that_differ(shapes):
+@pytest.mark.parametrize("shapes", OTHER_SHAPES.values(), ids=OTHER_SHAPES)
+def test_different_shapes_are_an_error_before_the_torch_kernel(shapes):
     with pytest.raises(ShapeError, match="attention: expected"):
         found("torch").attention(*(torch.ones(shape) for shape in shapes))
 
 
-def test_torchs_derivative_never_sees_shapes_that_differ():
+def test_different_gradient_shapes_are_an_error_before_the_torch_kernel():
     b, x = found("torch"), torch.ones(1, 1, 3, 2)
     out, lse = b.attention(x, x, x)
     for grad, values in ((x, x[:, :, :2]), (x[:, :, :2], x)):
@@ -118,7 +120,7 @@ def test_torchs_derivative_never_sees_shapes_that_differ():
             b.attention_grad(grad, x, x, values, None, None, out, lse)
 
 
-def test_dropped_weights_under_a_mask_can_be_traced():
+def test_attention_dropout_with_a_mask_can_be_compiled():
     b, x = found("torch"), torch.from_numpy(ARRAYS[0])
     mask, key = torch.ones(5, 5, dtype=torch.bool).tril(), b.key_words(sl.Key(2))
 
@@ -135,8 +137,8 @@ MASKS = {
 }
 
 
-def of_padding(name, mask, value, *, clean):
-    """The result, and derivatives by all arguments, with a value at keys masked for all."""
+def run_padded(name, mask, value, *, clean):
+    """Return the result and all gradients, with `value` at the masked keys."""
     b, hidden = found(name), ~mask.any(0)
     q, k, v, _ = (each.copy() for each in ARRAYS)
     k[:, :, hidden], v[:, :, hidden] = value, value
@@ -156,9 +158,9 @@ def of_padding(name, mask, value, *, clean):
 
 @everywhere
 @pytest.mark.parametrize("mask", MASKS)
-def test_finite_values_at_masked_keys_reach_nothing(mask, name):
-    expected = of_padding(name, MASKS[mask], 0.0, clean=False)
-    got = of_padding(name, MASKS[mask], 1e9, clean=False)
+def test_finite_values_at_masked_keys_have_no_effect(mask, name):
+    expected = run_padded(name, MASKS[mask], 0.0, clean=False)
+    got = run_padded(name, MASKS[mask], 1e9, clean=False)
     for mine, truth in zip(got, expected, strict=True):
         np.testing.assert_allclose(mine, truth, rtol=1e-5, atol=1e-6)
 
@@ -166,26 +168,28 @@ def test_finite_values_at_masked_keys_reach_nothing(mask, name):
 @everywhere
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 @pytest.mark.parametrize("mask", MASKS)
-def test_padding_that_is_set_to_0_reaches_nothing_whatever_it_held(mask, value, name):
-    expected = of_padding(name, MASKS[mask], 0.0, clean=True)
-    got = of_padding(name, MASKS[mask], value, clean=True)
+def test_padding_that_is_set_to_0_has_no_effect(mask, value, name):
+    expected = run_padded(name, MASKS[mask], 0.0, clean=True)
+    got = run_padded(name, MASKS[mask], value, clean=True)
     for mine, truth in zip(got, expected, strict=True):
         np.testing.assert_array_equal(mine, truth)
 
 
 @pytest.mark.parametrize("axis", range(4))
-def test_an_axis_of_one_place_may_be_backwards(axis):
+def test_an_axis_of_length_1_may_have_a_negative_stride(axis):
     shape = [2, 2, 2, 2]
     shape[axis] = 1
-    b, x = found("numpy"), normal(*shape)
+    b, x = found("numpy"), draw(*shape)
     backwards = np.flip(x, axis)
     for turned, plain in zip(
-        both_ways(b, [backwards] * 3 + [x]), both_ways(b, [x] * 4), strict=True
+        run_with_gradients(b, [backwards] * 3 + [x]),
+        run_with_gradients(b, [x] * 4),
+        strict=True,
     ):
         np.testing.assert_array_equal(turned, plain)
 
 
-def test_no_places_have_a_compiled_gradient():
+def test_attention_of_empty_arrays_has_a_compiled_gradient():
     b = sl.tensor.backend("numpy")
 
     def loss(x):
@@ -195,7 +199,7 @@ def test_no_places_have_a_compiled_gradient():
     assert sl.tensor.compile(sl.tensor.grad(loss))(x).shape == (2, 1, 0, 4)
 
 
-def test_numbers_without_depth_have_a_gradient():
+def test_attention_of_width_0_has_a_gradient():
     b = sl.tensor.backend("numpy")
 
     def loss(x):

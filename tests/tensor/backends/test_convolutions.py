@@ -1,4 +1,4 @@
-"""Convolutions, windows and pooling on every backend, beside torch."""
+"""Convolutions, windows and pooling on every backend, compared with torch."""
 
 from typing import Any
 
@@ -19,20 +19,20 @@ IMAGES = [
     {"stride": 2, "padding": 1},
     {"stride": (2, 1), "padding": (1, 2), "dilation": (1, 2), "groups": 2},
 ]
-WHOLE = {"stride": 1, "padding": 0, "dilation": 1, "groups": 1}
+DEFAULT_GEOMETRY = {"stride": 1, "padding": 0, "dilation": 1, "groups": 1}
 
 
-def told(options: object) -> str:
+def option_id(options: object) -> str:
     return str(options)
 
 
 @everywhere
 @in_both
-@pytest.mark.parametrize("options", GEOMETRIES, ids=told)
-def test_conv1d_and_its_derivatives_are_torchs(
+@pytest.mark.parametrize("options", GEOMETRIES, ids=option_id)
+def test_conv1d_and_its_gradients_equal_torch(
     options: dict[str, Any], name: str, dtype: str
 ):
-    options = WHOLE | options
+    options = DEFAULT_GEOMETRY | options
     if name == "numpy" and options["groups"] != 1:
         options = options | {"groups": 2}
     check(name, dtype, options, F.conv1d, (2, 4, 11), (6, 4 // options["groups"], 3))
@@ -40,11 +40,11 @@ def test_conv1d_and_its_derivatives_are_torchs(
 
 @everywhere
 @in_both
-@pytest.mark.parametrize("options", IMAGES, ids=told)
-def test_conv2d_and_its_derivatives_are_torchs(
+@pytest.mark.parametrize("options", IMAGES, ids=option_id)
+def test_conv2d_and_its_gradients_equal_torch(
     options: dict[str, Any], name: str, dtype: str
 ):
-    options = WHOLE | options
+    options = DEFAULT_GEOMETRY | options
     check(name, dtype, options, F.conv2d, (2, 4, 7, 8), (6, 4 // options["groups"], 3, 2))
 
 
@@ -56,7 +56,7 @@ def check(
     x: tuple[int, ...],
     weight: tuple[int, ...],
 ) -> None:
-    """The function, and both derivatives by torch's own engine."""
+    """Compare the function and both derivatives with torch's autograd."""
     import torch
 
     rank = f"conv{len(x) - 2}d"
@@ -86,7 +86,7 @@ def check(
         )
 
 
-TURNED = [
+TRANSPOSED_GEOMETRIES = [
     {},
     {"stride": 2, "padding": 1, "output_padding": 1},
     {"dilation": 2, "groups": 2},
@@ -95,8 +95,10 @@ TURNED = [
 
 @everywhere
 @in_both
-@pytest.mark.parametrize("options", TURNED, ids=told)
-def test_transposed_convolutions_are_torchs(options: dict[str, Any], name: str, dtype: str):
+@pytest.mark.parametrize("options", TRANSPOSED_GEOMETRIES, ids=option_id)
+def test_transposed_convolutions_equal_torch(
+    options: dict[str, Any], name: str, dtype: str
+):
     with wide(name, dtype):
         for rank, tail, oracle in (
             (1, (), F.conv_transpose1d),
@@ -114,24 +116,28 @@ COLUMNS = [
 ]
 
 
-def renamed(function):
-    """Torch's name of the kernel's size."""
+def with_torch_names(function):
+    """Rename the option of the kernel's size to the name that torch uses."""
     return lambda *args, kernel, **options: function(*args, kernel_size=kernel, **options)
 
 
 @everywhere
 @in_both
-@pytest.mark.parametrize("options", COLUMNS, ids=told)
-def test_unfold_and_fold_are_torchs(options: dict[str, Any], name: str, dtype: str):
+@pytest.mark.parametrize("options", COLUMNS, ids=option_id)
+def test_unfold_and_fold_equal_torch(options: dict[str, Any], name: str, dtype: str):
     with wide(name, dtype):
         b = found(name)
-        assert_agrees(b, Case("unfold", ((2, 3, 6, 7),), renamed(F.unfold), options), dtype)
+        assert_agrees(
+            b, Case("unfold", ((2, 3, 6, 7),), with_torch_names(F.unfold), options), dtype
+        )
         import torch
 
-        columns = tuple(renamed(F.unfold)(torch.zeros(2, 3, 6, 7), **options).shape)
+        columns = tuple(
+            with_torch_names(F.unfold)(torch.zeros(2, 3, 6, 7), **options).shape
+        )
 
         def fold(x, shape, **rest):
-            return renamed(F.fold)(x, output_size=shape, **rest)
+            return with_torch_names(F.fold)(x, output_size=shape, **rest)
 
         case = Case("fold", (columns,), fold, options | {"shape": (6, 7)})
         assert_agrees(b, case, dtype)
@@ -150,13 +156,13 @@ POOLS = [
 @everywhere
 @in_both
 @pytest.mark.parametrize(("function", "shape", "options"), POOLS, ids=str)
-def test_pooling_and_its_derivative_are_torchs(function, shape, options, name, dtype):
+def test_pooling_and_its_gradient_equal_torch(function, shape, options, name, dtype):
     import torch
 
     more = {"return_indices": True} if function.startswith("max") else {}
 
     def oracle(x, **rest):
-        return renamed(getattr(F, function))(x, **rest, **more)
+        return with_torch_names(getattr(F, function))(x, **rest, **more)
 
     with wide(name, dtype):
         b = found(name)

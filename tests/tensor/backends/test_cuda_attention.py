@@ -1,4 +1,4 @@
-"""Attention over packed sequences on CUDA: shapes on any machine, numbers on a device."""
+"""CUDA attention over packed sequences: shapes on any machine, values on a device."""
 
 from itertools import pairwise
 from typing import Any
@@ -14,30 +14,34 @@ from seqloom.tensor import backend
 from seqloom.tensor.backends._torch import _packed_attention as device
 
 BOUNDS = [0, 3, 3, 70, 134, 135]
-LONGEST = 67
-ALL = [torch.float16, torch.bfloat16, torch.float32]
+MAX_LENGTH = 67
+TYPES = [torch.float16, torch.bfloat16, torch.float32]
 CAPABILITIES = [(8, 0), (7, 5)]
 
 causal_or_not = pytest.mark.parametrize("causal", [False, True])
-half = pytest.mark.parametrize("dtype", ALL[:2])
-any_type = pytest.mark.parametrize("dtype", ALL)
+half = pytest.mark.parametrize("dtype", TYPES[:2])
+any_type = pytest.mark.parametrize("dtype", TYPES)
 
 
 @any_type
 @causal_or_not
 @pytest.mark.parametrize("kind", CAPABILITIES)
-def test_the_kernels_take_these_arguments(kind, causal, dtype, monkeypatch):
+def test_the_cuda_kernels_accept_these_arguments(kind, causal, dtype, monkeypatch):
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _device=0: kind)
     monkeypatch.setattr(device, "_align", lambda x: x.contiguous())
     called = {"_flash": 0, "_efficient": 0}
     for name in called:
-        monkeypatch.setattr(device, name, counted(called, name, getattr(device, name)))
+        monkeypatch.setattr(device, name, count_calls(called, name, getattr(device, name)))
     with FakeTensorMode():
         q = torch.empty(135, 2, 16, device="cuda", dtype=dtype)
         ends = torch.empty(6, device="cuda", dtype=torch.int32)
         given = q, q, q, ends
-        out, lse = plain(device.attend_on_cuda)(*given, LONGEST, None, causal)
-        grads = plain(device.attend_on_cuda_grad)(q, *given, out, lse, 67, None, causal)
+        out, lse = implementation_of(device.attend_on_cuda)(
+            *given, MAX_LENGTH, None, causal
+        )
+        grads = implementation_of(device.attend_on_cuda_grad)(
+            q, *given, out, lse, 67, None, causal
+        )
     assert (out.shape, out.dtype) == (q.shape, dtype)
     assert (lse.shape, lse.dtype) == ((2, 135), torch.float32)
     assert [(x.shape, x.dtype) for x in grads] == [(q.shape, dtype)] * 3
@@ -45,15 +49,15 @@ def test_the_kernels_take_these_arguments(kind, causal, dtype, monkeypatch):
     assert called == {"_flash": int(by_flash), "_efficient": int(not by_flash)}
 
 
-def plain(operation: Any) -> Any:
-    """Return the body of an operation, which torch would not run on tensors without
-    numbers.
+def implementation_of(operation: Any) -> Any:
+    """Return the implementation of an operation, because torch does not run operations on
+    meta tensors.
     """
     return operation.__wrapped__
 
 
-def counted(called: dict[str, int], name: str, function: Any) -> Any:
-    """Return a function whose calls are counted."""
+def count_calls(called: dict[str, int], name: str, function: Any) -> Any:
+    """Return a wrapper of a function that counts its calls."""
 
     def call(*args: Any) -> Any:
         called[name] += 1
@@ -72,13 +76,13 @@ def counted(called: dict[str, int], name: str, function: Any) -> Any:
         (16, torch.float64, False),
     ],
 )
-def test_heads_that_no_kernel_can_load_take_tiles(width, dtype, served):
+def test_heads_of_unsupported_width_use_the_default_implementation(width, dtype, served):
     with FakeTensorMode():
         q = torch.empty(9, 2, width, device="cuda", dtype=dtype)
         assert device.has_cuda_kernel(q, q, q, scale=None) is served
 
 
-def test_without_attention_of_varying_lengths_the_other_kernel_serves(monkeypatch):
+def test_without_varlen_attention_the_memory_efficient_kernel_is_used(monkeypatch):
     monkeypatch.setattr(device, "has_varlen", lambda: False)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _device=0: (9, 0))
     with FakeTensorMode():
@@ -86,8 +90,8 @@ def test_without_attention_of_varying_lengths_the_other_kernel_serves(monkeypatc
         assert not device.uses_flash(q, q)
 
 
-def drawn(dtype: Any, seed: int = 0) -> list[Any]:
-    """Queries, keys, values and a gradient, on the device."""
+def draw(dtype: Any, seed: int = 0) -> list[Any]:
+    """Return queries, keys, values and a gradient on the device."""
     made = torch.Generator().manual_seed(seed)
     return [
         torch.randn(135, 2, 16, generator=made).to(cuda_device.DEVICE, dtype)
@@ -95,7 +99,9 @@ def drawn(dtype: Any, seed: int = 0) -> list[Any]:
     ]
 
 
-def both_ways(arrays: Any, *, causal: bool = False, longest: int = LONGEST) -> list[Any]:
+def run_with_gradients(
+    arrays: Any, *, causal: bool = False, longest: int = MAX_LENGTH
+) -> list[Any]:
     """Return the result and the three derivatives."""
     b: Any = backend(cuda_device.TORCH)
     q, k, v, grad = arrays
@@ -105,8 +111,8 @@ def both_ways(arrays: Any, *, causal: bool = False, longest: int = LONGEST) -> l
     return [out, *b.attention_varlen_grad(grad, q, k, v, ends, out, lse, **rule)]
 
 
-def truth(arrays: Any, *, causal: bool) -> list[Any]:
-    """Return the same in float64, sequence by sequence."""
+def compute_expected(arrays: Any, *, causal: bool) -> list[Any]:
+    """Return the expected results in float64, computed sequence by sequence."""
     parts: list[list[Any]] = [[], [], [], []]
     for start, end in pairwise(BOUNDS):
         rows = [x[start:end].double().cpu().transpose(0, 1) for x in arrays]
@@ -121,10 +127,14 @@ def truth(arrays: Any, *, causal: bool) -> list[Any]:
 @cuda_device.on_device
 @any_type
 @causal_or_not
-def test_results_on_a_device_are_those_of_each_sequence(causal, dtype):
-    arrays = drawn(dtype)
+def test_packed_attention_on_a_device_equals_attention_per_sequence(causal, dtype):
+    arrays = draw(dtype)
     error = {torch.float32: 2e-5, torch.float16: 5e-3, torch.bfloat16: 4e-2}[dtype]
-    pairs = zip(both_ways(arrays, causal=causal), truth(arrays, causal=causal), strict=True)
+    pairs = zip(
+        run_with_gradients(arrays, causal=causal),
+        compute_expected(arrays, causal=causal),
+        strict=True,
+    )
     for mine, wanted in pairs:
         torch.testing.assert_close(mine.double().cpu(), wanted, rtol=error, atol=error)
 
@@ -132,13 +142,15 @@ def test_results_on_a_device_are_those_of_each_sequence(causal, dtype):
 @cuda_device.on_device
 @any_type
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), 6e4])
-def test_what_a_sequence_holds_on_a_device_changes_no_bit_of_others(number, dtype):
+def test_the_values_of_a_sequence_change_no_bit_of_others_on_a_device(number, dtype):
     torch.use_deterministic_algorithms(mode=True)
     try:
-        clean, mixed = drawn(dtype), drawn(dtype)
+        clean, mixed = draw(dtype), draw(dtype)
         for array in mixed:
             array[3:70, :, 1] = number
-        for mine, wanted in zip(both_ways(mixed), both_ways(clean), strict=True):
+        for mine, wanted in zip(
+            run_with_gradients(mixed), run_with_gradients(clean), strict=True
+        ):
             assert torch.equal(mine[:3], wanted[:3])
             assert torch.equal(mine[70:], wanted[70:])
     finally:
@@ -147,47 +159,51 @@ def test_what_a_sequence_holds_on_a_device_changes_no_bit_of_others(number, dtyp
 
 @cuda_device.on_device
 @any_type
-def test_unaligned_arrays_give_the_same_on_a_device(dtype):
-    arrays = drawn(dtype)
+def test_unaligned_arrays_give_equal_results_on_a_device(dtype):
+    arrays = draw(dtype)
     moved = []
     for array in arrays:
         room = torch.empty(array.numel() + 1, dtype=dtype, device=cuda_device.DEVICE)
         room[1:] = array.ravel()
         moved.append(room[1:].view(array.shape))
-    for mine, wanted in zip(both_ways(moved), both_ways(arrays), strict=True):
+    for mine, wanted in zip(
+        run_with_gradients(moved), run_with_gradients(arrays), strict=True
+    ):
         torch.testing.assert_close(mine, wanted)
 
 
 @cuda_device.on_cuda
 @any_type
 def test_no_call_waits_for_the_device(dtype):
-    arrays = drawn(dtype)
-    both_ways(arrays)
+    arrays = draw(dtype)
+    run_with_gradients(arrays)
     b: Any = backend(cuda_device.TORCH)
     ends = torch.tensor(BOUNDS, dtype=torch.int32, device="cuda")
     torch.cuda.set_sync_debug_mode("error")
     try:
-        out, lse = b.attention_varlen(*arrays[:3], ends, max_seqlen=LONGEST)
-        b.attention_varlen_grad(arrays[3], *arrays[:3], ends, out, lse, max_seqlen=LONGEST)
+        out, lse = b.attention_varlen(*arrays[:3], ends, max_seqlen=MAX_LENGTH)
+        b.attention_varlen_grad(
+            arrays[3], *arrays[:3], ends, out, lse, max_seqlen=MAX_LENGTH
+        )
     finally:
         torch.cuda.set_sync_debug_mode("default")
 
 
-@cuda_device.on_cuda  # a processor raises an error
+@cuda_device.on_cuda  # The CPU kernel raises an error instead.
 @any_type
-def test_a_sequence_longer_than_the_longest_is_nan_on_a_device(dtype):
-    assert both_ways(drawn(dtype), longest=60)[0].isnan().all()
+def test_a_sequence_longer_than_max_seqlen_is_nan_on_a_device(dtype):
+    assert run_with_gradients(draw(dtype), longest=60)[0].isnan().all()
 
 
 @cuda_device.on_device
 @half
-def test_a_model_compiled_for_a_device_takes_the_kernel(dtype):
+def test_a_model_compiled_for_a_device_uses_the_kernel(dtype):
     b: Any = backend(cuda_device.TORCH)
-    q, k, v, _ = drawn(dtype)
+    q, k, v, _ = draw(dtype)
     ends = torch.tensor(BOUNDS, dtype=torch.int32, device=cuda_device.DEVICE)
 
     def attend(q: Any, k: Any, v: Any) -> Any:
-        return b.attention_varlen(q, k, v, ends, max_seqlen=LONGEST)[0] * 2
+        return b.attention_varlen(q, k, v, ends, max_seqlen=MAX_LENGTH)[0] * 2
 
     compiled = torch.compile(attend, fullgraph=True)
     np.testing.assert_array_equal(

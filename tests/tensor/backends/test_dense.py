@@ -1,4 +1,4 @@
-"""Linear layers by rows and the parts of a transformer's block, beside torch."""
+"""Row-wise linear layers and the parts of a transformer block, compared with torch."""
 
 from typing import Any
 
@@ -19,29 +19,29 @@ FEED = ((*ROWS, WIDTH), (WIDTH,), (WIDTH,), (HIDDEN, WIDTH), (HIDDEN,), (WIDTH, 
 PROJECTION = ((*ROWS, WIDTH), (3 * WIDTH, WIDTH), (3 * WIDTH,))
 
 
-def turn(x, cosine, sine):
-    """Rotary embeddings as most models write them: of whole heads."""
+def rotate(x, cosine, sine):
+    """Apply rotary embeddings to whole heads, as most models do."""
     cosine, sine = (torch.cat([each, each], -1)[..., None, :] for each in (cosine, sine))
     first, second = x.chunk(2, -1)
     return x * cosine + torch.cat([-second, first], -1) * sine
 
 
 def rotary_linear(x, weight, bias, cosine, sine, heads):
-    """A joint layer, and queries and keys turned."""
+    """Apply a joint linear layer and rotate queries and keys."""
     parts = F.linear(x, weight, bias).unflatten(-1, (3, heads, -1))
     q, k, v = parts.unbind(-3)
-    return turn(q, cosine, sine), turn(k, cosine, sine), v
+    return rotate(q, cosine, sine), rotate(k, cosine, sine), v
 
 
 def feed_forward(x, norm_weight, norm_bias, weight_in, bias_in, weight_out, bias_out, eps):
-    """Layer norm, two layers with gelu between them, and the residual."""
+    """Apply layer norm, two linear layers with gelu between them, and the residual."""
     normal = F.layer_norm(x, x.shape[-1:], norm_weight, norm_bias, eps)
     hidden = F.gelu(F.linear(normal, weight_in, bias_in))
     return x + F.linear(hidden, weight_out, bias_out)
 
 
 def linear_by_row(x, weight, bias=None, residual=None):
-    """A layer plus the residual."""
+    """Apply a linear layer and add the residual."""
     out = F.linear(x, weight, bias)
     return out if residual is None else residual + out
 
@@ -49,7 +49,7 @@ def linear_by_row(x, weight, bias=None, residual=None):
 @everywhere
 @in_both
 @pytest.mark.parametrize("rest", [(), ((56,),), ((56,), (*ROWS, 56))], ids=[0, 1, 2])
-def test_a_layer_by_rows_is_torchs_plus_the_residual(rest, name, dtype):
+def test_linear_by_row_equals_torch_plus_the_residual(rest, name, dtype):
     with wide(name, dtype):
         shapes = ((*ROWS, WIDTH), (HIDDEN, WIDTH), *rest)
         assert_agrees(found(name), Case("linear_by_row", shapes, linear_by_row), dtype)
@@ -57,7 +57,7 @@ def test_a_layer_by_rows_is_torchs_plus_the_residual(rest, name, dtype):
 
 @everywhere
 @in_both
-def test_queries_and_keys_are_turned_by_their_angles(name, dtype):
+def test_queries_and_keys_are_rotated_by_their_angles(name, dtype):
     angles = np.cos(ANGLES).astype(dtype), np.sin(ANGLES).astype(dtype)
     case = Case("rotary_linear", (*PROJECTION, *angles), rotary_linear, {"heads": HEADS})
     with wide(name, dtype):
@@ -67,7 +67,7 @@ def test_queries_and_keys_are_turned_by_their_angles(name, dtype):
 @everywhere
 @in_both
 @pytest.mark.parametrize("last", [None, (WIDTH,)], ids=["no bias", "bias"])
-def test_a_feed_forward_part_is_torchs_layers(last, name, dtype):
+def test_feed_forward_equals_the_layers_of_torch(last, name, dtype):
     case = Case("feed_forward", (*FEED, last), feed_forward, {"eps": 1e-5})
     with wide(name, dtype):
         assert_agrees(found(name), case, dtype)
@@ -75,7 +75,7 @@ def test_a_feed_forward_part_is_torchs_layers(last, name, dtype):
 
 @everywhere
 @pytest.mark.parametrize("name_of", ["linear_by_row", "rotary_linear", "feed_forward"])
-def test_no_rows_give_no_rows(name_of, name):
+def test_empty_inputs_give_empty_results(name_of, name):
     b = found(name)
     none = b.zeros((0, WIDTH), dtype="float32")
     weights = [b.ones(shape, dtype="float32") for shape in FEED[1:]]
@@ -91,8 +91,8 @@ def test_no_rows_give_no_rows(name_of, name):
     assert out.shape[0] == 0
 
 
-def drawn(*shapes, seed=0):
-    """Normal numbers in float32."""
+def draw(*shapes, seed=0):
+    """Return normal random numbers in float32."""
     rng = np.random.default_rng(seed)
     return [rng.standard_normal(shape, dtype="float32") for shape in shapes]
 
@@ -105,11 +105,9 @@ def drawn(*shapes, seed=0):
     some=st.integers(1, 60),
     threads=st.sampled_from([1, 2]),
 )
-def test_rows_have_the_same_bits_alone_and_beside_others(
-    count, width, first, some, threads
-):
+def test_rows_have_the_same_bits_alone_and_in_a_batch(count, width, first, some, threads):
     first = min(first, count - 1)
-    x, weight, inner, outer, angles = drawn(
+    x, weight, inner, outer, angles = draw(
         (count, width),
         (3 * width, width),
         (2 * width, width),
@@ -118,7 +116,7 @@ def test_rows_have_the_same_bits_alone_and_beside_others(
     )
     ones = np.ones(width, "float32")
 
-    def every(b, rows):
+    def apply_all(b, rows):
         cut = x[rows], np.cos(angles[rows]), np.sin(angles[rows])
         q, k, v = b.rotary_linear(cut[0], weight, None, *cut[1:], heads=width // 8)
         layer = b.linear_by_row(cut[0], weight, None, np.tile(cut[0], 3))
@@ -126,15 +124,13 @@ def test_rows_have_the_same_bits_alone_and_beside_others(
         return q, k, v, layer, fed
 
     rows = slice(first, first + some)
-    together = every(backend("numpy", num_threads=threads), slice(None))
-    for alone, whole in zip(every(backend("numpy"), rows), together, strict=True):
+    together = apply_all(backend("numpy", num_threads=threads), slice(None))
+    for alone, whole in zip(apply_all(backend("numpy"), rows), together, strict=True):
         np.testing.assert_array_equal(alone, whole[rows])
 
 
-def test_gradients_go_through_all_three():
-    arrays = drawn(
-        (6, 8), (24, 8), (24,), (6, 2), (8,), (8,), (16, 8), (16,), (8, 16), (8,)
-    )
+def test_transformer_operations_have_gradients():
+    arrays = draw((6, 8), (24, 8), (24,), (6, 2), (8,), (8,), (16, 8), (16,), (8, 16), (8,))
     x, weight, bias, angles, *feed = arrays
     b = Autodiff(backend("numpy"))
     leaf = b.tensor(x, requires_grad=True)
@@ -157,9 +153,9 @@ def test_gradients_go_through_all_three():
     np.testing.assert_allclose(slope, truth.grad.numpy(), rtol=1e-4, atol=1e-4)
 
 
-def test_half_precision_is_turned_in_the_angles_own():
+def test_half_precision_is_rotated_in_the_type_of_the_angles():
     b = sl.tensor.backend("torch")
-    x, weight = drawn((5, 8), (24, 8))
+    x, weight = draw((5, 8), (24, 8))
     angles = np.random.default_rng(1).uniform(0, 1000, (5, 2)).astype("float32")
     turns = b.asarray(np.cos(angles)), b.asarray(np.sin(angles))
     half: Any = [b.astype(b.asarray(each), "bfloat16") for each in (x, weight)]
@@ -167,29 +163,29 @@ def test_half_precision_is_turned_in_the_angles_own():
     q, _, _ = b.rotary_linear(x, weight, None, *turns, heads=2)
     plain = F.linear(x, weight).unflatten(-1, (3, 2, 4))[:, 0].float()
     assert q.dtype == torch.bfloat16
-    assert torch.equal(q, turn(plain, *turns).bfloat16())
+    assert torch.equal(q, rotate(plain, *turns).bfloat16())
 
 
-def narrow(*shapes) -> Any:
-    """Normal numbers in bfloat16, and the same in torch's float64."""
-    arrays = [each.astype(ml_dtypes.bfloat16) for each in drawn(*shapes)]
+def draw_bfloat16(*shapes) -> Any:
+    """Return normal random numbers in bfloat16, and the same numbers in torch float64."""
+    arrays = [each.astype(ml_dtypes.bfloat16) for each in draw(*shapes)]
     return arrays, [torch.from_numpy(each.astype("float64")) for each in arrays]
 
 
 def assert_rounded(found, expected):
-    """Compare up to one rounding to bfloat16 of the greatest number."""
+    """Compare up to one bfloat16 rounding of the largest number."""
     assert found.dtype == ml_dtypes.bfloat16
     error = np.abs(found.astype("float64") - expected.numpy()).max()
     assert error <= float(expected.abs().max()) / 256
 
 
-def test_a_layer_of_bfloat16_on_numpy_is_rounded_once():
-    arrays, truth = narrow((3, 41, WIDTH), (70, WIDTH), (70,), (3, 41, 70))
+def test_a_bfloat16_layer_on_numpy_is_rounded_once():
+    arrays, truth = draw_bfloat16((3, 41, WIDTH), (70, WIDTH), (70,), (3, 41, 70))
     assert_rounded(backend("numpy").linear_by_row(*arrays), linear_by_row(*truth))
 
 
-def test_queries_of_bfloat16_on_numpy_are_rounded_once():
-    arrays, truth = narrow((50, WIDTH), (3 * WIDTH, WIDTH), (3 * WIDTH,))
+def test_bfloat16_queries_on_numpy_are_rounded_once():
+    arrays, truth = draw_bfloat16((50, WIDTH), (3 * WIDTH, WIDTH), (3 * WIDTH,))
     angles = np.random.default_rng(1).uniform(0, 1000, (50, 3)).astype("float32")
     arrays += [np.cos(angles), np.sin(angles)]
     truth += [torch.from_numpy(each).double() for each in arrays[3:]]
@@ -198,14 +194,14 @@ def test_queries_of_bfloat16_on_numpy_are_rounded_once():
         assert_rounded(part, expected)
 
 
-def test_a_feed_forward_part_of_bfloat16_on_numpy_is_rounded_once():
-    arrays, truth = narrow(*FEED, (WIDTH,))
+def test_a_bfloat16_feed_forward_on_numpy_is_rounded_once():
+    arrays, truth = draw_bfloat16(*FEED, (WIDTH,))
     found = backend("numpy").feed_forward(*arrays, eps=1e-5)
     assert_rounded(found, feed_forward(*truth, eps=1e-5))
 
 
-def test_a_compiled_step_gives_what_the_step_gives():
-    x, weight, *feed = drawn((7, 8), (24, 8), (8,), (8,), (16, 8), (16,), (8, 16), (8,))
+def test_a_compiled_step_gives_the_results_of_the_step():
+    x, weight, *feed = draw((7, 8), (24, 8), (8,), (8,), (16, 8), (16,), (8, 16), (8,))
     b = sl.tensor.backend("numpy")
     turns = [b.tensor(np.full((7, 2), value, "float32")) for value in (0.6, 0.8)]
     given = [b.tensor(each) for each in (x, weight, *feed)]

@@ -1,4 +1,4 @@
-"""Linear layers of 8-bit weights: to the bit on NumPy and torch, by floats elsewhere."""
+"""Linear layers with int8 weights: exact on NumPy and torch, float products elsewhere."""
 
 from typing import Any
 
@@ -13,17 +13,17 @@ import seqloom as sl
 from backend_oracle import found, given as on
 from seqloom.tensor import Autodiff, apply, backend
 
-HOSTS = ["numpy", "torch"]
-hosts = pytest.mark.parametrize("name", HOSTS)
-elsewhere = pytest.mark.parametrize("name", ["strict", "jax"])
+EXACT_BACKENDS = ["numpy", "torch"]
+exact_backends = pytest.mark.parametrize("name", EXACT_BACKENDS)
+other_backends = pytest.mark.parametrize("name", ["strict", "jax"])
 
 
 def numbers(b, out):
     return b.to_numpy(out)
 
 
-def plain(layer):
-    """The layer's weight and bias in floats, as torch takes them."""
+def as_floats(layer):
+    """Return the weight and bias of the layer as float tensors of torch."""
     weight, scale, factor, bias = layer
     return torch.tensor(weight * scale[:, None] * factor).double(), torch.tensor(
         bias
@@ -38,10 +38,10 @@ def plain(layer):
     size=st.floats(-30, 30),
     has_bias=st.booleans(),
     has_residual=st.booleans(),
-    name=st.sampled_from(HOSTS),
+    name=st.sampled_from(EXACT_BACKENDS),
     threads=st.sampled_from([1, 2]),
 )
-def test_a_layer_is_the_sums_of_integers_to_the_bit(
+def test_an_int8_layer_equals_integer_sums_to_the_bit(
     rows, inputs, outputs, size, has_bias, has_residual, name, threads
 ):
     rng = np.random.default_rng(rows * inputs * outputs)
@@ -54,8 +54,8 @@ def test_a_layer_is_the_sums_of_integers_to_the_bit(
     np.testing.assert_array_equal(numbers(b, out), oracle.linear(*given))
 
 
-@hosts
-def test_large_sums_are_those_of_integers_too(name):
+@exact_backends
+def test_large_int8_sums_are_exact(name):
     rng = np.random.default_rng(0)
     layer = oracle.draw_layer(rng, 33, 20_480)
     x = rng.uniform(0.9, 1, (25, 20_480)).astype(np.float32)
@@ -65,8 +65,8 @@ def test_large_sums_are_those_of_integers_too(name):
     np.testing.assert_array_equal(numbers(b, out), oracle.linear(x, *layer))
 
 
-@hosts
-def test_leading_axes_gaps_and_views_do_not_matter(name):
+@exact_backends
+def test_int8_layers_accept_leading_axes_strides_and_views(name):
     rng = np.random.default_rng(0)
     layer = oracle.draw_layer(rng, 20, 24)
     wide = rng.standard_normal((2, 5, 48)).astype(np.float32)
@@ -81,9 +81,9 @@ def test_leading_axes_gaps_and_views_do_not_matter(name):
     np.testing.assert_array_equal(numbers(b, out), oracle.linear(wide[..., ::2], *layer))
 
 
-@hosts
+@exact_backends
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_a_row_that_is_not_finite_gives_nan_and_leaves_the_others_alone(name, bad):
+def test_a_row_with_nan_or_infinity_affects_only_itself(name, bad):
     rng = np.random.default_rng(0)
     layer = oracle.draw_layer(rng, 9, 7)
     x = rng.standard_normal((4, 7)).astype(np.float32)
@@ -95,8 +95,8 @@ def test_a_row_that_is_not_finite_gives_nan_and_leaves_the_others_alone(name, ba
     np.testing.assert_array_equal(out[[0, 1, 3]], expected[[0, 1, 3]])
 
 
-@hosts
-def test_queries_and_keys_are_turned_as_those_of_floats_are(name):
+@exact_backends
+def test_int8_queries_and_keys_are_rotated_like_floats(name):
     rng = np.random.default_rng(0)
     layer, b = oracle.draw_layer(rng, 48, 10), found(name)
     x, angles = rng.standard_normal((2, 9, 10)), rng.uniform(-9, 9, (2, 9, 2))
@@ -113,7 +113,7 @@ def test_queries_and_keys_are_turned_as_those_of_floats_are(name):
 
 
 def draw_feed_forward(rng: Any, width: int, hidden: int) -> list[Any]:
-    """What feed_forward_int8 takes after x."""
+    """Return the arguments of feed_forward_int8 after x."""
     inner, outer = (
         oracle.draw_layer(rng, hidden, width),
         oracle.draw_layer(rng, width, hidden),
@@ -122,9 +122,9 @@ def draw_feed_forward(rng: Any, width: int, hidden: int) -> list[Any]:
     return [*norm, *inner, *outer]
 
 
-@hosts
+@exact_backends
 @pytest.mark.parametrize("rows", [1, 50, 300])
-def test_a_feed_forward_part_is_its_layers_one_after_the_other(name, rows):
+def test_int8_feed_forward_equals_its_layers_in_sequence(name, rows):
     rng = np.random.default_rng(rows)
     x = rng.standard_normal((rows, 24)).astype("f4")
     given = draw_feed_forward(rng, 24, 96)
@@ -132,7 +132,7 @@ def test_a_feed_forward_part_is_its_layers_one_after_the_other(name, rows):
     outer: Any = [*given[6:], x]
     b = found(name)
     out = b.feed_forward_int8(*(on(b, each) for each in (x, *given)), eps=1e-5)
-    # Sums of floats differ in their last bits, which may round to another whole number.
+    # Sums of floats differ in their last bits, which can change the rounded integer.
     weight, bias = map(torch.tensor, given[:2])
     normal = F.layer_norm(torch.tensor(x), (24,), weight, bias)
     hidden = F.gelu(torch.tensor(oracle.linear(normal.numpy(), *inner))).numpy()
@@ -141,15 +141,15 @@ def test_a_feed_forward_part_is_its_layers_one_after_the_other(name, rows):
     assert error < 2e-3
 
 
-@elsewhere
-def test_other_backends_multiply_by_floats(name):
+@other_backends
+def test_other_backends_compute_int8_layers_in_floats(name):
     rng = np.random.default_rng(0)
     layer, b = oracle.draw_layer(rng, 48, 24), found(name)
     x, given = rng.standard_normal((6, 24)), draw_feed_forward(rng, 24, 40)
     angles = rng.uniform(-9, 9, (6, 2)).astype("f4")
     x = x.astype("f4")
     out = b.linear_int8(*(on(b, each) for each in (x, *layer)))
-    truth = F.linear(torch.tensor(x).double(), *plain(layer))
+    truth = F.linear(torch.tensor(x).double(), *as_floats(layer))
     np.testing.assert_allclose(numbers(b, out), truth, rtol=1e-4, atol=1e-4)
     turns = np.cos(angles), np.sin(angles)
     parts = b.rotary_linear_int8(*(on(b, each) for each in (x, *layer, *turns)), heads=4)
@@ -159,8 +159,8 @@ def test_other_backends_multiply_by_floats(name):
     out = b.feed_forward_int8(*(on(b, each) for each in (x, *given)), eps=1e-5)
     weight, bias = map(torch.tensor, given[:2])
     normal = F.layer_norm(torch.tensor(x), (24,), weight, bias).double()
-    hidden = F.gelu(F.linear(normal, *plain(given[2:6])))
-    truth = torch.tensor(x) + F.linear(hidden, *plain(given[6:]))
+    hidden = F.gelu(F.linear(normal, *as_floats(given[2:6])))
+    truth = torch.tensor(x) + F.linear(hidden, *as_floats(given[6:]))
     np.testing.assert_allclose(numbers(b, out), truth, rtol=1e-3, atol=1e-3)
 
 
@@ -171,7 +171,7 @@ def test_other_backends_multiply_by_floats(name):
     some=st.integers(1, 60),
     threads=st.sampled_from([1, 2]),
 )
-def test_rows_have_the_same_bits_alone_and_beside_others(count, first, some, threads):
+def test_rows_have_the_same_bits_alone_and_in_a_batch(count, first, some, threads):
     rng = np.random.default_rng(count)
     x = rng.standard_normal((count, 24)).astype("f4")
     given = draw_feed_forward(rng, 24, 96)
@@ -182,7 +182,7 @@ def test_rows_have_the_same_bits_alone_and_beside_others(count, first, some, thr
 
 
 @pytest.mark.parametrize("name", ["numpy", "torch", "strict", "jax"])
-def test_no_rows_give_no_rows(name):
+def test_empty_inputs_give_empty_results(name):
     b, layer = found(name), oracle.draw_layer(np.random.default_rng(0), 6, 4)
     none = b.zeros((0, 4), dtype="float32")
     layer = [on(b, each) for each in layer]
@@ -194,18 +194,18 @@ def test_no_rows_give_no_rows(name):
     assert out.shape == (0, 4)
 
 
-@hosts
-def test_floats_of_other_types_are_multiplied_as_floats(name):
+@exact_backends
+def test_other_float_types_are_computed_in_floats(name):
     rng = np.random.default_rng(0)
     layer, b = oracle.draw_layer(rng, 6, 4), found(name)
     x = rng.standard_normal((3, 4))
     out = b.linear_int8(on(b, x), *(on(b, each) for each in layer))
-    truth = F.linear(torch.tensor(x), *plain(layer))
+    truth = F.linear(torch.tensor(x), *as_floats(layer))
     np.testing.assert_allclose(numbers(b, out), truth, rtol=1e-5)
     assert numbers(b, out).dtype == np.float64
 
 
-def test_a_gradient_is_that_of_the_layer_in_floats():
+def test_the_gradient_of_an_int8_layer_is_that_of_the_float_layer():
     rng = np.random.default_rng(0)
     layer = oracle.draw_layer(rng, 6, 4)
     b = Autodiff(backend("numpy"))
@@ -213,12 +213,12 @@ def test_a_gradient_is_that_of_the_layer_in_floats():
     out = apply("linear_int8", leaf, *layer)
     slope = (out * out).sum().backward().wrt(leaf).numpy()
     truth = torch.tensor(leaf.detach().numpy()).double().requires_grad_()
-    (F.linear(truth, *plain(layer)) ** 2).sum().backward()
+    (F.linear(truth, *as_floats(layer)) ** 2).sum().backward()
     np.testing.assert_allclose(slope, np.asarray(truth.grad), rtol=1e-4)
 
 
-@hosts
-def test_a_compiled_step_gives_what_the_step_gives(name):
+@exact_backends
+def test_a_compiled_step_gives_the_results_of_the_step(name):
     rng = np.random.default_rng(0)
     b = sl.tensor.backend(name)
     x = b.tensor(rng.standard_normal((7, 24)).astype("f4"))

@@ -1,4 +1,4 @@
-"""Reading, writing, ordering and padding on every backend, beside NumPy and torch."""
+"""Indexing, updates, sorting and padding on every backend match NumPy and torch."""
 
 import numpy as np
 import pytest
@@ -17,32 +17,32 @@ KEYS = {
     "new axis": (slice(None), None, 2, ...),
     "mixed": (1, slice(3, 0, -1), slice(1, 5, 3)),
 }
-PLACES = np.array([3, 0])
-APART = {
-    "number, slice, array": (0, slice(None), PLACES),
-    "array, slice, number": (PLACES[1:], slice(1, 3), -1),
-    "number, new axis, array": (1, None, PLACES),
-    "number beside array": (slice(None), 0, PLACES),
+INDICES = np.array([3, 0])
+DISTINCT_KEYS = {
+    "number, slice, array": (0, slice(None), INDICES),
+    "array, slice, number": (INDICES[1:], slice(1, 3), -1),
+    "number, new axis, array": (1, None, INDICES),
+    "number beside array": (slice(None), 0, INDICES),
 }
 VALUES = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
 keys = pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
 
 
 def numbers(b, x):
-    """An array as NumPy's."""
+    """Return a NumPy array of the same values."""
     return np.asarray(b.to_numpy(x))
 
 
 @everywhere
 @keys
-def test_an_index_takes_what_numpy_takes(key, name):
+def test_indexing_equals_numpy(key, name):
     b = found(name)
     np.testing.assert_array_equal(numbers(b, b.index(b.asarray(VALUES), key)), VALUES[key])
 
 
 @everywhere
-@pytest.mark.parametrize("key", APART.values(), ids=APART)
-def test_numbers_count_as_arrays_beside_arrays_as_numpy_has_it(key, name):
+@pytest.mark.parametrize("key", DISTINCT_KEYS.values(), ids=DISTINCT_KEYS)
+def test_integers_in_a_key_with_arrays_count_as_arrays(key, name):
     b = found(name)
     own = tuple(b.asarray(p) if isinstance(p, np.ndarray) else p for p in key)
     np.testing.assert_array_equal(numbers(b, b.index(b.asarray(VALUES), own)), VALUES[key])
@@ -54,7 +54,7 @@ def test_numbers_count_as_arrays_beside_arrays_as_numpy_has_it(key, name):
 
 @everywhere
 @keys
-def test_scatter_index_puts_values_back(key, name):
+def test_scatter_index_reverses_indexing(key, name):
     b = found(name)
     expected = np.zeros_like(VALUES)
     expected[key] = VALUES[key]
@@ -64,7 +64,7 @@ def test_scatter_index_puts_values_back(key, name):
 
 @everywhere
 @keys
-def test_slices_are_replaced_and_added_to(key, name):
+def test_slices_can_be_replaced_and_added_to(key, name):
     b, x = found(name), VALUES.copy()
     new = np.full_like(x[key], 7)
     replaced, added = x.copy(), x.copy()
@@ -78,11 +78,11 @@ def test_slices_are_replaced_and_added_to(key, name):
 
 
 @everywhere
-def test_places_that_repeat_are_added_up(name):
+def test_values_at_repeated_indices_are_summed(name):
     b = found(name)
     places = b.asarray(np.array([2, 0, 2], np.int32))
     values = np.arange(15, dtype=np.float32).reshape(3, 5)
-    if name == "strict":  # the standard has arrays of indices beside numbers only
+    if name == "strict":  # The standard mixes arrays only with integers.
         got = b.scatter_index(b.asarray(values[:, 0].copy()), (places,), (3,))
         assert numbers(b, got).tolist() == [5, 0, 10]
         return
@@ -96,7 +96,7 @@ def test_places_that_repeat_are_added_up(name):
 
 @everywhere
 @pytest.mark.parametrize("axis", [0, 1, -1])
-def test_scatter_add_is_torchs(axis, name):
+def test_scatter_add_equals_torch(axis, name):
     rng, b = np.random.default_rng(0), found(name)
     x, src = rng.random((4, 3, 5), np.float32), rng.random((4, 3, 5), np.float32)
     index = rng.integers(0, 3, (4, 3, 5))
@@ -109,7 +109,7 @@ def test_scatter_add_is_torchs(axis, name):
 
 
 @everywhere
-def test_values_are_put_along_an_axis(name):
+def test_put_along_axis_equals_numpy(name):
     b, x = found(name), VALUES[0].copy()
     index = np.array([[3, 0, 1, 2, 3]], np.int32)
     expected = x.copy()
@@ -119,7 +119,7 @@ def test_values_are_put_along_an_axis(name):
 
 
 @everywhere
-def test_an_embedding_and_its_derivative_are_torchs(name):
+def test_an_embedding_and_its_gradient_equal_torch(name):
     rng, b = np.random.default_rng(0), found(name)
     weight, grad = rng.random((6, 3), np.float32), rng.random((2, 4, 3), np.float32)
     ids = rng.integers(0, 6, (2, 4)).astype(np.int32)
@@ -133,7 +133,7 @@ def test_an_embedding_and_its_derivative_are_torchs(name):
 
 
 @everywhere
-def test_pad_adds_and_cuts(name):
+def test_pad_extends_and_truncates(name):
     b, x = found(name), VALUES[0]
     expected = np.pad(x, ((1, 0), (0, 2)), constant_values=-1)
     got = b.pad(b.asarray(x), ((1, 0), (0, 2)), value=-1)
@@ -145,7 +145,7 @@ def test_pad_adds_and_cuts(name):
 
 @everywhere
 @pytest.mark.parametrize("axis", [0, 1])
-def test_topk_gives_the_largest_and_their_places(axis, name):
+def test_topk_returns_the_largest_values_and_their_indices(axis, name):
     b = found(name)
     x = np.random.default_rng(0).random((4, 5)).astype(np.float32)
     values, places = torch.topk(torch.from_numpy(x), 3, axis)
@@ -188,7 +188,7 @@ EQUATIONS = [
 
 @everywhere
 @pytest.mark.parametrize(("equation", "shapes"), [(e, s) for e, *s in EQUATIONS])
-def test_einsum_is_numpys(equation, shapes, name):
+def test_einsum_equals_numpy(equation, shapes, name):
     rng, b = np.random.default_rng(0), found(name)
     arrays = [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
     got = b.einsum(equation, *(b.asarray(a) for a in arrays))
@@ -197,14 +197,14 @@ def test_einsum_is_numpys(equation, shapes, name):
 
 
 @pytest.mark.parametrize("equation", ["!!", "ij,jk", "ij->k", "i->i", "ij->ii"])
-def test_an_equation_that_names_other_axes_is_refused(equation):
+def test_einsum_rejects_an_equation_with_the_wrong_axes(equation):
     with pytest.raises(ArgumentError, match="does not fit operands"):
         found("numpy").einsum(equation, np.ones((3, 3)))
 
 
 @pytest.mark.parametrize("k", [-1, 5])
 @pytest.mark.parametrize("name", ["strict", "numpy"])
-def test_more_than_all_or_less_than_none_cannot_be_the_largest(k, name):
+def test_topk_rejects_a_count_outside_the_axis(k, name):
     b = found(name)
     with pytest.raises(ArgumentError, match="from 0 to 4"):
         b.topk(b.asarray([1.0, 2.0, 3.0, 4.0]), k)
@@ -212,7 +212,7 @@ def test_more_than_all_or_less_than_none_cannot_be_the_largest(k, name):
 
 @pytest.mark.parametrize("name", ["numpy", "torch"])
 @pytest.mark.parametrize("place", [4, -5, 2**40])
-def test_a_place_beyond_the_axis_is_refused(place, name):
+def test_an_index_beyond_the_axis_is_an_error(place, name):
     b = sl.tensor.backend(name)
     x, places = b.tensor(np.ones((2, 4), "f4")), b.tensor([[place], [0]])
     with pytest.raises(OutOfRangeError, match="out of bounds"):
@@ -220,7 +220,7 @@ def test_a_place_beyond_the_axis_is_refused(place, name):
 
 
 @everywhere
-def test_values_along_an_axis_are_taken_from_the_end_too(name):
+def test_take_along_axis_accepts_negative_indices(name):
     b = found(name)
     x = np.arange(8, dtype=np.float32).reshape(2, 4)
     places = np.array([[-1, 1, -4]], np.int32)
@@ -229,7 +229,7 @@ def test_values_along_an_axis_are_taken_from_the_end_too(name):
 
 
 @everywhere
-def test_nothing_is_added_along_an_axis_beyond_the_last(name):
+def test_scatter_add_rejects_a_missing_axis(name):
     b = found(name)
     index = b.asarray(np.array([0], np.int32))
     with pytest.raises(IndexError):

@@ -1,4 +1,4 @@
-"""Normalisation on every backend, beside torch."""
+"""Normalization on every backend, compared with torch."""
 
 import numpy as np
 import pytest
@@ -12,12 +12,12 @@ ROWS = {"with weight": ((2, 3, 6), (6,), (6,)), "bare": ((2, 3, 6), None, None)}
 
 
 def layer_norm(x, weight, bias, eps):
-    """Torch's, with its statistics."""
+    """Return torch's layer norm with its mean and variance."""
     return torch.native_layer_norm(x, x.shape[-1:], weight, bias, eps)[0], None, None
 
 
-def by_torch(function, arrays, grad):
-    """The derivatives of a function by the arrays that there are, in float64."""
+def torch_gradients(function, arrays, grad):
+    """Return the float64 gradients of a function for the arrays that are not None."""
     leaves = [
         a if a is None else torch.from_numpy(a).double().requires_grad_() for a in arrays
     ]
@@ -26,7 +26,7 @@ def by_torch(function, arrays, grad):
     return torch.autograd.grad(out, followed, torch.from_numpy(grad).double())
 
 
-def close(b, got, expected):
+def assert_close(b, got, expected):
     """Compare several arrays."""
     for mine, truth in zip(got, expected, strict=False):
         np.testing.assert_allclose(b.to_numpy(mine), truth, rtol=1e-4, atol=1e-4)
@@ -35,25 +35,25 @@ def close(b, got, expected):
 @everywhere
 @in_both
 @pytest.mark.parametrize("shapes", ROWS.values(), ids=ROWS)
-def test_layer_norm_and_its_derivative_are_torchs(shapes, name, dtype):
+def test_layer_norm_and_its_gradient_equal_torch(shapes, name, dtype):
     with wide(name, dtype):
         b = found(name)
         case = Case("layer_norm", shapes, layer_norm, EPS)
         assert_agrees(b, case, dtype)
         arrays = case.arrays(dtype)
         grad = np.random.default_rng(2).standard_normal(shapes[0]).astype(dtype)
-        expected = by_torch(
+        expected = torch_gradients(
             lambda x, w=None, c=None: F.layer_norm(x, (6,), w, c, 1e-3), arrays, grad
         )
         x, weight, bias = (None if a is None else b.asarray(a) for a in arrays)
         _, mean, rstd = b.layer_norm(x, weight, bias, **EPS)
-        close(b, b.layer_norm_grad(b.asarray(grad), x, weight, mean, rstd), expected)
+        assert_close(b, b.layer_norm_grad(b.asarray(grad), x, weight, mean, rstd), expected)
 
 
 @everywhere
 @in_both
 @pytest.mark.parametrize("shapes", [((2, 3, 6), (6,)), ((2, 3, 6), None)], ids=ROWS)
-def test_rms_norm_and_its_derivative_are_torchs(shapes, name, dtype):
+def test_rms_norm_and_its_gradient_equal_torch(shapes, name, dtype):
     def oracle(x, weight, eps):
         return F.rms_norm(x, (6,), weight, eps), None
 
@@ -63,14 +63,16 @@ def test_rms_norm_and_its_derivative_are_torchs(shapes, name, dtype):
         assert_agrees(b, case, dtype)
         arrays = case.arrays(dtype)
         grad = np.random.default_rng(2).standard_normal(shapes[0]).astype(dtype)
-        expected = by_torch(lambda x, w=None: F.rms_norm(x, (6,), w, 1e-3), arrays, grad)
+        expected = torch_gradients(
+            lambda x, w=None: F.rms_norm(x, (6,), w, 1e-3), arrays, grad
+        )
         x, weight = (None if a is None else b.asarray(a) for a in arrays)
         rstd = b.rms_norm(x, weight, **EPS)[1]
-        close(b, b.rms_norm_grad(b.asarray(grad), x, weight, rstd), expected)
+        assert_close(b, b.rms_norm_grad(b.asarray(grad), x, weight, rstd), expected)
 
 
 def masked_norm(x, weight, bias, mask):
-    """Batch norm over the places that the mask keeps, by hand in torch."""
+    """Compute batch norm over the unmasked positions with basic torch operations."""
     wide_mask = mask[:, None]
     mean = (x * wide_mask).sum((0, 2)) / mask.sum()
     centred = x - mean[:, None]
@@ -82,7 +84,7 @@ def masked_norm(x, weight, bias, mask):
 @everywhere
 @in_both
 @pytest.mark.parametrize("masked", [False, True])
-def test_batch_norm_and_its_derivative_are_torchs(masked, name, dtype):
+def test_batch_norm_and_its_gradient_equal_torch(masked, name, dtype):
     rng = np.random.default_rng(4)
     x, weight, bias, grad = (
         rng.standard_normal(shape).astype(dtype)
@@ -91,7 +93,7 @@ def test_batch_norm_and_its_derivative_are_torchs(masked, name, dtype):
     mask = (np.arange(5) < np.array([[5], [3], [2]])).astype(dtype)
     mask = mask if masked else np.ones_like(mask)
     keep = torch.from_numpy(mask).double()
-    expected = by_torch(
+    expected = torch_gradients(
         lambda x, weight, bias: masked_norm(x, weight, bias, keep)[0],
         [x, weight, bias],
         grad,
@@ -103,9 +105,9 @@ def test_batch_norm_and_its_derivative_are_torchs(masked, name, dtype):
         x, weight, bias, grad = (b.asarray(a) for a in (x, weight, bias, grad))
         given = b.asarray(mask) if masked else None
         out = b.batch_norm(x, weight, bias, given, eps=1e-3)
-        close(b, out, forward)
+        assert_close(b, out, forward)
         got = b.batch_norm_grad(grad, x, weight, given, *out[1:], eps=1e-3)
-        close(b, got, expected)
+        assert_close(b, got, expected)
 
 
 @everywhere

@@ -1,4 +1,4 @@
-"""Python's integers beside bytes, which have few: refused or exact, never wrapped."""
+"""Python integers outside the range of a tensor type give an error or an exact result."""
 
 import operator
 
@@ -21,7 +21,7 @@ def backend(library):
 
 @libraries
 @pytest.mark.parametrize("name", OPERATORS)
-def test_arithmetic_with_a_number_that_the_type_lacks_is_refused(library, name):
+def test_arithmetic_with_a_number_outside_the_type_is_an_error(library, name):
     operate, x = getattr(operator, name), backend(library).tensor(BYTES)
     with pytest.raises(NumberRangeError, match="300"):
         operate(x, 300)
@@ -31,7 +31,7 @@ def test_arithmetic_with_a_number_that_the_type_lacks_is_refused(library, name):
 
 @libraries
 @pytest.mark.parametrize("name", ["maximum", "minimum"])
-def test_the_larger_of_bytes_and_a_number_that_they_lack_is_refused(library, name):
+def test_maximum_with_a_number_outside_the_type_is_an_error(library, name):
     with pytest.raises(NumberRangeError, match="-1"):
         getattr(sl.tensor, name)(backend(library).tensor(BYTES), -1)
 
@@ -39,7 +39,7 @@ def test_the_larger_of_bytes_and_a_number_that_they_lack_is_refused(library, nam
 @libraries
 @pytest.mark.parametrize("name", COMPARISONS)
 @pytest.mark.parametrize("number", [300, -1, -100, 2**70, 44])
-def test_a_comparison_with_any_whole_number_is_exact(library, name, number):
+def test_a_comparison_with_any_integer_is_exact(library, name, number):
     operate, x = getattr(operator, name), backend(library).tensor(BYTES)
     wanted = [operate(each, number) for each in BYTES.tolist()]
     assert operate(x, number).tolist() == wanted
@@ -47,14 +47,14 @@ def test_a_comparison_with_any_whole_number_is_exact(library, name, number):
 
 
 @libraries
-def test_a_bound_beyond_the_type_holds_nothing(library):
+def test_a_clip_bound_outside_the_type_has_no_effect(library):
     x = backend(library).tensor(BYTES)
     assert sl.tensor.clip(x, -5, 300).tolist() == BYTES.tolist()
     assert sl.tensor.clip(x, 40, 300).tolist() == [40, 44, 200]
 
 
 @libraries
-def test_a_number_that_the_type_lacks_is_not_put_into_a_tensor(library):
+def test_writing_a_number_outside_the_type_is_an_error(library):
     made = backend(library)
     x = made.tensor(BYTES)
     for put in (
@@ -74,7 +74,7 @@ TYPES = ["int8", "uint8", "int16", "uint16", "int32", "uint32"]
 
 @libraries
 @pytest.mark.parametrize("dtype", TYPES)
-def test_numbers_at_equal_distances_that_the_type_lacks_are_refused(library, dtype):
+def test_a_range_outside_the_type_is_an_error(library, dtype):
     xp, limits = backend(library).array_namespace(), np.iinfo(dtype)
     low, high = int(limits.min), int(limits.max)
     assert xp.arange(high - 1, high + 1, dtype=dtype).tolist() == [high - 1, high]
@@ -95,7 +95,7 @@ def test_numbers_at_equal_distances_that_the_type_lacks_are_refused(library, dty
 
 @libraries
 @pytest.mark.parametrize("dtype", TYPES)
-def test_a_value_that_the_type_lacks_fills_no_tensor(library, dtype):
+def test_filling_with_a_number_outside_the_type_is_an_error(library, dtype):
     made, limits = backend(library), np.iinfo(dtype)
     xp = made.array_namespace()
     low, high = int(limits.min), int(limits.max)
@@ -112,7 +112,7 @@ def test_a_value_that_the_type_lacks_fills_no_tensor(library, dtype):
 
 
 @libraries
-def test_an_integer_beyond_the_usual_type_is_exact_or_refused(library):
+def test_an_integer_beyond_the_default_type_is_exact_or_an_error(library):
     made = backend(library)
     xp = made.array_namespace()
     for make in (lambda: xp.full((1,), 2**31), lambda: xp.arange(2**31, 2**31 + 1)):
@@ -131,7 +131,7 @@ def test_padding_by_a_large_integer_is_exact_on_torch():
 
 
 @libraries
-def test_a_fraction_of_bytes_may_have_any_number_below_the_line(library):
+def test_bytes_can_be_divided_by_any_integer(library):
     x = backend(library).tensor(BYTES)
     np.testing.assert_allclose((x / 300).numpy(), BYTES / 300, rtol=1e-6)
     np.testing.assert_allclose((300 / (x + 1)).numpy(), 300 / (BYTES + 1.0), rtol=1e-6)
@@ -139,10 +139,10 @@ def test_a_fraction_of_bytes_may_have_any_number_below_the_line(library):
 
 @libraries
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "int16", "int32"])
-def test_places_may_be_of_any_whole_type(library, dtype):
+def test_indices_may_have_any_integer_type(library, dtype):
     made = sl.tensor.Autodiff(backend(library))
     rows = np.arange(8.0, dtype="float32").reshape(4, 2)
-    places = np.array([3, 1, 0, 1], dtype)  # as many as rows: no mask
+    places = np.array([3, 1, 0, 1], dtype)  # This is no mask.
     x = made.tensor(rows, requires_grad=True)
     for given in (made.tensor(places), places):
         assert x[given].tolist() == rows[places].tolist()

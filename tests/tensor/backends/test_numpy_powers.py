@@ -1,4 +1,4 @@
-"""Powers by products and the error function's kernel on NumPy."""
+"""Powers computed by multiplication, and the kernel of the error function on NumPy."""
 
 import numpy as np
 import pytest
@@ -12,14 +12,14 @@ X = np.random.default_rng(0).uniform(0.1, 4, (300, 300))
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("exponent", [0.5, 2, 3, 2.0, 3.0])
-def test_small_powers_are_within_two_units_of_the_last_place(exponent, dtype):
+def test_small_powers_are_accurate_to_two_units_in_the_last_place(exponent, dtype):
     x = X.astype(dtype)
     wanted = x.astype(np.longdouble) ** exponent
     off = np.abs(B.pow(x, exponent) - wanted) / np.spacing(wanted.astype(dtype))
     assert off.max() <= 2
 
 
-def test_the_cube_of_a_large_array_may_be_placed_in_it():
+def test_a_cube_can_be_computed_in_place():
     x = X.copy()
     B.pow(x, 3, x)
     np.testing.assert_allclose(x, X**3, rtol=1e-15)
@@ -30,7 +30,7 @@ def test_powers_of_integers_stay_integers():
 
 
 @pytest.mark.parametrize(("dtype", "off"), [("float32", 2e-7), ("float64", 1e-15)])
-def test_the_error_function_is_scipys(dtype, off):
+def test_the_error_function_equals_scipy(dtype, off):
     x = np.linspace(-6, 6, 1001).astype(dtype)
     wanted = scipy.special.erf(x.astype("f8"))
     np.testing.assert_allclose(B.erf(x), wanted, atol=off, rtol=0)

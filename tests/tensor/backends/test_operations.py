@@ -1,4 +1,4 @@
-"""The tables of operations: flat classes, and no function that a table leaves out."""
+"""The tables of operations list every function, and backends are single classes."""
 
 from inspect import isfunction
 
@@ -16,13 +16,13 @@ BACKENDS = ["numpy", "torch", "jax"]
 
 
 @pytest.mark.parametrize("name", BACKENDS)
-def test_a_backend_is_one_class_over_the_protocol(name):
+def test_a_backend_class_derives_directly_from_backend(name):
     pytest.importorskip(name)
     kinds = type(backend(name)).__mro__
     assert sum(kind.__module__.startswith("seqloom") for kind in kinds) <= 4
 
 
-def test_each_default_body_is_in_the_table():
+def test_each_default_implementation_is_in_the_table():
     bodies = {
         value
         for module in FAMILIES.values()
@@ -32,11 +32,11 @@ def test_each_default_body_is_in_the_table():
     assert bodies == {getattr(ArrayFunctions, name) for name in EXTENSION}
 
 
-def test_each_rule_is_of_an_operation():
+def test_each_rule_belongs_to_an_operation():
     assert set(RULES) <= EXTENSION | REQUIRED
 
 
-def test_each_operation_has_a_line_that_names_the_family_of_its_default_body():
+def test_each_operation_is_listed_with_the_family_of_its_default():
     assert set(OPERATIONS) == EXTENSION | REQUIRED | {"to_full_precision"}
     bodies = {name: getattr(ArrayFunctions, name, None) for name in EXTENSION | REQUIRED}
     bodies["to_full_precision"] = Backend.to_full_precision
@@ -48,7 +48,7 @@ def test_each_operation_has_a_line_that_names_the_family_of_its_default_body():
 
 
 @pytest.mark.parametrize(("table", "column"), [("RULES", "rule"), ("SHAPES", "shape")])
-def test_each_rule_and_shape_is_on_the_line_of_its_operation(table, column):
+def test_the_table_lists_each_rule_and_each_shape_function(table, column):
     written = {
         (name, family)
         for family, module in FAMILIES.items()
@@ -62,20 +62,20 @@ def test_each_rule_and_shape_is_on_the_line_of_its_operation(table, column):
     assert written == listed
 
 
-def test_the_extension_fuses_the_operations_that_the_table_says():
+def test_the_extension_fuses_the_operations_in_the_table():
     fused = {name for name, line in OPERATIONS.items() if line.kind in ("float", "bool")}
-    # A cast is no step: each input becomes a float as it is read.
+    # A cast is not a step, because each input is converted to a float when it is read.
     assert set(filter(is_step, OPERATIONS)) == fused - {"astype"}
 
 
 def is_step(name):
-    """Whether the extension has a step of this name; without operands it is an error."""
+    """Return whether the extension has a step of this name; no operands is an error."""
     with pytest.raises(ValueError, match=r"no operation is called|arguments") as caught:
         ElementwiseProgram(False, 0, [], [(name, [])], [])  # noqa: FBT003 - its only form
     return "no operation is called" not in str(caught.value)
 
 
-def test_an_override_whose_name_is_misspelt_is_an_error_at_import():
+def test_a_misspelt_override_is_an_error_at_import():
     functions = {name: abs for name, line in OPERATIONS.items() if "jax" in line.overrides}
     assert check_overrides("jax", functions) is functions
     functions["sofmax"] = functions.pop("softmax")
@@ -83,7 +83,7 @@ def test_an_override_whose_name_is_misspelt_is_an_error_at_import():
         check_overrides("jax", functions)
 
 
-def test_an_override_that_the_table_does_not_list_is_an_error_at_import():
+def test_an_unlisted_override_is_an_error_at_import():
     functions = {name: abs for name, line in OPERATIONS.items() if "jax" in line.overrides}
     with pytest.raises(InternalError, match="differ in max_pool1d"):
         check_overrides("jax", {**functions, "max_pool1d": abs})

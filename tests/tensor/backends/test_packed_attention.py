@@ -1,4 +1,4 @@
-"""Attention over packed sequences: each is alone, whatever its neighbours hold."""
+"""Attention over packed sequences is independent of neighboring sequences."""
 
 import numpy as np
 import pytest
@@ -7,8 +7,8 @@ import seqloom as sl
 from backend_oracle import everywhere, found
 
 
-def drawn(dtype, *shapes):
-    """Normal numbers."""
+def draw(dtype, *shapes):
+    """Return normal random numbers."""
     rng = np.random.default_rng(6)
     return [rng.standard_normal(shape).astype(dtype) for shape in shapes]
 
@@ -17,8 +17,8 @@ LAYOUT = [0, 3, 3, 9, 11]
 ALONE = {"max_seqlen": 6}
 
 
-def both_ways(b, arrays, bounds, **options):
-    """The result and the three derivatives, as NumPy's."""
+def run_with_gradients(b, arrays, bounds, **options):
+    """Return the result and the three gradients as NumPy arrays."""
     q, k, v, grad = map(b.asarray, arrays)
     ends = b.asarray(np.array(bounds, np.int32))
     out, lse = b.attention_varlen(q, k, v, ends, **options)
@@ -29,15 +29,15 @@ def both_ways(b, arrays, bounds, **options):
 @everywhere
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf, 3e38])
-def test_what_a_sequence_holds_never_reaches_its_neighbours(number, causal, name):
+def test_the_values_of_a_sequence_never_affect_its_neighbours(number, causal, name):
     b, rule = found(name), {**ALONE, "causal": causal}
-    clean = drawn("float32", *[(11, 2, 4)] * 4)
-    expected = both_ways(b, clean, LAYOUT, **rule)
+    clean = draw("float32", *[(11, 2, 4)] * 4)
+    expected = run_with_gradients(b, clean, LAYOUT, **rule)
     mixed = [each.copy() for each in clean]
     for each in mixed:
         each[4, :, 1] = number
     with np.errstate(all="ignore"):
-        found_beside = both_ways(b, mixed, LAYOUT, **rule)
+        found_beside = run_with_gradients(b, mixed, LAYOUT, **rule)
     for mine, truth in zip(found_beside, expected, strict=True):
         np.testing.assert_array_equal(mine[:3], truth[:3])
         np.testing.assert_array_equal(mine[9:], truth[9:])
@@ -45,22 +45,22 @@ def test_what_a_sequence_holds_never_reaches_its_neighbours(number, causal, name
 
 @everywhere
 @pytest.mark.parametrize("bounds", [LAYOUT, [0, 8, 8, 9, 11, 11]], ids=str)
-def test_a_packed_sequence_gives_what_it_gives_alone(bounds, name):
+def test_a_packed_sequence_gives_the_same_result_alone(bounds, name):
     b, rule = found(name), {"max_seqlen": 8}
-    arrays = drawn("float32", *[(11, 2, 4)] * 4)
-    packed = both_ways(b, arrays, bounds, **rule)
+    arrays = draw("float32", *[(11, 2, 4)] * 4)
+    packed = run_with_gradients(b, arrays, bounds, **rule)
     for start, end in (bounds[:2], bounds[2:4]):
         rows = [each[start:end] for each in arrays]
-        alone = both_ways(b, rows, [0, end - start], **rule)
+        alone = run_with_gradients(b, rows, [0, end - start], **rule)
         for mine, truth in zip(packed, alone, strict=True):
             error = 0 if name == "numpy" else 1e-6
             np.testing.assert_allclose(mine[start:end], truth, rtol=error, atol=error)
 
 
 @pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
-def test_a_compiled_step_keeps_packed_sequences_apart(name):
+def test_a_compiled_step_keeps_packed_sequences_separate(name):
     b = found(name)
-    clean = drawn("float32", *[(11, 2, 4)] * 3)
+    clean = draw("float32", *[(11, 2, 4)] * 3)
     mixed = [each.copy() for each in clean]
     for each in mixed:
         each[4] = np.nan
@@ -82,9 +82,9 @@ def test_a_compiled_step_keeps_packed_sequences_apart(name):
 
 
 @pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
-def test_a_sequence_longer_than_the_longest_is_refused(name):
+def test_a_sequence_longer_than_max_seqlen_is_an_error(name):
     b = found(name)
-    x = b.asarray(drawn("float32", (9, 1, 2))[0])
+    x = b.asarray(draw("float32", (9, 1, 2))[0])
     with pytest.raises(
         sl.errors.ArgumentError, match="max_seqlen is 5, but a sequence has 6"
     ):

@@ -1,4 +1,4 @@
-"""Packed sequences in any layout: by gradients of each backend, eager and compiled."""
+"""Packed sequences in any layout: gradients of each backend, eager and compiled."""
 
 from functools import cache, partial
 from itertools import pairwise
@@ -14,27 +14,29 @@ from torch.nn import functional as F
 import seqloom as sl
 from backend_oracle import everywhere, found
 
-# One total and one number of sequences: what is compiled is compiled once, not causal.
+# The total and the number of sequences are constant, so a step compiles only once.
 TOTAL, COUNT, HEADS, WIDTH = 24, 5, 2, 8
 SHAPE = TOTAL, HEADS, WIDTH
 
-brief = settings(max_examples=25, deadline=None)
+few_examples = settings(max_examples=25, deadline=None)
 layouts = st.lists(st.integers(0, TOTAL), min_size=COUNT - 1, max_size=COUNT - 1).map(
     lambda cuts: [0, *sorted(cuts), TOTAL]
 )
 numbers = st.sampled_from([np.nan, np.inf, -np.inf, 3e38, -3e38, 0.0])
-halves = {"float16": 2.0**-10, "bfloat16": 2.0**-7}  # one unit of the last place
+halves = {"float16": 2.0**-10, "bfloat16": 2.0**-7}  # This is one unit in the last place.
 
 
-def drawn(seed: int, dtype: Any = "float32") -> list[Any]:
-    """Queries, keys, values, and what the result is multiplied with."""
+def draw(seed: int, dtype: Any = "float32") -> list[Any]:
+    """Return queries, keys, values, and a weight for the result."""
     rng = np.random.default_rng(seed)
     made = rng.standard_normal((4, *SHAPE)).astype("float32")
     return [np.array(jax.numpy.asarray(array, dtype)) for array in made]
 
 
-def pull(q: Any, k: Any, v: Any, weight: Any, ends: Any, *, causal: bool) -> list[Any]:
-    """Return the result and the derivatives of its product with the weight."""
+def run_with_gradients(
+    q: Any, k: Any, v: Any, weight: Any, ends: Any, *, causal: bool
+) -> list[Any]:
+    """Return the result and the gradients of its product with the weight."""
 
     def attend(q: Any, k: Any, v: Any) -> Any:
         return sl.nn.functional.attention_varlen(q, k, v, ends, TOTAL, causal)
@@ -48,21 +50,25 @@ def pull(q: Any, k: Any, v: Any, weight: Any, ends: Any, *, causal: bool) -> lis
 
 @cache
 def compiled() -> Any:
-    """Return the same, compiled."""
-    return sl.tensor.compile(partial(pull, causal=False))
+    """Return the compiled form of `run_with_gradients`."""
+    return sl.tensor.compile(partial(run_with_gradients, causal=False))
 
 
-def answers_of(b: Any, arrays: Any, bounds: Any, way: str) -> list[Any]:
-    """What a backend makes of NumPy's arrays."""
+def run_on(b: Any, arrays: Any, bounds: Any, way: str) -> list[Any]:
+    """Return the results of a backend for the given NumPy arrays."""
     given = [b.tensor(array) for array in arrays]
     ends = b.tensor(np.array(bounds, np.int32))
-    step: Any = compiled() if way == "compiled" else partial(pull, causal=way == "causal")
+    step: Any = (
+        compiled()
+        if way == "compiled"
+        else partial(run_with_gradients, causal=way == "causal")
+    )
     with np.errstate(all="ignore"):
         return [np.asarray(each.numpy(), "float64") for each in step(*given, ends)]
 
 
-def truth(arrays: Any, bounds: Any, way: str) -> list[Any]:
-    """Return the same in float64, sequence by sequence, by torch."""
+def compute_expected(arrays: Any, bounds: Any, way: str) -> list[Any]:
+    """Return the expected results in float64 from torch, sequence by sequence."""
     attend: Any = F.scaled_dot_product_attention
     parts: list[Any] = [np.zeros(SHAPE) for _ in range(4)]
     for start, end in pairwise(bounds):
@@ -83,14 +89,16 @@ eager = st.sampled_from(["plain", "causal"])
 compilers = pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
 
 
-def assert_untouched(b: Any, bounds: Any, way: str, victim: int, number: float) -> None:
-    """Compare neighbours of a sequence that holds a number with those of another one."""
-    clean, mixed = drawn(victim), drawn(victim)
+def assert_neighbors_unchanged(
+    b: Any, bounds: Any, way: str, victim: int, number: float
+) -> None:
+    """Compare the neighbors of a sequence with those of its copy full of `number`."""
+    clean, mixed = draw(victim), draw(victim)
     start, end = bounds[victim : victim + 2]
     for array in mixed:
         array[start:end, :, 1] = number
-    before = answers_of(b, clean, bounds, way)
-    after = answers_of(b, mixed, bounds, way)
+    before = run_on(b, clean, bounds, way)
+    after = run_on(b, mixed, bounds, way)
     for mine, wanted in zip(after, before, strict=True):
         np.testing.assert_array_equal(mine[:start], wanted[:start])
         np.testing.assert_array_equal(mine[end:], wanted[end:])
@@ -100,52 +108,55 @@ victims = st.integers(0, COUNT - 1)
 
 
 @everywhere
-@brief
+@few_examples
 @given(bounds=layouts, way=eager, victim=victims, number=numbers)
-def test_no_neighbour_changes_a_bit(name, bounds, way, victim, number):
-    assert_untouched(found(name), bounds, way, victim, number)
+def test_neighbouring_sequences_change_no_bit(name, bounds, way, victim, number):
+    assert_neighbors_unchanged(found(name), bounds, way, victim, number)
 
 
 @compilers
-@brief
+@few_examples
 @given(bounds=layouts, victim=victims, number=numbers)
-def test_no_neighbour_changes_a_bit_of_what_is_compiled(name, bounds, victim, number):
-    assert_untouched(found(name), bounds, "compiled", victim, number)
+def test_neighbouring_sequences_change_no_bit_in_a_compiled_step(
+    name, bounds, victim, number
+):
+    assert_neighbors_unchanged(found(name), bounds, "compiled", victim, number)
 
 
-def assert_true(b: Any, bounds: Any, way: str, seed: int) -> None:
-    """Compare with float64, sequence by sequence."""
-    arrays = drawn(seed)
-    answers = answers_of(b, arrays, bounds, way)
-    for mine, wanted in zip(answers, truth(arrays, bounds, way), strict=True):
-        # 16 roundings of float32 at the largest number: a sum has up to 24 terms.
+def assert_exact(b: Any, bounds: Any, way: str, seed: int) -> None:
+    """Compare with the float64 results of each sequence."""
+    arrays = draw(seed)
+    answers = run_on(b, arrays, bounds, way)
+    for mine, wanted in zip(answers, compute_expected(arrays, bounds, way), strict=True):
+        # The tolerance is 16 float32 roundings of the largest number; sums have ≤ 24
+        # terms.
         atol = 16 * np.finfo(np.float32).eps * abs(wanted).max()
         np.testing.assert_allclose(mine, wanted, rtol=1e-6, atol=atol)
 
 
 @everywhere
-@brief
+@few_examples
 @given(bounds=layouts, way=eager, seed=st.integers(0, 99))
-def test_each_sequence_is_attended_to_alone(name, bounds, way, seed):
-    assert_true(found(name), bounds, way, seed)
+def test_packed_attention_equals_attention_per_sequence(name, bounds, way, seed):
+    assert_exact(found(name), bounds, way, seed)
 
 
 @compilers
-@brief
+@few_examples
 @given(bounds=layouts, seed=st.integers(0, 99))
-def test_each_sequence_is_attended_to_alone_where_that_is_compiled(name, bounds, seed):
-    assert_true(found(name), bounds, "compiled", seed)
+def test_compiled_packed_attention_equals_attention_per_sequence(name, bounds, seed):
+    assert_exact(found(name), bounds, "compiled", seed)
 
 
 @everywhere
-@brief
+@few_examples
 @given(length=st.sampled_from([1, 7, 16]), start=st.integers(0, 8), way=eager)
-def test_a_sequence_among_others_is_the_sequence_alone(name, length, start, way):
-    b, arrays = found(name), drawn(start)
+def test_a_sequence_in_a_batch_equals_the_sequence_alone(name, length, start, way):
+    b, arrays = found(name), draw(start)
     end = start + length
     bounds = [0, start // 2, start, end, end, TOTAL]
-    alone = answers_of(b, [array[start:end] for array in arrays], [0, length], way)
-    packed = answers_of(b, arrays, bounds, way)
+    alone = run_on(b, [array[start:end] for array in arrays], [0, length], way)
+    packed = run_on(b, arrays, bounds, way)
     error = 0 if name == "numpy" else 1e-6
     for whole, wanted in zip(packed, alone, strict=True):
         least = error * abs(wanted).max()
@@ -154,14 +165,16 @@ def test_a_sequence_among_others_is_the_sequence_alone(name, length, start, way)
 
 @compilers
 @pytest.mark.parametrize("dtype", halves)
-@brief
+@few_examples
 @given(bounds=layouts, way=eager, seed=st.integers(0, 99))
-def test_half_precision_is_rounded_at_the_end_only(name, dtype, bounds, way, seed):
-    arrays, unit = drawn(seed, dtype), halves[dtype]
-    answers = answers_of(found(name), arrays, bounds, way)
-    out, *grads = truth(arrays, bounds, way)
+def test_half_precision_attention_is_rounded_only_at_the_end(
+    name, dtype, bounds, way, seed
+):
+    arrays, unit = draw(seed, dtype), halves[dtype]
+    answers = run_on(found(name), arrays, bounds, way)
+    out, *grads = compute_expected(arrays, bounds, way)
     np.testing.assert_allclose(answers[0], out, rtol=unit, atol=1e-6)
     for mine, wanted in zip(answers[1:], grads, strict=True):
-        # The result, of which derivatives are made, was rounded too.
+        # The result was rounded too, and the gradients are computed from it.
         error = 4 * unit * abs(wanted).max()
         np.testing.assert_allclose(mine, wanted, rtol=unit, atol=error)

@@ -1,4 +1,4 @@
-"""Random numbers: the same bits on every backend, and jax's own."""
+"""Random numbers have the same bits on every backend and in jax.random."""
 
 import jax
 import jax.numpy as jnp
@@ -10,12 +10,12 @@ from backend_oracle import everywhere, found, wide
 from seqloom.errors import ArgumentError
 
 KEY = sl.Key(3)
-THEIRS = jax.random.wrap_key_data(jnp.array(KEY.words, jnp.uint32), impl="threefry2x32")
+JAX_KEY = jax.random.wrap_key_data(jnp.array(KEY.words, jnp.uint32), impl="threefry2x32")
 SHAPE = (31, 7)
 
 
 def numbers(b, x):
-    """An array as NumPy's."""
+    """Return a NumPy array of the same values."""
     return np.asarray(b.to_numpy(x))
 
 
@@ -53,8 +53,8 @@ BITS = {
 
 @everywhere
 @pytest.mark.parametrize(("ours", "theirs"), BITS.values(), ids=BITS)
-def test_the_bits_are_jaxs(ours, theirs, name):
-    b, expected = found(name), np.asarray(theirs(THEIRS))
+def test_random_numbers_equal_those_of_jax(ours, theirs, name):
+    b, expected = found(name), np.asarray(theirs(JAX_KEY))
     got = numbers(b, ours(b, KEY))
     assert got.dtype == expected.dtype
     np.testing.assert_array_equal(got, expected)
@@ -62,11 +62,11 @@ def test_the_bits_are_jaxs(ours, theirs, name):
 
 @everywhere
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])
-def test_uniform_is_jaxs_in_other_types(dtype, name):
+def test_uniform_numbers_of_other_types_equal_those_of_jax(dtype, name):
     if name == "strict" and dtype != "float64":
         pytest.skip("the standard has no half precision")
     with jax.enable_x64(dtype == "float64"):
-        b, expected = found(name), jax.random.uniform(THEIRS, SHAPE, dtype)
+        b, expected = found(name), jax.random.uniform(JAX_KEY, SHAPE, dtype)
         got = numbers(b, b.uniform(KEY, SHAPE, dtype=dtype))
     np.testing.assert_array_equal(got, np.asarray(expected))
 
@@ -80,7 +80,7 @@ def test_a_key_may_be_an_array_of_its_words(name):
 
 
 @everywhere
-def test_keys_are_derived_as_key_derives_them(name):
+def test_derived_keys_equal_those_of_key(name):
     b = found(name)
     assert tuple(numbers(b, b.fold_in(KEY, 7)).tolist()) == KEY.fold(7).words
     assert tuple(numbers(b, b.fold_in(KEY, "head")).tolist()) == KEY.fold("head").words
@@ -89,41 +89,41 @@ def test_keys_are_derived_as_key_derives_them(name):
 
 
 def ulps(got, expected):
-    """The largest distance in units of the last place."""
+    """Return the largest distance in units of the last place."""
     return np.max(np.abs(got - expected) / np.spacing(np.abs(expected)))
 
 
 NORMALS = {
     "normal": (
         lambda b: b.normal(KEY, (100_000,)),
-        lambda: jax.random.normal(THEIRS, (100_000,)),
+        lambda: jax.random.normal(JAX_KEY, (100_000,)),
     ),
     "truncated": (
         lambda b: b.truncated_normal(KEY, -2.0, 2.0, (100_000,)),
-        lambda: jax.random.truncated_normal(THEIRS, -2.0, 2.0, (100_000,)),
+        lambda: jax.random.truncated_normal(JAX_KEY, -2.0, 2.0, (100_000,)),
     ),
 }
 
 
 @everywhere
 @pytest.mark.parametrize(("ours", "theirs"), NORMALS.values(), ids=NORMALS)
-def test_normal_numbers_are_jaxs_within_4_ulp(ours, theirs, name):
+def test_normal_numbers_equal_those_of_jax_within_4_ulp(ours, theirs, name):
     b = found(name)
     assert ulps(numbers(b, ours(b)), np.asarray(theirs())) <= 4
 
 
 @everywhere
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_dropout_keeps_what_jaxs_bernoulli_keeps(dtype, name):
+def test_dropout_keeps_the_same_values_as_jax(dtype, name):
     x = np.random.default_rng(0).standard_normal(SHAPE).astype(dtype)
     with wide(name, dtype):
         b = found(name)
         got = numbers(b, b.dropout(b.asarray(x), KEY, 0.25))
-    kept = np.asarray(jax.random.bernoulli(THEIRS, np.float32(0.75), SHAPE))
+    kept = np.asarray(jax.random.bernoulli(JAX_KEY, np.float32(0.75), SHAPE))
     np.testing.assert_allclose(got, np.where(kept, x / 0.75, 0), rtol=1e-6)
 
 
-def test_the_devices_functions_give_the_same_bits_without_a_device():
+def test_the_device_functions_give_the_same_bits_on_a_cpu():
     torch = pytest.importorskip("torch")
     from seqloom.tensor.backends._torch import _device_random as device
 
@@ -143,7 +143,7 @@ def test_the_devices_functions_give_the_same_bits_without_a_device():
         np.testing.assert_array_equal(one.numpy(), two.numpy())
 
 
-REFUSED = {
+INVALID = {
     "a length below 0": (lambda b: b.uniform(KEY, (2, -1)), "length is below 0"),
     "normal numbers with a length below 0": (
         lambda b: b.normal(KEY, (-1,)),
@@ -165,15 +165,15 @@ REFUSED = {
 
 
 @everywhere
-@pytest.mark.parametrize(("call", "message"), REFUSED.values(), ids=REFUSED)
-def test_what_cannot_be_drawn_is_refused(call, message, name):
+@pytest.mark.parametrize(("call", "message"), INVALID.values(), ids=INVALID)
+def test_invalid_arguments_of_random_functions_are_errors(call, message, name):
     with pytest.raises(ArgumentError, match=message):
         call(found(name))
 
 
 @everywhere
 @pytest.mark.parametrize("bounds", [(20.0, 21.0), (-21.0, -20.0), (5.3, 40.0)], ids=str)
-def test_normal_numbers_between_far_bounds_lie_between_them(bounds, name):
+def test_truncated_normal_numbers_are_within_distant_bounds(bounds, name):
     b, (low, high) = found(name), bounds
     got = numbers(b, b.truncated_normal(KEY, low, high, (200,)))
     assert ((got > low) & (got < high)).all()

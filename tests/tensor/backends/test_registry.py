@@ -1,4 +1,4 @@
-"""Finding backends, and what every one of them says of itself."""
+"""Finding backends, and the properties that every backend reports."""
 
 import pickle
 import subprocess
@@ -13,16 +13,16 @@ from seqloom.tensor import backend
 
 
 @pytest.mark.parametrize("name", ["numpy", "torch", "jax", "torch:cpu"])
-def test_a_name_is_one_object(name):
+def test_a_backend_name_always_returns_the_same_object(name):
     assert backend(name) is backend(name)
     assert backend(name).name.partition(":")[0] == name.partition(":")[0]
 
 
-def test_a_device_that_is_the_default_makes_no_second_object():
+def test_naming_the_default_device_returns_the_same_backend():
     assert backend("torch:cpu", num_threads=1) is backend("torch", num_threads=1)
 
 
-def test_an_unknown_name_lists_what_is_installed():
+def test_an_unknown_backend_error_lists_installed_backends():
     with pytest.raises(BackendError, match="installed are jax, numpy, torch"):
         backend("nmupy")
 
@@ -46,7 +46,7 @@ except ImportError as error:
 """
 
 
-def test_a_library_that_is_missing_is_an_error_that_names_the_package():
+def test_a_missing_library_is_an_error_that_names_the_package():
     command = [sys.executable, "-c", MISSING]
     out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert out.startswith(MissingExtraError.__name__)
@@ -54,18 +54,18 @@ def test_a_library_that_is_missing_is_an_error_that_names_the_package():
 
 
 @pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
-def test_a_pickle_is_the_same_backend(name):
+def test_an_unpickled_backend_is_the_same_object(name):
     assert pickle.loads(pickle.dumps(backend(name))) is backend(name)  # noqa: S301
 
 
 @everywhere
-def test_every_required_function_is_there(name):
+def test_every_required_function_exists(name):
     b = found(name)
     assert [each for each in b.required if not callable(getattr(b, each, None))] == []
 
 
 @everywhere
-def test_an_array_is_told_by_type_size_and_precision(name):
+def test_backends_report_type_and_size_of_arrays(name):
     b = found(name)
     x = b.ones((2, 3))
     assert b.dtype(x) == np.float32
@@ -75,7 +75,7 @@ def test_an_array_is_told_by_type_size_and_precision(name):
 
 
 @pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
-def test_half_precision_is_stored_and_made_full(name):
+def test_half_precision_can_be_converted_to_full_precision(name):
     b = found(name)
     x = b.asarray([1.0, 2.5], dtype="bfloat16")
     assert b.dtype(x).name == "bfloat16"
@@ -98,7 +98,7 @@ def test_an_array_moves_between_backends(source, target, dtype):
     assert np.asarray(other.to_numpy(moved)).astype(int).tolist() == [[0, 1], [1, 1]]
 
 
-def test_jax_refuses_64_bits_and_names_the_switch():
+def test_jax_without_64_bits_names_the_setting():
     b = backend("jax")
     for make in (
         lambda: b.zeros((2,), dtype="float64"),
@@ -109,7 +109,7 @@ def test_jax_refuses_64_bits_and_names_the_switch():
             make()
 
 
-def test_torch_builds_no_graph_of_its_own():
+def test_the_torch_backend_records_no_autograd_graph():
     torch = pytest.importorskip("torch")
     b = backend("torch")
     x = b.asarray(torch.ones(2, requires_grad=True))

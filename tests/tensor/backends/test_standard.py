@@ -1,4 +1,4 @@
-"""Types, promotion and creation as the Array API standard has them, on every backend."""
+"""Types, promotion and creation follow the Array API standard on every backend."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from seqloom.tensor import apply
 
 
 def numbers(b, x):
-    """An array as NumPy's."""
+    """Return a NumPy array of the same values."""
     return np.asarray(b.to_numpy(x))
 
 
@@ -17,7 +17,7 @@ FLOATS = ["zeros", "ones", "empty"]
 
 @everywhere
 @pytest.mark.parametrize("function", FLOATS)
-def test_made_arrays_are_of_float32_unless_a_type_is_named(function, name):
+def test_created_arrays_are_float32_by_default(function, name):
     b = found(name)
     assert b.dtype(getattr(b, function)((2,))) == np.float32
     for dtype in ("int32", np.dtype("int32"), "bool"):
@@ -25,7 +25,7 @@ def test_made_arrays_are_of_float32_unless_a_type_is_named(function, name):
 
 
 @everywhere
-def test_pythons_numbers_have_the_types_of_the_library(name):
+def test_python_numbers_get_the_default_types(name):
     b = found(name)
     assert b.dtype(b.asarray([1.0])) == np.float32
     assert b.dtype(b.asarray([True])) == np.bool_
@@ -35,7 +35,7 @@ def test_pythons_numbers_have_the_types_of_the_library(name):
     assert b.dtype(b.arange(3, dtype="float32")) == np.float32
 
 
-TWO = [
+BINARY = [
     "add",
     "subtract",
     "multiply",
@@ -49,7 +49,7 @@ TWO = [
 
 
 @everywhere
-@pytest.mark.parametrize("function", TWO)
+@pytest.mark.parametrize("function", BINARY)
 def test_a_python_number_takes_the_arrays_type(function, name):
     b = found(name)
     for x, number in ((b.asarray([1.0, 2.0]), 2.0), (b.asarray([1.0, 2.0]), 2)):
@@ -63,7 +63,7 @@ def test_a_python_number_takes_the_arrays_type(function, name):
 
 
 @everywhere
-def test_an_array_without_axes_is_no_number(name):
+def test_a_scalar_array_is_not_treated_as_a_python_number(name):
     b = found(name)
     small, large = b.asarray([1, 2], dtype="int8"), b.asarray(3, dtype="int32")
     assert b.dtype(b.add(small, large)) == np.int32
@@ -83,7 +83,7 @@ def test_a_sum_of_floats_keeps_its_type(name):
 @everywhere
 @pytest.mark.parametrize("axis", [None, 0, -1, (0, 2), ()])
 @pytest.mark.parametrize("function", ["sum", "mean", "max", "min", "any", "all"])
-def test_reductions_are_numpys(function, axis, name):
+def test_reductions_equal_numpy(function, axis, name):
     b = found(name)
     x = np.random.default_rng(0).standard_normal((2, 3, 4)).astype(np.float32)
     got = getattr(b, function)(b.asarray(x), axis=axis)
@@ -94,7 +94,7 @@ def test_reductions_are_numpys(function, axis, name):
 
 @everywhere
 @pytest.mark.parametrize("descending", [False, True])
-def test_sorting_is_stable_both_ways(descending, name):
+def test_sorting_is_stable_in_both_directions(descending, name):
     b = found(name)
     x = b.asarray([1, 3, 2, 3, 1])
     order = sorted(range(5), key=lambda i: [1, 3, 2, 3, 1][i], reverse=descending)
@@ -113,14 +113,14 @@ KINDS = [
 
 @everywhere
 @pytest.mark.parametrize(("dtype", "kind"), KINDS)
-def test_types_are_of_their_kind(dtype, kind, name):
+def test_isdtype_recognises_the_kind_of_each_type(dtype, kind, name):
     b = found(name)
     assert b.isdtype(np.dtype(dtype), kind)
     assert not b.isdtype(dtype, "complex floating")
 
 
 @everywhere
-def test_division_and_remainder_have_the_sign_of_python(name):
+def test_division_and_remainder_have_the_signs_of_python(name):
     b = found(name)
     x = b.asarray([-7, 7], dtype="int32")
     assert numbers(b, b.floor_divide(x, 2)).tolist() == [-4, 3]
@@ -130,7 +130,7 @@ def test_division_and_remainder_have_the_sign_of_python(name):
 @pytest.mark.parametrize(
     "function", ["add", "exp", "sum", "matmul", "where", "astype", "clip", "relu"]
 )
-def test_numpy_places_results_where_it_is_told(function):
+def test_numpy_functions_write_to_the_given_array(function):
     b = found("numpy")
     x = b.asarray(np.array([[0.5, -1.0], [2.0, 3.0]], np.float32))
     args = {
@@ -154,7 +154,7 @@ def test_half_precision_on_numpy_is_summed_in_float32():
 
 
 @everywhere
-def test_sizes_may_be_numpys_whole_numbers(name):
+def test_sizes_may_be_numpy_integers(name):
     x, two = found(name).tensor([[1.0, 2.0]]), np.int64(2)
     assert apply("pad", x, ((two, 0), (0, two))).shape == (3, 4)
     assert apply("reshape", x, (two, 1)).shape == (2, 1)

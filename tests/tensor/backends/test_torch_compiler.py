@@ -1,4 +1,4 @@
-"""Torch's compiler is not imported by who does not compile."""
+"""The compiler of torch is imported only by a program that compiles."""
 
 import subprocess
 import sys
@@ -24,6 +24,6 @@ print("torch._dynamo" in sys.modules)
 """
 
 
-def test_a_step_of_torch_that_is_not_compiled_leaves_torchs_compiler_alone():
+def test_an_uncompiled_step_does_not_import_the_torch_compiler():
     printed = subprocess.check_output([sys.executable, "-c", STEP], text=True)
     assert printed.strip() == "False"

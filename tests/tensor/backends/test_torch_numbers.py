@@ -1,4 +1,4 @@
-"""Whole numbers and element types that torch does not have are refused, not wrapped."""
+"""Integers and element types that torch does not support give an error."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ B = backend("torch")
 
 
 @pytest.mark.parametrize("number", [2**40, -(2**31) - 1])
-def test_a_number_beyond_the_type_it_meets_is_refused(number):
+def test_a_python_integer_outside_the_torch_type_is_an_error(number):
     x = B.tensor(np.array([1], np.int32))
     with pytest.raises(NumberRangeError, match="out of range for int32"):
         x + number
@@ -19,11 +19,11 @@ def test_a_number_beyond_the_type_it_meets_is_refused(number):
         number - x
 
 
-def test_a_number_at_the_end_of_the_type_is_taken():
+def test_the_largest_number_of_a_type_is_accepted():
     x = B.tensor(np.array([1], np.int32))
     assert (x + -(2**31)).numpy().tolist() == [1 - 2**31]
 
 
-def test_an_element_type_that_torch_lacks_is_named():
+def test_an_unsupported_torch_type_is_an_error_that_names_it():
     with pytest.raises(DTypeError, match="'letters'"):
         B.zeros((1,), dtype="letters")

@@ -1,4 +1,4 @@
-"""A capture concerns its thread alone."""
+"""A capture affects only its own thread."""
 
 import copy
 import os
@@ -14,15 +14,15 @@ B = sl.tensor.backend("numpy")
 KEY = sl.Key(7)
 
 
-def taken():
-    """A lock that is taken: a step may wait for one, and may set none of its events."""
+def locked():
+    """Return a locked lock, because a step may wait for a lock but not set an event."""
     lock = threading.Lock()
     lock.acquire()
     return lock
 
 
-def captured_until(free, begun):
-    """A compiled step whose capture begins, and goes on until it is set free."""
+def slow_step(free, begun):
+    """Return a compiled step whose capture lasts until `free` is released."""
 
     @sl.tensor.compile
     def slow(model, x):
@@ -33,11 +33,11 @@ def captured_until(free, begun):
     return slow
 
 
-def beside(function):
-    """What a function of a layer and an input gives while another thread captures them."""
-    free, begun = taken(), taken()
+def run_during_capture(function):
+    """Return the result of a function while another thread captures its arguments."""
+    free, begun = locked(), locked()
     layer, x = sl.nn.Linear(2, 1).bind(B, sl.Key(0)), B.tensor([[1.0, 2.0]])
-    wanted, slow = layer(x).numpy(), captured_until(free, begun)
+    wanted, slow = layer(x).numpy(), slow_step(free, begun)
     thread = threading.Thread(target=slow, args=(layer, x))
     thread.start()
     try:
@@ -48,24 +48,24 @@ def beside(function):
         thread.join()
 
 
-def test_another_thread_uses_the_module_as_it_is():
-    found, wanted, layer = beside(lambda layer, x: layer(x).numpy())
+def test_another_thread_uses_the_module_during_a_capture():
+    found, wanted, layer = run_during_capture(lambda layer, x: layer(x).numpy())
     assert np.array_equal(found, wanted)
     assert type(layer.weight) is sl.nn.Param
 
 
-def test_another_thread_copies_the_module_as_it_is():
-    twin, wanted, _ = beside(lambda layer, _x: copy.deepcopy(layer))
+def test_another_thread_copies_the_module_during_a_capture():
+    twin, wanted, _ = run_during_capture(lambda layer, _x: copy.deepcopy(layer))
     assert np.array_equal(twin(B.tensor([[1.0, 2.0]])).numpy(), wanted)
     assert type(twin.weight) is sl.nn.Param
 
 
-def test_what_another_thread_writes_meanwhile_stays():
-    _, _, layer = beside(lambda layer, _x: layer.bias.assign([5.0]))
+def test_writes_of_another_thread_survive_a_capture():
+    _, _, layer = run_during_capture(lambda layer, _x: layer.bias.assign([5.0]))
     assert layer.bias.numpy().tolist() == [5]
 
 
-def test_a_first_call_by_many_threads_makes_one_program():
+def test_many_threads_compile_one_program():
     errors = []
     compiled = sl.tensor.compile(step)
     (model, optimizer), batch = model_of("MLP", B), batch_of("MLP", B)
@@ -87,8 +87,8 @@ def test_a_first_call_by_many_threads_makes_one_program():
     assert optimizer.step_count == 30
 
 
-def in_a_child(function):
-    """Whether a function gives True in a forked process, within some seconds."""
+def run_in_child(function):
+    """Return whether a function returns True in a forked process in time."""
     if (child := os.fork()) == 0:
         work = threading.Thread(target=lambda: os._exit(int(not function())))
         work.start()
@@ -99,14 +99,14 @@ def in_a_child(function):
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_process_does_not_wait_for_a_capture_of_its_parent():
-    free, begun = taken(), taken()
-    slow, layer = captured_until(free, begun), sl.nn.Linear(2, 1).bind(B, sl.Key(0))
+    free, begun = locked(), locked()
+    slow, layer = slow_step(free, begun), sl.nn.Linear(2, 1).bind(B, sl.Key(0))
     thread = threading.Thread(target=slow, args=(layer, B.tensor([[1.0, 2.0]])))
     thread.start()
     begun.acquire(timeout=20)
     try:
         x = B.tensor([[1.0, 2.0], [3.0, 4.0]])
-        assert in_a_child(lambda: free.release() or slow(layer, x).shape == (2, 1))
+        assert run_in_child(lambda: free.release() or slow(layer, x).shape == (2, 1))
     finally:
         free.release()
         thread.join()

@@ -1,4 +1,4 @@
-"""What other libraries' captured steps get wrong."""
+"""Common errors of step capture in other libraries."""
 
 import threading
 
@@ -13,31 +13,31 @@ B = sl.tensor.backend("numpy")
 KEY = sl.Key(7)
 
 
-def ready(seed=0):
-    """A compiled step, a model, an optimiser and a batch."""
+def prepare(seed=0):
+    """Return a compiled step, a model, an optimizer and a batch."""
     return sl.tensor.compile(step), *model_of("MLP", B), batch_of("MLP", B, seed)
 
 
 def eager_losses(count, lr=1e-2):
-    """What the step gives uncompiled, each step with the same key."""
+    """Return the losses of the uncompiled step; each step uses the same key."""
     (model, optimizer), batch = model_of("MLP", B), batch_of("MLP", B)
     return [step(model, optimizer, lr, batch, KEY)[1].item() for _ in range(count)]
 
 
-def test_results_keep_their_values_when_the_step_runs_again():
-    compiled, model, optimizer, batch = ready()
+def test_results_keep_their_values_after_the_next_call():
+    compiled, model, optimizer, batch = prepare()
     losses = [compiled(model, optimizer, 1e-2, batch, KEY)[1] for _ in range(4)]
     np.testing.assert_allclose([loss.item() for loss in losses], eager_losses(4), rtol=1e-6)
 
 
-def test_a_view_of_a_parameter_that_was_returned_keeps_its_values():
+def test_a_returned_view_of_a_parameter_keeps_its_values():
     @sl.tensor.compile
     def look(model, optimizer, lr, batch, key):
         before = model.first.weight.value.reshape(-1)
         step(model, optimizer, lr, batch, key)
         return before, model.first.weight.value.reshape(-1)
 
-    _, model, optimizer, batch = ready()
+    _, model, optimizer, batch = prepare()
     start = model.first.weight.numpy().ravel()
     before, after = look(model, optimizer, 1e-2, batch, KEY)
     now = model.first.weight.numpy().ravel()
@@ -46,8 +46,8 @@ def test_a_view_of_a_parameter_that_was_returned_keeps_its_values():
     assert np.array_equal(after.numpy(), now)
 
 
-def test_a_tensor_taken_from_a_parameter_before_keeps_its_values():
-    compiled, model, optimizer, batch = ready()
+def test_a_tensor_read_from_a_parameter_keeps_its_values():
+    compiled, model, optimizer, batch = prepare()
     taken, values = model.first.weight.value, model.first.weight.numpy()
     compiled(model, optimizer, 1e-2, batch, KEY)
     assert np.array_equal(taken.numpy(), values)
@@ -55,7 +55,7 @@ def test_a_tensor_taken_from_a_parameter_before_keeps_its_values():
 
 
 def test_a_new_learning_rate_is_an_input():
-    compiled, model, optimizer, batch = ready()
+    compiled, model, optimizer, batch = prepare()
     weights = model.first.weight.numpy()
     compiled(model, optimizer, 0.0, batch, KEY)
     assert np.array_equal(model.first.weight.numpy(), weights)
@@ -65,14 +65,14 @@ def test_a_new_learning_rate_is_an_input():
 
 
 def test_a_learning_rate_may_be_a_tensor():
-    compiled, model, optimizer, batch = ready()
+    compiled, model, optimizer, batch = prepare()
     lr = B.tensor(1e-2)
     losses = [compiled(model, optimizer, lr, batch, KEY)[1] for _ in range(2)]
     assert losses[1].item() == pytest.approx(eager_losses(2)[1], rel=1e-6)
 
 
 def test_another_key_gives_another_dropout_mask():
-    compiled, model, optimizer, batch = ready()
+    compiled, model, optimizer, batch = prepare()
     losses = [compiled(model, optimizer, 0.0, batch, sl.Key(n))[1].item() for n in range(5)]
     again = compiled(model, optimizer, 0.0, batch, sl.Key(0))[1].item()
     assert len(set(losses)) == 5
@@ -89,7 +89,7 @@ def test_a_branch_on_a_tensor_is_an_error_that_names_the_line():
         sl.tensor.compile(branching)(B.tensor([1.0]))
 
 
-ASKING = {
+VALUE_READS = {
     "item": lambda x: x.item(),
     "float": float,
     "numpy": lambda x: x.numpy(),
@@ -98,18 +98,18 @@ ASKING = {
 }
 
 
-@pytest.mark.parametrize("ask", ASKING.values(), ids=ASKING)
-def test_asking_for_a_value_is_an_error(ask):
+@pytest.mark.parametrize("ask", VALUE_READS.values(), ids=VALUE_READS)
+def test_reading_a_value_inside_a_step_is_an_error(ask):
     with pytest.raises(CaptureError, match="compiled step"):
         sl.tensor.compile(lambda x: ask(x.sum()))(B.tensor([1.0]))
 
 
-def test_after_an_error_in_the_step_all_is_as_before():
+def test_an_error_in_a_step_leaves_the_state_unchanged():
     def failing(model, optimizer, lr, batch, key):
         _, loss = step(model, optimizer, lr, batch, key)
         return loss.item()
 
-    _, model, optimizer, batch = ready()
+    _, model, optimizer, batch = prepare()
     weights = model.to_record()
     with pytest.raises(CaptureError):
         sl.tensor.compile(failing)(model, optimizer, 1e-2, batch, KEY)
@@ -121,14 +121,14 @@ def test_after_an_error_in_the_step_all_is_as_before():
     assert step(model, optimizer, 1e-2, batch, KEY)[1].item() == eager_losses(1)[0]
 
 
-def test_a_module_that_is_no_argument_is_an_error():
+def test_a_module_that_is_not_an_argument_is_an_error():
     model = model_of("MLP", B)[0]
     with pytest.raises(CaptureError, match=r"first.weight.*argument"):
         sl.tensor.compile(lambda x: model.first(x))(batch_of("MLP", B)["x"])  # noqa: PLW0108
 
 
-def test_a_replaced_parameter_is_used_from_then_on():
-    compiled, model, optimizer, batch = ready()
+def test_a_replaced_parameter_is_used_by_later_calls():
+    compiled, model, optimizer, batch = prepare()
     compiled(model, optimizer, 1e-2, batch, KEY)
     model.first.weight = sl.nn.Param((16, 6), sl.nn.Fill(0.0))
     model.bind(B, sl.Key(1))
@@ -136,8 +136,8 @@ def test_a_replaced_parameter_is_used_from_then_on():
     assert np.array_equal(model.first.weight.numpy(), np.zeros((16, 6)))
 
 
-def test_load_record_between_two_steps_is_seen():
-    compiled, model, optimizer, batch = ready()
+def test_load_record_between_two_steps_takes_effect():
+    compiled, model, optimizer, batch = prepare()
     start = model.to_record()
     first = compiled(model, optimizer, 1e-2, batch, KEY)[1].item()
     compiled(model, optimizer, 1e-2, batch, KEY)
@@ -146,8 +146,8 @@ def test_load_record_between_two_steps_is_seen():
     assert compiled.recompiles == 0
 
 
-def test_an_optimiser_goes_on_from_a_record():
-    compiled, model, optimizer, batch = ready()
+def test_an_optimiser_resumes_from_a_record():
+    compiled, model, optimizer, batch = prepare()
     compiled(model, optimizer, 1e-2, batch, KEY)
     again = sl.optim.AdamW().load_record(optimizer.to_record())
     loss = compiled(model, again, 1e-2, batch, KEY)[1].item()
@@ -156,8 +156,8 @@ def test_an_optimiser_goes_on_from_a_record():
     assert again.step_count == 3
 
 
-def test_modes_make_programs_of_their_own():
-    compiled, model, optimizer, batch = ready()
+def test_training_and_evaluation_mode_have_separate_programs():
+    compiled, model, optimizer, batch = prepare()
     trained = compiled(model, optimizer, 0.0, batch, KEY)[1].item()
     judged = compiled(model.eval(), optimizer, 0.0, batch, KEY)[1].item()
     again = compiled(model.train(), optimizer, 0.0, batch, KEY)[1].item()
@@ -165,8 +165,8 @@ def test_modes_make_programs_of_their_own():
     assert compiled.recompiles == 1
 
 
-def test_frozen_parameters_stay():
-    compiled, model, optimizer, batch = ready()
+def test_frozen_parameters_do_not_change():
+    compiled, model, optimizer, batch = prepare()
     compiled(model, optimizer, 1e-2, batch, KEY)
     frozen, free = model.freeze("first.*").first.weight.numpy(), model.second.weight.numpy()
     compiled(model, optimizer, 1e-2, batch, KEY)
@@ -174,14 +174,14 @@ def test_frozen_parameters_stay():
     assert not np.array_equal(model.second.weight.numpy(), free)
 
 
-def test_another_shape_makes_one_more_program():
+def test_a_new_shape_compiles_a_new_program():
     compiled = sl.tensor.compile(lambda x: x * 2)
     for length in (3, 4, 3, 4):
         assert compiled(B.tensor([1.0] * length)).shape == (length,)
     assert compiled.recompiles == 1
 
 
-def test_many_programs_are_warned_of_with_the_reason():
+def test_many_programs_cause_a_warning_with_the_reason():
     compiled = sl.tensor.compile(lambda x: x * 2)
     for length in range(1, 8):
         compiled(B.tensor([1.0] * length))
@@ -189,7 +189,7 @@ def test_many_programs_are_warned_of_with_the_reason():
         compiled(B.tensor([1.0] * 8))
 
 
-def test_whole_numbers_and_names_are_part_of_the_program():
+def test_integers_and_strings_select_the_program():
     compiled = sl.tensor.compile(lambda x, n, name: x * n if name == "times" else x + n)
     x = B.tensor([3.0])
     assert compiled(x, 2, "times").item() == 6
@@ -200,15 +200,15 @@ def test_whole_numbers_and_names_are_part_of_the_program():
     assert compiled.recompiles == 4
 
 
-def test_arguments_by_name_and_by_place_are_one_program():
-    compiled, model, optimizer, batch = ready()
+def test_positional_and_keyword_arguments_share_a_program():
+    compiled, model, optimizer, batch = prepare()
     compiled(model, optimizer, 1e-2, batch, KEY)
     compiled(model, optimizer, key=KEY, batch=batch, lr=1e-2)
     assert compiled.recompiles == 0
 
 
-def test_two_instances_keep_their_own_state():
-    compiled, model, optimizer, batch = ready()
+def test_two_model_instances_have_separate_state():
+    compiled, model, optimizer, batch = prepare()
     other, second = model_of("MLP", B)
     _, mine = (compiled(model, optimizer, 1e-2, batch, KEY)[1].item() for _ in range(2))
     theirs = compiled(other, second, 1e-2, batch, KEY)[1].item()
@@ -223,7 +223,7 @@ def test_one_tensor_may_be_two_arguments():
     assert compiled(x, B.tensor([0.0, 0.0])).numpy().tolist() == [1, 2]
 
 
-def test_one_module_may_stand_in_two_places():
+def test_one_module_may_be_two_arguments():
     @sl.tensor.compile
     def add(first, second):
         first.weight.assign(first.weight.value + 1.0)
@@ -239,7 +239,7 @@ def test_one_module_may_stand_in_two_places():
     assert one.weight.numpy().item() == 6
 
 
-def test_a_copy_of_a_parameter_into_another_is_no_alias():
+def test_copying_a_parameter_into_another_creates_no_alias():
     @sl.tensor.compile
     def follow(teacher, student, x):
         teacher.weight.assign(student.weight.value)
@@ -259,14 +259,14 @@ def test_numpy_arrays_are_inputs():
     assert compiled(B.tensor([1.0, 1.0]), array).numpy().tolist() == [6, 6]
 
 
-def test_a_number_takes_the_type_of_what_it_meets():
+def test_a_number_takes_the_type_of_the_array_in_the_operation():
     compiled = sl.tensor.compile(lambda x, rate: x * (rate * 2.0))
     for kind in ("float32", "float64"):
         assert compiled(B.tensor([1.5], dtype=kind), 2.0).dtype == kind
         assert compiled(B.tensor([1.5], dtype=kind), 2.0).item() == 6
 
 
-def test_gradients_go_in_and_out():
+def test_gradients_can_be_arguments_and_results():
     follow = sl.tensor.compile(sl.nn.value_and_grad(lambda model, x: model(x).sum()))
     move = sl.tensor.compile(lambda lr, opt, model, grads: opt.step(lr, model, grads))
     one, two = (sl.nn.Linear(2, 1).bind(B, sl.Key(0)) for _ in range(2))
@@ -278,7 +278,7 @@ def test_gradients_go_in_and_out():
     assert np.array_equal(one.weight.numpy(), two.weight.numpy())
 
 
-def test_the_switch_turns_it_off(monkeypatch):
+def test_the_environment_variable_disables_compilation(monkeypatch):
     seen = []
     plain = sl.tensor.compile(lambda x: seen.append(x.numpy()) or x, enabled=False)
     plain(B.tensor([1.0]))
@@ -287,15 +287,15 @@ def test_the_switch_turns_it_off(monkeypatch):
     assert [each.item() for each in seen] == [1, 2]
 
 
-def test_it_decorates_methods():
-    class Judge(sl.nn.Module):
+def test_compile_decorates_methods():
+    class Scorer(sl.nn.Module):
         head: sl.nn.Linear
 
         @sl.tensor.compile
         def scores(self, x):
             return self.head(x)
 
-    judge = Judge(sl.nn.Linear(2, 1)).bind(B, sl.Key(0))
+    judge = Scorer(sl.nn.Linear(2, 1)).bind(B, sl.Key(0))
     x = B.tensor([[1.0, 2.0]])
     assert judge.scores(x).item() == pytest.approx(judge.head(x).item())
 
@@ -314,12 +314,12 @@ def test_a_change_that_would_happen_once_is_an_error():
         sl.tensor.compile(change)(sl.nn.Linear(1, 1).bind(B, sl.Key(0)), B.tensor([[1.0]]))
 
 
-def test_what_it_cannot_take_is_an_error():
+def test_an_unsupported_argument_is_an_error():
     with pytest.raises(ArgumentError, match="argument of the compiled step is a object"):
         sl.tensor.compile(lambda _x, _y: None)(B.tensor([1.0]), object())
 
 
-def test_running_averages_move_once_a_step():
+def test_running_averages_are_updated_once_per_step():
     @sl.tensor.compile
     def forward(norm, x):
         return norm(x)
@@ -334,13 +334,13 @@ def test_running_averages_move_once_a_step():
         np.testing.assert_allclose(mine, theirs, rtol=1e-6)
 
 
-def test_a_loss_of_no_parameter_is_the_usual_error():
+def test_a_loss_without_parameters_is_the_usual_error():
     follow = sl.nn.value_and_grad(lambda _model, x: x.sum())
     with pytest.raises(GradientError):
         sl.tensor.compile(follow)(sl.nn.Linear(1, 1).bind(B, sl.Key(0)), B.tensor([1.0]))
 
 
-def test_threads_with_models_of_their_own_may_run_at_once():
+def test_threads_with_separate_models_can_run_concurrently():
     compiled, results = sl.tensor.compile(step), {}
 
     def work(number):
@@ -360,7 +360,7 @@ def test_threads_with_models_of_their_own_may_run_at_once():
 
 
 @pytest.mark.parametrize("library", ["numpy", "torch", "jax"])
-def test_a_key_made_within_the_step_is_a_constant(library):
+def test_a_key_created_in_the_step_is_a_constant(library):
     pytest.importorskip(library)
     x = sl.tensor.backend(library).tensor(np.ones((4, 8), np.float32))
 

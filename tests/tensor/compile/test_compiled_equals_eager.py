@@ -1,4 +1,4 @@
-"""A compiled step does what the step does, on every backend."""
+"""A compiled step gives the same results as the eager step on every backend."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def backend_of(name):
 
 
 def run(step_function, name, backend):
-    """The losses and the last state of a few steps."""
+    """Return the losses and the final state of a few steps."""
     (model, optimizer), batch = model_of(name, backend), batch_of(name, backend)
     losses = [
         step_function(model, optimizer, lr, batch, sl.Key(7, number))[1].item()
@@ -26,7 +26,7 @@ def run(step_function, name, backend):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_on_numpy_losses_and_state_are_equal(name):
+def test_compiled_losses_and_state_equal_eager_ones_on_numpy(name):
     backend = backend_of("numpy")
     (losses, weights, states), (wanted, *records) = (
         run(each, name, backend) for each in (sl.tensor.compile(step), step)
@@ -39,14 +39,15 @@ def test_on_numpy_losses_and_state_are_equal(name):
     assert states.metadata == {"step_count": 3}
 
 
-@pytest.mark.parametrize("name", ["CNN", "encoder"])  # each costs a compiler's run
+@pytest.mark.parametrize("name", ["CNN", "encoder"])  # Each one must be compiled.
 @pytest.mark.parametrize("library", ["jax", pytest.param("torch", marks=pytest.mark.soak)])
-def test_on_other_libraries_losses_equal_those_of_numpy(library, name):
+def test_compiled_losses_of_other_libraries_equal_numpy(library, name):
     compiled = sl.tensor.compile(step)
     losses, weights, states = run(compiled, name, backend_of(library))
     wanted, expected, _ = run(step, name, backend_of("numpy"))
     np.testing.assert_allclose(losses, wanted, rtol=2e-5)
-    # The bias of attention's keys changes nothing: Adam scales up its gradient's rounding.
+    # The key bias of attention has no effect, but Adam scales up its gradient's
+    # rounding.
     for path in set(weights) - {"attend.bias"}:
         np.testing.assert_allclose(weights[path], expected[path], atol=3e-4, err_msg=path)
     assert states.metadata == {"step_count": 3}

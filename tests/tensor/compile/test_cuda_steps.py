@@ -1,4 +1,4 @@
-"""Training steps on a device, eager and compiled, give what they give on NumPy."""
+"""Eager and compiled training steps on a device give the same results as NumPy."""
 
 from typing import Any
 
@@ -12,11 +12,11 @@ from compiled_networks import batch_of, model_of, step
 torch: Any = pytest.importorskip("torch")
 
 pytestmark = cuda_device.on_device
-RATES = (1e-3, 1e-2, 3e-3, 1e-3)  # a CUDA graph is recorded in the second call
+RATES = (1e-3, 1e-2, 3e-3, 1e-3)  # The second call records a CUDA graph.
 
 
 def run(step_function, network, backend):
-    """The losses and the last weights of a few steps."""
+    """Return the losses and the final weights of a few steps."""
     (model, optimizer), batch = model_of(network, backend), batch_of(network, backend)
     losses = [
         step_function(model, optimizer, lr, batch, sl.Key(7, number))[1].item()
@@ -28,7 +28,8 @@ def run(step_function, network, backend):
 def assert_close(actual, expected):
     (losses, weights), (expected_losses, expected_weights) = actual, expected
     np.testing.assert_allclose(losses, expected_losses, rtol=1e-4)
-    # The bias of attention's keys has no effect; Adam scales up its gradient's rounding.
+    # The key bias of attention has no effect, but Adam scales up its gradient's
+    # rounding.
     for path in set(weights) - {"attend.bias"}:
         np.testing.assert_allclose(
             weights[path], expected_weights[path], atol=5e-4, err_msg=path
@@ -37,7 +38,7 @@ def assert_close(actual, expected):
 
 @cuda_device.in_both_libraries
 @pytest.mark.parametrize("network", ["MLP", "CNN", "encoder"])
-def test_eager_steps_on_a_device_are_those_of_numpy(name, network):
+def test_eager_steps_on_a_device_equal_numpy(name, network):
     backend = cuda_device.backend(name)
     with cuda_device.whole_float32(name):
         on_device = run(step, network, backend)
@@ -46,7 +47,7 @@ def test_eager_steps_on_a_device_are_those_of_numpy(name, network):
 
 @cuda_device.in_both_libraries
 @pytest.mark.parametrize("network", ["MLP", "encoder"])
-def test_compiled_steps_on_a_device_are_those_of_numpy(name, network):
+def test_compiled_steps_on_a_device_equal_numpy(name, network):
     backend, compiled = cuda_device.backend(name), sl.tensor.compile(step)
     with cuda_device.whole_float32(name):
         on_device = run(compiled, network, backend)
@@ -55,7 +56,7 @@ def test_compiled_steps_on_a_device_are_those_of_numpy(name, network):
 
 
 @cuda_device.in_both_libraries
-def test_random_numbers_of_a_device_are_those_of_numpy(name):
+def test_random_numbers_on_a_device_equal_numpy(name):
     draws = [
         (
             b.to_numpy(b.random_bits(b.key_words(sl.Key(3)), (5, 3))),
@@ -79,10 +80,10 @@ def test_the_words_of_a_key_are_the_same_on_every_device():
 
 
 @cuda_device.on_cuda
-def test_a_compiled_step_waits_for_nothing():
+def test_a_compiled_step_does_not_wait_for_the_device():
     backend, compiled = sl.tensor.backend(cuda_device.TORCH), sl.tensor.compile(step)
     (model, optimizer), batch = model_of("MLP", backend), batch_of("MLP", backend)
-    for number in range(4):  # compiled, recorded, and replayed
+    for number in range(4):  # The step is compiled, recorded and replayed.
         compiled(model, optimizer, 1e-3, batch, sl.Key(7, number))
     torch.cuda.set_sync_debug_mode("error")
     try:

@@ -1,4 +1,4 @@
-"""What can be known to fail when a step is captured fails there, and names the line."""
+"""Errors that are certain at capture are raised there and name the line."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ apply = sl.tensor.apply
 compiled: Any = sl.tensor.compile
 X = [1.0, 2.0, 3.0]
 
-UNSIZED = {
+DYNAMIC_SHAPES = {
     "mask": lambda x: x[x > 1],
     "length of a mask": lambda x: x * x[x > 1].shape[0],
     "nonzero": lambda x: apply("nonzero", x),
@@ -22,20 +22,20 @@ UNSIZED = {
 }
 
 
-@pytest.mark.parametrize("step", UNSIZED.values(), ids=UNSIZED)
+@pytest.mark.parametrize("step", DYNAMIC_SHAPES.values(), ids=DYNAMIC_SHAPES)
 def test_a_shape_that_depends_on_values_is_an_error_that_names_the_line(step):
     line = step.__code__.co_firstlineno
     with pytest.raises(CaptureError, match=rf"test_faults_at_capture.py:{line}: .*where"):
         compiled(step)(B.tensor(X))
 
 
-def test_a_mask_of_known_values_may_index():
+def test_a_mask_with_known_values_can_be_an_index():
     mask = np.array([True, False, True])
     taken = sl.tensor.compile(lambda x: x[mask] * 2)(B.tensor(X))
     assert taken.tolist() == [2, 6]
 
 
-def test_a_mask_may_choose_what_is_replaced():
+def test_a_mask_can_select_elements_to_replace():
     replaced = sl.tensor.compile(lambda x: x.at[x > 1].set(5.0))(B.tensor(X))
     assert replaced.tolist() == [1, 5, 5]
 
@@ -53,7 +53,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize(("kind", "step"), FAULTS.values(), ids=FAULTS)
-def test_what_does_not_go_together_is_an_error_that_names_the_line(kind, step):
+def test_shapes_that_do_not_match_are_an_error_that_names_the_line(kind, step):
     line = step.__code__.co_firstlineno
     with pytest.raises(kind, match=rf"test_faults_at_capture.py:{line}: .*float32|bool"):
         compiled(step)(B.tensor(X))

@@ -1,4 +1,4 @@
-"""What fails while a compiled step runs is ours, and names the operation and its line."""
+"""Errors while a compiled step runs name the operation and its line."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def test_an_index_out_of_range_names_the_operation_and_its_line():
         sl.tensor.compile(take)(B.tensor([1.0, 2.0]), B.tensor([0, 7]))
 
 
-def test_an_embedding_of_a_row_that_is_not_there_is_named():
+def test_an_embedding_of_a_missing_row_is_an_error_that_names_it():
     weight, ids = B.tensor(np.ones((3, 2), "f4")), B.tensor([0, 7])
     compiled = sl.tensor.compile(lambda weight, ids: F.embedding(ids, weight) * 2)
     with pytest.raises(OutOfRangeError, match=r"embedding\(float32\[3, 2\]"):
@@ -36,7 +36,7 @@ def test_a_step_runs_again_after_it_failed():
     assert compiled(x, B.tensor([0, 1])).tolist() == [2, 4]
 
 
-def test_too_large_a_result_is_a_memory_limit():
+def test_a_result_that_is_too_large_is_a_memory_error():
     grow = sl.tensor.compile(lambda x: sl.tensor.apply("broadcast_to", x, (2**44, 3)) * 2)
     with pytest.raises(MemoryLimitError):
         grow(B.tensor([1.0, 2.0, 3.0]))

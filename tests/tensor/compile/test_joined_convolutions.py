@@ -1,4 +1,4 @@
-"""On torch, a compiled step takes a convolution's derivatives in one call."""
+"""On torch, a compiled step computes both gradients of a convolution in one call."""
 
 import numpy as np
 import pytest
@@ -10,8 +10,8 @@ from seqloom.nn import functional as F
 torch = pytest.importorskip("torch")
 
 
-class Two(nn.Module):
-    """Two convolutions, of which only the second needs a derivative by its input."""
+class TwoConvolutions(nn.Module):
+    """Two convolutions; only the second one needs the gradient of its input."""
 
     first: nn.Conv1d
     second: nn.Conv1d
@@ -29,7 +29,7 @@ def step(model, x):
 
 
 def gradients(step, backend):
-    model = Two().bind(backend, sl.Key(3))
+    model = TwoConvolutions().bind(backend, sl.Key(3))
     x = np.random.default_rng(1).normal(size=(3, 4, 17)).astype(np.float32)
     found = step(model, model.backend.tensor(x))
     return {path: found.wrt(param).numpy() for path, param in model.parameters()}
@@ -40,7 +40,7 @@ def compiled():
     return sl.tensor.compile(step)
 
 
-def test_each_convolution_is_followed_back_by_one_call(compiled):
+def test_the_gradients_of_each_convolution_are_one_call(compiled):
     gradients(compiled, "torch")
     with torch.profiler.profile() as profile:
         gradients(compiled, "torch")
@@ -48,7 +48,7 @@ def test_each_convolution_is_followed_back_by_one_call(compiled):
     assert calls["aten::convolution_backward"] == 2
 
 
-def test_the_gradients_are_those_of_numpy(compiled):
+def test_the_merged_gradients_equal_numpy(compiled):
     expected = gradients(step, "numpy")
     for path, found in gradients(compiled, "torch").items():
         np.testing.assert_allclose(found, expected[path], rtol=2e-5, atol=1e-5)

@@ -15,7 +15,7 @@ def rounds_of(count):
     return sl.tensor.compile(rounds)
 
 
-def test_two_thousand_rounds_compute_what_numpy_computes():
+def test_a_chain_of_two_thousand_rounds_equals_numpy():
     x = np.linspace(-1, 1, 11, dtype=np.float32)
     expected = x.astype(np.float64)
     for _ in range(2000):
@@ -24,7 +24,7 @@ def test_two_thousand_rounds_compute_what_numpy_computes():
     np.testing.assert_allclose(found.numpy(), expected, rtol=1e-4)
 
 
-def test_compiling_takes_work_in_proportion_to_the_operations():
+def test_compile_time_is_linear_in_the_number_of_operations():
     x = sl.tensor.backend("numpy").tensor(np.ones(3, np.float32))
     few, many = (calls_of(lambda count=count: rounds_of(count)(x)) for count in (300, 1200))
     assert many < 4.4 * few
@@ -38,6 +38,6 @@ def first_call_of(layers):
     return lambda: sl.tensor.compile(step)(model)
 
 
-def test_compiling_a_deep_network_takes_work_in_proportion_to_its_layers():
+def test_compile_time_is_linear_in_the_number_of_layers():
     few, many = (calls_of(first_call_of(layers)) for layers in (50, 200))
     assert many < 4.4 * few

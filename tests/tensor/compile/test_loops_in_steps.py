@@ -1,4 +1,4 @@
-"""A scan stays a loop in a compiled step."""
+"""A scan remains a loop in a compiled step."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ ARRAYS = {name: RNG.normal(size=shape).astype("f4") for name, shape in SIZES.ite
 
 
 @pytest.mark.parametrize("library", ["numpy", "jax"])
-def test_a_recurrent_layer_equals_the_uncompiled_one(library):
+def test_a_compiled_recurrent_layer_equals_the_uncompiled_one(library):
     if library != "numpy":
         pytest.importorskip(library)
     tensors = [sl.tensor.backend(library).tensor(each) for each in ARRAYS.values()]
@@ -28,7 +28,7 @@ def test_a_recurrent_layer_equals_the_uncompiled_one(library):
 
 
 class Reader(sl.nn.Module):
-    """A recurrent layer over a sequence, and a number from its last state."""
+    """A recurrent layer over a sequence, and a number computed from its last state."""
 
     inputs: sl.nn.Param
     states: sl.nn.Param
@@ -40,7 +40,7 @@ class Reader(sl.nn.Module):
 
 
 def training(step, backend):
-    """The losses and the weights of a few steps."""
+    """Return the losses and the weights of a few steps."""
     fan = sl.nn.FanIn(4)
     params = sl.nn.Param((12, 3), fan), sl.nn.Param((12, 4), fan)
     model = Reader(*params, sl.nn.Linear(4, 1)).bind(backend, sl.Key(0))
@@ -59,7 +59,7 @@ def fit(model, optimizer, x, h0):
 
 
 @pytest.mark.parametrize("library", ["numpy", "jax"])
-def test_a_recurrent_layer_learns_as_uncompiled(library):
+def test_a_compiled_recurrent_layer_trains_like_the_uncompiled_one(library):
     if library != "numpy":
         pytest.importorskip(library)
     losses, weights = training(

@@ -1,4 +1,4 @@
-"""Functions of the standard inside a compiled step: as outside of it, or refused."""
+"""Standard functions in a compiled step give the same result as outside, or an error."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from seqloom.tensor import apply
 
 libraries = pytest.mark.parametrize("library", ["numpy", "torch", "jax"])
 X = np.array([[0.3, -0.6, 0.0], [0.9, -0.2, 0.5]], np.float32)
-ONE = [
+UNARY = [
     "acos",
     "asin",
     "asinh",
@@ -25,10 +25,10 @@ ONE = [
 
 
 def step(x):
-    """Each function whose shape no value decides, once."""
+    """Call each function once if its shape does not depend on values."""
     up = abs(x) + 1.5
     return (
-        *(apply(name, x) for name in ONE),
+        *(apply(name, x) for name in UNARY),
         *(apply(name, up) for name in ("acosh", "log2", "log10")),
         *(apply(name, x, up) for name in ("hypot", "copysign", "nextafter")),
         apply("cumulative_prod", x, axis=1, include_initial=True),
@@ -42,7 +42,7 @@ def step(x):
 
 
 @libraries
-def test_a_compiled_step_gives_what_the_functions_give(library):
+def test_compiled_functions_equal_uncompiled_ones(library):
     pytest.importorskip(library)
     x = sl.tensor.backend(library).tensor(X)
     compiled = sl.tensor.compile(step)
@@ -53,7 +53,7 @@ def test_a_compiled_step_gives_what_the_functions_give(library):
 
 @libraries
 @pytest.mark.parametrize("name", ["values", "counts", "inverse", "all"])
-def test_a_set_is_refused_by_its_name(library, name):
+def test_set_functions_in_a_step_are_an_error_that_names_them(library, name):
     pytest.importorskip(library)
     x = sl.tensor.backend(library).tensor(X)
     called = sl.tensor.compile(lambda x: apply(f"unique_{name}", x))

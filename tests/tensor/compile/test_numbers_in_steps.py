@@ -1,4 +1,4 @@
-"""Numbers that a step holds: infinities and NaN are numbers like others."""
+"""Constants in a compiled step, including infinities and NaN, equal the eager results."""
 
 import math
 from typing import Any
@@ -24,17 +24,17 @@ STEPS = {
 }
 
 
-@pytest.mark.parametrize("size", [3, 20_000])  # by NumPy's own functions, and as programs
+@pytest.mark.parametrize("size", [3, 20_000])  # The larger size is fused.
 @pytest.mark.parametrize("case", STEPS)
 @pytest.mark.parametrize("name", ["numpy", "jax"])
-def test_numbers_that_are_not_finite_stand_in_compiled_steps(name, case, size):
+def test_compiled_steps_accept_nan_and_infinity(name, case, size):
     pytest.importorskip(name)
     x = sl.tensor.backend(name).tensor(np.resize(np.array([-1, 1, 2], "f4"), size))
     expected = STEPS[case](x).numpy()
     np.testing.assert_array_equal(sl.tensor.compile(STEPS[case])(x).numpy(), expected)
 
 
-def test_torch_takes_them_too():
+def test_compiled_torch_steps_accept_nan_and_infinity():
     pytest.importorskip("torch")
     x = sl.tensor.backend("torch").tensor([-1.0, 1.0, 2.0])
 
@@ -46,7 +46,7 @@ def test_torch_takes_them_too():
 
 
 SCALARS = [3, np.int64(3), np.int32(3), np.uint8(3), np.True_, True]
-MEETING: dict[str, Any] = {
+OPERATIONS: dict[str, Any] = {
     "a product": lambda x, n: x * n,
     "a difference from it": lambda x, n: n - x.astype("float32"),
     "a quotient": lambda x, n: x / n,
@@ -58,26 +58,26 @@ MEETING: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("case", MEETING)
+@pytest.mark.parametrize("case", OPERATIONS)
 @pytest.mark.parametrize("name", ["numpy", "jax"])
 @pytest.mark.parametrize("kind", ["u1", "i4", "f2"])
-def test_numbers_of_numpy_give_the_type_that_they_give_eagerly(kind, name, case):
+def test_numpy_scalars_give_the_same_types_in_compiled_steps(kind, name, case):
     x = sl.tensor.backend(name).tensor(np.array([1, 2, 3], kind))
-    step: Any = sl.tensor.compile(MEETING[case])
+    step: Any = sl.tensor.compile(OPERATIONS[case])
     for number in SCALARS:
-        expected, found = MEETING[case](x, number), step(x, number)
+        expected, found = OPERATIONS[case](x, number), step(x, number)
         assert found.dtype == expected.dtype, type(number)
         np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-3)
 
 
-def test_torch_gives_their_type_too():
+def test_numpy_scalars_give_the_same_types_in_compiled_torch_steps():
     pytest.importorskip("torch")
     x = sl.tensor.backend("torch").tensor(np.array([1, 2, 3], "u1"))
-    step: Any = sl.tensor.compile(MEETING["a product"])
+    step: Any = sl.tensor.compile(OPERATIONS["a product"])
     assert step(x, np.int64(3)).dtype == (x * np.int64(3)).dtype == np.uint8
 
 
-def test_a_whole_number_of_numpy_is_a_size_an_axis_and_a_place():
+def test_a_numpy_integer_can_be_a_size_an_axis_or_an_index():
     x = sl.tensor.backend("numpy").tensor(np.arange(6.0, dtype="f4"))
 
     def step(x, n):
@@ -89,7 +89,7 @@ def test_a_whole_number_of_numpy_is_a_size_an_axis_and_a_place():
             np.testing.assert_array_equal(found.numpy(), expected.numpy())
 
 
-def test_another_whole_number_of_numpy_is_another_program():
+def test_a_new_numpy_integer_compiles_a_new_program():
     x = sl.tensor.backend("numpy").tensor([1.0, 2.0])
     step = sl.tensor.compile(lambda x, n: x * n)
     found = [step(x, n).tolist() for n in (np.int64(2), np.int64(3), np.int64(2))]
@@ -97,7 +97,7 @@ def test_another_whole_number_of_numpy_is_another_program():
     assert step.recompiles == 1
 
 
-MADE = {
+COMPUTED_NUMBERS = {
     "a sum of it": lambda x, n: x + (n + n),
     "a share of it": lambda x, n: x * (1 - n / 2),
     "a power of it": lambda x, n: x * (n**2 + 1),
@@ -106,14 +106,14 @@ MADE = {
 }
 
 
-@pytest.mark.parametrize("case", MADE)
+@pytest.mark.parametrize("case", COMPUTED_NUMBERS)
 @pytest.mark.parametrize("name", ["numpy", "jax"])
 @pytest.mark.parametrize("kind", ["float16", "bfloat16", "float32", "int32"])
-def test_numbers_made_of_numbers_widen_no_array(kind, name, case):
+def test_numbers_computed_from_numbers_do_not_widen_arrays(kind, name, case):
     x = sl.tensor.backend(name).tensor([1.0, 2.0, 3.0]).astype(kind)
-    step: Any = sl.tensor.compile(MADE[case])
+    step: Any = sl.tensor.compile(COMPUTED_NUMBERS[case])
     for number in (0.5, np.float64(1.5)):
-        expected, found = MADE[case](x, number), step(x, number)
+        expected, found = COMPUTED_NUMBERS[case](x, number), step(x, number)
         assert found.dtype == expected.dtype
         np.testing.assert_allclose(
             found.numpy().astype("f4"), expected.numpy().astype("f4"), rtol=0.01
@@ -121,16 +121,16 @@ def test_numbers_made_of_numbers_widen_no_array(kind, name, case):
     assert step.recompiles <= 1
 
 
-def test_torch_widens_no_array_too():
+def test_computed_numbers_do_not_widen_torch_arrays():
     pytest.importorskip("torch")
     x = sl.tensor.backend("torch").tensor([1.0, 2.0], dtype="bfloat16")
-    found: Any = sl.tensor.compile(MADE["a share of it"])(x, 0.5)
+    found: Any = sl.tensor.compile(COMPUTED_NUMBERS["a share of it"])(x, 0.5)
     assert found.dtype == x.dtype
     assert found.tolist() == [0.75, 1.5]
 
 
 @pytest.mark.parametrize("call", [np.exp, round, math.trunc, lambda lr: divmod(lr, 2)[0]])
-def test_functions_of_plain_numbers_are_refused_by_the_line(call):
+def test_math_functions_in_a_step_are_an_error_that_names_the_line(call):
     step = sl.tensor.compile(lambda x, lr: (x * call(lr)).sum())
     x = sl.tensor.backend("numpy").tensor([1.0, 2.0])
     with pytest.raises(
@@ -139,7 +139,7 @@ def test_functions_of_plain_numbers_are_refused_by_the_line(call):
         step(x, 0.5)
 
 
-def test_other_errors_of_type_in_a_step_stay_as_they_are():
+def test_other_type_errors_in_a_step_are_not_changed():
     x = sl.tensor.backend("numpy").tensor([1.0, 2.0])
     with pytest.raises(TypeError, match="can only concatenate"):
         sl.tensor.compile(lambda x: x * len("a" + 1))(x)  # pyright: ignore[reportOperatorIssue]

@@ -1,4 +1,4 @@
-"""What leaves a compiled step is as it would be without compiling, or an error."""
+"""The results of a compiled step equal the uncompiled results, or an error is raised."""
 
 from collections import OrderedDict, defaultdict
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ compiled: Any = sl.tensor.compile
 
 @dataclass
 class Pair:
-    """Holds a tensor."""
+    """An object that holds a tensor."""
 
     first: object
 
 
-REFUSED = {
+INVALID = {
     "set": lambda x: {1, 2} if x is not None else x,
     "generator": lambda x: (x * n for n in range(3)),
     "dataclass": lambda x: Pair(x * 2),
@@ -29,13 +29,13 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("step", REFUSED.values(), ids=REFUSED)
-def test_what_cannot_be_made_at_each_call_is_an_error_at_the_first(step):
+@pytest.mark.parametrize("step", INVALID.values(), ids=INVALID)
+def test_an_unsupported_result_is_an_error_at_the_first_call(step):
     with pytest.raises(CaptureError, match="return tensors, numbers"):
         compiled(step)(B.tensor([1.0]))
 
 
-def test_a_number_of_the_call_comes_back_as_one():
+def test_a_number_argument_is_returned_as_a_number():
     compiled = sl.tensor.compile(lambda _x, rate: rate)
     found = [compiled(B.tensor([1.0]), rate) for rate in (0.5, 0.25)]
     assert found == [0.5, 0.25]
@@ -43,7 +43,7 @@ def test_a_number_of_the_call_comes_back_as_one():
 
 
 @pytest.mark.parametrize("kind", [OrderedDict, lambda **d: defaultdict(list, d)])
-def test_a_dict_keeps_its_kind(kind):
+def test_a_returned_dict_keeps_its_class(kind):
     given = kind(x=B.tensor([1.0]))
     found = sl.tensor.compile(lambda named: {"is": type(named).__name__, "it": named})(
         given
@@ -52,7 +52,7 @@ def test_a_dict_keeps_its_kind(kind):
     assert type(found["it"]) is type(given)
 
 
-def test_an_array_that_does_not_change_is_a_new_one_at_each_call():
+def test_a_constant_array_result_is_copied_at_each_call():
     kept = np.ones(2)
     compiled = sl.tensor.compile(lambda x: (x, kept))
     compiled(B.tensor([1.0]))[1][0] = 7
@@ -67,7 +67,7 @@ VIEWS = {
 
 
 @pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
-def test_a_view_of_an_array_argument_keeps_its_values_when_that_is_written(view):
+def test_a_view_of_an_argument_keeps_its_values_if_the_argument_changes(view):
     array = np.array([1.0, 2.0], "f4")
     wanted = view(array).copy()
     found = sl.tensor.compile(lambda _t, x: view(x))(B.tensor([1.0]), array)
@@ -75,7 +75,7 @@ def test_a_view_of_an_array_argument_keeps_its_values_when_that_is_written(view)
     assert np.array_equal(found.numpy(), wanted)
 
 
-def test_a_view_of_what_is_kept_is_copied_before_its_memory_is_used_again():
+def test_a_view_of_reused_memory_is_copied():
     def spread(x):
         totals = x.sum(axis=-1, keepdims=True) * 2.0
         other = sl.tensor.apply("cumulative_sum", x.astype("int64"), axis=-1)
@@ -90,10 +90,10 @@ def test_a_view_of_what_is_kept_is_copied_before_its_memory_is_used_again():
 
 
 @pytest.mark.filterwarnings("ignore:.*compiled 8 times")
-def test_only_so_many_programs_are_kept_and_those_in_use_stay():
+def test_the_least_recently_used_programs_are_dropped():
     compiled = sl.tensor.compile(lambda x, n: x + n)
     x = B.tensor([1.0])
     for n in range(100, 200):
         assert compiled(x, n).item() == 1 + n
         assert compiled(x, 3).item() == 4
-    assert compiled.recompiles == 100  # 3 was compiled once
+    assert compiled.recompiles == 100  # The call with 3 was compiled once.

@@ -1,4 +1,4 @@
-"""Tensors and parameters without axes, eager and compiled, against torch."""
+"""Scalar tensors and scalar parameters, eager and compiled, compared with torch."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ LIBRARIES = pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
 
 
 class Scale(nn.Module):
-    """A temperature, as contrastive losses learn it."""
+    """A learned temperature, as in contrastive losses."""
 
     factor: nn.Param
 
@@ -44,7 +44,7 @@ OPTIMIZERS = {
 @LIBRARIES
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("kind", OPTIMIZERS)
-def test_a_parameter_without_axes_moves_as_torchs(kind, compiled, name):
+def test_a_scalar_parameter_is_updated_as_in_torch(kind, compiled, name):
     ours, theirs = OPTIMIZERS[kind]
     factor = torch.tensor(2.0, requires_grad=True)
     optimizer = theirs([factor])
@@ -61,7 +61,7 @@ def test_a_parameter_without_axes_moves_as_torchs(kind, compiled, name):
 
 
 @LIBRARIES
-def test_a_compiled_step_takes_the_sum_that_another_step_gave(name):
+def test_a_compiled_step_accepts_the_result_of_another_step(name):
     x = sl.tensor.backend(name).tensor(np.array([1, 2], np.float32))
     found = sl.tensor.compile(lambda total: sl.tensor.exp(total) * total)(x.sum())
     assert abs(found.item() - 3 * np.exp(3)) < 1e-4

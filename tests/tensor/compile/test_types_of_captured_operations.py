@@ -1,4 +1,4 @@
-"""In a captured step an operation has the shapes and types that the backend gives."""
+"""A captured operation has the same shapes and types as the backend returns."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ CALLS = {
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("library", ["numpy", "torch"])
-def test_they_are_those_of_the_same_call_outside_of_a_step(library, name, dtype):
+def test_captured_operations_have_the_shapes_and_types_of_eager_calls(library, name, dtype):
     pytest.importorskip(library)
     backend = sl.tensor.backend(library)
     floats, integers, options = CALLS[name]

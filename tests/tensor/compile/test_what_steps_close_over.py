@@ -1,4 +1,4 @@
-"""What a compiled step reads from around it may change: the step sees it."""
+"""A compiled step detects changes of the outside values that it reads."""
 
 import dataclasses
 import datetime as dt
@@ -98,7 +98,7 @@ def of_an_array_that_is_written():
     return lambda x: x * table, table.fill
 
 
-def of_places_that_are_written():
+def of_indices_that_are_written():
     places = np.array([0, 1])
     return lambda x: x[places], lambda value: places.fill(int(value) % 2)
 
@@ -157,7 +157,7 @@ class Loss:
         return x * self.settings.weights["a"]
 
 
-class Computed:
+class WithProperty:
     def __init__(self):
         self.half = 1.0
 
@@ -209,7 +209,7 @@ def of_a_dataclass_in_a_partial_function_that_it_calls():
 
 
 def of_a_property():
-    settings = Computed()
+    settings = WithProperty()
     return lambda x: x * settings.factor, lambda value: setattr(settings, "half", value)
 
 
@@ -217,10 +217,10 @@ def of_a_class_of_a_class():
     class Meta(type):
         factor = 1.0
 
-    class Made(metaclass=Meta):
+    class WithMeta(metaclass=Meta):
         pass
 
-    return lambda x: x * Made.factor, lambda value: setattr(Meta, "factor", value)
+    return lambda x: x * WithMeta.factor, lambda value: setattr(Meta, "factor", value)
 
 
 def of_a_name_of_a_module_that_a_function_gets():
@@ -268,7 +268,7 @@ def of_memory_that_torch_shares():
     return lambda x: x * float(factor[0]), lambda value: array.fill(value)  # noqa: PLW0108
 
 
-def of_an_object_that_another_takes_the_place_of():
+def of_a_replaced_object():
     first, second = object(), object()
     holder = SimpleNamespace(first=first, current=first)
     step = lambda x: x * (2.0 if holder.current is first else 3.0)  # noqa: E731
@@ -322,7 +322,7 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", BACKENDS)
-def test_what_changes_is_seen(name, kind):
+def test_a_change_of_an_outside_value_takes_effect(name, kind):
     pytest.importorskip(name)
     parts: Any = KINDS[kind]()
     step, change = parts
@@ -334,7 +334,7 @@ def test_what_changes_is_seen(name, kind):
     assert compiled.recompiles <= 2
 
 
-def test_a_module_that_a_compiled_step_imports_first_is_followed(tmp_path, monkeypatch):
+def test_changes_of_a_module_imported_by_the_step_take_effect(tmp_path, monkeypatch):
     (tmp_path / "settings_imported_late.py").write_text("factor = 2.0\n")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "settings_imported_late", raising=False)
@@ -351,7 +351,7 @@ def test_a_module_that_a_compiled_step_imports_first_is_followed(tmp_path, monke
     assert compiled(x).tolist() == [5.0]
 
 
-def test_torch_sees_it_too():
+def test_a_compiled_torch_step_uses_a_changed_outside_value():
     pytest.importorskip("torch")
     step, change = of_a_variable()
     compiled = sl.tensor.compile(step)
@@ -361,7 +361,7 @@ def test_torch_sees_it_too():
         assert compiled(x).tolist() == step(x).tolist()
 
 
-def test_a_tensor_that_is_exchanged_is_seen():
+def test_a_replaced_outside_tensor_takes_effect():
     backend = sl.tensor.backend("numpy")
     bias = backend.tensor([1.0])
     step = sl.tensor.compile(lambda x: x + bias)
@@ -377,7 +377,7 @@ class Scaled(sl.nn.Module):
         return self.linear(x) * FACTOR
 
 
-def test_what_a_modules_methods_read_is_seen():
+def test_values_read_by_module_methods_are_compared():
     model = sl.nn.Sequential(Scaled(sl.nn.Linear(2, 1))).bind("numpy", sl.Key(0))
     step = sl.tensor.compile(lambda model, x: model(x))
     x = model.backend.tensor([[1.0, 2.0]])
@@ -411,7 +411,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("name", "kind"), CASES)
-def test_a_field_of_a_module_that_changes_is_seen(name, kind):
+def test_a_changed_field_of_a_module_takes_effect(name, kind):
     pytest.importorskip(name)
     linear = sl.nn.Linear(2, 1)
     model = WithFields(linear, 2.0, Fields(), lambda x: x * FACTOR)
@@ -424,7 +424,7 @@ def test_a_field_of_a_module_that_changes_is_seen(name, kind):
     assert step.recompiles == 1
 
 
-def test_models_with_equal_fields_do_not_hide_the_changes_of_each_other():
+def test_models_with_equal_fields_are_compared_separately():
     models = [
         WithFields(sl.nn.Linear(2, 1), 2.0, Fields(), sl.nn.functional.relu).bind(
             "numpy", 0
@@ -439,34 +439,34 @@ def test_models_with_equal_fields_do_not_hide_the_changes_of_each_other():
             assert step(model, x).tolist() == model(x).tolist()
 
 
-def test_an_object_of_c_code_is_refused_by_its_name():
+def test_an_object_of_c_code_is_an_error_that_names_it():
     settings = SimpleNamespace(table=sqlite3.connect(":memory:"))
     step = sl.tensor.compile(lambda x: times(settings, x))
     with pytest.raises(CaptureError, match=r"settings.table, a Connection, .*argument"):
         step(sl.tensor.backend("numpy").tensor([1.0]))
 
 
-def test_more_values_than_can_be_compared_are_refused_by_the_name_of_the_list():
+def test_too_many_values_are_an_error_that_names_the_list():
     factors = [float(number) for number in range(20_000)]
     step = sl.tensor.compile(lambda x: x * factors[0])
     with pytest.raises(CaptureError, match=r"more than 10,000 values.* factors,.*argument"):
         step(sl.tensor.backend("numpy").tensor([1.0]))
 
 
-def test_a_value_that_only_a_method_reads_that_did_not_run_is_no_fault():
-    class Two:
+def test_values_read_only_by_unused_methods_are_allowed():
+    class TwoMethods:
         def times(self, x):
             return x * 2
 
         def read(self):
             return next(LOCAL_NUMBERS)
 
-    two = Two()
+    two = TwoMethods()
     step = sl.tensor.compile(lambda x: two.times(x))  # noqa: PLW0108
     assert step(sl.tensor.backend("numpy").tensor([1.0])).tolist() == [2]
 
 
-def test_a_tensor_of_the_step_that_is_kept_outside_of_it_is_refused():
+def test_storing_a_tensor_outside_the_step_is_an_error():
     losses = []
     step = sl.tensor.compile(lambda x: losses.append(x * 2) or x)
     with pytest.raises(CaptureError, match=r"stores a tensor in losses\[0\].*return"):
@@ -479,7 +479,7 @@ class Table:
         return [2.0, 3.0]
 
 
-def test_a_cached_property_makes_one_more_program():
+def test_a_cached_property_compiles_one_more_program():
     table = Table()
     step = sl.tensor.compile(lambda x: x * table.factors[0])
     x = sl.tensor.backend("numpy").tensor([1.0])
@@ -489,7 +489,7 @@ def test_a_cached_property_makes_one_more_program():
     assert step(x).item() == 5
 
 
-def test_a_large_array_is_refused_by_its_name():
+def test_a_large_outside_array_is_an_error_that_names_it():
     table = np.zeros(1 << 20, "f4")
     step = sl.tensor.compile(lambda x: x + table)
     with pytest.raises(CaptureError, match=r"the array table of 4 MB .* argument"):
@@ -512,19 +512,19 @@ def drawn(rng):
 
 
 @pytest.mark.parametrize("kind", DRAWS)
-def test_a_draw_that_would_be_the_same_at_every_call_is_refused(kind):
+def test_random_draws_without_a_key_are_an_error(kind):
     draw = DRAWS[kind]
     step = sl.tensor.compile(lambda x: x * draw())
     with pytest.raises(CaptureError, match=r"draws from a .*use a key"):
         step(sl.tensor.backend("numpy").tensor([1.0]))
 
 
-def test_a_generator_that_the_step_does_not_draw_from_is_no_fault():
+def test_an_unused_random_generator_is_allowed():
     step = sl.tensor.compile(lambda x, far=False: x * LOCAL.normal() if far else x)
     assert step(sl.tensor.backend("numpy").tensor([1.0])).tolist() == [1.0]
 
 
-def test_what_stays_makes_one_program():
+def test_unchanged_outside_values_need_one_program():
     settings: Any = Settings()
     settings.other = None
 
@@ -533,7 +533,7 @@ def test_what_stays_makes_one_program():
         return settings.scale(x) * float("nan") + TABLE
 
     for _ in range(4):
-        settings.other = object()  # equal to the one before
+        settings.other = object()  # This value is equal to the previous one.
         step(sl.tensor.backend("numpy").tensor([1.0, 2.0]))
     assert step.recompiles == 0
 
@@ -551,7 +551,7 @@ def deep(holder):
     return clocked(holder.draw)
 
 
-EACH_TIME = {
+CHANGING_CALLS = {
     "time.time": time.time,
     "time.perf_counter": lambda: time.perf_counter(),  # noqa: PLW0108
     "time.monotonic_ns": lambda: clocked(time.monotonic_ns) * 1e-9,
@@ -568,10 +568,10 @@ EACH_TIME = {
 
 
 @pytest.mark.parametrize("name", BACKENDS)
-@pytest.mark.parametrize("call", EACH_TIME)
-def test_what_is_another_value_each_time_is_refused_wherever_it_is_called(call, name):
+@pytest.mark.parametrize("call", CHANGING_CALLS)
+def test_clocks_and_random_functions_are_an_error_wherever_they_are_called(call, name):
     pytest.importorskip(name)
-    draw = EACH_TIME[call]
+    draw = CHANGING_CALLS[call]
     step = sl.tensor.compile(lambda x: x * draw())
     x = sl.tensor.backend(name).tensor([1.0])
     with pytest.raises(
@@ -581,13 +581,13 @@ def test_what_is_another_value_each_time_is_refused_wherever_it_is_called(call, 
     assert sl.tensor.compile(lambda x, value: x * value)(x, 2.0).tolist() == [2]
 
 
-def test_the_line_that_asks_for_the_time_is_named():
+def test_the_line_that_reads_the_clock_is_named():
     step = sl.tensor.compile(lambda x: x * time.time())
     with pytest.raises(CaptureError, match=r"test_what_steps_close_over.py:\d+ calls time"):
         step(sl.tensor.backend("numpy").tensor([1.0]))
 
 
-def test_a_number_of_a_module_that_the_step_imports_is_compared(tmp_path, monkeypatch):
+def test_a_number_in_an_imported_module_is_compared(tmp_path, monkeypatch):
     (tmp_path / "weights_of_losses.py").write_text("weight = 3.0\n")
     monkeypatch.syspath_prepend(tmp_path)
 
@@ -603,13 +603,13 @@ def test_a_number_of_a_module_that_the_step_imports_is_compared(tmp_path, monkey
     assert step(x).tolist() == [5]
 
 
-def test_a_generator_that_is_made_in_the_step_is_the_same_each_time():
+def test_a_generator_created_in_the_step_is_allowed():
     step = sl.tensor.compile(lambda x: x * random.Random(3).random())  # noqa: S311
     x = sl.tensor.backend("numpy").tensor([1.0])
     assert step(x).item() == pytest.approx(random.Random(3).random())  # noqa: S311
 
 
-def test_what_libraries_time_within_is_their_own():
+def test_libraries_may_read_the_clock_in_a_step():
     def step(x):
         logging.getLogger("seqloom.test").warning("a record has the time")
         return x * 2
@@ -618,7 +618,7 @@ def test_what_libraries_time_within_is_their_own():
     assert sl.tensor.compile(step)(x).tolist() == [2]
 
 
-def test_somebody_elses_profiler_goes_on():
+def test_another_profiler_keeps_running():
     seen = []
     step = sl.tensor.compile(lambda x: x * 2)
     sys.setprofile(lambda *_: seen.append(1))
@@ -630,7 +630,7 @@ def test_somebody_elses_profiler_goes_on():
     assert seen
 
 
-def test_a_step_that_fails_leaves_no_profiler_behind():
+def test_a_failed_step_removes_its_profiler():
     step = sl.tensor.compile(lambda x: x + float(x))
     with pytest.raises(CaptureError):
         step(sl.tensor.backend("numpy").tensor([1.0]))
@@ -651,7 +651,7 @@ ITERATORS = {
 
 
 @pytest.mark.parametrize("kind", ITERATORS)
-def test_an_iterator_around_the_step_is_refused(kind):
+def test_an_outside_iterator_is_an_error(kind):
     numbers = ITERATORS[kind]()
     holder = SimpleNamespace(numbers=numbers)
     x = sl.tensor.backend("numpy").tensor([1.0])
@@ -660,7 +660,7 @@ def test_an_iterator_around_the_step_is_refused(kind):
             sl.tensor.compile(step)(x)
 
 
-def test_an_iterator_that_the_step_makes_is_no_fault():
+def test_an_iterator_created_in_the_step_is_allowed():
     layers = [2.0, 3.0]
 
     def step(x):
@@ -698,7 +698,7 @@ def counts_in_a_function_that_it_calls():
     "step",
     [counts_in_a_global, counts_in_a_variable(), counts_in_a_function_that_it_calls()],
 )
-def test_a_step_that_reads_and_changes_a_name_around_it_is_refused(step: Any):
+def test_a_step_that_reads_and_changes_an_outside_variable_is_an_error(step: Any):
     x = sl.tensor.backend("numpy").tensor([1.0])
     compiled: Any = sl.tensor.compile(step)
     with pytest.raises(CaptureError, match=r"reads and changes changed.*outside of it"):

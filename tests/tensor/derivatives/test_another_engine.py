@@ -1,4 +1,4 @@
-"""Another engine than `Autodiff`: torch's gives the same gradients, by the same methods."""
+"""Torch's autograd as the engine gives the same gradients as `Autodiff`."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ CASES: dict[str, tuple[Any, Any]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_gradients_equal_those_of_our_engine(name):
+def test_torch_engine_gradients_equal_autodiff(name):
     function, arrays = CASES[name]
     found = []
     for engine in (OURS, THEIRS):
@@ -57,7 +57,7 @@ def test_gradients_equal_those_of_our_engine(name):
         np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-9)
 
 
-def test_a_module_on_it_trains_as_one_on_ours():
+def test_a_module_trains_the_same_on_the_torch_engine():
     x = B.tensor(values(4, 3).astype(np.float32))
     found = []
     for backend in (B, THEIRS):
@@ -69,7 +69,7 @@ def test_a_module_on_it_trains_as_one_on_ours():
     np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-5)
 
 
-def test_outside_of_value_and_grad_nothing_records():
+def test_operations_outside_value_and_grad_are_not_recorded():
     model = sl.nn.Linear(3, 2).bind(THEIRS, sl.Key(0))
     assert not model(B.tensor(values(4, 3).astype(np.float32))).raw.requires_grad
 
@@ -79,13 +79,13 @@ def test_second_derivatives_follow_from_nesting():
     assert cube(THEIRS.tensor(2.0)).item() == 12.0
 
 
-def test_what_the_inner_derivative_holds_of_the_outer_is_not_mixed_up():
+def test_nested_derivatives_do_not_mix_their_variables():
     grad = sl.tensor.grad
     slope = grad(lambda x: x * grad(lambda y: x + y)(THEIRS.tensor(1.0)))
     assert slope(THEIRS.tensor(2.0)).item() == 1.0
 
 
-def test_a_result_is_consumed():
+def test_a_second_backward_pass_is_an_error():
     x = THEIRS.tensor([1.0, 2.0], requires_grad=True)
     loss = (x * x).sum()
     loss.backward()

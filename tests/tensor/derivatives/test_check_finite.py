@@ -50,7 +50,7 @@ def test_infinities_may_be_allowed():
         watched(lambda: x / x, infinities=False)
 
 
-def test_after_the_block_nobody_looks():
+def test_operations_after_the_block_are_not_checked():
     x = B.tensor([1.0, 0.0])
     with sl.tensor.check_finite():
         x + 1
@@ -58,6 +58,6 @@ def test_after_the_block_nobody_looks():
         assert not np.isfinite((1.0 / x).numpy()).all()
 
 
-def test_whole_numbers_are_not_looked_at():
+def test_integers_are_not_checked():
     with sl.tensor.check_finite():
         assert (B.tensor([1, 2]) + 1).numpy().tolist() == [2, 3]

@@ -1,4 +1,4 @@
-"""checkpoint: the same gradients from less memory."""
+"""checkpoint gives the same gradients and uses less memory."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def block(x, w):
     return F.tanh(F.linear(x, w)) * x
 
 
-def test_gradients_are_those_of_the_plain_function():
+def test_checkpoint_gradients_equal_those_without_checkpoint():
     x, w = B.tensor(values(3, 4)), B.tensor(values(4, 4))
     both = sl.tensor.grad(lambda x, w: (block(x, w) ** 2).sum(), (0, 1))
     again = sl.tensor.grad(
@@ -29,7 +29,7 @@ def test_gradients_are_those_of_the_plain_function():
         np.testing.assert_array_equal(one.numpy(), other.numpy())
 
 
-def test_second_derivatives_are_those_of_the_plain_function():
+def test_checkpoint_second_derivatives_equal_those_without_checkpoint():
     x, v = B.tensor(values(3, 4)), B.tensor(values(3, 4, seed=1))
     w = B.tensor(values(4, 4))
     again = sl.tensor.checkpoint(block)
@@ -38,7 +38,7 @@ def test_second_derivatives_are_those_of_the_plain_function():
     np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-12)
 
 
-def test_it_is_computed_twice_and_the_second_time_knows_it():
+def test_checkpoint_computes_twice_and_marks_the_second_run():
     seen = []
 
     def noting(x):
@@ -52,13 +52,13 @@ def test_it_is_computed_twice_and_the_second_time_knows_it():
     assert seen == [False, True]
 
 
-def test_several_results_each_get_their_gradient():
+def test_each_of_several_results_gets_a_gradient():
     x = A.tensor([2.0], requires_grad=True)
     square, cube = sl.tensor.checkpoint(lambda x: (x * x, x * x * x))(x)
     assert (square + cube * 10.0).sum().backward().wrt(x).item() == 4.0 + 120.0
 
 
-def test_dropout_drops_the_same_both_times():
+def test_dropout_is_the_same_in_both_computations():
     x = A.tensor(np.ones(100), requires_grad=True)
     key = sl.Key(5)
     out = sl.tensor.checkpoint(lambda x: F.dropout(x, 0.5, key) * x)(x)
@@ -78,7 +78,7 @@ def net():
     return Net(sl.nn.Linear(4, 5), sl.nn.BatchNorm1d(5)).bind("numpy", sl.Key(0))
 
 
-def test_parameters_that_a_closure_brings_along_get_their_gradient():
+def test_parameters_in_a_closure_get_gradients():
     x = B.tensor(values(6, 4).astype(np.float32))
     one, other = net(), net()
     plain = sl.nn.value_and_grad(lambda m, x: (m(x) ** 2).sum())(one, x)[1]
@@ -88,14 +88,14 @@ def test_parameters_that_a_closure_brings_along_get_their_gradient():
         np.testing.assert_array_equal(plain.wrt(param).numpy(), found.wrt(twin).numpy())
 
 
-def test_a_buffer_is_written_once():
+def test_a_checkpointed_buffer_is_updated_once():
     model, x = net(), B.tensor(values(6, 4).astype(np.float32))
     before = model.norm.running_mean.version
     sl.nn.value_and_grad(lambda m, x: sl.tensor.checkpoint(m)(x).sum())(model, x)
     assert model.norm.running_mean.version == before + 1
 
 
-def test_only_the_inputs_are_kept():
+def test_checkpoint_saves_only_the_inputs():
     import tracemalloc
 
     x = A.tensor(values(20_000), requires_grad=True)
@@ -116,7 +116,7 @@ def test_only_the_inputs_are_kept():
     assert kept(sl.tensor.checkpoint(chain)) < kept(chain) / 10
 
 
-def test_a_plain_tensor_is_only_computed():
+def test_an_untracked_tensor_is_not_recorded():
     assert (
         sl.tensor.checkpoint(block)(B.tensor(values(3, 4)), B.tensor(values(4, 4))).backend
         is B
@@ -124,7 +124,7 @@ def test_a_plain_tensor_is_only_computed():
 
 
 @pytest.mark.parametrize("repeats", [1, 2])
-def test_it_can_stand_inside_another(repeats):
+def test_checkpoints_can_be_nested(repeats):
     inner = sl.tensor.checkpoint(lambda x: x * x)
     outer = sl.tensor.checkpoint(lambda x: inner(x) * inner(x))
     x = A.tensor([2.0], requires_grad=True)

@@ -1,4 +1,4 @@
-"""Gradients by one's own rule, and gradients stopped."""
+"""Custom gradient rules and stopped gradients."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def test_the_rule_replaces_the_gradient():
     assert grad(lambda x: doubled(x) * 5.0)(B.tensor(1.0)).item() == 10.0
 
 
-def test_a_plain_tensor_is_only_computed():
+def test_an_untracked_tensor_is_not_recorded():
     assert doubled(B.tensor(3.0)).backend is B
 
 
@@ -29,12 +29,12 @@ def test_second_derivatives_follow_the_rule():
     assert grad(grad(cube))(B.tensor(2.0)).item() == 12.0
 
 
-def test_the_inner_level_uses_the_rule_too():
+def test_inner_levels_use_the_custom_rule():
     x = B.tensor(1.0)
     assert grad(lambda x: grad(lambda y: y * y)(doubled(x)))(x).item() == 4.0
 
 
-def test_each_argument_gets_its_own_gradient_and_others_none():
+def test_a_custom_rule_may_return_none_for_an_argument():
     swap = sl.tensor.custom_gradient(
         lambda x, y, power: x * y**power,
         lambda args, _out, grad: (grad * args[1], grad * args[0], None),
@@ -44,7 +44,7 @@ def test_each_argument_gets_its_own_gradient_and_others_none():
     assert (grads.wrt(x).item(), grads.wrt(y).item()) == (5.0, 2.0)
 
 
-def test_several_results_give_a_gradient_each():
+def test_a_custom_rule_gets_a_gradient_for_each_result():
     both = sl.tensor.custom_gradient(
         lambda x: (x * 2.0, x * 3.0),
         lambda _args, _out, grad: (grad[0] * 20.0 if grad[1] is None else grad[1],),
@@ -53,14 +53,14 @@ def test_several_results_give_a_gradient_each():
     assert both(x)[0].backward().wrt(x).item() == 20.0
 
 
-def test_a_rule_of_too_few_gradients_is_an_error():
+def test_a_rule_with_too_few_gradients_is_an_error():
     wrong = sl.tensor.custom_gradient(lambda x, y: x * y, lambda _args, _out, grad: (grad,))
     x = A.tensor(1.0, requires_grad=True)
     with pytest.raises(sl.errors.GradientError, match="1 gradients for 2 arguments"):
         wrong(x, x).backward()
 
 
-def test_a_stopped_tensor_is_tracked_on_no_level():
+def test_stop_gradient_applies_to_all_levels():
     def square(x):
         return sl.tensor.stop_gradient(x) * x
 
@@ -68,7 +68,7 @@ def test_a_stopped_tensor_is_tracked_on_no_level():
     assert grad(grad(lambda x: square(x) * x))(B.tensor(3.0)).item() == 6.0
 
 
-def test_a_result_that_is_dropped_frees_what_the_rule_kept():
+def test_a_dropped_result_frees_the_saved_values_of_a_custom_rule():
     import gc
     import weakref
 
@@ -82,7 +82,7 @@ def test_a_result_that_is_dropped_frees_what_the_rule_kept():
 
 
 def by_rule(rule):
-    """The backward pass of a function of three numbers with a rule."""
+    """Run the backward pass of a function of three numbers with a rule."""
     x = A.tensor([1.0, 2.0, 3.0], requires_grad=True)
     function = sl.tensor.custom_gradient(lambda x: x * 2.0, rule)
     return function(x).sum().backward().wrt(x)
@@ -97,7 +97,7 @@ def by_rule(rule):
         (1.0, "float, not a tensor"),
     ],
 )
-def test_a_gradient_that_is_not_like_its_argument_is_an_error(part, found):
+def test_a_gradient_of_the_wrong_shape_or_type_is_an_error(part, found):
     expected = rf"argument 0 .* is {found}; expected float32 of shape \(3,\)"
     with pytest.raises(sl.errors.GradientError, match=expected):
         by_rule(lambda _args, _out, _grad: (part,))
@@ -111,12 +111,12 @@ def test_a_gradient_of_another_library_is_an_error():
 
 
 @pytest.mark.parametrize("parts", [None, 1.0, "grad"])
-def test_a_rule_that_gives_no_tuple_is_an_error(parts):
+def test_a_rule_that_returns_no_tuple_is_an_error(parts):
     with pytest.raises(sl.errors.GradientError, match=r"must return a tuple .* \(grad,\)"):
         by_rule(lambda _args, _out, grad: grad if parts == "grad" else parts)
 
 
-def test_a_constant_of_the_level_may_be_in_a_rule():
+def test_a_custom_rule_may_use_constants_of_the_level():
     factor = A.tensor(2.0)
     assert by_rule(lambda _args, _out, grad: (grad * factor,)).tolist() == [2, 2, 2]
 
@@ -130,7 +130,7 @@ def test_a_function_that_returns_no_tensor_is_an_error(out):
         function(A.tensor([1.0], requires_grad=True))
 
 
-def test_what_is_tracked_comes_in_as_an_argument():
+def test_a_tracked_tensor_must_be_an_argument():
     x = A.tensor([1.0], requires_grad=True)
     hidden = x * x
     function = sl.tensor.custom_gradient(

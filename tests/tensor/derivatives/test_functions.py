@@ -1,4 +1,4 @@
-"""Derivatives of functions of tensors: first, second, products and whole matrices."""
+"""Derivatives of functions: gradients, second derivatives, products and Jacobians."""
 
 import numpy as np
 import pytest
@@ -16,13 +16,13 @@ def values(*shape, seed=0):
     return np.random.default_rng((seed, *shape)).normal(size=shape)
 
 
-def test_a_gradient_stands_beside_the_value():
+def test_value_and_grad_returns_both():
     value, slope = sl.tensor.value_and_grad(lambda x: (x**3).sum())(B.tensor([1.0, 2.0]))
     assert value.item() == 9.0
     assert slope.numpy().tolist() == [3.0, 12.0]
 
 
-def test_several_arguments_give_a_gradient_each():
+def test_each_of_several_arguments_gets_a_gradient():
     both = grad(lambda x, _, y: (x * y).sum(), argnums=(0, 2))
     by_x, by_y = both(B.tensor([2.0]), "middle", B.tensor([5.0]))
     assert (by_x.item(), by_y.item()) == (5.0, 2.0)
@@ -35,7 +35,7 @@ def test_a_derivative_inside_another_is_tracked_by_it():
     assert grad(outer)(B.tensor(2.0)).item() == 1.0
 
 
-def test_what_the_inner_derivative_holds_of_the_outer_is_not_mixed_up():
+def test_nested_derivatives_do_not_mix_their_variables():
     slope = grad(lambda x: grad(lambda y: x * y)(B.tensor(3.0)))
     assert slope(B.tensor(2.0)).item() == 1.0
 
@@ -45,12 +45,12 @@ def test_third_derivatives_follow_from_nesting():
     assert cube(B.tensor(2.0)).item() == 48.0
 
 
-def test_a_product_with_second_derivatives_is_zero_for_a_linear_function():
+def test_hvp_of_a_linear_function_is_zero():
     product = sl.tensor.hvp(lambda x: (x * 3).sum(), B.tensor([1.0]), B.tensor([1.0]))[1]
     assert product.numpy().tolist() == [0.0]
 
 
-def test_a_jacobian_equals_torchs():
+def test_a_jacobian_equals_torch():
     x, w = values(3), values(4, 3)
 
     def ours(x):
@@ -63,22 +63,22 @@ def test_a_jacobian_equals_torchs():
     np.testing.assert_allclose(found, theirs.numpy(), rtol=1e-12)
 
 
-def test_a_jacobian_of_what_does_not_depend_is_zero():
+def test_the_jacobian_of_a_constant_is_zero():
     found = sl.tensor.jacobian(lambda _: B.tensor([1.0, 2.0]))(B.tensor([3.0]))
     assert found.numpy().tolist() == [[0.0], [0.0]]
 
 
-def test_a_value_that_is_no_scalar_is_an_error():
+def test_the_gradient_of_a_nonscalar_is_an_error():
     with pytest.raises(sl.errors.GradientError, match=r"scalar, got shape \(2,\)"):
         grad(lambda x: x * 2)(B.tensor([1.0, 2.0]))
 
 
-def test_an_argument_that_does_not_count_is_an_error_that_names_its_shape():
+def test_an_unused_argument_is_an_error_that_names_its_shape():
     with pytest.raises(sl.errors.GradientError, match=r"shape \(2,\)"):
         grad(lambda _, y: y.sum(), argnums=(0, 1))(B.tensor([1.0, 2.0]), B.tensor([1.0]))
 
 
-def test_an_argument_that_is_no_tensor_is_an_error():
+def test_an_argument_that_is_not_a_tensor_is_an_error():
     with pytest.raises(sl.errors.ArgumentError, match="float"):
         grad(lambda x: x)(1.0)
 
@@ -87,33 +87,33 @@ LABELS = np.array([2, 0, 1])
 
 
 @pytest.mark.parametrize("argnum", [1, -2])
-def test_an_argument_that_was_not_given_is_an_error(argnum):
+def test_a_missing_argument_is_an_error(argnum):
     for derivative in (sl.tensor.grad, sl.tensor.jacobian):
         with pytest.raises(sl.errors.ArgumentError, match=rf"argument {argnum} .* with 1"):
             derivative(lambda x: x, argnum)(B.tensor(1.0))
 
 
-def test_arguments_count_from_the_end_too():
+def test_negative_argnums_count_from_the_end():
     x, y = B.tensor([2.0]), B.tensor([3.0])
     assert sl.tensor.jacobian(lambda x, y: x * y, -1)(x, y).tolist() == [[2]]
 
 
 @pytest.mark.parametrize("out", [None, 1.0, (1.0, 2.0)])
-def test_a_jacobian_is_of_a_function_that_returns_one_tensor(out):
+def test_the_jacobian_of_a_function_without_one_tensor_result_is_an_error(out):
     with pytest.raises(
         sl.errors.GradientError, match=f"must return one tensor, got {type(out).__name__}"
     ):
         sl.tensor.jacobian(lambda _x: out)(B.tensor([1.0]))
 
 
-def test_a_jacobian_of_nothing_is_empty():
+def test_the_jacobian_of_an_empty_result_is_empty():
     x = B.tensor(np.zeros((0, 2), "f4"))
     assert sl.tensor.jacobian(lambda x: x * x)(x).shape == (0, 2, 0, 2)
     assert sl.tensor.jacobian(lambda x: x.sum())(x).shape == (0, 2)
 
 
 @pytest.mark.parametrize("v", [[1.0], [[1.0, 2.0]], 1.0])
-def test_a_vector_of_another_shape_than_the_input_is_an_error(v):
+def test_an_hvp_vector_of_the_wrong_shape_is_an_error(v):
     with pytest.raises(sl.errors.ShapeError, match=r"\(2,\)"):
         sl.tensor.hvp(lambda x: (x**3).sum(), B.tensor([1.0, 2.0]), B.tensor(v))
 
@@ -161,7 +161,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_products_with_second_derivatives_equal_torchs(name):
+def test_hvp_equals_torch(name):
     ours, theirs, points = CASES[name]
     ways = [values(*point.shape, seed=7) for point in points]
     with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):

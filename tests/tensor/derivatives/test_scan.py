@@ -1,4 +1,4 @@
-"""The derivative of a loop equals that of its steps written out."""
+"""The derivative of a scan equals the derivative of its unrolled steps."""
 
 from functools import reduce
 from operator import add
@@ -23,7 +23,7 @@ H, X, W = values(2, 3), values(5, 2, 3, seed=1), values(3, 3, seed=2)
 
 
 def ours(b, h, x, w, *, reverse=False):
-    """A small recurrent network: the loss of its last state and of all states."""
+    """Return a loss of the last state and all states of a small recurrent network."""
 
     def body(carry, read):
         state, count = carry
@@ -45,7 +45,7 @@ def theirs(h, x, w, *, reverse=False):
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-def test_gradients_of_state_inputs_and_weights_equal_torchs(reverse):
+def test_loop_gradients_of_state_inputs_and_weights_equal_torch(reverse):
     leaves = [FIRST.tensor(each, requires_grad=True) for each in (H, X, W)]
     loss = Tensor(ours(FIRST, *(leaf.raw for leaf in leaves), reverse=reverse), FIRST)
     grads = loss.backward()
@@ -60,7 +60,7 @@ def theirs_of(points, reverse):
     return theirs(h, list(x), w, reverse=reverse)
 
 
-def test_second_derivatives_equal_torchs():
+def test_second_derivatives_equal_torch():
     ways = [values(*each.shape, seed=4) for each in (H, X, W)]
     outer = [FIRST.tensor(each, requires_grad=True) for each in (H, X, W)]
     leaves = [Tensor(SECOND.leaf(each.raw), SECOND) for each in outer]
@@ -78,7 +78,7 @@ def test_second_derivatives_equal_torchs():
         np.testing.assert_allclose(found.wrt(leaf).numpy(), other.numpy(), rtol=1e-8)
 
 
-def test_a_loop_of_one_step_has_its_gradient():
+def test_a_loop_of_one_step_has_a_gradient():
     w = FIRST.tensor(W, requires_grad=True)
 
     def body(carry, _):
@@ -89,7 +89,7 @@ def test_a_loop_of_one_step_has_its_gradient():
     np.testing.assert_allclose(found, H.T @ np.ones((2, 3)), rtol=1e-12)
 
 
-def test_an_untracked_loop_stays_plain():
+def test_an_untracked_loop_is_not_recorded():
     def body(carry, _):
         return [FIRST.add(carry[0], 1.0)], []
 
@@ -98,7 +98,7 @@ def test_an_untracked_loop_stays_plain():
 
 
 @pytest.mark.parametrize("name", ["gru", "lstm"])
-def test_recurrent_networks_have_torchs_gradients(name):
+def test_gradients_of_recurrent_networks_equal_torch(name):
     gates = 3 if name == "gru" else 4
     arrays = [
         values(2, 5, 4),
@@ -124,7 +124,8 @@ def test_recurrent_networks_have_torchs_gradients(name):
 def _torch_network(name, points):
     x, *states = points[:-4]
     first = tuple(each[None] for each in states)
-    # With biases, one layer, no dropout, in evaluation, one way, batch first.
+    # The layer has biases, one direction and no dropout. It is batch-first and in eval
+    # mode.
     options = (points[-4:], *(True, 1, 0.0, False, False, True))
     if name == "gru":
         return torch.gru(x, first[0], *options)[0]

@@ -1,4 +1,4 @@
-"""What `backward` takes as the gradient by its tensor."""
+"""The types that `backward` accepts as a gradient."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ A = sl.tensor.Autodiff(B)
 
 
 def squared():
-    """A leaf of two numbers, and their squares."""
+    """Return a leaf of two numbers, and their squares."""
     x = A.tensor([1.0, 3.0], requires_grad=True)
     return x, x * x
 
@@ -21,13 +21,13 @@ def squared():
     [[1.0, 2.0], np.array([1, 2]), B.tensor([1.0, 2.0]), A.tensor([1, 2])],
     ids=["a list", "an array", "a tensor", "a constant of the level"],
 )
-def test_a_gradient_is_anything_that_becomes_an_array(gradient):
+def test_backward_accepts_anything_that_converts_to_an_array(gradient):
     x, y = squared()
     found = y.backward(gradient).wrt(x)
     assert (found.tolist(), found.dtype) == ([2, 12], np.float32)
 
 
-def test_torchs_own_tensor_is_one_too():
+def test_backward_accepts_a_torch_tensor():
     torch = pytest.importorskip("torch")
     x, y = squared()
     assert y.backward(torch.ones(2)).wrt(x).tolist() == [2, 6]
@@ -40,7 +40,7 @@ def test_a_gradient_of_another_shape_is_an_error(gradient):
 
 
 @pytest.mark.parametrize("gradient", ["text", object()], ids=["a text", "an object"])
-def test_a_gradient_that_is_no_number_is_an_error(gradient):
+def test_a_gradient_without_numbers_is_an_error(gradient):
     with pytest.raises(DTypeError, match="numbers"):
         squared()[1].backward(gradient)
 
@@ -51,6 +51,6 @@ def test_a_tensor_of_another_library_is_an_error():
         squared()[1].backward(sl.tensor.backend("torch").tensor([1.0, 2.0]))
 
 
-def test_several_numbers_need_a_gradient():
+def test_backward_of_a_vector_needs_a_gradient():
     with pytest.raises(GradientError, match=r"scalar, or the argument gradient.*\(2,\)"):
         squared()[1].backward()

@@ -1,4 +1,4 @@
-"""What a tensor is made of: numbers in the machine's own order of bytes, nothing else."""
+"""Tensors accept numbers in any byte order and store them in the native one."""
 
 import numpy as np
 import pytest
@@ -11,24 +11,24 @@ BACKENDS = ["numpy", "torch", "jax"]
 
 @pytest.fixture(params=BACKENDS)
 def backend(request):
-    """Each backend."""
+    """Return each backend."""
     pytest.importorskip(request.param)
     return sl.tensor.backend(request.param)
 
 
-def test_swapped_bytes_are_put_in_order(backend):
+def test_data_in_foreign_byte_order_are_converted(backend):
     swapped = np.array([[1.5, -2.0], [0.25, 4.0]], ">f4")
     x = backend.tensor(swapped)
     assert x.dtype.isnative
     np.testing.assert_array_equal((x @ x).numpy(), swapped @ swapped)
 
 
-def test_a_type_of_swapped_bytes_is_the_native_one():
+def test_a_dtype_in_foreign_byte_order_becomes_native():
     assert sl.tensor.backend("numpy").tensor([1.0], dtype=">f4").dtype.isnative
 
 
 @pytest.mark.parametrize("kind", ["float16", "bfloat16", "complex64", "bool", "uint8"])
-def test_every_kind_of_number_is_taken_as_it_is(kind):
+def test_every_number_type_is_accepted_unchanged(kind):
     plain = sl.tensor.backend("numpy")
     assert plain.tensor(plain.ones((2,), dtype=kind)).dtype == np.dtype(kind)
 
@@ -58,21 +58,21 @@ def test_every_kind_of_number_is_taken_as_it_is(kind):
         "2**70",
     ],
 )
-def test_what_is_no_number_is_refused(backend, data):
+def test_data_without_numbers_are_an_error(backend, data):
     with pytest.raises(DTypeError, match="numbers or booleans"):
         backend.tensor(data)
 
 
-def test_a_level_refuses_it_too():
+def test_data_without_numbers_are_an_error_on_a_level():
     with pytest.raises(DTypeError, match="numbers or booleans"):
         sl.tensor.Autodiff(sl.tensor.backend("numpy")).tensor("text")
 
 
-def test_lists_of_several_lengths_are_refused(backend):
+def test_ragged_lists_are_an_error(backend):
     with pytest.raises(ShapeError, match="tensor"):
         backend.tensor([[1.0], [2.0, 3.0]])
 
 
-def test_a_type_that_nobody_knows_is_refused():
+def test_an_unknown_dtype_is_an_error():
     with pytest.raises(DTypeError, match="nonsense"):
         sl.tensor.backend("numpy").tensor([1.0], dtype="nonsense")

@@ -1,4 +1,4 @@
-"""Numbers out of tensors: NumPy's protocols, DLPack, Python's numbers, other backends."""
+"""Export of tensors: NumPy protocols, DLPack, Python numbers and other backends."""
 
 import copy
 import operator
@@ -14,7 +14,7 @@ B = sl.tensor.backend("numpy")
 A = sl.tensor.Autodiff(B)
 
 
-def test_asarray_shares_memory_that_cannot_be_written_to():
+def test_asarray_shares_read_only_memory():
     array = np.zeros(3)
     found = np.asarray(B.from_numpy(array))
     assert np.shares_memory(found, array)
@@ -22,20 +22,20 @@ def test_asarray_shares_memory_that_cannot_be_written_to():
         found[0] = 1
 
 
-def test_array_makes_a_copy_of_ones_own():
+def test_np_array_makes_a_writable_copy():
     array = np.zeros(3)
     found = np.array(B.from_numpy(array))
     found[0] = 1
     assert array[0] == 0
 
 
-def test_a_copy_that_is_forbidden_is_an_error():
+def test_a_necessary_copy_with_copy_false_is_an_error():
     with pytest.raises(ValueError, match="copy"):
         np.asarray(B.tensor([1.0]), dtype="f8", copy=False)
 
 
 @pytest.mark.parametrize("name", ["torch", "jax", "numpy"])
-def test_dlpack_goes_out_and_in(name):
+def test_dlpack_round_trip_keeps_the_values(name):
     pytest.importorskip(name)
     x = sl.tensor.backend(name).tensor([1.0, 2.0])
     assert np.from_dlpack(x).tolist() == [1, 2]
@@ -62,30 +62,30 @@ def test_a_constant_of_a_level_is_exported():
     assert np.from_dlpack(A.tensor([1.0])).tolist() == [1]
 
 
-def test_what_has_no_dlpack_says_so():
+def test_an_object_without_dlpack_is_an_error():
     with pytest.raises((DTypeError, sl.errors.SeqloomError), match="from_dlpack"):
         sl.tensor.from_dlpack("text")
 
 
-def test_one_number_becomes_pythons():
+def test_a_tensor_of_one_number_converts_to_a_python_number():
     assert (float(B.tensor(1.5)), int(B.tensor(2.0)), bool(B.tensor([True]))) == (1.5, 2, 1)
     assert complex(B.tensor(1.5)) == 1.5
     assert operator.index(B.tensor(np.int64(3))) == 3
     assert [10, 20][B.tensor(np.int64(1))] == 20
 
 
-def test_a_fraction_is_no_index():
+def test_a_float_tensor_is_not_an_index():
     with pytest.raises(DTypeError, match="float32"):
         operator.index(B.tensor(1.0))
 
 
 @pytest.mark.parametrize("use", [bool, float, int, lambda x: x.item()])
-def test_several_numbers_are_not_one(use):
+def test_a_vector_does_not_convert_to_a_python_number(use):
     with pytest.raises(ShapeError, match=r"\(2,\)"):
         use(B.tensor([1.0, 2.0]))
 
 
-def test_a_tensor_without_axes_has_no_length_and_no_loop():
+def test_a_scalar_tensor_has_no_length_and_cannot_be_iterated():
     for use in (len, list):
         with pytest.raises(ShapeError, match="without axes"):
             use(B.tensor(1.0))
@@ -99,22 +99,22 @@ def test_values_move_between_backends(name):
     assert x.to("numpy").tolist() == [1, 2]
 
 
-def test_moving_to_the_same_backend_is_nothing():
+def test_moving_to_the_same_backend_returns_the_tensor():
     x = B.tensor([1.0])
     assert x.to("numpy") is x
 
 
-def test_moving_to_a_level_lifts():
+def test_moving_to_a_level_creates_a_constant():
     assert B.tensor([1.0]).to(A).backend is A
 
 
 @pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
-def test_the_type_is_numpys_on_every_backend(name):
+def test_dtype_is_a_numpy_dtype_on_every_backend(name):
     pytest.importorskip(name)
     assert sl.tensor.backend(name).tensor([1.0]).dtype == np.dtype("float32")
 
 
-def test_the_text_shows_values_shape_type_and_backend():
+def test_repr_shows_values_shape_type_and_backend():
     text = repr(B.tensor([[1.0, 2.0]]))
     assert text == "Tensor([[1., 2.]], shape=(1, 2), dtype=float32, backend=numpy)"
 
@@ -135,7 +135,7 @@ def test_the_text_shows_values_shape_type_and_backend():
     ],
 )
 @pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
-def test_a_reduction_is_numpys(name, method, options):
+def test_tensor_reductions_equal_numpy(name, method, options):
     pytest.importorskip(name)
     values = np.array([[3, 0, 2], [1, 5, 4]], np.float32)
     found = getattr(sl.tensor.backend(name).tensor(values), method)(**options)
@@ -144,7 +144,7 @@ def test_a_reduction_is_numpys(name, method, options):
     )
 
 
-def test_shapes_and_types_change():
+def test_shapes_and_types_can_be_changed():
     x = B.tensor(np.zeros((2, 3, 4), "f4"))
     assert x.permute_dims(2, 0, 1).shape == x.permute_dims((2, 0, 1)).shape == (4, 2, 3)
     assert x.reshape(4, -1).shape == x.reshape((4, 6)).shape == (4, 6)
@@ -154,24 +154,24 @@ def test_shapes_and_types_change():
     assert x.astype("bfloat16").dtype.name == "bfloat16"
 
 
-def test_only_a_matrix_has_a_transpose_of_two_axes():
+def test_the_transpose_property_needs_a_matrix():
     with pytest.raises(ShapeError, match="permute_dims"):
         B.tensor(np.zeros((2, 3, 4))).T  # noqa: B018
 
 
-def test_dlpack_goes_out_to_readers_that_name_no_version():
+def test_dlpack_export_works_for_readers_without_a_version():
     values = np.zeros(2, np.float32)
     capsule = B.tensor(values).__dlpack__()
     assert type(capsule).__name__ == "PyCapsule"
 
 
-def test_numpys_scalars_go_out_by_dlpack():
+def test_scalar_tensors_can_be_exported_by_dlpack():
     assert np.from_dlpack(B.tensor([1.0, 2.0]).sum()) == 3
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64"])
 @pytest.mark.parametrize("name", ["torch", "numpy"])
-def test_a_pickle_holds_values_type_and_backend(name, dtype):
+def test_a_pickle_contains_values_type_and_backend(name, dtype):
     pytest.importorskip(name)
     x = sl.tensor.backend(name).tensor([1.0, 2.0]).astype(dtype)
     back = pickle.loads(pickle.dumps(x))  # noqa: S301 - our own
@@ -195,6 +195,6 @@ def test_a_copy_of_a_tracked_tensor_is_tracked():
     assert copy.copy(x * x).sum().backward().wrt(x).item() == 6
 
 
-def test_a_deep_copy_is_an_array_of_its_own():
+def test_a_deep_copy_does_not_share_memory():
     x = B.tensor([1.0])
     assert not np.shares_memory(copy.deepcopy(x).raw, x.raw)

@@ -1,4 +1,4 @@
-"""Levels over levels: higher derivatives, and no confusion between them."""
+"""Nested levels give higher derivatives and do not mix their variables."""
 
 import numpy as np
 import pytest
@@ -8,34 +8,34 @@ from seqloom.errors import BackendError, GradientError
 from seqloom.tensor import apply
 
 B = sl.tensor.backend("numpy")
-ONE = sl.tensor.Autodiff(B)
-TWO = sl.tensor.Autodiff(ONE)
-THREE = sl.tensor.Autodiff(TWO)
+FIRST_LEVEL = sl.tensor.Autodiff(B)
+SECOND_LEVEL = sl.tensor.Autodiff(FIRST_LEVEL)
+THIRD_LEVEL = sl.tensor.Autodiff(SECOND_LEVEL)
 
 
 def leaf(level, raw):
     return sl.tensor.Tensor(level.leaf(raw), level)
 
 
-def test_perturbations_of_two_levels_are_told_apart():
-    # d/dx [x * d/dy (x + y)] is 1; who confuses the levels finds 2.
-    x = ONE.tensor(3.0, requires_grad=True)
-    y = leaf(TWO, ONE.inner.asarray(4.0))
+def test_derivatives_of_two_levels_are_not_confused():
+    # The derivative d/dx [x * d/dy (x + y)] is 1; confused levels would give 2.
+    x = FIRST_LEVEL.tensor(3.0, requires_grad=True)
+    y = leaf(SECOND_LEVEL, FIRST_LEVEL.inner.asarray(4.0))
     by_y = (x + y).backward().wrt(y)
     assert (x * by_y).backward().wrt(x).item() == 1
 
 
 def test_a_derivative_of_a_derivative_depends_on_the_outer_variable():
-    # d/dx [d/dy (x * y * y)] at y = 5 is 2 * 5.
-    x = ONE.tensor(3.0, requires_grad=True)
-    y = leaf(TWO, ONE.inner.asarray(5.0))
+    # The derivative d/dx [d/dy (x * y * y)] at y = 5 is 2 * 5.
+    x = FIRST_LEVEL.tensor(3.0, requires_grad=True)
+    y = leaf(SECOND_LEVEL, FIRST_LEVEL.inner.asarray(5.0))
     assert (x * y * y).backward().wrt(y).backward().wrt(x).item() == 10
 
 
-def test_three_levels_give_the_third_derivative():
-    x = ONE.tensor(2.0, requires_grad=True)
-    middle = leaf(TWO, x.raw)
-    outer = leaf(THREE, middle.raw)
+def test_three_levels_give_third_derivatives():
+    x = FIRST_LEVEL.tensor(2.0, requires_grad=True)
+    middle = leaf(SECOND_LEVEL, x.raw)
+    outer = leaf(THIRD_LEVEL, middle.raw)
     first = (outer**4).backward().wrt(outer)
     second = first.backward().wrt(middle)
     assert (first.detach().item(), second.detach().item()) == (32, 48)
@@ -43,51 +43,53 @@ def test_three_levels_give_the_third_derivative():
 
 
 def test_a_sum_of_gradients_is_tracked_by_the_level_below():
-    # Two uses of the inner leaf: their gradients are added, and that sum is differentiated.
-    x = ONE.tensor([2.0, 3.0], requires_grad=True)
-    again = leaf(TWO, x.raw)
+    # The inner leaf is used twice, and the sum of both gradients is differentiated.
+    x = FIRST_LEVEL.tensor([2.0, 3.0], requires_grad=True)
+    again = leaf(SECOND_LEVEL, x.raw)
     total = (again * again * again + again * again + again).sum()
     slope = total.backward().wrt(again)
     assert slope.detach().tolist() == [17, 34]
     assert slope.sum().backward().wrt(x).tolist() == [14, 20]
 
 
-def test_levels_that_are_no_parts_of_each_other_are_named_with_their_numbers():
+def test_unrelated_levels_are_an_error_that_names_their_numbers():
     other = sl.tensor.Autodiff(B)
-    x, y = (level.tensor([1.0], requires_grad=True) for level in (ONE, other))
-    with pytest.raises(BackendError, match=rf"level {ONE.number}.*level {other.number}"):
+    x, y = (level.tensor([1.0], requires_grad=True) for level in (FIRST_LEVEL, other))
+    with pytest.raises(
+        BackendError, match=rf"level {FIRST_LEVEL.number}.*level {other.number}"
+    ):
         x * y
 
 
-def test_no_two_levels_have_one_number():
+def test_levels_have_unique_numbers():
     assert len({sl.tensor.Autodiff(B).number for _ in range(5)}) == 5
 
 
 @pytest.mark.parametrize("values", [[1, 2], [True, False]])
-def test_what_has_no_derivative_cannot_be_tracked(values):
+def test_integers_and_booleans_cannot_be_tracked(values):
     with pytest.raises(GradientError, match="requires_grad needs floats"):
-        ONE.tensor(np.array(values), requires_grad=True)
+        FIRST_LEVEL.tensor(np.array(values), requires_grad=True)
 
 
-def test_a_float_made_an_integer_is_not_tracked():
-    x = ONE.tensor([1.5], requires_grad=True)
+def test_a_float_cast_to_an_integer_is_not_tracked():
+    x = FIRST_LEVEL.tensor([1.5], requires_grad=True)
     with pytest.raises(GradientError, match="computed from leaves"):
         x.astype("int64").sum().backward()
 
 
-def test_a_comparison_of_tracked_tensors_is_plain():
-    x = ONE.tensor([1.0, 3.0], requires_grad=True)
+def test_a_comparison_of_tracked_tensors_is_not_tracked():
+    x = FIRST_LEVEL.tensor([1.0, 3.0], requires_grad=True)
     assert not hasattr((x > 2).raw, "node")
 
 
-def test_a_copied_level_is_another_one():
+def test_a_copied_level_is_a_new_level():
     import copy
 
-    assert copy.deepcopy(ONE).number != ONE.number
+    assert copy.deepcopy(FIRST_LEVEL).number != FIRST_LEVEL.number
 
 
 @pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
-def test_a_hessian_vector_product_by_two_levels(name):
+def test_two_levels_compute_a_hessian_vector_product(name):
     pytest.importorskip(name)
     inner = sl.tensor.Autodiff(sl.tensor.backend(name))
     outer = sl.tensor.Autodiff(inner)

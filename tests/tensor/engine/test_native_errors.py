@@ -1,4 +1,4 @@
-"""What libraries raise becomes ours, with the operation, shapes and types in the text."""
+"""Errors of the libraries become errors that name operation, shapes and types."""
 
 from typing import Any
 
@@ -27,76 +27,76 @@ def tensor(name, *shape, dtype="float32"):
 
 @pytest.fixture(params=BACKENDS)
 def make(request):
-    """Tensors of ones on each backend, plain and tracked."""
+    """Return a function that creates tensors of ones, untracked and tracked."""
     return lambda *shape, **options: tensor(request.param, *shape, **options)
 
 
-def test_shapes_that_do_not_broadcast(make):
+def test_shapes_that_do_not_broadcast_are_an_error(make):
     with pytest.raises(ShapeError, match=r"add\(\S*float32\[2, 3\], \S*float32\[4\]\) on"):
         make(2, 3) + make(4)
 
 
-def test_shapes_that_do_not_multiply(make):
+def test_matrix_shapes_that_do_not_match_are_an_error(make):
     with pytest.raises(ShapeError, match=r"matmul\(\S*float32\[2, 3\], \S*float32\[2, 3\]"):
         make(2, 3) @ make(2, 3)
 
 
-def test_a_size_that_does_not_reshape(make):
+def test_a_reshape_to_another_size_is_an_error(make):
     with pytest.raises(ShapeError, match=r"reshape\(\S*float32\[2, 3\], \(4, -1\)\)"):
         make(2, 3).reshape(4, -1)
 
 
-def test_arrays_that_do_not_go_end_to_end(make):
+def test_arrays_that_cannot_be_concatenated_are_an_error(make):
     with pytest.raises(
         ShapeError, match=r"concat\(\[\S*float32\[2, 3\], \S*float32\[2\]\]"
     ):
         apply("concat", [make(2, 3), make(2)], axis=0)
 
 
-def test_floats_have_no_bits(make):
+def test_bitwise_operations_on_floats_are_an_error(make):
     with pytest.raises(DTypeError, match=r"bitwise_and\(\S*float32\[2\], \S*float32\[2\]"):
         make(2) & make(2)
 
 
-def test_an_axis_beyond_the_last(make):
+def test_an_axis_beyond_the_last_is_an_error(make):
     with pytest.raises((OutOfRangeError, ShapeError), match=r"sum\(\S*float32\[2, 3\]\)"):
         make(2, 3).sum(axis=5)
 
 
-def test_an_option_that_no_function_has(make):
+def test_an_unknown_option_is_an_error(make):
     with pytest.raises(SeqloomError, match="sum"):
         apply("sum", make(2), nonsense=1)
 
 
-def test_a_request_beyond_all_memory():
+def test_an_allocation_beyond_all_memory_is_an_error():
     with pytest.raises(MemoryLimitError, match="tile"):
         apply("tile", tensor("numpy", 1), (1 << 46,))
 
 
-def test_the_librarys_own_exception_is_its_cause(make):
+def test_the_exception_of_the_library_is_the_cause(make):
     with pytest.raises(ShapeError) as caught:
         make(2) + make(3)
     assert not isinstance(caught.value.__cause__, SeqloomError)
 
 
-def test_what_a_tracked_operation_raises_is_named_too():
+def test_errors_of_tracked_operations_name_the_operation():
     level = sl.tensor.Autodiff(sl.tensor.backend("numpy"))
     x = level.tensor(np.ones((2, 3), "f4"), requires_grad=True)
     with pytest.raises(ShapeError, match=r"multiply\(float32\[2, 3\], float32\[4\]\)"):
         x * np.ones(4, "f4")
 
 
-def test_no_tensor_at_all():
+def test_apply_without_a_tensor_is_an_error():
     with pytest.raises(BackendError, match="no argument is a tensor"):
         apply("exp", 1.0)
 
 
-def test_tensors_of_two_libraries_do_not_meet():
+def test_tensors_of_two_libraries_are_an_error():
     with pytest.raises(BackendError, match=r"numpy and torch"):
         tensor("numpy", 2) + tensor("torch", 2)
 
 
-def test_what_fails_on_the_way_back_names_its_operation():
+def test_an_error_in_the_backward_pass_names_its_operation():
     pytest.importorskip("torch")
     level = sl.tensor.Autodiff(sl.tensor.backend("torch"))
     x = level.tensor(np.ones((5, 4), "f4"), requires_grad=True)
@@ -107,7 +107,7 @@ def test_what_fails_on_the_way_back_names_its_operation():
         losses.sum().backward()
 
 
-def test_what_ones_own_rule_raises_stays_as_it_is():
+def test_an_exception_in_a_custom_rule_is_not_changed():
     level = sl.tensor.Autodiff(sl.tensor.backend("numpy"))
     x = level.tensor(1.0, requires_grad=True)
     wrong = sl.tensor.custom_gradient(lambda x: x * 2, lambda _args, _out, _grad: 1 / 0)
@@ -115,18 +115,18 @@ def test_what_ones_own_rule_raises_stays_as_it_is():
         wrong(x).backward()
 
 
-def test_random_numbers_without_a_key():
+def test_random_numbers_without_a_key_are_an_error():
     with pytest.raises(ArgumentError, match=r"sl\.Key.*int"):
         sl.tensor.backend("numpy").uniform(5, (3,))
 
 
-def test_moving_to_what_is_no_backend():
+def test_moving_to_an_object_that_is_not_a_backend_is_an_error():
     number: Any = 3
     with pytest.raises(ArgumentError, match="got 3"):
         tensor("numpy", 1).to(number)
 
 
-def test_lists_among_the_results_hold_tensors():
+def test_lists_in_results_contain_tensors():
     x = tensor("numpy", 4)
     scaled, norm = apply("clip_by_global_norm", [x, x * 0], 1.0)
     found = [each.numpy() for each in scaled]

@@ -1,4 +1,4 @@
-"""A tensor's numbers are its own: nobody writes them from outside, on the way in or out."""
+"""The memory of a tensor cannot be changed from outside, on import or on export."""
 
 import numpy as np
 import pytest
@@ -7,24 +7,24 @@ import seqloom as sl
 from seqloom.errors import ArgumentError
 
 BACKENDS = ["numpy", "torch", "jax"]
-# Long enough that jax would share the memory of an array.
-LONG = 1 << 16
+# This length is long enough that jax would share the memory of an array.
+LENGTH = 1 << 16
 
 
 @pytest.fixture(params=BACKENDS)
 def backend(request):
-    """Each backend."""
+    """Return each backend."""
     pytest.importorskip(request.param)
     return sl.tensor.backend(request.param)
 
 
-# On the way in ---------------------------------------------------------------------------
+# Import ---------------------------------------------------------------------------------
 
-IN = {
+IMPORTS = {
     "the tensor": lambda level, array: level.tensor(array),
     "the other operand": lambda _level, array: array,
     "a function's argument": lambda level, array: sl.tensor.maximum(
-        level.tensor(np.zeros(LONG, "f4")), array
+        level.tensor(np.zeros(LENGTH, "f4")), array
     ),
     "among several": lambda level, array: sl.tensor.concat(
         [array[:1], level.tensor(array[1:])]
@@ -36,24 +36,24 @@ IN = {
 
 
 def _read_only(array):
-    """A view that cannot be written, of memory that can."""
+    """Return a read-only view of writable memory."""
     view = array.view()
     view.flags.writeable = False
     return view
 
 
-@pytest.mark.parametrize("way", IN)
-def test_a_gradient_is_by_the_numbers_of_the_forward_pass(backend, way):
+@pytest.mark.parametrize("way", IMPORTS)
+def test_gradients_use_the_values_of_the_forward_pass(backend, way):
     level = sl.tensor.Autodiff(backend)
-    array = np.full(LONG, 2, "f4")
-    x = level.tensor(np.ones(LONG, "f4"), requires_grad=True)
-    loss = (x * IN[way](level, array)).sum()
+    array = np.full(LENGTH, 2, "f4")
+    x = level.tensor(np.ones(LENGTH, "f4"), requires_grad=True)
+    loss = (x * IMPORTS[way](level, array)).sum()
     array[:] = 10
     assert set(loss.backward().wrt(x).numpy()) == {2.0}
 
 
-def test_a_buffer_that_is_used_again_makes_different_tensors(backend):
-    buffer = np.empty(LONG, "f4")
+def test_tensors_from_a_reused_buffer_are_independent(backend):
+    buffer = np.empty(LENGTH, "f4")
     made = []
     for number in range(3):
         buffer[:] = number
@@ -61,7 +61,7 @@ def test_a_buffer_that_is_used_again_makes_different_tensors(backend):
     assert [each[0].item() for each in made] == [0, 1, 2]
 
 
-def test_indices_that_are_written_later_do_not_move_a_gradient(backend):
+def test_later_changes_of_indices_do_not_affect_a_gradient(backend):
     level = sl.tensor.Autodiff(backend)
     places = np.array([0, 0])
     x = level.tensor([1.0, 2.0, 3.0], requires_grad=True)
@@ -72,7 +72,7 @@ def test_indices_that_are_written_later_do_not_move_a_gradient(backend):
         assert loss.backward().wrt(x).tolist() == [2, 0, 0]
 
 
-def test_labels_that_are_written_later_do_not_change_a_gradient(backend):
+def test_later_changes_of_labels_do_not_affect_a_gradient(backend):
     level = sl.tensor.Autodiff(backend)
     labels = np.array([0, 1])
     logits = level.tensor(np.zeros((2, 2), "f4"), requires_grad=True)
@@ -91,11 +91,11 @@ def test_a_torch_tensor_is_copied(name):
     assert ours.tolist() == [1, 1, 1]
 
 
-def test_a_compiled_step_has_read_its_arrays_when_it_returns(backend):
+def test_a_compiled_step_reads_its_arrays_before_it_returns(backend):
     step = sl.tensor.compile(lambda x, array: x * array + x)
-    x = backend.tensor(np.ones(LONG, "f4"))
+    x = backend.tensor(np.ones(LENGTH, "f4"))
     for number in range(3):
-        array = np.full(LONG, number, "f4")
+        array = np.full(LENGTH, number, "f4")
         found = step(x, array)
         array[:] = 7
         assert found[0].item() == number + 1
@@ -111,19 +111,19 @@ def test_from_numpy_shares_memory(name):
 
 
 @pytest.mark.parametrize("kind", ["?", "i4", "f4", "c8"])
-def test_from_numpy_has_the_arrays_numbers(backend, kind):
+def test_from_numpy_keeps_the_values(backend, kind):
     array = np.array([[1, 0], [1, 1]], kind)
     for level in (backend, sl.tensor.Autodiff(backend)):
         x = level.from_numpy(array)
         assert (x.backend, x.dtype, x.tolist()) == (level, array.dtype, array.tolist())
 
 
-def test_from_numpy_takes_arrays_alone(backend):
+def test_from_numpy_accepts_only_arrays(backend):
     with pytest.raises(ArgumentError, match="list"):
         backend.from_numpy([1.0])
 
 
-# On the way out --------------------------------------------------------------------------
+# Export ---------------------------------------------------------------------------------
 
 KINDS = ["bool", "int32", "float32", "float16", "bfloat16", "complex64"]
 
@@ -149,7 +149,7 @@ def test_an_exported_array_has_the_tensors_shape_and_order(backend, shape):
     np.testing.assert_array_equal(backend.tensor(values).numpy(), values)
 
 
-def test_a_view_of_a_tensor_is_exported_as_it_lies():
+def test_a_view_of_a_tensor_is_exported_without_a_copy():
     x = sl.tensor.backend("numpy").tensor([[1.0, 2.0], [3.0, 4.0]])
     np.testing.assert_array_equal(x.mT.numpy(), [[1, 3], [2, 4]])
     np.testing.assert_array_equal(x[::-1].numpy(), [[3, 4], [1, 2]])
@@ -157,7 +157,7 @@ def test_a_view_of_a_tensor_is_exported_as_it_lies():
 
 
 @pytest.mark.parametrize("reader", ["torch", "jax", "numpy"])
-def test_who_reads_by_dlpack_gets_memory_of_its_own(backend, reader):
+def test_dlpack_readers_get_separate_memory(backend, reader):
     library = pytest.importorskip("jax.numpy" if reader == "jax" else reader)
     x = backend.tensor([1.0, 2.0])
     theirs = library.from_dlpack(x)
@@ -167,13 +167,13 @@ def test_who_reads_by_dlpack_gets_memory_of_its_own(backend, reader):
     assert x.tolist() == [1, 2]
 
 
-def test_a_copy_that_dlpack_forbids_is_an_error(backend):
+def test_dlpack_with_copy_false_is_an_error(backend):
     with pytest.raises(ArgumentError, match=r"\.numpy\(\)"):
         np.from_dlpack(backend.tensor([1.0]), copy=False)
 
 
 @pytest.mark.parametrize("kind", ["float32", "bfloat16"])
-def test_no_way_out_of_a_parameter_writes_into_it(backend, kind):
+def test_no_export_of_a_parameter_can_write_to_it(backend, kind):
     layer = sl.nn.Linear(2, 1).bind(backend, sl.Key(0)).to(backend, kind)
     before, version = layer.weight.numpy(), layer.weight.version
     for way in (
@@ -189,11 +189,11 @@ def test_no_way_out_of_a_parameter_writes_into_it(backend, kind):
     assert (np.asarray(layer.weight).dtype, layer.weight.version) == (before.dtype, version)
 
 
-# Scalars and texts -----------------------------------------------------------------------
+# Scalars and formats --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64, np.int8])
-def test_a_scalar_of_numpys_takes_the_tensors_type(backend, kind):
+def test_a_numpy_scalar_takes_the_type_of_the_tensor(backend, kind):
     x, number = backend.tensor([1.0, 2.0]), kind(2)
     for found, expected in [
         (x * number, [2, 4]),
@@ -205,7 +205,7 @@ def test_a_scalar_of_numpys_takes_the_tensors_type(backend, kind):
         assert (found.dtype, found.tolist()) == (np.float32, expected)
 
 
-def test_a_fraction_of_numpys_is_an_input_of_a_compiled_step(backend):
+def test_a_numpy_float_is_an_input_of_a_compiled_step(backend):
     step = sl.tensor.compile(lambda x, factor: x * factor)
     x = backend.tensor([1.0, 2.0])
     found = [step(x, np.float64(number) / 2) for number in range(10)]
@@ -214,12 +214,12 @@ def test_a_fraction_of_numpys_is_an_input_of_a_compiled_step(backend):
 
 
 @pytest.mark.parametrize("spec", [".2f", "", "8.3e", "+.1%"])
-def test_a_tensor_of_one_number_is_written_as_torch_writes_it(backend, spec):
+def test_a_scalar_tensor_is_formatted_as_in_torch(backend, spec):
     torch = pytest.importorskip("torch")
     assert format(backend.tensor(2.5), spec) == format(torch.tensor(2.5), spec)
 
 
-def test_several_numbers_have_no_format(backend):
+def test_a_format_spec_for_a_vector_is_an_error(backend):
     with pytest.raises(sl.errors.ShapeError, match=r"\.item\(\)"):
         format(backend.tensor([1.0, 2.0]), ".2f")
     assert f"{backend.tensor([1.0, 2.0])}" == repr(backend.tensor([1.0, 2.0]))

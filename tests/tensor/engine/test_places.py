@@ -1,4 +1,4 @@
-"""Indexing, and new tensors with some places changed."""
+"""Indexing, and new tensors with changed elements."""
 
 from typing import Any
 
@@ -37,22 +37,22 @@ KEYS = {
 
 @pytest.mark.parametrize("name", BACKENDS)
 @pytest.mark.parametrize("key", KEYS)
-def test_an_index_is_numpys(name, key):
+def test_tensor_indexing_equals_numpy(name, key):
     pytest.importorskip(name)
-    found = sl.tensor.backend(name).tensor(VALUES)[_of(name, KEYS[key])]
+    found = sl.tensor.backend(name).tensor(VALUES)[_supported_key(name, KEYS[key])]
     np.testing.assert_array_equal(found.numpy(), VALUES[KEYS[key]])
 
 
-def _of(name, key):
-    """The key with indices of the type that jax has too."""
+def _supported_key(name, key):
+    """Return the key with index types that jax supports too."""
     if isinstance(key, tuple):
-        return tuple(_of(name, each) for each in key)
+        return tuple(_supported_key(name, each) for each in key)
     whole = isinstance(key, np.ndarray) and key.dtype == np.int64
     return key.astype(np.int32) if whole else key
 
 
 @pytest.mark.parametrize("name", BACKENDS)
-def test_tensors_are_keys(name):
+def test_tensors_can_be_index_keys(name):
     backend = pytest.importorskip(name) and sl.tensor.backend(name)
     x = backend.tensor(VALUES)
     rows, one = backend.tensor(np.array([1, 0], np.int32)), backend.tensor(np.int32(2))
@@ -70,33 +70,37 @@ def test_an_index_beyond_the_size_is_an_error(name, key):
 
 
 @given(key=hnp.basic_indices((2, 3, 4), allow_newaxis=True), data=st.data())
-def test_any_basic_index_is_numpys(key, data):
+def test_any_basic_index_equals_numpy(key, data):
     del data
     np.testing.assert_array_equal(B.tensor(VALUES)[key].numpy(), VALUES[key])
 
 
-PLACES: dict[str, Any] = {
+UPDATES: dict[str, Any] = {
     key: KEYS[key] for key in KEYS if key not in ("nothing", "an empty list")
 }
 
 
 @pytest.mark.parametrize("name", BACKENDS)
-@pytest.mark.parametrize("key", PLACES)
-def test_set_replaces_and_leaves_the_old_tensor(name, key):
+@pytest.mark.parametrize("key", UPDATES)
+def test_at_set_leaves_the_old_tensor_unchanged(name, key):
     pytest.importorskip(name)
     x, expected = sl.tensor.backend(name).tensor(VALUES), VALUES.copy()
-    expected[PLACES[key]] = -1
-    np.testing.assert_array_equal(x.at[_of(name, PLACES[key])].set(-1.0).numpy(), expected)
+    expected[UPDATES[key]] = -1
+    np.testing.assert_array_equal(
+        x.at[_supported_key(name, UPDATES[key])].set(-1.0).numpy(), expected
+    )
     np.testing.assert_array_equal(x.numpy(), VALUES)
 
 
 @pytest.mark.parametrize("name", BACKENDS)
-@pytest.mark.parametrize("key", PLACES)
-def test_add_adds_as_often_as_a_place_is_named(name, key):
+@pytest.mark.parametrize("key", UPDATES)
+def test_at_add_adds_once_per_repetition_of_an_index(name, key):
     pytest.importorskip(name)
     x, expected = sl.tensor.backend(name).tensor(VALUES), VALUES.copy()
-    np.add.at(expected, PLACES[key], 0.5)
-    np.testing.assert_array_equal(x.at[_of(name, PLACES[key])].add(0.5).numpy(), expected)
+    np.add.at(expected, UPDATES[key], 0.5)
+    np.testing.assert_array_equal(
+        x.at[_supported_key(name, UPDATES[key])].add(0.5).numpy(), expected
+    )
 
 
 def test_values_are_broadcast_and_take_the_tensors_type():
@@ -106,7 +110,7 @@ def test_values_are_broadcast_and_take_the_tensors_type():
     assert found.tolist() == [[0, 1, 1], [0, 2, 2]]
 
 
-def test_gradients_go_to_the_places_and_around_them():
+def test_at_updates_pass_gradients_to_values_and_tensor():
     x = A.tensor([1.0, 2.0, 3.0], requires_grad=True)
     y = A.tensor([10.0], requires_grad=True)
     weights = B.tensor([1.0, 10.0, 100.0])
@@ -115,5 +119,5 @@ def test_gradients_go_to_the_places_and_around_them():
     assert grads.wrt(y).tolist() == [10]
 
 
-def test_a_loop_goes_over_the_first_axis():
+def test_iteration_is_along_the_first_axis():
     assert [each.tolist() for each in B.tensor([[1.0], [2.0]])] == [[1], [2]]

@@ -1,4 +1,4 @@
-"""What a tape records, and how the walk back consumes it."""
+"""Recording on a tape, and the backward pass that consumes it."""
 
 import gc
 import weakref
@@ -26,7 +26,7 @@ def watched(*shape):
 
 
 def split(x, tracked):
-    """The two halves of an array of the level, and its count, as one operation."""
+    """Return both halves of an array and its size, recorded as one operation."""
     value = x.value
     half = len(value) // 2
 
@@ -40,26 +40,26 @@ def split(x, tracked):
     return record(A, rule, (x.node,), (), outs)
 
 
-def test_each_of_several_outputs_gives_its_gradient():
+def test_each_of_several_outputs_has_a_gradient():
     x = A.leaf(np.arange(4.0))
     left, right, _ = split(x, ALL)
     found = pull_back([left, right], [np.array([1.0, 2]), np.array([3.0, 4])])
     assert found[x.node.number].tolist() == [1, 2, 3, 4]
 
 
-def test_an_output_that_nobody_used_has_no_gradient():
+def test_an_unused_output_has_no_gradient():
     x = A.leaf(np.arange(4.0))
     _, right, _ = split(x, 2)
     assert A.gradients(right, np.array([3.0, 4]))[x.node.number].tolist() == [0, 0, 3, 4]
 
 
-def test_outputs_beyond_those_that_are_tracked_are_plain():
+def test_outputs_beyond_the_tracked_number_are_not_tracked():
     _, right, count = split(A.leaf(np.arange(4.0)), 1)
     assert type(right) is np.ndarray
     assert count == 4
 
 
-def test_an_output_of_integers_is_plain():
+def test_an_integer_output_is_not_tracked():
     assert split(A.leaf(np.arange(4.0)), ALL)[2] == 4
 
 
@@ -70,7 +70,7 @@ def test_an_output_that_is_used_twice_sums_its_gradients():
     assert A.gradients(total, np.ones(2))[x.node.number].tolist() == [1, 3, 0, 0]
 
 
-def test_a_walk_may_stop_at_older_nodes():
+def test_a_backward_pass_can_stop_at_older_nodes():
     x = A.leaf(np.array(3.0))
     y = A.multiply(x, x)
     mark = next_number()
@@ -79,14 +79,14 @@ def test_a_walk_may_stop_at_older_nodes():
     assert A.gradients(y, np.array(1.0))[x.node.number] == 6
 
 
-def test_a_walk_that_retains_can_be_made_again():
+def test_a_backward_pass_with_retain_can_be_repeated():
     x = A.leaf(np.array(3.0))
     y = A.multiply(x, x)
     first = pull_back([y], [np.array(1.0)], retain=True)
     assert first == pull_back([y], [np.array(1.0)])
 
 
-def test_what_was_kept_is_freed_while_the_walk_goes_on():
+def test_saved_values_are_freed_during_the_backward_pass():
     kept, watch = watched(3)
     seen = []
 
@@ -104,7 +104,7 @@ def test_what_was_kept_is_freed_while_the_walk_goes_on():
     assert seen == [None]
 
 
-def test_gradients_of_what_is_not_tracked_are_not_computed():
+def test_gradients_of_untracked_inputs_are_not_computed():
     x, factor = A.leaf(np.ones(3)), np.ones(3)
     asked = []
 
@@ -119,15 +119,15 @@ def test_gradients_of_what_is_not_tracked_are_not_computed():
     assert asked == [(True, False)]
 
 
-def test_a_gradient_that_was_given_is_not_written_into():
+def test_the_given_gradient_is_not_overwritten():
     x = A.tensor([1.0, 2.0], requires_grad=True)
     seed = B.tensor([1.0, 10.0])
     (x + x + x + x).backward(seed)
     assert seed.tolist() == [1, 10]
 
 
-def test_what_a_tape_saved_is_not_written_into():
-    # exp keeps its output; its gradient arrives in three parts, which are summed.
+def test_saved_values_are_not_overwritten():
+    # exp saves its output. The gradient arrives in three parts, which are summed.
     x = A.tensor([0.0, 1.0], requires_grad=True)
     y = sl.tensor.apply("exp", x)
     before = y.numpy().copy()
@@ -135,7 +135,7 @@ def test_what_a_tape_saved_is_not_written_into():
     assert y.numpy().tolist() == before.tolist()
 
 
-def test_a_walk_makes_no_reference_cycles():
+def test_a_backward_pass_creates_no_reference_cycles():
     gc.collect()
     x = A.leaf(np.arange(4.0))
     left, right, _ = split(x, ALL)
@@ -144,7 +144,7 @@ def test_a_walk_makes_no_reference_cycles():
     assert gc.collect() == 0
 
 
-def test_a_chain_of_a_hundred_thousand_operations_is_walked_and_freed():
+def test_a_chain_of_a_hundred_thousand_operations_can_be_differentiated():
     x = A.tensor(1.0, requires_grad=True)
     y = x
     for _ in range(100_000):
@@ -152,6 +152,6 @@ def test_a_chain_of_a_hundred_thousand_operations_is_walked_and_freed():
     assert y.backward().wrt(x).item() == 100_001
 
 
-def test_numpy_cannot_swallow_an_array_of_a_level():
+def test_numpy_functions_reject_tracked_arrays():
     with pytest.raises(GradientError, match="detach"):
         np.asarray(A.leaf(np.ones(2)))

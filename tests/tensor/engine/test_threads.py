@@ -1,4 +1,4 @@
-"""Whole passes in several threads at once."""
+"""Complete training passes in several threads at the same time."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -20,7 +20,7 @@ class Net(sl.nn.Module):
 
 
 def losses(seed):
-    """The losses of a short training that depends on nothing but its seed."""
+    """Return the losses of a short training run that depends only on its seed."""
     net = Net(sl.nn.Linear(6, 16), sl.nn.Linear(16, 3)).bind("numpy", sl.Key(seed))
     backend, opt = net.first.weight.bound_backend, sl.optim.AdamW()
     rng = np.random.default_rng(seed)
@@ -38,13 +38,13 @@ def losses(seed):
     return found
 
 
-def test_eight_trainings_at_once_give_the_losses_of_one_after_another():
+def test_eight_concurrent_trainings_equal_sequential_ones():
     expected = [losses(seed) for seed in range(THREADS)]
     with ThreadPoolExecutor(THREADS) as pool:
         assert list(pool.map(losses, range(THREADS))) == expected
 
 
-def test_threads_may_walk_tapes_over_the_same_leaves():
+def test_threads_can_differentiate_with_shared_leaves():
     level = sl.tensor.Autodiff(sl.tensor.backend("numpy", num_threads=1))
     x = level.tensor(np.arange(5.0), requires_grad=True)
 

@@ -1,4 +1,4 @@
-"""Operators of tracked tensors, which are computed and recorded in one function."""
+"""Operators of tracked tensors, which compute and record in one function."""
 
 import copy
 import weakref
@@ -30,13 +30,13 @@ def leaf(*numbers):
 
 
 def lines_of_this_file():
-    """Those that made tensors which are alive."""
+    """Return the lines of this file that created the live tensors."""
     found = [line.rpartition(":") for line in sl.tensor.memory().by_line]
     return {int(line) for name, _, line in found if name == __file__ and line.isdigit()}
 
 
 @pytest.mark.parametrize("name", OPERATORS)
-def test_an_operator_gives_and_records_what_the_level_does(name):
+def test_operators_equal_the_functions_of_the_level(name):
     x, y = leaf(1.5, 2.0), leaf(3.0, 0.5)
     one, two = OPERATORS[name](x, y), sl.tensor.apply(name, x, y)
     assert one.tolist() == two.tolist()
@@ -46,7 +46,7 @@ def test_an_operator_gives_and_records_what_the_level_does(name):
 
 
 @pytest.mark.parametrize("name", OPERATORS)
-def test_an_operator_takes_an_operators_result(name):
+def test_operators_can_be_chained(name):
     x, y = leaf(1.5, 2.0), leaf(3.0, 0.5)
     grads = OPERATORS[name](x * y, x + y).sum().backward()
     wanted = sl.tensor.apply(
@@ -55,18 +55,18 @@ def test_an_operator_takes_an_operators_result(name):
     assert grads.wrt(x).tolist() == wanted.sum().backward().wrt(x).tolist()
 
 
-def test_the_array_of_a_result_is_one_array():
+def test_the_raw_array_of_a_result_is_cached():
     total = leaf(1.0) + leaf(2.0)
     assert total.raw is total.raw
     assert total.raw.level is A
 
 
-def test_a_tracked_tensor_and_an_untracked_one():
+def test_operators_combine_tracked_and_untracked_tensors():
     x = leaf(1.0, 2.0)
     assert (x * A.tensor([3.0, 4.0])).sum().backward().wrt(x).tolist() == [3, 4]
 
 
-def test_tensors_of_two_levels_meet_on_the_outer_one():
+def test_operators_of_two_levels_use_the_outer_level():
     outer = sl.tensor.Autodiff(A)
     x = outer.tensor(leaf(2.0).raw, requires_grad=True)
     y = A.tensor([5.0], requires_grad=True)
@@ -74,19 +74,19 @@ def test_tensors_of_two_levels_meet_on_the_outer_one():
     assert slope.sum().backward().wrt(y).tolist() == [1]
 
 
-def test_lines_are_told_apart_where_an_operator_is_used_in_turn():
+def test_each_operator_use_records_its_line():
     x = leaf(1.0)
     kept = []
     for _ in range(2):
         kept += [x * x]
         kept += [x * x]
-        # Within, its last step is a product of two tensors.
+        # The last step inside the operator is a product of two tensors.
         kept += [sl.nn.functional.gelu(x, approximate="tanh")]
-    code = test_lines_are_told_apart_where_an_operator_is_used_in_turn.__code__
+    code = test_each_operator_use_records_its_line.__code__
     assert {code.co_firstlineno + n for n in (4, 5, 7)} <= lines_of_this_file()
 
 
-def test_a_released_result_lets_go_of_its_array():
+def test_a_released_result_frees_its_array():
     level = sl.tensor.Autodiff(sl.tensor.backend("numpy", num_threads=1))
     array = np.ones(3, "f4").view(Watched)
     with sl.tensor.scope():

@@ -1,4 +1,4 @@
-"""Attention's kernels, against torch in double precision."""
+"""The attention kernels, compared with torch in double precision."""
 
 import math
 from typing import Any
@@ -16,7 +16,7 @@ shapes = pytest.mark.parametrize("shape", SHAPES, ids=str)
 
 
 def arrays(shape: tuple[int, ...], dtype: type) -> tuple[Any, ...]:
-    """Queries, keys, values and a gradient, as a projection's reshaped output lies."""
+    """Return queries, keys, values and a gradient with the layout of a projection."""
     n, h, queries, keys, depth = shape
     sizes = [queries, keys, keys, queries]
     return tuple(
@@ -25,7 +25,9 @@ def arrays(shape: tuple[int, ...], dtype: type) -> tuple[Any, ...]:
     )
 
 
-def judged(q: Any, k: Any, v: Any, grad: Any, seen: Any = None, **options: Any) -> Any:
+def torch_attention(
+    q: Any, k: Any, v: Any, grad: Any, seen: Any = None, **options: Any
+) -> Any:
     leaves = [leaf(np.ascontiguousarray(x)) for x in (q, k, v)]
     mask = None if seen is None else torch.tensor(np.ascontiguousarray(seen))
     mask = mask if mask is None or mask.dtype == torch.bool else mask.double()
@@ -38,13 +40,13 @@ def judged(q: Any, k: Any, v: Any, grad: Any, seen: Any = None, **options: Any) 
 @both_dtypes
 @both_threads
 @shapes
-def test_attention_and_its_gradients_are_those_of_torch(
+def test_attention_and_its_gradients_equal_torch(
     shape: tuple[int, ...], dtype: type, threads: int
 ) -> None:
     b: Any = backend("numpy", num_threads=threads)
     q, k, v, grad = arrays(shape, dtype)
     out, lse = b.attention(q, k, v)
-    expected, grads = judged(q, k, v, grad)
+    expected, grads = torch_attention(q, k, v, grad)
     assert_close(out, expected)
     found = b.attention_grad(grad, q, k, v, None, None, out, lse)
     for each, judge in zip(found, grads, strict=True):
@@ -53,12 +55,12 @@ def test_attention_and_its_gradients_are_those_of_torch(
 
 @both_dtypes
 @shapes
-def test_a_causal_query_sees_no_later_key(shape: tuple[int, ...], dtype: type) -> None:
+def test_causal_attention_ignores_later_keys(shape: tuple[int, ...], dtype: type) -> None:
     b: Any = backend("numpy")
     q, k, v, grad = arrays(shape, dtype)
     out, lse = b.attention(q, k, v, causal=True, scale=0.3)
     seen = np.tril(np.ones((q.shape[2], k.shape[2]), bool))
-    expected, grads = judged(q, k, v, grad, seen, scale=0.3)
+    expected, grads = torch_attention(q, k, v, grad, seen, scale=0.3)
     assert_close(out, expected)
     rule = {"causal": True, "scale": 0.3}
     found = b.attention_grad(grad, q, k, v, None, None, out, lse, **rule)
@@ -68,14 +70,14 @@ def test_a_causal_query_sees_no_later_key(shape: tuple[int, ...], dtype: type) -
 
 @pytest.mark.parametrize("axes", ["nhls", "n11s", "11ls", "1111", "ls", "n1l1"])
 @pytest.mark.parametrize("kind", ["allowed", "added"])
-def test_a_mask_is_stretched_over_all_pairs(axes: str, kind: str) -> None:
+def test_a_mask_broadcasts_to_all_query_key_pairs(axes: str, kind: str) -> None:
     b: Any = backend("numpy")
     sizes = {"n": 2, "h": 3, "l": 9, "s": 5, "1": 1}
     q, k, v, grad = arrays((2, 3, 9, 5, 4), np.float32)
     mask = normal(tuple(sizes[axis] for axis in axes), np.float32, 7)
     mask = mask > -2.5 if kind == "allowed" else mask
     out, lse = b.attention(q, k, v, mask)
-    expected, grads = judged(q, k, v, grad, np.broadcast_to(mask, (2, 3, 9, 5)))
+    expected, grads = torch_attention(q, k, v, grad, np.broadcast_to(mask, (2, 3, 9, 5)))
     assert_close(out, expected)
     found = b.attention_grad(grad, q, k, v, mask, None, out, lse)
     for each, judge in zip(found, grads, strict=True):
@@ -83,7 +85,7 @@ def test_a_mask_is_stretched_over_all_pairs(axes: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["allowed", "added"])
-def test_a_query_that_sees_nothing_answers_zero_and_passes_no_gradient(kind: str) -> None:
+def test_a_query_without_keys_gives_zero_and_no_gradient(kind: str) -> None:
     b: Any = backend("numpy")
     q, k, v, grad = arrays((1, 2, 3, 5, 4), np.float32)
     mask = np.ones((3, 5), bool)
@@ -97,7 +99,7 @@ def test_a_query_that_sees_nothing_answers_zero_and_passes_no_gradient(kind: str
     assert all(np.isfinite(each).all() for each in found)
 
 
-def test_log_sum_exp_is_that_of_the_scores() -> None:
+def test_the_log_sum_exp_equals_that_of_the_scores() -> None:
     q, k, v, _ = arrays((2, 3, 7, 5, 4), np.float64)
     scores = np.matmul(q, k.swapaxes(2, 3)) / math.sqrt(4)
     lse = backend("numpy").attention(q, k, v)[1]
@@ -106,7 +108,7 @@ def test_log_sum_exp_is_that_of_the_scores() -> None:
 
 @both_threads
 @pytest.mark.parametrize("causal", [False, True])
-def test_weights_are_dropped_by_their_place(*, threads: int, causal: bool) -> None:
+def test_attention_dropout_depends_on_the_position(*, threads: int, causal: bool) -> None:
     b: Any = backend("numpy", num_threads=threads)
     *inputs, grad = arrays((2, 3, 70, 300, 8), np.float64)
     rule = {"dropout": 0.3, "causal": causal}
@@ -141,7 +143,7 @@ def test_the_number_of_threads_changes_no_bit() -> None:
         np.testing.assert_array_equal(one, two)
 
 
-def test_heads_that_are_parts_of_one_projection_need_no_copy() -> None:
+def test_heads_of_one_projection_are_not_copied() -> None:
     b: Any = backend("numpy")
     joined = normal((2, 9, 3, 5, 4), np.float32)
     parts = [joined[:, :, part].swapaxes(1, 2) for part in range(3)]
@@ -151,7 +153,7 @@ def test_heads_that_are_parts_of_one_projection_need_no_copy() -> None:
     assert np.shares_memory(joined_again, out)
 
 
-def test_results_may_be_placed() -> None:
+def test_results_can_be_written_to_given_arrays() -> None:
     b: Any = backend("numpy")
     q, k, v, grad = arrays((2, 3, 7, 5, 4), np.float32)
     out, lse = b.attention(q, k, v)
@@ -176,7 +178,7 @@ def test_empty_arrays_give_empty_or_zero_results(shape: tuple[int, ...]) -> None
     assert [each.shape for each in found] == [q.shape, k.shape, v.shape]
 
 
-def test_a_nan_is_not_hidden() -> None:
+def test_attention_propagates_nan() -> None:
     q, k, v, _ = arrays((1, 1, 3, 5, 4), np.float32)
     q[0, 0, 1, 0] = np.nan
     out = backend("numpy").attention(q, k, v)[0]

@@ -1,4 +1,4 @@
-"""Attention over packed sequences, against attention over each of them."""
+"""Attention over packed sequences, compared with attention over each sequence."""
 
 from itertools import pairwise
 from typing import Any
@@ -25,7 +25,7 @@ def packed(bounds: list[int], dtype: type) -> Any:
 @both_threads
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("bounds", BOUNDS, ids=str)
-def test_each_sequence_looks_at_itself_only(
+def test_each_packed_sequence_attends_only_to_itself(
     *, bounds: list[int], dtype: type, threads: int, causal: bool
 ) -> None:
     b: Any = backend("numpy", num_threads=threads)
@@ -47,7 +47,7 @@ def test_each_sequence_looks_at_itself_only(
 
 
 @pytest.mark.parametrize("bounds", [[0, 3], [1, 40], [0, 30, 20, 40], []])
-def test_bounds_that_do_not_cover_the_rows_are_refused(bounds: list[int]) -> None:
+def test_bounds_that_do_not_cover_the_rows_are_an_error(bounds: list[int]) -> None:
     q, k, v, _ = packed([0, 40], np.float32)
     with pytest.raises((SeqloomError, ValueError), match="cu_seqlens"):
         backend("numpy").attention_varlen(

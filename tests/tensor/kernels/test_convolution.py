@@ -1,4 +1,4 @@
-"""The convolution kernels, against PyTorch on the same numbers."""
+"""The convolution kernels, compared with torch on the same numbers."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from kernel_oracle import assert_close, both_dtypes, both_threads, leaf, normal
 from seqloom._rust import _native
 from seqloom.tensor import backend
 
-# The shapes of x and of the weights, then stride, padding, dilation and groups.
+# Each case has the shapes of x and weights, then stride, padding, dilation and groups.
 CONVOLUTIONS = {
     "one letter": ((1, 1, 1), (1, 1, 1), 1, 0, 1, 1),
     "length one, padded": ((3, 2, 1), (5, 2, 3), 1, 1, 1, 1),
@@ -41,7 +41,7 @@ convolutions = pytest.mark.parametrize(
 
 
 class Case:
-    """Numbers of these sizes, and what PyTorch makes of them in double precision."""
+    """Arrays of the given sizes, and the results of torch in double precision."""
 
     def __init__(self, sizes, dtype):
         x_shape, weight_shape, stride, padding, dilation, groups = sizes
@@ -67,7 +67,7 @@ class Case:
 @convolutions
 @both_threads
 @both_dtypes
-def test_convolves_as_torch(dtype, sizes, threads):
+def test_convolution_equals_torch(dtype, sizes, threads):
     case = Case(sizes, dtype)
     out = case.call("conv", case.x, case.weight, case.bias, threads=threads)
     assert_close(out, case.expected)
@@ -76,7 +76,7 @@ def test_convolves_as_torch(dtype, sizes, threads):
 @convolutions
 @both_threads
 @both_dtypes
-def test_sends_a_gradient_back_through_a_convolution_as_torch(dtype, sizes, threads):
+def test_input_gradients_of_a_convolution_equal_torch(dtype, sizes, threads):
     case = Case(sizes, dtype)
     args = case.grad, case.weight, case.x.shape
     out = case.call("conv_input_grad", *args, threads=threads)
@@ -86,7 +86,7 @@ def test_sends_a_gradient_back_through_a_convolution_as_torch(dtype, sizes, thre
 @convolutions
 @both_threads
 @both_dtypes
-def test_finds_the_gradients_of_weights_and_bias_as_torch(dtype, sizes, threads):
+def test_weight_and_bias_gradients_of_a_convolution_equal_torch(dtype, sizes, threads):
     case = Case(sizes, dtype)
     args = case.x, case.grad, case.weight.shape
     outs = case.call("conv_weight_grad", *args, threads=threads)
@@ -104,7 +104,9 @@ def test_finds_the_gradients_of_weights_and_bias_as_torch(dtype, sizes, threads)
     dilation=st.integers(1, 3),
     groups=st.integers(1, 3),
 )
-def test_any_geometry_is_torch_s(counts, size, kernel, stride, padding, dilation, groups):
+def test_any_convolution_geometry_equals_torch(
+    counts, size, kernel, stride, padding, dilation, groups
+):
     batch, channels, outputs = counts
     assume(size + 2 * padding > dilation * (kernel - 1))
     shapes = (batch, channels * groups, size), (outputs * groups, channels, kernel)
@@ -138,7 +140,7 @@ def test_the_number_of_threads_changes_no_bit(sizes):
 
 @pytest.mark.parametrize("output_padding", [0, 1])
 @both_dtypes
-def test_a_transposed_convolution_is_torch_s(dtype, output_padding):
+def test_a_transposed_convolution_equals_torch(dtype, output_padding):
     x, weight, bias = (
         normal((2, 6, 9), dtype),
         normal((6, 4, 5), dtype, 1),
@@ -149,7 +151,7 @@ def test_a_transposed_convolution_is_torch_s(dtype, output_padding):
     assert_close(out, F.conv_transpose1d(leaf(x), leaf(weight), leaf(bias), **options))
 
 
-def test_a_convolution_fills_an_array_that_it_is_given():
+def test_a_convolution_can_be_written_to_a_given_array():
     x, weight = normal((2, 3, 8), np.float32), normal((4, 3, 3), np.float32, 1)
     out = np.full((2, 4, 6), np.nan, np.float32)
     b: Any = backend("numpy")
@@ -157,7 +159,7 @@ def test_a_convolution_fills_an_array_that_it_is_given():
     assert_close(out, F.conv1d(leaf(x), leaf(weight)))
 
 
-def test_a_wrong_output_shape_names_what_was_expected():
+def test_a_wrong_output_shape_is_an_error_that_names_the_expected_one():
     x, weight = np.zeros((2, 3, 1, 8)), np.zeros((4, 3, 1, 3))
     steps, out = ((1, 1), (0, 0), (1, 1)), np.zeros((2, 4, 1, 7))
     with pytest.raises(ValueError, match=r"out: expected shape \[2, 4, 1, 6\]"):

@@ -1,4 +1,4 @@
-"""Rows by number, and sums by place, against torch."""
+"""Embedding lookups and sums by index, compared with torch."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from seqloom.tensor import backend
 @both_dtypes
 @both_threads
 @pytest.mark.parametrize("shape", [(8, 256), (3,), (), (0,)], ids=str)
-def test_the_gradient_of_an_embedding_is_that_of_torch(
+def test_the_gradient_of_an_embedding_equals_torch(
     shape: tuple[int, ...], dtype: type, threads: int
 ) -> None:
     b: Any = backend("numpy", num_threads=threads)
@@ -37,14 +37,14 @@ def test_the_number_of_threads_changes_no_bit() -> None:
     np.testing.assert_array_equal(one, two)
 
 
-def test_a_number_beyond_the_rows_is_refused() -> None:
+def test_an_embedding_id_beyond_the_rows_is_an_error() -> None:
     grad = normal((2, 4), np.float32)
     with pytest.raises((SeqloomError, ValueError), match="ids"):
         backend("numpy").embedding_grad(grad, np.array([0, 7]), rows=5)
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
-def test_sums_by_index_are_those_of_torch(axis: int) -> None:
+def test_sums_by_index_equal_torch(axis: int) -> None:
     x, src = normal((4, 5), np.float32), normal((3, 4), np.float32, 1)
     index = np.random.default_rng(0).integers(0, 4, (2, 3))
     expected = torch.tensor(x).scatter_add(axis, torch.tensor(index), torch.tensor(src))

@@ -1,4 +1,4 @@
-"""Layer norm and RMS norm, against torch in double precision."""
+"""Layer norm and RMS norm, compared with torch in double precision."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ affine = pytest.mark.parametrize("with_affine", [True, False])
 @both_threads
 @affine
 @shapes
-def test_layer_norm_and_its_gradients_are_those_of_torch(
+def test_layer_norm_and_its_gradients_equal_torch(
     *, shape: tuple[int, ...], dtype: type, threads: int, with_affine: bool
 ) -> None:
     b: Any = backend("numpy", num_threads=threads)
@@ -44,7 +44,7 @@ def test_layer_norm_and_its_gradients_are_those_of_torch(
 @both_threads
 @affine
 @shapes
-def test_rms_norm_and_its_gradients_are_those_of_torch(
+def test_rms_norm_and_its_gradients_equal_torch(
     *, shape: tuple[int, ...], dtype: type, threads: int, with_affine: bool
 ) -> None:
     b: Any = backend("numpy", num_threads=threads)
@@ -61,7 +61,7 @@ def test_rms_norm_and_its_gradients_are_those_of_torch(
     assert_close(found[1], leaves[1].grad)
 
 
-def test_a_row_far_from_zero_keeps_its_deviation() -> None:
+def test_layer_norm_is_accurate_for_a_large_mean() -> None:
     x = (normal((7, 33), np.float32) + np.float32(1000)).astype(np.float32)
     out = backend("numpy").layer_norm(x, None, None, eps=1e-5)[0]
     expected = torch.nn.functional.layer_norm(torch.tensor(x).double(), (33,))
@@ -81,7 +81,7 @@ def test_the_number_of_threads_changes_no_bit() -> None:
 
 
 @pytest.mark.parametrize("shape", [(0, 4), (2, 0, 4)])
-def test_no_rows_give_no_rows_and_zero_sums(shape: tuple[int, ...]) -> None:
+def test_norms_of_empty_arrays_give_zero_gradients(shape: tuple[int, ...]) -> None:
     b: Any = backend("numpy")
     x = np.empty(shape, np.float32)
     out, mean, rstd = b.layer_norm(x, None, None, eps=1e-5)

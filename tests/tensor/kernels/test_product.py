@@ -1,4 +1,4 @@
-"""Products of matrices on the NumPy backend, in BLAS or in Rust."""
+"""Matrix products on the NumPy backend, computed by BLAS or in Rust."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ SIZES = st.integers(1, 70)
 
 
 def product(x, y, threads=1):
-    """A product by the kernel, of matrices that may be turned in memory."""
+    """Return the kernel's product of matrices that can be transposed in memory."""
     out = np.full((len(x), x.shape[1], y.shape[2]), np.nan, x.dtype)
     left = (x, False) if x.flags.c_contiguous else (x.swapaxes(1, 2), True)
     right = (y, False) if y.flags.c_contiguous else (y.swapaxes(1, 2), True)
@@ -33,7 +33,7 @@ def product(x, y, threads=1):
     n=SIZES,
     turned=st.integers(0, 3),
 )
-def test_the_kernel_multiplies_as_numpy(dtype, batch, m, k, n, turned):
+def test_the_product_kernel_equals_numpy(dtype, batch, m, k, n, turned):
     x, y = normal((batch, m, k), dtype), normal((batch, k, n), dtype, 1)
     if turned & 1:
         x = np.ascontiguousarray(x.swapaxes(1, 2)).swapaxes(1, 2)
@@ -62,12 +62,12 @@ def test_the_number_of_threads_changes_no_bit(shape):
         ((5, 7), (7,)),
     ],
 )
-def test_matmul_broadcasts_as_numpy(left, right):
+def test_matmul_broadcasts_as_in_numpy(left, right):
     x, y = normal(left, np.float64), normal(right, np.float64, 1)
     np.testing.assert_allclose(backend("numpy").matmul(x, y), x @ y, atol=1e-12)
 
 
-def test_matmul_and_linear_fill_an_array_that_they_are_given():
+def test_matmul_and_linear_can_write_to_a_given_array():
     x, weight = normal((2, 5, 7), np.float64), normal((3, 7), np.float64, 1)
     bias, out = normal((3,), np.float64, 2), np.empty((2, 5, 3))
     b: Any = backend("numpy")
@@ -77,14 +77,14 @@ def test_matmul_and_linear_fill_an_array_that_they_are_given():
     np.testing.assert_allclose(out, x @ weight.T + bias, atol=1e-12)
 
 
-def test_arrays_that_lie_askew_in_memory_are_multiplied_and_added():
+def test_unaligned_arrays_can_be_multiplied_and_added():
     x, y, bias = (normal(shape, np.float32) for shape in ((5, 7), (6, 7), (6,)))
-    found = NUMPY.linear(*map(as_askew, (x, y, bias)))
+    found = NUMPY.linear(*map(unaligned, (x, y, bias)))
     np.testing.assert_allclose(found, x @ y.T + bias, rtol=1e-5)
 
 
-def as_askew(x):
-    """The same numbers at an odd address."""
+def unaligned(x):
+    """Return an unaligned array of the same numbers."""
     memory = bytearray(x.nbytes + 1)
     copy = np.frombuffer(memory, x.dtype, x.size, offset=1).reshape(x.shape)
     copy[...] = x
@@ -92,14 +92,14 @@ def as_askew(x):
     return copy
 
 
-def test_a_bias_with_gaps_is_added():
+def test_a_strided_bias_is_added():
     x, y = normal((5, 7), np.float32), normal((6, 7), np.float32, 1)
     bias = normal((12,), np.float32)[::2]
     np.testing.assert_allclose(NUMPY.linear(x, y, bias), x @ y.T + bias, rtol=1e-5)
 
 
 @pytest.mark.parametrize("narrow", [np.float16, ml_dtypes.bfloat16])
-def test_half_precision_beside_single_is_promoted(narrow):
+def test_half_precision_with_float32_is_promoted(narrow):
     x, y = normal((5, 7), np.float32), normal((7, 3), np.float32, 1).astype(narrow)
     expected = x @ y.astype(np.float32)
     for found in (NUMPY.matmul(x, y), NUMPY.matmul(y.T, x.T).T):

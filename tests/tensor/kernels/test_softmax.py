@@ -1,4 +1,4 @@
-"""Softmax, its logarithm and log-sum-exp over any axis, against torch."""
+"""Softmax, log-softmax and log-sum-exp over any axis, compared with torch."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ cases = pytest.mark.parametrize(("shape", "axis"), CASES, ids=str)
 @both_threads
 @cases
 @pytest.mark.parametrize("name", ["softmax", "log_softmax"])
-def test_softmax_and_its_gradient_are_those_of_torch(
+def test_softmax_and_its_gradient_equal_torch(
     name: str, shape: tuple[int, ...], axis: int, dtype: type, threads: int
 ) -> None:
     b: Any = backend("numpy", num_threads=threads)
@@ -41,7 +41,7 @@ def test_softmax_and_its_gradient_are_those_of_torch(
 @both_dtypes
 @pytest.mark.parametrize("axis", [0, -1, None, (0, 1)])
 @pytest.mark.parametrize("keepdims", [False, True])
-def test_log_sum_exp_is_that_of_torch(*, axis: Any, dtype: type, keepdims: bool) -> None:
+def test_log_sum_exp_equals_torch(*, axis: Any, dtype: type, keepdims: bool) -> None:
     x = normal((5, 40), dtype)
     axes = (0, 1) if axis is None else axis
     expected = torch.logsumexp(leaf(x), axes, keepdim=keepdims)
@@ -50,6 +50,6 @@ def test_log_sum_exp_is_that_of_torch(*, axis: Any, dtype: type, keepdims: bool)
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf])
-def test_log_sum_exp_of_infinities_is_one(value: float) -> None:
+def test_log_sum_exp_of_infinities_is_infinite(value: float) -> None:
     x = np.full((1, 3), value, np.float32)
     assert backend("numpy").logsumexp(x, axis=1).tolist() == [value]

@@ -1,4 +1,4 @@
-"""memory(): bytes by purpose and by line, beside what the allocators say."""
+"""memory() reports bytes by purpose and by line, compared with the allocators."""
 
 import gc
 import sys
@@ -25,7 +25,7 @@ def _collected():
     gc.collect()
 
 
-def test_each_purpose_has_its_bytes():
+def test_memory_counts_bytes_by_purpose():
     before = sl.tensor.memory().by_purpose
     layer = sl.nn.Linear(256, 128, bias=False).bind("numpy", sl.Key(0))
     x = B.tensor(np.ones((4, 256), "f4"))
@@ -38,11 +38,11 @@ def test_each_purpose_has_its_bytes():
     assert found["parameters"] == weights
     assert found["gradients"] == weights
     assert found["intermediates"] == x.size * 4 + loss.size * 4
-    # Two moments, and the number of steps.
+    # Adam has two moments and the number of steps.
     assert 2 * weights <= found["optimiser"] <= 2 * weights + 16
 
 
-def test_a_buffer_is_counted_as_one():
+def test_a_buffer_counts_as_a_buffer():
     before = sl.tensor.memory().by_purpose["buffers"]
     buffer = sl.nn.Buffer((10,), sl.nn.Fill(0.0))
     buffer.bind("b", B, sl.Key(0))
@@ -50,16 +50,16 @@ def test_a_buffer_is_counted_as_one():
     assert sl.tensor.memory().by_purpose["buffers"] - before == 40
 
 
-def test_a_line_is_told_by_its_file_and_number():
+def test_memory_names_lines_by_file_and_number():
     kept = B.tensor(np.zeros(1000, "f4"))
-    line = test_a_line_is_told_by_its_file_and_number.__code__.co_firstlineno + 1
+    line = test_memory_names_lines_by_file_and_number.__code__.co_firstlineno + 1
     assert sl.tensor.memory().by_line[f"{__file__}:{line}"] == kept.size * 4
 
 
-def test_a_line_behind_layers_is_the_users():
+def test_memory_names_the_user_line_above_layers():
     layer = sl.nn.Linear(4, 1000).bind("numpy", sl.Key(0))
     out = layer(B.tensor(np.zeros((1, 4), "f4")))
-    line = test_a_line_behind_layers_is_the_users.__code__.co_firstlineno + 2
+    line = test_memory_names_the_user_line_above_layers.__code__.co_firstlineno + 2
     assert sl.tensor.memory().by_line[f"{__file__}:{line}"] >= out.size * 4
 
 
@@ -71,27 +71,25 @@ def test_views_of_one_array_count_once():
     assert len(views) == 102
 
 
-def test_a_small_view_counts_the_memory_that_it_holds():
+def test_a_small_view_counts_all_memory_that_it_keeps_alive():
     before = intermediates()
     small = B.tensor(np.zeros((1000,), "f4"))[:1]
     assert intermediates() - before == 4000
     assert small.size == 1
 
 
-def test_what_a_tape_keeps_counts_beside_the_line_of_its_result():
+def test_saved_arrays_count_at_the_line_of_their_result():
     before = intermediates()
     x = A.tensor(np.ones(1000, "f4"), requires_grad=True)
     y = sl.tensor.apply("exp", sl.tensor.apply("exp", x))
     report = sl.tensor.memory()
     assert intermediates() - before == 3 * 4000
-    line = (
-        test_what_a_tape_keeps_counts_beside_the_line_of_its_result.__code__.co_firstlineno
-    )
+    line = test_saved_arrays_count_at_the_line_of_their_result.__code__.co_firstlineno
     assert report.by_line[f"{__file__}:{line + 3} (tape)"] == 4000
     y.sum().backward()
 
 
-def test_backward_gives_back_what_the_tape_kept():
+def test_backward_frees_the_saved_arrays():
     x = A.tensor(np.ones(1000, "f4"), requires_grad=True)
     y = sl.tensor.apply("exp", sl.tensor.apply("exp", x)).sum()
     before = intermediates()
@@ -101,7 +99,7 @@ def test_backward_gives_back_what_the_tape_kept():
 
 def test_the_report_agrees_with_tracemalloc():
     rng = np.random.default_rng(0)
-    block_cache.drain()  # what was allocated before is no part of what is traced
+    block_cache.drain()  # Earlier allocations are not traced.
     tracemalloc.start()
     try:
         before, traced = sl.tensor.memory().total, tracemalloc.get_traced_memory()[0]
@@ -119,7 +117,7 @@ def test_the_report_agrees_with_tracemalloc():
     assert out.shape == (64, 512)
 
 
-def test_intermediates_return_to_the_same_figure_after_each_of_a_thousand_steps():
+def test_intermediates_do_not_grow_over_a_thousand_steps():
     layer = sl.nn.Linear(16, 16).bind("numpy", sl.Key(0))
     opt, kept, figures = sl.optim.AdamW(), [], set()
     x = B.tensor(np.ones((8, 16), "f4"))
@@ -140,7 +138,7 @@ def test_intermediates_return_to_the_same_figure_after_each_of_a_thousand_steps(
         kept[0].item()
 
 
-def test_ten_thousand_forwards_that_are_dropped_keep_memory_flat():
+def test_memory_does_not_grow_over_ten_thousand_forward_passes():
     layer = sl.nn.Linear(16, 16).bind("numpy", sl.Key(0))
     x = B.tensor(np.ones((8, 16), "f4"))
     weight = A.tensor(layer.weight.numpy(), requires_grad=True)
@@ -157,7 +155,7 @@ def test_ten_thousand_forwards_that_are_dropped_keep_memory_flat():
         assert intermediates() == bytes_
 
 
-def test_what_was_exported_survives_a_thousand_steps_unchanged():
+def test_exported_arrays_survive_a_thousand_steps_unchanged():
     torch = pytest.importorskip("torch")
     exported, copies = [], []
     for step in range(1000):
@@ -188,7 +186,7 @@ def test_other_libraries_are_counted_too(name):
     assert y.shape == x.shape
 
 
-def test_a_tensor_of_a_trace_takes_no_memory(tmp_path):
+def test_tensors_of_an_export_trace_use_no_memory(tmp_path):
     kept = []
 
     class Keeps(sl.nn.Module):
@@ -209,7 +207,7 @@ def test_a_tensor_of_a_trace_takes_no_memory(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["numpy", "torch"])
-def test_symbols_of_a_step_that_is_captured_count_nothing(name):
+def test_symbols_of_a_captured_step_use_no_memory(name):
     backend = sl.tensor.backend(name, num_threads=1)
     found = []
 

@@ -1,4 +1,4 @@
-"""Scopes: what they release, what leaves them, and what a released tensor says."""
+"""Scopes: the tensors they release, the tensors they keep, and the error messages."""
 
 import threading
 
@@ -20,7 +20,7 @@ def released(tensor):
     return False
 
 
-def test_what_is_made_inside_is_released_at_the_end():
+def test_tensors_created_in_a_scope_are_released_at_its_end():
     with sl.tensor.scope():
         x = B.tensor([1.0])
         y = x + x
@@ -28,17 +28,17 @@ def test_what_is_made_inside_is_released_at_the_end():
     assert released(y)
 
 
-def test_what_was_made_before_stays():
+def test_tensors_created_before_a_scope_are_kept():
     x = B.tensor([1.0])
     with sl.tensor.scope():
         x + x
     assert x.item() == 1
 
 
-def test_the_error_names_the_line_that_made_the_tensor_and_the_way_to_keep_it():
+def test_the_error_names_the_line_of_the_tensor_and_explains_keep():
     with sl.tensor.scope():
-        x = B.tensor([1.0]) * 2  # this line
-    line = test_the_error_names_the_line_that_made_the_tensor_and_the_way_to_keep_it
+        x = B.tensor([1.0]) * 2  # The error names this line.
+    line = test_the_error_names_the_line_of_the_tensor_and_explains_keep
     number = line.__code__.co_firstlineno + 2
     with pytest.raises(ReleasedError, match=rf"test_scope\.py:{number} .*\.keep\(\)"):
         x.item()
@@ -69,7 +69,7 @@ USES = {
 
 
 @pytest.mark.parametrize("use", USES)
-def test_every_use_of_a_released_tensor_is_refused(use):
+def test_every_use_of_a_released_tensor_is_an_error(use):
     with sl.tensor.scope():
         x = B.tensor([1.0])
     with pytest.raises(ReleasedError, match="released when its scope ended"):
@@ -78,7 +78,7 @@ def test_every_use_of_a_released_tensor_is_refused(use):
 
 @pytest.mark.parametrize("name", ["torch", "jax"])
 @pytest.mark.parametrize("use", ["an operator", "an index", "a method", "its values"])
-def test_other_libraries_refuse_it_too(name, use):
+def test_other_libraries_reject_a_released_tensor(name, use):
     pytest.importorskip(name)
     with sl.tensor.scope():
         x = sl.tensor.backend(name).tensor([1.0])
@@ -94,20 +94,20 @@ def test_a_released_tracked_tensor_gives_no_gradients():
         y.backward()
 
 
-def test_a_released_tensor_still_prints():
+def test_a_released_tensor_can_be_printed():
     with sl.tensor.scope():
         x = B.tensor([1.0])
     assert "released" in repr(x)
     assert "test_scope.py" in repr(x)
 
 
-def test_what_is_kept_stays():
+def test_kept_tensors_survive_the_scope():
     with sl.tensor.scope():
         x = (B.tensor([1.0]) * 3).keep()
     assert x.item() == 3
 
 
-def test_what_an_inner_scope_keeps_belongs_to_the_outer_one():
+def test_tensors_kept_by_an_inner_scope_belong_to_the_outer_scope():
     with sl.tensor.scope():
         with sl.tensor.scope():
             x, y = B.tensor([1.0]).keep(), B.tensor([1.0])
@@ -158,7 +158,7 @@ def test_a_scope_belongs_to_its_thread():
     assert made[0].item() == 1
 
 
-def test_parameters_buffers_and_optimisers_leave_the_scope():
+def test_parameters_buffers_and_optimisers_survive_the_scope():
     layer = sl.nn.Linear(2, 1).bind("numpy", sl.Key(0))
     opt = sl.optim.AdamW()
     for _ in range(2):
@@ -181,7 +181,7 @@ def test_gradients_can_be_read_after_the_scope():
     assert grads.wrt(layer.weight).tolist() == [[1, 2]]
 
 
-def test_a_scope_can_stand_before_a_function():
+def test_a_scope_can_decorate_a_function():
     @sl.tensor.scope()
     def step():
         return B.tensor([1.0])
@@ -190,7 +190,7 @@ def test_a_scope_can_stand_before_a_function():
     assert released(step())
 
 
-def test_tensors_made_while_unscoped_belong_to_no_scope():
+def test_tensors_created_in_suspend_scopes_belong_to_no_scope():
     from seqloom.tensor._origin import suspend_scopes
 
     with sl.tensor.scope():
@@ -201,13 +201,13 @@ def test_tensors_made_while_unscoped_belong_to_no_scope():
 
 
 def enter():
-    """A scope that is open."""
+    """Return an open scope."""
     opened = sl.tensor.scope()
     opened.__enter__()
     return opened
 
 
-def test_scopes_that_are_left_in_the_wrong_order_leave_none_open():
+def test_scopes_left_in_the_wrong_order_are_all_closed():
     outer, inner = enter(), enter()
     outer.__exit__(None, None, None)
     x = B.tensor([1.0])
@@ -220,7 +220,7 @@ def test_scopes_that_are_left_in_the_wrong_order_leave_none_open():
     assert released(y)
 
 
-def test_the_scope_around_both_goes_on():
+def test_the_outer_scope_stays_open():
     with sl.tensor.scope():
         outer, inner = enter(), enter()
         outer.__exit__(None, None, None)
@@ -233,7 +233,7 @@ def test_the_scope_around_both_goes_on():
 
 
 def left_by_another_thread():
-    """A tensor of a scope that a generator held and another thread closed."""
+    """Return a tensor of a generator's scope that another thread closed."""
 
     def holding():
         with sl.tensor.scope():
@@ -247,7 +247,7 @@ def left_by_another_thread():
     return x
 
 
-def test_a_scope_that_another_thread_leaves_releases_and_collects_no_more():
+def test_a_scope_closed_by_another_thread_releases_its_tensors():
     assert released(left_by_another_thread())
     x, y = B.tensor([1.0]), A.tensor([1.0], requires_grad=True)
     z = y * y
@@ -256,7 +256,7 @@ def test_a_scope_that_another_thread_leaves_releases_and_collects_no_more():
     assert not any(map(released, (x, y, z)))
 
 
-def test_after_it_the_scope_around_collects_again():
+def test_after_a_scope_closed_by_another_thread_the_outer_scope_is_active():
     with sl.tensor.scope():
         left_by_another_thread()
         x, y = B.tensor([1.0]), B.tensor([1.0])

@@ -1,4 +1,4 @@
-"""Scopes of code that stops in its middle: generators, tasks and threads beside them."""
+"""Scopes of suspended code: generators, tasks and threads."""
 
 import asyncio
 import contextlib
@@ -19,7 +19,7 @@ def released(tensor):
 
 
 def batches(made, count=3):
-    """Yield numbers from inside a scope; what it makes goes into a list of weak worth."""
+    """Yield numbers inside a scope and add weak references of tensors to `made`."""
     with sl.tensor.scope():
         for number in range(count):
             x = B.tensor([float(number)])
@@ -27,14 +27,14 @@ def batches(made, count=3):
             yield number
 
 
-def test_a_caller_keeps_what_it_makes_while_a_generator_waits_inside_a_scope():
+def test_tensors_of_the_caller_survive_the_scope_of_a_paused_generator():
     made, mine = {}, []
     mine.extend(B.tensor([1.0]) * number for number in batches(made))
     assert [each.item() for each in mine] == [0, 1, 2]
     assert released(made["inside"])
 
 
-def test_it_belongs_to_the_scope_of_the_caller():
+def test_tensors_of_the_caller_belong_to_its_scope_while_a_generator_is_paused():
     generator = batches({}, count=2)
     with sl.tensor.scope():
         next(generator)
@@ -46,7 +46,7 @@ def test_it_belongs_to_the_scope_of_the_caller():
     assert kept.item() == 2
 
 
-def test_a_generator_keeps_its_own_while_scopes_of_the_caller_come_and_go():
+def test_scopes_of_the_caller_do_not_release_tensors_of_a_generator():
     def doubling():
         with sl.tensor.scope():
             x = B.tensor([1.0])
@@ -78,7 +78,7 @@ def test_a_function_that_a_generator_calls_is_inside_its_scope():
     assert released(made[0])
 
 
-def test_a_context_manager_made_of_a_generator_is_a_scope_of_its_block():
+def test_a_scope_in_a_contextmanager_applies_to_its_with_block():
     @contextlib.contextmanager
     def session():
         with sl.tensor.scope():
@@ -93,7 +93,7 @@ def test_a_context_manager_made_of_a_generator_is_a_scope_of_its_block():
     assert released(y)
 
 
-def test_many_tensors_of_a_generator_are_not_all_remembered():
+def test_a_scope_drops_references_to_deleted_tensors_of_a_generator():
     def generator():
         with sl.tensor.scope():
             for _ in range(5000):
@@ -103,11 +103,11 @@ def test_many_tensors_of_a_generator_are_not_all_remembered():
     assert next(generator()) < 3000
 
 
-def test_tasks_beside_a_task_in_a_scope_keep_what_they_make():
+def test_tensors_of_other_tasks_survive_the_scope_of_a_task():
     async def inside(ready, over):
         with sl.tensor.scope():
             x = B.tensor([1.0])
-            child = asyncio.create_task(beside(over))  # inherits the context
+            child = asyncio.create_task(beside(over))  # It inherits the context.
             ready.set()
             await over.wait()
             y = await made_for_it()
@@ -135,7 +135,7 @@ def test_tasks_beside_a_task_in_a_scope_keep_what_they_make():
     assert (child.item(), mine.item()) == (3, 4)
 
 
-def test_a_thread_keeps_what_it_makes_while_a_task_in_a_scope_waits_for_it():
+def test_tensors_of_a_thread_survive_the_scope_of_a_waiting_task():
     async def main():
         with sl.tensor.scope():
             return await asyncio.to_thread(lambda: B.tensor([1.0]))

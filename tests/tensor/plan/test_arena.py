@@ -1,17 +1,17 @@
-"""Where the values of a program lie."""
+"""The memory offsets of the values of a program."""
 
 from hypothesis import given, strategies as st
 
 from seqloom.tensor._compile._numpy._layout import Span, set_offsets
 
 LINE = 64
-SPANS = st.lists(
+INTERVALS = st.lists(
     st.tuples(st.integers(1, 500), st.integers(0, 20), st.integers(0, 20)), max_size=30
 )
 
 
-def spans_of(drawn):
-    """Spans of so many bytes, from one unit to a later one."""
+def intervals_of(drawn):
+    """Return intervals; each has a size, a first unit and a last unit."""
     return {
         number: Span(number, nbytes, min(ends), max(ends))
         for number, (nbytes, *ends) in enumerate(drawn)
@@ -19,16 +19,16 @@ def spans_of(drawn):
 
 
 def lowest_free(size, taken):
-    """The least offset that overlaps nothing taken, looked for line by line."""
+    """Return the lowest offset without overlap, found by trying each cache line."""
     offset = 0
     while any(low < offset + size and offset < end for low, end in taken):
         offset += LINE
     return offset
 
 
-@given(SPANS)
-def test_the_largest_lie_first_and_each_as_low_as_it_can(drawn):
-    spans, done = spans_of(drawn), []
+@given(INTERVALS)
+def test_the_largest_values_come_first_at_the_lowest_free_offset(drawn):
+    spans, done = intervals_of(drawn), []
     needed = set_offsets(spans)
     for span in sorted(spans.values(), key=lambda span: -span.nbytes):
         size = -(-span.nbytes // LINE) * LINE

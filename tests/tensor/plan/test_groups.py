@@ -1,4 +1,4 @@
-"""Fused groups give what their operations give one by one."""
+"""Fused groups give the same results as their single operations."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ SEEDS = [*range(60), *(pytest.param(i, marks=pytest.mark.soak) for i in range(60
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_random_group_equals_its_operations_one_by_one(seed):
+def test_a_random_fused_group_equals_its_operations(seed):
     dtype, tolerance = [("float64", 1e-9), ("float32", 3e-4)][seed % 2]
     graph, arrays = random_group(seed, dtype)
     wide = [np.asarray(array, np.float64) for array in arrays]
@@ -27,7 +27,7 @@ def test_a_random_group_equals_its_operations_one_by_one(seed):
         assert found.dtype == dtype
 
 
-def test_a_chain_of_operations_is_one_call():
+def test_a_chain_of_elementwise_operations_is_one_call():
     build = Building("float32")
     x, bias = build.given(64, 512), build.given(512)
     out = build("gelu", build("add", build("multiply", x, 0.5), bias))
@@ -37,7 +37,7 @@ def test_a_chain_of_operations_is_one_call():
     assert "multiply+add+gelu+sum" in text
 
 
-def test_what_needs_a_finished_reduction_is_a_group_of_its_own():
+def test_operations_after_a_reduction_are_a_separate_group():
     build = Building("float64")
     x = build.given(40, 30)
     shifted = build("exp", x)
@@ -48,7 +48,7 @@ def test_what_needs_a_finished_reduction_is_a_group_of_its_own():
     )
 
 
-def test_groups_are_not_joined_around_a_call_between_them():
+def test_groups_with_a_call_between_them_are_not_merged():
     build = Building("float64")
     x, weight = build.given(8, 8), build.given(8, 8)
     first = build("exp", x)
@@ -61,7 +61,7 @@ def test_groups_are_not_joined_around_a_call_between_them():
     )
 
 
-def test_truths_and_whole_numbers_pass_through_a_group():
+def test_fused_groups_accept_booleans_and_integers():
     build = Building("float32")
     x, labels = build.given(50, 9), build.given(50, 9, dtype="int64")
     likes = build("astype", labels, np.float32)
@@ -78,7 +78,7 @@ def test_truths_and_whole_numbers_pass_through_a_group():
         assert found.dtype == wanted.dtype
 
 
-def test_a_number_of_each_call_takes_the_type_of_what_it_meets():
+def test_a_number_argument_takes_the_type_of_the_array():
     build = Building("float32")
     x, rate = build.given(30_000), build.given(weak=True)
     graph = build.returns(build("multiply", build("add", x, 1.0), rate))
@@ -87,7 +87,7 @@ def test_a_number_of_each_call_takes_the_type_of_what_it_meets():
     assert run([array, 2.0])[0].dtype == np.float32
 
 
-def test_turned_inputs_are_read_where_they_lie():
+def test_transposed_inputs_are_not_copied():
     build = Building("float64")
     x, y = build.given(30, 20, 10), build.given(10, 30, 20)
     turned = build("permute_dims", y, (1, 2, 0))

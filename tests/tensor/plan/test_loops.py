@@ -1,4 +1,4 @@
-"""A loop is a program of its body, run again and again."""
+"""A loop runs the program of its body repeatedly."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from seqloom.tensor._compile._numpy import NumPyProgram
 FLOAT = np.dtype("float64")
 
 
-def test_a_loop_carries_what_its_body_gives_and_stacks_the_rest():
+def test_a_loop_carries_states_and_stacks_results():
     build = Building("float64")
     given = build.given(3), build.given(5, 3), build.given(3)
     carry, row, around, total, made = (

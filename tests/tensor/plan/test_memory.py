@@ -1,4 +1,4 @@
-"""A program's memory: laid out before, never seen from outside, used again."""
+"""The memory of a program: planned in advance, private and reused."""
 
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +17,7 @@ B = backend("numpy", num_threads=1)
 
 
 def network(layers=6, width=64):
-    """A graph of products and what lies between them, forwards and backwards."""
+    """Return a graph of matrix products with forward and backward operations."""
     build = Building("float32")
     x, weights = build.given(32, width), [build.given(width, width) for _ in range(layers)]
     outs = [x]
@@ -38,7 +38,7 @@ def network(layers=6, width=64):
     return build.returns(loss, *made), arrays
 
 
-def test_a_network_planned_equals_the_network_one_by_one():
+def test_a_compiled_network_equals_its_operations():
     graph, arrays = network()
     for found, wanted in zip(
         NumPyProgram(graph, B)(arrays), slowly(graph, arrays), strict=True
@@ -46,7 +46,7 @@ def test_a_network_planned_equals_the_network_one_by_one():
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-6)
 
 
-def test_nothing_is_read_after_its_memory_was_given_away():
+def test_no_value_is_read_after_its_memory_is_reused():
     graph, arrays = network()
     clean, poisoned = (
         NumPyProgram(graph, B)(arrays),
@@ -58,7 +58,7 @@ def test_nothing_is_read_after_its_memory_was_given_away():
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("seed", range(20))
-def test_no_random_group_reads_what_was_given_away(seed):
+def test_random_groups_read_no_reused_memory(seed):
     graph, arrays = random_group(seed, "float64")
     pairs = zip(
         NumPyProgram(graph, B)(arrays),
@@ -69,13 +69,13 @@ def test_no_random_group_reads_what_was_given_away(seed):
         np.testing.assert_array_equal(one, other)
 
 
-def test_memory_is_used_again_within_a_call():
+def test_memory_is_reused_within_a_call():
     graph, _ = network(layers=8)
     results = sum(v.nbytes for operation in graph.operations for v in operation.outputs)
     assert NumPyProgram(graph, B).nbytes < results / 4
 
 
-def test_outputs_of_one_call_are_not_touched_by_the_next():
+def test_the_next_call_does_not_change_outputs():
     graph, arrays = network()
     run = NumPyProgram(graph, B)
     first = run(arrays)
@@ -99,7 +99,7 @@ def test_no_output_shares_memory_with_an_input_or_another_output():
         np.testing.assert_array_equal(found, wanted)
 
 
-def test_an_input_that_is_an_output_is_returned_as_it_is():
+def test_an_input_that_is_an_output_is_returned_unchanged():
     build = Building("float64")
     x = build.given(3)
     array = np.ones(3)
@@ -114,7 +114,7 @@ def test_inputs_keep_their_values():
         np.testing.assert_array_equal(array, copy)
 
 
-def test_a_steady_call_takes_no_memory_but_its_outputs():
+def test_repeated_calls_allocate_only_their_outputs():
     graph, arrays = network(width=128)
     run = NumPyProgram(graph, B)
     run(arrays)
@@ -127,7 +127,7 @@ def test_a_steady_call_takes_no_memory_but_its_outputs():
     assert peak < sum(out.nbytes for out in outputs) + 20_000
 
 
-def test_calls_at_a_time_have_memory_of_their_own():
+def test_concurrent_calls_have_separate_memory():
     graph, arrays = network()
     run = NumPyProgram(graph, B)
     many = [[array * (1 + turn / 8) for array in arrays] for turn in range(8)]
@@ -138,7 +138,7 @@ def test_calls_at_a_time_have_memory_of_their_own():
                 np.testing.assert_array_equal(one, other)
 
 
-def test_inputs_with_gaps_or_backwards_are_taken():
+def test_strided_and_reversed_inputs_are_accepted():
     graph, arrays = network()
     turned = [np.asfortranarray(arrays[0])[:, ::-1], *arrays[1:]]
     straight = [turned[0].copy(order="C"), *arrays[1:]]
@@ -148,13 +148,13 @@ def test_inputs_with_gaps_or_backwards_are_taken():
         np.testing.assert_array_equal(one, other)
 
 
-spans = st.lists(
+intervals = st.lists(
     st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(1, 500)), max_size=20
 )
 
 
-@given(spans)
-def test_spans_that_are_needed_at_a_time_do_not_overlap(drawn):
+@given(intervals)
+def test_spans_in_use_at_the_same_time_do_not_overlap(drawn):
     found = {
         number: Span(number, size, min(a, b), max(a, b))
         for number, (a, b, size) in enumerate(drawn)

@@ -1,4 +1,4 @@
-"""What a compiled step makes lies in the program's memory: a step takes no new memory."""
+"""The results of a compiled step use the program's memory and allocate nothing new."""
 
 import resource
 
@@ -11,7 +11,7 @@ from seqloom.nn import functional as F
 
 
 class Convolutions(nn.Module):
-    """Two convolutions with a normalisation between them, and pooling."""
+    """Two convolutions with a normalization between them, and pooling."""
 
     first: nn.Conv1d
     norm: nn.BatchNorm1d
@@ -33,7 +33,7 @@ def step(model, optimizer, x):
 
 
 @pytest.mark.parametrize("compiled", [True, False])
-def test_a_step_of_convolutions_touches_no_new_pages(compiled):
+def test_a_compiled_convolution_step_touches_no_new_memory_pages(compiled):
     model = Convolutions().bind("numpy", sl.Key(0))
     x = model.backend.tensor(np.ones((16, 4, 500), np.float32))
     run, optimizer = sl.tensor.compile(step) if compiled else step, sl.optim.AdamW()
@@ -42,5 +42,5 @@ def test_a_step_of_convolutions_touches_no_new_pages(compiled):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     for _ in range(10):
         run(model, optimizer, x)
-    # One array of a convolution's values alone has 500 pages.
+    # One array of the values of a convolution has 500 pages.
     assert resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before < 500

@@ -1,4 +1,4 @@
-"""Plans take whatever arrays NumPy's functions take: no axis, no numbers, rare types."""
+"""Plans accept all arrays that NumPy accepts: scalars, empty arrays and rare types."""
 
 from typing import Any
 
@@ -14,8 +14,8 @@ apply = sl.tensor.apply
 compile_step: Any = sl.tensor.compile
 
 
-def agrees(step, *arrays):
-    """Whether a step gives the same compiled, at both of two calls."""
+def agrees_with_eager(step, *arrays):
+    """Return whether two compiled calls of a step give the eager result."""
     tensors = [B.tensor(each) for each in arrays]
     wanted, compiled = step(*tensors).numpy(), compile_step(step)
     found = [compiled(*tensors).numpy() for _ in range(2)]
@@ -23,7 +23,7 @@ def agrees(step, *arrays):
     return len(kinds) == 1 and all(np.allclose(each, wanted, rtol=1e-6) for each in found)
 
 
-OF_ONE = {
+SCALAR_STEPS = {
     "cumulative sum": lambda x: apply("cumulative_sum", x),
     "cumulative sum by axis": lambda x: apply("cumulative_sum", x * 2, axis=-1) + 1,
     "cumulative sum from 0": lambda x: apply("cumulative_sum", x, include_initial=True),
@@ -32,8 +32,8 @@ OF_ONE = {
 }
 
 
-@pytest.mark.parametrize("step", OF_ONE.values(), ids=OF_ONE)
-def test_a_single_number_has_no_axis_in_a_compiled_step_either(step):
+@pytest.mark.parametrize("step", SCALAR_STEPS.values(), ids=SCALAR_STEPS)
+def test_scalars_have_no_axis_in_compiled_steps(step):
     for run in (step, compile_step(step)):
         with pytest.raises(OutOfRangeError, match="without axes has no axis"):
             run(B.tensor(np.float32(2)))
@@ -43,12 +43,12 @@ KINDS = ("f2", "f8", "i1", "u2", "i8", "u8", "c8", "c16", "g", ">f4")
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_reductions_of_any_type_agree(kind):
+def test_compiled_reductions_of_any_type_equal_eager_ones(kind):
     values = np.array([1, 3, 2]).astype(kind)
-    assert agrees(lambda x: (x * x).sum() + x.max() + x, values)
+    assert agrees_with_eager(lambda x: (x * x).sum() + x.max() + x, values)
 
 
-def test_the_largest_of_whole_numbers_of_many_digits_is_exact():
+def test_the_maximum_of_large_integers_is_exact():
     largest = sl.tensor.compile(lambda x: (x + 0).max())
     assert largest(B.tensor(np.array([2**53 + 1, 3]))).item() == 2**53 + 1
 
@@ -63,11 +63,11 @@ EMPTY = {
 
 @pytest.mark.parametrize("shape", [(2, 0), (0, 2), (0, 0)])
 @pytest.mark.parametrize("step", EMPTY.values(), ids=EMPTY)
-def test_arrays_without_numbers_agree(step, shape):
-    assert agrees(step, np.zeros(shape, "f4"))
+def test_compiled_steps_accept_empty_arrays(step, shape):
+    assert agrees_with_eager(step, np.zeros(shape, "f4"))
 
 
-TURNED = {
+TRANSPOSED = {
     "index": lambda x: x[::-1] * 2 + 1,
     "flip": lambda x: apply("flip", x) * 2 + 1,
     "sort": lambda x: apply("sort", x, descending=True) * 2 + 1,
@@ -75,9 +75,9 @@ TURNED = {
 
 
 @pytest.mark.parametrize("size", [1, 3])
-@pytest.mark.parametrize("step", TURNED.values(), ids=TURNED)
-def test_what_is_turned_round_may_be_computed_with(step, size):
-    assert agrees(step, np.arange(size, dtype="f4"))
+@pytest.mark.parametrize("step", TRANSPOSED.values(), ids=TRANSPOSED)
+def test_compiled_steps_accept_reversed_views(step, size):
+    assert agrees_with_eager(step, np.arange(size, dtype="f4"))
 
 
 LAYOUTS = {
@@ -89,13 +89,13 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize("array", LAYOUTS.values(), ids=LAYOUTS)
-def test_inputs_may_lie_in_memory_as_they_like(array):
-    assert agrees(lambda x: x * 2 + 1, array)
+def test_compiled_steps_accept_any_memory_layout(array):
+    assert agrees_with_eager(lambda x: x * 2 + 1, array)
 
 
-def test_a_fold_over_an_axis_of_one_number_is_not_written_over_what_it_reads():
+def test_a_reduction_over_an_axis_of_length_1_does_not_overwrite_its_input():
     values = np.array([[3], [1], [-1]], "i4")
-    assert agrees(
+    assert agrees_with_eager(
         lambda x: apply("sin", apply("any", apply("equal", x, 1), axis=-1, keepdims=True)),
         values,
     )

@@ -1,4 +1,4 @@
-"""Profile: what it counts, and that it changes nothing."""
+"""Profile counts operations and does not change results."""
 
 import json
 import threading
@@ -11,15 +11,15 @@ import seqloom as sl
 from seqloom.errors import BackendError
 from seqloom.tensor import _inspection
 
-PLAIN = sl.tensor.backend("numpy", num_threads=1)
+BACKEND = sl.tensor.backend("numpy", num_threads=1)
 
 
 def measured(profile):
     return {each.name: each for each in profile.operations}
 
 
-def test_counts_calls_and_the_bytes_of_results():
-    profile = sl.tensor.Profile(PLAIN)
+def test_profile_counts_calls_and_bytes_of_results():
+    profile = sl.tensor.Profile(BACKEND)
     x = profile.tensor(np.ones((4, 8), np.float32))
     for _ in range(3):
         x.sum(axis=1)
@@ -27,46 +27,46 @@ def test_counts_calls_and_the_bytes_of_results():
     assert (found.calls, found.bytes) == (3, 3 * 4 * 4)
 
 
-def test_time_of_an_operation_is_that_of_its_calls(monkeypatch):
-    clock = count()  # each reading is one nanosecond later
+def test_profile_sums_the_time_of_calls(monkeypatch):
+    clock = count()  # Each reading is one nanosecond later.
     monkeypatch.setattr(_inspection, "perf_counter_ns", lambda: next(clock))
-    profile = sl.tensor.Profile(PLAIN)
+    profile = sl.tensor.Profile(BACKEND)
     x = profile.tensor(np.ones((4, 4), np.float32))
     for _ in range(20):
         x = x @ x * 1e-3
     assert measured(profile)["matmul"].seconds == pytest.approx(20e-9)
 
 
-def test_gives_the_bits_of_the_backend_that_it_measures():
+def test_profile_results_equal_those_of_the_backend():
     x = np.random.default_rng(0).normal(size=(3, 5)).astype(np.float32)
-    both = [b.tensor(x) for b in (PLAIN, sl.tensor.Profile(PLAIN))]
+    both = [b.tensor(x) for b in (BACKEND, sl.tensor.Profile(BACKEND))]
     ours, theirs = (sl.nn.functional.softmax(each @ each.mT).numpy() for each in both)
     assert np.array_equal(ours, theirs)
 
 
-def test_a_tensor_of_the_measured_backend_may_meet_its_own():
-    profile = sl.tensor.Profile(PLAIN)
-    assert (profile.tensor([1.0]) + PLAIN.tensor([2.0])).item() == 3.0
+def test_profile_accepts_tensors_of_the_measured_backend():
+    profile = sl.tensor.Profile(BACKEND)
+    assert (profile.tensor([1.0]) + BACKEND.tensor([2.0])).item() == 3.0
 
 
-def test_below_autodiff_it_sees_forward_and_backward():
-    profile = sl.tensor.Profile(PLAIN)
+def test_profile_below_autodiff_measures_forward_and_backward():
+    profile = sl.tensor.Profile(BACKEND)
     x = sl.tensor.Autodiff(profile).tensor([[1.0, 2.0]], requires_grad=True)
     gradient = sl.nn.functional.relu(x).sum().backward().wrt(x)
     assert gradient.numpy().tolist() == [[1.0, 1.0]]
     assert {"relu", "relu_grad"} <= set(measured(profile))
 
 
-def test_above_autodiff_it_sees_what_the_level_is_asked_for():
-    profile = sl.tensor.Profile(PLAIN)
+def test_profile_above_autodiff_measures_the_functions_of_the_level():
+    profile = sl.tensor.Profile(BACKEND)
     twice = sl.tensor.Autodiff(sl.tensor.Autodiff(profile))
     x = twice.tensor(3.0, requires_grad=True)
     assert (x * x * x).backward().wrt(x).item() == 27.0
     assert measured(profile)["multiply"].calls >= 2
 
 
-def test_a_module_trains_on_it():
-    profile = sl.tensor.Profile(PLAIN)
+def test_a_module_trains_on_a_profile():
+    profile = sl.tensor.Profile(BACKEND)
     layer = sl.nn.Linear(3, 1).bind(profile, sl.Key(0))
     x = layer.backend.tensor(np.ones((2, 3), np.float32))
     loss, grads = sl.nn.value_and_grad(lambda layer, x: layer(x).sum())(layer, x)
@@ -76,7 +76,7 @@ def test_a_module_trains_on_it():
 
 
 @pytest.mark.parametrize("library", ["torch", "jax"])
-def test_waits_for_a_backend_that_works_in_the_background(library):
+def test_profile_waits_for_background_computation(library):
     pytest.importorskip(library)
     profile = sl.tensor.Profile(sl.tensor.backend(library))
     x = profile.tensor(np.ones((128, 128), np.float32))
@@ -84,8 +84,8 @@ def test_waits_for_a_backend_that_works_in_the_background(library):
     assert measured(profile)["matmul"].seconds > 0
 
 
-def test_writes_a_trace_with_an_event_for_each_call(tmp_path):
-    profile = sl.tensor.Profile(PLAIN)
+def test_profile_writes_a_trace_with_one_event_per_call(tmp_path):
+    profile = sl.tensor.Profile(BACKEND)
     _ = (profile.tensor([1.0, 2.0]) + 1) * 2
     profile.trace(tmp_path / "step.json")
     events = json.loads((tmp_path / "step.json").read_text("utf-8"))["traceEvents"]
@@ -94,8 +94,8 @@ def test_writes_a_trace_with_an_event_for_each_call(tmp_path):
     assert [each["ts"] for each in events] == sorted(each["ts"] for each in events)
 
 
-def test_tells_threads_apart():
-    profile = sl.tensor.Profile(PLAIN)
+def test_profile_separates_threads():
+    profile = sl.tensor.Profile(BACKEND)
     x = profile.tensor([1.0])
     threads = [threading.Thread(target=lambda: x + 1) for _ in range(4)]
     for each in threads:
@@ -105,21 +105,21 @@ def test_tells_threads_apart():
     assert measured(profile)["add"].calls == 4
 
 
-def test_the_table_names_each_operation_once():
-    profile = sl.tensor.Profile(PLAIN)
+def test_the_profile_table_lists_each_operation_once():
+    profile = sl.tensor.Profile(BACKEND)
     _ = (profile.tensor([1.0]) + 1) + 1
     names = [line.split()[0] for line in profile.table().splitlines()]
     assert sorted(names) == ["add", "asarray", "operation"]
 
 
-def test_forgets_on_request():
-    profile = sl.tensor.Profile(PLAIN)
+def test_profile_measurements_can_be_cleared():
+    profile = sl.tensor.Profile(BACKEND)
     profile.tensor([1.0])
     profile.clear()
     assert profile.operations == []
 
 
-def test_a_profile_over_an_engine_says_that_the_engine_goes_over_it():
-    profile = sl.tensor.Profile(sl.tensor.Autodiff(PLAIN))
+def test_requires_grad_on_a_profile_over_autodiff_names_the_right_order():
+    profile = sl.tensor.Profile(sl.tensor.Autodiff(BACKEND))
     with pytest.raises(BackendError, match=r"Autodiff\(sl.tensor.Profile"):
         profile.tensor([1.0], requires_grad=True)

@@ -1,4 +1,4 @@
-"""The derivatives of norms, attention, losses and dropout: what networks are made of."""
+"""The derivatives of norms, attention, losses and dropout."""
 
 import numpy as np
 
@@ -97,7 +97,7 @@ each_case = rule_oracle.each_of(CASES)
 
 
 @each_case
-def test_gradients_equal_torchs(case):
+def test_gradients_equal_torch(case):
     rule_oracle.check_against_torch(case)
 
 
@@ -107,13 +107,13 @@ def test_gradients_equal_central_differences(case):
 
 
 @each_case
-def test_second_derivatives_equal_torchs(case):
-    # Of torch's attention kernels only the plain one has a second derivative.
+def test_second_derivatives_equal_torch(case):
+    # Only the math kernel of torch's attention has a second derivative.
     with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
         rule_oracle.check_second_order(case)
 
 
-def test_a_weighted_loss_has_torchs_gradients():
+def test_gradients_of_a_weighted_loss_equal_torch():
     theirs = torch.tensor(X, requires_grad=True)
     weight = torch.tensor(WEIGHTS)
     TF.cross_entropy(theirs, torch.tensor(LABELS), weight, reduction="sum").backward()
@@ -123,7 +123,7 @@ def test_a_weighted_loss_has_torchs_gradients():
     np.testing.assert_allclose(found, theirs.grad.numpy(), rtol=1e-9)
 
 
-def test_dropout_sends_the_gradient_through_the_same_mask():
+def test_dropout_gradients_use_the_same_mask():
     x = rule_oracle.FIRST.tensor(values(50), requires_grad=True)
     out = rule_oracle.apply("dropout", x, sl.Key(3), 0.4)
     found = out.sum().backward().wrt(x).numpy()
@@ -131,7 +131,7 @@ def test_dropout_sends_the_gradient_through_the_same_mask():
     np.testing.assert_allclose(found, kept / 0.6)
 
 
-def test_what_is_stopped_gets_no_gradient():
+def test_stop_gradient_blocks_the_gradient():
     x = rule_oracle.FIRST.tensor(X, requires_grad=True)
     found = (rule_oracle.apply("stop_gradient", x) * x).sum().backward()
     np.testing.assert_array_equal(found.wrt(x).numpy(), X)

@@ -1,4 +1,4 @@
-"""The derivatives of products of matrices."""
+"""The derivatives of matrix products."""
 
 import rule_oracle
 from rule_oracle import Case, torch, values
@@ -54,7 +54,7 @@ each_case = rule_oracle.each_of(CASES)
 
 
 @each_case
-def test_gradients_equal_torchs(case):
+def test_gradients_equal_torch(case):
     rule_oracle.check_against_torch(case)
 
 
@@ -64,5 +64,5 @@ def test_gradients_equal_central_differences(case):
 
 
 @each_case
-def test_second_derivatives_equal_torchs(case):
+def test_second_derivatives_equal_torch(case):
     rule_oracle.check_second_order(case)

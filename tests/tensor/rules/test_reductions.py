@@ -1,4 +1,4 @@
-"""The derivatives of functions that remove axes."""
+"""The derivatives of reductions."""
 
 import numpy as np
 import pytest
@@ -11,8 +11,8 @@ X = values(3, 4, 2)
 ZEROS = np.array([[1.0, 0.0, 2.0, 3.0], [0.0, 0.0, 1.0, 2.0]])
 
 
-def over(name, theirs, axes, x=X):
-    """A reduction over no axis, one and two, with and without the axes kept."""
+def reduction_cases(name, theirs, axes, x=X):
+    """Reduce no axis, one axis and two axes, with and without keepdims."""
     for axis in axes:
         for keepdims in (False, True):
             options = {"axis": axis, "keepdims": keepdims}
@@ -31,12 +31,12 @@ def prod(x, axis, keepdims):
 
 
 CASES = [
-    *over("sum", torch.sum, (None, 1, (0, -1))),
-    *over("mean", torch.mean, (None, 1, (0, -1))),
-    *over("max", torch.amax, (None, 1, (0, -1))),
-    *over("min", torch.amin, (None, 1, (0, 2))),
-    *over("prod", prod, (None, 1, (0, 2))),
-    *over("logsumexp", torch.logsumexp, (None, 1, (0, -1))),
+    *reduction_cases("sum", torch.sum, (None, 1, (0, -1))),
+    *reduction_cases("mean", torch.mean, (None, 1, (0, -1))),
+    *reduction_cases("max", torch.amax, (None, 1, (0, -1))),
+    *reduction_cases("min", torch.amin, (None, 1, (0, 2))),
+    *reduction_cases("prod", prod, (None, 1, (0, 2))),
+    *reduction_cases("logsumexp", torch.logsumexp, (None, 1, (0, -1))),
     Case("logcumsumexp", [X], lambda x: torch.logcumsumexp(x, 1), {"axis": 1}),
     Case("cumulative_prod", [ZEROS], lambda x: torch.cumprod(x, -1), {"axis": -1}),
     Case("var", [X], lambda x: torch.var(x, 1, correction=0), {"axis": 1}),
@@ -66,7 +66,7 @@ each_case = rule_oracle.each_of(CASES)
 
 
 @each_case
-def test_gradients_equal_torchs(case):
+def test_gradients_equal_torch(case):
     rule_oracle.check_against_torch(case)
 
 
@@ -76,7 +76,7 @@ def test_gradients_equal_central_differences(case):
 
 
 @each_case
-def test_second_derivatives_equal_torchs(case):
+def test_second_derivatives_equal_torch(case):
     rule_oracle.check_second_order(case)
 
 
@@ -87,7 +87,7 @@ def test_equal_extremes_share_the_gradient(name):
     rule_oracle.check_against_torch(Case(name, [x], lambda x: theirs(x, 1), {"axis": 1}))
 
 
-def test_the_deviation_of_equal_values_has_no_slope():
+def test_the_deviation_of_equal_values_has_zero_gradient():
     level = sl.tensor.Autodiff(sl.tensor.backend("numpy"))
     x = level.tensor(np.ones((2, 3)), requires_grad=True)
     slope = sl.tensor.apply("std", x, axis=1).sum().backward().wrt(x)

@@ -1,4 +1,4 @@
-"""The derivatives of functions that move numbers, read chosen places or write them."""
+"""The derivatives of shape changes, indexing and updates."""
 
 import numpy as np
 import pytest
@@ -7,8 +7,8 @@ import rule_oracle
 from rule_oracle import Case, torch, values
 
 X, Y = values(3, 4), values(3, 4, seed=1)
-PLACES = np.array([[0, 2, 2], [1, 0, 3], [3, 3, 3]])
-APART = np.array([[0, 2], [1, 0], [3, 1]])
+INDICES = np.array([[0, 2, 2], [1, 0, 3], [3, 3, 3]])
+DISTINCT_INDICES = np.array([[0, 2], [1, 0], [3, 1]])
 IDS = np.array([[2, 0], [2, 1]])
 
 
@@ -63,10 +63,10 @@ CASES = [
         "index", [X, (slice(None), None, np.array([0, 0]))], lambda x, _: x[:, None, [0, 0]]
     ),
     Case("take", [X, np.array([3, 0, 3])], lambda x, p: x[:, p], {"axis": 1}),
-    Case("take_along_axis", [X, PLACES], lambda x, p: x.gather(1, p), {"axis": 1}),
+    Case("take_along_axis", [X, INDICES], lambda x, p: x.gather(1, p), {"axis": 1}),
     Case(
         "scatter_add",
-        [X, PLACES, values(3, 3)],
+        [X, INDICES, values(3, 3)],
         lambda x, p, s: x.scatter_add(1, p, s),
         {"axis": 1},
     ),
@@ -78,7 +78,7 @@ CASES = [
     ),
     Case(
         "put_along_axis",
-        [X, APART, values(3, 2)],
+        [X, DISTINCT_INDICES, values(3, 2)],
         lambda x, p, s: x.scatter(1, p, s),
         {"axis": 1},
     ),
@@ -99,7 +99,7 @@ each_case = rule_oracle.each_of(CASES)
 
 
 @each_case
-def test_gradients_equal_torchs(case):
+def test_gradients_equal_torch(case):
     rule_oracle.check_against_torch(case)
 
 
@@ -109,14 +109,14 @@ def test_gradients_equal_central_differences(case):
 
 
 @each_case
-def test_second_derivatives_equal_torchs(case):
+def test_second_derivatives_equal_torch(case):
     rule_oracle.check_second_order(case)
 
 
 @pytest.mark.parametrize(
     ("name", "axis"), [("concat", 0), ("concat", 1), ("stack", 0), ("stack", 2)]
 )
-def test_pieces_put_together_get_their_own_part_of_the_gradient(name, axis):
+def test_joined_tensors_get_their_part_of_the_gradient(name, axis):
     x = rule_oracle.FIRST.tensor(X, requires_grad=True)
     y = rule_oracle.FIRST.tensor(Y, requires_grad=True)
     out = rule_oracle.apply(name, [x, y, rule_oracle.B.tensor(Y)], axis=axis)
@@ -131,7 +131,7 @@ def test_pieces_put_together_get_their_own_part_of_the_gradient(name, axis):
     assert grads.wrt(y).numpy().ravel().tolist() == weights[joined == 1].tolist()
 
 
-def test_flattened_pieces_get_their_own_part_of_the_gradient():
+def test_flattened_joined_tensors_get_their_part_of_the_gradient():
     x = rule_oracle.FIRST.tensor(X, requires_grad=True)
     out = rule_oracle.apply("concat", [rule_oracle.B.tensor(values(2)), x], axis=None)
     weights = values(14)

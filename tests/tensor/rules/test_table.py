@@ -1,4 +1,4 @@
-"""The tables of cases cover the table of rules."""
+"""The tables of test cases cover all gradient rules."""
 
 import runpy
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 from seqloom.tensor._families import RULES
 
-# Checked in tests of their own, or as the second derivative of another operation.
+# These rules have tests elsewhere, or are checked as second derivatives.
 ELSEWHERE = {
     "attention_varlen",
     "avg_pool1d_grad",

@@ -18,7 +18,7 @@ def conv(dimensions, weight, options, *, bias=True):
     return Case(name, args, lambda *found: theirs(*found, **options), options)
 
 
-def turned(dimensions, weight, options):
+def transposed(dimensions, weight, options):
     """A transposed convolution."""
     x = LINE if dimensions == 1 else WIDE
     theirs = getattr(TF, f"conv_transpose{dimensions}d")
@@ -41,9 +41,9 @@ CASES = [
     conv(1, values(6, 2, 3), {"groups": 2, "padding": 1}),
     conv(2, values(3, 4, 3, 2), PLANE),
     conv(2, values(6, 2, 3, 2), {"groups": 2}),
-    turned(1, values(4, 3, 3), {"stride": 2, "padding": 1, "output_padding": 1}),
-    turned(1, values(4, 3, 3), {"groups": 2}),
-    turned(2, values(4, 3, 3, 2), {"stride": (2, 1), "padding": (1, 0)}),
+    transposed(1, values(4, 3, 3), {"stride": 2, "padding": 1, "output_padding": 1}),
+    transposed(1, values(4, 3, 3), {"groups": 2}),
+    transposed(2, values(4, 3, 3, 2), {"stride": (2, 1), "padding": (1, 0)}),
     pool("max_pool1d", LINE, TF.max_pool1d, kernel=3, stride=2, padding=1, output=0),
     pool("avg_pool1d", LINE, TF.avg_pool1d, kernel=3, stride=2, padding=1),
     pool(
@@ -73,7 +73,7 @@ each_case = rule_oracle.each_of(CASES)
 
 
 @each_case
-def test_gradients_equal_torchs(case):
+def test_gradients_equal_torch(case):
     rule_oracle.check_against_torch(case)
 
 
@@ -83,11 +83,11 @@ def test_gradients_equal_central_differences(case):
 
 
 @each_case
-def test_second_derivatives_equal_torchs(case):
+def test_second_derivatives_equal_torch(case):
     rule_oracle.check_second_order(case)
 
 
-def test_a_bias_alone_gets_the_sum_of_the_gradient():
+def test_the_bias_gradient_is_the_sum_of_the_gradient():
     bias = rule_oracle.FIRST.tensor(values(3), requires_grad=True)
     x, weight = rule_oracle.B.tensor(LINE), rule_oracle.B.tensor(values(3, 4, 3))
     out = rule_oracle.apply("conv1d", x, weight, bias)
