@@ -1,7 +1,7 @@
-"""Hides from Python what Windows lacks, and lets the rest behave as there.
+"""Hide from Python what Windows lacks, and emulate functions of Windows on Linux.
 
-The modules of Windows (`_winapi`, `msvcrt`) are replaced by the calls of Linux that do the
-same. The script of `test_system.py` imports this before seqloom, as do its child processes.
+The Windows modules `_winapi` and `msvcrt` are replaced by Linux calls with the same effect.
+The script of `test_system.py` and its child processes import this before seqloom.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ import rich
 import safetensors
 import threadpoolctl
 
-# These ask for the system when they are imported: they must find the one that runs.
+# These check the system at import, so they must be imported first.
 for name in ("rich.console", "safetensors.numpy"):
     importlib.import_module(name)
 assert all((cyclopts, msgspec, np, rich, safetensors, threadpoolctl, connection))
@@ -38,14 +38,14 @@ _open = os.open
 
 
 def _refuse_folders(path, flags, mode=0o777, *, dir_fd=None):
-    """Open a file as `os.open` does on Windows, where a folder is refused."""
+    """Open a file like `os.open` on Windows, which rejects folders."""
     if not isinstance(path, int) and dir_fd is None and Path(path).is_dir():
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
     return _open(path, flags, mode, dir_fd=dir_fd)  # pyright: ignore[reportArgumentType]
 
 
 def _create_file(name, access, share, security, creation, flags, template):
-    """Open a file as CreateFile does: 1 creates it, 3 opens it, 4 does what is needed."""
+    """Open a file like CreateFile: 1 creates it, 3 opens it, 4 does either."""
     assert (share, security, template) == (7, 0, 0)
     assert flags == 0x02000000
     extra = {1: os.O_CREAT | os.O_EXCL, 3: 0, 4: os.O_CREAT}[creation]
@@ -56,7 +56,7 @@ def _create_file(name, access, share, security, creation, flags, template):
 
 
 def _locking(handle, mode, count):
-    """Lock bytes at the position of an open file, and refuse a folder."""
+    """Lock bytes at the position of an open file, and reject a folder."""
     assert (mode, count) == (msvcrt.LK_NBLCK, 1)
     assert os.lseek(handle, 0, os.SEEK_CUR) == 1 << 62
     if stat.S_ISDIR(os.fstat(handle).st_mode):
@@ -68,7 +68,7 @@ def _locking(handle, mode, count):
 
 
 def _open_process(access, inherit, pid):
-    """Find a process that exists."""
+    """Open an existing process."""
     assert (access, inherit) == (0x100000, False)
     if not Path(f"/proc/{pid}").exists():
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
@@ -89,7 +89,7 @@ msvcrt = types.SimpleNamespace(
 
 
 def _hide_proc(name):
-    """Give a function that finds no file of Linux's own."""
+    """Return a function that finds no files of Linux."""
 
     def call(path, *args, **options):
         if str(path).startswith(("/proc", "/sys")):
@@ -100,7 +100,7 @@ def _hide_proc(name):
 
 
 def hide() -> None:
-    """Let this process look like one of Windows to what is imported from now on."""
+    """Make this process look like Windows to modules that are imported later."""
     modules: Any = sys.modules
     modules.update({"_winapi": _winapi, "msvcrt": msvcrt, "fcntl": None, "resource": None})
     for name in (
@@ -115,7 +115,7 @@ def hide() -> None:
         (os, "open", _refuse_folders),
         (os, "readlink", _hide_proc(os.readlink)),
         (Path, "read_text", _hide_proc(Path.read_text)),
-        (shutil, "_use_fd_functions", False),  # they open folders
+        (shutil, "_use_fd_functions", False),  # because they open folders
         (sys, "platform", "win32"),
     ):
         setattr(owner, name, value)

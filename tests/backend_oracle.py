@@ -1,4 +1,4 @@
-"""The functions of a backend beside torch's: inputs, options, and what should come out."""
+"""Functions of backends compared with PyTorch: inputs, options and expected results."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ DTYPES = ["float32", "float64"]
 
 
 def found(name: str) -> Any:
-    """Return a backend by name; the strict one is an example, and registered nowhere."""
+    """Return a backend by name; the strict backend is an unregistered example."""
     return strict_backend() if name == "strict" else backend(name, num_threads=1)
 
 
 @contextmanager
 def wide(name: str, dtype: str) -> Generator[None]:
-    """Jax with 64 bits, where the type needs them."""
+    """Enable 64-bit types in JAX if the dtype needs them."""
     if name != "jax":
         yield
         return
@@ -38,14 +38,14 @@ def wide(name: str, dtype: str) -> Generator[None]:
 
 @dataclass(frozen=True)
 class Case:
-    """One call.
+    """One call of a backend function.
 
     Attributes:
-        name: The function.
-        shapes: Of the float arrays that it takes, or arrays as they are.
-        oracle: The same in torch, on float64 tensors; it takes the options too.
-        options: Keywords.
-        label: What tells it from others of the same function.
+        name: Name of the function.
+        shapes: Shapes of its float arrays, or the arrays.
+        oracle: The same function in PyTorch, on float64 tensors, with the same options.
+        options: Keyword arguments.
+        label: Distinguishes this call from other calls of the function.
     """
 
     name: str
@@ -55,20 +55,20 @@ class Case:
     label: str = ""
 
     def arrays(self, dtype: str) -> list[Any]:
-        """Return the arguments as NumPy's arrays."""
+        """Return the arguments as NumPy arrays."""
         rng = np.random.default_rng(7)
         return [made(rng, shape, dtype) for shape in self.shapes]
 
 
 def made(rng: np.random.Generator, shape: Any, dtype: str) -> Any:
-    """Normal numbers of a shape; what is no shape stays."""
+    """Return normal numbers of a shape; other values are unchanged."""
     if isinstance(shape, tuple) and all(isinstance(size, int) for size in shape):
         return rng.standard_normal(shape).astype(dtype)
     return shape
 
 
 def given(b: Any, arg: Any) -> Any:
-    """Return an argument as the backend takes it."""
+    """Return an argument for the backend."""
     if isinstance(arg, np.ndarray):
         whole = arg.dtype == np.int64 and b.name == "jax"
         return b.asarray(arg.astype(np.int32) if whole else arg)
@@ -76,7 +76,7 @@ def given(b: Any, arg: Any) -> Any:
 
 
 def wanted(arg: Any) -> Any:
-    """Return an argument as the oracle takes it."""
+    """Return an argument for the oracle."""
     if isinstance(arg, np.ndarray):
         tensor = torch.from_numpy(arg.copy())
         return tensor.double() if tensor.is_floating_point() else tensor
@@ -91,7 +91,7 @@ def flat(out: Any) -> list[Any]:
 
 
 def assert_agrees(b: Any, case: Case, dtype: str) -> None:
-    """Call both, and compare what comes out: values, and the type of floats."""
+    """Call both, and compare the values and float dtypes of the results."""
     arrays = case.arrays(dtype)
     out = flat(getattr(b, case.name)(*(given(b, each) for each in arrays), **case.options))
     expected = flat(case.oracle(*(wanted(each) for each in arrays), **case.options))
@@ -109,9 +109,7 @@ def assert_agrees(b: Any, case: Case, dtype: str) -> None:
 def pulled(
     forward: Callable[..., Any], *, skip: int = 1, by: int | None = None
 ) -> Callable[..., Any]:
-    """Return the oracle of a gradient: arguments are the gradient, then those of the
-    function.
-    """
+    """Return the oracle of a gradient; its first argument is the output's gradient."""
 
     def call(grad: Any, *args: Any, **options: Any) -> Any:
         leaves = [

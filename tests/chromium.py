@@ -1,4 +1,4 @@
-"""Headless Chromium, driven through its debugging pipe: no package is needed for that."""
+"""Headless Chromium, controlled through its debugging pipe without a package."""
 
 import base64
 import json
@@ -11,14 +11,14 @@ import time
 from pathlib import Path
 from typing import Any, Self
 
-# Starts a program whose descriptors 3 and 4 are those that are given.
+# Starts a program with the given file descriptors as 3 and 4.
 MOVE = """
 import fcntl, os, sys
 one, other = (fcntl.fcntl(int(it), fcntl.F_DUPFD, 100) for it in sys.argv[1:3])
 os.dup2(one, 3), os.dup2(other, 4)
 os.execv(sys.argv[3], sys.argv[3:])
 """
-# So long a call of the protocol may stay without an answer: a page of ours takes seconds.
+# Timeout of a protocol call; pages of this project take seconds.
 SECONDS = 120
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
@@ -29,7 +29,7 @@ def find() -> str | None:
 
 
 class Page:
-    """One tab. Use as a context manager."""
+    """One browser tab, used as a context manager."""
 
     def __init__(self, folder: Path, *, width: int = 1200, dark: bool = False) -> None:
         self.folder, self.width, self.dark = folder, width, dark
@@ -48,7 +48,7 @@ class Page:
         return self
 
     def _attach(self) -> None:
-        """Open a tab of the size and the scheme that were asked for."""
+        """Open a tab with the requested size and colour scheme."""
         target = self.ask("Target.createTarget", url="about:blank")["targetId"]
         attached = self.ask("Target.attachToTarget", targetId=target, flatten=True)
         self.session = attached["sessionId"]
@@ -66,7 +66,7 @@ class Page:
         os.close(self.reader)
 
     def _start(self) -> None:
-        """Start the browser, which reads from descriptor 3 and write to 4."""
+        """Start the browser, which reads from descriptor 3 and writes to 4."""
         theirs, self.writer = os.pipe()
         self.reader, other = os.pipe()
         options = [
@@ -105,7 +105,7 @@ class Page:
         return answer["result"]
 
     def _next(self, method: str, until: float) -> dict[str, Any]:
-        """Wait for a message, until a time at most."""
+        """Wait for a message until a deadline."""
         while b"\0" not in self.rest:
             left = max(0.0, until - time.monotonic())
             if not select.select([self.reader], [], [], left)[0]:
@@ -121,7 +121,7 @@ class Page:
         return json.loads(message)
 
     def _note(self, event: dict[str, Any]) -> None:
-        """Keep what the page complains of, and what it fetches."""
+        """Record errors of the page and its requests."""
         params = event.get("params", {})
         if event.get("method") == "Network.requestWillBeSent":
             self.requests.append(params["request"]["url"])
@@ -129,12 +129,12 @@ class Page:
             self.messages.append(json.dumps(params))
 
     def open(self, url: str) -> None:
-        """Go to a page."""
+        """Open a page."""
         self.ask("Page.navigate", url=url)
         self.wait(f"location.href == {url!r} && document.readyState == 'complete'")
 
     def value(self, expression: str) -> Any:
-        """What an expression of JavaScript is on the page."""
+        """Return the value of a JavaScript expression on the page."""
         given = {"expression": expression, "returnByValue": True, "awaitPromise": True}
         result = self.ask("Runtime.evaluate", **given)
         if "exceptionDetails" in result:
@@ -151,7 +151,7 @@ class Page:
             time.sleep(0.05)
 
     def choose(self, selector: str, path: Path) -> None:
-        """Choose a file, as a person does."""
+        """Select a file, like a person."""
         root = self.ask("DOM.getDocument")["root"]["nodeId"]
         node = self.ask("DOM.querySelector", nodeId=root, selector=selector)["nodeId"]
         self.ask("DOM.setFileInputFiles", files=[str(path)], nodeId=node)
@@ -164,7 +164,7 @@ class Page:
             self.ask("Input.dispatchKeyEvent", **given, **text)
 
     def picture(self, path: Path) -> None:
-        """Write all of the page as a PNG."""
+        """Write a screenshot of the whole page as PNG."""
         height = self.value("document.documentElement.scrollHeight")
         clip = {"x": 0, "y": 0, "width": self.width, "height": height, "scale": 1}
         made = self.ask("Page.captureScreenshot", clip=clip, captureBeyondViewport=True)

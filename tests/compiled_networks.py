@@ -1,4 +1,4 @@
-"""Small networks, and their training steps, for the tests of compile."""
+"""Small networks and their training steps, for the tests of compilation."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ class CNN(sl.nn.Module):
 
 
 class Encoder(sl.nn.Module):
-    """One block of attention and two linear layers, normalised before."""
+    """One attention block and two linear layers, with pre-normalisation."""
 
     letters: sl.nn.Param
     scale: sl.nn.Param
@@ -77,7 +77,7 @@ MODELS = {"MLP": _mlp, "CNN": _cnn, "encoder": _encoder}
 
 
 def batch_of(name, backend, seed=0):
-    """A batch for the network of that name, as tensors."""
+    """Return a batch of tensors for the named network."""
     rng = np.random.default_rng(seed)
     x = {
         "MLP": lambda: rng.normal(size=(8, 6)).astype("f4"),
@@ -91,12 +91,12 @@ def batch_of(name, backend, seed=0):
 
 
 def model_of(name, backend) -> tuple[Any, sl.optim.AdamW]:
-    """Return the network and an optimiser, always the same."""
+    """Return the network and an optimiser, with fixed random weights."""
     return MODELS[name]().bind(backend, sl.Key(0)), sl.optim.AdamW()
 
 
 def step(model, optimizer, lr, batch, key):
-    """One training step."""
+    """Take one training step."""
 
     def loss_of(model, batch, key):
         return model.loss(batch, key)

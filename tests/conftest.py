@@ -1,4 +1,4 @@
-"""Data that several tests learn from."""
+"""Data and fixtures of several test modules."""
 
 import re
 import signal
@@ -17,33 +17,33 @@ import seqloom as sl
 DEMO = Path(sl.__file__).parent / "_demo"
 ENCODER = sl.encode.OneHot("dna")
 
-# A busy machine is no error: no test may fail because it took long.
+# A slow machine is not an error: no test fails because it took long.
 settings.register_profile("seqloom", deadline=None)
 settings.load_profile("seqloom")
 
-# `make test` runs some cases of a test, `make soak` the others.
-# - JAX compiles each operation for every shape. In the tests of backends, every seventh
-#   case on JAX runs. In other tests none runs, but every seventh if all cases are on JAX.
-# - torch takes seconds to compile a step. No case runs that names both "torch" and
-#   "compiled", except in tests that are marked `sample`.
+# `make test` runs some cases of a test, and `make soak` the remaining cases.
+# - JAX compiles each operation for every shape. In backend tests, every seventh case on
+# JAX runs. In other tests no case on JAX runs, except every seventh if all are on
+# JAX. - PyTorch takes seconds to compile a step. Cases that name both "torch" and
+# "compiled"   do not run, except in tests that are marked `sample`.
 # - @pytest.mark.sample(n): every n-th case runs; on JAX, the first rule applies too.
-# Where the command names a case in full, these rules do not apply. The numbers are chosen
-# so that each value of a parameter with few values still occurs: an even stride would
-# leave out one of two element types.
+# If the command line names a case, these rules do not apply. The numbers are chosen so
+# that all values of parameters with few values occur: an even stride would skip one of
+# two dtypes.
 ON_JAX, JAX_STRIDE = re.compile(r"\bjax\b(?!:)"), 7
 OF_BACKENDS = re.compile("tests/(conformance|promises|tensor)/")
 TORCH_COMPILES = re.compile(r"(?=.*\bcompiled\b).*\btorch\b(?!:)", re.DOTALL)
 
-# A shell starts what runs in the background without Ctrl-C, and so all that it starts.
+# A shell starts background processes and their children without Ctrl-C.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Mark the cases that `make soak` runs and `make test` does not."""
+    """Mark the cases that only `make soak` runs."""
     if any("[" in argument for argument in config.args):
-        return  # a case that is named runs
+        return  # a named case always runs
     cases = [item for item in items if "callspec" in vars(item)]
     tests = {item: item.nodeid.partition("[")[0] for item in cases}
     on_jax = {item for item in cases if ON_JAX.search(item.callspec.id)}
@@ -68,7 +68,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_terminal_summary(terminalreporter, exitstatus):
-    """Say why nothing ran, if all cases that were chosen are left to `make soak`."""
+    """Explain why nothing ran, if all selected cases are left to `make soak`."""
     is_empty = exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED
     if is_empty and terminalreporter.stats.get("deselected"):
         terminalreporter.line("make test leaves these cases to make soak: add -m ''")
@@ -76,7 +76,7 @@ def pytest_terminal_summary(terminalreporter, exitstatus):
 
 @pytest.fixture(scope="module", autouse=True)
 def _compiled_programs() -> Iterator[None]:
-    """Free JAX's programs after each file: they stay on disk, and memory stays small."""
+    """Free JAX programs after each file; compiled programs stay on disk."""
     yield
     if "jax" in sys.modules:
         sys.modules["jax"].clear_caches()
@@ -84,7 +84,7 @@ def _compiled_programs() -> Iterator[None]:
 
 @pytest.fixture
 def toy(tmp_path) -> Callable[..., sl.data.Dataset]:
-    """Make small datasets: half of the sequences have TATA in their middle."""
+    """Create small datasets; half of the sequences have TATA in their middle."""
 
     def make(
         count=48, *, lengths=(20,), name="toy", labels: str | None = "classes", **options
@@ -103,7 +103,7 @@ def toy(tmp_path) -> Callable[..., sl.data.Dataset]:
 
 
 def _with_labels(source, options) -> dict[str, Any]:
-    """Put options of labels into the value that has them."""
+    """Move label options into a `Labels` value."""
     of_labels = {"task", "classes", "label_column"} & options.keys()
     if not of_labels:
         return {**options, "labels": source}
@@ -113,7 +113,7 @@ def _with_labels(source, options) -> dict[str, Any]:
 
 @pytest.fixture
 def cohort(tmp_path) -> Callable[..., sl.data.Dataset]:
-    """Make small genotype files; their trait is the sum of the first two variants."""
+    """Create small genotype files; the trait is the sum of the first two variants."""
 
     def make(count=60, *, name="cohort", change=None, **options):
         values, properties = _genotypes(count)
@@ -130,7 +130,7 @@ def cohort(tmp_path) -> Callable[..., sl.data.Dataset]:
 
 @pytest.fixture(scope="session")
 def splice() -> sl.data.Dataset:
-    """The demo's training windows."""
+    """The training windows of the demo."""
     return sl.data.SequenceDataset(
         DEMO / "train.fa.gz", labels=DEMO / "train.tsv", encoder=ENCODER
     )
@@ -150,7 +150,7 @@ _LABELS = {
 
 
 def _genotypes(count, variants=12):
-    """Draw genotypes, a twentieth of them missing, and names variants and alleles."""
+    """Generate genotypes with 5 % missing, and names of variants and alleles."""
     rng = np.random.default_rng(count)
     values = rng.integers(0, 3, (count, variants)).astype(np.int8)
     values[:, 2:][rng.random((count, variants - 2)) < 0.05] = -127
@@ -164,7 +164,7 @@ def _genotypes(count, variants=12):
 
 
 def _records(count, lengths):
-    """Draw sequences; every second one gets the motif."""
+    """Generate random sequences; every second sequence contains the motif."""
     rng = np.random.default_rng(count)
     records = {}
     for number in range(count):

@@ -1,10 +1,10 @@
-"""Counts calls of functions: how work grows, without a clock."""
+"""Count function calls to measure how work grows, without a clock."""
 
 import sys
 
 
 def calls_of(work):
-    """Count the calls of functions that `work` makes."""
+    """Count the function calls of `work`."""
     found = 0
 
     def note(_frame, event, _arg):

@@ -1,7 +1,7 @@
-"""The device of the tests of CUDA: a CUDA device, or the processor instead of one.
+"""Device of the CUDA tests: a CUDA device, or the CPU as a replacement.
 
-``SEQLOOM_TEST_DEVICE=cpu`` runs these tests on a processor, so that a machine without a
-CUDA device finds the errors in them. Tests that need CUDA itself are skipped there.
+``SEQLOOM_TEST_DEVICE=cpu`` runs these tests on the CPU, which finds their errors on
+machines without a CUDA device. Tests that need CUDA are skipped there.
 """
 
 import os
@@ -27,7 +27,7 @@ CUDA_ONLY = "needs a CUDA device, and SEQLOOM_TEST_DEVICE is cpu"
 
 @cache
 def find_reason(name: str) -> str:
-    """Why a backend cannot be used here; empty if it can."""
+    """Return why a backend cannot be used here; empty if it can."""
     library = name.partition(":")[0]
     if find_spec(library) is None:
         return f"{library} is not installed"
@@ -39,7 +39,7 @@ def find_reason(name: str) -> str:
 
 
 def backend(name: str) -> sl.tensor.Backend:
-    """Return the backend on the device; skips the test if it cannot be used here."""
+    """Return the backend on the device; skip the test if it cannot be used here."""
     if reason := find_reason(name):
         pytest.skip(reason)
     return sl.tensor.backend(name)
@@ -47,11 +47,11 @@ def backend(name: str) -> sl.tensor.Backend:
 
 @contextmanager
 def whole_float32(name: str) -> Generator[None]:
-    """Compute products and convolutions in whole float32: a GPU may round to TF32."""
+    """Compute products and convolutions in full float32; a GPU may otherwise use TF32."""
     with ExitStack() as stack:
         if name.startswith("torch"):
             torch: Any = pytest.importorskip("torch")
-            # Not the attribute: after an import of torch's samples it cannot be set.
+            # The attribute cannot be set after PyTorch's test samples were imported.
             stack.enter_context(torch.backends.cudnn.flags(enabled=True, allow_tf32=False))
         if name.startswith("jax"):
             jax: Any = pytest.importorskip("jax")
@@ -64,5 +64,5 @@ on_device = pytest.mark.skipif(bool(_reason), reason=_reason or NO_DEVICE)
 on_cuda = pytest.mark.skipif(
     DEVICE == "cpu" or bool(_reason), reason=CUDA_ONLY if DEVICE == "cpu" else NO_DEVICE
 )
-# For tests over both libraries. They call `backend`, which imports jax only when they run.
+# For tests of both libraries, which call `backend`: it imports jax only when they run.
 in_both_libraries = pytest.mark.parametrize("name", NAMES)

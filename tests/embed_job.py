@@ -1,4 +1,4 @@
-"""A job for tests to start, kill and stop: python embed_job.py FILE OUT [SIZE [PART]]."""
+"""An embedding job for tests to start and kill: embed_job.py FILE OUT [SIZE [PART]]."""
 
 import errno
 import os
@@ -17,18 +17,18 @@ TABLE = np.random.default_rng(7).normal(size=(33, WIDTH)).astype(np.float32)
 
 
 def embed_tokens(batch):
-    """A model of one table: the embedding of a token, with a bit of its neighbours."""
+    """A model with one table: a token's embedding, plus a little of its neighbours."""
     return TABLE[batch["input_ids"]]
 
 
 def expected_mean(letters):
-    """The same by hand, in double precision."""
+    """Compute the same embedding directly, in float64."""
     tokens = sl.encode.Tokens("esm2")(letters)[1:-1]
     return TABLE[tokens].astype(np.float64).mean(axis=0)
 
 
 def resident(pid):
-    """The memory of a process, in bytes; 0 once it has ended."""
+    """Return the memory of a process in bytes; 0 after it has ended."""
     try:
         pages = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]
     except (OSError, IndexError):
@@ -37,24 +37,24 @@ def resident(pid):
 
 
 def run(file, out, shard_size: Any = 500, **options):
-    """Embed a file as every test does."""
+    """Embed a file with the settings of all tests."""
     return sl.infer.embed(
         embed_tokens, file, out=out, shard_size=int(shard_size), num_threads=1, **options
     )
 
 
 def load_model(backend):
-    """The model, as each of several processes loads it."""
+    """Return the model, for several processes."""
     return embed_tokens
 
 
 def load_and_die_once(backend):
-    """Load the model; the first process that does so is killed in its first batch."""
+    """Return the model; the first process that calls this is killed in its first batch."""
     return kill_first
 
 
 def kill_first(batch):
-    """The model of which one call kills its process."""
+    """A model whose first call kills the process."""
     try:
         Path(os.environ["KILL_ONCE"]).touch(exist_ok=False)
     except FileExistsError:
@@ -63,12 +63,12 @@ def kill_first(batch):
 
 
 def refuse(backend):
-    """Load nothing."""
+    """Create the model."""
     raise sl.errors.BackendError(f"{backend.name}: there is no such device")
 
 
 def refuse_links():
-    """Make every disk one without hard links."""
+    """Emulate a disk without hard links."""
 
     def link(*names):
         raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), *names[:1])

@@ -1,8 +1,8 @@
-"""A job on a cluster of Ray on this machine, one process of which is killed.
+"""An embedding job on a local Ray cluster, during which one process is killed.
 
     python embed_on_ray.py IN.fasta OUT [SHARD_SIZE [SECONDS_OF_A_BATCH]]
 
-A process of its own, because Ray ends the process that called it when its cluster fails.
+Runs as a separate process, because Ray ends its caller if the cluster fails.
 """
 
 import json
@@ -21,20 +21,20 @@ import seqloom as sl
 
 
 def slow(batch):
-    """A model that takes its time."""
+    """A slow model."""
     time.sleep(float(os.environ["EMBED_SECONDS"]))
     return embed_job.embed_tokens(batch)
 
 
 def load_slow(backend):
-    """Load the model; one process writes its number where it can be read."""
+    """Return the model; one process writes its process id to a file."""
     with suppress(FileExistsError), Path(os.environ["EMBED_PID"]).open("x") as file:
         file.write(str(os.getpid()))
     return slow
 
 
 def kill_a_worker(out, killed):
-    """Kill a worker once it has published a shard."""
+    """Kill a worker after it has published a shard."""
     process = out.with_name("pid")
     while not (process.exists() and list(out.glob("*.done"))):
         time.sleep(0.01)
@@ -43,7 +43,7 @@ def kill_a_worker(out, killed):
 
 
 def run(fasta, out, shard_size="5", seconds="0.1"):
-    """Run the job; says what was killed, and what the job told."""
+    """Run the job; report the killed process and the job's messages."""
     killed, seen = [], []
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     os.environ["EMBED_SECONDS"] = seconds

@@ -1,11 +1,11 @@
-"""Slow encoders in plain Python, which the fast ones must equal."""
+"""Slow reference encoders in plain Python."""
 
-TWO = {"R": "AG", "Y": "CT", "S": "CG", "W": "AT", "K": "GT", "M": "AC"}
-IUPAC = TWO | {"B": "CGT", "D": "AGT", "H": "ACT", "V": "ACG", "N": "ACGT"}
-TWENTY = "ACDEFGHIKLMNPQRSTVWY"
-PROTEIN = {"B": "DN", "Z": "EQ", "J": "IL", "X": TWENTY}
+TWO_BASE_CODES = {"R": "AG", "Y": "CT", "S": "CG", "W": "AT", "K": "GT", "M": "AC"}
+IUPAC = TWO_BASE_CODES | {"B": "CGT", "D": "AGT", "H": "ACT", "V": "ACG", "N": "ACGT"}
+AMINO_ACIDS = "ACDEFGHIKLMNPQRSTVWY"
+PROTEIN = {"B": "DN", "Z": "EQ", "J": "IL", "X": AMINO_ACIDS}
 
-# The list that is published with ESM-2: fair-esm 2.0, Alphabet.from_architecture("ESM-1b").
+# The vocabulary of ESM-2: fair-esm 2.0, Alphabet.from_architecture("ESM-1b").
 ESM2 = [
     *["<cls>", "<pad>", "<eos>", "<unk>"],
     *["L", "A", "G", "V", "S", "E", "R", "T", "I", "D", "P", "K", "Q", "N"],
@@ -20,7 +20,7 @@ def words(text, k, stride=1):
 
 
 def number(word, letters="ACGT"):
-    """A word as a number in base of the alphabet, or None if it is not all members."""
+    """Return a k-mer as a number in base len(alphabet), or None if it is ambiguous."""
     total = 0
     for letter in word:
         if letter not in letters:

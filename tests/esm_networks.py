@@ -1,4 +1,4 @@
-"""Networks of Hugging Face's ESM with random weights, and proteins for them."""
+"""Hugging Face ESM networks with random weights, and proteins for them."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,14 +8,14 @@ import torch
 import transformers
 
 PAD, MASK = 1, 32
-_FACTORS = {"embeddings": 5, "contact_head": 50}  # of weights; 2 for all others
+_FACTORS = {"embeddings": 5, "contact_head": 50}  # scale of weights; 2 for others
 SHAPES = {"8M": (6, 320, 20), "35M": (12, 480, 20)}
 
 
 def make_huggingface(
     size="8M", *, layers=None, kind="EsmForMaskedLM", seed=0, **settings
 ) -> Any:
-    """Make a network in which no bias is 0, no scale 1, and weights are not small."""
+    """Create a network with nonzero biases, scales other than 1, and large weights."""
     every, width, heads = SHAPES[size]
     config = transformers.EsmConfig(
         vocab_size=33,
@@ -33,7 +33,7 @@ def make_huggingface(
     )
     torch.manual_seed(seed)
     model = getattr(transformers, kind)(config).eval()
-    model.set_attn_implementation("eager")  # contacts need the weights
+    model.set_attn_implementation("eager")  # contacts need attention weights
     with torch.no_grad():
         for name, values in model.named_parameters():
             if values.ndim == 1:
@@ -45,35 +45,35 @@ def make_huggingface(
 
 @dataclass
 class Proteins:
-    """The same proteins one by one, packed, and padded."""
+    """The same proteins separately, packed, and padded."""
 
     each: list[np.ndarray]
 
     @property
     def lengths(self) -> list[int]:
-        """Tokens of each."""
+        """Return the tokens of each protein."""
         return [len(ids) for ids in self.each]
 
     @property
     def packed(self) -> tuple[np.ndarray, np.ndarray, int]:
-        """Tokens end to end, where each begins, and the longest length."""
+        """Return packed tokens, the start of each protein, and the maximum length."""
         starts = np.cumsum([0, *self.lengths]).astype(np.int32)
         return np.concatenate(self.each), starts, max(self.lengths)
 
     @property
     def mask(self) -> np.ndarray:
-        """True where a padded position is real."""
+        """Return a mask of real positions."""
         return np.arange(max(self.lengths)) < np.array(self.lengths)[:, None]
 
     def padded(self, pad=PAD) -> np.ndarray:
-        """Tokens with padding."""
+        """Return padded tokens."""
         out = np.full(self.mask.shape, pad, np.int64)
         out[self.mask] = np.concatenate(self.each)
         return out
 
 
 def draw_proteins(lengths=(7, 60, 3, 33, 90), *, masked=0.12, seed=0) -> Proteins:
-    """Draw proteins between <cls> and <eos>; in all but the first are masks."""
+    """Generate proteins between <cls> and <eos>; all but the first contain masks."""
     draw = np.random.default_rng(seed)
     each = [np.r_[0, draw.integers(4, 31, length - 2), 2] for length in lengths]
     for ids in each[1:]:

@@ -1,4 +1,4 @@
-"""Runs an exported folder as its page says, by NumPy's backend: what other readers do."""
+"""A reference reader of exported folders, written from the format's page, with NumPy."""
 
 import json
 from math import prod
@@ -15,22 +15,22 @@ B = sl.tensor.backend("numpy")
 
 
 def manifest(folder):
-    """What export.json says."""
+    """Return the content of export.json."""
     return json.loads(Path(folder, "export.json").read_text())
 
 
 def graph(folder, name="graph.json"):
-    """A graph as plain values."""
+    """Return a graph as plain values."""
     return json.loads(Path(folder, name).read_text())
 
 
 def operations(folder, name="graph.json"):
-    """The names of a graph's operations."""
+    """Return the names of a graph's operations."""
     return [it["name"] for it in graph(folder, name)["operations"]]
 
 
 def append_operation(folder, name, *args, shape, dtype="float32", **options):
-    """Apply an operation to the outputs of an export, and writes right hashes."""
+    """Append an operation to the outputs of an export, and update the hashes."""
     facts = manifest(folder)
     files = {it: Path(folder, it).read_bytes() for it in facts.pop("files")}
     for file in [it for it in files if it.startswith("graph")]:
@@ -48,7 +48,7 @@ def append_operation(folder, name, *args, shape, dtype="float32", **options):
 
 
 class Run:
-    """One run of a graph: its values, and the sizes that their shapes have."""
+    """One run of a graph: its values, and the named sizes."""
 
     def __init__(self, folder, name="graph.json"):
         self.graph = graph(folder, name)
@@ -56,7 +56,7 @@ class Run:
         self.values, self.sizes = {}, {}
 
     def __call__(self, arrays, **sizes):
-        """Compute the outputs; every shape and type must be the one that is written."""
+        """Compute the outputs; every shape and dtype must match its declaration."""
         self.sizes |= sizes
         for it in self.graph["inputs"]:
             self.keep(it, arrays[it["name"]])
@@ -80,7 +80,7 @@ class Run:
         return getattr(B, operation["name"])(*args, **options)
 
     def keep(self, declared, array):
-        """Compare an array with its declaration, and learn the sizes with names."""
+        """Compare an array with its declaration, and record named sizes."""
         assert str(array.dtype) == declared["dtype"], declared
         assert len(array.shape) == len(declared["shape"]), declared
         for size, wanted in zip(array.shape, declared["shape"], strict=True):
@@ -122,7 +122,7 @@ class Run:
 
 
 def batch_of(encoder, records, dtype="float32"):
-    """The inputs of a padded graph for some letters, made by the encoder."""
+    """Encode residues as the inputs of a padded graph."""
     lengths = np.array([len(it) for it in records])
     longest = int(lengths.max())
     mask = (np.arange(longest) < lengths[:, None]).astype("f4")

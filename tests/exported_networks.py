@@ -1,4 +1,4 @@
-"""Networks of a user's own that are exported, each of a kind that people publish."""
+"""Networks of published architectures that are exported in tests."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from seqloom.tensor import apply
 
 
 class Recurrent(nn.Module):
-    """A bidirectional LSTM or GRU over letters, and its last states."""
+    """A bidirectional LSTM or GRU over residues, and its last states."""
 
     cells: nn.LSTM | nn.GRU
     head: nn.Linear
@@ -27,7 +27,7 @@ class Recurrent(nn.Module):
 
 
 class ByLengths(Recurrent):
-    """The same, told how long each record is, and the mean of all states."""
+    """The same network with record lengths as input, and the mean of all states."""
 
     def __call__(self, x, lengths=None):
         out, _ = self.cells(x.permute_dims((0, 2, 1)), lengths=lengths)
@@ -35,7 +35,7 @@ class ByLengths(Recurrent):
 
 
 class Dilated(nn.Module):
-    """Residual convolutions, each seeing twice as far, as BPNet (Avsec et al. 2021)."""
+    """Residual convolutions with doubled dilation, like BPNet (Avsec et al. 2021)."""
 
     first: nn.Conv1d
     layers: list[nn.Conv1d]
@@ -58,7 +58,7 @@ class Dilated(nn.Module):
 
 
 class Attention(nn.Module):
-    """A transformer over letters, with sines as positions and a mean at the end."""
+    """A transformer over residues with sinusoidal positions and mean pooling."""
 
     embed: nn.Conv1d
     layers: list[nn.TransformerEncoderLayer]
@@ -85,7 +85,7 @@ class Attention(nn.Module):
 
 
 class Tokens(nn.Module):
-    """Embeddings of tokens, positions that are learned, and a maximum."""
+    """Token embeddings, learned positions, and max pooling."""
 
     embed: nn.Embedding
     places: nn.Embedding
@@ -102,7 +102,7 @@ class Tokens(nn.Module):
 
 
 class Short(Tokens):
-    """Positions that are learned for 64 letters, and cut to as many as there are."""
+    """Learned positions for 64 residues, sliced to the length."""
 
     def __call__(self, tokens, mask=None):
         x = self.embed(tokens) + self.places.weight.value[:64][: tokens.shape[1]]
@@ -110,7 +110,7 @@ class Short(Tokens):
 
 
 class Pyramid(nn.Module):
-    """Halved three times and joined again: lengths are multiples of 8."""
+    """Pooled three times and concatenated again: lengths are multiples of 8."""
 
     down: list[nn.Conv1d]
     head: nn.Linear
@@ -130,7 +130,7 @@ class Pyramid(nn.Module):
 
 
 class Centre(nn.Module):
-    """What stands in the middle: slices whose ends follow from the length."""
+    """The middle of a record: slices whose limits depend on the length."""
 
     head: nn.Linear
 
@@ -146,7 +146,7 @@ class Centre(nn.Module):
         return self.head(apply("concat", [flat, share], axis=1))
 
 
-# What reads records of several lengths, and what reads lengths that it can halve or cut.
+# Networks for records of any length, and for lengths that can be halved or cropped.
 OF_ANY_LENGTH: dict[str, Any] = {
     "lstm": lambda: Recurrent(nn.LSTM),
     "gru": lambda: Recurrent(nn.GRU),
@@ -160,13 +160,13 @@ OF_SOME_LENGTHS: dict[str, Any] = {"pyramid": Pyramid, "centre": Centre}
 
 
 def draw_records(lengths, seed=0):
-    """Letters of DNA at random, of these lengths."""
+    """Return random DNA sequences of these lengths."""
     rng = np.random.default_rng(seed)
     return ["".join(rng.choice(list("ACGT"), length)) for length in lengths]
 
 
 def ready(model: Any, seed=0) -> Any:
-    """Return the network with numbers drawn at random, in evaluation mode."""
+    """Return the network with random weights, in evaluation mode."""
     model = model.bind("numpy", sl.Key(seed)).eval()
     rng = np.random.default_rng(seed)
     drawn = {

@@ -1,4 +1,4 @@
-"""What the tests of reading share: containers, slow files, and where real files lie."""
+"""Helpers of the reading tests: compression, slow files, and folders of real files."""
 
 import gzip
 import os
@@ -16,13 +16,13 @@ BGZIP_END = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000
 
 
 def bgzip(text, size=65280):
-    """Pack text as bgzip does (SAM specification, section 4.1), and end it."""
+    """Compress text like bgzip (SAM specification, section 4.1), with the end block."""
     blocks = [bgzip_block(text[at : at + size]) for at in range(0, len(text), size)]
     return b"".join(blocks) + BGZIP_END
 
 
 def bgzip_block(text):
-    """Pack one block."""
+    """Compress one block."""
     packer = zlib.compressobj(6, zlib.DEFLATED, -15)
     body = packer.compress(text) + packer.flush()
     head = struct.pack(
@@ -35,7 +35,7 @@ PACKERS = {"plain": bytes, "gzip": gzip.compress, "bgzip": bgzip}
 
 
 class Trickle(RawIOBase):
-    """Gives a few bytes at a time, whatever is asked for."""
+    """A file object that returns a few bytes at a time."""
 
     def __init__(self, content, size):
         super().__init__()
@@ -52,13 +52,13 @@ class Trickle(RawIOBase):
 
 
 def read(origin, **options):
-    """All records of a file, as (header, letters, quality or None)."""
+    """Return all records of a file, as (header, sequence, quality or None)."""
     with open_sequences(origin, **options) as reader:
         return [row for batch in reader.batches(1000) for row in rows(batch)]
 
 
 def rows(batch):
-    """The records of a batch, byte for byte."""
+    """Return the records of a batch, byte for byte."""
     columns = [batch.headers.to_list(), batch.sequences.to_list()]
     qualities = (
         [None] * len(batch) if batch.qualities is None else batch.qualities.to_list()
@@ -67,7 +67,7 @@ def rows(batch):
 
 
 def real(*parts):
-    """A real file of the data folder; the test is skipped where there is none."""
+    """Return a real file of the data folder; skip the test if it does not exist."""
     home = os.environ.get("SEQLOOM_DATA")
     if not home:
         pytest.skip("SEQLOOM_DATA names no folder with real files")

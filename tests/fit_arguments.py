@@ -1,4 +1,4 @@
-"""Arguments of `fit` as tests write them: fields of its values by their names alone."""
+"""Arguments of `fit` given as the names of the fields of its values."""
 
 from dataclasses import fields
 
@@ -15,7 +15,7 @@ VALUES = {
 
 
 def as_arguments(**options):
-    """Put fields of values into them, so that tests may share some and add others."""
+    """Move fields into their values, so that tests can combine them."""
     for argument, value in VALUES.items():
         names = {field.name for field in fields(value)} & options.keys()
         if names - {argument}:

@@ -1,4 +1,4 @@
-"""Genotypes as numbers, by the formula in plain NumPy."""
+"""Standardised genotypes, by the formula in NumPy."""
 
 import warnings
 from typing import Any
@@ -8,10 +8,10 @@ import scipy.stats
 
 
 def standardised(copies, learnt_from=None, *, how: Any = "unit"):
-    """Fill in and standardise by the formula, in plain NumPy."""
+    """Impute and standardise genotypes by the formula in NumPy."""
     learnt_from = copies if learnt_from is None else learnt_from
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # columns without any genotype
+        warnings.simplefilter("ignore", RuntimeWarning)  # columns without genotypes
         mean = np.nan_to_num(np.nanmean(learnt_from, axis=0))
         deviation = np.nan_to_num(np.nanstd(learnt_from, axis=0))
     filled = np.where(np.isnan(copies), mean, copies)
@@ -27,6 +27,6 @@ def standardised(copies, learnt_from=None, *, how: Any = "unit"):
 
 
 def assert_equal_in_float32(found, expected):
-    """Compare with a reference in float64: the one rounding to float32 apart."""
+    """Compare with a float64 reference, up to one rounding to float32."""
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, expected, rtol=3e-7, atol=3e-7)

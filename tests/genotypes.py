@@ -1,4 +1,4 @@
-"""Small .bed files of random genotypes, and every way to ask for a part of one."""
+"""Small .bed files of random genotypes, and all types of indices."""
 
 import os
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from seqloom.io import open_bed
 WHEEL = Path(*find_spec("bed_reader").submodule_search_locations) / "tests/data"
 HOME = Path(os.environ.get("SEQLOOM_DATA", "/nonexistent")) / "plink"
 KINDS = ("int8", "float32", "float64")
-# Files that are made to be wrong, and one with tables of another name.
+# Invalid files, and one with tables of another name.
 _WRONG = {
     "badfile",
     "empty",
@@ -28,13 +28,13 @@ _WRONG = {
 
 @dataclass
 class Specimen:
-    """Codes 0, 1, 2 and -127 of individuals by variants, and how a file holds them."""
+    """Codes 0, 1, 2 and -127 of individuals by variants, and the layout of a file."""
 
     values: np.ndarray
     major: str
 
     def write(self, path: Path) -> Path:
-        """Make the .bed alone, without tables."""
+        """Write the .bed without tables."""
         lines = self.values.T if self.major == "SNP" else self.values
         header = b"\x6c\x1b" + bytes([self.major == "SNP"])
         path.write_bytes(header + encode(lines).tobytes())
@@ -42,14 +42,14 @@ class Specimen:
 
 
 def specimens(most=21):
-    """Genotypes of any shape, with or without individuals and variants."""
+    """Generate genotypes of any shape, including empty ones."""
     shapes = st.tuples(st.integers(0, most), st.integers(0, most))
     values = hnp.arrays(np.int8, shapes, elements=st.sampled_from([0, 1, 2, -127]))
     return st.builds(Specimen, values, st.sampled_from(["SNP", "individual"]))
 
 
 def indices(count):
-    """Every form of index along an axis."""
+    """Generate every type of index along an axis."""
     forms = [st.none(), st.just(...), st.slices(count), _masks(count), st.just([])]
     if count:
         number = st.integers(-count, count - 1)
@@ -63,22 +63,22 @@ def indices(count):
 
 
 def _masks(count):
-    """A list or an array that says of each place whether it is meant."""
+    """Return a list or an array with a mask of the axis."""
     masks = hnp.arrays(bool, count)
     return st.one_of(masks, masks.map(list))
 
 
 def plink_sets():
-    """Every good set in bed_reader's wheel and in the folder of real files."""
+    """Return every valid set in bed_reader's wheel and in the folder of real files."""
     beds = [*WHEEL.glob("*.bed"), *HOME.glob("*.bed")]
     return sorted(bed for bed in beds if bed.stem not in _WRONG)
 
 
 def name_of(bed: Path) -> str:
-    """What a test is called that reads a set."""
+    """Return the name of a test case for a set."""
     return f"{bed.parent.parent.name}/{bed.stem}"
 
 
 def read_whole(bed: open_bed) -> list[list[int]]:
-    """Read in another process, which finds this function by its name."""
+    """Read a set; other processes find this function by its name."""
     return bed.read(dtype="int8").tolist()

@@ -1,4 +1,4 @@
-"""Linear layers of 8 bits in plain NumPy: sums of integers of 64 bits."""
+"""Int8 linear layers in NumPy, with sums in int64."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ LEVELS = np.float32(254)
 
 
 def draw_layer(rng, outputs, inputs):
-    """A weight, scales, factors and a bias."""
+    """Return a weight, scales, factors and a bias."""
     weight = rng.integers(-128, 128, (outputs, inputs)).astype(np.int8)
     scale = rng.uniform(0.001, 0.01, outputs).astype(np.float32)
     factor = np.exp(rng.normal(0, 1, inputs)).astype(np.float32)
@@ -14,7 +14,7 @@ def draw_layer(rng, outputs, inputs):
 
 
 def quantize(x):
-    """Whole numbers (rows, in), with zero at zero, and the scale (rows, 1) of each row."""
+    """Quantise rows to integers (rows, in), and return the scale (rows, 1) of each row."""
     low = np.minimum(x.min(axis=1, keepdims=True, initial=0), 0)
     high = np.maximum(x.max(axis=1, keepdims=True, initial=0), 0)
     scale = high / LEVELS - low / LEVELS
@@ -28,7 +28,7 @@ def quantize(x):
 
 
 def linear(x, weight, scale, factor, bias=None, residual=None):
-    """The outputs to the last bit."""
+    """Return the exact outputs."""
     shape = (*x.shape[:-1], weight.shape[0])
     whole, row_scale = quantize(x.reshape(-1, x.shape[-1]) * factor)
     sums = (whole @ weight.astype(np.int64).T).astype(np.float32)

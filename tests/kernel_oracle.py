@@ -1,4 +1,4 @@
-"""What the tests of the kernels share: random arrays, and torch in double as the judge."""
+"""Helpers of the kernel tests: random arrays, and PyTorch in float64 as reference."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def normal(shape: tuple[int, ...], dtype: type, seed: int = 0) -> Array:
 
 
 def leaf(array: Array) -> torch.Tensor:
-    """Widen to double: the oracle must be better than what it judges."""
-    import torch  # the other tests run where torch is not installed
+    """Convert to float64: the reference must be more precise than the tested kernel."""
+    import torch  # other tests run without torch
 
     return torch.tensor(array, dtype=torch.float64, requires_grad=True)
 

@@ -1,4 +1,4 @@
-"""Layers with their arguments and the shape of an input; torch's are of the same names."""
+"""Layers with arguments and an input shape; PyTorch layers have the same names."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ LINE, PLANE = (3, 4, 13), (3, 4, 6, 7)
 
 
 def conv(rank, *, transposed=False, **options):
-    """A case of a convolution of 4 channels to 6, or as many as `options` say."""
+    """Return a case of a convolution of 4 channels to 6, unless `options` differ."""
     name = f"Conv{'Transpose' * transposed}{rank}d"
     sizes = {"in_channels": 4, "out_channels": 6, "kernel_size": 3}
     return name, {**sizes, **options}, LINE if rank == 1 else PLANE
@@ -43,7 +43,7 @@ _CONVOLUTIONS: Cases = {
 
 
 def norm(name, shape, *sizes, **options):
-    """A case of a norm of 4 channels, unless `sizes` say otherwise."""
+    """Return a case of a norm of 4 channels, unless `sizes` differ."""
     first = {"GroupNorm": "num_groups", "LayerNorm": "normalized_shape"}
     first["RMSNorm"] = "normalized_shape"
     names = (first.get(name, "num_features"), "num_channels")

@@ -1,4 +1,4 @@
-"""What Lightning trains in the tests, here and in processes of their own."""
+"""Lightning modules and trainers for tests and their child processes."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from trainers import Tiny, ids_of
 
 
 class TinyLightning(lightning.LightningModule):
-    """The same as a module of Lightning; it notes ids too."""
+    """The network as a Lightning module; it also records ids."""
 
     def __init__(self):
         super().__init__()
@@ -25,14 +25,14 @@ class TinyLightning(lightning.LightningModule):
 
 
 class TinyValidated(TinyLightning):
-    """The same, validated after each epoch."""
+    """The module with validation after each epoch."""
 
     def validation_step(self, batch, _):
         self.log("loss", self.tiny(**batch)["loss"], batch_size=len(batch["label"]))
 
 
 def lightning_trainer(folder, **options):
-    """Make a trainer that writes and prints nothing."""
+    """Create a trainer that writes and prints nothing."""
     quiet: dict[str, Any] = {
         "accelerator": "cpu",
         "devices": 1,

@@ -1,4 +1,4 @@
-"""A user's own code for loaders, where worker processes can import it."""
+"""User code for loaders, in a module that worker processes can import."""
 
 import ctypes
 import faulthandler
@@ -29,7 +29,7 @@ def with_pid(items):
 
 
 class SharedPid:
-    """A collator that threads may share, which gives the number of its process."""
+    """A collator that supports threads, and returns the id of its process."""
 
     supports_threads = True
 
@@ -38,7 +38,7 @@ class SharedPid:
 
 
 class LaterPid(SharedPid):
-    """A subclass that declares nothing."""
+    """A subclass that does not declare `supports_threads`."""
 
 
 def holds_the_interpreter(items):
@@ -53,7 +53,7 @@ def dies_at_seven(items):
 
 
 class DiesOnce:
-    """Kills its process the first time that it meets certain items."""
+    """Kills its process when it first receives certain items."""
 
     def __init__(self, folder, items, number=signal.SIGKILL):
         self.folder, self.items, self.number = folder, items, number
@@ -121,7 +121,7 @@ def raises_timeout_error(number):
 
 
 class SecondDies:
-    """Notes each start of worker 1, and kills it after a delay."""
+    """Records each start of worker 1, and kills it after a delay."""
 
     def __init__(self, folder, delay):
         self.folder, self.delay = folder, delay
@@ -145,7 +145,7 @@ def noted(items):
 
 
 class Squares:
-    """A map-style dataset of a user."""
+    """A custom map-style dataset."""
 
     def __init__(self, size):
         self.size = size
@@ -158,7 +158,7 @@ class Squares:
 
 
 class Counter:
-    """An iterable dataset of a user."""
+    """A custom iterable dataset."""
 
     def __init__(self, size):
         self.size = size
@@ -168,7 +168,7 @@ class Counter:
 
 
 def grow(items):
-    """Hold on to more memory with each call."""
+    """Allocate more memory with each call and keep it."""
     _HELD.append(np.ones(4_000_000))
     return os.getpid(), list(items)
 
@@ -202,14 +202,14 @@ class Pairs:
 
 
 class Ids(Pairs):
-    """Packs all items, of which it gives the ids."""
+    """Packs all items and returns their ids."""
 
     def stream(self, items):
         yield [item["id"] for item in items]
 
 
 class MarksProcesses:
-    """Writes down the number of each process that it is called in."""
+    """Writes the id of each process that calls it."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -219,7 +219,7 @@ class MarksProcesses:
 
 
 class Marks:
-    """Leaves a file for each worker that it prepares."""
+    """Writes a file for each worker that it initialises."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -229,7 +229,7 @@ class Marks:
 
 
 class OwnIterator:
-    """An iterable dataset that is its own iterator, and begins again in ``__iter__``."""
+    """An iterable dataset that is its own iterator, and restarts in ``__iter__``."""
 
     def __init__(self, size):
         self.size, self.count = size, 0
@@ -246,7 +246,7 @@ class OwnIterator:
 
 
 class ImportsTorchLate:
-    """An iterable dataset that imports torch in its first pass, and gives its part."""
+    """An iterable dataset that imports torch in its first pass, and yields its shard."""
 
     def __iter__(self):
         from torch.utils.data import get_worker_info
@@ -257,28 +257,28 @@ class ImportsTorchLate:
 
 
 def nest(items):
-    """Collate to a nested tensor, of rows of several lengths."""
+    """Collate rows of different lengths to a nested tensor."""
     import torch
 
     return torch.nested.nested_tensor([torch.arange(item + 1.0) for item in items])
 
 
 class Backwards:
-    """An augmentation that does not declare that threads may share it."""
+    """An augmentation that does not declare `supports_threads`."""
 
     def __call__(self, letters, _):
         return letters[::-1]
 
 
 class Redrawn:
-    """An augmentation that draws letters from a global generator."""
+    """An augmentation that uses a global random generator."""
 
     def __call__(self, letters, _):
         return bytes(random.choices(b"ACGT", k=len(letters)))  # noqa: S311 - as users do
 
 
 class Codes:
-    """An encoder that does not declare that threads may share it."""
+    """An encoder that does not declare `supports_threads`."""
 
     channels = "first"
 
@@ -298,4 +298,4 @@ class MarkedStream(SequenceStream):
 
 
 class UnchangedStream(SequenceStream):
-    """A stream with a method more."""
+    """A stream with an additional method."""

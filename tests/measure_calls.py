@@ -1,7 +1,7 @@
-"""Prints which source files six typical calls run through, in the order of first use.
+"""Print the source files of six typical calls, in the order of first use.
 
-`python tests/measure_calls.py` trains a small network in a temporary folder for it. Each
-call runs twice, and the second run is counted, so that imports do not take part.
+`python tests/measure_calls.py` trains a small network in a temporary folder. Each call runs
+twice, and only the second run is recorded, so that imports do not count.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ PACKAGE = Path(sl.__file__).parent
 
 
 class Recorder:
-    """Notes each file of the package in which a function begins, until `stop` is met."""
+    """Records the package files whose functions are called, until `stop` is called."""
 
     def __init__(self, stop: str = "") -> None:
         self.files: dict[str, None] = {}
@@ -32,7 +32,7 @@ class Recorder:
         self._is_on = False
 
     def __call__(self, frame: FrameType, event: str, _: Any) -> None:
-        """Note the file of a call; `stop` is `file.py:function`."""
+        """Record the file of a call; `stop` is `file.py:function`."""
         path = Path(frame.f_code.co_filename)
         if not self._is_on or event != "call" or PACKAGE not in path.parents:
             return
@@ -42,13 +42,13 @@ class Recorder:
             self._is_on = False
 
     def start(self) -> None:
-        """Begin to note files, in all threads."""
+        """Start to record files, in all threads."""
         self._is_on = True
         threading.setprofile(self)
         sys.setprofile(self)
 
     def end(self) -> None:
-        """Stop noting files."""
+        """Stop recording files."""
         self._is_on = False
         sys.setprofile(None)
         threading.setprofile(None)
@@ -56,7 +56,7 @@ class Recorder:
 
 @contextlib.contextmanager
 def recorded(title: str, stop: str = "") -> Generator[None]:
-    """Print the files that the block runs through."""
+    """Print the files that the block uses."""
     recorder = Recorder(stop)
     recorder.start()
     try:

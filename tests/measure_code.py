@@ -1,4 +1,4 @@
-"""Counts what a reader of the source has to read, and compares it with a budget.
+"""Measure the size of the source code, and compare it with a budget.
 
 `python tests/measure_code.py` prints every measure. With `--check` it fails if a measure is
 above its budget in `[tool.seqloom.budget]` of pyproject.toml. Lines are counted after
@@ -27,9 +27,9 @@ _IGNORED_TOKENS = {
     tokenize.NEWLINE,
     tokenize.NL,
 }
-# The four kinds of data, and the classes by which code asks for the kind.
+# The four kinds of data, and the classes that depend on a kind.
 _KINDS = {"sequences", "intervals", "genotypes", "embeddings"}
-_CLASSES_OF_KINDS = {
+_KIND_CLASSES = {
     f"{kind}{part}"
     for kind in ("Sequence", "Interval", "Genotype", "Embedding")
     for part in ("Dataset", "Encoder", "Source", "Stream")
@@ -112,7 +112,7 @@ def _class_of(node: ast.AST) -> str:
 def _tests_kind(node: ast.AST) -> bool:
     match node:
         case ast.Call(func=ast.Name(id="isinstance"), args=[_, classes]):
-            return bool(_names(classes) & _CLASSES_OF_KINDS)
+            return bool(_names(classes) & _KIND_CLASSES)
         case ast.Compare(ops=[ast.Eq() | ast.NotEq() | ast.In()], comparators=[right]):
             return bool(_strings(right) & _KINDS)
         case _:

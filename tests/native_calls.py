@@ -1,4 +1,4 @@
-"""One call of a backend's function as an exported model, run by Rust."""
+"""One backend function as an exported model, run by Rust."""
 
 import json
 import math
@@ -33,7 +33,7 @@ def run_native(
     threads: int = 1,
     memory_limit: int | None = None,
 ):
-    """What Rust computes, where NumPy's backend has made arrays of these kinds."""
+    """Return Rust's result if the NumPy backend returns supported arrays."""
     graph, arrays = make_graph(name, args, options, made)
     files = {"graph.json": json.dumps(graph).encode(), "model.safetensors": save({})}
     zipped = _pack({MANIFEST: seal(dict(FACTS), files), **files})
@@ -45,7 +45,7 @@ def run_native(
 def make_graph(
     name: str, args: Any, options: Any, made: list[Any]
 ) -> tuple[dict[str, Any], list[Any]]:
-    """Return a graph of one operation, and the arrays that are its inputs."""
+    """Return a graph of one operation, and its input arrays."""
     arrays: list[Any] = []
     graph = {
         "version": 1,
@@ -68,13 +68,13 @@ def make_graph(
 
 
 def _declare(number: int, array: Any) -> dict[str, Any]:
-    """Return a value with its type and shape."""
+    """Return a value with its dtype and shape."""
     array = np.asarray(array)
     return {"value": number, "dtype": str(array.dtype), "shape": list(array.shape)}
 
 
 def _argument(arg: Any, arrays: list[Any]) -> Any:
-    """Return an argument as the page of the format says."""
+    """Return an argument in the export format."""
     if isinstance(arg, (np.ndarray, np.generic)):
         arrays.append(np.asarray(arg))
         return {"value": len(arrays) - 1}
@@ -86,7 +86,7 @@ def _argument(arg: Any, arrays: list[Any]) -> Any:
 
 
 def _mark(arg: Any) -> Any:
-    """Return a part of a key, a number or a word."""
+    """Return an element of a key, a number or a string."""
     if isinstance(arg, slice):
         return {"slice": [arg.start, arg.stop, arg.step]}
     if arg is Ellipsis:

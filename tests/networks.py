@@ -1,4 +1,4 @@
-"""Small networks that several tests train, and one step of training for all of them."""
+"""Small networks that several tests train, and one training step for all of them."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ class MLP(nn.Module):
 
 
 class SpliceCNN(sl.models.SequenceCNN):
-    """The demo's network, narrower."""
+    """A narrow version of the demo's network."""
 
     def __init__(self):
         super().__init__(
@@ -52,7 +52,7 @@ class SpliceCNN(sl.models.SequenceCNN):
 
 
 class DeepSEA(nn.Module):
-    """Its layers, narrower (Zhou and Troyanskaya 2015)."""
+    """A narrow DeepSEA (Zhou and Troyanskaya 2015)."""
 
     convolutions: list[nn.Conv1d]
     hidden: nn.Linear
@@ -77,7 +77,7 @@ class DeepSEA(nn.Module):
 
 
 class Encoder(nn.Module):
-    """One block of attention over letters, normalised before each half."""
+    """One pre-normalised attention block over residues."""
 
     letters: nn.Param
     scales: list[nn.Param]
@@ -126,20 +126,20 @@ class Encoder(nn.Module):
 
 
 class StillEncoder(Encoder):
-    """The same without dropout."""
+    """The same network without dropout."""
 
     def __init__(self):
         super().__init__(rate=0.0)
 
 
 def one_hot(draw, rows, length):
-    """Random letters."""
+    """Return random residues."""
     letters = np.eye(4, dtype=np.float32)[draw.integers(0, 4, (rows, length))]
     return np.ascontiguousarray(letters.transpose(0, 2, 1))
 
 
 def train(model, optimizer, key, lr, batch):
-    """One step, whatever the backend: gives the loss."""
+    """Take one step on any backend; return the loss."""
     loss, grads = nn.value_and_grad(lambda net: net.loss(batch, key))(model)
     optimizer.step(lr, model, grads)
     return loss
@@ -155,7 +155,7 @@ def losses(
     dropout=True,
     order: Any = slice(None),
 ):
-    """The losses of some steps on one backend, each with its own batch and key."""
+    """Return the losses of several steps on one backend, each with its batch and key."""
     model, optimizer = network().bind(backend, sl.Key(0)), sl.optim.AdamW()
     if not dropout:
         _keep_all(model)
@@ -170,6 +170,6 @@ def losses(
 
 
 def _keep_all(model):
-    """Take chance away, so that the rows of a batch may come in any order."""
+    """Remove dropout, so that the rows of a batch can be in any order."""
     for _, layer in model.named(nn.Dropout):
         layer.p = 0.0

@@ -1,4 +1,4 @@
-"""A server of objects on this machine, which counts what it sends and can misbehave."""
+"""A local object server that counts its responses and can simulate faults."""
 
 import re
 import threading
@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 
 class ObjectServer(ThreadingHTTPServer):
-    """Serves objects by name, whole or in ranges of bytes."""
+    """Serves objects by name, completely or by byte ranges."""
 
     daemon_threads = True
     request_queue_size = 64
@@ -21,26 +21,26 @@ class ObjectServer(ThreadingHTTPServer):
         self.forget()
 
     def forget(self):
-        """Have no objects, no faults, and has seen no requests."""
+        """Start without objects, faults and recorded requests."""
         self.objects: dict[str, bytes] = {}
         self.asked: list[tuple[str, range]] = []
         self.sent = self.at_once = self.most_at_once = 0
         self.seconds = 0.0
-        # How often an answer is an error, ends half-way, or is of other bytes.
+        # Number of responses that are errors, end early, or contain other bytes.
         self.unavailable = self.dropped = self.shifted = 0
         self.has_ranges = self.has_tags = True
 
     def url(self, name):
-        """Where an object is."""
+        """Return the URL of an object."""
         return f"http://127.0.0.1:{self.server_port}/{name}"
 
     def put(self, path, name=None):
-        """Take the bytes of a file; gives its URL."""
+        """Add the bytes of a file; return its URL."""
         self.objects[name or path.name] = path.read_bytes()
         return self.url(name or path.name)
 
     def spend(self, fault):
-        """Whether a fault is due; it is so often as was said."""
+        """Return whether the next response is a fault, and count it."""
         with self.turn:
             left = getattr(self, fault)
             setattr(self, fault, max(0, left - 1))
@@ -49,7 +49,7 @@ class ObjectServer(ThreadingHTTPServer):
 
 @contextmanager
 def serving():
-    """Run a server beside the test."""
+    """Run a server during the test."""
     with ObjectServer() as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
@@ -65,14 +65,14 @@ class _Handler(BaseHTTPRequestHandler):
 
     @property
     def store(self):
-        """What is served, and how."""
+        """The objects and the faults."""
         return cast("ObjectServer", self.server)
 
     def log_message(self, format, *args):  # noqa: A002 - the library's name
-        """Say nothing."""
+        """Log nothing."""
 
     def do_GET(self):
-        """Answers, and counts how many wait for an answer."""
+        """Respond, and count concurrent requests."""
         with self.store.turn:
             self.store.at_once += 1
             self.store.most_at_once = max(self.store.most_at_once, self.store.at_once)
@@ -94,7 +94,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self._send(206, body, asked)
 
     def _range(self, size):
-        """Which bytes are asked for; None: all."""
+        """Return the requested byte range; None: all bytes."""
         text = self.headers["Range"]
         if text is None or not self.store.has_ranges:
             return None

@@ -1,4 +1,4 @@
-"""One small file for each operator of ONNX, and each of its odd settings."""
+"""One small file for each ONNX operator and each of its unusual settings."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,7 +12,7 @@ from onnx_graphs import FLOAT, INT64, floats, node
 
 @dataclass
 class Case:
-    """A file: its nodes, its inputs and its weights."""
+    """A file: its nodes, inputs and weights."""
 
     name: str
     nodes: list[Any]
@@ -29,7 +29,7 @@ TRUTHS = INTEGERS > 0
 
 
 def one(operator, inputs="x", *, given=None, weights=None, opset=21, name="", **attributes):
-    """A file of one node."""
+    """Return a file with one node."""
     settings = [f"{key}={value}" for key, value in attributes.items()]
     label = " ".join([operator, *([name] if name else []), *settings, f"opset={opset}"])
     nodes = [node(operator, inputs, **attributes)]
@@ -37,7 +37,7 @@ def one(operator, inputs="x", *, given=None, weights=None, opset=21, name="", **
 
 
 def integers(*values):
-    """An array of integers."""
+    """Return an integer array."""
     return np.array(values, np.int64)
 
 
@@ -522,12 +522,12 @@ TIES = np.array([1, 2, 2, 1, 2, 1, 0, 0], np.float32)
 
 
 def top(name, x, count, **attributes):
-    """A file of TopK with both outputs."""
+    """Return a TopK file with both outputs."""
     nodes = [node("TopK", "x k", ("y", "i"), **attributes)]
     return Case(f"TopK of {name}", nodes, {"x": x}, {"k": integers(count)}, 21, ("y", "i"))
 
 
-# Zeros, infinite values, ties, the limits of integers, and axes of length 0.
+# Zeros, infinities, ties, integer limits, and axes of length 0.
 INTEGER_PADDINGS: list[dict[str, Any]] = [
     {"pads": [0, 2]},
     {"auto_pad": "SAME_UPPER", "strides": [2]},
@@ -618,7 +618,7 @@ EDGES = [
     ),
 ]
 BEYOND = np.array([0, np.nan, np.inf, -np.inf, 1e6, -1e6, 448, 470, 60000], np.float32)
-# Newer or older than what ONNX Runtime has; ONNX's own reference computes them.
+# Operators unknown to ONNX Runtime; the reference implementation of ONNX computes them.
 DEFINED = [
     one(
         "GroupNormalization",

@@ -1,4 +1,4 @@
-"""Small ONNX files for tests, and what ONNX Runtime makes of them."""
+"""Small ONNX files for tests, and the results of ONNX Runtime."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-# The inputs and outputs of a file may have any shape: the file does not say it.
+# Inputs and outputs have unknown shapes in the file.
 NEWEST = 21
 
 
@@ -31,7 +31,7 @@ def save(path, nodes, inputs, *, weights=None, outputs=("y",), opset=NEWEST):
 
 
 def reference(path, inputs) -> Any:
-    """Compute the outputs by ONNX Runtime."""
+    """Compute the outputs with ONNX Runtime."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -42,12 +42,12 @@ def reference(path, inputs) -> Any:
 
 
 def floats(*shape, seed=0):
-    """Normally distributed numbers."""
+    """Return normally distributed numbers."""
     return np.random.default_rng(seed).normal(size=shape).astype("float32")
 
 
 def node(operator, inputs, outputs=("y",), **attributes):
-    """Make a node of inputs and outputs that are named in one string."""
+    """Create a node; one string names its inputs, and another its outputs."""
     names = inputs.split() if isinstance(inputs, str) else inputs
     return helper.make_node(
         operator, ["" if name == "-" else name for name in names], outputs, **attributes

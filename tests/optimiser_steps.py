@@ -40,7 +40,7 @@ def new_model(backend="numpy", seed=0, dtype="float32"):
 
 
 def run(step, model, optimizer, steps=3, rates=None):
-    """The model after some steps, each with its learning rate."""
+    """Return the model after several steps, each with its learning rate."""
     x = model.backend.tensor(X).astype(model.parameters()[0][1].dtype)
     for rate, _ in zip(
         repeat(0.05) if rates is None else rates, range(steps), strict=False

@@ -1,4 +1,4 @@
-"""Packing and cutting in the slowest, plainest form; letters as Biopython reads them."""
+"""Slow reference implementation of packing and windows, with sequences from Biopython."""
 
 import gzip
 import itertools
@@ -7,7 +7,7 @@ from collections import Counter
 
 from Bio import SeqIO
 
-# The vocabulary of ESM-2, as its authors publish it.
+# The published vocabulary of ESM-2.
 VOCABULARY = dict(
     zip(
         ["<cls>", "<pad>", "<eos>", "<unk>", *"LAGVSERTIDPKQNFYMHWCXBUZO.-"],
@@ -18,19 +18,19 @@ VOCABULARY = dict(
 
 
 def read(path):
-    """Record as Biopython reads them."""
+    """Return records from Biopython."""
     is_packed = str(path).endswith(".gz")
     with gzip.open(path, "rt") if is_packed else pathlib.Path(path).open() as file:
         return [(record.id, str(record.seq)) for record in SeqIO.parse(file, "fasta")]
 
 
 def tokens_of(letters):
-    """The tokens of one sequence."""
+    """Return the tokens of one sequence."""
     return [0, *(VOCABULARY[letter] for letter in letters), 2]
 
 
 def windows_of(letters, most, overlap):
-    """The first letters of the windows of a record, and the letters of each."""
+    """Return the start of each window of a record, and its residues."""
     found = [(0, letters[:most])]
     while found[-1][0] + len(found[-1][1]) < len(letters):
         start = found[-1][0] + most - overlap
@@ -39,7 +39,7 @@ def windows_of(letters, most, overlap):
 
 
 def pack(sizes, max_tokens, window):
-    """Which go together: the oldest, then the longest that fit, of at least `window`."""
+    """Choose windows: the oldest, then the longest that fit, among at least `window`."""
     batches, waiting = [], []
     for number in range(len(sizes)):
         waiting.append(number)
@@ -61,7 +61,7 @@ def _take(waiting, sizes, room):
 
 
 def parts_of(batch):
-    """The windows of a batch: id, ordinal, first letter and tokens."""
+    """Return the windows of a batch: id, ordinal, start and tokens."""
     bounds = itertools.pairwise(batch["cu_seqlens"].tolist())
     rows = [batch["input_ids"][a:b].tolist() for a, b in bounds]
     about = batch["sequence_ids"], batch["ordinals"].tolist(), batch["starts"].tolist()
@@ -69,7 +69,7 @@ def parts_of(batch):
 
 
 def same_batches(left, right):
-    """Whether batches are the same, bit for bit."""
+    """Return whether batches are equal bit by bit."""
     return len(left) == len(right) and all(map(_is_same, left, right))
 
 
@@ -84,5 +84,5 @@ def _as_key(value):
 
 
 def counted(batches):
-    """How often each window comes."""
+    """Count each window."""
     return Counter(part[1:3] for batch in batches for part in parts_of(batch))

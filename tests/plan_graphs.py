@@ -1,4 +1,4 @@
-"""Graphs written by hand, and the slow way to run one: NumPy in float64, op by op."""
+"""Graphs for compiler tests, and a slow interpreter: NumPy in float64, one op at a time."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def function(name):
 
 
 class Building:
-    """Writes operations down; shapes and types are found by trying on zeros."""
+    """Records operations; shapes and dtypes are inferred with zeros."""
 
     def __init__(self, dtype="float64"):
         self.graph = Graph()
@@ -62,7 +62,7 @@ class Building:
     def __call__(self, name, *args, **options):
         with np.errstate(all="ignore"):
             tried = function(name)(*map(_tried, args), **options)
-        found = np.asarray(tried).dtype  # scipy's functions widen
+        found = np.asarray(tried).dtype  # scipy functions return wider types
         value = self._value(np.shape(tried), self.dtype if found.kind == "f" else found)
         self.graph.operations.append(Operation(name, args, options, (value,)))
         return value
@@ -79,7 +79,7 @@ def _tried(arg):
 
 
 def slowly(graph, arrays):
-    """The outputs, one operation after the other."""
+    """Compute the outputs, one operation at a time."""
     known = {
         v.number: a for v, a in zip(graph.inputs, arrays, strict=True)
     } | graph.constants
@@ -93,7 +93,7 @@ def slowly(graph, arrays):
 
 
 def random_group(seed, dtype):
-    """A graph of 2 to 20 elementwise operations, broadcasts and reductions; its inputs."""
+    """Return a random graph of 2 to 20 elementwise ops and reductions, and its inputs."""
     rng = np.random.default_rng(seed)
     shape = tuple(int(rng.choice([1, 2, 7, 64])) for _ in range(rng.integers(1, 4)))
     shape = (*shape[:-1], int(rng.choice([1, 8, 300, 1100])))
@@ -108,7 +108,7 @@ def random_group(seed, dtype):
             made = build("where", build("less", values[0], 0.25), *picked)
         else:
             made = build(name, *picked[: 1 if name in UNARY else 2])
-        # Held within bounds, so that errors do not grow from step to step.
+        # Values stay bounded, so that errors do not grow from step to step.
         values.append(build("tanh", made) if name not in {"tanh", "sigmoid"} else made)
     full = build("add", values[-1], values[0])
     reduced = build("sum", full, axis=-1), build("max", full, axis=0), build("mean", full)

@@ -1,4 +1,4 @@
-"""PLINK 1.9 (Debian's plink1.9), whose tables are the oracle of genotype statistics."""
+"""PLINK 1.9 (Debian's plink1.9), the reference of genotype statistics."""
 
 import math
 import shutil
@@ -13,7 +13,7 @@ needs_plink = pytest.mark.skipif(PROGRAM is None, reason="plink1.9 is not instal
 
 
 def run(bed, out, *words):
-    """Run PLINK on a set and give what `table` reads."""
+    """Run PLINK on a set and parse its output with `table`."""
     stem, order = str(bed).removesuffix(".bed"), ("--keep-allele-order", "--allow-no-sex")
     names = ("--bed", bed, "--bim", f"{stem}.bim", "--fam", f"{stem}.fam")
     command = [PROGRAM, *names, *order, "--allow-extra-chr", *words, "--out", out]
@@ -25,7 +25,7 @@ def run(bed, out, *words):
 
 
 def table(out, suffix):
-    """Read a table of PLINK's: an array of text for each column."""
+    """Read a PLINK table as a text array for each column."""
     separator = "\t" if suffix == "frqx" else None
     with Path(f"{out}.{suffix}").open() as lines:
         heading, *rows = [line.rstrip("\n").split(separator) for line in lines]
@@ -33,7 +33,7 @@ def table(out, suffix):
 
 
 def is_printed(value, text):
-    """Return whether a number is what was printed to four digits."""
+    """Return whether a number equals one that is printed with four digits."""
     printed = float(text)
     if math.isnan(value) or math.isnan(printed):
         return math.isnan(value) and math.isnan(printed)

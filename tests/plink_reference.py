@@ -1,4 +1,4 @@
-"""Genotypes of a .bed by plain NumPy: slow and simple."""
+"""A slow and simple .bed reader in NumPy."""
 
 from pathlib import Path
 from typing import Any

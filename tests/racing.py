@@ -1,4 +1,4 @@
-"""Several processes that begin at once."""
+"""Processes that start a function at the same moment."""
 
 import os
 from functools import partial
@@ -7,7 +7,7 @@ from faults._apart import start_apart
 
 
 def race(*functions):
-    """Call each in a process of its own, all at once; returns how each ended."""
+    """Call each function in a new process, all at once; return the exit codes."""
     gate, opener = os.pipe()
     begun = [start_apart(partial(_wait, gate, opener, function)) for function in functions]
     os.close(gate)
@@ -16,7 +16,7 @@ def race(*functions):
 
 
 def _wait(gate, opener, function):
-    """Wait until all processes are there."""
+    """Wait until all processes are ready."""
     os.close(opener)
     os.read(gate, 1)
     return function()

@@ -1,4 +1,4 @@
-"""The published tool RiboDetector: its file, its command, and paired reads for both."""
+"""The published tool RiboDetector: its network file, command, and paired reads."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ import seqloom as sl
 from fastx import real
 
 LENGTH = 100
-# The letters as the tool reads those of FASTQ.
+# Residues in FASTQ as the tool reads them.
 ENCODER = sl.encode.OneHot(
     "dna", channels="last", unknown="zeros", case="mask", rna_as_dna=True, symbols="zeros"
 )
@@ -20,7 +20,7 @@ COMMAND = "from ribodetector.detect_cpu import main; main()"
 
 
 def published():
-    """The network's file; the test is skipped where the package is not installed."""
+    """Return the network's file; skip the test if the package is not installed."""
     pytest.importorskip("onnxruntime")
     spec = find_spec("ribodetector")
     if spec is None or spec.submodule_search_locations is None:
@@ -29,7 +29,7 @@ def published():
 
 
 def decide(folder, pair, *, more=()):
-    """Run the tool's own command; gives the ids of pairs that it calls ribosomal."""
+    """Run the tool's command; return the ids of pairs that are classified ribosomal."""
     outputs = {
         name: [folder / f"{name}{mate}.fq" for mate in (1, 2)] for name in ("o", "r")
     }
@@ -43,7 +43,7 @@ def decide(folder, pair, *, more=()):
 
 
 def write_pairs(folder, count, *, seed=0):
-    """Write mates of ribosomal and other sequence, of many lengths, some with N."""
+    """Write mates of ribosomal and other sequences, of many lengths, some with N."""
     rng = np.random.default_rng(seed)
     ribosomal = _letters("28S.fasta")
     genome = _letters("GCF_000005845.2_ASM584v2_genomic.fna.gz")[:1]
@@ -60,13 +60,13 @@ def write_pairs(folder, count, *, seed=0):
 
 
 def _letters(name):
-    """The sequences of a file of genomes, in letters of DNA."""
+    """Return the DNA sequences of a file of genomes."""
     with sl.io.open_sequences(real("genomes", name)) as reader:
         return [bytes(it.sequence).upper().replace(b"U", b"T") for it in reader]
 
 
 def _draw(rng, source):
-    """One read: most are as long as the network reads, some end in N."""
+    """Generate one read: most have the network's input length, some end in N."""
     sequence = source[rng.integers(len(source))]
     length = min(len(sequence), LENGTH if rng.random() < 0.5 else rng.integers(30, 160))
     start = rng.integers(len(sequence) - length + 1)

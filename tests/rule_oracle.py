@@ -1,4 +1,4 @@
-"""Checks one operation's rule: against torch, against central differences, second order."""
+"""Check gradient rules with PyTorch, with finite differences, and at second order."""
 
 from dataclasses import dataclass, field
 from functools import reduce
@@ -20,22 +20,22 @@ SECOND = Autodiff(FIRST)
 
 @dataclass
 class Case:
-    """An operation, its followed arrays among other arguments, and torch's spelling."""
+    """An operation, its tracked arrays among other arguments, and its PyTorch version."""
 
     name: str
     args: list[Any]
     theirs: Any
     options: dict[str, Any] = field(default_factory=dict)
-    output: int | None = None  # which of several outputs the loss is made of
+    output: int | None = None  # index of the output in the loss
 
     @property
     def places(self):
-        """Which arguments are followed: the floating arrays."""
+        """Return the indices of the tracked arguments: the float arrays."""
         return [place for place, arg in enumerate(self.args) if _floats(arg)]
 
 
 def each_of(cases):
-    """Run a test on each case, named by its operation and its place in the table."""
+    """Run a test on each case, identified by operation and index in the table."""
     ids = [f"{place} {case.name}" for place, case in enumerate(cases)]
     return pytest.mark.parametrize("case", cases, ids=ids)
 
@@ -45,13 +45,13 @@ def _floats(arg):
 
 
 def values(*shape, seed=0, low=None):
-    """Numbers in float64; from `low` up, where it is given."""
+    """Return float64 numbers; at least `low` if it is given."""
     found = np.random.default_rng((seed, *shape)).normal(size=shape)
     return found if low is None else np.abs(found) + low
 
 
 def loss(case, level, args):
-    """A scalar that is not linear in the output."""
+    """Return a scalar that is nonlinear in the output."""
     out = _call(case, level, args)
     if case.output is not None:
         out = out[case.output]
@@ -76,7 +76,7 @@ def their_loss(case, args):
 
 
 def _with(case, found):
-    """The arguments, the followed ones replaced."""
+    """Return the arguments with other tracked arrays."""
     args = list(case.args)
     for place, each in zip(case.places, found, strict=True):
         args[place] = each
@@ -97,7 +97,7 @@ def _found(grads, leaf):
 
 
 def their_gradients(case, *, double=None):
-    """The gradients; or the gradient of their product with `double`."""
+    """Return the gradients, or the gradient of their product with `double`."""
     leaves = [torch.tensor(case.args[place], requires_grad=True) for place in case.places]
     args = [torch.tensor(arg) if isinstance(arg, np.ndarray) else arg for arg in case.args]
     args = list(args)
@@ -137,7 +137,7 @@ def check_second_order(case):
 
 
 def check_central_differences(case, step=1e-6):
-    """The slope along one direction, from two values nearby."""
+    """Return the slope along one direction, from a central difference."""
     found = [case.args[place] for place in case.places]
     ways = [values(*each.shape, seed=9) for each in found]
     ends = [

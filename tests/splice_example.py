@@ -1,4 +1,4 @@
-"""The example network of splice sites, its published files, and real sequence for it."""
+"""The example network of splice sites, its published files, and a real sequence."""
 
 from functools import cache
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
@@ -11,13 +11,13 @@ import seqloom as sl
 from fastx import real
 
 PATH = Path(__file__).parents[1] / "examples" / "splice_sites.py"
-# Where network 1 sees a splice site, in the genome of E. coli.
+# Position in the E. coli genome where network 1 predicts a splice site.
 SITE = 293_948
 
 
 @cache
 def example():
-    """The example, loaded by its path: its folder's names would hide those of tests."""
+    """Load the example by path: its folder contains names of test modules."""
     spec = spec_from_file_location(PATH.stem, PATH)
     assert spec is not None
     assert spec.loader is not None
@@ -27,7 +27,7 @@ def example():
 
 
 def published(number):
-    """One of the five files; the test is skipped where the package is not installed."""
+    """Return one of the five files; skip the test if the package is not installed."""
     pytest.importorskip("h5py", reason="h5py is not installed")
     spec = find_spec("spliceai")
     if spec is None or spec.submodule_search_locations is None:
@@ -37,19 +37,19 @@ def published(number):
 
 @cache
 def arrays(number):
-    """Every array of a file, by its layer and its name."""
+    """Return every array of a file, by layer and name."""
     return sl.record.load(published(number))
 
 
 def network(number, backend):
-    """The example with the weights of a file, ready to evaluate."""
+    """Return the example with the weights of a file, in evaluation mode."""
     model = example().SpliceAIConfig().init(backend)
     keys = example().keras_keys(model)
     return model.load_record(arrays(number), keys=keys).eval()
 
 
 def letters(count):
-    """So many letters of a genome as ``(1, 4, count)``; in their middle, a splice site."""
+    """Return part of a genome as ``(1, 4, count)``, with a splice site in the middle."""
     path = real("genomes", "GCF_000005845.2_ASM584v2_genomic.fna.gz")
     with sl.io.open_sequences(path) as reader:
         genome = np.frombuffer(bytes(next(iter(reader)).sequence), "u1")

@@ -1,4 +1,4 @@
-"""Arguments of public functions: what is taken, and what an error shows."""
+"""Validation of the arguments of public functions."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Quick runs of the benchmarks, and the comparison with an older commit."""
+"""Quick benchmark runs, and the comparison with an older commit."""
 
 from collections.abc import Callable
 
@@ -6,13 +6,13 @@ import pytest
 from benchmarks import _against, _page
 from benchmarks._measure import QUICK, pick
 
-EMPTY = "<!-- begin demo -->\n<!-- end demo -->\n"
+EMPTY_TABLE = "<!-- begin demo -->\n<!-- end demo -->\n"
 
 
 @pytest.fixture
 def page(tmp_path, monkeypatch):
     path = tmp_path / "benchmarks.md"
-    path.write_text(EMPTY)
+    path.write_text(EMPTY_TABLE)
     monkeypatch.setattr(_page, "PAGE", path)
     monkeypatch.delenv(QUICK, raising=False)
     return path
@@ -22,7 +22,7 @@ def test_a_quick_benchmark_prints_its_table_and_writes_no_page(page, monkeypatch
     monkeypatch.setenv(QUICK, "1")
     _page.publish("demo", "the table")
     assert "the table" in capsys.readouterr().out
-    assert page.read_text() == EMPTY
+    assert page.read_text() == EMPTY_TABLE
 
 
 def test_a_full_benchmark_writes_the_page(page):
@@ -51,7 +51,7 @@ def test_a_quick_benchmark_has_separate_sizes(value, size, monkeypatch):
 
 
 def test_a_comparison_contains_medians_their_ratio_and_the_larger_spread():
-    # Quartiles of 1 to 5 are 2 and 4: the range 2 over the median 3.
+    # Quartiles of 1 to 5 are 2 and 4: the range 2 divided by the median 3.
     found = _against.compare([2, 2, 2, 2, 2], [1, 2, 3, 4, 5])
     assert (found.old, found.new, found.ratio) == (2, 3, 1.5)
     assert found.spread == pytest.approx(2 / 3)
@@ -66,7 +66,7 @@ def test_differences_beyond_three_percent_are_marked(new, mark):
 
 
 def test_a_ratio_within_the_spread_is_not_marked():
-    # The spread is 0.2 / 1: the limit is 1.23.
+    # The spread is 0.2 / 1, so the limit is 1.23.
     spread = [0.8, 0.9, 0.9, 1.0, 1.1, 1.1, 1.2]
     assert _against.compare(spread, [1.22] * 7).mark == ""
     assert _against.compare(spread, [1.24] * 7).mark == "**slower**"

@@ -1,4 +1,4 @@
-"""The pages of docs/comparisons, and the benchmark that times their code."""
+"""The pages of docs/comparisons, and the benchmark of their code."""
 
 from datetime import date
 from pathlib import Path

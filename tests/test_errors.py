@@ -50,7 +50,7 @@ def test_a_missing_file_error_prints_only_its_message():
 
 
 def every_error(kind=errors.SeqloomError):
-    """The class and all below it."""
+    """Return a class and all its subclasses."""
     below = (each for child in kind.__subclasses__() for each in every_error(child))
     return {kind, *below}
 

@@ -207,7 +207,7 @@ def test_a_missing_file_has_no_fingerprint(tmp_path):
         fingerprint(tmp_path / "a")
 
 
-KILLED = """
+WRITE_AND_DIE = """
 import time
 from seqloom._files import atomic_path
 with atomic_path("a") as part:
@@ -219,8 +219,8 @@ with atomic_path("a") as part:
 
 @pytest.fixture
 def writer(tmp_path):
-    """Another process that has begun to write the file `a`."""
-    command = [sys.executable, "-c", KILLED]
+    """A running process that has started to write the file `a`."""
+    command = [sys.executable, "-c", WRITE_AND_DIE]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE) as process:
         assert process.stdout.readline() == b"begun\n"
         yield process

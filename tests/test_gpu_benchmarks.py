@@ -1,4 +1,4 @@
-"""The run on a GPU: its networks, its time limits, and its tables."""
+"""The GPU benchmarks: networks, timeouts and tables."""
 
 import signal
 import subprocess
@@ -47,7 +47,7 @@ def test_a_comparison_has_one_row_for_each_library():
     first = "encoder, 64 x 256 | bfloat16, eager"
     assert ours.startswith(f"| {first} | ours on torch | 2,000 | 3 % | 5 MiB |")
     assert theirs.startswith(f"| {first} | torch eager | 1,500 | 3 % | 5 MiB |")
-    assert "**1.33**" in theirs  # 2,000 samples a second by 1,500
+    assert "**1.33**" in theirs  # 2,000 / 1,500 samples a second
 
 
 MACHINE = {
@@ -75,7 +75,7 @@ def test_a_skipped_benchmark_is_listed_with_its_reason():
 
 
 def is_running(pid):
-    """Whether a process exists and is no zombie."""
+    """Return whether a process exists and is not a zombie."""
     status = Path(f"/proc/{pid}/stat")
     return status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z"
 
@@ -95,7 +95,7 @@ def test_a_benchmark_that_hangs_is_killed_and_keeps_its_results(tmp_path, monkey
     wait, results = subprocess.Popen.wait, tmp_path / "out" / RESULTS
 
     def wait_for_results(process, timeout=None):
-        """Reach the limit as soon as the part has written its results."""
+        """Reach the timeout as soon as the benchmark has written its results."""
         if timeout is None:
             return wait(process)
         wait_until(lambda: '"child"' in results.read_text())

@@ -1,4 +1,4 @@
-"""Ids that look like paths, options or formats: kept as text, and never obeyed."""
+"""Ids that look like paths, options or formats are plain text everywhere."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ ONE_HOT = sl.encode.OneHot("protein")
 
 @pytest.fixture
 def folder(tmp_path):
-    """A folder inside of which everything must stay, and a file of such ids."""
+    """A folder that no output may leave, and a file of such ids."""
     (tmp_path / "in").mkdir()
     sl.io.write_sequences(tmp_path / "in/a.fa", [(name, "MKVL") for name in NAMES])
     return tmp_path / "in"
@@ -71,7 +71,7 @@ def test_an_id_is_never_part_of_a_path(folder, write):
 
 
 def encode_all(path):
-    """Read a file and encode what it holds."""
+    """Read and encode a file."""
     return list(sl.data.SequenceDataset(path, encoder=ONE_HOT))
 
 

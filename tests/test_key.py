@@ -18,8 +18,8 @@ def test_words_in_the_constructor_are_folded(seed, word):
 
 
 def test_fold_and_bits_equal_the_documented_values_of_jax():
-    # jax.random.fold_in(jax.random.PRNGKey(0), 1) and, as jax's documentation prints it,
-    # jax.random.split(jax.random.PRNGKey(0)), whose words are these four bits.
+    # jax.random.fold_in(jax.random.PRNGKey(0), 1), and the words of the documented
+    # result of jax.random.split(jax.random.PRNGKey(0)).
     assert Key(0).fold(1).words == (928981903, 3453687069)
     assert Key(0).bits(4).tolist() == [4146024105, 967050713, 2718843009, 1272950319]
 
@@ -35,7 +35,7 @@ def test_folding_is_threefry_of_the_halves_of_a_word(seed, word):
 
 
 def reference_threefry(key, count):
-    """Salmon et al. 2011, section 4.2, in plain Python."""
+    """Threefry of Salmon et al. 2011, section 4.2, in Python."""
     keys = [*key, key[0] ^ key[1] ^ 0x1BD11BDA]
     x, y = ((c + k) & 0xFFFFFFFF for c, k in zip(count, keys, strict=False))
     for block in range(5):

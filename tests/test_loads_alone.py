@@ -1,4 +1,4 @@
-"""What loads a file reads that file: it starts no program and asks no other machine."""
+"""Loading a file starts no program and opens no connection."""
 
 import io
 import re
@@ -15,7 +15,7 @@ import torch
 h5py = pytest.importorskip("h5py")
 
 ROOT = Path(__file__).parents[1]
-# Everything that loads, by the programs that make calls fail; the loads come behind "now".
+# All load functions of the fault programs; the loads follow the word "now".
 LOADS = """
 import os, sys, tempfile
 from pathlib import Path
@@ -47,7 +47,7 @@ print(*every, *(file.name for file in others), sep=chr(10))
 
 
 def write_others(folder):
-    """Write what torch and Keras write, of nine numbers each."""
+    """Write files of PyTorch and Keras with nine numbers each."""
     numbers = np.arange(9.0)
     for name in ("x.pt", "x.bin"):
         torch.save({"w": torch.from_numpy(numbers)}, folder / name)
@@ -61,7 +61,7 @@ def write_others(folder):
 
 @pytest.fixture(scope="module")
 def traced(tmp_path_factory):
-    """The names of what was loaded, and the calls that strace saw meanwhile."""
+    """Return the loaded files, and the system calls that strace recorded."""
     if shutil.which("strace") is None:
         pytest.skip("strace is not installed")
     home = tmp_path_factory.mktemp("loads")

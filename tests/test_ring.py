@@ -1,4 +1,4 @@
-"""Memory that is lent as arrays comes back when nobody looks at it any more."""
+"""Reuse of batch memory after all views of it are deleted."""
 
 import numpy as np
 import pytest

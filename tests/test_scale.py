@@ -1,4 +1,4 @@
-"""The benchmark of how time and memory grow: what it covers, and its slopes."""
+"""The benchmark of time and memory over input size: its coverage and its slopes."""
 
 import math
 
@@ -21,7 +21,8 @@ def test_the_slope_uses_only_the_last_decades():
 
 
 def test_the_slope_is_a_least_squares_fit():
-    # Through (0, 0), (1, 0), (2, 3): the mean of x is 1, so (1 * 0 + 1 * 3) / 2.
+    # Through (0, 0), (1, 0), (2, 3): the mean of x is 1, so the slope is (1 * 0 + 1 *
+    # 3) / 2.
     assert slope([1, 10, 100], [1, 1, 1000]) == pytest.approx(1.5)
 
 
@@ -39,7 +40,7 @@ def test_every_axis_has_a_growing_parameter():
 
 @pytest.mark.parametrize("sweep", SWEEPS, ids=lambda sweep: sweep.name)
 def test_sizes_span_three_decades_or_the_number_of_cores(sweep: Sweep):
-    # A machine has no three decades of cores.
+    # No machine has three decades of cores.
     assert sweep.axis == "threads" or sweep.values[-1] == 1000 * sweep.values[0]
 
 

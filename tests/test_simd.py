@@ -1,4 +1,4 @@
-"""SEQLOOM_SIMD caps the instruction set that our kernels use."""
+"""SEQLOOM_SIMD limits the instruction set of seqloom's kernels."""
 
 import os
 import subprocess
@@ -10,12 +10,12 @@ import pytest
 
 from seqloom._rust import _native
 
-# From the widest on; a processor that has one has those after it.
+# From widest to narrowest; a processor also supports all narrower sets.
 WIDTHS = {"avx512": ["avx512", "avx2", "portable"], "avx2": ["avx2", "portable"]}
-HAS = _native.simd()  # of the processor, unless the tests themselves run under a cap
-CAPS = WIDTHS.get(HAS, [HAS, "portable"])
+AVAILABLE = _native.simd()  # instruction set, limited by SEQLOOM_SIMD
+CAPS = WIDTHS.get(AVAILABLE, [AVAILABLE, "portable"])
 
-# Digests of what has the same bits everywhere: letters, genotypes, random numbers, parsing.
+# Digests of exact results: sequences, genotypes, random numbers, parsing.
 DIGESTS = """
 import hashlib
 import numpy as np
@@ -95,5 +95,5 @@ def test_an_unknown_instruction_set_ends_the_command_with_one_line(command):
 
 def test_every_instruction_set_gives_the_same_bits(tmp_path):
     found = {cap: run(DIGESTS, cap, tmp_path) for cap in CAPS}
-    assert found[HAS].stdout.count("\n") == 8, found[HAS].stderr
-    assert {each.stdout for each in found.values()} == {found[HAS].stdout}
+    assert found[AVAILABLE].stdout.count("\n") == 8, found[AVAILABLE].stderr
+    assert {each.stdout for each in found.values()} == {found[AVAILABLE].stdout}

@@ -1,4 +1,4 @@
-"""What depends on the operating system is in one place, and all else runs without Linux."""
+"""Platform-specific code is in one package, and seqloom runs without Linux functions."""
 
 import errno
 import os
@@ -13,8 +13,8 @@ import seqloom
 from seqloom._system import lock, rename_exchange, rename_new
 
 PACKAGE = Path(seqloom.__file__).parent
-# Of modules that Windows lacks, or of functions that do something else there.
-MISSING = re.compile(
+# Modules that Windows lacks, and functions with other behaviour on Windows.
+PLATFORM_SPECIFIC = re.compile(
     r"\bimport (?:fcntl|resource|termios|pwd|grp)\b|ctypes\.CDLL|select\.poll\b"
     r"|\bos\.(?:O_NOFOLLOW|chown|fdatasync|fork|getloadavg|geteuid|getuid|kill|pread|pwrite"
     r"|register_at_fork|sched_getaffinity|sysconf|uname)\b"
@@ -59,7 +59,7 @@ if __name__ == "__main__":
 
 def test_only_seqloom_system_uses_platform_specific_functions():
     files = [path for path in PACKAGE.rglob("*.py") if path.parent.name != "_system"]
-    uses = {path.name: MISSING.findall(path.read_text("utf-8")) for path in files}
+    uses = {path.name: PLATFORM_SPECIFIC.findall(path.read_text("utf-8")) for path in files}
     assert {name: found for name, found in uses.items() if found} == {}
 
 

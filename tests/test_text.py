@@ -1,25 +1,25 @@
-"""Text that came from a file is shown, never obeyed."""
+"""Text from files is escaped before it is printed."""
 
 import pytest
 from hypothesis import given, strategies as st
 
 from seqloom._text import parse_decimal, parse_integer, printable
 
-ANY = st.text(st.characters(exclude_categories=()))
+ANY_TEXT = st.text(st.characters(exclude_categories=()))
 
 
-@given(ANY)
+@given(ANY_TEXT)
 def test_printable_text_contains_no_control_characters(text):
     assert printable(text).isprintable()
     assert printable(text, lines=True).replace("\n", "").isprintable()
 
 
-@given(ANY)
+@given(ANY_TEXT)
 def test_escaped_text_is_not_escaped_again(text):
     assert printable(printable(text)) == printable(text)
 
 
-@given(ANY)
+@given(ANY_TEXT)
 def test_printable_characters_are_unchanged(text):
     kept = "".join(filter(str.isprintable, text))
     assert printable(kept) == kept

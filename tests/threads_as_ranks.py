@@ -1,4 +1,4 @@
-"""Threads of one process that train together, in the place of processes."""
+"""Threads of one process that train together, in place of processes."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +10,7 @@ from seqloom.train._ranks import Ranks
 
 
 class Threads:
-    """So many threads, each of which knows the sums over all."""
+    """A group of threads that can sum arrays over all threads."""
 
     def __init__(self, world):
         self.world = world
@@ -19,7 +19,7 @@ class Threads:
         self.parts: list[Any] = [None] * world
 
     def run(self, work):
-        """Call a function in each thread, with its rank; gives all results."""
+        """Call a function in each thread with its rank; return all results."""
 
         def call(number):
             self.local.ranks = ThreadRanks(self, number)
@@ -32,17 +32,17 @@ class Threads:
         with ThreadPoolExecutor(self.world) as pool:
             made = [pool.submit(call, number) for number in range(self.world)]
         errors = [error for it in made if (error := it.exception()) is not None]
-        # The others only say that one of them has ended.
+        # The other threads only report that one has ended.
         for error in sorted(errors, key=_is_of_others):
             raise error
         return [it.result() for it in made]
 
     def find(self):
-        """Stand in for `find_ranks`."""
+        """Replace `find_ranks`."""
         return getattr(self.local, "ranks", Ranks())
 
     def exchange(self, number, value):
-        """Give what each thread has passed."""
+        """Return the values of all threads."""
         self.parts[number] = value
         self.barrier.wait()
         parts = list(self.parts)
@@ -55,7 +55,7 @@ def _is_of_others(error):
 
 
 class ThreadRanks(Ranks):
-    """One thread among several."""
+    """One thread of the group."""
 
     def __init__(self, threads, number):
         super().__init__(number, threads.world)

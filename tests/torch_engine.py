@@ -1,4 +1,4 @@
-"""Another engine for gradients: torch's own, with the interface of `Autodiff`."""
+"""PyTorch's gradient engine with the interface of `Autodiff`."""
 
 from __future__ import annotations
 
@@ -19,43 +19,43 @@ _leaf_numbers = count(1)
 
 
 class TorchEngine(Backend):
-    """Makes the torch backend differentiable by torch's own tape."""
+    """Makes the torch backend differentiable with PyTorch's tape."""
 
     def __init__(self, inner: Backend) -> None:
         self.inner = inner
         self.name = f"torch_engine({inner.name})"
         self.device, self.threads = inner.device, inner.threads
         self.float_dtype = inner.float_dtype
-        self.is_engine = True  # records by itself: see `is_custom_engine`
+        self.is_engine = True  # records operations: see `is_custom_engine`
         self._leaves: WeakValueDictionary[int, Any] = WeakValueDictionary()
         for name in _names():
             setattr(self, name, getattr(inner, name))
-        self.accumulate = inner.add  # what it writes into may be on the tape
+        self.accumulate = inner.add  # its target may be on the tape
 
     def __getattr__(self, name: str) -> Any:
-        """Torch records by itself, so each function is the inner one."""
+        """Return the inner function, because PyTorch records its operations."""
         if name == "inner" or name.startswith("_"):
-            raise AttributeError(name)  # while it is being copied, say
+            raise AttributeError(name)  # for example during a copy
         return getattr(self.inner, name)
 
     def __reduce__(self) -> Any:
-        """Return a copy is another engine over the same backend."""
+        """Return another engine over the same backend as a copy."""
         return TorchEngine, (self.inner,)
 
     def asarray(self, data: Any, dtype: Any = None, *, copy: bool | None = None) -> Array:
-        """Make an array of the data."""
+        """Create an array."""
         return self.inner.asarray(data, dtype=dtype, copy=copy)
 
     def to_numpy(self, x: Array) -> Any:
-        """Return the value as NumPy's array."""
+        """Return the value as a NumPy array."""
         return self.inner.to_numpy(x.detach() if hasattr(x, "detach") else x)
 
     def stop_gradient(self, x: Array) -> Array:
-        """Return the same values, which torch no longer tracks."""
+        """Return the same values, detached from the tape."""
         return x.detach()
 
     def dropout(self, x: Array, key: Any, rate: float) -> Array:
-        """Compute in pieces, because torch cannot differentiate our own kernel."""
+        """Compute with standard operations, which have PyTorch gradients."""
         return _random.dropout(self, x, key, rate)
 
     def attention(
@@ -67,14 +67,14 @@ class TorchEngine(Backend):
         key: Any = None,
         **options: Any,
     ) -> Any:
-        """Compute in pieces if there is dropout, as `dropout` does."""
+        """Compute with standard operations if there is dropout, like `dropout`."""
         if options.get("dropout") and key is not None:
             return _attention.attention(self, q, k, v, mask, key, **options)
         return self.inner.attention(q, k, v, mask, None, **options)
 
     def leaf(self, value: Array) -> Array:
         """Make a leaf of an array: operations on it are recorded."""
-        # A view is another node for torch, and stays tracked by the outer engine.
+        # A view is another node in PyTorch, and stays tracked by the outer engine.
         is_tracked = value.requires_grad
         leaf = value.view_as(value) if is_tracked else value.detach().requires_grad_()
         self._leaves[self._number_of(leaf)] = leaf
@@ -83,7 +83,7 @@ class TorchEngine(Backend):
     def gradients(
         self, raw: Array, seed: Array, *, retain: bool = False
     ) -> dict[int, Array]:
-        """Compute the gradients of a result by all leaves; consumes what was recorded."""
+        """Compute the gradients of a result by all leaves, and clear the tape."""
         leaves = dict(self._leaves)
         is_nested = is_custom_engine(self.inner)
         try:
@@ -99,13 +99,13 @@ class TorchEngine(Backend):
         return {number: part for number, part in found if part is not None}
 
     def leaf_number(self, raw: Any) -> int | None:
-        """Return the number by which the gradient by an array is found."""
+        """Return the number that identifies the gradient of an array."""
         if not getattr(raw, "requires_grad", False):
             return None
         return self._number_of(raw)
 
     def _number_of(self, raw: Any) -> int:
-        """Numbers an array once, for its lifetime."""
+        """Assign a number to an array for its lifetime."""
         if not hasattr(raw, "seqloom_number"):
             raw.seqloom_number = next(_leaf_numbers)
         return raw.seqloom_number
@@ -117,14 +117,14 @@ class TorchEngine(Backend):
     def tensor(
         self, data: Any, *, dtype: str | None = None, requires_grad: bool = False
     ) -> Tensor:
-        """Make a tensor on this backend."""
+        """Create a tensor on this backend."""
         value = make_array(data, dtype, self.inner)
         return Tensor(self.leaf(value) if requires_grad else value, self)
 
 
 @cache
 def _names() -> tuple[str, ...]:
-    """Return the functions of a backend that have a default body."""
+    """Return the functions of a backend that have a default implementation."""
     own = {*vars(TorchEngine), "accumulate", "array_namespace", "from_numpy"}
     return tuple(
         name

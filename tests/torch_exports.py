@@ -1,4 +1,4 @@
-"""Networks of torch, and the ONNX files that torch writes of them."""
+"""PyTorch networks, and ONNX files that PyTorch exports."""
 
 import io
 import warnings
@@ -15,7 +15,7 @@ class Convolutions(torch.nn.Module):
         super().__init__()
         self.first = torch.nn.Conv1d(4, 6, 5, padding="same")
         self.norm = torch.nn.BatchNorm1d(6)
-        # Torch's exporter would write equal arrays once.
+        # PyTorch's exporter would write equal arrays only once.
         for number, part in enumerate(self.norm.state_dict().values()):
             if part.ndim:
                 part.copy_(torch.rand(6) + number)
@@ -29,7 +29,7 @@ class Convolutions(torch.nn.Module):
 
 
 class States(torch.nn.Module):
-    """A recurrent network that reads the last letter of each record."""
+    """A recurrent network that reads the last residue of each record."""
 
     def __init__(self, kind):
         super().__init__()
@@ -43,7 +43,7 @@ class States(torch.nn.Module):
 
 
 class Attention(torch.nn.Module):
-    """One head of attention over embedded tokens, written out."""
+    """One attention head over token embeddings, written out."""
 
     def __init__(self):
         super().__init__()
@@ -60,19 +60,19 @@ class Attention(torch.nn.Module):
         return self.head((x + weights @ v).mean(1))
 
 
-LETTERS = np.eye(4, dtype="float32")[np.random.default_rng(3).integers(0, 4, (3, 12))]
-LETTERS[0, 9:] = LETTERS[2, 4:] = 0
+ONE_HOT_INPUT = np.eye(4, dtype="float32")[np.random.default_rng(3).integers(0, 4, (3, 12))]
+ONE_HOT_INPUT[0, 9:] = ONE_HOT_INPUT[2, 4:] = 0
 NETWORKS = {
-    "convolutions": (Convolutions, LETTERS.transpose(0, 2, 1).copy()),
-    "LSTM": (lambda: States(torch.nn.LSTM), LETTERS),
-    "GRU": (lambda: States(torch.nn.GRU), LETTERS),
-    "RNN": (lambda: States(torch.nn.RNN), LETTERS),
+    "convolutions": (Convolutions, ONE_HOT_INPUT.transpose(0, 2, 1).copy()),
+    "LSTM": (lambda: States(torch.nn.LSTM), ONE_HOT_INPUT),
+    "GRU": (lambda: States(torch.nn.GRU), ONE_HOT_INPUT),
+    "RNN": (lambda: States(torch.nn.RNN), ONE_HOT_INPUT),
     "attention": (Attention, np.arange(24).reshape(2, 12) % 7),
 }
 
 
 def export_by_tracing(name, folder):
-    """Make a network, and write its file by the exporter that torch has since 2.5."""
+    """Return a network, and its file from the exporter of PyTorch 2.5 and later."""
     make, x = NETWORKS[name]
     torch.manual_seed(0)
     net, path = make().eval(), folder / "net.onnx"
@@ -90,7 +90,7 @@ def export_by_tracing(name, folder):
 
 
 def export(name, folder):
-    """Make a network, writes its file, and gives both with an input."""
+    """Return a network, its exported file, and an input."""
     make, x = NETWORKS[name]
     torch.manual_seed(0)
     net = make().eval()
@@ -105,7 +105,7 @@ def export(name, folder):
             dynamic_axes={"x": sizes},
             opset_version=14,
             dynamo=False,
-            # Not folded, a batch norm stays one, with weights of its own.
+            # Without folding, a batch norm remains a node with weights.
             training=torch.onnx.TrainingMode.PRESERVE,
             do_constant_folding=name != "convolutions",
         )

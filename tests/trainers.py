@@ -1,4 +1,4 @@
-"""What other people's trainers train in the tests, here and in processes of their own."""
+"""A model and helpers for third-party trainers, also in child processes."""
 
 from typing import Any
 
@@ -6,12 +6,12 @@ import torch
 
 
 def ids_of(batch):
-    """List the ids of a batch of any collator."""
+    """Return the ids of a batch of any collator."""
     return [*batch["id"]] if "id" in batch else batch["sequence_ids"]
 
 
 class Tiny(torch.nn.Module):
-    """Scores a batch of any collator, and notes which records it has seen."""
+    """Scores a batch of any collator, and records the ids of its records."""
 
     def __init__(self):
         super().__init__()

@@ -1,13 +1,13 @@
-"""Waiting for another process or thread, and a clock that a test sets itself."""
+"""Waiting for another process or thread, and a clock that tests control."""
 
 import time
 
-# Far more than a busy machine needs: it ends a test whose condition never holds.
+# Much more than a busy machine needs; fails a test whose condition never becomes true.
 LONGEST_WAIT_S = 120
 
 
 def wait_until(condition):
-    """Wait until a condition holds; fails where it never does."""
+    """Wait until a condition is true; raise after the timeout."""
     deadline = time.monotonic() + LONGEST_WAIT_S
     while not condition():
         if time.monotonic() > deadline:
@@ -16,15 +16,15 @@ def wait_until(condition):
 
 
 class FakeTime:
-    """Stands for the module `time`: its clocks advance only when a test says so."""
+    """Replaces the module `time`: its clocks advance only when a test requests it."""
 
     def __init__(self):
         self.now = 0.0
 
     def sleep(self, seconds):
-        """Advance the clock at once."""
+        """Advance the clock immediately."""
         self.now += seconds
 
     def perf_counter(self):
-        """Return the seconds that were slept."""
+        """Return the total seconds of sleep."""
         return self.now

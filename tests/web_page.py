@@ -1,4 +1,4 @@
-"""The module and the page that `make web` has built, and what is needed to try them."""
+"""The module and page built by `make web`, and helpers to run them."""
 
 import gzip
 import json
@@ -26,7 +26,7 @@ needs_browser = pytest.mark.skipif(not chromium.find(), reason="no Chromium")
 
 
 def ask(*questions: dict[str, Any]) -> list[Any]:
-    """Ask the module in Node, question after question."""
+    """Send requests to the module in Node, one after the other."""
     command = ["node", str(HOME / "tests/web/ask.mjs"), str(MODULE)]
     text = json.dumps(questions)
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
@@ -42,13 +42,13 @@ def packed(folder: Path, out: Path) -> str:
 
 
 def records(count: int) -> list[tuple[str, str]]:
-    """Return the first records of the demo: ids and letters."""
+    """Return the first records of the demo: ids and sequences."""
     parts = gzip.decompress(DEMO.read_bytes()).decode().split(">")[1 : count + 1]
     lines = [part.split("\n", 1) for part in parts]
     return [(head.split()[0], rest.replace("\n", "")) for head, rest in lines]
 
 
 def fasta(out: Path, letters: list[tuple[str, str]]) -> str:
-    """Record in FASTA."""
+    """Return records as FASTA."""
     out.write_text("".join(f">{name}\n{sequence}\n" for name, sequence in letters))
     return str(out)

@@ -1,4 +1,4 @@
-"""A server of the files in a folder, which knows what it has sent."""
+"""A static file server that counts the bytes it has sent."""
 
 import functools
 import http.server
@@ -10,10 +10,10 @@ from typing import Any
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
-    """Serves files, says nothing, and counts the bytes of each path."""
+    """Serves files without logging, and counts the bytes of each path."""
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Say nothing."""
+        """Log nothing."""
 
     def copyfile(self, source: Any, outputfile: Any) -> None:
         """Send a file."""
@@ -24,7 +24,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Its address, and how many bytes it has sent of each path."""
+    """Address of the server, and the bytes sent for each path."""
 
     def __init__(self, folder: Path) -> None:
         self.sent: dict[str, int] = {}
@@ -36,7 +36,7 @@ class Server(http.server.ThreadingHTTPServer):
 
 @contextmanager
 def serving(folder: Path) -> Generator[Server]:
-    """Serve a folder, as any server of files does."""
+    """Serve a folder as static files."""
     with Server(folder) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()

@@ -1,4 +1,4 @@
-"""Writes the Rust table of operations to a path; `make stubs` and `make lint` run it."""
+"""Write the Rust table of operations to a path, for `make stubs` and `make lint`."""
 
 import inspect
 import sys
@@ -10,7 +10,7 @@ from seqloom.tensor._families._windows import Windows
 from seqloom.tensor._operations import OPERATIONS
 
 STANDARD = sl.tensor.backend("numpy").tensor([0.0]).__array_namespace__()
-# Names of arguments in the Array API standard, and their names in graphs.
+# Argument names in the Array API standard, and their names in graphs.
 NAMES = {
     "x1": "x",
     "x2": "y",
@@ -19,7 +19,7 @@ NAMES = {
     "n_rows": "rows",
     "n_cols": "columns",
 }
-LEFT_OUT = {"b", "self", "device"}  # the backend, and what graphs do not have
+LEFT_OUT = {"b", "self", "device"}  # arguments that graphs do not have
 HEAD = """\
 //! The operations of exported graphs.
 //!
@@ -34,7 +34,7 @@ pub(crate) const TABLE: &[Signature] = &[
 
 
 def write_table() -> str:
-    """Return the table, a line for each operation that exported graphs have."""
+    """Return the table, with a line for each operation of exported graphs."""
     return HEAD + "".join(map(_write_line, filter(_is_exported, OPERATIONS))) + "];\n"
 
 
@@ -43,7 +43,7 @@ def _is_exported(name: str) -> bool:
 
 
 def _write_line(name: str) -> str:
-    """Write the signature of an operation."""
+    """Return the signature of an operation."""
     arguments, needed = list_arguments(name)
     results = OPERATIONS[name].results.replace("*", "0")
     kind = f"Kind::{(OPERATIONS[name].kind or 'other').title()}"
@@ -55,7 +55,7 @@ def _write_line(name: str) -> str:
 
 
 def list_arguments(name: str) -> tuple[list[str], int]:
-    """List the arguments of an operation, of which the first ones have no default."""
+    """Return the arguments of an operation; the first ones have no default."""
     function = getattr(Backend, name, None) or getattr(STANDARD, name)
     signature = inspect.signature(function).parameters
     parameters = [signature[it] for it in signature if it not in LEFT_OUT]

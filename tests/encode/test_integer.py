@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from encode_oracle import IUPAC, TWENTY, padded
+from encode_oracle import AMINO_ACIDS, IUPAC, padded
 from seqloom._config import JsonConfig
 from seqloom.encode import Integer
 from seqloom.errors import AlphabetError, ArgumentError
@@ -19,7 +19,7 @@ def test_numbers_are_what_a_dictionary_gives(texts, dtype, padding):
     assert fast.tolist() == padded(slow, 100, pad)
 
 
-@given(st.lists(st.text(TWENTY, max_size=80), min_size=1, max_size=5))
+@given(st.lists(st.text(AMINO_ACIDS, max_size=80), min_size=1, max_size=5))
 def test_decode_is_the_inverse_of_encode(texts):
     encode = Integer("protein")
     array = encode.batch(texts, length=80)
@@ -53,7 +53,7 @@ def test_an_ambiguity_code_is_the_mask_or_an_error():
 
 def test_padding_and_mask_are_rows_of_the_embedding():
     encode = Integer("protein", symbols="keep", rare="keep")
-    assert encode.letters == TWENTY + "UO*-."
+    assert encode.letters == AMINO_ACIDS + "UO*-."
     assert (encode.mask_value, encode.pad_value, encode.vocabulary_size) == (25, 26, 27)
     assert encode("U-").tolist() == [20, 23]
 

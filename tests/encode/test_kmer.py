@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from encode_oracle import TWENTY, canonical, number, padded, words
+from encode_oracle import AMINO_ACIDS, canonical, number, padded, words
 from seqloom._config import JsonConfig
 from seqloom.encode import Kmer
 from seqloom.errors import AlphabetError, ArgumentError
@@ -40,9 +40,9 @@ def test_a_canonical_word_is_the_lesser_of_both_strands(text, k):
     np.testing.assert_array_equal(both(text), both(other))
 
 
-@given(st.text(TWENTY, max_size=40), st.integers(1, 4))
+@given(st.text(AMINO_ACIDS, max_size=40), st.integers(1, 4))
 def test_words_of_residues_have_twenty_digits(text, k):
-    slow = [number(word, TWENTY) for word in words(text, k)]
+    slow = [number(word, AMINO_ACIDS) for word in words(text, k)]
     assert Kmer(k, "protein")(text).tolist() == slow
 
 

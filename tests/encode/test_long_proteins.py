@@ -3,19 +3,19 @@
 import numpy as np
 import pytest
 
-from encode_oracle import ESM2, TWENTY, number, words
+from encode_oracle import AMINO_ACIDS, ESM2, number, words
 from seqloom.data import DataLoader, PadCollator, SequenceDataset, VarlenCollator
 from seqloom.encode import Integer, Kmer, OneHot, Tokens
 from seqloom.errors import ShapeError
 
 SIZE = 100_000
-RESIDUES = "".join(np.random.default_rng(5).choice([*TWENTY], SIZE))
-NUMBERS = [TWENTY.index(letter) for letter in RESIDUES]
+RESIDUES = "".join(np.random.default_rng(5).choice([*AMINO_ACIDS], SIZE))
+NUMBERS = [AMINO_ACIDS.index(letter) for letter in RESIDUES]
 TOKENS = [ESM2.index(letter) for letter in RESIDUES]
 CASES = [
     (Integer("protein"), NUMBERS),
     (OneHot("protein"), np.eye(20)[NUMBERS].T),
-    (Kmer(3, "protein"), [number(word, TWENTY) for word in words(RESIDUES, 3)]),
+    (Kmer(3, "protein"), [number(word, AMINO_ACIDS) for word in words(RESIDUES, 3)]),
     (Tokens("esm2"), [0, *TOKENS, 2]),
     (Tokens("esm2", add_special_tokens=False), TOKENS),
 ]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from encode_oracle import PROTEIN, TWENTY
+from encode_oracle import AMINO_ACIDS, PROTEIN
 from seqloom._ragged import Ragged
 from seqloom.encode import Integer, Kmer, OneHot, Quality, Tokens
 from seqloom.errors import AlphabetError, ArgumentError, ShapeError
@@ -44,7 +44,7 @@ def test_rna_as_dna_reads_u_as_t_and_counts_it(text):
 def test_a_protein_code_is_shared_among_what_it_stands_for(code):
     row = OneHot("protein", unknown="fractional", dtype="float64")(code).ravel()
     share = 1 / len(PROTEIN[code])
-    assert row.tolist() == [share if it in PROTEIN[code] else 0 for it in TWENTY]
+    assert row.tolist() == [share if it in PROTEIN[code] else 0 for it in AMINO_ACIDS]
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_a_protein_code_is_shared_among_what_it_stands_for(code):
     [
         ("zeros", [0] * 20),
         ("unknown", [1 / 20] * 20),
-        ("replace", [int(letter == "C") for letter in TWENTY]),
+        ("replace", [int(letter == "C") for letter in AMINO_ACIDS]),
         ("keep", [*[0] * 20, 1, 0]),
     ],
 )
