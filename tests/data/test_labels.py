@@ -313,7 +313,7 @@ def test_a_header_without_a_match_has_no_label(fasta):
 
 
 def test_a_pattern_that_is_none_is_an_error(fasta):
-    with pytest.raises(ArgumentError, match="no regular expression"):
+    with pytest.raises(ArgumentError, match="not a regular expression"):
         SequenceDataset(fasta(FOUR), labels=Labels(label_from_header="("))
 
 

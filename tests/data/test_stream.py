@@ -324,7 +324,7 @@ def test_a_pipe_cannot_be_shared_out(tmp_path):
     import os
 
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(FileError, match="can be read once only"):
+    with pytest.raises(FileError, match="can only be read once"):
         SequenceStream(tmp_path / "pipe").shard(0, 2)
 
 

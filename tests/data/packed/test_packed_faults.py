@@ -65,9 +65,9 @@ def test_a_record_that_no_batch_holds_is_an_error_that_says_what_to_pass(fasta, 
     assert isinstance(error, ShapeError)
     assert before == [0]
     assert str(error) == (
-        f"{path}: record 1 (b): 100,000 letters are 100,002 tokens, more than "
+        f"{path}: record 1 (b): 100,000 residues are 100,002 tokens, more than "
         "max_tokens=4,096: pass max_tokens=100002 or more, or max_length= with overlap= to "
-        "cut long records into windows"
+        "split long records into windows"
     )
 
 
@@ -84,13 +84,13 @@ def test_an_empty_record_is_an_error(fasta, threads):
     before, error = drain(path, num_threads=threads)
     assert isinstance(error, FormatError)
     assert before == [0]
-    assert f"{path}: record 1 (b): no letters, expected at least one; " in str(error)
+    assert f"{path}: record 1 (b): no residues, expected at least one; " in str(error)
     assert 'empty="keep"' in str(error)
 
 
 def test_a_record_of_a_stop_alone_is_empty(fasta):
     _, error = drain(fasta({"a": "*"}))
-    assert "no letters" in str(error)
+    assert "no residues" in str(error)
 
 
 def test_empty_records_may_be_kept(fasta):

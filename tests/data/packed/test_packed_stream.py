@@ -282,13 +282,13 @@ def _threads():
         ({"max_length": 0}, "max_length"),
         ({"overlap": 3}, r"overlap=3 needs max_length="),
         ({"max_length": 4, "overlap": 4}, "overlap must be below max_length=4, got 4"),
-        ({"max_length": 9, "max_tokens": 10}, "9 letters are 11 tokens, more than"),
+        ({"max_length": 9, "max_tokens": 10}, "9 residues are 11 tokens, more than"),
         ({"empty": "skip"}, "empty"),
         ({"comments": "keep"}, "comments"),
         ({"records": (3, 2)}, "the last of records"),
         ({"records": 3}, "records must be a pair"),
         ({"tokens": "esm2"}, "tokens must be"),
-        ({"tokens": Tokens("dna", k=3), "max_length": 9}, "one token for each letter"),
+        ({"tokens": Tokens("dna", k=3), "max_length": 9}, "one token per residue"),
     ],
 )
 def test_a_wrong_setting_is_an_error_that_names_it(proteins, options, message):

@@ -69,7 +69,7 @@ def test_what_is_no_row_of_tokens_is_an_error(fasta, given, kind):
 
 def test_a_functions_row_that_no_batch_holds_is_an_error(fasta):
     path = fasta({"a": "M", "b": "MK"})
-    with pytest.raises(ShapeError, match=r"record 1 \(b\): 2 letters are 20 tokens"):
+    with pytest.raises(ShapeError, match=r"record 1 \(b\): 2 residues are 20 tokens"):
         list(PackedStream(path, lambda letters: [0] * 10 * len(letters), max_tokens=15))
 
 
@@ -108,7 +108,7 @@ def test_a_tokenizer_that_merges_letters_is_an_error_that_says_so(fasta, tokeniz
     path = fasta({"a": "MK", "b": "MJJK"})
     assert len(tokenizer("MJJK")["input_ids"]) == 5
     with pytest.raises(
-        ShapeError, match=r"3 tokens of 4 letters.*sl\.encode\.Tokens"
+        ShapeError, match=r"3 tokens for 4 residues.*sl\.encode\.Tokens"
     ) as caught:
         list(PackedStream(path, tokenizer))
     assert caught.value.__notes__ == [f"{path}: record 1 (b)"]

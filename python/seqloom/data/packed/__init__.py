@@ -1,1 +1,1 @@
-"""Records of files as packed batches, which threads of Rust make."""
+"""Reads files as packed batches of tokens."""

@@ -1,4 +1,4 @@
-"""How far a packed stream is."""
+"""The position of a packed stream, and its saved states."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ from seqloom.data._position import STATE_FORMAT, check_state
 if TYPE_CHECKING:
     from seqloom._rust import _native
 
-    # The first record that is needed again (file, record, ordinal), the window that is read
-    # next (ordinal, first letter), the hash of the content before it, and those that wait.
-    Place = tuple[tuple[int, int, int], tuple[int, int], int, list[tuple[int, int]]]
+    # The first record to read again (file, record, ordinal), the next window (ordinal,
+    # first residue), the hash of the content before it, and the waiting windows.
+    StreamPosition = tuple[
+        tuple[int, int, int], tuple[int, int], int, list[tuple[int, int]]
+    ]
 
 
 @dataclass(slots=True)
 class Progress:
-    """How many batches a stream has handed out, and where it goes on."""
+    """The position of a packed stream, and the number of its batches so far."""
 
-    start: Place
+    start: StreamPosition
     position: int = 0
     is_done: bool = False
     native: _native.PackedStream | None = None
@@ -27,12 +29,12 @@ class Progress:
 
     @classmethod
     def first(cls, record: int = 0) -> Progress:
-        """Stand before a record of the first file."""
+        """Create it at a record of the first file."""
         return cls(((0, record, record), (record, 0), 0, []))
 
     @classmethod
     def load(cls, state: Any, identity: dict[str, Any]) -> Progress:
-        """Stand where a state was saved."""
+        """Create it from a saved state."""
         check_state(state, {**identity}, owner="packed stream")
         place = state["place"]
         start: Any = (
@@ -46,13 +48,13 @@ class Progress:
         return cls(start, int(state["position"]), is_done, content=content)
 
     @property
-    def place(self) -> Place:
-        """Where the stream goes on behind the last batch."""
-        behind = None if self.native is None else self.native.place()
-        return self.start if behind is None else behind
+    def place(self) -> StreamPosition:
+        """The position after the last batch."""
+        position = None if self.native is None else self.native.place()
+        return self.start if position is None else position
 
     def save(self, identity: dict[str, Any]) -> dict[str, Any]:
-        """Return all of it in values that JSON can hold."""
+        """Return it as JSON values."""
         first, following, content, waiting = self.place
         return {
             "version": STATE_FORMAT,
@@ -70,5 +72,5 @@ class Progress:
 
 
 def hex_of(content: int) -> str:
-    """Write a hash."""
+    """Return a hash as 16 hexadecimal digits."""
     return f"{content:016x}"

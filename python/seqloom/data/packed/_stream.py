@@ -1,4 +1,4 @@
-"""Records of files as packed batches: read, turned into tokens and packed by Rust."""
+"""`PackedStream`: records of files, read, tokenised and packed in Rust."""
 
 from __future__ import annotations
 
@@ -30,57 +30,57 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator
 
-    from seqloom.data.packed._progress import Place
+    from seqloom.data.packed._progress import StreamPosition
     from seqloom.io import SequenceIndex
 
     Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 
-_MOST = (1 << 31) - 1  # cu_seqlens is int32
+_MAX_INT32 = (1 << 31) - 1  # cu_seqlens is int32
 
 
 class PackedStream:
-    """Packs the records of files end to end, without padding: files to batches of tokens.
+    """Reads files as packed batches of tokens, without padding.
 
-    Threads of Rust read, make tokens and pack; no object of Python is made for a record. A
-    batch begins with the record that has waited longest, and takes the longest others that
-    still fit, among at least ``window`` that wait; inside it they stand in the order of the
-    files. So which batches there are depends on the records and these settings, never on
-    threads. With ``max_length`` longer records are cut, and their pieces, which the rest of
-    this page calls windows, are packed as records are.
+    Rust threads read, tokenise and pack; no Python object is created for a record. A batch
+    contains the oldest waiting record, and the longest of at least ``window`` waiting
+    records that still fit. Records in a batch are in file order. The batches depend only on
+    the records and these settings, not on the number of threads. With ``max_length``,
+    longer records are split into pieces, called windows, which are packed like records.
 
-    A batch is a dict: ``input_ids`` and ``position_ids`` (int32, one row), ``cu_seqlens``
-    (int32: where windows begin and end), ``max_seqlen``, ``num_sequences``,
-    ``sequence_ids``, ``ordinals`` (int64: the number of the record over all files),
-    ``starts`` (int64: the first letter of the window in its record), ``lengths`` (int64:
-    the letters of the whole record, without a final ``*`` that ``Tokens`` leaves out), and
-    ``keep`` (int32, two columns: which letters of the window, counted from its first, a
-    merge of all windows takes).
+    A batch is a dict with ``input_ids`` and ``position_ids`` (int32, one row),
+    ``cu_seqlens`` (int32, the offsets of the windows), ``max_seqlen``, ``num_sequences``,
+    ``sequence_ids``, ``ordinals`` (int64, the index of the record over all files),
+    ``starts`` (int64, the offset of the window in its record), ``lengths`` (int64, the
+    length of the whole record, without a final ``*`` that ``Tokens`` drops), and ``keep``
+    (int32, two columns: the range of residues of the window that a merge of all windows
+    uses).
 
     Args:
-        files: A file, a pattern, or several of them.
-        tokens: ``Tokens``, which None stands for with ``"esm2"``; a Hugging Face tokenizer;
-            or any function of one sequence (bytes), called in Python for each window.
-        max_tokens: Tokens in a batch at most.
-        window: How many records or pieces wait at least before a batch is chosen among
-            them. More make fuller batches and need more memory.
-        max_length: Letters in a window at most; a longer record is cut into several. None
-            cuts none: a record that a batch cannot hold is an error.
-        overlap: Letters that neighbouring windows share. A merge takes each letter from the
-            window in which it lies farther from the edge.
-        records: The first record of the one file and the one behind the last; read through
-            its index, which is made where it is missing.
-        empty: ``"error"`` at a record without letters, or ``"keep"`` it: then it is its
-            special tokens alone.
-        num_threads: Number of threads; None or 0: all cores. With 1 nothing runs ahead.
-        quality: What a letter of quality means, for FASTQ.
-        comments: ``"skip"`` leaves out lines of FASTA that begin with ``;`` or ``#``.
-        whitespace: ``"strip"`` leaves out blanks among the letters of FASTA.
-        ids: ``"number"`` gives records whose header has no word their number.
+        files: One or more files or patterns.
+        tokens: ``Tokens``, a Hugging Face tokenizer, or a function of one sequence (bytes),
+            called in Python for each window. None is ``Tokens("esm2")``.
+        max_tokens: The maximum number of tokens in a batch.
+        window: The minimum number of waiting records, or windows of records, from which a
+            batch is chosen. A larger number makes fuller batches and needs more memory.
+        max_length: The maximum length of a window; longer records are split. None does not
+            split, and a record with more than ``max_tokens`` tokens is an error.
+        overlap: The number of residues that neighbouring windows share. A merge takes each
+            residue from the window in which it is farther from an end.
+        records: A range (first, stop) of the records of a single file; they are read
+            through its index, which is built if it is missing.
+        empty: ``"error"`` raises for a record without residues; ``"keep"`` packs only its
+            special tokens.
+        num_threads: The number of threads; None or 0 takes all cores. With 1 nothing is
+            read ahead.
+        quality: The encoding of quality characters in FASTQ.
+        comments: ``"skip"`` ignores FASTA lines that begin with ``;`` or ``#``.
+        whitespace: ``"strip"`` removes blanks within FASTA sequences.
+        ids: ``"number"`` uses the record's index as its id if the header is empty.
 
     Raises:
-        ArgumentError: An argument has a wrong value, or excludes another one.
-        FileError: A file is missing, or it is a pipe.
+        ArgumentError: An argument is invalid, or contradicts another one.
+        FileError: A file is missing, or is a pipe.
 
     Examples:
         >>> from pathlib import Path
@@ -111,7 +111,7 @@ class PackedStream:
         self.paths = expand(files)
         for path in self.paths:
             check_rereadable(path)
-        self.max_tokens = check_integer("max_tokens", max_tokens, least=1, most=_MOST)
+        self.max_tokens = check_integer("max_tokens", max_tokens, least=1, most=_MAX_INT32)
         self.window = check_integer("window", window, least=1)
         self.max_length, self.overlap = max_length, check_integer("overlap", overlap)
         self.records = _range_of(records, self.paths)
@@ -123,12 +123,12 @@ class PackedStream:
         )
         self._tokens, self._tokeniser = tokens, Tokeniser.of(tokens)
         self._check_windows()
-        # Of the iteration that runs or ran last, and of where the next one begins.
+        # The position of the last iteration, and the start of the next.
         self._progress, self._resume_from = self._beginning(), self._beginning()
         self._digests: list[str] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what another process needs; it makes the kernel of the tokens again."""
+        """Return the state for another process, which creates the tokeniser again."""
         return {name: it for name, it in vars(self).items() if name != "_tokeniser"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -137,7 +137,7 @@ class PackedStream:
 
     @property
     def content(self) -> str | None:
-        """A hash (xxh3) of all ids and letters that were read; None before the end."""
+        """A hash (xxh3) of all ids and sequences; None before the end."""
         content = self._progress.content
         return None if content is None else hex_of(content)
 
@@ -148,9 +148,9 @@ class PackedStream:
             return
         native = progress.native = self._open(progress.start)
         try:
-            while (made := _next_batch(native)) is not None:
+            while (columns := _next_batch(native)) is not None:
                 progress.position += 1
-                yield self._batch(made)
+                yield self._batch(columns)
             self._raise_refusal(native)
             progress.content = native.content()
             progress.is_done = True
@@ -158,11 +158,11 @@ class PackedStream:
             native.close()
 
     def state_dict(self) -> dict[str, Any]:
-        """Save which batch comes next, in values that JSON can hold.
+        """Return the current position as a dict of JSON values.
 
-        It holds the windows that were read and wait, by number. A stream that goes on reads
-        their records again: through the index of the file where there is one, or else from
-        the beginning of the file, without making tokens of what was packed.
+        The state contains the numbers of the waiting windows. A resumed stream reads their
+        records again, through the index of the file if it exists, or else from the
+        beginning of the file, without tokenising records that were packed.
 
         Returns:
             The state, for ``load_state_dict``.
@@ -180,14 +180,13 @@ class PackedStream:
         return progress.save(self._identity())
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Make the next ``iter`` go on where a state was saved.
+        """Resume the next iteration at a saved position.
 
         Args:
-            state: A result of ``state_dict``, of this or another process, with any number
-                of threads.
+            state: A result of ``state_dict``, from any process, with any number of threads.
 
         Raises:
-            ArgumentError: The state is incomplete, or was saved with other files or other
+            ArgumentError: The state is incomplete, or was saved with other files or
                 settings.
 
         Examples:
@@ -210,11 +209,11 @@ class PackedStream:
         return f"PackedStream({self})"
 
     def _repr_html_(self) -> str:
-        """Show the stream in a notebook."""
+        """Return the stream as HTML for a notebook."""
         return as_html("PackedStream", str(self), self.paths)
 
     def _check_windows(self) -> None:
-        """Refuse windows that do not fit."""
+        """Raise for an invalid ``max_length`` or ``overlap``."""
         if self.max_length is None:
             if self.overlap:
                 raise ArgumentError(f"overlap={self.overlap} needs max_length=, got None")
@@ -227,11 +226,11 @@ class PackedStream:
         self._tokeniser.check_windows(self.max_length, self.max_tokens)
 
     def _beginning(self) -> Progress:
-        """Stand before the first record."""
+        """Return the position of the first record."""
         return Progress.first(0 if self.records is None else self.records[0])
 
-    def _open(self, place: Place) -> _native.PackedStream:
-        """Begin to read at a place."""
+    def _open(self, place: StreamPosition) -> _native.PackedStream:
+        """Open the stream at a position."""
         index = self._index(place)
         return _native.PackedStream(
             list(self.paths),
@@ -249,8 +248,8 @@ class PackedStream:
             **self._options,
         )
 
-    def _index(self, place: Place) -> SequenceIndex | None:
-        """Find the index that leads to a place; at the beginning none is needed."""
+    def _index(self, place: StreamPosition) -> SequenceIndex | None:
+        """Return the index for reading from a position; None if it is not needed."""
         file, record, _ = place[0]
         if self.records is not None:
             index = index_of(self.paths[0], self.num_threads)
@@ -260,14 +259,14 @@ class PackedStream:
                     f"{len(index):,}"
                 )
             return index
-        # An index is made with the default settings; with others its places do not apply.
+        # The offsets of an index are valid only for the default settings.
         is_clean = self._options["comments"] == self._options["whitespace"] == "error"
         is_found = record > 0 and is_clean and self._options["ids"] == "error"
         return ready_index(self.paths[file]) if is_found else None
 
-    def _batch(self, made: tuple[Any, ...]) -> dict[str, Any]:
-        """Put the columns together."""
-        (tokens, positions), bounds, longest, names, columns, keep, _ = made
+    def _batch(self, columns_of_batch: tuple[Any, ...]) -> dict[str, Any]:
+        """Return a batch from its columns."""
+        (tokens, positions), bounds, longest, names, columns, keep, _ = columns_of_batch
         ordinals, starts, lengths = columns
         return {
             "input_ids": tokens.view(np.int32),
@@ -283,7 +282,7 @@ class PackedStream:
         }
 
     def _raise_refusal(self, native: _native.PackedStream) -> None:
-        """Raise the error of a record that could not be packed, if there was one."""
+        """Raise the error for a record that could not be packed, if there is one."""
         refusal = native.refusal()
         if refusal is not None:
             function = self._tokeniser.function
@@ -291,7 +290,7 @@ class PackedStream:
             raise_refusal(refusal, self.paths, max_tokens=self.max_tokens, fault=fault)
 
     def _identity(self) -> dict[str, Any]:
-        """Name what a state belongs to."""
+        """Return the files and settings that a state belongs to."""
         if self._digests is None:
             self._digests = [file_digest(path) for path in self.paths]
         return {
@@ -308,7 +307,7 @@ class PackedStream:
 
 
 def _next_batch(native: _native.PackedStream) -> Any:
-    """Wait for the next batch; an error for a header without an id names what helps."""
+    """Wait for the next batch; add a hint to the error for a header without an id."""
     try:
         return native.next()
     except FormatError as error:
@@ -317,25 +316,24 @@ def _next_batch(native: _native.PackedStream) -> Any:
 
 
 def _options(**options: str) -> dict[str, str]:
-    """Check how files are read."""
-    ReadSettings(**options)  # pyright: ignore[reportArgumentType] - judged there
+    """Check the options for reading files."""
+    ReadSettings(**options)  # pyright: ignore[reportArgumentType] - checked there
     return options
 
 
 def _range_of(records: Any, paths: tuple[str, ...]) -> tuple[int, int] | None:
-    """Check which records are read."""
+    """Check the range of records."""
     if records is None:
         return None
     if len(paths) != 1:
         raise ArgumentError(
-            f"records={records!r} are of one file, but there are {len(paths)} files"
+            f"records={records!r} needs a single file, but there are {len(paths)} files"
         )
     try:
         first, stop = records
     except (TypeError, ValueError):
         raise ArgumentError(
-            f"records must be a pair: the first record and the one behind the last; got "
-            f"{records!r}"
+            f"records must be a pair (first, stop) of record numbers; got {records!r}"
         ) from None
     first = check_integer("the first of records", first)
     return first, check_integer("the last of records", stop, least=first)
@@ -348,7 +346,7 @@ def raise_refusal(
     max_tokens: int,
     fault: BaseException | None,
 ) -> NoReturn:
-    """Raise the error of a refused record; it names file, record, and what helps."""
+    """Raise the error for a rejected record, with its file and a hint."""
     file, record, header, letters, kind, tokens, found = refusal
     path: str = paths[int(file)]
     name = ids_of(Ragged.from_list([header]))[0]
@@ -363,9 +361,9 @@ def raise_refusal(
 
 
 def _empty(where: str, path: str, record: int) -> FormatError:
-    """Make the error of a record without letters."""
+    """Return the error for a record without residues."""
     return FormatError(
-        f"{where}: no letters, expected at least one; take the record out of "
+        f"{where}: no residues, expected at least one; remove the record from "
         'the file (PackedStream(..., empty="keep") packs such records)',
         path=path,
         record=record,
@@ -373,25 +371,25 @@ def _empty(where: str, path: str, record: int) -> FormatError:
 
 
 def _long(where: str, sizes: tuple[int, int], max_tokens: int) -> ShapeError:
-    """Make the error of a record that no batch can hold."""
+    """Return the error for a record with too many tokens for a batch."""
     letters, tokens = sizes
     return ShapeError(
-        f"{where}: {letters:,} letters are {tokens:,} tokens, more than "
+        f"{where}: {letters:,} residues are {tokens:,} tokens, more than "
         f"max_tokens={max_tokens:,}: pass max_tokens={tokens} or more, or max_length= with "
-        "overlap= to cut long records into windows"
+        "overlap= to split long records into windows"
     )
 
 
 def _letter(found: tuple[int, int, str], at: tuple[str, int], name: str) -> AlphabetError:
-    """Make the error of a letter that the tokens do not have."""
+    """Return the error for an invalid character."""
     position, letter, expected = found
     error = AlphabetError("", position=position, character=chr(letter), expected=expected)
     return in_file(error, at, name, augmented=False)
 
 
 def _name_record(fault: BaseException | None, where: str) -> BaseException:
-    """Add to the error of a user's function the record that it was given."""
+    """Return the error of a custom tokeniser with the record it was called for."""
     if fault is None:
-        return ShapeError(f"{where}: tokens gave no tokens for it")
+        return ShapeError(f"{where}: the tokens function returned no tokens")
     fault.add_note(where)
     return fault

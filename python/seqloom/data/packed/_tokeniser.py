@@ -1,4 +1,4 @@
-"""What makes the tokens of a packed stream: a kernel, or a function of Python."""
+"""Tokenises sequences for a packed stream, in Rust or with a Python function."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
 
     from seqloom._rust import _native
 
-_MOST = 1 << 31
+_TOKEN_LIMIT = 1 << 31
 
 
 @dataclass(frozen=True, slots=True)
 class Tokeniser:
-    """Makes tokens; one of ``kernel`` and ``function`` is there."""
+    """A tokeniser; either ``kernel`` or ``function`` is set."""
 
-    name: str  # what a saved state must agree with
+    name: str  # identifies it in saved states
     kernel: _native.SequenceKernel | None = None
     function: FunctionTokens | None = None
-    places: Callable[[Any], NDArray[np.int64]] | None = None  # tokens of so many letters
+    places: Callable[[Any], NDArray[np.int64]] | None = None  # residues -> tokens
 
     @classmethod
     def of(cls, tokens: Any) -> Tokeniser:
-        """Make one of what a user passes."""
+        """Create it from the argument ``tokens``."""
         tokens = Tokens("esm2") if tokens is None else tokens
         if isinstance(tokens, TokenEncoder) and find_override(type(tokens)) is None:
-            # The settings are the same, whatever the type of the numbers.
+            # The dtype of the tokens does not matter.
             kernel = replace(cast("Any", tokens), dtype="int32").kernel
             return cls(repr(tokens), kernel, None, tokens.places)
         if not callable(tokens):
@@ -52,25 +52,25 @@ class Tokeniser:
         return cls(_name_of(tokens), None, FunctionTokens(as_token_function(tokens)))
 
     def check_windows(self, max_length: int, max_tokens: int) -> None:
-        """Refuse windows that could not be merged, or that no batch could hold."""
+        """Raise if windows could not be merged, or have too many tokens for a batch."""
         if self.places is None:
             return
         specials, size = self.places([0, max_length]).tolist()
         if size != max_length + specials:
             raise ArgumentError(
-                f"max_length={max_length} cuts records into windows, which needs one token "
-                f"for each letter; {self.name} makes others: use k=1, or crop the records"
+                f"max_length={max_length} splits records into windows, which needs one "
+                f"token per residue, unlike {self.name}: use k=1, or crop the records"
             )
         if size > max_tokens:
             raise ArgumentError(
-                f"max_length={max_length} letters are {size} tokens, more than "
+                f"max_length={max_length} residues are {size} tokens, more than "
                 f"max_tokens={max_tokens}: pass max_tokens={size} or more"
             )
 
 
 @dataclass(slots=True)
 class FunctionTokens:
-    """Calls a user's function for each window, up to the first error, which it keeps."""
+    """Calls a custom function for each window; stops at the first error and stores it."""
 
     function: Callable[[bytes], Any]
     fault: BaseException | None = field(default=None, init=False)
@@ -78,7 +78,7 @@ class FunctionTokens:
     def __call__(
         self, letters: NDArray[np.uint8], offsets: NDArray[np.int64]
     ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        """Make the tokens of windows, end to end."""
+        """Return the tokens of windows and their offsets."""
         whole, rows = letters.tobytes(), list[Any]()
         try:
             for start, stop in pairwise(offsets.tolist()):
@@ -90,26 +90,27 @@ class FunctionTokens:
         return flat, offsets_of(sizes)
 
 
-def _as_tokens(given: Any) -> NDArray[np.uint32]:
-    """Take the tokens that a user's function gives."""
-    is_of_tokenizer = isinstance(given, Mapping)
+def _as_tokens(result: Any) -> NDArray[np.uint32]:
+    """Return the tokens of a custom function as an array."""
+    is_of_tokenizer = isinstance(result, Mapping)
     row: NDArray[Any] = np.asarray(
-        cast("Any", given)["input_ids"] if is_of_tokenizer else given
+        cast("Any", result)["input_ids"] if is_of_tokenizer else result
     )
     if row.ndim != 1:
         raise ShapeError(
-            f"tokens of one sequence stand in one row, the function gave shape {row.shape}"
+            f"tokens of one sequence must be one row, the function gave {row.shape}"
         )
     if row.size == 0:
         return np.empty(0, np.uint32)
-    if row.dtype.kind not in "iu" or row.min() < 0 or row.max() >= _MOST:
+    if row.dtype.kind not in "iu" or row.min() < 0 or row.max() >= _TOKEN_LIMIT:
         raise ArgumentError(
-            f"tokens must be integers from 0 to 2**31 - 1, the function gave {quote(given)}"
+            "tokens must be integers from 0 to 2**31 - 1, the function gave "
+            f"{quote(result)}"
         )
     return row.astype(np.uint32)
 
 
 def _name_of(function: Any) -> str:
-    """Name a function or a tokenizer."""
+    """Return the name of a function or tokenizer."""
     name = getattr(function, "name_or_path", None) or getattr(function, "__qualname__", "")
     return f"{type(function).__qualname__} {name}".strip()

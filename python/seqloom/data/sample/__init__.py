@@ -1,1 +1,1 @@
-"""Orders of one's own: by length, by budget, by weight."""
+"""Samplers: by length, by token budget, by weight."""

@@ -1,4 +1,4 @@
-"""Batches of sequences of similar length."""
+"""Samplers that group sequences of similar length."""
 
 from __future__ import annotations
 
@@ -20,21 +20,23 @@ if TYPE_CHECKING:
 
 
 class LengthBucketSampler(Sampler):
-    """Makes batches of sequences of similar length, so that little is padded.
+    """Samples batches of sequences of similar length, to reduce padding.
 
-    Each epoch shuffles the dataset, sorts it by length within stretches of ``window``
-    batches, cuts batches, and shuffles those. Give it to a loader as ``batch_sampler``.
+    Each epoch shuffles the dataset, sorts it by length within groups of ``window`` batches,
+    splits it into batches, and shuffles the batches. Pass it to a loader as
+    ``batch_sampler``.
 
     Args:
-        lengths: A dataset that has ``lengths``, or the lengths themselves.
-        batch_size: Items in a batch.
-        window: Batches in a stretch: more of them pad less, fewer mix more.
-        shuffle: Whether each epoch has an order of its own.
-        drop_last: Leaves out batches that are not full.
-        **dealt: ``seed``, ``rank``, ``world_size``, ``even_ranks``: see ``Sampler``.
+        lengths: A dataset with ``lengths``, or the lengths themselves.
+        batch_size: The number of items in a batch.
+        window: The number of batches in a sorted group; a larger number reduces padding, a
+            smaller number mixes more.
+        shuffle: If True, each epoch has a different random order.
+        drop_last: If True, batches that are not full are dropped.
+        **options: ``seed``, ``rank``, ``world_size`` and ``even_ranks``; see ``Sampler``.
 
     Raises:
-        ArgumentError: An argument makes no sense.
+        ArgumentError: An argument is invalid.
 
     Examples:
         >>> sampler = LengthBucketSampler([9, 1, 8, 2], batch_size=2, shuffle=False)
@@ -50,9 +52,9 @@ class LengthBucketSampler(Sampler):
         window: int = 50,
         shuffle: bool = True,
         drop_last: bool = False,
-        **dealt: Any,
+        **options: Any,
     ) -> None:
-        super().__init__(**dealt)
+        super().__init__(**options)
         check_integer("batch_size", batch_size, least=1)
         check_integer("window", window, least=1)
         self._lengths = _lengths_of(lengths)
@@ -62,7 +64,7 @@ class LengthBucketSampler(Sampler):
 
     def _plan(self, epoch: int) -> list[list[int]]:
         key = Key(self.seed, epoch) if self._shuffle else None
-        stretches = _stretches(self._lengths, self._batch_size * self._window, key)
+        stretches = _sorted_groups(self._lengths, self._batch_size * self._window, key)
         size = self._batch_size
         batches = [
             stretch[start : start + size]
@@ -75,25 +77,25 @@ class LengthBucketSampler(Sampler):
 
 
 class TokenBudgetSampler(Sampler):
-    """Makes batches of as many sequences as a budget of tokens allows.
+    """Samples batches that fill a budget of tokens.
 
-    Each epoch shuffles the dataset and sorts it by length within stretches, as
-    ``LengthBucketSampler`` does. Give it to a loader as ``batch_sampler``.
+    Each epoch shuffles the dataset and sorts it by length within groups, like
+    ``LengthBucketSampler``. Pass it to a loader as ``batch_sampler``.
 
     Args:
-        lengths: A dataset that has ``lengths`` (its encoder says how many tokens they
-            make), or numbers of tokens.
-        max_tokens: Tokens in a batch at most.
-        include_padding: Counts padding: items times the longest. False counts tokens only,
-            for ``VarlenCollator``.
-        batch_size: Items in a batch at most; None leaves it to the budget.
-        window: Sequences in a stretch.
-        shuffle: Whether each epoch has an order of its own.
-        **dealt: ``seed``, ``rank``, ``world_size``, ``even_ranks``: see ``Sampler``.
+        lengths: A dataset with ``lengths`` (its encoder determines the numbers of tokens),
+            or the numbers of tokens.
+        max_tokens: The maximum number of tokens in a batch.
+        include_padding: If True, a batch counts as its number of items times its longest
+            item. False counts only tokens, for ``VarlenCollator``.
+        batch_size: The maximum number of items in a batch; None means no limit.
+        window: The number of sequences in a sorted group.
+        shuffle: If True, each epoch has a different random order.
+        **options: ``seed``, ``rank``, ``world_size`` and ``even_ranks``; see ``Sampler``.
 
     Raises:
-        ArgumentError: An argument makes no sense.
-        ShapeError: A sequence alone is over the budget.
+        ArgumentError: An argument is invalid.
+        ShapeError: A single sequence exceeds the budget.
 
     Examples:
         >>> sampler = TokenBudgetSampler([4, 1, 3, 2], max_tokens=6, shuffle=False)
@@ -115,13 +117,13 @@ class TokenBudgetSampler(Sampler):
         batch_size: int | None = None,
         window: int = 4096,
         shuffle: bool = True,
-        **dealt: Any,
+        **options: Any,
     ) -> None:
-        super().__init__(**dealt)
+        super().__init__(**options)
         check_integer("max_tokens", max_tokens, least=1)
         check_integer("window", window, least=1)
-        self._most = max(1, window) if batch_size is None else batch_size
-        check_integer("batch_size", self._most, least=1)
+        self._max_items = max(1, window) if batch_size is None else batch_size
+        check_integer("batch_size", self._max_items, least=1)
         self._lengths = _lengths_of(lengths)
         self._max_tokens, self._window = max_tokens, window
         self._include_padding = as_flag("include_padding", include_padding)
@@ -130,18 +132,18 @@ class TokenBudgetSampler(Sampler):
 
     def _plan(self, epoch: int) -> list[list[int]]:
         key = Key(self.seed, epoch) if self._shuffle else None
-        stretches = _stretches(self._lengths, self._window, key)
+        stretches = _sorted_groups(self._lengths, self._window, key)
         batches = [batch for stretch in stretches for batch in self._cut(stretch)]
         return _shuffle(batches, key)
 
     def _cut(self, stretch: list[int]) -> Iterator[list[int]]:
-        """Cut a stretch, shortest first, wherever the budget is spent."""
+        """Yield batches of a sorted group, each as large as the budget allows."""
         batch: list[int] = []
         total = 0
         for row, length in zip(stretch, self._lengths[stretch].tolist(), strict=True):
             padded = length * (len(batch) + 1)
             cost = padded if self._include_padding else total + length
-            if batch and (cost > self._max_tokens or len(batch) == self._most):
+            if batch and (cost > self._max_tokens or len(batch) == self._max_items):
                 yield batch
                 batch, total = [], 0
             batch.append(row)
@@ -151,7 +153,7 @@ class TokenBudgetSampler(Sampler):
 
 
 def _lengths_of(lengths: Any) -> NDArray[np.int64]:
-    """Read the lengths of a dataset, in positions of its encoder, or takes numbers."""
+    """Return the given lengths, or those of a dataset in positions of its encoder."""
     if not hasattr(lengths, "lengths"):
         numbers = np.asarray(lengths)
         if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
@@ -164,8 +166,10 @@ def _lengths_of(lengths: Any) -> NDArray[np.int64]:
     return lengths.lengths if encoder is None else count_positions(encoder, lengths.lengths)
 
 
-def _stretches(lengths: NDArray[np.int64], size: int, key: Key | None) -> list[list[int]]:
-    """Cut an order into stretches, each sorted by length."""
+def _sorted_groups(
+    lengths: NDArray[np.int64], size: int, key: Key | None
+) -> list[list[int]]:
+    """Split an order into groups, each sorted by length."""
     count = lengths.size
     order = np.arange(count) if key is None else permutation(count, key)
     parts = (order[start : start + size] for start in range(0, count, size))
@@ -173,7 +177,7 @@ def _stretches(lengths: NDArray[np.int64], size: int, key: Key | None) -> list[l
 
 
 def _shuffle(batches: list[list[int]], key: Key | None) -> list[list[int]]:
-    """Put batches in an order of their own."""
+    """Return the batches in random order."""
     if key is None:
         return batches
     order: list[int] = permutation(len(batches), key.fold("batches")).tolist()
@@ -181,7 +185,7 @@ def _shuffle(batches: list[list[int]], key: Key | None) -> list[list[int]]:
 
 
 def _check_budget(dataset: Any, lengths: NDArray[np.int64], max_tokens: int) -> None:
-    """Refuse a sequence that no batch can hold."""
+    """Raise for a sequence with too many tokens for a batch."""
     if lengths.size and lengths.max() > max_tokens:
         position = int(lengths.argmax())
         ids = getattr(dataset, "ids_of", None)
@@ -189,5 +193,5 @@ def _check_budget(dataset: Any, lengths: NDArray[np.int64], max_tokens: int) -> 
         raise ShapeError(
             f"{name} has {lengths[position]:,} tokens, more than "
             f"max_tokens={max_tokens:,}: "
-            "raise it, or cut with sl.augment.Crop"
+            "raise it, or crop with sl.augment.Crop"
         )

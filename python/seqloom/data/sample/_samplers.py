@@ -1,4 +1,4 @@
-"""What samplers have in common: an order that seed and epoch alone decide."""
+"""Samplers whose order is determined by seed and epoch."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ if TYPE_CHECKING:
 
 
 class Sampler(ABC):
-    """What all samplers have in common: an epoch, and a share of it for each rank.
+    """Base class of samplers: an order for each epoch, split among ranks.
 
-    The k-th pass is epoch k. Positions carry the epoch, so that a dataset draws the
-    augmentation of that epoch in PyTorch's loader too.
+    Each pass is one epoch, counted from 0. Indices carry the epoch, so datasets use the
+    augmentation of that epoch in PyTorch loaders too.
 
     Args:
         seed: Seed of the random order.
-        rank: Which of several processes this is, for PyTorch's loader. Our ``DataLoader``
-            deals to ranks itself: give it a sampler without.
-        world_size: How many processes share an epoch.
-        even_ranks: What happens to what cannot be dealt evenly: ``"pad"``, ``"drop"`` or
-            ``"error"``.
+        rank: The rank of this process, for a PyTorch loader. ``sl.data.DataLoader`` splits
+            items among ranks itself: pass it a sampler without a rank.
+        world_size: The number of processes that split an epoch.
+        even_ranks: What to do with items that cannot be divided evenly: ``"pad"``,
+            ``"drop"`` or ``"error"``.
 
     Raises:
-        ArgumentError: An argument makes no sense.
+        ArgumentError: An argument is invalid.
 
     Examples:
         >>> from seqloom.data import LengthBucketSampler
@@ -64,38 +64,39 @@ class Sampler(ABC):
 
     @property
     def is_whole(self) -> bool:
-        """Whether it gives whole epochs, so that a loader must deal them to ranks."""
+        """True if it yields whole epochs, which a loader must split among ranks."""
         return self._rank.world == 1
 
     @abstractmethod
     def _plan(self, epoch: int) -> list[Any]:
-        """List what an epoch gives to all ranks: positions, or rows of them."""
+        """Return the indices, or lists of indices, of an epoch for all ranks."""
 
     def __len__(self) -> int:
         return self._rank.share(0, len(self._plan_once(self._next)))[1]
 
     def __iter__(self) -> Iterator[Any]:
-        # An epoch begins with its first step: PyTorch's loader makes an iterator too many.
+        # An epoch begins with its first item, because PyTorch creates an unused
+        # iterator.
         epoch, self._next = self._next, self._next + 1
         plan = self._plan_once(epoch)
         stop, _ = self._rank.share(0, len(plan)) if plan else (0, 0)
         for position in self._rank.positions(0, stop).tolist():
-            yield _carrying(plan[position % len(plan)], epoch)
+            yield _with_epoch(plan[position % len(plan)], epoch)
 
     def _plan_once(self, epoch: int) -> list[Any]:
-        """Keep the plan of one epoch: a loader asks for its length first."""
+        """Return the plan of an epoch; cached, as a loader requests its length first."""
         if self._planned is None or self._planned[0] != epoch:
             self._planned = (epoch, self._plan(epoch))
         return self._planned[1]
 
     def set_epoch(self, epoch: int) -> None:
-        """Make the next ``iter`` this epoch.
+        """Set the epoch of the next pass.
 
         Args:
-            epoch: Its number, from 0.
+            epoch: The epoch, counted from 0.
 
         Raises:
-            ArgumentError: The number is below 0.
+            ArgumentError: The epoch is negative.
 
         Examples:
             >>> from seqloom.data import LengthBucketSampler
@@ -108,31 +109,31 @@ class Sampler(ABC):
         self._next = epoch
 
 
-def _carrying(rows: int | list[int], epoch: int) -> Position | list[Position]:
-    """Return positions their epoch."""
+def _with_epoch(rows: int | list[int], epoch: int) -> Position | list[Position]:
+    """Return indices that carry the epoch."""
     if isinstance(rows, int):
         return Position(rows, epoch=epoch)
     return positions_in(epoch, rows)
 
 
 class EpochSampler:
-    """Gives ``torch.utils.data.DataLoader`` our order, each position with its epoch.
+    """Samples in the order of ``sl.data.DataLoader``, for ``torch.utils.data.DataLoader``.
 
-    The dataset then draws the augmentation of that epoch, in persistent workers too, so
-    the batches are those of our ``DataLoader`` with the same seed. The k-th pass is epoch
-    k.
+    Indices carry the epoch, so the dataset uses the augmentation of that epoch, also in
+    persistent workers. The batches equal those of ``sl.data.DataLoader`` with the same
+    seed. Each pass is one epoch, counted from 0.
 
     Args:
-        dataset: What is sampled, or anything of its length.
-        shuffle: Whether each epoch has an order of its own.
+        dataset: The dataset, or anything of its length.
+        shuffle: If True, each epoch has a different random order.
         seed: Seed of the random order.
-        rank: Which of several processes this is; None asks ``torch.distributed``.
-        world_size: How many processes share an epoch.
-        even_ranks: What happens to items that cannot be dealt evenly: ``"pad"``, ``"drop"``
-            or ``"error"``.
+        rank: The rank of this process; None takes it from ``torch.distributed``.
+        world_size: The number of processes that split an epoch.
+        even_ranks: What to do with items that cannot be divided evenly: ``"pad"``,
+            ``"drop"`` or ``"error"``.
 
     Raises:
-        ArgumentError: An argument makes no sense.
+        ArgumentError: An argument is invalid.
 
     Examples:
         >>> sampler = EpochSampler(range(5), seed=1)
@@ -165,7 +166,7 @@ class EpochSampler:
         return len(self._order())
 
     def __iter__(self) -> Iterator[Position]:
-        # An epoch begins with its first step: trainers make an iterator too many.
+        # An epoch begins with its first item, because trainers create unused iterators.
         at = self._at = self._next
         self._next = [at[0] + 1, 0]
         epoch = at[0]
@@ -175,7 +176,7 @@ class EpochSampler:
         at[:] = [epoch + 1, 0]
 
     def _order(self) -> EpochOrder:
-        """Return the order of an epoch, by the dataset's length and the rank of now."""
+        """Return the order of an epoch for the current length and rank."""
         return EpochOrder(
             size=len(self._dataset),
             batching=self._batching,
@@ -184,13 +185,13 @@ class EpochSampler:
         )
 
     def set_epoch(self, epoch: int) -> None:
-        """Make the next ``iter`` this epoch.
+        """Set the epoch of the next pass.
 
         Args:
-            epoch: Its number, from 0.
+            epoch: The epoch, counted from 0.
 
         Raises:
-            ArgumentError: The number is below 0.
+            ArgumentError: The epoch is negative.
 
         Examples:
             >>> sampler = EpochSampler(range(3), shuffle=False)
@@ -202,13 +203,13 @@ class EpochSampler:
         self._at = self._next = [epoch, 0]
 
     def state_dict(self) -> dict[str, Any]:
-        """Say which position comes next, as far as the loader has asked.
+        """Return the position after the last index that the loader has requested.
 
-        PyTorch's loader asks ahead of the batches that it hands out; our ``DataLoader`` has
-        the state of the batch in hand.
+        A PyTorch loader requests indices ahead of the batches it returns. The state of
+        ``sl.data.DataLoader`` is that of the last batch it returned.
 
         Returns:
-            What ``load_state_dict`` takes.
+            The state, for ``load_state_dict``.
 
         Examples:
             >>> EpochSampler(range(3)).state_dict()["position"]
@@ -219,13 +220,13 @@ class EpochSampler:
         return state | self._identity()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Make the next ``iter`` go on where a state was taken.
+        """Resume the next pass at a saved position.
 
         Args:
-            state: What ``state_dict`` gave.
+            state: A result of ``state_dict``.
 
         Raises:
-            ArgumentError: It is no whole state, or of another order.
+            ArgumentError: The state is incomplete, or belongs to another order.
 
         Examples:
             >>> sampler = EpochSampler(range(3), shuffle=False)
@@ -237,25 +238,24 @@ class EpochSampler:
         self._at = self._next = [int(state["epoch"]), int(state["position"])]
 
     def _identity(self) -> dict[str, Any]:
-        """Name what a state belongs to."""
+        """Return the settings that a state belongs to."""
         size, shuffle = len(self._dataset), self._batching.shuffle
         return {"size": size, "seed": self._seed, "shuffle": shuffle}
 
 
 class WeightedSampler(Sampler):
-    """Draws items by weight, with replacement.
+    """Samples items by weight, with replacement.
 
     Args:
-        dataset: What is sampled.
-        weights: One number for each item, a dict from id to number, or ``"balanced"``:
-            each class is as likely as another. A pandas Series with an index of ids is
-            joined by id.
-        size: Items in an epoch; None takes as many as the dataset has.
-        **dealt: ``seed``, ``rank``, ``world_size``, ``even_ranks``: see ``Sampler``.
+        dataset: The dataset to sample from.
+        weights: One number for each item, a dict or an indexed pandas series from id to
+            number, or ``"balanced"``, which samples all classes equally often.
+        size: The number of items in an epoch; None takes the size of the dataset.
+        **options: ``seed``, ``rank``, ``world_size`` and ``even_ranks``; see ``Sampler``.
 
     Raises:
-        ArgumentError: Weights are negative, not finite, all 0 or of another number; or
-            ``"balanced"`` is asked for without classes.
+        ArgumentError: Weights are negative, not finite or all 0; their number is wrong; or
+            ``"balanced"`` is used without classes.
 
     Examples:
         >>> sampler = WeightedSampler(range(4), [0, 1, 0, 1])
@@ -269,9 +269,9 @@ class WeightedSampler(Sampler):
         weights: ArrayLike | str = "balanced",
         *,
         size: int | None = None,
-        **dealt: Any,
+        **options: Any,
     ) -> None:
-        super().__init__(**dealt)
+        super().__init__(**options)
         check_sized("dataset", dataset)
         self._size = len(dataset) if size is None else size
         check_integer("size", self._size)
@@ -281,16 +281,17 @@ class WeightedSampler(Sampler):
 
     def _plan(self, epoch: int) -> list[int]:
         words = Key(self.seed, epoch).bits(2 * self._size).reshape(2, -1).astype(np.uint64)
-        # 53 random bits, so that every step here is exact, or rounded alike everywhere.
+        # With 53 random bits every step is exact, or is rounded equally on all
+        # machines.
         bits = (words[0] << np.uint64(21)) | (words[1] >> np.uint64(11))
         points = bits.astype(np.float64) * 2.0**-53 * self._ends[-1]
         found = np.asarray(self._ends.searchsorted(points, side="right"), np.int64)
-        # A point may be rounded up to the very end, where there is no item.
+        # A point may be rounded up to the end, which belongs to no item.
         return np.minimum(found, self._last).tolist()
 
 
 def _weights_of(dataset: Any, weights: ArrayLike | str) -> NDArray[np.float64]:
-    """Take weights as they are, or from the classes."""
+    """Return the given weights, or those that balance the classes."""
     if not isinstance(weights, str):
         by_id = values_by_id("weights", weights, dataset)
         return _check_weights(_numbers(weights if by_id is None else by_id), dataset)
@@ -300,22 +301,22 @@ def _weights_of(dataset: Any, weights: ArrayLike | str) -> NDArray[np.float64]:
 
 
 def _numbers(weights: ArrayLike) -> NDArray[np.float64]:
-    """Take numbers of any type; texts are none, whatever they say."""
+    """Return weights of any numeric type as float64; raise for strings."""
     try:
-        found = np.asarray(weights)
+        array = np.asarray(weights)
     except ValueError:
-        found = np.array(None)
-    if found.dtype.kind == "O" and found.ndim:
-        found = np.array(
-            [weight if isinstance(weight, Real) else "" for weight in found.flat]
+        array = np.array(None)
+    if array.dtype.kind == "O" and array.ndim:
+        array = np.array(
+            [weight if isinstance(weight, Real) else "" for weight in array.flat]
         )
-    if found.dtype.kind not in "biuf":
+    if array.dtype.kind not in "biuf":
         raise ArgumentError(f'weights must be numbers or "balanced", got {quote(weights)}')
-    return found.astype(np.float64)
+    return array.astype(np.float64)
 
 
 def _balance_classes(dataset: Any) -> NDArray[np.float64]:
-    """Weigh each item by how rare its class is."""
+    """Return 1 / (size of its class) for each item."""
     labels = getattr(dataset, "labels", None)
     if labels is None or labels.ndim != 1 or labels.dtype.kind not in "iu":
         raise ArgumentError('weights="balanced" needs a dataset whose labels are classes')
@@ -323,10 +324,10 @@ def _balance_classes(dataset: Any) -> NDArray[np.float64]:
     return 1.0 / counts[labels]
 
 
-def _check_weights(each: NDArray[np.float64], dataset: Any) -> NDArray[np.float64]:
-    """Check weights."""
-    if each.shape != (len(dataset),):
-        raise ArgumentError(f"expected {len(dataset)} weights, got shape {each.shape}")
-    if not (np.isfinite(each).all() and (each >= 0).all() and each.sum() > 0):
+def _check_weights(weights: NDArray[np.float64], dataset: Any) -> NDArray[np.float64]:
+    """Return valid weights; raise for invalid ones."""
+    if weights.shape != (len(dataset),):
+        raise ArgumentError(f"expected {len(dataset)} weights, got shape {weights.shape}")
+    if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
         raise ArgumentError("weights must be 0 or more and finite, and not all 0")
-    return each
+    return weights

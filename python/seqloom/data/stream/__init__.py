@@ -1,1 +1,1 @@
-"""Files of any size, read once from start to end, in shards."""
+"""Streams: files of any size, read once from start to end, in shards."""

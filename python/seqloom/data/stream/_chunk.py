@@ -1,4 +1,4 @@
-"""Records on their way through a stream, as columns."""
+"""Chunks of stream records, as columns."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class ChunkSource:
-    """Records that were read at once; what depends on all of them is computed once."""
+    """Records that were read together, with cached values of all of them."""
 
     batch: SequenceBatch
-    paths: tuple[str, ...]  # of the stream
-    ordinals: NDArray[np.int64]  # positions among the records of all files
-    files: NDArray[np.int64]  # the number of the file of each record
-    records: NDArray[np.int64]  # positions in their files
-    positions: NDArray[np.int64]  # positions in the stream
+    paths: tuple[str, ...]  # files of the stream
+    ordinals: NDArray[np.int64]  # indices over all files
+    files: NDArray[np.int64]  # index of the file of each record
+    records: NDArray[np.int64]  # indices in their files
+    positions: NDArray[np.int64]  # indices in the stream
     labels: NDArray[Any] | None = None
     _store: _native.RecordStore | None = field(init=False, default=None)
     _extents: Extents | None = field(init=False, default=None)
@@ -40,12 +40,12 @@ class ChunkSource:
     _short: NDArray[np.int64] | None = field(init=False, default=None)
 
     def whole(self) -> Chunk:
-        """Return all records, in their order."""
+        """Return all records as a chunk."""
         return Chunk(self, 0, self.ordinals.size)
 
     @property
     def store(self) -> _native.RecordStore:
-        """The records where threads read them without the interpreter."""
+        """The records in a Rust store, for threads without the interpreter."""
         if self._store is None:
             names = share_column(self.batch.headers)
             letters = share_column(self.batch.sequences)
@@ -59,21 +59,21 @@ class ChunkSource:
         return self._extents
 
     def too_short(self, encoder: Any) -> NDArray[np.int64]:
-        """List the records that are too short for the encoder."""
+        """Return the rows that are too short for the encoder."""
         if self._short is None:
             self._short = np.flatnonzero(self._count_positions(encoder) < 1)
         return self._short
 
     def locate(self, row: int) -> tuple[str, int]:
-        """Find the file of a record, and its position there."""
+        """Return the file of a record, and its index in the file."""
         return self.paths[int(self.files[row])], int(self.records[row])
 
     def name(self, row: int) -> str:
-        """Read the id of a record."""
+        """Return the id of a record."""
         return ids_of(self.batch.headers[row : row + 1])[0]
 
     def _count_positions(self, encoder: Any) -> NDArray[np.int64]:
-        """Compute the encoded length of each record."""
+        """Return the encoded length of each record, computed once."""
         if self._counts is None:
             self._counts = extents_of(encoder, self.batch.sequences)
         return self._counts
@@ -81,7 +81,7 @@ class ChunkSource:
 
 @dataclass(slots=True, eq=False)
 class Chunk:
-    """Consecutive records of a source, in the order in which a stream delivers them."""
+    """Consecutive records of a source, in stream order."""
 
     source: ChunkSource
     start: int
@@ -92,17 +92,17 @@ class Chunk:
 
     @property
     def rows(self) -> NDArray[np.int64]:
-        """Positions of these records in the source."""
+        """Rows of these records in the source."""
         return np.arange(self.start, self.stop)
 
     @property
     def ordinals(self) -> NDArray[np.int64]:
-        """Positions among the records of all files."""
+        """Indices over all files."""
         return self.source.ordinals[self.start : self.stop]
 
     @property
     def positions(self) -> NDArray[np.int64]:
-        """Positions in the stream."""
+        """Indices in the stream."""
         return self.source.positions[self.start : self.stop]
 
     @property
@@ -114,25 +114,25 @@ class Chunk:
         return slice_batch(whole, slice(self.start, self.stop))
 
     def take(self, rows: NDArray[np.int64]) -> Chunk:
-        """Copy some records, counted from the first of these."""
+        """Return a copy of some records, counted from the first of this chunk."""
         columns = _columns(self.source, rows + self.start)
         return ChunkSource(self.batch.take(rows), self.source.paths, **columns).whole()
 
     def cut(self, start: int, stop: int) -> Chunk:
-        """Take neighbouring records without a copy, counted from the first of these."""
+        """Return a range of this chunk without a copy."""
         return Chunk(self.source, self.start + start, self.start + stop)
 
     def apart(self) -> Chunk:
-        """Make a source of these records only, without a copy, to be sent elsewhere."""
+        """Return a chunk with a source of only these records, to send to a process."""
         return self.replace_batch(self.batch)
 
     def replace_batch(self, batch: SequenceBatch) -> Chunk:
-        """Make a source of these records only, with other headers."""
+        """Return a chunk with a source of only these records, with other headers."""
         columns = _columns(self.source, slice(self.start, self.stop))
         return ChunkSource(batch, self.source.paths, **columns).whole()
 
     def replace_columns(self, **changed: NDArray[Any]) -> Chunk:
-        """Make a source of these records only, with some columns replaced."""
+        """Return a chunk with a source of only these records, with replaced columns."""
         columns = _columns(self.source, slice(self.start, self.stop)) | changed
         return ChunkSource(self.batch, self.source.paths, **columns).whole()
 
@@ -140,14 +140,14 @@ class Chunk:
 def _columns(
     source: ChunkSource, rows: NDArray[np.int64] | slice
 ) -> dict[str, NDArray[Any]]:
-    """Select rows of the columns that describe the records of a source."""
+    """Return rows of the columns of a source."""
     names = ("ordinals", "files", "records", "positions", "labels")
     columns = {name: getattr(source, name) for name in names}
     return {name: column[rows] for name, column in columns.items() if column is not None}
 
 
 def join_chunks(chunks: list[Chunk]) -> Chunk:
-    """Join chunks end to end."""
+    """Concatenate chunks."""
     if len(chunks) == 1:
         return chunks[0]
     first = chunks[0].source
@@ -158,7 +158,7 @@ def join_chunks(chunks: list[Chunk]) -> Chunk:
 
 
 def cut_chunks(chunks: Iterable[Chunk], sizes: Iterator[int]) -> Iterator[Chunk]:
-    """Cut a stream into chunks of other sizes; the last chunk is the rest."""
+    """Yield the records of a stream in chunks of other sizes; the last may be smaller."""
     waiting: list[Chunk] = []
     count, size = 0, next(sizes)
     for chunk in chunks:
@@ -175,7 +175,7 @@ def cut_chunks(chunks: Iterable[Chunk], sizes: Iterator[int]) -> Iterator[Chunk]
 
 
 def slice_batch(batch: SequenceBatch, part: slice) -> SequenceBatch:
-    """Take neighbouring records of a batch without a copy."""
+    """Return a range of a batch without a copy."""
     return SequenceBatch(
         batch.headers[part],
         batch.sequences[part],
@@ -185,17 +185,17 @@ def slice_batch(batch: SequenceBatch, part: slice) -> SequenceBatch:
 
 @dataclass(frozen=True, slots=True)
 class ShuffleWindows:
-    """Cuts a stream into windows and shuffles each by a key of its own."""
+    """Shuffles a stream within windows of records."""
 
-    # A key makes the first window shorter, so that the borders of the windows differ from
-    # epoch to epoch. The order in a window depends on the key and its position only.
+    # The first window is shortened at random, so that the borders differ between
+    # epochs. The order in a window depends only on the key and the window's number.
 
-    size: int  # records in a window; 0 leaves the stream as it is
+    size: int  # records in a window; 0: no shuffling
     key: Key
 
     @property
     def _first(self) -> int:
-        """The size of the first window."""
+        """Size of the first window."""
         return 1 + int(self.key.fold("window").bits(1)[0]) % self.size
 
     def _number(self, position: int) -> int:
@@ -203,14 +203,14 @@ class ShuffleWindows:
         return 0 if position < self._first else 1 + (position - self._first) // self.size
 
     def start(self, position: int) -> int:
-        """Return the start of the window of a position: reading must begin there."""
+        """Return the start of a position's window, where reading must begin."""
         if not self.size:
             return position
         number = self._number(position)
         return self._first + (number - 1) * self.size if number else 0
 
     def shuffle(self, chunks: Iterator[Chunk], position: int) -> Iterator[Chunk]:
-        """Shuffle a stream that begins at the start of the window of a position."""
+        """Yield shuffled chunks; the stream begins at the window of ``position``."""
         if not self.size:
             yield from chunks
             return
@@ -229,6 +229,6 @@ class ShuffleWindows:
             yield self.size
 
     def _mix(self, window: Chunk, number: int) -> Chunk:
-        """Shuffle one window."""
+        """Return a window in random order."""
         mixed = window.take(permutation(len(window), self.key.fold(number)))
         return mixed.replace_columns(positions=np.array(window.positions))

@@ -1,4 +1,4 @@
-"""The records of one batch of a stream."""
+"""The records of one stream batch."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from seqloom.encode._base import SequenceEncoder
 
 
-class PieceMaker(Protocol):
-    """What a piece needs of its stream."""
+class PieceStream(Protocol):
+    """The attributes of a stream that a piece uses."""
 
     encoder: Any
     augment: Any
@@ -34,19 +34,19 @@ class PieceMaker(Protocol):
 
     @property
     def supports_native_batches(self) -> bool:
-        """Whether threads can make batches without the interpreter."""
+        """True if threads can make batches without the interpreter."""
         ...
 
     def state_at(self, epoch: int, position: int) -> dict[str, Any]:
-        """Return the state of the stream after so many records."""
+        """Return the state of the stream after a number of records."""
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StreamPiece:
-    """Records of a stream that will be one batch; any thread can make it."""
+    """Stream records for one batch, which any thread can make."""
 
-    stream: PieceMaker
+    stream: PieceStream
     chunk: Chunk
     epoch: int
 
@@ -55,20 +55,20 @@ class StreamPiece:
 
     @property
     def stop(self) -> int:
-        """The position in the stream after the last of these records."""
+        """The position in the stream after these records."""
         return int(self.chunk.positions[-1]) + 1
 
     @property
     def state(self) -> dict[str, Any]:
-        """The state of the stream once these records are handed out."""
+        """The state of the stream after these records."""
         return self.stream.state_at(self.epoch, self.stop)
 
     def items(self) -> list[dict[str, Any]]:
-        """Make items, one by one."""
+        """Return the items."""
         return items_of(self.batch(), self.stream.encoder)
 
     def batch(self, *, num_threads: int = 1, **shape: Any) -> dict[str, Any]:
-        """Make the columns of the batch."""
+        """Return the batch as columns."""
         self.check()
         if self.stream.supports_native_batches:
             return self.native_batches(**shape).make(self.chunk.rows, num_threads)
@@ -83,7 +83,7 @@ class StreamPiece:
         return batch | about | encoded
 
     def check(self) -> None:
-        """Refuse a record that is too short for the encoder, before augmentation."""
+        """Raise for a record that is too short for the encoder, before augmentation."""
         chunk, encoder = self.chunk, self.stream.encoder
         if encoder is None:
             return
@@ -97,7 +97,7 @@ class StreamPiece:
     def native_batches(
         self, *, length: int | None = None, multiple: int = 1
     ) -> NativeBatchMaker:
-        """Prepare batches of the source, which threads make without the interpreter."""
+        """Return a Rust batch maker for the source."""
         source, encoder = self.chunk.source, cast("SequenceEncoder", self.stream.encoder)
         return NativeBatchMaker(
             encoder,
@@ -110,7 +110,7 @@ class StreamPiece:
         )
 
     def _letters(self, num_threads: int) -> Letters:
-        """Return letters, augmented if the stream has an augmentation."""
+        """Return the sequences, augmented if the stream has an augmentation."""
         batch, stream = self.chunk.batch, self.stream
         if stream.augment is None:
             return batch.sequences, batch.qualities
@@ -119,7 +119,7 @@ class StreamPiece:
         return apply_augment(stream.augment, letters, keys, num_threads=num_threads)
 
     def _encode(self, letters: Letters, names: list[str], **options: Any) -> dict[str, Any]:
-        """Encode letters; an error says where in its file the letter stands."""
+        """Encode sequences; an error has the position of the invalid character."""
         chunk, stream = self.chunk, self.stream
         try:
             return encode_columns(stream.encoder, letters, names, **options)
@@ -138,7 +138,7 @@ def _describe(source: ChunkSource, rows: Rows) -> dict[str, Any]:
 
 
 def _files(source: ChunkSource, rows: Rows) -> list[str]:
-    """Name the files that records come from."""
+    """Return the file of each record."""
     if len(source.paths) == 1:
         return [source.paths[0]] * rows.size
     return [source.paths[file] for file in source.files[rows].tolist()]
@@ -151,7 +151,7 @@ def _explain(
     *,
     is_changed: bool = False,
 ) -> AlphabetError:
-    """Add to an error where in its file the letter stands, if the encoder says."""
+    """Add the position in the file to an encoder's error, if available."""
     if error.record is None:
         return error
     row = int(rows[error.record])
@@ -160,7 +160,7 @@ def _explain(
 
 
 def _short_error(source: ChunkSource, row: int) -> FormatError:
-    """Make the error of a record that is too short to encode."""
+    """Return the error for a record that is too short to encode."""
     path, record = source.locate(row)
     letters = int(source.batch.sequences.lengths[row])
     return FormatError(

@@ -1,4 +1,4 @@
-"""How far a stream is, and going on from there in another process."""
+"""Positions of streams, and resuming from saved states."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Cursor:
-    """How far an epoch has been delivered."""
+    """A position in an epoch."""
 
     epoch: int = 0
-    position: int = 0  # the number of records
+    position: int = 0  # number of delivered records
     is_done: bool = False
 
 
 class Resumable(ABC):
-    """Epochs that begin one after the other, or where a saved state says."""
+    """Base class of streams whose epochs can resume from a saved state."""
 
     def __init__(self) -> None:
         self._epoch = Epoch()
@@ -30,16 +30,16 @@ class Resumable(ABC):
         self._resume = 0
 
     def _begin(self) -> Cursor:
-        """Begin an epoch, or resume the one of a loaded state."""
+        """Begin an epoch, or resume at a loaded state."""
         self._cursor = Cursor(self._epoch.next(), self._resume)
         self._resume = 0
         return self._cursor
 
     def set_epoch(self, epoch: int) -> None:
-        """Make the next ``iter`` this epoch, in all worker processes too.
+        """Set the epoch of the next pass, also in all worker processes.
 
         Args:
-            epoch: Number of the epoch, from 0.
+            epoch: The epoch, counted from 0.
 
         Raises:
             ArgumentError: The number is negative.
@@ -54,7 +54,7 @@ class Resumable(ABC):
         self._cursor, self._resume = Cursor(epoch), 0
 
     def state_dict(self) -> dict[str, Any]:
-        """Save which record comes next, in values that JSON can hold.
+        """Return the current position as a dict of JSON values.
 
         Returns:
             The state, for ``load_state_dict``.
@@ -75,7 +75,7 @@ class Resumable(ABC):
         return self.state_at(cursor.epoch, cursor.position)
 
     def state_at(self, epoch: int, position: int) -> dict[str, Any]:
-        """Return the state of a stream after some records of an epoch.
+        """Return the state after a number of records of an epoch.
 
         Args:
             epoch: The epoch.
@@ -99,10 +99,10 @@ class Resumable(ABC):
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Make the next ``iter`` resume where a state was saved.
+        """Resume the next pass at a saved position.
 
         Args:
-            state: A result of ``state_dict``, of this or another process.
+            state: A result of ``state_dict``, from any process.
 
         Raises:
             ArgumentError: The state is incomplete, or was saved with other files, another
@@ -127,8 +127,8 @@ class Resumable(ABC):
 
     @abstractmethod
     def shard(self, index: int, count: int) -> Resumable:
-        """Make a stream of one of several parts."""
+        """Return a shard of the stream."""
 
     @abstractmethod
     def _identity(self) -> dict[str, Any]:
-        """Return what a saved state must agree with."""
+        """Return the files and settings that a state belongs to."""

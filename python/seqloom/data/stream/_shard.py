@@ -1,4 +1,4 @@
-"""Which records of which files are one shard's, and reading them."""
+"""Splits files into shards, and reads a shard."""
 
 from __future__ import annotations
 
@@ -36,64 +36,64 @@ if TYPE_CHECKING:
     from seqloom.io import SequenceIndex
 
 _SEEKABLE = frozenset({"none", "bgzip", "gzip"})
-_LETTERS = 1 << 22
-# Beyond so many records their lengths are not looked at: shards are of equally many.
-_FEW = 1 << 23
-# What a record takes beside its letters.
-_BESIDES = 32
+_READ_RESIDUES = 1 << 22
+# With more records, shards have equal numbers of records instead of bytes.
+_MAX_BALANCED_RECORDS = 1 << 23
+# Estimated bytes of a record in addition to its residues.
+_RECORD_OVERHEAD = 32
 Item = TypeVar("Item")
 _JOIN_SECONDS = 1.0
 _END = object()
 
-# Of a file that can only be read from its start, a shard takes blocks of so many records.
-BLOCK = 64
-_RECORDS = 4096
-_BYTES = 1 << 22
+# Records per block, for files that can only be read from their start.
+BLOCK_RECORDS = 64
+_READ_RECORDS = 4096
+_READ_BYTES = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """One of several parts of the same files that have no record in common."""
+    """A shard of the records of files; shards have no records in common."""
 
-    index: int = 0  # which one, from 0
-    count: int = 1  # how many there are
+    index: int = 0  # from 0
+    count: int = 1  # number of shards
 
     def __post_init__(self) -> None:
         check_integer("count", self.count, least=1)
         check_integer("index", self.index, most=self.count - 1)
 
-    def mine(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Tell which records of a file are this part's, in blocks that are dealt out."""
+    def select(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the records of this shard, in blocks that alternate between shards."""
         if self.count == 1:
             return np.arange(numbers.size)
-        return np.flatnonzero(numbers // BLOCK % self.count == self.index)
+        return np.flatnonzero(numbers // BLOCK_RECORDS % self.count == self.index)
 
     def part(self, index: int, count: int) -> Shard:
-        """Cut this part into parts."""
+        """Return a shard of this shard."""
         inner = Shard(index, count)
         return Shard(self.index + self.count * inner.index, self.count * inner.count)
 
 
 class FilePart(Protocol):
-    """One shard's part of one file."""
+    """The records of a shard in one file."""
 
     size: int
     total: int
     is_fastq: bool
 
     def read(self, start: int) -> Iterator[FileBatch]:
-        """Read the part from its ``start``-th record on; then size and total are known."""
+        """Yield the records from number ``start``, and set ``size`` and ``total``."""
         ...
 
 
 @dataclass(slots=True)
 class WholeFile:
-    """A part of a file that is read from its start: blocks of records."""
+    """Reads the blocks of a shard from a file that is read from its start."""
 
-    path: str  # the file
-    shard: Shard  # which part
-    options: dict[str, Any]  # how it is read: `ReadSettings` by name
-    tell: Callable[[ReadReport], None]  # called with what was left out
+    path: str
+    shard: Shard
+    options: dict[str, Any]  # arguments of `ReadSettings`
+    tell: Callable[[ReadReport], None]  # called with the report of the reader
     size: int = field(default=0, init=False)
     total: int = field(default=0, init=False)
     is_fastq: bool = field(default=False, init=False)
@@ -103,9 +103,9 @@ class WholeFile:
         self.size = self.total = 0
         with SequenceReader(self.path, ReadSettings(**self.options)) as reader:
             self.is_fastq = reader.format == "fastq"
-            for batch in reader.batches(_RECORDS, max_bytes=_BYTES):
+            for batch in reader.batches(_READ_RECORDS, max_bytes=_READ_BYTES):
                 numbers = np.arange(self.total, self.total + len(batch))
-                rows = self.shard.mine(numbers)
+                rows = self.shard.select(numbers)
                 rest = rows[max(start - self.size, 0) :]
                 self.size += rows.size
                 self.total += len(batch)
@@ -115,7 +115,7 @@ class WholeFile:
 
 
 def _pick(batch: SequenceBatch, rows: NDArray[np.int64]) -> SequenceBatch:
-    """Take records of a batch, without a copy where they are neighbours."""
+    """Return rows of a batch, without a copy if they are consecutive."""
     first, last = int(rows[0]), int(rows[-1])
     if last - first + 1 == rows.size:
         return (
@@ -127,7 +127,7 @@ def _pick(batch: SequenceBatch, rows: NDArray[np.int64]) -> SequenceBatch:
 def read_shard(
     parts: Iterable[FilePart], paths: tuple[str, ...], start: int
 ) -> Iterator[Chunk]:
-    """Read parts of files one after the other, from the ``start``-th record on."""
+    """Yield the records of a shard over all files, from number ``start``."""
     position = ordinal = 0
     kinds: dict[str, bool] = {}
     for file, part in enumerate(parts):
@@ -147,9 +147,9 @@ def read_shard(
 
 @dataclass(slots=True)
 class FileRange:
-    """Consecutive records of a file; each shard has about as many bytes."""
+    """Reads consecutive records of an indexed file, by equal shares of its bytes."""
 
-    index: SequenceIndex  # the file's index
+    index: SequenceIndex  # of the file
     shard: Shard  # which part
     options: dict[str, Any] = field(default_factory=dict[str, Any])
     size: int = field(init=False)
@@ -171,47 +171,47 @@ class FileRange:
         return self._fetch(first) if reader is None else self._unpack(reader, first)
 
     def _reader(self, first: int) -> SequenceReader | None:
-        """Open a gzip file at a record: a part of it is unpacked once, in order."""
+        """Return a reader of a gzip file from a record; None for other files."""
         if self.index.compression != "gzip":
             return None
         settings = ReadSettings(**self.options, start=first)
         try:
             return SequenceReader(self.index.path, settings)
         except FormatError:
-            return None  # the index lies elsewhere, or what is wrong fetching says
+            return None  # another index is used, or fetching reports the fault
 
     def _unpack(self, reader: SequenceReader, first: int) -> Iterator[FileBatch]:
-        """Read on from a record."""
+        """Yield the batches of a reader from a record."""
         stop = self._first + self.size
         with reader:
             while first < stop:
-                batch = reader.read_batch(min(stop - first, _RECORDS), _LETTERS)
+                batch = reader.read_batch(min(stop - first, _READ_RECORDS), _READ_RESIDUES)
                 if batch is None:
                     raise FormatError(f"{reader.path}: fewer records than its index has")
                 yield batch, np.arange(first, first + len(batch))
                 first += len(batch)
 
     def _fetch(self, first: int) -> Iterator[FileBatch]:
-        """Read records by their positions."""
+        """Yield records by index."""
         stop = self._first + self.size
-        step = self._at_once()
+        step = self._records_per_read()
         for start in range(first, stop, step):
             numbers: NDArray[np.int64] = np.arange(start, min(start + step, stop))
             yield self.index.fetch_many(numbers), numbers
 
-    def _at_once(self) -> int:
-        """Decide how many records are read at once."""
+    def _records_per_read(self) -> int:
+        """Return the number of records to read at once."""
         mean = max(self.index.letters // max(self.total, 1), 1)
-        return min(max(_LETTERS // mean, 1), _RECORDS)
+        return min(max(_READ_RESIDUES // mean, 1), _READ_RECORDS)
 
 
 def _border(index: SequenceIndex, part: int, count: int) -> int:
-    """Find the first record of one of several parts of a file."""
+    """Return the first record of a shard of a file."""
     if part in {0, count}:
         return len(index) if part else 0
-    if len(index) > _FEW:
+    if len(index) > _MAX_BALANCED_RECORDS:
         return len(index) * part // count
-    starts = offsets_of(index.lengths + _BESIDES)
+    starts = offsets_of(index.lengths + _RECORD_OVERHEAD)
     twice_middles = starts[:-1] + starts[1:]
     return int(np.searchsorted(twice_middles, 2 * int(starts[-1]) * part / count))
 
@@ -224,9 +224,9 @@ def part_of(
     start: int,
     tell: Callable[[ReadReport], None],
 ) -> FilePart:
-    """Choose how a shard's part of a file is read; all shards choose the same."""
+    """Return the reader of a shard in a file; the same method for all shards."""
     whole = WholeFile(path, shard, options, tell)
-    # What may be left out, or is judged by its qualities, must be read from the start.
+    # With these options, records must be counted from the start of the file.
     if options.keys() & {"on_error", "quality", "comments", "whitespace", "ids"}:
         return whole
     if shard.count == 1:
@@ -238,13 +238,13 @@ def part_of(
 
 
 def compression_of(path: str) -> str:
-    """Ask what a file is packed in."""
+    """Return the compression of a file."""
     with open_sequences(path, num_threads=1) as reader:
         return reader.compression
 
 
 def read_ahead(items: Iterable[Item], most: int) -> Generator[Item]:
-    """Take up to `most` items ahead in a thread, which ends when this generator does."""
+    """Yield items that a thread reads ahead; it ends with this generator."""
     done, waiting = threading.Event(), queue.Queue[tuple[Any, BaseException | None]](most)
     thread = threading.Thread(
         target=_read, args=(items, waiting, done), name="seqloom-reader", daemon=True
@@ -258,27 +258,27 @@ def read_ahead(items: Iterable[Item], most: int) -> Generator[Item]:
     finally:
         done.set()
         _empty(waiting)
-        # A thread that waits for a pipe ends when the pipe does: it is not waited for. The
-        # garbage collector may close this generator in that very thread.
+        # Do not wait long for a thread that is blocked by a pipe. The garbage collector
+        # may close this generator in that thread.
         if thread is not threading.current_thread():
             thread.join(_JOIN_SECONDS)
 
 
 def _read(items: Iterable[Any], waiting: queue.Queue[Any], done: threading.Event) -> None:
-    """Put items into the queue until there are no more, or the consumer has stopped."""
+    """Put items into the queue until the last, or until the consumer has stopped."""
     error = None
     try:
         for item in items:
             waiting.put((item, None))
             if done.is_set():
                 return
-    except BaseException as raised:  # noqa: BLE001 - raised again where items are taken
+    except BaseException as raised:  # noqa: BLE001 - raised again in the consumer
         error = raised
     waiting.put((_END, error))
 
 
 def _empty(waiting: queue.Queue[Any]) -> None:
-    """Make room for a thread that waits to put an item into the queue."""
+    """Empty the queue, to unblock a thread that puts an item into it."""
     while True:
         try:
             waiting.get_nowait()

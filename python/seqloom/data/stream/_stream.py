@@ -1,4 +1,4 @@
-"""Sequence files of any size as a stream: read once from start to end, in parts."""
+"""`SequenceStream`: sequence files of any size, read once from start to end."""
 
 from __future__ import annotations
 
@@ -38,42 +38,42 @@ if TYPE_CHECKING:
 
     Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
-_AT_ONCE = 256
+_ITEMS_PER_READ = 256
 _STDIN = "-"
 
 
 class SequenceStream(Resumable):
-    """Sequences of files of any size, one after the other; nothing is held but a window.
+    """Sequences of files of any size, in file order; only a window is in memory.
 
-    Items are those of ``SequenceDataset``, labels and all. The k-th pass is epoch k. Epoch
-    and seed alone decide how the window shuffles and what augmentation does; each record
-    comes exactly once, whatever the number of shards, or of workers of ``DataLoader``.
+    Items are those of ``SequenceDataset``, with labels. Each pass is one epoch, counted
+    from 0. Shuffling and augmentation depend only on epoch and seed. Each record is
+    delivered exactly once, with any number of shards or ``DataLoader`` workers.
 
     Args:
-        paths: A file, a pattern, or several of them.
-        encoder: Encodes letters as numbers.
-        augment: Changes letters before they are encoded.
-        labels: Tables, a dict from id to label, or a function of the record that gives a
-            number, an array, or a class's name; a ``Labels`` says how they are read.
-        shuffle_window: Records that are shuffled among themselves; 0 keeps the order.
+        paths: One or more files or patterns.
+        encoder: Encodes residues as numbers.
+        augment: Changes residues before they are encoded.
+        labels: Tables, a dict from id to label, or a function from the record to a number,
+            an array, or the name of a class. A ``Labels`` also says how to read them.
+        shuffle_window: The number of records in a shuffled window; 0 keeps the file order.
         seed: Seed of the shuffling and the augmentation.
-        quality: What a letter of quality means: ``"phred33"``, ``"phred64"`` or
+        quality: The encoding of quality characters: ``"phred33"``, ``"phred64"`` or
             ``"solexa"``.
-        comments: ``"skip"`` leaves out lines of FASTA that begin with ``;`` or ``#``.
-        whitespace: ``"strip"`` leaves out blanks among the letters of FASTA.
-        ids: ``"number"`` gives records whose header has no word their number.
+        comments: ``"skip"`` ignores FASTA lines that begin with ``;`` or ``#``.
+        whitespace: ``"strip"`` removes blanks within FASTA sequences.
+        ids: ``"number"`` uses the record's index as its id if the header is empty.
         id_from_header: A regular expression whose group is the id of a record, as for
             ``SequenceDataset``.
-        on_error: ``"raise"`` at a faulty record, or leave it out: ``"skip"`` counts in
-            ``report``, ``"collect"`` keeps the faults there too.
-        num_threads: How many threads read and encode.
-        **old: Options of ``Labels``, as they were given before: write
+        on_error: ``"raise"`` raises for an invalid record; ``"skip"`` skips it and counts
+            it in ``report``; ``"collect"`` also stores the errors there.
+        num_threads: The number of threads that read and encode.
+        **old: Deprecated: single options of ``Labels``; write
             ``labels=Labels(source, task=..., classes=...)``.
 
     Raises:
         FileError: A file cannot be read.
-        ArgumentError: Arguments that do not go together.
-        LabelError: Labels are double or do not fit the task.
+        ArgumentError: Arguments contradict each other.
+        LabelError: Labels are duplicated, or do not fit the task.
 
     Examples:
         >>> from pathlib import Path
@@ -131,36 +131,36 @@ class SequenceStream(Resumable):
 
     @property
     def task(self) -> str | None:
-        """What the labels are."""
+        """The task of the labels; None without labels."""
         return None if self._labels is None else self._labels.task
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The names of classes, of values, or of labels."""
+        """The names of the classes, values or labels."""
         return () if self._labels is None else self._labels.classes
 
     @property
     def supports_threads(self) -> bool:
-        """Whether threads may share the encoder and the augmentation."""
+        """True if threads may share the encoder and the augmentation."""
         return supports_threads(self.encoder) and supports_threads(self.augment)
 
     @property
     def supports_native_batches(self) -> bool:
-        """Whether threads can make batches without the interpreter."""
+        """True if threads can make batches without the interpreter."""
         return self.augment is None and supports_native_batches(self.encoder)
 
     def shard(self, index: int, count: int) -> SequenceStream:
-        """Make a stream of one of several parts; together they have each record once.
+        """Return a shard of the stream; each record is in exactly one shard.
 
         Args:
-            index: Which part, from 0.
-            count: How many parts.
+            index: The number of the shard, from 0.
+            count: The number of shards.
 
         Returns:
-            A new stream; of a part too there are parts.
+            A new stream, which can be sharded again.
 
         Raises:
-            ArgumentError: There is no such part.
+            ArgumentError: The index or the count is out of range.
             FileError: A file is a pipe, which only one reader can read.
 
         Examples:
@@ -192,13 +192,13 @@ class SequenceStream(Resumable):
         return f"SequenceStream({self})"
 
     def _repr_html_(self) -> str:
-        """Show the stream in a notebook."""
+        """Return the stream as HTML for a notebook."""
         return as_html("SequenceStream", str(self), self.paths)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        # An epoch begins with its first step: trainers make an iterator too many.
+        # An epoch begins with its first item, because trainers create unused iterators.
         cursor = self._begin()
-        for piece in self._pieces(cursor, _AT_ONCE):
+        for piece in self._pieces(cursor, _ITEMS_PER_READ):
             positions = piece.chunk.positions.tolist()
             for position, item in zip(positions, piece.items(), strict=True):
                 cursor.position = position + 1
@@ -208,12 +208,13 @@ class SequenceStream(Resumable):
     def batches(
         self, n: int, *, length: int | None = None, multiple: int = 1
     ) -> Iterator[dict[str, Any]]:
-        """Hand out columns, as ``SequenceDataset.batch`` gives them.
+        """Yield batches as columns, like ``SequenceDataset.batch``.
 
         Args:
-            n: Records in a batch; the last one is the rest.
-            length: Positions in ``inputs``; None takes the longest sequence of each batch.
-            multiple: The longest is rounded up to a multiple of this.
+            n: The number of records in a batch; the last batch may be smaller.
+            length: The number of positions in ``inputs``; None takes the longest sequence
+                of each batch.
+            multiple: The number of positions is rounded up to a multiple of this.
 
         Returns:
             Batches up to the end of the epoch.
@@ -231,7 +232,7 @@ class SequenceStream(Resumable):
         return self._columns(n, length=length, multiple=multiple)
 
     def _columns(self, n: int, **shape: Any) -> Iterator[dict[str, Any]]:
-        """Hand out batch after batch."""
+        """Yield the batches of an epoch."""
         cursor = self._begin()
         for piece in self._pieces(cursor, n):
             batch = piece.batch(**shape, num_threads=self.num_threads or 1)
@@ -240,15 +241,15 @@ class SequenceStream(Resumable):
         cursor.is_done = True
 
     def pieces(self, n: int, *, ahead: bool = False) -> Iterator[StreamPiece]:
-        """Hand out what becomes batches, to be encoded by any thread, in any order.
+        """Yield the records of batches, which any thread can encode in any order.
 
         Args:
-            n: Records in a batch; the last one is the rest.
-            ahead: Whether a thread of its own reads the file meanwhile.
+            n: The number of records in a batch; the last batch may be smaller.
+            ahead: If True, a separate thread reads the file ahead.
 
         Returns:
-            Pieces up to the end of the epoch; ``piece.batch()`` makes the batch, and
-            ``piece.state`` is the state of a stream that has handed it out.
+            Pieces up to the end of the epoch; ``piece.batch()`` returns the batch, and
+            ``piece.state`` is the state of the stream after it.
 
         Examples:
             >>> from pathlib import Path
@@ -262,10 +263,10 @@ class SequenceStream(Resumable):
     def _pieces(
         self, cursor: Cursor, n: int, *, ahead: bool = False
     ) -> Iterator[StreamPiece]:
-        """Reads, shuffles and cuts what is left of an epoch."""
-        # What is set in mid-epoch holds from the next on: this one is read for what is now.
-        begun = copy.copy(self)
-        begun._check()  # noqa: SLF001 - of its own class
+        """Yield the remaining pieces of an epoch, shuffled."""
+        # Attributes that change during an epoch take effect in the next epoch.
+        snapshot = copy.copy(self)
+        snapshot._check()  # noqa: SLF001 - same class
         windows = ShuffleWindows(self.shuffle_window, Key(self.seed, cursor.epoch))
         start = windows.start(cursor.position)
         chunks = read_shard(self._parts(start, self._reading()), self.paths, start)
@@ -277,10 +278,10 @@ class SequenceStream(Resumable):
         if self._labels is not None:
             chunks = self._labels.give(chunks, self.report)
         for chunk in cut_chunks(chunks, repeat(n)):
-            yield StreamPiece(begun, chunk, cursor.epoch)
+            yield StreamPiece(snapshot, chunk, cursor.epoch)
 
     def _rename(self, chunk: Chunk) -> Chunk:
-        """Return records the ids that the pattern finds in their headers."""
+        """Return a chunk with the ids that ``id_from_header`` finds."""
         source = chunk.source
         batch = self._source.rename(
             chunk.batch, lambda row: source.locate(chunk.start + row)
@@ -288,25 +289,25 @@ class SequenceStream(Resumable):
         return chunk.replace_batch(batch)
 
     def _check(self) -> None:
-        """Refuse settings that were changed to what the constructor would not take."""
+        """Raise for attributes that were changed to invalid values."""
         check_encoder(self.encoder)
         check_augment(self.augment, self.encoder)
         check_integer("shuffle_window", self.shuffle_window)
 
     def _reading(self) -> dict[str, Any]:
-        """Say how files are read; qualities that nobody looks at are not copied."""
+        """Return the options for reading; qualities are read only if they are used."""
         if self.supports_native_batches and self._labels is None:
             return {**self._options, "with_qualities": False}
         return self._options
 
     def _parts(self, start: int, options: dict[str, Any]) -> Iterator[FilePart]:
-        """Find this shard's part of each file, one after the other."""
+        """Yield the reader of this shard for each file."""
         for path in self.paths:
             self._check_once(path)
             yield part_of(path, self._shard, options, start=start, tell=self._tell)
 
     def _check_once(self, path: str) -> None:
-        """Refuse to read standard input a second time."""
+        """Raise if standard input is read a second time."""
         if path == _STDIN and self._is_read:
             raise FileError(
                 "-: standard input can be read once only; save it to a file first"
@@ -314,14 +315,14 @@ class SequenceStream(Resumable):
         self._is_read = True
 
     def _tell(self, report: ReadReport) -> None:
-        """Add up what was left out."""
+        """Add the skipped records of a file to the report."""
         counts: dict[str, int] = self.report["left_out"]
         for kind, count in report.left_out.items():
             counts[kind] = counts.get(kind, 0) + count
         self.report["faults"].extend(report.faults)
 
     def _identity(self) -> dict[str, Any]:
-        """Name what a state belongs to."""
+        """Return the files and settings that a state belongs to."""
         return {
             "files": [file_digest(path) for path in self.paths],
             "seed": self.seed,
@@ -330,21 +331,21 @@ class SequenceStream(Resumable):
         }
 
     def to_torch(self, *, rank: int | None = None, world_size: int | None = None) -> Any:
-        """Make a ``torch.utils.data.IterableDataset`` of the stream.
+        """Return the stream as a ``torch.utils.data.IterableDataset``.
 
-        Each worker of torch's loader, on each rank, has a shard of its own, so an epoch
-        has each record once. Call ``set_epoch`` before each epoch; it reaches the workers.
+        Each worker of a PyTorch loader, on each rank, reads a separate shard, so an epoch
+        has each record once. Call ``set_epoch`` before each epoch; it also applies to the
+        workers.
 
         Args:
-            rank: Which of several training processes this is; asks torch.distributed if
-                None.
-            world_size: How many there are.
+            rank: The rank of this process; None takes it from ``torch.distributed``.
+            world_size: The number of ranks.
 
         Returns:
-            The dataset; its items are the stream's.
+            The dataset, with the items of the stream.
 
         Raises:
-            MissingExtraError: torch is not installed.
+            MissingExtraError: PyTorch is not installed.
 
         Examples:
             >>> from pathlib import Path
@@ -358,27 +359,27 @@ class SequenceStream(Resumable):
             from seqloom.data.stream._torch_stream import TorchStream
         except ImportError as error:
             raise MissingExtraError("to_torch() needs torch: pip install torch") from error
-        own = find_rank(rank, world_size, "pad")
-        return TorchStream(self, (own.number, own.world))
+        this_rank = find_rank(rank, world_size, "pad")
+        return TorchStream(self, (this_rank.number, this_rank.world))
 
 
 def _files(paths: Any, options: SourceOptions) -> tuple[str, ...]:
-    """List files; what is in memory or in a table needs no stream."""
+    """Return the files; raise for tables and for sequences in memory."""
     sources = sources_of(paths, options)
     if sources.held:
         raise ArgumentError(
-            f"{next(iter(sources.held))}: a stream is of sequence files; SequenceDataset "
+            f"{next(iter(sources.held))}: a stream reads sequence files; SequenceDataset "
             "reads tables and sequences from memory"
         )
     return sources.paths
 
 
 def _changed_options(**options: Any) -> dict[str, Any]:
-    """Leave out what is as the reader has it anyway."""
-    usual = {"on_error": "raise", "num_threads": None}
-    return {name: value for name, value in options.items() if value != usual[name]}
+    """Return the options that differ from the defaults of the reader."""
+    defaults = {"on_error": "raise", "num_threads": None}
+    return {name: value for name, value in options.items() if value != defaults[name]}
 
 
 def _empty_report() -> dict[str, Any]:
-    """Begin to count what is left out."""
+    """Return a report without skipped records."""
     return {"left_out": {}, "faults": [], "unlabelled": 0}

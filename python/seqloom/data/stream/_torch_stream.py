@@ -1,4 +1,4 @@
-"""A stream as PyTorch's loader takes it; importing this needs torch."""
+"""`TorchStream`: a stream for PyTorch loaders; importing it requires PyTorch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class TorchStream(IterableDataset[dict[str, Any]]):
-    """A stream for torch's loader: each worker of each rank reads its own shard."""
+    """A stream for PyTorch loaders; each worker of each rank reads its own shard."""
 
     def __init__(self, stream: Resumable, rank: tuple[int, int]) -> None:
         super().__init__()
@@ -33,13 +33,13 @@ class TorchStream(IterableDataset[dict[str, Any]]):
         return self._parts[number]
 
     def state_dict(self) -> dict[str, Any]:
-        """Save which record of this worker's shard comes next, for torchdata's loader."""
+        """Return the position of this worker's shard, for torchdata loaders."""
         return self._part().state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Resume this worker's shard where a state was saved."""
+        """Resume this worker's shard at a saved position."""
         self._part().load_state_dict(state)
 
     def set_epoch(self, epoch: int) -> None:
-        """Set the epoch of the next pass, in all worker processes too."""
+        """Set the epoch of the next pass, also in all worker processes."""
         self.stream.set_epoch(epoch)
