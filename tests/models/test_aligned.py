@@ -28,12 +28,12 @@ def test_the_defaults_beat_ridge_regression_on_a_mutational_scan(variants, learn
     assert learned.test.metrics["r2"] > sl.nn.r2(values[2000:], found)
 
 
-def test_variants_of_one_sequence_get_the_path_by_position(learned):
+def test_variants_of_one_sequence_get_the_aligned_branch(learned):
     config = learned.model.config
     assert (config.length, config.widths, config.aligned) == (30, (), 64)
 
 
-def test_the_report_says_what_was_chosen(learned):
+def test_the_report_names_the_aligned_branch(learned):
     facts = learned.report.facts
     assert "aligned=64" in facts["network"]
     assert (facts["weight decay"], facts["epochs"]) == (3.0, 60)
@@ -42,7 +42,7 @@ def test_the_report_says_what_was_chosen(learned):
 @pytest.mark.parametrize(
     "encoder", [sl.encode.Tokens("esm2"), sl.encode.Integer("protein")]
 )
-def test_tokens_of_variants_get_the_same_path(tmp_path, encoder):
+def test_tokens_of_variants_get_the_aligned_branch(tmp_path, encoder):
     letters, _ = scan(40, length=30)
     path = tmp_path / "scan.fa"
     path.write_text("".join(f">v{i}\n{row}\n" for i, row in enumerate(letters)))
@@ -56,7 +56,7 @@ def test_windows_of_a_genome_keep_their_convolutions(splice):
     assert (config.aligned, config.widths) == (0, (32, 32, 32))
 
 
-def test_both_paths_can_be_asked_for_and_come_back(tmp_path, toy):
+def test_convolutions_and_aligned_branch_can_be_combined_and_saved(tmp_path, toy):
     data = toy()
     config = sl.models.SequenceCNNConfig(
         channels=4, outputs=2, length=20, widths=(8,), kernel_size=5, aligned=4
@@ -69,7 +69,7 @@ def test_both_paths_can_be_asked_for_and_come_back(tmp_path, toy):
 
 
 @pytest.mark.parametrize("backend", ["torch", "jax"])
-def test_the_other_backends_give_the_same_outputs(backend):
+def test_the_aligned_branch_gives_equal_outputs_on_all_backends(backend):
     config = sl.models.SequenceCNNConfig(
         channels=4, outputs=1, length=6, widths=(), aligned=3
     )
@@ -83,7 +83,7 @@ def test_the_other_backends_give_the_same_outputs(backend):
     np.testing.assert_allclose(found[0], found[1], atol=1e-5)
 
 
-def test_the_mean_is_that_of_what_training_has_shown():
+def test_the_running_mean_is_that_of_the_training_records():
     config = sl.models.SequenceCNNConfig(
         channels=1, outputs=1, length=2, widths=(), aligned=1
     )

@@ -36,7 +36,7 @@ def states(folder, backend, dtype="float32"):
 
 
 @cuda_device.in_both_libraries
-def test_states_on_a_device_are_those_of_numpy(folder, name):
+def test_esm2_states_on_cuda_match_numpy(folder, name):
     cuda_device.backend(name)
     with cuda_device.whole_float32(name):
         found = states(folder, name)
@@ -44,7 +44,7 @@ def test_states_on_a_device_are_those_of_numpy(folder, name):
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
-def test_states_in_half_precision_are_near_those_of_float32(folder, dtype):
+def test_esm2_states_in_half_precision_are_close_to_float32(folder, dtype):
     with sl.tensor.autocast("float32", allow_slow=True):  # on a processor
         found = states(folder, cuda_device.TORCH, dtype)
     expected = states(folder, "numpy")

@@ -57,7 +57,7 @@ def reads(tmp_path):
     [(it, (20,)) for it in ENCODERS] + [(it, (16, 20, 33)) for it in ENCODERS[::3]],
     ids=str,
 )
-def test_what_an_encoder_makes_is_learned_saved_loaded_and_scored_alike(
+def test_a_network_for_each_encoder_trains_and_scores_equally_after_loading(
     reads, tmp_path, encoder, lengths
 ):
     data = reads(encoder, lengths=lengths)
@@ -73,7 +73,9 @@ def test_what_an_encoder_makes_is_learned_saved_loaded_and_scored_alike(
 
 @pytest.mark.parametrize("encoder", [Tokens("dna"), Integer("dna", padding=-1), Quality()])
 @pytest.mark.parametrize("backend", ["torch", "jax"])
-def test_the_other_backends_read_the_same(reads, encoder, backend):
+def test_networks_for_each_encoder_give_equal_outputs_on_all_backends(
+    reads, encoder, backend
+):
     data = reads(encoder, lengths=(16, 20), count=8)
     config = sl.models.SequenceCNNConfig.for_data(data)
     numpy = config.init("numpy", sl.Key(1))
@@ -102,7 +104,7 @@ def test_tokens_are_rows_of_an_embedding():
 
 
 @pytest.mark.parametrize("encoder", ENCODERS, ids=str)
-def test_a_network_of_genotypes_refuses_sequences(reads, encoder):
+def test_a_network_of_genotypes_rejects_sequences(reads, encoder):
     data = reads(encoder)
     config = sl.models.GenotypeMLPConfig(variants=20, outputs=2)
     with pytest.raises(ArgumentError, match=r"SequenceCNNConfig\.for_data"):
@@ -112,12 +114,12 @@ def test_a_network_of_genotypes_refuses_sequences(reads, encoder):
 
 
 @pytest.mark.parametrize("encoder", ENCODERS[:-2], ids=str)
-def test_a_network_of_channels_refuses_tokens_and_numbers(reads, small, encoder):
+def test_a_network_of_channels_rejects_tokens_and_numbers(reads, small, encoder):
     with pytest.raises(ArgumentError, match=r"reads channels, .* creates one that fits"):
         sl.train.fit(small, reads(encoder), epochs=1)
 
 
-def test_a_network_of_other_tokens_is_refused(reads):
+def test_a_network_with_other_tokens_is_rejected(reads):
     config = sl.models.SequenceCNNConfig.for_data(reads(Tokens("dna")))
     with pytest.raises(
         ArgumentError, match=r"tokens of 10 kinds.* returns tokens of 6 kinds"
@@ -125,13 +127,13 @@ def test_a_network_of_other_tokens_is_refused(reads):
         sl.train.fit(config, reads(Integer("dna")), epochs=1)
 
 
-def test_a_network_of_sequences_refuses_genotypes(cohort):
+def test_a_network_of_sequences_rejects_genotypes(cohort):
     config = sl.models.SequenceCNNConfig(channels=4, outputs=1)
     with pytest.raises(ArgumentError, match="use GenotypeMLPConfig"):
         sl.train.fit(config, cohort(), epochs=1)
 
 
-def test_channels_behind_the_places_are_refused_with_the_way_out(reads):
+def test_channels_last_encoders_are_rejected_with_a_hint(reads):
     data = reads(OneHot("dna", channels="last"))
     with pytest.raises(ArgumentError, match=re.escape('channels="first"')):
         sl.models.SequenceCNNConfig.for_data(data)
@@ -140,7 +142,7 @@ def test_channels_behind_the_places_are_refused_with_the_way_out(reads):
 @pytest.mark.parametrize(
     "shape", [(2, 4, 9), (2,)], ids=["channels instead of tokens", "no places"]
 )
-def test_inputs_of_another_form_are_refused(shape):
+def test_inputs_of_another_form_are_rejected(shape):
     config = sl.models.SequenceCNNConfig(
         channels=4, outputs=2, inputs="tokens", vocabulary=4
     )
@@ -162,13 +164,13 @@ def test_inputs_of_another_form_are_refused(shape):
     ],
     ids=str,
 )
-def test_settings_of_inputs_that_do_not_go_together_are_refused(wrong):
+def test_inconsistent_input_settings_are_rejected(wrong):
     values: Any = {"channels": 4, "outputs": 2, **wrong}
     with pytest.raises(ArgumentError):
         sl.models.SequenceCNNConfig(**values)
 
 
-def test_settings_of_the_first_layout_are_read():
+def test_settings_of_version_1_are_read():
     old = {"class": "SequenceCNNConfig", "version": 1, "channels": 4, "outputs": 3}
     config = sl.models.SequenceCNNConfig.from_dict(old)
     assert (config.inputs, config.aligned) == ("channels", 0)

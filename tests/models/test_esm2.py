@@ -48,30 +48,30 @@ def error(found, expected) -> float:
     return float(np.abs(found.numpy() - expected).max())
 
 
-def test_every_hidden_state_of_a_packed_batch_is_theirs(model, proteins, expected):
+def test_hidden_states_of_a_packed_batch_match_huggingface(model, proteins, expected):
     hidden = model(*proteins.packed, layers=range(7))
     for ours, others in zip(hidden, expected["hidden"], strict=True):
         assert error(ours, others) < TOLERANCE
 
 
-def test_every_hidden_state_of_a_padded_batch_is_theirs(model, proteins, expected):
+def test_hidden_states_of_a_padded_batch_match_huggingface(model, proteins, expected):
     hidden = model(proteins.padded(), layers=range(7))
     for ours, others in zip(hidden, expected["hidden"], strict=True):
         assert np.abs(ours.numpy()[proteins.mask] - others).max() < TOLERANCE
 
 
-def test_every_protein_alone_gives_what_the_batch_gives(model, proteins, expected):
+def test_each_protein_alone_gives_the_result_of_the_batch(model, proteins, expected):
     alone = np.concatenate([model(ids).numpy() for ids in proteins.each])
     assert np.abs(alone - expected["hidden"][-1]).max() < TOLERANCE
 
 
-def test_logits_are_theirs(model, proteins, expected):
+def test_esm2_logits_match_huggingface(model, proteins, expected):
     logits = model.logits(model(*proteins.packed))
     assert error(logits, expected["logits"]) < TOLERANCE
     assert np.abs(expected["logits"]).max() > 2
 
 
-def test_a_given_mask_decides_what_is_padding(model, proteins, expected):
+def test_a_mask_argument_defines_the_padding(model, proteins, expected):
     hidden = model(proteins.padded(pad=7), mask=proteins.mask)
     last = hidden.numpy()[proteins.mask]
     assert np.abs(last - expected["hidden"][-1]).max() < TOLERANCE
@@ -91,7 +91,7 @@ def test_with_the_wrong_token_of_padding_the_comparison_fails(folder, proteins, 
     assert np.abs(last - expected["hidden"][-1]).max() > 100 * TOLERANCE
 
 
-def test_embed_gives_chosen_layers_of_a_packed_batch(model, proteins, expected):
+def test_embed_returns_selected_layers_of_a_packed_batch(model, proteins, expected):
     ids, starts, longest = proteins.packed
     batch = {"input_ids": ids, "cu_seqlens": starts, "max_seqlen": longest}
     found = model.embed(batch, layers=(2, -1))
@@ -100,7 +100,7 @@ def test_embed_gives_chosen_layers_of_a_packed_batch(model, proteins, expected):
     assert error(found[-1], expected["hidden"][-1]) < TOLERANCE
 
 
-def test_contacts_of_each_protein_are_theirs(model, proteins, expected):
+def test_contacts_match_huggingface(model, proteins, expected):
     packed = model.contacts(*proteins.packed)
     padded = model.contacts(proteins.padded())
     for ours, others, truth in zip(packed, padded, expected["contacts"], strict=True):
@@ -115,12 +115,12 @@ def test_a_protein_without_residues_has_no_contacts(model):
     assert [x.shape for x in model.contacts(ids, [0, 2, 5])] == [(0, 0), (1, 1)]
 
 
-def test_a_protein_of_masks_only_has_finite_hidden_states(model):
+def test_a_fully_masked_protein_has_finite_hidden_states(model):
     assert np.isfinite(model(np.array([32, 32, 32])).numpy()).all()
 
 
 @pytest.mark.parametrize("backend", ["numpy", *COMPILERS])
-def test_a_compiled_network_gives_what_it_gives(backend, folder, proteins):
+def test_a_compiled_esm2_gives_the_eager_result(backend, folder, proteins):
     model = load(folder, backend)
     compiled = sl.tensor.compile(lambda model, ids, starts: model(ids, starts, 90))
     ids, starts, _ = proteins.packed
@@ -139,7 +139,7 @@ def test_a_compiled_network_gives_what_it_gives(backend, folder, proteins):
         ("15B", 15_129_098_273),
     ],
 )
-def test_each_size_has_the_parameters_of_the_published_one(size, count):
+def test_each_esm2_size_has_the_published_number_of_parameters(size, count):
     config = sl.models.ESM2Config.of(size, has_contact_head=False)
     assert config.build().number_of_parameters == count
 
@@ -157,7 +157,7 @@ def test_each_size_has_the_parameters_of_the_published_one(size, count):
         (lambda m: m(np.array([0.0, 2.0])), "integer"),
     ],
 )
-def test_what_does_not_fit_is_an_error_in_plain_words(model, call, phrase):
+def test_invalid_esm2_arguments_raise(model, call, phrase):
     with pytest.raises(SeqloomError, match=phrase):
         call(model)
 
@@ -170,7 +170,7 @@ def test_what_does_not_fit_is_an_error_in_plain_words(model, call, phrase):
         ({"mask_token": 33}, "mask_token must be from 0 to 32"),
     ],
 )
-def test_settings_that_make_no_sense_are_an_error(changes, phrase):
+def test_invalid_settings_are_an_error(changes, phrase):
     with pytest.raises(ArgumentError, match=phrase):
         sl.models.ESM2Config.of("8M", **changes)
 
@@ -182,7 +182,7 @@ def test_an_unknown_size_is_an_error():
 
 @pytest.mark.soak
 @pytest.mark.parametrize("backend", ["numpy", "torch"])
-def test_the_35m_shape_equals_theirs(backend, tmp_path):
+def test_the_35m_network_matches_huggingface(backend, tmp_path):
     theirs, proteins = make_huggingface("35M"), draw_proteins((40, 300, 9))
     theirs.save_pretrained(tmp_path, max_shard_size="20MB")
     model, expected = (

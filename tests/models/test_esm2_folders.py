@@ -63,7 +63,9 @@ def test_a_folder_in_several_files_is_read(theirs, tmp_path, expected):
     assert error(tmp_path, expected) < TOLERANCE
 
 
-def test_a_folder_of_esm_model_has_hidden_states_and_no_logits(theirs, tmp_path, expected):
+def test_a_folder_of_esm_model_gives_hidden_states_but_no_logits(
+    theirs, tmp_path, expected
+):
     theirs.esm.save_pretrained(tmp_path)
     model = sl.models.ESM2.load(tmp_path)
     hidden = model(*PROTEINS.packed)
@@ -74,7 +76,7 @@ def test_a_folder_of_esm_model_has_hidden_states_and_no_logits(theirs, tmp_path,
 
 
 @pytest.mark.parametrize(("weight", "bias"), [("gamma", "beta"), ("weight", "bias")])
-def test_both_names_of_the_arrays_of_norms_are_read(folder, expected, weight, bias):
+def test_both_naming_schemes_of_norm_arrays_are_read(folder, expected, weight, bias):
     def change(arrays):
         names = {".gamma": weight, ".weight": weight, ".beta": bias, ".bias": bias}
         return {
@@ -89,7 +91,7 @@ def test_both_names_of_the_arrays_of_norms_are_read(folder, expected, weight, bi
     assert error(folder, expected) < TOLERANCE
 
 
-def test_a_file_of_bfloat16_is_read_into_float32(theirs, tmp_path):
+def test_a_bfloat16_file_is_loaded_as_float32(theirs, tmp_path):
     half = make_huggingface("8M", layers=2).to(torch.bfloat16)
     half.save_pretrained(tmp_path)
     model = sl.models.ESM2.load(tmp_path)
@@ -100,7 +102,7 @@ def test_a_file_of_bfloat16_is_read_into_float32(theirs, tmp_path):
     assert np.abs(logits - rounded["logits"]).max() < TOLERANCE
 
 
-def test_rates_of_rotary_positions_that_a_file_has_are_used(folder, expected):
+def test_rotary_rates_in_the_file_are_used(folder, expected):
     exact = error(folder, expected)
 
     def change(arrays):
@@ -120,7 +122,7 @@ def test_rates_of_rotary_positions_that_a_file_has_are_used(folder, expected):
     assert half.rates.value.dtype == np.float32
 
 
-def test_arrays_that_are_not_used_are_tolerated(folder, expected):
+def test_unused_arrays_are_ignored(folder, expected):
     extra = {
         "lm_head.decoder.weight": np.zeros((33, 320), np.float32),
         "esm.embeddings.position_ids": np.arange(1026)[None],
@@ -185,7 +187,7 @@ def test_a_folder_without_settings_or_weights_is_an_error(folder):
 
 
 @pytest.mark.parametrize("kind", ["EsmForMaskedLM", "EsmModel"])
-def test_transformers_reads_a_folder_that_we_write(theirs, tmp_path, expected, kind):
+def test_transformers_reads_a_folder_that_seqloom_writes(theirs, tmp_path, expected, kind):
     source = theirs if kind == "EsmForMaskedLM" else theirs.esm
     source.save_pretrained(tmp_path / "theirs")
     sl.models.ESM2.load(tmp_path / "theirs").save(tmp_path / "ours")
@@ -201,7 +203,7 @@ def test_transformers_reads_a_folder_that_we_write(theirs, tmp_path, expected, k
     assert np.abs(found["contacts"][1] - expected["contacts"][1]).max() < TOLERANCE
 
 
-def test_a_saved_network_has_the_same_bits(folder, tmp_path):
+def test_a_saved_and_loaded_network_is_bitwise_equal(folder, tmp_path):
     model = sl.models.ESM2.load(folder)
     model.save(tmp_path / "again")
     again = sl.models.ESM2.load(tmp_path / "again")
@@ -213,7 +215,7 @@ def test_a_saved_network_has_the_same_bits(folder, tmp_path):
 @pytest.mark.parametrize(
     "change", [{"num_hidden_layers": 10**9}, {"hidden_size": 2**30}, {"vocab_size": 2**31}]
 )
-def test_settings_of_a_huge_network_are_refused_before_it_is_made(tmp_path, change):
+def test_settings_larger_than_the_weights_are_rejected_before_allocation(tmp_path, change):
     sl.models.ESM2Config(layers=1, width=8, heads=2).init("numpy").save(tmp_path)
     path = tmp_path / "config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
@@ -226,7 +228,7 @@ def test_an_unknown_dtype_is_an_error(folder):
         sl.models.ESM2.load(folder, dtype="float8")
 
 
-def test_masks_are_hidden_in_each_protein_apart(folder, theirs):
+def test_token_dropout_is_scaled_for_each_protein_separately(folder, theirs):
     ids = PROTEINS.each[1].copy()
     ids[2:30] = MASK  # most of it
     both = draw_proteins((ids.size, 12))

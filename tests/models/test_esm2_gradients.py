@@ -52,7 +52,7 @@ def loss(model, form):
 @pytest.mark.parametrize(
     "backend", ["numpy", "torch", pytest.param("jax", marks=pytest.mark.soak)]
 )
-def test_gradients_reach_every_parameter_and_are_theirs(
+def test_esm2_gradients_match_huggingface_for_all_parameters(
     theirs, expected, tmp_path, backend, form
 ):
     theirs.save_pretrained(tmp_path)

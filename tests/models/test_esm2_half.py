@@ -55,13 +55,13 @@ def test_half_precision_on_numpy_is_an_error_on_every_processor(
     )
 
 
-def test_bfloat16_is_declined_on_a_processor_without_it(folder, processor):
+def test_bfloat16_is_rejected_on_a_processor_without_it(folder, processor):
     processor(flags={"avx2"})
     with pytest.raises(BackendError, match="has no instructions for bfloat16, so it would"):
         sl.models.ESM2.load(folder, "torch", "bfloat16")
 
 
-def test_half_precision_on_jax_is_declined_without_a_word_of_int8(folder):
+def test_half_precision_on_jax_is_rejected_without_suggesting_int8(folder):
     with pytest.raises(BackendError, match="JAX computes") as caught:
         sl.models.ESM2.load(folder, "jax", "bfloat16")
     assert str(caught.value).endswith('; use dtype="float32" (--dtype)')
@@ -75,7 +75,7 @@ def test_bfloat16_is_loaded_on_a_processor_that_has_it(folder, processor):
 
 @pytest.mark.parametrize("backend", ["numpy", "torch"])
 @pytest.mark.parametrize(("dtype", "cosine"), [("bfloat16", 0.9995), ("float16", 0.99999)])
-def test_half_precision_gives_nearly_the_hidden_states(
+def test_half_precision_hidden_states_are_close_to_huggingface(
     folder, expected, backend, dtype, cosine
 ):
     model = sl.models.ESM2.load(folder, backend).to(backend, dtype)

@@ -67,9 +67,7 @@ def cosines(found, exact):
     ("size", "layers"),
     [("8M", 6), pytest.param("35M", 12, marks=pytest.mark.soak)],
 )
-def test_each_residue_is_near_its_embedding_in_float32(
-    size, layers, uneven, name, tmp_path
-):
+def test_int8_embeddings_are_close_to_float32(size, layers, uneven, name, tmp_path):
     network = make(size, layers=layers, uneven=uneven)
     network.save(tmp_path)
     exact = network(*draw()).numpy()
@@ -78,7 +76,7 @@ def test_each_residue_is_near_its_embedding_in_float32(
     assert LEAST <= found.min() < 1.0
 
 
-def test_without_a_sample_uneven_channels_lose_much():
+def test_without_calibration_uneven_channels_lose_accuracy():
     network = make("8M", layers=3, uneven=True)
     exact = network(*draw()).numpy()
     sl.nn.quantize_int8(network, targets="layers.*")
@@ -101,7 +99,7 @@ def test_the_layers_have_8_bits_and_the_heads_stay_in_float32(small):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_protein_has_the_same_bits_in_any_layout(small, threads):
+def test_int8_results_are_bitwise_equal_in_any_layout(small, threads):
     network = ESM2.load(small, dtype="int8")
     other = ESM2.load(small, backend("numpy", num_threads=threads), dtype="int8")
     ids, bounds, longest = draw()
@@ -125,29 +123,29 @@ def test_a_padded_batch_logits_and_contacts_work_as_in_float32(small):
         assert cosines(found.numpy()[keep], wanted.numpy()[keep]).min() > 0.99
 
 
-def test_a_backend_without_the_kernels_is_declined(small):
+def test_int8_on_a_backend_without_kernels_is_rejected(small):
     with pytest.raises(BackendError, match='"numpy" and "torch" on a CPU'):
         ESM2.load(small, "jax", dtype="int8")
 
 
-def test_a_device_is_declined():
+def test_int8_on_a_device_is_rejected():
     cuda: Any = SimpleNamespace(name="torch:cuda", device="cuda:0")
     with pytest.raises(BackendError, match="for a CPU, got the device 'cuda:0'"):
         check_dtype(cuda, "int8")
 
 
-def test_a_wrong_type_is_declined_by_its_name(small):
+def test_an_unknown_dtype_is_rejected_by_name(small):
     with pytest.raises(ArgumentError, match=r"dtype.*'int4'"):
         ESM2.load(small, dtype="int4")
 
 
-def test_a_folder_for_transformers_holds_no_layers_of_8_bits(small, tmp_path):
+def test_int8_layers_cannot_be_saved_for_transformers(small, tmp_path):
     network = ESM2.load(small, dtype="int8")
     with pytest.raises(ArgumentError, match=r"to_record\(\)\.save"):
         network.save(tmp_path)
 
 
-def test_a_record_is_loaded_by_a_network_of_8_bits(small, tmp_path):
+def test_an_int8_record_loads_into_an_int8_network(small, tmp_path):
     network = ESM2.load(small, dtype="int8")
     network.to_record().save(tmp_path / "int8.safetensors")
     other = ESM2Config(layers=2, width=48, heads=4).init("numpy", sl.Key(2))
@@ -156,7 +154,7 @@ def test_a_record_is_loaded_by_a_network_of_8_bits(small, tmp_path):
     np.testing.assert_array_equal(other(*draw()).numpy(), network(*draw()).numpy())
 
 
-def test_an_embedding_job_goes_on_with_the_same_weights_and_type_alone(small, tmp_path):
+def test_an_embedding_job_resumes_only_with_equal_weights_and_dtype(small, tmp_path):
     (tmp_path / "p.fa").write_text(">a\nMKTAYIAKQR\n>b\nMSHHWGYGKH\n")
 
     def embed(dtype, name="numpy"):

@@ -16,7 +16,7 @@ MODEL = ESM2Config(layers=2, width=48, heads=4).init("numpy", sl.Key(1)).eval()
     seed=st.integers(0, 99),
     threads=st.sampled_from([1, 2]),
 )
-def test_a_protein_has_the_same_bits_alone_and_packed(lengths, seed, threads):
+def test_a_protein_is_bitwise_equal_alone_and_packed(lengths, seed, threads):
     rng = np.random.default_rng(seed)
     proteins = [rng.integers(4, 33, length) for length in lengths]
     model = MODEL.to(sl.tensor.backend("numpy", num_threads=threads))
@@ -40,7 +40,7 @@ class Doubled(sl.nn.Linear):
 
 
 @pytest.mark.parametrize("name", ["qkv", "out", "fc1", "fc2"])
-def test_a_layer_that_was_replaced_is_called(name):
+def test_a_replaced_layer_is_called(name):
     ids = np.array([0, 5, 6, 7, 2])
     plain = ESM2Config(layers=1, width=48, heads=4).init("numpy", sl.Key(1)).eval()
     changed = ESM2Config(layers=1, width=48, heads=4).init("numpy", sl.Key(1)).eval()
@@ -54,7 +54,7 @@ def test_a_layer_that_was_replaced_is_called(name):
     )
 
 
-def test_products_are_in_half_precision_within_autocast():
+def test_esm2_products_use_half_precision_within_autocast():
     ids = np.array([0, 5, 6, 7, 2])
     full = MODEL(ids).numpy()
     with sl.tensor.autocast("bfloat16", allow_slow=True):

@@ -54,7 +54,7 @@ def fit(model, train, test, **options):
 
 
 @pytest.mark.filterwarnings("ignore::seqloom.errors.NoSkillWarning")
-def test_adapters_learn_what_a_head_on_the_frozen_network_does_not(run, base, parts):
+def test_adapters_learn_a_task_that_a_frozen_network_cannot(run, base, parts):
     train, test = parts
     frozen = sl.models.ESM2LoRAConfig.for_data(train, base, hidden=(16,)).init("numpy")
     frozen.base.freeze()
@@ -64,7 +64,7 @@ def test_adapters_learn_what_a_head_on_the_frozen_network_does_not(run, base, pa
     assert head_alone < 0.65
 
 
-def test_only_the_adapters_and_the_head_are_written(run, base):
+def test_only_adapters_and_head_are_saved(run, base):
     _, out = run
     written = sl.record.load(out / "model.safetensors")
     names = {path.rsplit(".", 1)[1] for path in written if path.startswith("base.")}
@@ -83,9 +83,7 @@ def test_a_loaded_run_gives_the_scores_of_training(run, parts):
     np.testing.assert_array_equal(again.to_numpy(), made.test.scores.to_numpy())
 
 
-def test_a_base_that_moved_is_named_with_its_remedy_and_found_where_it_is_said(
-    run, base, tmp_path
-):
+def test_a_moved_base_network_is_named_and_found_with_base(run, base, tmp_path):
     _, out = run
     moved = tmp_path / "moved"
     shutil.copytree(base, moved)
@@ -99,7 +97,7 @@ def test_a_base_that_moved_is_named_with_its_remedy_and_found_where_it_is_said(
     assert found.config.base == str(moved)
 
 
-def test_a_base_with_other_weights_is_refused(run, tmp_path):
+def test_a_base_network_with_other_weights_is_rejected(run, tmp_path):
     _, out = run
     other = sl.models.ESM2Config(layers=2, width=32, heads=4).init("numpy", sl.Key(4))
     other.save(tmp_path / "other")
@@ -107,7 +105,7 @@ def test_a_base_with_other_weights_is_refused(run, tmp_path):
         sl.models.load(out, base=tmp_path / "other")
 
 
-def test_a_base_for_a_network_without_adapters_is_refused(small, tmp_path):
+def test_base_is_rejected_for_a_network_without_adapters(small, tmp_path):
     task = sl.models.Classify(("no", "yes"))
     encoder = sl.encode.OneHot("dna")
     sl.models.Trained(small.init("numpy").eval(), encoder, task, 256).save(tmp_path / "cnn")
@@ -128,7 +126,7 @@ def test_packed_and_padded_sequences_have_the_same_outputs(base, backend):
 
 
 @pytest.mark.parametrize("backend", ["numpy", "torch", "jax"])
-def test_packed_rows_have_the_mean_of_their_own_sequence(backend):
+def test_packed_sequences_are_pooled_separately(backend):
     tensor = sl.tensor.backend(backend).tensor
     hidden = np.random.default_rng(0).normal(size=(6, 3)).astype("float32")
     real = np.array([0, 1, 1, 0, 1, 0], "float32")
@@ -148,12 +146,12 @@ def test_the_mean_is_over_residues_only(base, monkeypatch):
     np.testing.assert_allclose(seen[0], plain[:, 1:4].mean(axis=1), atol=1e-5)
 
 
-def test_another_encoder_is_refused(base, splice):
+def test_another_encoder_is_rejected(base, splice):
     with pytest.raises(sl.errors.ArgumentError, match='Tokens\\("esm2"\\)'):
         sl.models.ESM2LoRAConfig.for_data(splice, base)
 
 
-def test_a_run_that_goes_on_ends_with_the_same_adapters(base, parts, tmp_path):
+def test_a_resumed_run_ends_with_equal_adapters(base, parts, tmp_path):
     train = parts[0][:64]
     config = sl.models.ESM2LoRAConfig.for_data(train, base, rank=2)
     options: Any = {"batch_size": 16, "report": False}

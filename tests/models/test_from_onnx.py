@@ -42,7 +42,7 @@ def test_parameters_have_the_names_of_the_file(tmp_path):
     }
 
 
-def test_a_name_that_is_a_number_gets_the_operator_before_it(tmp_path):
+def test_a_numeric_weight_name_is_prefixed_with_the_operator(tmp_path):
     nodes = [node("MatMul", "x 12")]
     file = save(
         tmp_path / "a.onnx", nodes, {"x": floats(2, 3)}, weights={"12": floats(3, 4)}
@@ -50,7 +50,7 @@ def test_a_name_that_is_a_number_gets_the_operator_before_it(tmp_path):
     assert [path for path, _ in sl.models.from_onnx(file).parameters()] == ["MatMul_12"]
 
 
-def test_a_name_that_the_module_has_gets_a_number_behind_it(tmp_path):
+def test_a_weight_name_that_clashes_with_an_attribute_gets_a_suffix(tmp_path):
     nodes = [node("MatMul", "x graph")]
     weights = {"graph": floats(3, 4)}
     file = save(tmp_path / "a.onnx", nodes, {"x": floats(2, 3)}, weights=weights)
@@ -91,12 +91,12 @@ def test_output_names_a_value_before_the_last_softmax(tmp_path):
     np.testing.assert_allclose(powers / powers.sum(1, keepdims=True), scores, rtol=1e-5)
 
 
-def test_an_output_that_no_node_makes_is_an_error(tmp_path):
+def test_an_unknown_output_name_is_an_error(tmp_path):
     with pytest.raises(ArgumentError, match="no node of this file computes output='z'"):
         sl.models.from_onnx(classifier(tmp_path), output="z")
 
 
-def test_records_of_other_lengths_are_cut_and_padded(tmp_path):
+def test_records_of_other_lengths_are_truncated_and_padded(tmp_path):
     net = sl.models.from_onnx(classifier(tmp_path), encoder=DNA, length=8)
     long = net.logits(DNA.batch(["ACGTACGTTT"])).numpy()
     np.testing.assert_array_equal(long, net.logits(DNA.batch(["ACGTACGT"])).numpy())
@@ -105,7 +105,7 @@ def test_records_of_other_lengths_are_cut_and_padded(tmp_path):
     assert (net.length, net.crop, net.pair) == (8, "pad", None)
 
 
-def test_padding_that_would_be_read_as_letters_is_an_error(tmp_path):
+def test_padding_without_a_mask_input_is_an_error(tmp_path):
     nodes = [node("GlobalMaxPool", "x", ("p",)), node("Flatten", "p")]
     file = save(tmp_path / "a.onnx", nodes, {"x": np.zeros((1, 4, 3), np.float32)})
     net = sl.models.from_onnx(file, encoder=DNA)
@@ -115,7 +115,7 @@ def test_padding_that_would_be_read_as_letters_is_an_error(tmp_path):
     assert net.logits(x, np.ones((2, 4), bool)).shape == (2, 4)
 
 
-def test_a_mask_goes_to_the_input_of_that_name(tmp_path):
+def test_a_mask_is_passed_to_the_mask_input(tmp_path):
     nodes = [node("Mul", "x attention_mask", ("a",)), node("ReduceSum", "a", keepdims=0)]
     given = {"x": floats(2, 3), "attention_mask": np.zeros((2, 3), np.float32)}
     net = sl.models.from_onnx(save(tmp_path / "a.onnx", nodes, given))
@@ -141,7 +141,7 @@ def test_inputs_that_are_missing_or_too_many_are_an_error(tmp_path, inputs):
         net(*(given["x"] for _ in inputs))
 
 
-def test_the_first_operator_that_is_not_known_is_named(tmp_path):
+def test_the_first_unsupported_operator_is_named(tmp_path):
     nodes = [
         node("Relu", "x", ("a",)),
         node("Det", "a", ("b",), name="/model/det"),
@@ -191,19 +191,19 @@ def test_an_encoder_of_another_shape_is_an_error(tmp_path):
         ({"length": 8}, "length needs an encoder"),
     ],
 )
-def test_arguments_that_make_no_sense_are_errors(tmp_path, options, message):
+def test_invalid_arguments_are_errors(tmp_path, options, message):
     with pytest.raises(ArgumentError, match=message):
         sl.models.from_onnx(classifier(tmp_path), **options)
 
 
-def test_a_copy_has_weights_of_its_own(tmp_path):
+def test_a_copy_has_separate_weights(tmp_path):
     net = sl.models.from_onnx(classifier(tmp_path), encoder=DNA, length=8)
     zeros = net.map(lambda _, x: x * 0.0)
     assert zeros.logits(DNA.batch(["ACGT"])).numpy().tolist() == [[0.5, 0.5]]
     assert net.logits(DNA.batch(["ACGT"])).numpy().tolist() != [[0.5, 0.5]]
 
 
-def test_a_file_is_fine_tuned_saved_and_loaded(tmp_path):
+def test_an_onnx_file_is_fine_tuned_saved_and_loaded(tmp_path):
     rng = np.random.default_rng(0)
     reads = ["".join(rng.choice(list("ACGT"), 8)) for _ in range(60)]
     labels = ["yes" if read.count("G") > 2 else "no" for read in reads]

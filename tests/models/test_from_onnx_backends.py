@@ -49,7 +49,7 @@ BACKENDS = ["numpy", "torch", pytest.param("jax", marks=pytest.mark.soak)]
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_network_of_torch_gives_torchs_outputs(exported, backend):
+def test_an_exported_pytorch_network_gives_its_outputs(exported, backend):
     net, path, x = exported
     ours = sl.models.from_onnx(path, backend=backend)
     theirs = net(torch.from_numpy(x)).detach().numpy()
@@ -57,7 +57,7 @@ def test_a_network_of_torch_gives_torchs_outputs(exported, backend):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_gradients_are_torchs(exported, backend):
+def test_onnx_gradients_match_pytorch(exported, backend):
     net, path, x = exported
     ours = sl.models.from_onnx(path, backend=backend)
     y = net(torch.from_numpy(x))
@@ -78,7 +78,7 @@ def test_gradients_are_torchs(exported, backend):
         np.testing.assert_allclose(named[name], theirs[name].grad, rtol=1e-3, atol=1e-5)
 
 
-def test_a_compiled_step_gives_the_same(exported):
+def test_a_compiled_onnx_step_gives_the_eager_result(exported):
     _, path, x = exported
     ours = sl.models.from_onnx(path)
     step = sl.tensor.compile(lambda net, x: net(x))
@@ -90,7 +90,7 @@ def test_a_compiled_step_gives_the_same(exported):
 
 @pytest.mark.soak
 @pytest.mark.parametrize("name", NETWORKS)
-def test_a_file_of_torchs_newer_exporter_gives_torchs_outputs(name, tmp_path):
+def test_a_file_of_the_newer_pytorch_exporter_gives_equal_outputs(name, tmp_path):
     pytest.importorskip("onnxscript")
     net, path, x = export_by_tracing(name, tmp_path)
     theirs = net(torch.from_numpy(x)).detach().numpy()

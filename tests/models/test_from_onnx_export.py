@@ -30,7 +30,7 @@ def letters(shape):
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_a_file_of_torch_becomes_an_exported_folder_with_the_same_bits(tmp_path, name):
+def test_a_pytorch_file_is_exported_to_a_folder_with_bitwise_equal_results(tmp_path, name):
     net = sl.models.from_onnx(export(name, tmp_path)[1])
     inputs, shape = SHAPES.get(name, LAST)
     sl.export.save(net, tmp_path / "net.seqloom", inputs=inputs)
@@ -41,7 +41,7 @@ def test_a_file_of_torch_becomes_an_exported_folder_with_the_same_bits(tmp_path,
 
 
 @pytest.mark.parametrize("kind", ["LSTM", "GRU"])
-def test_the_last_letter_of_each_record_is_one_gather(tmp_path, kind):
+def test_selecting_the_last_position_of_each_record_is_one_gather(tmp_path, kind):
     net = sl.models.from_onnx(export(kind, tmp_path)[1])
     sl.export.save(net, tmp_path / "net.seqloom", inputs=LAST[0])
     names = operations(tmp_path / "net.seqloom")
@@ -59,7 +59,7 @@ OURS = {
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_what_is_written_as_onnx_is_read_again(tmp_path, name):
+def test_an_exported_onnx_file_can_be_imported(tmp_path, name):
     model, path = ready(OURS[name]()), tmp_path / "net.onnx"
     sl.export.onnx(model, path, encoder=DNA)
     net = sl.models.from_onnx(path, encoder=DNA)

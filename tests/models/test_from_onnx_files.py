@@ -46,7 +46,7 @@ def keep_beside(model, location, **facts):
         entry.key, entry.value = key, str(value)
 
 
-def test_a_file_that_is_not_there_is_an_error(tmp_path):
+def test_a_missing_onnx_file_is_an_error(tmp_path):
     with pytest.raises(MissingFileError, match="no such file"):
         sl.models.from_onnx(tmp_path / "none.onnx")
 
@@ -57,14 +57,14 @@ def test_a_folder_is_an_error(tmp_path):
 
 
 @pytest.mark.parametrize("text", [b"", b"PK\x03\x04", b">read\nACGT\n", b"\x80\x04."])
-def test_a_file_of_another_kind_is_an_error(tmp_path, text):
+def test_a_file_that_is_not_onnx_is_an_error(tmp_path, text):
     path = tmp_path / "net.onnx"
     path.write_bytes(text)
     with pytest.raises(FormatError, match="not an ONNX file"):
         sl.models.from_onnx(path)
 
 
-def test_a_file_that_is_cut_anywhere_is_an_error(tmp_path):
+def test_a_truncated_onnx_file_is_an_error(tmp_path):
     text = small(tmp_path).read_bytes()
     path = tmp_path / "cut.onnx"
     for end in range(len(text)):
@@ -73,7 +73,7 @@ def test_a_file_that_is_cut_anywhere_is_an_error(tmp_path):
             sl.models.from_onnx(path)
 
 
-def test_a_changed_byte_is_an_error_of_ours_or_gives_numbers(tmp_path):
+def test_a_changed_byte_raises_a_seqloom_error_or_gives_numbers(tmp_path):
     text = small(tmp_path).read_bytes()
     path = tmp_path / "changed.onnx"
     for place in range(len(text)):
@@ -87,7 +87,7 @@ def test_a_changed_byte_is_an_error_of_ours_or_gives_numbers(tmp_path):
 
 
 @pytest.mark.parametrize("opset", [6, 99])
-def test_an_opset_that_is_not_known_is_an_error(tmp_path, opset):
+def test_an_unknown_opset_is_an_error(tmp_path, opset):
     def change(model):
         model.opset_import[0].version = opset
 
@@ -104,13 +104,13 @@ def test_a_cycle_is_an_error(tmp_path):
         sl.models.from_onnx(file)
 
 
-def test_a_value_that_is_made_twice_is_an_error(tmp_path):
+def test_a_value_that_is_defined_twice_is_an_error(tmp_path):
     nodes = [node("Relu", "x"), node("Abs", "x")]
     with pytest.raises(FormatError, match="defines 'y' a second time"):
         sl.models.from_onnx(save(tmp_path / "a.onnx", nodes, {"x": X}))
 
 
-def test_an_output_that_nothing_makes_is_an_error(tmp_path):
+def test_an_undefined_output_is_an_error(tmp_path):
     with pytest.raises(FormatError, match="the graph's outputs reads 'z'"):
         sl.models.from_onnx(small(tmp_path, outputs=("z",)))
 
@@ -131,7 +131,7 @@ def test_a_weight_with_a_negative_size_is_an_error(tmp_path):
         sl.models.from_onnx(write(tmp_path, change))
 
 
-def test_a_weight_of_words_is_an_error(tmp_path):
+def test_a_weight_of_strings_is_an_error(tmp_path):
     def change(model):
         words = helper.make_tensor("w", onnx.TensorProto.STRING, [1], np.array([b"a"]))
         model.graph.initializer[0].CopyFrom(words)
@@ -140,7 +140,7 @@ def test_a_weight_of_words_is_an_error(tmp_path):
         sl.models.from_onnx(write(tmp_path, change))
 
 
-def test_weights_in_a_file_beside_the_model_are_read(tmp_path):
+def test_external_weights_in_the_models_folder_are_read(tmp_path):
     (tmp_path / "weights.bin").write_bytes(b"head" + X.T.copy().tobytes())
     file = write(tmp_path, lambda it: keep_beside(it, "weights.bin", offset=4))
     found = sl.models.from_onnx(file)(np.eye(3, dtype="f4")).numpy()
@@ -148,7 +148,7 @@ def test_weights_in_a_file_beside_the_model_are_read(tmp_path):
 
 
 @pytest.mark.parametrize("place", ["../secret.bin", "{}/secret.bin", "", ".", "a\0b"])
-def test_weights_outside_of_the_models_folder_are_not_read(tmp_path, place):
+def test_external_weights_outside_the_models_folder_are_not_read(tmp_path, place):
     home = tmp_path / "home"
     home.mkdir()
     (tmp_path / "secret.bin").write_bytes(X.tobytes())
@@ -157,7 +157,7 @@ def test_weights_outside_of_the_models_folder_are_not_read(tmp_path, place):
         sl.models.from_onnx(file)
 
 
-def test_a_link_that_leads_out_of_the_models_folder_is_not_followed(tmp_path):
+def test_a_link_out_of_the_models_folder_is_not_followed(tmp_path):
     home = tmp_path / "home"
     home.mkdir()
     (tmp_path / "secret.bin").write_bytes(X.tobytes())
@@ -175,7 +175,7 @@ def test_weights_beyond_the_end_of_their_file_are_an_error(tmp_path, facts):
         sl.models.from_onnx(file)
 
 
-def test_a_file_of_weights_that_is_gone_is_an_error(tmp_path):
+def test_a_missing_weight_file_is_an_error(tmp_path):
     file = write(tmp_path, lambda it: keep_beside(it, "weights.bin"))
     with pytest.raises(MissingFileError, match=r"weights\.bin: no such file"):
         sl.models.from_onnx(file)
@@ -190,7 +190,7 @@ def test_a_file_of_weights_that_is_gone_is_an_error(tmp_path):
         ("Reshape", "x s", [-1, -1]),
     ],
 )
-def test_a_shape_that_no_memory_holds_is_an_error(tmp_path, operator, inputs, shape):
+def test_a_shape_larger_than_memory_is_an_error(tmp_path, operator, inputs, shape):
     weights = {"s": np.array(shape, np.int64)}
     nodes = [node(operator, inputs, ("a",)), node("Add", "x a")]
     file = save(tmp_path / "a.onnx", nodes, {"x": X}, weights=weights)
@@ -198,7 +198,7 @@ def test_a_shape_that_no_memory_holds_is_an_error(tmp_path, operator, inputs, sh
         sl.models.from_onnx(file)(X)
 
 
-def test_an_if_whose_condition_is_known_takes_one_branch(tmp_path):
+def test_an_if_with_a_constant_condition_runs_one_branch(tmp_path):
     y = [helper.make_tensor_value_info("z", FLOAT, None)]
     yes = helper.make_graph([node("Relu", "x", ("z",))], "yes", [], y)
     no = helper.make_graph([node("Neg", "x", ("z",))], "no", [], y)
@@ -215,7 +215,7 @@ def test_an_if_whose_condition_is_known_takes_one_branch(tmp_path):
     np.testing.assert_array_equal(net(X[None]).numpy(), -X[None])
 
 
-def test_functions_that_a_file_defines_are_written_out(tmp_path):
+def test_functions_defined_in_a_file_are_inlined(tmp_path):
     body = [node("Relu", "a", ("b",)), node("Neg", "b", ("c",))]
     ours = helper.make_function(
         "own", "Down", ["a"], ["c"], body, [helper.make_opsetid("", 21)]
@@ -232,7 +232,7 @@ def test_functions_that_a_file_defines_are_written_out(tmp_path):
     np.testing.assert_array_equal(found, -np.maximum(X, 0))
 
 
-def test_weights_that_are_constants_are_parameters(tmp_path):
+def test_constant_weights_are_parameters(tmp_path):
     weight = numpy_helper.from_array(X.T.copy())
     nodes = [node("Constant", "", ("w",), value=weight), node("MatMul", "x w")]
     net = sl.models.from_onnx(save(tmp_path / "a.onnx", nodes, {"x": X}))
@@ -240,7 +240,7 @@ def test_weights_that_are_constants_are_parameters(tmp_path):
 
 
 @pytest.mark.parametrize("name", [b"weight", b"MatMul", b"answer"])
-def test_a_name_that_is_no_utf8_is_an_error(tmp_path, name):
+def test_a_name_that_is_not_utf8_is_an_error(tmp_path, name):
     model = onnx.load(small(tmp_path))
     model.graph.initializer[0].name = model.graph.node[0].input[1] = "weight"
     model.graph.node[0].output[0] = model.graph.output[0].name = "answer"

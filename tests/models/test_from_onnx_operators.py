@@ -44,13 +44,13 @@ def compare(file, inputs, theirs):
 
 
 @pytest.mark.parametrize("case", [*SINGLE, *EDGES], ids=lambda case: case.name)
-def test_an_operator_computes_what_onnx_runtime_computes(case, tmp_path):
+def test_an_operator_matches_onnx_runtime(case, tmp_path):
     file = write(case, tmp_path)
     compare(file, case.inputs, reference(file, case.inputs))
 
 
 @pytest.mark.parametrize("case", DEFINED, ids=lambda case: case.name)
-def test_an_operator_computes_what_onnx_defines(case, tmp_path):
+def test_an_operator_matches_the_onnx_reference(case, tmp_path):
     from onnx.reference import ReferenceEvaluator
 
     file = write(case, tmp_path)
@@ -58,7 +58,7 @@ def test_an_operator_computes_what_onnx_defines(case, tmp_path):
 
 
 @pytest.mark.parametrize(("kind", "most"), [(18, 240), (20, 57344)])
-def test_a_float_of_8_bits_without_infinity_makes_nan_of_it(tmp_path, kind, most):
+def test_casting_infinity_to_float8_without_infinity_gives_nan(tmp_path, kind, most):
     # By the table of the operator's page; ONNX's reference limits infinite values too.
     file = write(one("Cast", given={"x": BEYOND}, to=kind), tmp_path)
     found = sl.models.from_onnx(file)(BEYOND).numpy().astype("f8")
@@ -82,7 +82,7 @@ def test_the_gradients_of_a_row_of_zeros_are_finite(tmp_path, p):
 
 
 @pytest.mark.parametrize("case", RECORDS[:2], ids=lambda case: case.name)
-def test_one_position_of_each_record_is_taken_along_an_axis(case, tmp_path):
+def test_selecting_one_position_per_record_uses_take_along_axis(case, tmp_path):
     net = sl.models.from_onnx(write(case, tmp_path))
     watcher: Any = Watcher()
     observers.append(watcher)
@@ -96,7 +96,7 @@ def test_one_position_of_each_record_is_taken_along_an_axis(case, tmp_path):
 
 @given(data=st.data())
 @settings(deadline=None, max_examples=40)
-def test_any_convolution_computes_what_onnx_runtime_computes(tmp_path_factory, data):
+def test_convolutions_match_onnx_runtime(tmp_path_factory, data):
     def draw(least, most):
         return data.draw(st.integers(least, most))
 
@@ -116,7 +116,7 @@ def test_any_convolution_computes_what_onnx_runtime_computes(tmp_path_factory, d
 
 @given(data=st.data())
 @settings(deadline=None, max_examples=40)
-def test_any_slice_computes_what_onnx_runtime_computes(tmp_path_factory, data):
+def test_slices_match_onnx_runtime(tmp_path_factory, data):
     bounds = st.integers(-12, 12)
     values = {
         "s": data.draw(bounds),

@@ -57,7 +57,7 @@ def test_each_pair_gets_the_decision_of_the_published_command(
 @pytest.mark.parametrize(
     ("count", "seed"), [(300, 2), pytest.param(20_000, 3, marks=pytest.mark.soak)]
 )
-def test_the_exported_network_decides_as_the_published_command_without_python(
+def test_the_exported_network_decides_like_the_published_command(
     network, tmp_path, count, seed
 ):
     command = Path(sl.__file__).parent / "_rust" / "seqloom-run"
@@ -78,7 +78,7 @@ def test_the_exported_network_decides_as_the_published_command_without_python(
     compare_decisions(found, decide(tmp_path, pair), count)
 
 
-def test_logits_are_those_of_onnx_runtime(network):
+def test_logits_match_onnx_runtime(network):
     import onnxruntime
 
     session = onnxruntime.InferenceSession(str(published()))

@@ -45,25 +45,25 @@ def agree(path, operator, inputs: Any = "x w r b", given_=None, more=None, **att
 
 @pytest.mark.parametrize("operator", GATES)
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
-def test_each_direction_computes_what_onnx_runtime_computes(tmp_path, operator, direction):
+def test_each_recurrent_direction_matches_onnx_runtime(tmp_path, operator, direction):
     agree(tmp_path, operator, direction=direction)
 
 
 @pytest.mark.parametrize("operator", GATES)
-def test_biases_may_be_left_out(tmp_path, operator):
+def test_recurrent_biases_are_optional(tmp_path, operator):
     agree(tmp_path, operator, "x w r")
 
 
 @pytest.mark.parametrize("operator", GATES)
 @pytest.mark.parametrize("direction", ["forward", "bidirectional"])
-def test_sequence_lengths_end_each_record(tmp_path, operator, direction):
+def test_sequence_lengths_limit_each_record(tmp_path, operator, direction):
     lengths = {"l": np.array([6, 2, 4], np.int32)}
     agree(tmp_path, operator, "x w r b l", more=lengths, direction=direction)
 
 
 @pytest.mark.parametrize("operator", GATES)
 @pytest.mark.parametrize("direction", ["reverse", "bidirectional"])
-def test_first_states_are_those_that_are_given(tmp_path, operator, direction):
+def test_initial_states_are_used(tmp_path, operator, direction):
     count = 2 if direction == "bidirectional" else 1
     first = {"h0": floats(count, 3, WIDTH, seed=7), "c0": floats(count, 3, WIDTH, seed=8)}
     first = first if operator == "LSTM" else {"h0": first["h0"]}
@@ -71,7 +71,7 @@ def test_first_states_are_those_that_are_given(tmp_path, operator, direction):
     agree(tmp_path, operator, names, {"x": X, **first}, direction=direction)
 
 
-def test_a_gru_may_reset_after_its_product(tmp_path):
+def test_a_gru_may_apply_the_reset_gate_after_the_product(tmp_path):
     agree(tmp_path, "GRU", linear_before_reset=1, direction="bidirectional")
 
 
@@ -86,13 +86,13 @@ def test_a_gru_may_reset_after_its_product(tmp_path):
         ("LSTM", ["Sigmoid", "ScaledTanh", "Elu"]),
     ],
 )
-def test_other_activations_compute_what_onnx_runtime_computes(tmp_path, operator, names):
+def test_other_recurrent_activations_match_onnx_runtime(tmp_path, operator, names):
     numbers = {"activation_alpha": [0.3], "activation_beta": [0.4]}
     needs = {"Affine", "HardSigmoid", "ScaledTanh"}.intersection(names)
     agree(tmp_path, operator, activations=names, **(numbers if needs else {}))
 
 
-def test_gates_may_see_the_cell(tmp_path):
+def test_lstm_gates_may_have_peepholes(tmp_path):
     peepholes = {"p": floats(1, 3 * WIDTH, seed=9)}
     agree(tmp_path, "LSTM", "x w r b - - - p", more=peepholes)
 
@@ -101,7 +101,7 @@ def test_the_forget_gate_may_be_tied_to_the_input_gate(tmp_path):
     agree(tmp_path, "LSTM", input_forget=1)
 
 
-def test_weights_that_are_computed_are_split_at_each_call(tmp_path):
+def test_computed_recurrent_weights_are_split_at_each_call(tmp_path):
     arrays = weights("LSTM", 2)
     nodes = [
         node("Mul", "w two", ("v",)),
@@ -115,7 +115,7 @@ def test_weights_that_are_computed_are_split_at_each_call(tmp_path):
     assert net.parameters("w")[0][1].shape == (2, 4 * WIDTH, 2)
 
 
-def test_weights_come_apart_by_direction_in_torchs_order_of_gates(tmp_path):
+def test_recurrent_weights_are_split_by_direction_in_pytorch_gate_order(tmp_path):
     arrays = weights("LSTM", 2)
     one = node("LSTM", "x w r b", direction="bidirectional", hidden_size=WIDTH)
     net = sl.models.from_onnx(save(tmp_path / "net.onnx", [one], {"x": X}, weights=arrays))
@@ -136,7 +136,7 @@ def test_weights_come_apart_by_direction_in_torchs_order_of_gates(tmp_path):
     data=st.data(),
 )
 @settings(deadline=None, max_examples=25)
-def test_any_size_computes_what_onnx_runtime_computes(
+def test_recurrent_nodes_of_any_size_match_onnx_runtime(
     tmp_path_factory, positions, records, operator, data
 ):
     width, inside = data.draw(st.integers(1, 7)), data.draw(st.integers(1, 5))

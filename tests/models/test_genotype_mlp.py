@@ -30,12 +30,12 @@ def scrambled(config):
 
 
 @pytest.mark.parametrize("hidden", [(), (4,), (5, 3)])
-def test_it_begins_at_zero(hidden):
+def test_a_genotype_mlp_starts_at_zero(hidden):
     model = Config(variants=6, covariates=2, outputs=3, hidden=hidden).init("numpy")
     assert not logits(model.eval()).any()
 
 
-def test_without_hidden_layers_it_is_linear():
+def test_a_genotype_mlp_without_hidden_layers_is_linear():
     model = scrambled(Config(variants=6, covariates=2, outputs=3, hidden=()))
     zero = logits(model, 0 * X)
     np.testing.assert_allclose(
@@ -43,7 +43,7 @@ def test_without_hidden_layers_it_is_linear():
     )
 
 
-def test_hidden_layers_add_what_is_not_linear():
+def test_hidden_layers_add_non_linear_effects():
     model = scrambled(Config(variants=6, covariates=2, outputs=3, hidden=(5, 3)))
     zero = logits(model, 0 * X)
     assert not np.allclose(
@@ -52,21 +52,21 @@ def test_hidden_layers_add_what_is_not_linear():
 
 
 @pytest.mark.parametrize("variants", [4, 100, 1000, 40_000])
-def test_hidden_features_have_the_same_spread_for_any_number_of_variants(variants):
+def test_hidden_features_have_equal_variance_for_any_number_of_variants(variants):
     model = Config(variants=variants, outputs=1, hidden=(200,)).init("numpy").eval()
     x = np.random.default_rng(2).normal(size=(50, variants)).astype("f4")
     features = model.hidden.layers[0].layers[0](model.backend.tensor(x)).numpy()
     assert 0.4 < features.std() < 0.8
 
 
-def test_every_number_gets_a_gradient_once_the_last_layer_has_moved():
+def test_all_parameters_get_gradients_after_the_first_step():
     model = scrambled(Config(variants=6, covariates=2, outputs=1, hidden=(4, 3), dropout=0))
     x = model.backend.tensor(X)
     _, grads = sl.nn.value_and_grad(lambda net: (net.logits(x) ** 2).mean())(model)
     assert all(np.asarray(grads.get(each.id)).any() for _, each in model.parameters())
 
 
-def test_dropout_acts_in_training_only():
+def test_dropout_is_active_only_in_training():
     model = scrambled(Config(variants=6, covariates=2, outputs=1))
     still = logits(model)
     assert not np.array_equal(logits(model.train(), key=sl.Key(0)), still)
@@ -79,12 +79,12 @@ def test_settings_fit_the_data(cohort):
     assert (config.variants, config.covariates, config.outputs) == (12, 0, 2)
 
 
-def test_data_without_labels_are_refused(cohort):
+def test_genotypes_without_labels_are_rejected(cohort):
     with pytest.raises(ArgumentError, match="no labels"):
         Config.for_data(cohort(labels=False))
 
 
-def test_variants_as_items_are_refused(cohort):
+def test_variants_as_items_are_rejected(cohort):
     with pytest.raises(ArgumentError, match='by="sample"'):
         Config.for_data(cohort(by="variant", labels=None))
 
@@ -92,13 +92,13 @@ def test_variants_as_items_are_refused(cohort):
 @pytest.mark.parametrize(
     "wrong", [{"variants": 0}, {"hidden": (8, 0)}, {"dropout": 1.0}, {"covariates": -1}]
 )
-def test_settings_that_make_no_network_are_refused(wrong):
+def test_invalid_genotype_mlp_settings_are_rejected(wrong):
     settings: dict[str, Any] = {"variants": 4, "outputs": 1, **wrong}
     with pytest.raises(ArgumentError):
         Config(**settings)
 
 
-def test_other_numbers_of_inputs_are_refused():
+def test_a_wrong_number_of_variants_is_rejected():
     with pytest.raises(ShapeError, match="reads 7 variants and 0 covariates"):
         logits(Config(variants=7, outputs=1).init("numpy").eval())
 
@@ -121,7 +121,7 @@ def network(teach, held, seed):
 
 
 @pytest.mark.parametrize("trait", ["Y1", pytest.param("Y2", marks=pytest.mark.soak)])
-def test_on_real_files_it_is_not_below_ridge_regression(trait):
+def test_a_genotype_mlp_is_at_least_as_good_as_ridge_regression_on_real_data(trait):
     # Every fold of three seeds is in benchmarks/genotype_mlp.py; here one seed's.
     files = HOME / "example.bed", HOME / "phenotype.txt"
     pairs = sl.data.folds(

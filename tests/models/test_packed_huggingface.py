@@ -44,24 +44,28 @@ def error(found, wanted) -> float:
     return float(np.abs(found.numpy() - wanted).max())
 
 
-def test_every_hidden_state_is_that_of_the_padded_network(model, proteins, expected):
+def test_packed_hidden_states_match_the_padded_network(model, proteins, expected):
     hidden = model.embed(batch_of(proteins), layers=range(7))
     for number, wanted in enumerate(expected["hidden"]):
         assert error(hidden[number], wanted) < TOLERANCE
 
 
-def test_each_protein_gives_what_their_network_gives_for_it_alone(model, theirs, proteins):
+def test_each_packed_protein_gives_the_result_of_huggingface_for_it_alone(
+    model, theirs, proteins
+):
     found = model(*proteins.packed).numpy()
     with torch.no_grad():
         alone = [theirs.esm(torch.tensor(ids[None]))[0][0].numpy() for ids in proteins.each]
     assert np.abs(found - np.concatenate(alone)).max() < TOLERANCE
 
 
-def test_the_last_hidden_state_alone_is_the_same(model, proteins, expected):
+def test_requesting_only_the_last_hidden_state_gives_the_same_values(
+    model, proteins, expected
+):
     assert error(model(*proteins.packed), expected["hidden"][-1]) < TOLERANCE
 
 
-def test_logits_are_those_of_the_padded_network(model, proteins, expected):
+def test_packed_logits_match_the_padded_network(model, proteins, expected):
     logits = model.logits(model(*proteins.packed))
     assert error(logits, expected["logits"]) < TOLERANCE
 
@@ -71,7 +75,7 @@ def test_each_protein_alone_gives_what_the_batch_gives(model, proteins, expected
     assert np.abs(alone - expected["hidden"][-1]).max() < TOLERANCE
 
 
-def test_a_network_without_a_head_is_embedded(proteins):
+def test_a_network_without_a_head_can_embed(proteins):
     theirs = make_huggingface("8M", kind="EsmModel", layers=2)
     wanted = run_huggingface(theirs, proteins)["hidden"][-1]
     model = sl.models.packed_huggingface(theirs)
@@ -80,7 +84,7 @@ def test_a_network_without_a_head_is_embedded(proteins):
         model.logits(model([0, 5, 2]))
 
 
-def test_learned_positions_begin_anew_with_each_sequence(proteins):
+def test_learned_positions_restart_with_each_sequence(proteins):
     config = transformers.EsmConfig(
         vocab_size=33,
         mask_token_id=32,
@@ -112,7 +116,7 @@ def test_without_the_scale_of_each_sequence_the_comparison_fails(
     assert error(model(*proteins.packed), expected["hidden"][-1]) > 100 * TOLERANCE
 
 
-def test_nan_in_one_protein_stays_there():
+def test_nan_in_one_protein_does_not_spread():
     theirs = make_huggingface("8M", layers=2)
     model = sl.models.packed_huggingface(theirs)
     proteins = draw_proteins(masked=0)
@@ -129,7 +133,7 @@ def test_nan_in_one_protein_stays_there():
     np.testing.assert_array_equal(first[bounds[2] :], again[bounds[2] :])
 
 
-def test_a_mask_has_no_embedding_whatever_its_weights_are(proteins):
+def test_a_mask_token_has_a_zero_embedding_for_any_weights(proteins):
     theirs = make_huggingface("8M", layers=2)
     wanted = run_huggingface(theirs, proteins)["hidden"][-1]
     with torch.no_grad():
@@ -138,7 +142,7 @@ def test_a_mask_has_no_embedding_whatever_its_weights_are(proteins):
     assert error(model(*proteins.packed), wanted) < TOLERANCE
 
 
-def test_settings_of_outputs_of_their_network_do_not_matter(proteins):
+def test_output_settings_of_the_huggingface_network_are_ignored(proteins):
     theirs = make_huggingface("8M", layers=2)
     wanted = run_huggingface(theirs, proteins)["hidden"]
     options = {
@@ -153,7 +157,7 @@ def test_settings_of_outputs_of_their_network_do_not_matter(proteins):
     assert error(model(*proteins.packed, layers=[1])[0], wanted[1]) < TOLERANCE
 
 
-def test_their_network_stays_as_it_is_and_shares_its_weights(proteins):
+def test_the_huggingface_network_is_unchanged_and_shares_its_weights(proteins):
     theirs = make_huggingface("8M", layers=2).train()
     before = run_huggingface(theirs.eval(), proteins)["contacts"]
     theirs.train()
@@ -174,7 +178,7 @@ def test_their_network_stays_as_it_is_and_shares_its_weights(proteins):
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_half_precision_is_near(dtype, proteins, expected):
+def test_packed_half_precision_is_close_to_float32(dtype, proteins, expected):
     half = make_huggingface("8M").to(dtype)
     found = sl.models.packed_huggingface(half)(*proteins.packed).raw.float().numpy()
     wanted = expected["hidden"][-1]
@@ -183,7 +187,7 @@ def test_half_precision_is_near(dtype, proteins, expected):
     assert cosine.min() > 0.995
 
 
-def test_what_a_protein_holds_changes_no_bit_of_others(model, proteins):
+def test_a_protein_does_not_change_any_bit_of_other_proteins(model, proteins):
     ids, bounds, longest = proteins.packed
     first = model(ids, bounds, longest).numpy()
     changed = ids.copy()
@@ -206,22 +210,22 @@ def test_wrong_arguments_are_errors(given, message, model):
         model([0, 5, 5, 2], **given)
 
 
-def test_a_token_beyond_the_vocabulary_is_refused(model):
+def test_a_token_beyond_the_vocabulary_is_rejected(model):
     with pytest.raises(sl.errors.OutOfRangeError, match="from 0 to 32, got 33"):
         model([0, 33, 2])
 
 
-def test_padded_ids_are_refused(model, proteins):
+def test_padded_ids_are_rejected(model, proteins):
     with pytest.raises(sl.errors.ShapeError, match="the concatenated sequences"):
         model(proteins.padded())
 
 
-def test_a_decoder_is_refused():
+def test_a_decoder_is_rejected():
     theirs = make_huggingface("8M", layers=1, kind="EsmModel", is_decoder=True)
     with pytest.raises(sl.errors.ArgumentError, match="must be an ESM encoder"):
         sl.models.packed_huggingface(theirs)
 
 
-def test_another_network_is_refused():
+def test_another_network_is_rejected():
     with pytest.raises(sl.errors.ArgumentError, match="got Linear"):
         sl.models.packed_huggingface(torch.nn.Linear(2, 2))

@@ -28,23 +28,23 @@ dna = st.text("ACGT", min_size=1, max_size=40).map(str.encode)
 
 @settings(max_examples=30, deadline=None)
 @given(dna, dna, st.integers(0, 30))
-def test_a_score_does_not_depend_on_neighbours_and_padding(one, other, padding):
+def test_a_score_does_not_depend_on_other_records_and_padding(one, other, padding):
     alone = logits_of([one], len(one))
     longest = max(len(one), len(other)) + padding
     np.testing.assert_allclose(logits_of([one, other], longest)[:1], alone, atol=1e-6)
 
 
-def test_a_full_mask_is_no_mask():
+def test_a_mask_of_ones_equals_no_mask():
     x = MODEL.backend.tensor(sl.encode.OneHot("dna").batch([b"ACGTTGCA"] * 2))
     mask = MODEL.backend.tensor(np.ones((2, 8), np.float32))
     np.testing.assert_allclose(MODEL.logits(x), MODEL.logits(x, mask=mask), atol=1e-6)
 
 
-def test_a_sequence_without_letters_has_a_finite_score():
+def test_an_empty_sequence_has_a_finite_score():
     assert np.isfinite(logits_of([b"", b"ACGT"], 4)).all()
 
 
-def test_a_window_of_another_length_is_refused_with_the_way_out():
+def test_a_window_of_another_length_is_rejected_with_a_hint():
     x = MODEL.backend.tensor(np.zeros((1, 4, 60), np.float32))
     with pytest.raises(ShapeError, match="30 residues, got 60; train one with ") as found:
         FIXED.init("numpy").eval().logits(x)
@@ -55,7 +55,7 @@ def test_a_window_of_another_length_is_refused_with_the_way_out():
     assert outputs.shape == (1, FIXED.outputs)
 
 
-def test_a_padded_window_is_refused():
+def test_a_padded_window_is_rejected():
     tensor = MODEL.backend.tensor
     x, mask = np.zeros((1, 4, 30), np.float32), np.ones((1, 30), np.float32)
     mask[0, -1] = 0
@@ -63,32 +63,32 @@ def test_a_padded_window_is_refused():
         FIXED.init("numpy").eval().logits(tensor(x), mask=tensor(mask))
 
 
-def test_another_encoder_is_refused():
+def test_another_encoder_is_rejected():
     with pytest.raises(ShapeError, match="reads 4 channels, got 20"):
         MODEL.logits(MODEL.backend.tensor(np.zeros((1, 20, 30), np.float32)))
 
 
-def test_settings_follow_windows_of_one_length(toy):
+def test_for_data_detects_windows_of_one_length(toy):
     config = sl.models.SequenceCNNConfig.for_data(toy())
     assert (config.channels, config.outputs, config.length) == (4, 2, 20)
 
 
-def test_settings_follow_sequences_of_any_length(toy):
+def test_for_data_detects_sequences_of_any_length(toy):
     assert sl.models.SequenceCNNConfig.for_data(toy(lengths=(8, 20))).length is None
 
 
-def test_other_lengths_in_another_part_make_one_for_any_length(toy):
+def test_other_lengths_in_a_validation_set_give_settings_for_any_length(toy):
     parts = toy(), toy(lengths=(30,), name="test")
     assert sl.models.SequenceCNNConfig.for_data(*parts).length is None
     assert sl.models.SequenceCNNConfig.for_data(parts[0], parts[0]).length == 20
 
 
-def test_settings_need_labels(toy):
+def test_for_data_needs_labels(toy):
     with pytest.raises(ArgumentError, match="no labels"):
         sl.models.SequenceCNNConfig.for_data(toy(labels=None))
 
 
-def test_settings_need_an_encoder(toy):
+def test_for_data_needs_an_encoder(toy):
     with pytest.raises(ArgumentError, match="no encoder"):
         sl.models.SequenceCNNConfig.for_data(toy(encoder=None))
 
@@ -110,16 +110,16 @@ def test_settings_need_an_encoder(toy):
     ],
     ids=str,
 )
-def test_settings_that_make_no_sense_are_refused(wrong):
+def test_invalid_sequence_cnn_settings_are_rejected(wrong):
     values: Any = {"channels": 4, "outputs": 2, **wrong}
     with pytest.raises(ArgumentError):
         sl.models.SequenceCNNConfig(**values)
 
 
-def test_settings_come_back_from_their_json():
+def test_settings_are_restored_from_json():
     assert sl.models.SequenceCNNConfig.from_json(FIXED.to_json()) == FIXED
 
 
-def test_genotypes_are_sent_to_their_own_network(cohort):
+def test_genotypes_are_rejected_with_a_hint_to_genotype_mlp(cohort):
     with pytest.raises(ArgumentError, match="use GenotypeMLPConfig"):
         sl.models.SequenceCNNConfig.for_data(cohort())

@@ -17,14 +17,14 @@ ANSWERS = np.array([[0, 1, 1], [1, 0, 0]] * 3, np.float32)
 CLASSIFY = Classify(("a", "b", "c"), weights=(1.0, 2.0, 0.5))
 
 
-def test_the_loss_of_classes_is_torchs_weighted_cross_entropy():
+def test_the_classification_loss_matches_weighted_cross_entropy_in_pytorch():
     expected = torch_functional.cross_entropy(
         torch.tensor(LOGITS), torch.tensor(CLASSES), weight=torch.tensor([1.0, 2.0, 0.5])
     )
     assert CLASSIFY.loss(B.tensor(LOGITS), CLASSES).item() == pytest.approx(float(expected))
 
 
-def test_the_loss_of_labels_is_torchs_binary_cross_entropy():
+def test_the_multilabel_loss_matches_binary_cross_entropy_in_pytorch():
     expected = torch_functional.binary_cross_entropy_with_logits(
         torch.tensor(LOGITS), torch.tensor(ANSWERS)
     )
@@ -32,40 +32,40 @@ def test_the_loss_of_labels_is_torchs_binary_cross_entropy():
     assert loss.item() == pytest.approx(float(expected), rel=1e-6)
 
 
-def test_the_loss_of_numbers_is_in_standard_deviations():
+def test_the_regression_loss_is_in_standard_deviations():
     task = Regress(("gc",), mean=(0.5,), deviation=(0.1,))
     labels = np.array([0.5, 0.7], np.float32)
     assert task.loss(B.tensor([[0.0], [1.0]]), labels).item() == pytest.approx(0.5)
 
 
-def test_probabilities_of_classes_are_torchs_softmax():
+def test_class_probabilities_match_the_pytorch_softmax():
     expected = torch.tensor(LOGITS).softmax(dim=1).numpy()
     np.testing.assert_allclose(CLASSIFY.activate(LOGITS), expected, atol=1e-7)
 
 
 @pytest.mark.parametrize("logit", [-200.0, -20.0, 0.0, 20.0, 200.0])
-def test_probabilities_of_labels_are_torchs_sigmoid_at_any_size(logit):
+def test_label_probabilities_match_the_pytorch_sigmoid(logit):
     found = Multilabel(("a",)).activate(np.full((1, 1), logit, np.float32))
     expected = torch.tensor(logit, dtype=torch.float64).sigmoid().numpy()
     np.testing.assert_allclose(found.item(), expected, rtol=1e-6, atol=1e-45)
 
 
-def test_probabilities_stay_finite_where_outputs_are_large():
+def test_probabilities_of_large_outputs_are_finite():
     assert CLASSIFY.activate(LOGITS * 1e4).sum(axis=1).tolist() == [1.0] * 6
 
 
-def test_numbers_come_back_in_the_labels_units():
+def test_predicted_numbers_have_the_units_of_the_labels():
     task = Regress(("gc",), mean=(0.5,), deviation=(0.1,))
     assert task.activate(np.array([[2.0]], np.float32)).item() == pytest.approx(0.7)
 
 
-def test_numbers_are_judged_with_an_error_in_their_units():
+def test_regression_metrics_include_an_error_in_label_units():
     task = Regress(("gc",))
     metrics = task.measure(np.array([0.0, 1.0]), np.array([[0.0], [3.0]], np.float32))
     assert metrics["rmse"] == pytest.approx(2**0.5)
 
 
-def test_of_two_classes_the_areas_are_of_the_second():
+def test_areas_for_two_classes_are_those_of_the_second():
     scores = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]], np.float32)
     metrics = Classify(("no", "yes")).measure(np.array([0, 1, 0]), scores)
     assert (metrics["auroc"], metrics["auprc"]) == (1.0, 1.0)
@@ -77,7 +77,7 @@ RIGHT = np.array([0, 1, 0, 1, 0, 1])
 
 
 @pytest.mark.parametrize("rest", [[0], [0, 0], [-7, 2, 1]])
-def test_answers_that_are_surer_rank_higher_though_both_round_to_one(rest):
+def test_more_certain_classes_rank_higher_even_if_both_round_to_one(rest):
     logits = np.column_stack([np.tile(rest, (6, 1)), SURE]).astype(np.float32)
     labels = np.where(RIGHT, len(rest), 0)
     found = Classify(tuple("abcd"[: len(rest) + 1])).measure_outputs(labels, logits)
@@ -86,7 +86,7 @@ def test_answers_that_are_surer_rank_higher_though_both_round_to_one(rest):
     assert found["auroc"] == pytest.approx(7 / 9)
 
 
-def test_labels_that_are_surer_rank_higher_though_both_round_to_one():
+def test_more_certain_labels_rank_higher_even_if_both_round_to_one():
     found = Multilabel(("x",)).measure_outputs(RIGHT[:, None], SURE[:, None])
     # Precision at each of the three positives, from the top: 1/1, 2/3, 3/4.
     assert found["auroc"] == pytest.approx(7 / 9)
@@ -105,14 +105,14 @@ def test_a_class_ranks_by_its_log_odds():
     np.testing.assert_allclose(CLASSIFY.order(wide), expected, rtol=1e-14)
 
 
-def test_numbers_are_measured_before_they_are_rounded():
+def test_metrics_use_unrounded_predictions():
     # In float32 the predictions are 1e7 + 1 and 1e7 + 1; their ranks are 1, 2 and 3.
     task = Regress(("mass",), mean=(1e7,), deviation=(1.0,))
     logits = np.array([[0.9], [1.1], [2.0]], np.float32)
     assert task.measure_outputs(np.array([0.0, 1.0, 2.0]), logits)["spearman"] == 1
 
 
-def test_labels_are_judged_by_all_answers_and_by_each_label():
+def test_multilabel_metrics_use_all_labels_and_each_label():
     scores = np.array([[0.9, 0.1], [0.2, 0.1]], np.float32)
     metrics = Multilabel(("a", "b")).measure(np.array([[1, 0], [0, 1]]), scores)
     assert (metrics["accuracy"], metrics["balanced_accuracy"]) == (0.75, 0.75)
@@ -121,5 +121,5 @@ def test_labels_are_judged_by_all_answers_and_by_each_label():
 @pytest.mark.parametrize(
     "task", [CLASSIFY, Multilabel(("a",)), Regress(("gc",), (0.1,), (0.2,))], ids=str
 )
-def test_a_task_comes_back_from_its_json(task):
+def test_a_task_is_restored_from_json(task):
     assert Task.from_json(task.to_json()) == task

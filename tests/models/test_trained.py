@@ -48,7 +48,7 @@ def test_a_loaded_model_is_the_one_that_was_saved(toy, small, tmp_path):
         assert (np.asarray(loaded[path]) == values).all()
 
 
-def test_a_loaded_model_knows_its_encoder_classes_and_task(folder):
+def test_a_loaded_model_has_its_encoder_classes_and_task(folder):
     loaded = sl.models.load(folder)
     assert loaded.encoder == sl.encode.OneHot("dna")
     assert (loaded.classes, loaded.task.name) == (("no", "yes"), "classify")
@@ -58,12 +58,12 @@ def test_a_loaded_model_is_in_evaluation_mode(folder):
     assert not sl.models.load(folder).model.training
 
 
-def test_a_folder_that_is_no_run_is_named(tmp_path):
+def test_a_folder_that_is_not_a_run_is_named(tmp_path):
     with pytest.raises(MissingFileError, match=r"no config\.json in it"):
         sl.models.load(tmp_path)
 
 
-def test_a_run_without_a_model_says_so(folder):
+def test_loading_a_run_without_a_model_raises(folder):
     (folder / "model.safetensors").unlink()
     with pytest.raises(MissingFileError, match="has no model"):
         sl.models.load(folder)
@@ -75,19 +75,19 @@ def test_settings_that_are_not_json_are_named(folder):
         sl.models.load(folder)
 
 
-def test_settings_that_lack_an_entry_are_refused(folder):
+def test_a_config_without_a_required_entry_is_rejected(folder):
     edit(folder, task=None)
     with pytest.raises(ConfigError, match="not a run's settings"):
         sl.models.load(folder)
 
 
-def test_settings_of_a_newer_version_are_refused(folder):
+def test_a_config_of_a_newer_version_is_rejected(folder):
     edit(folder, version=99)
     with pytest.raises(ConfigError, match="newer seqloom"):
         sl.models.load(folder)
 
 
-def test_a_damaged_model_is_refused(folder):
+def test_a_damaged_model_is_rejected(folder):
     path = folder / "model.safetensors"
     data = bytearray(path.read_bytes())
     data[-5] ^= 1
@@ -96,27 +96,27 @@ def test_a_damaged_model_is_refused(folder):
         sl.models.load(folder)
 
 
-def test_a_module_without_settings_is_loaded_into_a_module(toy, tmp_path):
+def test_a_network_without_config_is_loaded_into_the_model_argument(toy, tmp_path):
     run = sl.train.fit(Linear(sl.nn.Linear(4, 2)), toy(), epochs=1, out=tmp_path / "run")
     loaded = sl.models.load(tmp_path / "run", model=Linear(sl.nn.Linear(4, 2)))
     weights = [dict(it.model.parameters())["layer.weight"].numpy() for it in (run, loaded)]
     assert (weights[0] == weights[1]).all()
 
 
-def test_a_module_without_settings_is_asked_for(toy, tmp_path):
+def test_loading_a_network_without_config_needs_the_model_argument(toy, tmp_path):
     sl.train.fit(Linear(sl.nn.Linear(4, 2)), toy(), epochs=1, out=tmp_path / "run")
     with pytest.raises(ArgumentError, match=r"load\(folder, model=Net\(\)\)"):
         sl.models.load(tmp_path / "run")
 
 
-def test_a_network_that_does_not_keep_its_config_is_loaded_by_the_config(toy, tmp_path):
+def test_a_network_without_config_can_be_loaded_with_a_config(toy, tmp_path):
     run = sl.train.fit(LinearConfig(), toy(), epochs=1, out=tmp_path / "run")
     loaded = sl.models.load(tmp_path / "run", model=LinearConfig())
     weights = [dict(it.model.parameters())["layer.weight"].numpy() for it in (run, loaded)]
     assert (weights[0] == weights[1]).all()
 
 
-def test_what_is_no_network_is_named_in_its_place(toy, tmp_path):
+def test_a_model_argument_that_is_not_a_network_is_named(toy, tmp_path):
     sl.train.fit(LinearConfig(), toy(), epochs=1, out=tmp_path / "run")
     with pytest.raises(ArgumentError, match="which model=dict does not give"):
         sl.models.load(tmp_path / "run", model={})
@@ -138,13 +138,13 @@ def test_what_is_no_network_is_named_in_its_place(toy, tmp_path):
     ],
     ids=str,
 )
-def test_settings_that_are_damaged_name_their_file(folder, change):
+def test_an_error_in_a_damaged_config_names_the_file(folder, change):
     edit(folder, **change)
     with pytest.raises(ConfigError, match=r"run/config\.json: "):
         sl.models.load(folder)
 
 
-def test_a_version_of_null_names_its_file(folder):
+def test_a_version_of_null_is_an_error_that_names_the_file(folder):
     path = folder / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"version": None}))
     with pytest.raises(ConfigError, match=r"config\.json: version must be"):
@@ -158,7 +158,7 @@ def test_a_folder_of_folds_names_one_of_them(tmp_path):
         sl.models.load(tmp_path)
 
 
-def test_a_model_knows_the_lengths_and_the_files_of_its_training_records(small, tmp_path):
+def test_a_model_stores_the_lengths_and_files_of_its_training_set(small, tmp_path):
     path = tmp_path / "train.fa"
     path.write_text(">a\nACGTA\n>b\nGGCCGGCC\n>c\nACGTAC\n")
     labels = {"a": "x", "b": "y", "c": "x"}
@@ -168,6 +168,6 @@ def test_a_model_knows_the_lengths_and_the_files_of_its_training_records(small, 
     assert (known.records, known.lengths, known.files) == (3, (5, 8), ("train.fa",))
 
 
-def test_a_folder_that_does_not_name_its_training_files_is_loaded(folder):
+def test_a_folder_without_training_files_can_be_loaded(folder):
     edit(folder, trained_on=None)
     assert sl.models.load(folder).trained_on is None

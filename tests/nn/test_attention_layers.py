@@ -43,7 +43,7 @@ def make_attention(backend, **options):
 @pytest.mark.parametrize("need_weights", [False, True])
 @pytest.mark.parametrize("masks", MASKS)
 @pytest.mark.parametrize("name", ["numpy", "torch", JAX])
-def test_attention_equals_torchs(name, masks, need_weights):
+def test_attention_matches_pytorch(name, masks, need_weights):
     theirs, ours = make_attention(make_backend(name))
     given = {key: torch.tensor(mask) for key, mask in MASKS[masks].items()}
     x, y = torch.tensor(Q, requires_grad=True), torch.tensor(K)
@@ -71,7 +71,7 @@ def test_attention_equals_torchs(name, masks, need_weights):
         )
 
 
-def test_keys_and_values_of_other_widths_equal_torchs():
+def test_keys_and_values_with_other_widths_match_pytorch():
     theirs, ours = make_attention("numpy", kdim=3, vdim=4)
     inputs = Q, K[..., :3].copy(), K[..., :4].copy()
     expected, _ = theirs(*map(torch.tensor, inputs))
@@ -82,7 +82,7 @@ def test_keys_and_values_of_other_widths_equal_torchs():
     )
 
 
-def test_weights_of_each_head_equal_torchs():
+def test_attention_weights_of_each_head_match_pytorch():
     theirs, ours = make_attention("numpy")
     x, y = torch.tensor(Q[0]), torch.tensor(K[0])
     _, expected = theirs(x, y, y, average_attn_weights=False)
@@ -93,7 +93,7 @@ def test_weights_of_each_head_equal_torchs():
     )
 
 
-def test_the_first_weights_are_drawn_as_torchs():
+def test_initial_attention_weights_match_pytorch():
     theirs = torch.nn.MultiheadAttention(64, 4)
     ours = sl.nn.MultiHeadAttention(64, 4).bind("numpy", 0)
     for path, param in ours.parameters():
@@ -122,7 +122,7 @@ def rotate(x, base):
 
 
 @pytest.mark.parametrize("base", [10000.0, 100.0])
-def test_rotary_embedding_turns_pairs(base):
+def test_rotary_embedding_rotates_pairs_of_features(base):
     x = RNG.normal(size=(2, 3, 7, 8))
     found = sl.nn.functional.rotary_embedding(
         sl.tensor.backend("numpy").tensor(x), base=base
@@ -189,7 +189,7 @@ WAYS = [
 
 
 @pytest.mark.parametrize(("name", "activation", "norm_first", "compiled"), WAYS)
-def test_the_encoder_equals_torchs(name, activation, norm_first, compiled):
+def test_the_encoder_matches_pytorch(name, activation, norm_first, compiled):
     options = {"activation": activation, "norm_first": norm_first}
     theirs, ours = make_encoders(make_backend(name), **options)
     pairs = torch.tensor(np.triu(np.ones((6, 6), bool), 1))
@@ -207,7 +207,7 @@ def test_the_encoder_equals_torchs(name, activation, norm_first, compiled):
 
 
 @pytest.mark.parametrize("name", ["numpy", "torch", JAX])
-def test_the_encoders_output_equals_torchs(name):
+def test_the_output_of_the_encoder_matches_pytorch(name):
     theirs, ours = make_encoders(make_backend(name))
     expected = theirs(torch.tensor(K), src_key_padding_mask=torch.tensor(PADDING))
     found = ours(ours.backend.tensor(K), src_key_padding_mask=PADDING)
@@ -216,14 +216,14 @@ def test_the_encoders_output_equals_torchs(name):
     )
 
 
-def test_the_encoder_without_biases_has_torchs_parameters():
+def test_the_encoder_without_biases_has_the_parameters_of_pytorch():
     theirs = torch.nn.TransformerEncoderLayer(8, 2, 16, bias=False)
     ours = sl.nn.TransformerEncoderLayer(8, 2, 16, bias=False)
     expected = {name: tuple(values.shape) for name, values in theirs.state_dict().items()}
     assert {path: param.shape for path, param in ours.parameters()} == expected
 
 
-def test_dropout_needs_a_key_and_is_drawn_from_it():
+def test_dropout_needs_a_key_and_depends_on_it():
     layer = sl.nn.TransformerEncoderLayer(8, 2, 16)
     model = sl.nn.TransformerEncoder(layer, 2).bind("numpy", 0)
     x = model.backend.tensor(K)
@@ -234,19 +234,19 @@ def test_dropout_needs_a_key_and_is_drawn_from_it():
     assert (one != model(x, key=sl.Key(2)).numpy()).any()
 
 
-def test_a_mask_of_numbers_in_place_of_padding_is_refused():
+def test_a_float_padding_mask_is_rejected():
     layer = sl.nn.MultiHeadAttention(8, 2).bind("numpy", 0)
     with pytest.raises(DTypeError, match="pass mask == 0"):
         layer(layer.backend.tensor(K), key_padding_mask=(~PADDING).astype("float32"))
 
 
-def test_a_mask_of_another_shape_is_refused():
+def test_a_mask_of_another_shape_is_rejected():
     layer = sl.nn.MultiHeadAttention(8, 2).bind("numpy", 0)
     with pytest.raises(ShapeError, match=r"attn_mask must have shape \(6, 6\)"):
         layer(layer.backend.tensor(K), attn_mask=AHEAD[:, :4])
 
 
-def test_packed_sequences_refuse_what_they_do_not_take():
+def test_packed_sequences_reject_masks_dropout_and_cross_attention():
     layer = sl.nn.MultiHeadAttention(8, 2, dropout=0.5).bind("numpy", 0)
     x = layer.backend.tensor(K[0])
     with pytest.raises(ArgumentError, match="drops no weights"):

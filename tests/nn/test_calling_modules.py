@@ -38,18 +38,18 @@ def forward():
     return Forward(sl.nn.Linear(2, 2)).bind(B, sl.Key(0))
 
 
-def test_a_module_that_writes_forward_is_called():
+def test_a_module_that_defines_forward_can_be_called():
     net = forward()
     np.testing.assert_array_equal(net(X).numpy(), net.forward(X).numpy())
 
 
-def test_it_is_a_layer_and_is_given_a_key_where_it_takes_one():
+def test_a_module_with_forward_is_a_layer_and_gets_a_key():
     net = sl.nn.Sequential(forward(), Keyed())
     np.testing.assert_array_equal(net(X).numpy(), net.layers[0](X).numpy())
     assert net(X, key=sl.Key(1)).numpy().tolist() == [[0, 0]]
 
 
-def test_a_class_below_may_write_another_forward():
+def test_a_subclass_may_override_forward():
     class Deeper(Forward):
         def forward(self, x):
             return super().forward(x) + 1
@@ -58,13 +58,13 @@ def test_a_class_below_may_write_another_forward():
     np.testing.assert_array_equal(net(X).numpy(), forward()(X).numpy() + 1)
 
 
-def test_it_is_trained_and_compiled_as_others():
+def test_a_module_with_forward_is_trained_and_compiled():
     step = sl.tensor.compile(lambda net, x: net(x).sum())
     net = forward()
     np.testing.assert_allclose(step(net, X).item(), net(X).sum().item(), rtol=1e-6)
 
 
-def test_a_module_without_either_says_what_to_write():
+def test_a_module_without_call_and_forward_raises_with_a_hint():
     with pytest.raises(
         ArgumentError,
         match="Neither cannot be called, because it defines neither __call__ nor",
@@ -87,7 +87,7 @@ def test_functions_and_methods_of_all_kinds_are_layers():
     np.testing.assert_allclose(net(X).numpy(), np.exp(X.numpy() * 2) * 2, rtol=1e-6)
 
 
-def test_what_cannot_be_called_is_no_layer():
+def test_an_object_that_is_not_callable_is_not_a_layer():
     with pytest.raises(
         ArgumentError,
         match="layer 1 of Sequential must be a module or a function, got a str",

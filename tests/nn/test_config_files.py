@@ -45,7 +45,7 @@ FULL = OuterConfig(
 
 @pytest.mark.parametrize("suffix", [".json", ".toml", ".TOML"])
 @pytest.mark.parametrize("config", [OuterConfig(), FULL], ids=["defaults", "full"])
-def test_settings_make_the_round_trip_through_a_file(tmp_path, suffix, config):
+def test_settings_survive_a_round_trip_through_a_file(tmp_path, suffix, config):
     file = tmp_path / f"net{suffix}"
     config.save(file)
     assert sl.nn.Config.load(file) == OuterConfig.load(str(file)) == config
@@ -64,7 +64,7 @@ def test_the_files_are_plain_json_and_toml(tmp_path):
         }
 
 
-def test_toml_leaves_out_none_only_where_it_is_the_default(tmp_path):
+def test_toml_omits_none_only_if_it_is_the_default(tmp_path):
     OuterConfig().save(tmp_path / "a.toml")
     assert "limit" not in tomllib.loads((tmp_path / "a.toml").read_text())
     config = OuterConfig(depth=None)
@@ -88,14 +88,14 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_file_that_is_wrong_is_named_with_the_place(tmp_path, name):
+def test_an_invalid_settings_file_is_named_with_the_location(tmp_path, name):
     text, message = WRONG[name]
     (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(ConfigError, match=message):
         OuterConfig.load(tmp_path / name)
 
 
-def test_missing_files_and_unknown_suffixes_are_refused(tmp_path):
+def test_missing_settings_files_and_unknown_suffixes_raise(tmp_path):
     with pytest.raises(MissingFileError, match=r"none\.toml: no such file"):
         OuterConfig.load(tmp_path / "none.toml")
     (tmp_path / "folder.json").mkdir()

@@ -123,7 +123,7 @@ def test_losses_and_gradients_equal_the_oracle(case, name, compiled):
 
 
 @pytest.mark.parametrize("largest", [1, 7, 300, 10**6])
-def test_factorials_are_right_for_few_and_many_counts(largest):
+def test_log_factorials_are_accurate_for_small_and_large_counts(largest):
     counts = np.random.default_rng(1).integers(0, largest + 1, (3, 50)).astype("float32")
     x = np.zeros((3, 50), "float32")
     found = F.multinomial_nll(
@@ -137,13 +137,13 @@ def test_factorials_are_right_for_few_and_many_counts(largest):
     np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5, atol=least)
 
 
-def test_a_target_of_another_shape_is_refused():
+def test_a_target_of_another_shape_is_rejected():
     x = sl.tensor.backend("numpy").tensor(X)
     with pytest.raises(ShapeError, match="target must have the shape of x"):
         F.multinomial_nll(x, COUNTS[0])
 
 
-def test_a_negative_exponent_is_refused():
+def test_a_negative_focal_exponent_is_rejected():
     x = sl.tensor.backend("numpy").tensor(X)
     with pytest.raises(ArgumentError, match="gamma must be 0 or more"):
         F.focal_loss(x, [0, 1, 2, 3], gamma=-1.0)

@@ -36,7 +36,7 @@ def both(ours, theirs, x):
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("weight", [None, WEIGHT])
 @pytest.mark.parametrize("labels", [LABELS, SOME], ids=["all count", "some count"])
-def test_cross_entropy_equals_torchs(labels, weight, smoothing, reduction):
+def test_cross_entropy_matches_pytorch(labels, weight, smoothing, reduction):
     options = {"label_smoothing": smoothing, "reduction": reduction}
     theirs = None if weight is None else torch.tensor(weight)
     both(
@@ -48,7 +48,7 @@ def test_cross_entropy_equals_torchs(labels, weight, smoothing, reduction):
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 @pytest.mark.parametrize("weight", [None, WEIGHT])
-def test_cross_entropy_of_shares_equals_torchs(weight, reduction):
+def test_cross_entropy_of_class_probabilities_matches_pytorch(weight, reduction):
     options = {"label_smoothing": 0.1, "reduction": reduction}
     theirs = None if weight is None else torch.tensor(weight)
     both(
@@ -80,7 +80,7 @@ def test_a_single_row_needs_no_axis():
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 @pytest.mark.parametrize("weight", [None, WEIGHT])
 @pytest.mark.parametrize("labels", [LABELS, SOME], ids=["all count", "some count"])
-def test_nll_loss_equals_torchs(labels, weight, reduction):
+def test_nll_loss_matches_pytorch(labels, weight, reduction):
     theirs = None if weight is None else torch.tensor(weight)
     both(
         lambda x: F.nll_loss(F.log_softmax(x), labels, weight, reduction=reduction),
@@ -91,7 +91,7 @@ def test_nll_loss_equals_torchs(labels, weight, reduction):
     )
 
 
-def test_another_label_may_be_the_one_that_does_not_count():
+def test_ignore_index_may_be_any_label():
     both(
         lambda x: F.cross_entropy(x, LABELS, ignore_index=2),
         lambda x: TF.cross_entropy(x, torch.tensor(LABELS), ignore_index=2),
@@ -100,7 +100,7 @@ def test_another_label_may_be_the_one_that_does_not_count():
 
 
 @pytest.mark.parametrize("labels", [LABELS, SOME], ids=["all count", "some count"])
-def test_labels_as_tensors_arrays_and_lists_mean_the_same(labels):
+def test_labels_may_be_tensors_arrays_or_lists(labels):
     x = A.tensor(X)
     found = {
         F.cross_entropy(x, each, weight).item()
@@ -110,6 +110,6 @@ def test_labels_as_tensors_arrays_and_lists_mean_the_same(labels):
     assert max(found) - min(found) < 1e-12
 
 
-def test_labels_that_are_no_integers_are_an_error():
+def test_labels_that_are_not_integers_are_an_error():
     with pytest.raises(sl.errors.ArgumentError, match="integers"):
         F.cross_entropy(A.tensor(X), [0.5] * 6)

@@ -48,7 +48,7 @@ def whole(name):
 
 @pytest.mark.parametrize("name", BACKENDS)
 @pytest.mark.parametrize("first", [True, False], ids=["made before", "made after"])
-def test_a_move_changes_floats_only_and_none_below_its_least_type(name, first):
+def test_to_converts_only_floats_and_respects_least_dtype(name, first):
     net = norm(name)
     expected = ["float32", "float32", whole(name), "bool"]
     assert not first or types(net) == expected
@@ -57,11 +57,11 @@ def test_a_move_changes_floats_only_and_none_below_its_least_type(name, first):
     assert types(net.to(name, "float32")) == expected
 
 
-def test_a_move_to_double_precision_changes_least_types_too():
+def test_to_float64_also_converts_arrays_with_a_least_dtype():
     assert types(norm().to("numpy", "float64")) == ["float64", "float64", "int64", "bool"]
 
 
-def test_batch_counts_follow_torchs_dtype_in_a_move():
+def test_batch_counts_keep_their_dtype_like_in_pytorch():
     theirs = torch.nn.BatchNorm1d(2).half()
     assert theirs.num_batches_tracked.dtype == torch.int64
     assert types(norm("torch").to("torch", "float16"))[2] == "int64"
@@ -78,7 +78,7 @@ def test_batch_counts_follow_torchs_dtype_in_a_move():
         ("jax", True),
     ],
 )
-def test_whole_numbers_and_truths_are_written_in_a_step(name, compiled):
+def test_integer_and_boolean_buffers_are_updated_in_a_step(name, compiled):
     net = norm(name)
 
     def run(net, x):
@@ -92,7 +92,7 @@ def test_whole_numbers_and_truths_are_written_in_a_step(name, compiled):
 
 
 @pytest.mark.parametrize("name", BACKENDS)
-def test_they_go_through_records_copies_and_backends(name):
+def test_integer_and_boolean_buffers_survive_records_copies_and_moves(name):
     net = norm(name)
     net.seen.assign(7)
     net.mask.assign([True, False])
@@ -103,7 +103,7 @@ def test_they_go_through_records_copies_and_backends(name):
     assert types(net.to("numpy"))[2:] == ["int64", "bool"]
 
 
-def test_fill_gives_numbers_exactly_in_the_type_of_the_parameter():
+def test_fill_is_exact_in_the_dtype_of_the_parameter():
     wide = nn.Param((1,), nn.Fill(0.1), dtype="float64")
     count = nn.Buffer((1,), nn.Fill(2**53 + 1), dtype="int64")
     for part in (wide, count):
@@ -112,14 +112,14 @@ def test_fill_gives_numbers_exactly_in_the_type_of_the_parameter():
 
 
 @pytest.mark.parametrize("value", [0.5, -1, 300])
-def test_fill_refuses_numbers_that_the_type_cannot_hold(value):
+def test_fill_rejects_numbers_that_the_dtype_cannot_represent(value):
     part = nn.Buffer((1,), nn.Fill(value), dtype="uint8")
     part.bind("", sl.tensor.backend("numpy"), sl.Key(0))
     with pytest.raises(DTypeError, match=r"Fill.*uint8 cannot hold"):
         part.numpy()
 
 
-def test_an_initialiser_of_ones_own_may_take_the_dtype_or_not():
+def test_a_custom_initialiser_may_accept_the_dtype():
     def plain(backend, key, shape):
         return backend.ones(shape)
 
@@ -134,7 +134,7 @@ def test_an_initialiser_of_ones_own_may_take_the_dtype_or_not():
 
 
 @pytest.mark.parametrize("name", BACKENDS)
-def test_a_whole_buffer_refuses_what_it_would_cut(name):
+def test_an_integer_buffer_rejects_fractions(name):
     net = norm(name)
     with pytest.raises(DTypeError, match=r"seen.*holds float32, expected int64.*astype"):
         net.seen.assign(net.seen.value * 0.5)
@@ -154,16 +154,16 @@ REFUSED: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("message", REFUSED)
-def test_types_that_no_parameter_can_have_are_refused(message):
+def test_dtypes_that_parameters_cannot_have_are_rejected(message):
     with pytest.raises(DTypeError, match=message):
         nn.Param((1,), nn.Fill(0), **REFUSED[message])
 
 
-def test_a_type_may_be_given_as_numpys():
+def test_a_dtype_may_be_a_numpy_dtype():
     assert nn.Buffer((1,), nn.Fill(0), dtype=np.int16).dtype == "int16"  # pyright: ignore[reportArgumentType]
 
 
-def test_complex_parameters_keep_their_type_among_floats():
+def test_complex_parameters_keep_their_dtype():
     imaginary: Any = 1j
     part = nn.Param((1,), nn.Fill(imaginary), dtype="complex64")
     part.bind("", sl.tensor.backend("numpy"), sl.Key(0))

@@ -241,7 +241,7 @@ CASES = {
 # Torch says that it makes a copy, where one side needs another zero.
 @pytest.mark.filterwarnings("ignore:Using padding='same':UserWarning")
 @pytest.mark.parametrize("name", CASES)
-def test_values_and_gradients_equal_torchs(name):
+def test_values_and_gradients_match_pytorch(name):
     ours, theirs, arrays = CASES[name]
     leaves = [A.tensor(each, requires_grad=True) for each in arrays]
     points = [torch.tensor(each, requires_grad=True) for each in arrays]
@@ -258,25 +258,25 @@ def test_values_and_gradients_equal_torchs(name):
         )
 
 
-def test_a_certain_wrong_answer_costs_a_hundred_and_its_gradient_is_finite():
+def test_a_certain_wrong_probability_has_loss_100_and_a_finite_gradient():
     p = A.tensor([0.0, 1.0], requires_grad=True)
     loss = F.binary_cross_entropy(p, [1.0, 1.0])
     assert loss.item() == 50.0
     assert np.isfinite(loss.backward().wrt(p).numpy()).all()
 
 
-def test_the_zero_vector_has_the_norm_gradient_zero():
+def test_the_norm_of_a_zero_vector_has_zero_gradient():
     x = A.tensor([[0.0, 0.0]], requires_grad=True)
     assert np.isfinite(F.normalize(x).sum().backward().wrt(x).numpy()).all()
 
 
-def test_one_hot_puts_a_one_at_each_number():
+def test_one_hot_puts_a_one_at_each_class():
     found = F.one_hot(A.tensor([[2, 0]]), 3)
     assert found.numpy().tolist() == [[[0, 0, 1], [1, 0, 0]]]
     assert found.dtype == np.int64
 
 
-def test_packed_attention_sees_its_own_sequence_only():
+def test_packed_attention_stays_within_each_sequence():
     q, k, v = (values(7, 2, 3, seed=seed) for seed in range(3))
     found = F.attention_varlen(*map(A.tensor, (q, k, v)), [0, 3, 7], 4, is_causal=True)
     part = [torch.tensor(each[3:]).transpose(0, 1) for each in (q, k, v)]
@@ -284,7 +284,7 @@ def test_packed_attention_sees_its_own_sequence_only():
     np.testing.assert_allclose(found.numpy()[3:], theirs.numpy(), rtol=1e-9)
 
 
-def test_dropout_outside_training_does_nothing():
+def test_dropout_does_nothing_outside_training():
     x = A.tensor([1.0, 2.0])
     assert F.dropout(x, 0.5, training=False) is x
 
@@ -305,11 +305,11 @@ def test_dropout_outside_training_does_nothing():
         ),
     ],
 )
-def test_an_argument_that_makes_no_sense_is_an_error(call, message):
+def test_an_invalid_argument_is_an_error(call, message):
     with pytest.raises(sl.errors.ArgumentError, match=message):
         call(A.tensor(LINE))
 
 
-def test_layer_norm_over_other_axes_is_an_error():
+def test_layer_norm_over_axes_of_another_shape_is_an_error():
     with pytest.raises(sl.errors.ShapeError, match=r"normalized_shape=\(3,\)"):
         F.layer_norm(A.tensor(X), (3,))

@@ -12,7 +12,7 @@ def new_layer():
     return nn.Linear(2, 1).bind("numpy", sl.Key(0))
 
 
-def test_the_other_values_are_used_and_the_module_keeps_its_own():
+def test_functional_call_uses_the_values_and_does_not_change_the_module():
     layer = new_layer()
     before, x = layer.weight.numpy(), layer.backend.tensor([[1.0, 2.0]])
     found = nn.functional_call(layer, {"weight": x, "bias": x[0, :1]}, x)
@@ -20,14 +20,14 @@ def test_the_other_values_are_used_and_the_module_keeps_its_own():
     np.testing.assert_array_equal(layer.weight.numpy(), before)
 
 
-def test_a_parameter_without_a_value_keeps_its_own():
+def test_functional_call_keeps_parameters_without_a_value():
     layer = new_layer()
     x = layer.backend.tensor([[0.0, 0.0]])
     found = nn.functional_call(layer, {"weight": x}, x)
     assert found.item() == layer.bias.numpy().item()
 
 
-def test_gradients_pass_through_the_values():
+def test_gradients_flow_through_the_values_of_functional_call():
     layer = new_layer()
     x = layer.backend.tensor([[3.0, 4.0]])
 
@@ -45,7 +45,7 @@ def test_gradients_pass_through_the_values():
         ({"weight": None}, ShapeError, r"has shape \(2,\), but .* shape \(1, 2\)"),
     ],
 )
-def test_a_value_that_cannot_stand_for_a_parameter_is_an_error(values, kind, message):
+def test_an_invalid_value_in_functional_call_is_an_error(values, kind, message):
     layer = new_layer()
     x = layer.backend.tensor([1.0, 2.0])
     values = {path: x if value is None else value for path, value in values.items()}

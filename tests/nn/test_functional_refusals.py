@@ -202,19 +202,19 @@ PLACES = {
 
 
 @refused(SIZES)
-def test_an_argument_that_makes_no_sense_is_refused(call, message, make):
+def test_an_invalid_argument_is_rejected(call, message, make):
     with pytest.raises(ArgumentError, match=message):
         call(make)
 
 
 @refused(SHAPES)
-def test_shapes_that_do_not_go_together_are_refused(call, message, make):
+def test_mismatched_shapes_are_rejected(call, message, make):
     with pytest.raises(ShapeError, match=message):
         call(make)
 
 
 @refused(PLACES)
-def test_places_that_do_not_exist_are_refused(call, message, make):
+def test_out_of_range_indices_are_rejected(call, message, make):
     with pytest.raises(OutOfRangeError, match=message):
         call(make)
 
@@ -222,31 +222,31 @@ def test_places_that_do_not_exist_are_refused(call, message, make):
 @pytest.mark.parametrize(
     "ends", [[0, 1_000_000], [0, -5], [], [5, 0], [0, 3, 2, 8], [0.0, 8.0], [0, 7]], ids=str
 )
-def test_sequences_must_rise_from_nothing_to_the_total(ends, make):
+def test_cu_seqlens_must_increase_from_zero_to_the_total(ends, make):
     with pytest.raises(
         ArgumentError, match="increasing integers from 0 to the total length 8"
     ):
         F.attention_varlen(*[make(8, 1, 2)] * 3, ends, 8)
 
 
-def test_a_label_beyond_the_classes_is_refused_where_it_is_followed():
+def test_an_out_of_range_label_is_rejected_while_gradients_are_recorded():
     level = sl.tensor.Autodiff(sl.tensor.backend("numpy"))
     x = level.tensor(np.ones(SCORES, "f4"), requires_grad=True)
     with pytest.raises(OutOfRangeError, match="labels"):
         F.nll_loss(x, level.tensor([0, 1, 4]))
 
 
-def test_a_label_that_does_not_count_may_lie_anywhere(make):
+def test_an_ignored_label_may_be_out_of_range(make):
     loss = F.nll_loss(make(*SCORES), make(data=[0, -100, 2]))
     assert loss.item() == -1.0
 
 
 @pytest.mark.parametrize("stride", [(2,), [2], np.int64(2), (np.int32(2), 2)], ids=str)
-def test_sizes_may_be_numpys_numbers_and_sequences(stride, make):
+def test_sizes_may_be_numpy_integers_and_sequences(stride, make):
     assert F.conv2d(make(*PLANE), make(1, 2, 2, 2), stride=stride).shape == (1, 1, 2, 2)
 
 
-def test_a_padding_may_be_numpys_number(make):
+def test_padding_may_be_a_numpy_integer(make):
     assert F.conv1d(make(*LINE), make(1, 1, 2), padding=np.int64(1)).shape == (1, 1, 5)
 
 

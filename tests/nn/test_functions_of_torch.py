@@ -178,7 +178,7 @@ def assert_close(ours, theirs):
 
 @libraries
 @pytest.mark.parametrize("case", CASES)
-def test_values_and_gradients_are_torchs(library, case):
+def test_values_and_gradients_match_pytorch_on_each_backend(library, case):
     pytest.importorskip(library)
     ours, theirs, arrays = CASES[case]
     level = sl.tensor.Autodiff(sl.tensor.backend(library))
@@ -188,7 +188,7 @@ def test_values_and_gradients_are_torchs(library, case):
 
 
 @pytest.mark.parametrize("library", ["numpy", *SLOW])
-def test_a_step_of_them_all_compiled_gives_what_they_give(library):
+def test_a_compiled_step_of_all_functions_gives_the_eager_values(library):
     pytest.importorskip(library)
 
     def step(*inputs):
@@ -207,7 +207,7 @@ def test_a_step_of_them_all_compiled_gives_what_they_give(library):
 
 
 @libraries
-def test_pooling_gives_the_places_of_torchs_pooling(library):
+def test_pooling_indices_match_pytorch(library):
     pytest.importorskip(library)
     x = sl.tensor.backend(library).tensor(PLANE)
     _, ours = F.max_pool2d(x, 3, 2, 1, 2, ceil_mode=True, return_indices=True)
@@ -217,7 +217,7 @@ def test_pooling_gives_the_places_of_torchs_pooling(library):
 
 
 @libraries
-def test_pooling_one_record_gives_its_places_without_a_batch(library):
+def test_pooling_indices_of_one_record_have_no_batch_axis(library):
     pytest.importorskip(library)
     x = sl.tensor.backend(library).tensor(PLANE[0])
     _, ours = F.max_pool2d(x, 3, 2, 1, return_indices=True)
@@ -226,7 +226,7 @@ def test_pooling_one_record_gives_its_places_without_a_batch(library):
 
 
 @libraries
-def test_one_hot_counts_the_classes_where_nobody_says_how_many(library):
+def test_one_hot_infers_the_number_of_classes(library):
     pytest.importorskip(library)
     x = sl.tensor.backend(library).tensor(PLACES)
     wanted = TF.one_hot(torch.tensor(PLACES)).numpy()
@@ -237,7 +237,7 @@ def test_one_hot_counts_the_classes_where_nobody_says_how_many(library):
 
 
 @libraries
-def test_one_hot_in_a_compiled_step_asks_for_the_number_of_classes(library):
+def test_one_hot_in_a_compiled_step_needs_the_number_of_classes(library):
     pytest.importorskip(library)
     x = sl.tensor.backend(library).tensor(PLACES)
     compiled: Any = sl.tensor.compile(F.one_hot)

@@ -82,7 +82,7 @@ def test_a_hidden_module_is_an_error_with_the_path_of_its_parameter():
         Holder(Plain(nn.Linear(2, 2)))
 
 
-def test_objects_over_parts_that_the_module_has_are_plain_data():
+def test_objects_that_contain_registered_parameters_are_plain_data():
     class Net(nn.Module):
         layer: nn.Linear
         helper: Plain
@@ -94,7 +94,7 @@ def test_objects_over_parts_that_the_module_has_are_plain_data():
     assert Net().bind("numpy", KEY).helper.held[0].weight.path == "layer.weight"
 
 
-def test_a_search_ends_in_circles_and_in_large_objects():
+def test_the_search_for_hidden_parameters_ends_in_cycles_and_large_objects():
     ring: Any = Plain(None)
     ring.held = [ring, Plain(ring)]
     assert Holder(ring).held is ring
@@ -111,7 +111,9 @@ CHANGES: dict[str, Any] = {
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("found_by", ["bind", "to_record"])
-def test_what_is_hidden_after_the_assignment_is_found_by_bind_and_records(change, found_by):
+def test_parameters_hidden_after_the_assignment_are_found_by_bind_and_records(
+    change, found_by
+):
     start, add = CHANGES[change]
     net = Holder(start())
     if found_by == "to_record":
@@ -121,7 +123,7 @@ def test_what_is_hidden_after_the_assignment_is_found_by_bind_and_records(change
         net.to_record() if found_by == "to_record" else net.bind("numpy", KEY)
 
 
-def test_a_list_without_annotation_that_gets_a_part_later_is_found_by_parameters():
+def test_a_parameter_added_to_an_unannotated_list_is_found():
     net: Any = Holder()
     net.extra = []
     net.extra.append([param()])
@@ -145,7 +147,7 @@ class Declared(nn.Module):
 
 
 @pytest.mark.parametrize("field", ["mean", "other", "name", "sizes"])
-def test_a_parameter_in_a_field_of_another_kind_is_refused(field):
+def test_a_parameter_in_a_field_with_another_annotation_is_rejected(field):
     with pytest.raises(
         ArgumentError, match=f"{field} is annotated as .* got a Param, which"
     ):
@@ -153,12 +155,12 @@ def test_a_parameter_in_a_field_of_another_kind_is_refused(field):
 
 
 @pytest.mark.parametrize("field", ["weight", "quoted", "name"])
-def test_a_buffer_in_a_field_of_another_kind_is_refused(field):
+def test_a_buffer_in_a_field_with_another_annotation_is_rejected(field):
     with pytest.raises(ArgumentError, match="got a Buffer, which is saved but not trained"):
         setattr(Declared(), field, buffer())
 
 
-def test_a_module_in_a_field_of_text_is_refused_and_other_fields_take_parts():
+def test_a_module_in_a_string_field_is_rejected():
     net: Any = Declared()
     with pytest.raises(ArgumentError, match="annotated as str but got a Linear"):
         net.name = nn.Linear(1, 1)
@@ -167,14 +169,14 @@ def test_a_module_in_a_field_of_text_is_refused_and_other_fields_take_parts():
 
 
 @pytest.mark.parametrize("make", [param, linear, listed])
-def test_parameters_of_a_class_are_refused(make):
+def test_parameters_as_class_attributes_are_rejected(make):
     with pytest.raises(
         ArgumentError, match=r"Net\.shared contains parameters as a class attribute"
     ):
         type("Net", (nn.Module,), {"shared": make()})
 
 
-def test_a_bare_tensor_is_a_constant_that_moves_and_is_not_saved():
+def test_an_annotated_tensor_is_a_constant_that_moves_and_is_not_saved():
     class Net(nn.Module):
         layer: nn.Linear
         mean: sl.tensor.Tensor
@@ -195,12 +197,12 @@ def test_a_bare_tensor_is_a_constant_that_moves_and_is_not_saved():
     assert inner.table["a"][0].dtype.kind == "i"
 
 
-def test_a_tensor_without_annotation_asks_what_it_is():
+def test_a_tensor_without_annotation_is_an_error():
     with pytest.raises(ArgumentError, match=r"`mean: Tensor`.*constant.*Buffer.*Param"):
         Holder().mean = sl.tensor.backend("numpy").tensor([1.0])
 
 
-def test_a_class_of_modules_and_named_tuples_are_fields_as_any_other():
+def test_module_classes_and_named_tuples_may_be_fields():
     assert Holder(nn.Linear).bind("numpy", KEY).held is nn.Linear
     net = Holder(Row(nn.Linear(2, 2), 2))
     assert [path for path, _ in net.parameters()] == ["held.0.weight", "held.0.bias"]

@@ -23,7 +23,7 @@ def relative(found, exact):
     return np.linalg.norm(found - exact) / np.linalg.norm(exact)
 
 
-def test_weights_are_rounded_to_the_nearest_of_255_steps_of_each_row():
+def test_int8_weights_are_rounded_to_the_nearest_of_255_levels_per_row():
     layer = Linear(40, 64).bind("numpy", sl.Key(0))
     exact = layer.weight.numpy()
     rounded = Int8Linear.of(layer)
@@ -32,7 +32,7 @@ def test_weights_are_rounded_to_the_nearest_of_255_steps_of_each_row():
     assert (abs(rounded.weight.numpy() * steps - exact) <= steps * 0.5001).all()
 
 
-def test_a_layer_computes_sums_of_integers():
+def test_an_int8_layer_sums_integers_exactly():
     layer = Int8Linear.of(Linear(40, 64).bind("numpy", sl.Key(0)))
     arrays = [part.numpy() for _, part in layer.named(sl.nn.Buffer)]
     found = layer(layer.backend.tensor(X)).numpy()
@@ -40,13 +40,13 @@ def test_a_layer_computes_sums_of_integers():
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_a_layer_is_near_the_one_that_it_was_made_of(name):
+def test_an_int8_layer_is_close_to_the_float_layer(name):
     layer = Linear(40, 64).bind(name, sl.Key(0))
     x = layer.backend.tensor(X)
     assert relative(Int8Linear.of(layer)(x).numpy(), layer(x).numpy()) < 0.01
 
 
-def test_a_row_of_zeros_among_the_weights_gives_the_bias():
+def test_an_int8_row_of_zero_weights_gives_the_bias():
     layer = Linear(3, 2).bind("numpy", sl.Key(0))
     layer.weight.assign([[0.0, 0.0, 0.0], [1.0, 2.0, 3.0]])
     found = Int8Linear.of(layer)(layer.backend.tensor([[5.0, 6.0, 7.0]])).numpy()
@@ -64,7 +64,7 @@ def make_uneven(name="numpy"):
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_a_sample_evens_large_inputs_out(name):
+def test_a_sample_balances_large_inputs(name):
     module, x = make_uneven(name)
     x = module.backend.tensor(x)
     exact = module(x).numpy()
@@ -76,7 +76,7 @@ def test_a_sample_evens_large_inputs_out(name):
         assert relative(blind(x).numpy(), exact) > 0.03
 
 
-def test_the_sample_changes_nothing_and_a_failing_one_leaves_the_module_as_it_was():
+def test_calibration_does_not_change_the_module_if_it_fails():
     module = net()
     before = module.to_record()
     with pytest.raises(ShapeError):
@@ -85,7 +85,7 @@ def test_the_sample_changes_nothing_and_a_failing_one_leaves_the_module_as_it_wa
     assert [*module.to_record()] == [*before]
 
 
-def test_layers_that_are_kept_and_layers_of_users_stay():
+def test_quantize_int8_keeps_custom_and_excluded_layers():
     class Own(Linear):
         """A layer of a user."""
 
@@ -109,7 +109,7 @@ def test_layers_that_are_kept_and_layers_of_users_stay():
     assert type(module.last) is Own
 
 
-def test_a_record_of_the_module_is_loaded_by_one_that_was_replaced_alike(tmp_path):
+def test_a_quantised_record_loads_into_an_equally_quantised_module(tmp_path):
     module, other = net(), net(seed=5)
     quantize_int8(module, module.backend.tensor(X))
     module.to_record().save(tmp_path / "net.safetensors")
@@ -120,7 +120,7 @@ def test_a_record_of_the_module_is_loaded_by_one_that_was_replaced_alike(tmp_pat
     assert other.layers[0].weight.value.dtype == np.int8
 
 
-def test_a_record_takes_a_quarter_of_the_bytes():
+def test_an_int8_record_takes_a_quarter_of_the_bytes():
     def count(module):
         return sum(np.asarray(array).nbytes for array in module.to_record().values())
 
@@ -130,14 +130,14 @@ def test_a_record_takes_a_quarter_of_the_bytes():
     assert count(module) < 0.26 * before
 
 
-def test_nothing_of_the_module_is_trained():
+def test_an_int8_module_has_no_trainable_parameters():
     module = net()
     quantize_int8(module)
     assert module.parameters() == []
     assert module.training is False
 
 
-def test_attention_of_whole_layers_takes_them_too():
+def test_attention_layers_accept_int8_layers():
     module = sl.nn.TransformerEncoderLayer(32, 4, 64)
     module = module.bind("numpy", sl.Key(0)).eval()
     x = module.backend.tensor(np.random.default_rng(0).standard_normal((2, 7, 32), "f4"))
@@ -176,7 +176,7 @@ def test_attention_of_whole_layers_takes_them_too():
     ],
     ids=["targets", "alone", "unbound", "deep", "nan", "largest", "shape", "whole"],
 )
-def test_what_does_not_fit_is_an_error_that_says_so(attempt, error, words):
+def test_invalid_int8_arguments_raise_a_clear_error(attempt, error, words):
     with pytest.raises(error, match=words):
         attempt()
 

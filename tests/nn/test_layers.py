@@ -22,13 +22,13 @@ def tensor(array):
     return sl.tensor.backend("numpy").tensor(array)
 
 
-def test_initial_weights_lie_in_torchs_bounds():
+def test_initial_weights_are_within_pytorch_bounds():
     weight = bound(sl.nn.Conv1d(4, 64, 9)).weight.numpy()
     assert abs(weight).max() <= (4 * 9) ** -0.5
     assert weight.std() == pytest.approx((4 * 9) ** -0.5 / 3**0.5, rel=0.05)
 
 
-def test_batch_norm_keeps_torchs_running_averages():
+def test_running_averages_of_batch_norm_match_pytorch():
     ours, theirs = bound(sl.nn.BatchNorm1d(4)), torch.nn.BatchNorm1d(4)
     for _ in range(3):
         ours(tensor(X))
@@ -40,7 +40,7 @@ def test_batch_norm_keeps_torchs_running_averages():
     )
 
 
-def test_batch_norm_does_not_see_the_padding():
+def test_batch_norm_ignores_padding():
     padded = np.where(MASK[:, None] > 0, X, 99.0).astype("f4")
     ours, theirs = bound(sl.nn.BatchNorm1d(4)), torch.nn.BatchNorm1d(4)
     out = ours(tensor(padded), mask=tensor(MASK)).numpy()
@@ -54,7 +54,7 @@ def test_batch_norm_does_not_see_the_padding():
 
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
-def test_a_mask_of_truths_means_the_same_to_batch_norm_as_one_of_ones(name, training):
+def test_batch_norm_accepts_boolean_and_float_masks(name, training):
     backend = sl.tensor.backend(name)
     layer = sl.nn.BatchNorm1d(4).bind(name, sl.Key(0)).train(training)
     given = backend.tensor(X)
@@ -79,7 +79,7 @@ def normed(x, backend, *, training):
 
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
-def test_batch_norm_does_not_see_nan_in_the_padding(name, training):
+def test_batch_norm_ignores_nan_in_padding(name, training):
     backend = sl.tensor.backend(name)
     clean = np.where(MASK[:, None] > 0, X, 0).astype("f4")
     dirty = np.where(MASK[:, None] > 0, X, np.nan).astype("f4")
@@ -90,7 +90,7 @@ def test_batch_norm_does_not_see_nan_in_the_padding(name, training):
 
 @pytest.mark.parametrize("summary", ["masked_mean", "masked_max"])
 @pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
-def test_a_summary_does_not_see_nan_in_the_padding(name, summary):
+def test_masked_mean_and_max_ignore_nan_in_padding(name, summary):
     backend = sl.tensor.backend(name)
     call = getattr(sl.nn.functional, summary)
     clean = np.where(MASK[:, None] > 0, X, 0).astype("f4")
@@ -99,7 +99,7 @@ def test_a_summary_does_not_see_nan_in_the_padding(name, summary):
     np.testing.assert_array_equal(call(backend.tensor(dirty), MASK).numpy(), expected)
 
 
-def test_batch_norm_takes_rows_as_torchs_does():
+def test_batch_norm_accepts_rows_like_pytorch():
     rows = X[:, :, 0]
     ours, theirs = bound(sl.nn.BatchNorm1d(4)), torch.nn.BatchNorm1d(4)
     np.testing.assert_allclose(
@@ -107,13 +107,13 @@ def test_batch_norm_takes_rows_as_torchs_does():
     )
 
 
-def test_evaluation_can_be_differentiated():
+def test_batch_norm_in_evaluation_is_differentiable():
     norm = bound(sl.nn.BatchNorm1d(4)).eval()
     _, grads = sl.nn.value_and_grad(lambda m: (m(tensor(X)) * 2).sum())(norm)
     np.testing.assert_allclose(grads.wrt(norm.bias), np.full(4, 2.0 * 5 * 12), rtol=1e-5)
 
 
-def test_dropout_in_training_without_a_key_shows_the_fix():
+def test_dropout_in_training_without_a_key_raises_with_a_hint():
     with pytest.raises(ArgumentError, match=r"key=sl\.Key"):
         sl.nn.Dropout(0.5)(tensor(X))
 
@@ -128,14 +128,14 @@ def test_dropout_in_evaluation_changes_nothing():
     assert sl.nn.Dropout(0.5).eval()(x := tensor(X)) is x
 
 
-def test_sequential_gives_each_stochastic_layer_a_key_of_its_own():
+def test_sequential_passes_each_stochastic_layer_a_different_key():
     twice = sl.nn.Sequential(sl.nn.Dropout(0.5), sl.nn.Dropout(0.5))
     kept = (twice(tensor(np.ones(10_000, "f4")), key=sl.Key(0)).numpy() > 0).mean()
     assert kept == pytest.approx(0.25, abs=0.02)
 
 
 @pytest.mark.parametrize("summary", ["masked_mean", "masked_max"])
-def test_a_summary_does_not_see_the_padding(summary):
+def test_masked_mean_and_max_ignore_padding(summary):
     function = getattr(sl.nn.functional, summary)
     out = function(tensor(X), tensor(MASK)).numpy()
     alone = [
@@ -145,17 +145,17 @@ def test_a_summary_does_not_see_the_padding(summary):
 
 
 @pytest.mark.parametrize("summary", ["masked_mean", "masked_max"])
-def test_a_record_without_places_has_a_summary_of_zero(summary):
+def test_masked_mean_and_max_of_an_empty_record_are_zero(summary):
     out = getattr(sl.nn.functional, summary)(tensor(X[:1]), tensor(np.zeros((1, 12), "f4")))
     assert not out.numpy().any()
 
 
-def test_same_padding_needs_a_stride_of_one():
+def test_same_padding_needs_stride_one():
     with pytest.raises(ArgumentError, match='"same" needs stride 1'):
         sl.nn.Conv1d(4, 4, 3, stride=2, padding="same")
 
 
-def test_batch_norm_of_images_does_not_see_the_padding():
+def test_batch_norm_of_images_ignores_padding():
     mask = np.broadcast_to(MASK[:, None], (5, 3, 12))
     images = RANDOM.normal(size=(5, 4, 3, 12)).astype("f4")
     rows, norms = images.reshape(5, 4, 36), [bound(sl.nn.BatchNorm2d(4)) for _ in "ab"]
@@ -168,7 +168,7 @@ def test_batch_norm_of_images_does_not_see_the_padding():
 
 
 @pytest.mark.parametrize("wanted", [18, 19, 20])
-def test_a_transposed_convolution_gives_the_lengths_that_are_asked_for(wanted):
+def test_a_transposed_convolution_returns_the_requested_length(wanted):
     ours = bound(sl.nn.ConvTranspose1d(4, 2, 3, 2, 1))
     theirs = torch.nn.ConvTranspose1d(4, 2, 3, 2, 1)
     ours.load_state_dict({key: value.numpy() for key, value in theirs.state_dict().items()})
@@ -190,7 +190,7 @@ INITIALISED = {
 
 
 @pytest.mark.parametrize("name", INITIALISED)
-def test_a_layer_begins_with_numbers_spread_as_torchs(name):
+def test_initial_values_are_distributed_like_pytorch(name):
     ours = bound(getattr(sl.nn, name)(*INITIALISED[name])).weight.numpy()
     theirs = getattr(torch.nn, name)(*INITIALISED[name]).weight.detach().numpy()
     assert ours.shape == theirs.shape
@@ -200,7 +200,7 @@ def test_a_layer_begins_with_numbers_spread_as_torchs(name):
 
 
 @pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
-def test_a_linear_layer_of_no_inputs_gives_its_bias(name):
+def test_a_linear_layer_without_inputs_returns_its_bias(name):
     pytest.importorskip(name)
     layer = sl.nn.Linear(0, 2).bind(name, sl.Key(0))
     x = sl.tensor.backend(name).tensor(np.zeros((3, 0), "f4"))

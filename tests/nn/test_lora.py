@@ -36,7 +36,7 @@ def test_an_adapter_of_each_layer_changes_the_output(target):
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_a_merged_module_computes_what_the_adapted_one_did(target):
+def test_a_merged_module_computes_the_same_as_the_adapted_one(target):
     model = with_numbers(sl.nn.add_lora(esm2(), rank=3, targets=[target]))
     before = model(IDS).numpy()
     merged = sl.nn.merge_lora(model)
@@ -45,7 +45,7 @@ def test_a_merged_module_computes_what_the_adapted_one_did(target):
 
 
 @pytest.mark.parametrize("backend", ["numpy", "torch", "jax"])
-def test_output_and_gradients_are_those_of_the_formula_in_torch(backend):
+def test_lora_output_and_gradients_match_the_formula_in_pytorch(backend):
     layer = sl.nn.LoRALinear(sl.nn.Linear(5, 3), 2, 7.0).bind(backend, sl.Key(0))
     layer.freeze().unfreeze("down").unfreeze("up")
     rng = np.random.default_rng(0)
@@ -65,7 +65,7 @@ def test_output_and_gradients_are_those_of_the_formula_in_torch(backend):
         np.testing.assert_allclose(grads.wrt(part).numpy(), expected, rtol=1e-4, atol=1e-4)
 
 
-def test_a_record_holds_the_adapters_alone_and_brings_them_back():
+def test_a_record_contains_only_the_adapters_and_restores_them():
     model = with_numbers(sl.nn.add_lora(esm2(), rank=3))
     record = model.to_record()
     assert {path.rsplit(".", 1)[1] for path in record} == {"down", "up"}
@@ -73,7 +73,7 @@ def test_a_record_holds_the_adapters_alone_and_brings_them_back():
     np.testing.assert_array_equal(other(IDS).numpy(), model(IDS).numpy())
 
 
-def test_a_record_that_lacks_an_adapter_is_refused():
+def test_a_record_without_an_adapter_is_rejected():
     model = sl.nn.add_lora(esm2(), rank=3)
     record = dict(model.to_record())
     record.pop("layers.0.qkv.up")
@@ -81,7 +81,7 @@ def test_a_record_that_lacks_an_adapter_is_refused():
         model.load_record(record)
 
 
-def test_a_merged_module_is_recorded_and_trained_as_a_whole():
+def test_a_merged_module_is_saved_and_trained_completely():
     model = sl.nn.merge_lora(sl.nn.add_lora(esm2(), rank=3))
     assert list(model.to_record()) == list(esm2().to_record())
     assert all(param.trainable for _, param in model.parameters())
@@ -100,7 +100,7 @@ def test_layers_in_lists_and_dicts_get_adapters():
     assert len(list(adapted.named(sl.nn.LoRALinear))) == 3
 
 
-def test_a_network_with_adapters_is_not_written_as_a_whole_one(tmp_path):
+def test_saving_a_network_with_adapters_as_a_full_network_raises(tmp_path):
     model = sl.nn.add_lora(esm2(), rank=3)
     with pytest.raises(sl.errors.ArgumentError, match="merge_lora"):
         model.save(tmp_path)
@@ -114,7 +114,7 @@ def test_a_network_with_adapters_is_not_written_as_a_whole_one(tmp_path):
         ({"alpha": "much"}, "alpha"),
     ],
 )
-def test_what_cannot_be_adapted_is_refused(options, said):
+def test_layers_that_cannot_be_adapted_are_rejected(options, said):
     with pytest.raises(sl.errors.ArgumentError, match=said):
         sl.nn.add_lora(esm2(), **options)
 
@@ -127,7 +127,7 @@ def test_adapters_are_added_once_and_merged_once():
         sl.nn.merge_lora(sl.nn.merge_lora(model))
 
 
-def test_a_layer_gives_the_same_after_its_adapter_was_merged():
+def test_a_layer_computes_the_same_after_merging_its_adapter():
     layer = sl.nn.LoRALinear(sl.nn.Linear(4, 3), rank=2, alpha=2.0).bind("numpy", 0)
     layer.up.assign(layer.up.value + 0.5)
     x = sl.tensor.backend("numpy").asarray(np.ones((2, 4), np.float32))
@@ -138,6 +138,6 @@ def test_a_layer_gives_the_same_after_its_adapter_was_merged():
     np.testing.assert_allclose(layer(x).numpy(), before, rtol=1e-6)
 
 
-def test_a_rank_below_one_is_refused():
+def test_a_rank_below_one_is_rejected():
     with pytest.raises(ArgumentError, match="rank must be an integer of at least 1"):
         sl.nn.LoRALinear(sl.nn.Linear(4, 3), rank=0, alpha=2.0)

@@ -31,21 +31,21 @@ values = arrays(np.float64, 40, elements=st.integers(-8, 8).map(lambda value: va
 
 @brief
 @given(classes, classes)
-def test_the_confusion_matrix_is_that_of_scikit_learn(labels, predicted):
+def test_the_confusion_matrix_matches_scikit_learn(labels, predicted):
     expected = theirs.confusion_matrix(labels, predicted, labels=range(3))
     assert (ours.confusion_matrix(labels, predicted, size=3) == expected).all()
 
 
 @brief
 @given(classes, classes)
-def test_accuracy_is_that_of_scikit_learn(labels, predicted):
+def test_accuracy_matches_scikit_learn(labels, predicted):
     assert ours.accuracy(labels, predicted) == theirs.accuracy_score(labels, predicted)
 
 
 @pytest.mark.filterwarnings("ignore:y_pred contains classes", "ignore:A single label")
 @brief
 @given(classes, classes)
-def test_balanced_accuracy_is_that_of_scikit_learn(labels, predicted):
+def test_balanced_accuracy_matches_scikit_learn(labels, predicted):
     expected = theirs.balanced_accuracy_score(labels, predicted)
     assert ours.balanced_accuracy(labels, predicted, size=3) == pytest.approx(expected)
 
@@ -53,25 +53,25 @@ def test_balanced_accuracy_is_that_of_scikit_learn(labels, predicted):
 @pytest.mark.filterwarnings("ignore:A single label")
 @brief
 @given(classes, classes)
-def test_mcc_is_that_of_scikit_learn(labels, predicted):
+def test_mcc_matches_scikit_learn(labels, predicted):
     expected = theirs.matthews_corrcoef(labels, predicted)
     assert ours.mcc(labels, predicted, size=3) == pytest.approx(expected, abs=1e-12)
 
 
 @brief
 @given(answers.filter(lambda labels: 0 < labels.sum() < 40), values)
-def test_auroc_is_that_of_scikit_learn_with_ties(labels, scores):
+def test_auroc_matches_scikit_learn_with_ties(labels, scores):
     assert ours.auroc(labels, scores) == pytest.approx(theirs.roc_auc_score(labels, scores))
 
 
 @brief
 @given(answers.filter(lambda labels: 0 < labels.sum() < 40), values)
-def test_auprc_is_the_average_precision_of_scikit_learn(labels, scores):
+def test_auprc_matches_the_average_precision_of_scikit_learn(labels, scores):
     expected = theirs.average_precision_score(labels, scores)
     assert ours.auprc(labels, scores) == pytest.approx(expected)
 
 
-def test_auroc_of_classes_is_the_mean_of_one_against_the_rest():
+def test_auroc_of_classes_is_the_mean_of_one_vs_rest():
     rng = np.random.default_rng(0)
     labels, scores = rng.integers(0, 3, 60), rng.dirichlet([1, 1, 1], 60)
     expected = theirs.roc_auc_score(labels, scores, multi_class="ovr")
@@ -84,20 +84,20 @@ def test_auroc_of_a_table_is_the_mean_over_its_columns():
     assert ours.auroc(labels, scores) == pytest.approx(theirs.roc_auc_score(labels, scores))
 
 
-def test_a_column_with_one_answer_is_left_out_of_the_mean():
+def test_a_column_with_one_label_is_excluded_from_the_mean():
     labels, scores = np.array([[0, 0], [1, 0]]), np.array([[0.1, 0.5], [0.9, 0.6]])
     assert ours.auroc(labels, scores) == 1.0
 
 
 @brief
 @given(values.filter(lambda labels: labels.std() > 0), values)
-def test_r2_is_that_of_scikit_learn(labels, predicted):
+def test_r2_matches_scikit_learn(labels, predicted):
     assert ours.r2(labels, predicted) == pytest.approx(theirs.r2_score(labels, predicted))
 
 
 @brief
 @given(*[values.filter(lambda column: column.std() > 0)] * 2)
-def test_the_correlations_are_those_of_scipy(labels, predicted):
+def test_correlations_match_scipy(labels, predicted):
     pearson = stats.pearsonr(labels, predicted).statistic
     spearman = stats.spearmanr(labels, predicted).statistic
     assert ours.pearson(labels, predicted) == pytest.approx(pearson, abs=1e-9)
@@ -105,15 +105,15 @@ def test_the_correlations_are_those_of_scipy(labels, predicted):
 
 
 @pytest.mark.parametrize("measure", [ours.auroc, ours.auprc, ours.r2, ours.pearson])
-def test_labels_that_do_not_vary_have_no_measure(measure):
+def test_metrics_of_constant_labels_are_nan(measure):
     assert math.isnan(measure([1.0, 1.0], [0.2, 0.4]))
 
 
-def test_no_labels_have_no_accuracy():
+def test_accuracy_without_labels_is_nan():
     assert math.isnan(ours.accuracy([], []))
 
 
-def test_shapes_that_do_not_fit_are_named():
+def test_mismatched_shapes_are_named():
     with pytest.raises(
         ShapeError, match=r"labels must have the shape of scores \(2,\).*, got \(3,\)"
     ):
@@ -127,7 +127,7 @@ AREAS, FITS = [ours.auroc, ours.auprc], [ours.r2, ours.pearson, ours.spearman]
 @pytest.mark.parametrize(
     ("true", "guess"), [((4,), (4, 1)), ((4, 1), (4,)), ((4,), (3,)), ((), ()), ((), (4,))]
 )
-def test_shapes_that_could_be_broadcast_are_refused(measure, true, guess):
+def test_shapes_that_would_broadcast_are_rejected(measure, true, guess):
     scores = np.array([0.1, 0.9, 0.8, 0.3])
     labels = np.resize([0, 1, 1, 0], true)
     with pytest.raises(ShapeError) as caught:
@@ -137,14 +137,14 @@ def test_shapes_that_could_be_broadcast_are_refused(measure, true, guess):
 
 
 @pytest.mark.parametrize("measure", FITS)
-def test_a_column_for_each_class_is_no_prediction_of_a_number(measure):
+def test_class_scores_are_rejected_by_regression_metrics(measure):
     with pytest.raises(ShapeError, match=r"labels \(3,\), got shape \(3, 2\)"):
         measure([0, 1, 1], SCORES)
 
 
 @pytest.mark.parametrize("measure", [*AREAS, *FITS])
 @pytest.mark.parametrize("which", [0, 1])
-def test_numbers_that_are_none_are_refused(measure, which):
+def test_nan_labels_and_scores_are_rejected(measure, which):
     given = [np.array([0.0, 1.0, 1.0, 0.0]), np.array([0.1, 0.9, 0.8, 0.3])]
     given[which][2] = math.nan
     with pytest.raises(NotFiniteError, match="1 NaN, the first at 2"):
@@ -152,7 +152,7 @@ def test_numbers_that_are_none_are_refused(measure, which):
 
 
 @pytest.mark.parametrize("measure", [ours.accuracy, partial(ours.mcc, size=2)])
-def test_a_class_is_not_chosen_among_scores_that_are_no_numbers(measure):
+def test_nan_class_scores_are_rejected(measure):
     with pytest.raises(NotFiniteError, match="predicted holds 1 NaN, the first at 1, 0"):
         measure([0, 1], [[0.3, 0.7], [math.nan, 0.2]])
 
@@ -167,13 +167,15 @@ def test_a_class_is_not_chosen_among_scores_that_are_no_numbers(measure):
         ([0, 2, 1], [[0.1, 0.9]] * 3, "classes from 0 to 1, got 2"),
     ],
 )
-def test_labels_that_are_no_classes_have_no_area(measure, labels, scores, message):
+def test_labels_that_are_not_classes_are_rejected_by_auroc(
+    measure, labels, scores, message
+):
     with pytest.raises(OutOfRangeError, match=message):
         measure(labels, scores)
 
 
 @pytest.mark.parametrize("measure", [*AREAS, *FITS])
-def test_no_records_have_no_measure(measure):
+def test_metrics_without_records_are_nan(measure):
     assert math.isnan(measure([], []))
 
 
@@ -194,7 +196,7 @@ SCORES = np.array([[0.9, 0.1], [0.4, 0.6], [0.7, 0.3]])
         partial(ours.confusion_matrix, size=2),
     ],
 )
-def test_of_scores_by_class_the_highest_decides(measure):
+def test_the_highest_class_score_determines_the_class(measure):
     found = measure([0, 1, 1], SCORES)
     np.testing.assert_array_equal(found, measure([0, 1, 1], [0, 1, 0]))
 
@@ -208,7 +210,7 @@ def test_of_scores_by_class_the_highest_decides(measure):
         ([0, 1], ShapeError, r"labels \(3,\), .* got shape \(2,\)"),
     ],
 )
-def test_what_are_no_classes_is_refused(measure, predicted, kind, message):
+def test_predictions_that_are_not_classes_are_rejected(measure, predicted, kind, message):
     with pytest.raises(kind, match=message):
         measure([0, 1, 1], predicted)
 
@@ -230,14 +232,14 @@ def test_equal_infinite_scores_are_a_tie_in_any_order_of_records(order, equal):
 
 @pytest.mark.parametrize("measure", FITS)
 @pytest.mark.parametrize("value", [0.1, 1e200, 1e-300, 1e308, -0.0])
-def test_a_constant_column_has_no_measure_though_its_mean_is_rounded(measure, value):
+def test_a_constant_column_gives_nan_despite_a_rounded_mean(measure, value):
     assert math.isnan(measure([value] * 3, [0.0, 0.5, 0.25]))
     if measure is not ours.r2:
         assert math.isnan(measure([0.0, 0.5, 0.25], [value] * 3))
 
 
 @pytest.mark.parametrize("power", [-330, -1000, 700, 1010])
-def test_numbers_of_any_size_are_measured_as_their_ratios(power):
+def test_metrics_do_not_depend_on_the_scale_of_the_values(power):
     labels, predicted = np.array([1.0, 2.0, 4.0, 3.0]), np.array([1.0, 3.0, 3.5, 3.0])
     scaled = np.ldexp(labels, power), np.ldexp(predicted, power)
     for measure in FITS:
@@ -246,13 +248,13 @@ def test_numbers_of_any_size_are_measured_as_their_ratios(power):
 
 @brief
 @given(st.lists(st.floats(-1e3, 1e3), min_size=3, max_size=9, unique=True))
-def test_a_column_correlates_with_itself_by_one_and_no_more(column):
+def test_a_column_has_correlation_one_with_itself(column):
     for measure in (ours.pearson, ours.spearman):
         assert 1 - 1e-12 < measure(column, column) <= 1
         assert -1 <= measure(column, np.negative(column)) < -1 + 1e-12
 
 
-def test_close_large_values_correlate_as_their_differences():
+def test_correlation_of_large_close_values_is_accurate():
     # Exactly the correlation of 0, 2, 4, 8; the mean of the large values is rounded.
     expected = ours.pearson([0, 2, 4, 8], [1.0, 3.0, 2.0, 5.0])
     assert ours.pearson(NEAR, [1.0, 3.0, 2.0, 5.0]) == pytest.approx(expected, rel=1e-12)
@@ -274,24 +276,24 @@ def test_mcc_of_a_rare_class_among_many_records_is_exact():
     )
 
 
-def test_no_labels_have_no_mcc():
+def test_mcc_without_labels_is_nan():
     assert math.isnan(ours.mcc([], [], size=2))
 
 
-def test_an_infinite_class_is_refused():
+def test_an_infinite_class_is_rejected():
     with pytest.raises(DTypeError, match="got infinity"):
         ours.accuracy([0, 1], [math.inf, 1])
 
 
 @given(st.lists(st.tuples(st.booleans(), st.floats(-9, 9)), min_size=2, max_size=40))
-def test_no_area_of_a_curve_exceeds_one(answers):
+def test_areas_under_curves_never_exceed_one(answers):
     labels, scores = zip(*answers, strict=True)
     if len(set(labels)) == 2:
         curve = RankCurve.of(labels, np.array(scores) + 100 * np.array(labels))
         assert (curve.auroc, curve.auprc) == (1.0, 1.0)
 
 
-def test_texts_beside_numbers_are_no_classes():
+def test_string_and_numeric_classes_do_not_mix():
     scores = [[2.0, 1.0], [0.0, 1.0]]
     for labels, predicted in (
         (["0", "1"], scores),
@@ -306,7 +308,7 @@ def test_texts_beside_numbers_are_no_classes():
 
 
 @pytest.mark.parametrize("label", [-1, 2])
-def test_a_label_without_a_column_of_scores_is_not_a_mistake_of_the_model(label):
+def test_a_label_without_a_score_column_is_an_error(label):
     scores = [[2.0, 1.0], [0.0, 1.0]]
     with pytest.raises(OutOfRangeError, match=f"classes from 0 to 1, got {label}"):
         ours.accuracy([0, label], scores)
@@ -314,7 +316,7 @@ def test_a_label_without_a_column_of_scores_is_not_a_mistake_of_the_model(label)
         Accuracy().update([0, label], scores)
 
 
-def test_series_in_another_order_are_refused():
+def test_series_in_another_order_are_rejected():
     labels = pd.Series([1.0, 2.0, 4.0], index=["a", "b", "c"])
     for start in (labels, labels.reset_index(drop=True)):
         other = start.iloc[::-1]
@@ -325,7 +327,7 @@ def test_series_in_another_order_are_refused():
         assert ours.pearson(start.to_numpy(), other.loc[start.index]) == pytest.approx(1.0)
 
 
-def test_masked_values_are_refused():
+def test_masked_values_are_rejected():
     masked = np.ma.array([0, 1, 7], mask=[False, False, True])
     with pytest.raises(ArgumentError, match="labels has 1 masked values"):
         ours.accuracy(masked, [0, 1, 1])

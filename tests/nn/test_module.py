@@ -62,7 +62,7 @@ def test_lists_dicts_and_optional_fields_are_registered():
     assert "scale" in paths
 
 
-def test_an_unannotated_layer_is_an_error_that_shows_the_fix():
+def test_an_unannotated_layer_raises_with_a_hint():
     model = net()
     with pytest.raises(ArgumentError, match="add `extra: Linear` to the class"):
         model.extra = sl.nn.Linear(1, 1)
@@ -73,12 +73,12 @@ def test_a_field_that_hides_a_method_is_an_error():
         type("Bad", (sl.nn.Module,), {"__annotations__": {"eval": sl.nn.Linear}})
 
 
-def test_an_unbound_module_is_an_error_that_shows_the_fix():
+def test_an_unbound_module_raises_with_a_hint():
     with pytest.raises(RecordError, match="bind"):
         _ = sl.nn.Linear(1, 1).weight.value
 
 
-def test_binding_again_takes_the_values_along():
+def test_binding_to_another_backend_keeps_the_values():
     layer = sl.nn.Linear(2, 2).bind("numpy", KEY)
     values = layer.weight.numpy()
     assert layer.bind("torch", KEY).weight.value.backend.name == "torch"
@@ -92,7 +92,7 @@ def test_parameters_do_not_depend_on_the_order_of_first_use():
     assert all(np.array_equal(forwards[path], backwards[path]) for path in forwards)
 
 
-def test_another_key_gives_other_parameters():
+def test_different_keys_give_different_parameters():
     assert not np.array_equal(
         net().first.weight.numpy(), net(sl.Key(1)).first.weight.numpy()
     )
@@ -131,12 +131,12 @@ def test_gradients_equal_finite_differences_of_the_loss():
     )
 
 
-def test_prediction_records_nothing():
+def test_prediction_records_no_gradients():
     model = net()
     assert model.logits(inputs(model)).backend is model.backend
 
 
-def test_other_results_come_back_unfollowed():
+def test_further_results_are_not_tracked():
     model = net()
     function = sl.nn.value_and_grad(lambda m, x: (loss_of(m, x), m.logits(x), "note"))
     loss, logits, note, grads = function(model, inputs(model))
@@ -180,7 +180,7 @@ def test_a_tensor_taken_before_a_step_keeps_its_values():
     assert not np.array_equal(model.first.weight.numpy(), before)
 
 
-def test_a_record_keeps_the_values_it_was_taken_with():
+def test_a_record_keeps_its_values_after_a_step():
     model = net()
     record = model.to_record()
     before = np.array(record["first.weight"])
@@ -189,7 +189,7 @@ def test_a_record_keeps_the_values_it_was_taken_with():
     assert np.array_equal(record["first.weight"], before)
 
 
-def test_a_record_that_does_not_fit_names_every_misfit():
+def test_a_record_that_does_not_fit_lists_every_mismatch():
     arrays = dict(net().to_record())
     arrays["other"] = arrays.pop("scale")
     arrays["first.bias"] = np.zeros(3)
@@ -210,14 +210,14 @@ def test_a_copy_is_another_model_with_equal_values(copied):
     assert other.backend is model.backend
 
 
-def test_train_and_eval_reach_every_module_and_return_it():
+def test_train_and_eval_apply_to_all_submodules_and_return_the_module():
     model = net()
     assert model.eval() is model
     assert not any(part.training for _, part in model.named(sl.nn.Module))
     assert model.train().blocks[0].training
 
 
-def test_a_config_makes_the_round_trip_through_json():
+def test_a_config_survives_a_round_trip_through_json():
     assert sl.nn.Config.from_json(WidthConfig(width=9).to_json()) == WidthConfig(width=9)
 
 
@@ -262,7 +262,7 @@ class Halved(sl.nn.Module):
         return self
 
 
-def test_a_part_writes_and_reads_its_own_part_of_a_record():
+def test_a_submodule_may_define_its_section_of_a_record():
     def make():
         halved = Halved(sl.nn.Param((1,), sl.nn.Fill(4.0)))
         return sl.nn.Sequential(halved, sl.nn.Linear(1, 1))
@@ -298,7 +298,7 @@ class Parent(sl.nn.Module):
         return self.child(x)
 
 
-def test_a_weak_reference_refers_to_a_module_that_it_does_not_own():
+def test_a_weak_reference_to_a_module_is_not_a_submodule():
     model = Parent(weakref.ref).bind("numpy", sl.Key(0))
     assert list(model.to_record()) == ["scale", "child.head.weight", "child.head.bias"]
     x = model.backend.tensor([[1.0, 2.0]])
@@ -308,7 +308,7 @@ def test_a_weak_reference_refers_to_a_module_that_it_does_not_own():
     )
 
 
-def test_a_module_that_is_a_part_of_itself_is_an_error_that_names_the_field():
+def test_a_module_that_contains_itself_is_an_error_that_names_the_field():
     with pytest.raises(
         sl.errors.ArgumentError, match=r"Parent: child\.parent .*weakref\.ref"
     ):

@@ -25,7 +25,7 @@ def parts(library, heads=4):
 
 
 @libraries
-def test_attention_takes_torchs_names(library):
+def test_attention_accepts_pytorch_argument_names(library):
     (q, k, v), (tq, tk, tv) = parts(library)
     ours = F.scaled_dot_product_attention(query=q, key=k, value=v)
     theirs = TF.scaled_dot_product_attention(query=tq, key=tk, value=tv)
@@ -33,14 +33,14 @@ def test_attention_takes_torchs_names(library):
 
 
 @libraries
-def test_grouped_heads_are_torchs(library):
+def test_grouped_query_attention_matches_pytorch(library):
     (q, k, v), theirs = parts(library, heads=2)
     ours = F.scaled_dot_product_attention(q, k, v, enable_gqa=True).numpy()
     wanted = TF.scaled_dot_product_attention(*theirs, enable_gqa=True).numpy()
     np.testing.assert_allclose(ours, wanted, rtol=1e-4, atol=1e-5)
 
 
-def test_heads_that_do_not_divide_are_an_error():
+def test_indivisible_numbers_of_heads_are_an_error():
     (q, k, v), _ = parts("numpy", heads=3)
     with pytest.raises(
         sl.errors.ShapeError, match=r"heads of query, 4, .* key and value, 3"
@@ -48,7 +48,7 @@ def test_heads_that_do_not_divide_are_an_error():
         F.scaled_dot_product_attention(q, k, v, enable_gqa=True)
 
 
-def test_packed_attention_takes_its_arguments_by_name():
+def test_packed_attention_accepts_keyword_arguments():
     x = sl.tensor.backend("numpy").tensor(values(5, 2, 3))
     wanted = F.attention_varlen(x, x, x, [0, 2, 5], 3).tolist()
     by_name = F.attention_varlen(

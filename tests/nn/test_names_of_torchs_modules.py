@@ -11,7 +11,7 @@ def network(seed=0):
     return sl.nn.Sequential(*layers).bind("numpy", sl.Key(seed))
 
 
-def test_a_state_holds_the_record_as_arrays_of_its_own():
+def test_a_state_dict_contains_copies_of_the_arrays():
     net = network()
     state, record = net.state_dict(), net.to_record()
     assert list(state) == list(record)
@@ -22,14 +22,14 @@ def test_a_state_holds_the_record_as_arrays_of_its_own():
     np.testing.assert_array_equal(net.to_record()["layers.0.bias"], record["layers.0.bias"])
 
 
-def test_a_state_goes_into_another_module():
+def test_a_state_dict_loads_into_another_module():
     one, other = network(0), network(1)
     x = one.backend.tensor(np.ones((2, 3), "float32"))
     assert other.load_state_dict(one.state_dict()) is other
     np.testing.assert_array_equal(other(x).numpy(), one(x).numpy())
 
 
-def test_a_state_of_torchs_tensors_is_taken():
+def test_a_state_dict_of_pytorch_tensors_is_accepted():
     torch = pytest.importorskip("torch")
     theirs = torch.nn.Linear(3, 2)
     ours = sl.nn.Linear(3, 2).bind("numpy", sl.Key(0))
@@ -40,7 +40,7 @@ def test_a_state_of_torchs_tensors_is_taken():
     np.testing.assert_allclose(ours(ours.backend.tensor(x)).numpy(), wanted, rtol=1e-5)
 
 
-def test_a_state_that_does_not_fit_names_what_is_missing():
+def test_a_state_dict_that_does_not_fit_names_the_missing_arrays():
     net = network()
     state = net.state_dict()
     del state["layers.2.bias"]
@@ -53,7 +53,7 @@ def test_named_parameters_are_the_parameters():
     assert list(net.named_parameters()) == net.parameters()
 
 
-def test_a_sequential_is_a_row_of_layers():
+def test_a_sequential_behaves_like_a_list_of_layers():
     net = network()
     assert len(net) == 3
     assert list(net) == net.layers
@@ -65,7 +65,7 @@ def test_a_sequential_is_a_row_of_layers():
         net[3]
 
 
-def test_a_slice_of_a_sequential_computes_what_these_layers_do():
+def test_a_slice_of_a_sequential_computes_these_layers():
     net = network()
     x = net.backend.tensor(np.ones((2, 3), "float32"))
     head = net[2:]

@@ -110,7 +110,7 @@ def _one_thread():
 
 @pytest.mark.parametrize(("backend", "way"), WAYS)
 @pytest.mark.parametrize("name", USERS)
-def test_its_losses_are_those_of_its_twin(name, backend, way):
+def test_losses_of_each_network_match_its_pytorch_twin(name, backend, way):
     pytest.importorskip(backend)
     found = losses_of(USERS[name], backend, compiled=way == "compiled")
     wanted = losses_of_twin(name)

@@ -23,7 +23,7 @@ def backend(request):
 
 
 @pytest.mark.parametrize("case", LOST)
-def test_a_record_of_numbers_that_do_not_fit_is_refused_whole(backend, case):
+def test_a_record_with_unrepresentable_numbers_is_rejected_completely(backend, case):
     values, kind = LOST[case]
     layer = sl.nn.Linear(2, 1).bind(backend, sl.Key(0)).to(backend, kind)
     before = layer.to_record()
@@ -36,20 +36,20 @@ def test_a_record_of_numbers_that_do_not_fit_is_refused_whole(backend, case):
         layer.weight.assign(values)
 
 
-def test_a_complex_tensor_is_no_real_parameter(backend):
+def test_a_complex_tensor_cannot_replace_a_real_parameter(backend):
     layer = sl.nn.Linear(1, 1).bind(backend, sl.Key(0))
     with pytest.raises(DTypeError, match="complex"):
         layer.bias.assign(backend.tensor([1j], dtype="complex64"))
 
 
-def test_numbers_that_are_rounded_or_not_finite_already_are_taken(backend):
+def test_rounded_and_non_finite_numbers_are_accepted(backend):
     layer = sl.nn.Linear(2, 1).bind(backend, sl.Key(0))
     for values in ([[0.1, 1e-300]], [[np.inf, np.nan]], [[1, 2]]):
         layer.load_record({"weight": np.array(values), "bias": np.zeros(1)})
         np.testing.assert_array_equal(layer.weight.numpy(), np.array(values, "f4"))
 
 
-def test_states_of_an_optimiser_that_do_not_fit_are_refused():
+def test_unrepresentable_optimiser_states_are_rejected():
     layer = sl.nn.Linear(1, 1, bias=False).bind("numpy", sl.Key(0))
     states = {"weight.first": np.array([[1e300]]), "weight.second": np.zeros((1, 1))}
     record = sl.record.Record(states, metadata={"step_count": 1})

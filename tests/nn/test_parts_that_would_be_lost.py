@@ -43,7 +43,7 @@ HIDING = {
 
 
 @pytest.mark.parametrize("kind", HIDING)
-def test_parameters_in_a_container_without_paths_are_refused(kind):
+def test_parameters_in_unsupported_containers_are_rejected(kind):
     for held in (HIDING[kind](), [HIDING[kind]()]):
         with pytest.raises(
             ArgumentError, match=f"inside a {kind}.*a list, a tuple or a dict"
@@ -51,7 +51,7 @@ def test_parameters_in_a_container_without_paths_are_refused(kind):
             Holder(held)
 
 
-def test_containers_of_plain_data_are_fields_as_any_other():
+def test_containers_of_plain_data_may_be_fields():
     for held in ({1, 2}, deque([1]), np.array(["a"], object), {1: 2}.values()):
         assert Holder(held).held is held
 
@@ -66,12 +66,12 @@ EQUAL = {
 
 
 @pytest.mark.parametrize("path", EQUAL)
-def test_two_parts_under_one_path_are_refused(path):
+def test_two_arrays_with_one_path_are_rejected(path):
     with pytest.raises(ArgumentError, match=f"two parts with the path '{path}'"):
         Holder(EQUAL[path]()).bind("numpy", KEY)
 
 
-def test_a_shared_part_has_one_path():
+def test_a_shared_module_has_one_path():
     shared = nn.Linear(2, 2)
     net = Holder({"a": shared, "b": shared}).bind("numpy", KEY)
     assert list(net.to_record()) == ["held.a.weight", "held.a.bias"]
@@ -79,7 +79,7 @@ def test_a_shared_part_has_one_path():
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
-def test_a_compiled_step_sees_an_array_of_a_field_that_was_written(name):
+def test_a_compiled_step_notices_a_changed_array_in_a_field(name):
     class Weighted(nn.Module):
         layer: nn.Linear
         weights: np.ndarray
@@ -99,14 +99,14 @@ def test_a_compiled_step_sees_an_array_of_a_field_that_was_written(name):
 
 
 @pytest.mark.parametrize("dtype", ["int64", "bool", np.uint8])
-def test_parameters_do_not_become_whole_numbers(dtype):
+def test_parameters_are_never_converted_to_integers(dtype):
     net = nn.Linear(2, 2).bind("numpy", KEY)
     with pytest.raises(DTypeError, match="dtype must be a float type"):
         net.to("numpy", dtype)
 
 
 @pytest.mark.parametrize("made", [sl.optim.AdamW, sl.optim.SGD])
-def test_a_pattern_that_is_no_text_is_refused(made):
+def test_a_pattern_that_is_not_a_string_is_rejected(made):
     with pytest.raises(ArgumentError, match=r"pattern must be a tuple of paths.*got 5"):
         made().group(5, weight_decay=0.0)
 
@@ -135,13 +135,13 @@ CALLING = {
 
 
 @pytest.mark.parametrize("kind", CALLING)
-def test_functions_that_hide_a_module_are_refused(kind):
+def test_functions_that_hide_a_module_are_rejected(kind):
     for build in (nn.Sequential, Holder, lambda held: Holder({"a": [held]})):
         with pytest.raises(ArgumentError, match=f"holds {kind}.*Assign the module itself"):
             build(CALLING[kind]())
 
 
-def test_functions_over_parts_that_the_module_holds_are_fields_as_any_other():
+def test_functions_that_use_registered_parameters_may_be_fields():
     class Net(nn.Module):
         encoder: Encoder
         calls: list[object]
@@ -173,14 +173,14 @@ ONCE = {
 
 
 @pytest.mark.parametrize("kind", ONCE)
-def test_parts_that_can_be_read_once_are_refused(kind):
+def test_iterators_over_parameters_are_rejected(kind):
     for held in (ONCE[kind](), [ONCE[kind]()]):
         with pytest.raises(ArgumentError, match=rf"holds a {kind}.*list\(\.\.\.\)"):
             Holder(held)
 
 
 @pytest.mark.parametrize("change", ["freeze", "unfreeze"])
-def test_freezing_what_no_parameter_is_called_is_an_error_with_near_names(change):
+def test_freezing_an_unknown_path_is_an_error_with_suggestions(change):
     net = Encoder()
     for wrong, near in {
         "layer.wieght": "layer.weight",
@@ -192,7 +192,7 @@ def test_freezing_what_no_parameter_is_called_is_an_error_with_near_names(change
     getattr(nn.Dropout(0.5), change)()
 
 
-def test_a_whole_number_as_key_of_bind_is_the_key_of_that_number():
+def test_bind_accepts_an_integer_as_key():
     one, other = nn.Linear(3, 2).bind("numpy", 0), nn.Linear(3, 2).bind("numpy", sl.Key(0))
     np.testing.assert_array_equal(one.weight.numpy(), other.weight.numpy())
     with pytest.raises(ArgumentError, match="key must be an integer"):
@@ -200,7 +200,7 @@ def test_a_whole_number_as_key_of_bind_is_the_key_of_that_number():
 
 
 @pytest.mark.parametrize("load", ["load_record", "load_state_dict"])
-def test_records_come_as_lists_and_as_parameters_of_torch(load):
+def test_records_may_contain_lists_and_pytorch_parameters(load):
     theirs = torch.nn.Linear(3, 2)
     lists = {name: each.tolist() for name, each in theirs.state_dict().items()}
     for given in (dict(theirs.named_parameters()), lists):
@@ -209,7 +209,7 @@ def test_records_come_as_lists_and_as_parameters_of_torch(load):
 
 
 @pytest.mark.parametrize("load", ["load_record", "load_state_dict"])
-def test_what_is_no_record_is_refused_in_one_sentence(load):
+def test_an_object_that_is_not_a_record_is_rejected(load):
     layer = nn.Linear(3, 2).bind("numpy", KEY)
     for path in ("x.safetensors", Path("x.safetensors")):
         with pytest.raises(
@@ -233,7 +233,7 @@ VALUES = {
 
 @pytest.mark.parametrize("kind", VALUES)
 @pytest.mark.parametrize("bound", [False, True])
-def test_values_in_place_of_a_parameter_are_refused_and_nothing_changes(kind, bound):
+def test_replacing_a_parameter_by_values_is_rejected_and_changes_nothing(kind, bound):
     layer = nn.Linear(2, 3)
     layer = layer.bind("numpy", KEY) if bound else layer
     before = layer.weight
@@ -246,19 +246,19 @@ def test_values_in_place_of_a_parameter_are_refused_and_nothing_changes(kind, bo
     assert [path for path, _ in layer.parameters()] == ["weight", "bias"]
 
 
-def test_what_the_refusal_names_sets_the_values():
+def test_the_suggested_assign_call_sets_the_values():
     layer = nn.Linear(2, 3).bind("numpy", KEY)
     layer.weight.assign(np.ones((3, 2)))
     np.testing.assert_array_equal(layer.to_record()["weight"], np.ones((3, 2)))
 
 
-def test_values_in_place_of_a_buffer_are_refused():
+def test_replacing_a_buffer_by_values_is_rejected():
     layer = nn.BatchNorm1d(3).bind("numpy", KEY)
     with pytest.raises(ArgumentError, match=r"running_mean is a Buffer; .* not saved"):
         setattr(layer, "running_mean", np.zeros(3))  # noqa: B010 - its type does not fit
 
 
-def test_a_parameter_makes_room_for_another_a_module_or_nothing():
+def test_a_parameter_may_be_replaced_by_another_a_module_or_none():
     layer, other = nn.Linear(2, 3), nn.Linear(2, 3)
     layer.weight, layer.bias = other.weight, None
     assert [path for path, _ in layer.parameters()] == ["weight"]

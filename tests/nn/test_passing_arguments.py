@@ -49,27 +49,27 @@ def values(result):
     return result.numpy().tolist()
 
 
-def test_a_tuple_is_spread_over_a_part_of_several_arguments():
+def test_a_tuple_is_unpacked_for_a_layer_with_several_arguments():
     assert values(nn.Sequential(Split(), Join())(X)) == [[11.0, 22.0]]
     assert values(nn.Sequential(Split(), lambda *all_of: all_of[1])(X)) == [[10.0, 20.0]]
 
 
-def test_a_part_of_one_argument_gets_the_tuple_itself():
+def test_a_layer_with_one_argument_gets_the_tuple_itself():
     assert values(nn.Sequential(Split(), First())(X)) == [[1.0, 2.0]]
 
 
-def test_the_first_part_gets_all_arguments_of_the_call():
+def test_the_first_layer_gets_all_positional_arguments():
     assert values(nn.Sequential(Join(), nn.functional.relu)(X, X)) == [[2.0, 4.0]]
     assert values(nn.Sequential(nn.Sequential(Join()))(X, y=X, scale=2.0)) == [[3.0, 6.0]]
 
 
-def test_keywords_go_to_each_part_that_takes_them_however_deep():
+def test_keywords_are_passed_to_nested_layers_that_accept_them():
     net = nn.Sequential(Split(), Join(), nn.Sequential(nn.Residual(Masked())))
     mask = B.tensor([[1.0, 0.0]])
     assert values(net(X, mask=mask, scale=3.0)) == [[26.0, 26.0]]
 
 
-def test_values_after_an_argument_that_is_a_keyword_keep_their_order():
+def test_values_after_a_keyword_argument_keep_their_order():
     def middle(x, scale, y):
         return x * scale - y
 
@@ -77,7 +77,7 @@ def test_values_after_an_argument_that_is_a_keyword_keep_their_order():
     assert values(net(X, scale=20.0)) == [[10.0, 20.0]]
 
 
-def test_functions_of_all_kinds_take_keywords():
+def test_all_kinds_of_callables_get_keywords():
     class Plain:
         def times(self, x, by=1.0):
             return x * by
@@ -90,7 +90,7 @@ def test_functions_of_all_kinds_take_keywords():
     assert values(net(X, by=2.0)) == [[6.0, 10.0]]
 
 
-def test_each_part_gets_a_key_of_its_own_and_a_nested_one_too():
+def test_each_layer_and_nested_layer_gets_a_different_key():
     net = nn.Sequential(Keyed(), nn.Residual(Keyed()), nn.Sequential(Keyed()))
     words = [number(KEY.fold(0)), number(KEY.fold(1))]
     words.append(number(KEY.fold(2).fold(0)))
@@ -129,13 +129,13 @@ REFUSED: Any = {
 
 
 @pytest.mark.parametrize("message", REFUSED)
-def test_a_part_that_refuses_is_named_with_its_signature(message):
+def test_a_layer_with_wrong_arguments_is_named_with_its_signature(message):
     net, options = REFUSED[message]
     with pytest.raises(ArgumentError, match=message):
         net(X, **options)
 
 
-def test_an_error_inside_a_part_says_where_the_part_is():
+def test_an_error_inside_a_layer_names_the_layer():
     net = nn.Sequential(
         {"stem": nn.functional.relu, "body": nn.Sequential(nn.Linear(3, 3))}
     )
@@ -147,7 +147,7 @@ def test_an_error_inside_a_part_says_where_the_part_is():
     ]
 
 
-def test_a_class_below_sequential_with_its_own_signature_is_asked_for_that():
+def test_a_subclass_of_sequential_may_have_another_signature():
     class Two(nn.Sequential):
         def __call__(self, x, y):
             return super().__call__(x) + y
@@ -156,7 +156,7 @@ def test_a_class_below_sequential_with_its_own_signature_is_asked_for_that():
     assert values(nn.Sequential(Split(), two(nn.functional.relu))(X)) == [[11.0, 22.0]]
 
 
-def test_a_class_without_fields_of_its_own_takes_over_the_constructor():
+def test_a_class_without_new_fields_inherits_the_constructor():
     class Wide(nn.Linear):
         def forward(self, x):
             return self(x) * 2
@@ -172,7 +172,7 @@ def test_a_class_without_fields_of_its_own_takes_over_the_constructor():
     assert [wide(2, 3).weight.shape, Wider(4).weight.shape] == [(3, 2), (4, 4)]
 
 
-def test_named_layers_have_names_in_paths_and_slices():
+def test_named_layers_keep_their_names_in_paths_and_slices():
     net = nn.Sequential({"a": nn.Linear(2, 3), "act": nn.functional.relu})
     theirs = torch.nn.Sequential()
     theirs.add_module("a", torch.nn.Linear(2, 3))
@@ -188,7 +188,7 @@ def test_named_layers_have_names_in_paths_and_slices():
 
 
 @pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
-def test_a_residual_block_is_torchs_sum_and_has_its_gradients(name):
+def test_a_residual_block_matches_the_sum_in_pytorch(name):
     block = nn.Residual(nn.Sequential(nn.Linear(2, 4), nn.functional.relu, nn.Linear(4, 2)))
     block.bind(name, KEY)
     x = np.random.default_rng(0).normal(size=(3, 2)).astype("f4")
@@ -210,14 +210,14 @@ def test_a_residual_adds_to_the_first_item_of_a_tuple():
     assert (values(total), values(other)) == ([[2.0, 4.0]], [[10.0, 20.0]])
 
 
-def test_a_residual_refuses_a_sum_that_would_be_broadcast():
+def test_a_residual_rejects_a_sum_that_would_broadcast():
     with pytest.raises(ShapeError, match=r"\(1, 1\) for an input of \(1, 2\)"):
         nn.Residual(lambda x: x[:, :1])(X)
     with pytest.raises(ArgumentError, match="must be a module or a function, got a list"):
         nn.Residual(cast("Any", [nn.Linear(2, 2)]))
 
 
-def test_containers_are_compiled_as_others():
+def test_containers_can_be_compiled():
     net = nn.Sequential(Split(), Join(), nn.Residual(Masked()))
     step = sl.tensor.compile(lambda net, x, mask: net(x, mask=mask))
     mask = B.tensor([[1.0, 0.0]])

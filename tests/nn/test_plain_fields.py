@@ -59,7 +59,7 @@ def test_handles_pass_through_map_moves_copies_and_records(handle, inside):
     assert twin.load_record(net.to_record()).layer.weight.numpy().dtype == "float64"
 
 
-def test_shared_parts_stay_shared_in_a_copy_and_are_others():
+def test_a_copy_has_new_arrays_that_are_shared_like_the_originals():
     class Net(nn.Module):
         one: nn.Linear
         parts: list[object]
@@ -79,7 +79,7 @@ def test_shared_parts_stay_shared_in_a_copy_and_are_others():
     assert net.one.weight.numpy().any()
 
 
-def test_containers_keep_their_class_in_a_copy():
+def test_copied_containers_keep_their_class():
     class Row(NamedTuple):
         layer: nn.Linear
         width: int
@@ -106,7 +106,7 @@ class Slow:
         return backend.ones(shape)
 
 
-def test_eight_threads_make_the_values_of_a_parameter_once():
+def test_eight_threads_initialise_a_parameter_once():
     slow = Slow()
     param = nn.Param((3,), slow)
     param.bind("w", sl.tensor.backend("numpy"), KEY)
@@ -133,7 +133,7 @@ def test_an_initialiser_may_read_another_parameter():
     assert second.numpy().tolist() == [4.0, 4.0]
 
 
-def test_a_process_that_is_forked_while_values_are_made_makes_its_own():
+def test_a_process_forked_during_initialisation_can_initialise_parameters():
     entered, release = threading.Event(), threading.Event()
 
     def wait(backend, key, shape):

@@ -12,7 +12,7 @@ ANSWERS = st.lists(st.tuples(st.booleans(), st.integers(0, 12)), min_size=2, max
 
 
 @given(ANSWERS.filter(lambda it: len({label for label, _ in it}) == 2))
-def test_curves_equal_those_of_scikit_learn(answers):
+def test_curves_match_scikit_learn(answers):
     labels, scores = map(np.array, zip(*answers, strict=True))
     curve = RankCurve.of(labels, scores)
     false, found, _ = metrics.roc_curve(labels, scores, drop_intermediate=False)
@@ -23,7 +23,7 @@ def test_curves_equal_those_of_scikit_learn(answers):
 
 
 @given(ANSWERS.filter(lambda it: len({label for label, _ in it}) == 2))
-def test_areas_equal_those_of_scikit_learn(answers):
+def test_areas_match_scikit_learn(answers):
     labels, scores = map(np.array, zip(*answers, strict=True))
     curve = RankCurve.of(labels, scores)
     assert curve.auroc == pytest.approx(metrics.roc_auc_score(labels, scores))

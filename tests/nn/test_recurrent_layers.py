@@ -93,18 +93,18 @@ def compare(kind, backend, *, padded, compiled=False):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("padded", [False, True])
 @pytest.mark.parametrize("name", ["numpy", "torch", SLOW[1]])
-def test_layers_in_two_directions_equal_torchs(name, padded, kind):
+def test_bidirectional_layers_match_pytorch(name, padded, kind):
     compare(kind, make_backend(name), padded=padded)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("padded", [False, True])
 @pytest.mark.parametrize("name", ["numpy", *SLOW])
-def test_compiled_layers_equal_torchs(name, padded, kind):
+def test_compiled_recurrent_layers_match_pytorch(name, padded, kind):
     compare(kind, make_backend(name), padded=padded, compiled=True)
 
 
-def test_jax_equals_torch_in_one_direction():
+def test_recurrent_layers_on_jax_match_pytorch():
     backend = make_backend("jax")
     theirs, ours = make_pair("GRU", backend, 5, 7)
     expected, last = theirs(torch.tensor(X))
@@ -118,7 +118,7 @@ def test_jax_equals_torch_in_one_direction():
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("reverse", [False, True])
-def test_the_kernel_equals_the_default_body(reverse, dtype, kind):
+def test_the_recurrent_kernel_equals_the_default_implementation(reverse, dtype, kind):
     kernel, plain = make_backend("numpy"), sl.tensor.Backend
     states = 1 if kind == "GRU" else 2
     gates = 3 if kind == "GRU" else 4
@@ -144,7 +144,7 @@ def test_the_kernel_equals_the_default_body(reverse, dtype, kind):
 
 @pytest.mark.parametrize("threads", [2, 3])
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_number_of_threads_changes_no_bit(kind, threads):
+def test_the_result_is_bitwise_equal_for_any_number_of_threads(kind, threads):
     layers = []
     for count in (1, threads):
         backend = sl.tensor.backend("numpy", num_threads=count)
@@ -155,7 +155,7 @@ def test_the_number_of_threads_changes_no_bit(kind, threads):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_lengths_mask_and_packing_agree(kind):
+def test_lengths_mask_and_packing_give_equal_results(kind):
     backend = make_backend("numpy")
     layer = getattr(sl.nn, kind)(5, 7, 2, bidirectional=True).bind(backend, 0)
     by_mask, last = layer(backend.tensor(X), mask=REAL.astype("float32"))
@@ -173,7 +173,7 @@ def test_lengths_mask_and_packing_agree(kind):
 
 
 @pytest.mark.parametrize("name", ["numpy", "torch"])
-def test_a_sequence_without_positions_keeps_its_first_state(name):
+def test_an_empty_sequence_keeps_its_initial_state(name):
     backend = make_backend(name)
     layer = sl.nn.LSTM(5, 7).bind(backend, 0)
     first = backend.tensor(FIRST[:1]), backend.tensor(-FIRST[:1])
@@ -193,14 +193,14 @@ def test_time_first_input_gives_time_first_output():
     np.testing.assert_array_equal(state.numpy(), last.numpy())
 
 
-def test_one_sequence_needs_no_axis_of_the_batch():
+def test_one_sequence_needs_no_batch_axis():
     layer = sl.nn.LSTM(5, 7).bind("numpy", 0)
     out, (last, cell) = layer(layer.backend.tensor(X[0]))
     assert (out.shape, last.shape, cell.shape) == ((6, 7), (1, 7), (1, 7))
     np.testing.assert_allclose(out.numpy(), layer(layer.backend.tensor(X))[0].numpy()[0])
 
 
-def test_the_state_has_torchs_names():
+def test_recurrent_parameters_have_pytorch_names():
     theirs = torch.nn.GRU(5, 7, 2, bidirectional=True)
     ours = sl.nn.GRU(5, 7, 2, bidirectional=True)
     expected = {name: tuple(values.shape) for name, values in theirs.state_dict().items()}
@@ -226,19 +226,19 @@ def test_dropout_between_layers_needs_a_key_in_training():
         ({"cu_seqlens": [0, 3]}, ShapeError, r"expected x \(total, in\)"),
     ],
 )
-def test_what_does_not_fit_is_refused(options, error, message):
+def test_inputs_that_do_not_fit_are_rejected(options, error, message):
     layer = sl.nn.GRU(5, 7).bind("numpy", 0)
     with pytest.raises(error, match=message):
         layer(layer.backend.tensor(X), **options)
 
 
-def test_a_first_state_of_another_shape_is_refused():
+def test_an_initial_state_of_another_shape_is_rejected():
     layer = sl.nn.GRU(5, 7, 2).bind("numpy", 0)
     with pytest.raises(ShapeError, match=r"first state of shape \(2, 3, 7\)"):
         layer(layer.backend.tensor(X), layer.backend.tensor(FIRST[:1]))
 
 
-def test_second_derivatives_equal_torchs():
+def test_second_derivatives_match_pytorch():
     theirs = torch.nn.GRU(2, 3, batch_first=True).double()
     ours = sl.nn.GRU(2, 3).bind("numpy", 0).load_state_dict(theirs.state_dict())
     ours = ours.to("numpy", "float64").load_state_dict(theirs.state_dict())
@@ -252,7 +252,7 @@ def test_second_derivatives_equal_torchs():
 
 
 @pytest.mark.parametrize("kind", ["GRU", "LSTM"])
-def test_a_sequence_without_positions_is_an_error_that_says_so(kind):
+def test_a_batch_without_positions_is_an_error(kind):
     layer = getattr(sl.nn, kind)(4, 3).bind("numpy", sl.Key(0))
     with pytest.raises(ShapeError, match="at least one position, got length 0"):
         layer(layer.backend.tensor(np.zeros((2, 0, 4), "f4")))

@@ -67,7 +67,7 @@ def same(found, expected):
 @pytest.mark.parametrize("name", COUNTED)
 @brief
 @given(data=st.data(), pairs=st.lists(st.tuples(*[st.integers(0, 2)] * 2), max_size=40))
-def test_any_split_of_classes_gives_the_function_of_all(name, data, pairs):
+def test_any_split_of_classes_gives_the_metric_of_all_data(name, data, pairs):
     make, function = COUNTED[name]
     labels, predicted = np.array(pairs, np.int64).reshape(-1, 2).T
     metric = accumulate(data.draw, make, (labels, predicted))
@@ -83,7 +83,7 @@ scores = st.floats(-1e3, 1e3) | st.sampled_from([0.0, 0.25, 1.0])
     data=st.data(),
     pairs=st.lists(st.tuples(st.integers(0, 1), scores), min_size=1, max_size=40),
 )
-def test_any_split_of_scores_gives_the_function_of_all(name, data, pairs):
+def test_any_split_of_scores_gives_the_metric_of_all_data(name, data, pairs):
     make, function = RANKED[name]
     labels, predicted = (np.array(column) for column in zip(*pairs, strict=True))
     metric = accumulate(data.draw, make, (labels, predicted))
@@ -98,7 +98,7 @@ def test_the_mean_is_rounded_once(data, values):
     assert metric.compute() == float(exact)
 
 
-def test_a_mean_may_stand_for_several_records():
+def test_a_mean_of_a_batch_is_weighted_by_its_number_of_records():
     metric = nn.Mean()
     metric.update(0.5, 3)
     metric.update([2.0])
@@ -108,7 +108,7 @@ def test_a_mean_may_stand_for_several_records():
 @pytest.mark.parametrize(
     ("values", "expected"), [([math.inf, 1.0], math.inf), ([math.nan, 1.0], math.nan)]
 )
-def test_a_mean_of_what_is_not_finite_is_not_finite(values, expected):
+def test_a_mean_of_non_finite_values_is_not_finite(values, expected):
     metric = nn.Mean()
     metric.update(values)
     assert same(metric.compute(), expected)
@@ -118,7 +118,7 @@ def test_a_mean_of_what_is_not_finite_is_not_finite(values, expected):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
 @brief
 @given(pairs=st.lists(st.tuples(*[st.integers(0, 3)] * 2), min_size=1, max_size=30))
-def test_f1_is_that_of_scikit_learn(average, pairs):
+def test_f1_matches_scikit_learn(average, pairs):
     labels, predicted = np.array(pairs).T
     size = 4
     if average == "binary":
@@ -148,33 +148,33 @@ def test_scores_of_classes_are_accumulated_by_column():
     assert metric.compute() == nn.auroc(labels, predicted)
 
 
-def test_a_batch_that_is_overwritten_later_still_counts():
+def test_overwriting_a_batch_does_not_change_the_metric():
     metric, labels = nn.AUROC(), np.array([0, 1])
     metric.update(labels, [0.1, 0.2])
     labels[:] = 0
     assert metric.compute() == 1.0
 
 
-def test_metrics_of_other_settings_are_not_merged():
+def test_metrics_with_other_settings_cannot_be_merged():
     with pytest.raises(ArgumentError, match="same average"):
         nn.F1(size=3, average="macro").merge(nn.F1(size=3, average="micro"))
     with pytest.raises(ArgumentError, match="merges another Accuracy"):
         nn.Accuracy().merge(nn.Mean())
 
 
-def test_a_record_of_another_metric_is_refused():
+def test_a_record_of_another_metric_is_rejected():
     with pytest.raises(RecordError, match="right, total"):
         nn.Accuracy().load_record(nn.MCC(size=2).to_record())
     with pytest.raises(RecordError, match=r"shape \(3, 3\)"):
         nn.MCC(size=3).load_record(nn.MCC(size=2).to_record())
 
 
-def test_a_class_out_of_range_is_refused():
+def test_a_class_out_of_range_is_rejected():
     with pytest.raises(OutOfRangeError, match="from 0 to 1, got 2"):
         nn.confusion_matrix([0, 1], [0, 2], size=2)
 
 
-def test_columns_that_change_are_refused():
+def test_columns_that_change_are_rejected():
     metric = nn.AUROC()
     metric.update([0, 1], [0.0, 1.0])
     with pytest.raises(ShapeError, match="had the shapes"):
@@ -189,9 +189,7 @@ def test_columns_that_change_are_refused():
         ([0.1, math.nan], NotFiniteError, "1 NaN, the first at 1"),
     ],
 )
-def test_a_batch_that_cannot_be_measured_is_refused_when_it_comes(
-    name, scores, kind, message
-):
+def test_an_invalid_batch_is_rejected_by_update(name, scores, kind, message):
     metric = RANKED[name][0]()
     metric.update([0, 1], [0.2, 0.4])
     before = metric.compute()

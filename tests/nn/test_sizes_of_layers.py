@@ -15,7 +15,7 @@ X = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
 
 
 @pytest.mark.parametrize("size", [3, [3], (3,), np.int64(3)])
-def test_norms_of_rows_take_the_length_of_the_last_axis_as_one_number(size):
+def test_normalized_shape_may_be_an_integer(size):
     x = sl.tensor.backend("numpy").tensor(X)
     wanted = torch_functional.layer_norm(torch.tensor(X), (3,)).numpy()
     layer = nn.LayerNorm(size).bind("numpy", sl.Key(0))
@@ -25,17 +25,17 @@ def test_norms_of_rows_take_the_length_of_the_last_axis_as_one_number(size):
     np.testing.assert_allclose(F.rms_norm(x, size).numpy(), wanted, rtol=1e-5)
 
 
-def test_a_length_that_is_no_whole_number_is_refused():
+def test_a_length_that_is_not_an_integer_is_rejected():
     with pytest.raises(ArgumentError, match="normalized_shape"):
         nn.LayerNorm("3")  # pyright: ignore[reportArgumentType]
 
 
-def test_no_heads_are_refused():
+def test_zero_heads_are_rejected():
     with pytest.raises(ArgumentError, match="heads"):
         nn.SelfAttention(8, 0)
 
 
-def test_the_error_of_a_mask_of_keys_says_how_it_is_written():
+def test_the_error_for_a_key_mask_shows_how_to_reshape_it():
     layer = nn.SelfAttention(8, 2).bind("numpy", sl.Key(0))
     x = layer.backend.tensor(np.ones((2, 5, 8), np.float32))
     keys = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], bool)
@@ -66,12 +66,12 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("wanted", REFUSED)
-def test_sizes_that_make_no_layer_are_refused_by_name(wanted):
+def test_invalid_layer_sizes_are_rejected_by_name(wanted):
     with pytest.raises(ArgumentError, match=wanted):
         REFUSED[wanted]()
 
 
-def test_a_convolution_takes_tuples_of_one_as_torch_does():
+def test_a_convolution_accepts_one_tuples_like_pytorch():
     theirs = torch.nn.Conv1d(3, 2, (3,), (2,), (1,), (2,))
     ours = nn.Conv1d(3, 2, (3,), (2,), (1,), (2,)).bind("numpy", sl.Key(0))
     ours.load_record(theirs.state_dict())

@@ -29,14 +29,14 @@ def torchs(function, x):
 
 @LIBRARIES
 @pytest.mark.parametrize("function", ["elu", "relu", "leaky_relu", "softplus", "silu"])
-def test_slopes_of_activations_are_torchs_at_their_bends(function, name):
+def test_activation_gradients_at_kinks_match_pytorch(function, name):
     found = slopes(name, getattr(F, function), BENDS)
     wanted = torchs(getattr(torch_functional, function), BENDS)
     np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=1e-18)
 
 
 @LIBRARIES
-def test_the_slope_of_clip_at_bounds_that_are_numbers_is_torchs(name):
+def test_the_gradient_of_clip_at_its_bounds_matches_pytorch(name):
     found = slopes(name, lambda x: apply("clip", x, -1.0, 1.0), BENDS)
     np.testing.assert_array_equal(found, torchs(lambda x: x.clamp(-1, 1), BENDS))
 
@@ -46,7 +46,7 @@ TRUE = np.array([0, 1, 1, 0, 0, 0.7, 1, 0, 1, 1], np.float32)
 
 
 @LIBRARIES
-def test_the_loss_of_certain_probabilities_is_torchs(name):
+def test_the_loss_of_probabilities_near_0_and_1_matches_pytorch(name):
     x = sl.tensor.backend(name, num_threads=1).tensor(SURE)
     found = F.binary_cross_entropy(x, TRUE, reduction="none").numpy()
     wanted = torch_functional.binary_cross_entropy(
@@ -56,7 +56,7 @@ def test_the_loss_of_certain_probabilities_is_torchs(name):
 
 
 @LIBRARIES
-def test_the_slope_of_the_loss_of_certain_probabilities_is_torchs(name):
+def test_the_loss_gradient_near_0_and_1_matches_pytorch(name):
     found = slopes(name, lambda x: F.binary_cross_entropy(x, TRUE), SURE)
     wanted = torchs(
         lambda x: torch_functional.binary_cross_entropy(x, torch.tensor(TRUE)), SURE
@@ -64,7 +64,7 @@ def test_the_slope_of_the_loss_of_certain_probabilities_is_torchs(name):
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
 
 
-def test_the_loss_follows_its_target_too_at_certain_probabilities():
+def test_the_target_gets_a_gradient_at_probabilities_0_and_1():
     level = sl.tensor.Autodiff(sl.tensor.backend("numpy", num_threads=1))
     target = level.tensor(TRUE, requires_grad=True)
     loss = F.binary_cross_entropy(level.tensor(SURE), target, reduction="sum")
@@ -86,7 +86,7 @@ LOWEST = [
 
 @LIBRARIES
 @pytest.mark.parametrize("row", LOWEST, ids=["-inf", "uint8", "int8"])
-def test_padding_never_wins_over_the_lowest_number_of_a_type(row, name):
+def test_max_pooling_padding_is_below_the_lowest_number_of_a_dtype(row, name):
     x = sl.tensor.backend(name, num_threads=1).tensor(row)
     wanted = torch_functional.max_pool1d(torch.tensor(row.astype("f4")), 2, 2, 1)
     found, places = F.max_pool1d(x, 2, 2, 1, return_indices=True)
@@ -98,7 +98,7 @@ def test_padding_never_wins_over_the_lowest_number_of_a_type(row, name):
 
 
 @LIBRARIES
-def test_no_slope_of_a_largest_leaves_a_window_of_minus_infinities(name):
+def test_the_gradient_of_a_window_of_minus_infinity_stays_inside(name):
     row = np.array([[[-np.inf, -np.inf, 1, -np.inf, -np.inf, -np.inf, 2]]], np.float32)
     found = slopes(name, lambda x: F.max_pool1d(x, 3, 2, 1), row)
     wanted = torchs(lambda x: torch_functional.max_pool1d(x, 3, 2, 1), row)

@@ -43,7 +43,7 @@ PAIRS = {
 
 @pytest.mark.parametrize("kind", PAIRS)
 @pytest.mark.parametrize("name", ["numpy", "torch"])
-def test_multiply_adds_are_half_of_torchs_flops(kind, name):
+def test_multiply_adds_are_half_of_pytorch_flops(kind, name):
     ours, theirs, shape = PAIRS[kind]
     summary = ours.bind(name, KEY).summary(zeros(*shape))
     flops = count_flops(theirs, torch.zeros(shape))
@@ -64,7 +64,7 @@ class Functions(nn.Module):
         return F.scaled_dot_product_attention(q, q, q)
 
 
-def test_functions_are_counted_as_torch_counts_them():
+def test_multiply_adds_of_functions_match_pytorch():
     net = Functions().bind("numpy", KEY)
     x = torch.zeros(2, 3, 6, 5)
     flops = count_flops(lambda x: x @ torch.zeros(2, 3, 5, 4), x)
@@ -97,7 +97,7 @@ class Net(nn.Module):
 
 
 @pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
-def test_each_layer_has_its_shapes_and_counts(name):
+def test_each_layer_is_listed_with_its_shapes_and_parameter_count(name):
     net = Net().bind(name, KEY)
     figures = net.summary(net.backend.zeros((3, 4))).to_dict()
     assert figures["stem"] == {
@@ -118,7 +118,7 @@ def test_each_layer_has_its_shapes_and_counts(name):
     assert figures[""]["parameters"] == net.number_of_parameters
 
 
-def test_a_summary_changes_nothing():
+def test_a_summary_does_not_change_the_model():
     net: Any = Net().bind("numpy", KEY)
     net.blocks[0].inner.eval()
     net.freeze("stem.*")
@@ -133,7 +133,7 @@ def test_a_summary_changes_nothing():
     assert summary.to_dict()["stem"]["trainable"] == 0
 
 
-def test_an_error_in_the_call_leaves_the_module_as_it_was():
+def test_an_error_in_the_call_leaves_the_module_unchanged():
     net = Net().bind("numpy", KEY)
     with pytest.raises(
         sl.errors.SeqloomError,
@@ -160,7 +160,7 @@ def test_the_table_has_a_line_for_each_layer(capsys):
     assert "10,2" in str(summary)
 
 
-def test_what_cannot_be_summarised_is_named():
+def test_an_invalid_summary_call_raises_with_the_cause():
     with pytest.raises(ArgumentError, match="must name a method of Net, got 'logits'"):
         Net().bind("numpy", KEY).summary(zeros(3, 4), method="logits")
     with pytest.raises(RecordError, match="bind"):

@@ -79,7 +79,7 @@ def assert_close(found, wanted):
 
 @pytest.mark.filterwarnings("ignore:Using padding='same' with even kernel")
 @pytest.mark.parametrize(("case", "library", "compiled"), RUNS)
-def test_a_layer_computes_what_torchs_does(case, library, compiled):
+def test_each_layer_matches_pytorch(case, library, compiled):
     pytest.importorskip(library)
     ours, theirs = make_twins(case, library)
     backend, shape = sl.tensor.backend(library), CASES[case][2]
@@ -98,7 +98,7 @@ def test_a_layer_computes_what_torchs_does(case, library, compiled):
 
 
 @pytest.mark.parametrize("library", ["numpy", "torch", "jax"])
-def test_averages_stay_in_32_bits_in_a_model_of_16(library):
+def test_running_averages_stay_float32_in_a_16_bit_model(library):
     pytest.importorskip(library)
     layer = sl.nn.BatchNorm1d(4).bind(library, sl.Key(0)).to(library, "float16")
     theirs = torch.nn.BatchNorm1d(4)

@@ -47,7 +47,7 @@ def widths(name):
 @LIBRARIES
 @COMPILED
 @pytest.mark.parametrize("function", LIKE_X)
-def test_a_layer_refuses_every_type_but_its_weights(function, compiled, name):
+def test_a_layer_rejects_every_dtype_but_that_of_its_weight(function, compiled, name):
     x, weight, bias, call = LIKE_X[function]
     b = found(name)
     for kind in widths(name):
@@ -60,7 +60,7 @@ def test_a_layer_refuses_every_type_but_its_weights(function, compiled, name):
 @pytest.mark.parametrize("kind", ["float16", "bfloat16"])
 @COMPILED
 @pytest.mark.parametrize("function", LIKE_X)
-def test_a_layer_of_half_precision_keeps_its_type(function, compiled, kind):
+def test_a_half_precision_layer_keeps_its_dtype(function, compiled, kind):
     x, weight, bias, call = LIKE_X[function]
     b = found("numpy")
     args = made(b, x, kind), made(b, weight, kind), made(b, bias, kind)
@@ -92,7 +92,9 @@ KINDS = ["uint8", "int32", "float16"]
 @COMPILED
 @pytest.mark.parametrize("layer", LAYERS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_modules_refuse_it_in_training_and_evaluation(kind, layer, compiled, name):
+def test_modules_reject_another_dtype_in_training_and_evaluation(
+    kind, layer, compiled, name
+):
     module, shape = LAYERS[layer]
     module = copy.deepcopy(module).bind(found(name), KEY)
     x = made(module.backend, shape, kind)
@@ -104,7 +106,7 @@ def test_modules_refuse_it_in_training_and_evaluation(kind, layer, compiled, nam
 @LIBRARIES
 @pytest.mark.parametrize("place", [0, 1, 2])
 @pytest.mark.parametrize("kind", ["int32", "bool", "float16"])
-def test_attention_takes_one_type(kind, place, name):
+def test_attention_needs_a_single_dtype(kind, place, name):
     b = found(name)
     kinds = ["float32"] * 3
     kinds[place] = kind
@@ -150,7 +152,7 @@ OF_FLOATS = {
 
 @LIBRARIES
 @pytest.mark.parametrize("function", OF_FLOATS)
-def test_whole_numbers_are_no_input_of_functions_of_floats(function, name):
+def test_integers_are_rejected_by_float_functions(function, name):
     shape, call = OF_FLOATS[function]
     for kind in ("bool", "uint8", "int64"):
         x = made(found(name), shape, kind)
@@ -162,7 +164,7 @@ def test_whole_numbers_are_no_input_of_functions_of_floats(function, name):
 
 @LIBRARIES
 @pytest.mark.parametrize("kind", ["uint8", "int32", "int64"])
-def test_what_torch_does_with_whole_numbers_every_backend_does(kind, name):
+def test_integer_inputs_behave_like_in_pytorch_on_every_backend(kind, name):
     values = np.array([[[[3, 0, 7], [2, 9, 4], [1, 5, 8]]]])
     whole = torch.tensor(values, dtype=getattr(torch, kind))
     floats = whole.float()  # whose largest are the same
@@ -179,7 +181,7 @@ def test_what_torch_does_with_whole_numbers_every_backend_does(kind, name):
 
 
 @LIBRARIES
-def test_truths_are_no_numbers_to_compare(name):
+def test_booleans_are_rejected_by_comparing_functions(name):
     x = made(found(name), (1, 2, 4, 4), "bool")
     for call in (F.relu, lambda x: F.max_pool1d(x[0], 2), lambda x: F.max_pool2d(x, 2)):
         with pytest.raises(DTypeError, match="x holds bool, expected numbers"):
@@ -187,7 +189,7 @@ def test_truths_are_no_numbers_to_compare(name):
 
 
 @LIBRARIES
-def test_an_embedding_takes_whole_numbers_of_any_width_and_nothing_else(name):
+def test_an_embedding_accepts_only_integers_of_any_width(name):
     b = found(name)
     table = b.tensor(np.arange(6, dtype="f4").reshape(3, 2))
     for kind in ("uint8", "int8", "int16", "int32", "int64"):
@@ -199,7 +201,7 @@ def test_an_embedding_takes_whole_numbers_of_any_width_and_nothing_else(name):
 
 
 @LIBRARIES
-def test_arrays_of_numpy_are_taken_as_x_in_the_type_of_the_weight(name):
+def test_numpy_inputs_must_have_the_dtype_of_the_weight(name):
     weight = found(name).tensor(np.ones((1, 2), "f4"))
     assert F.linear(np.ones((1, 2), "f4"), weight).tolist() == [[2.0]]
     with pytest.raises(DTypeError, match="x holds float64, expected float32"):
@@ -207,7 +209,7 @@ def test_arrays_of_numpy_are_taken_as_x_in_the_type_of_the_weight(name):
 
 
 @LIBRARIES
-def test_a_weight_of_one_axis_is_one_output_as_in_torch(name):
+def test_a_one_dimensional_weight_gives_one_output_like_in_pytorch(name):
     rng = np.random.default_rng(0)
     x, weight = rng.normal(size=(2, 3)).astype("f4"), rng.normal(size=3).astype("f4")
     b = found(name)
@@ -220,7 +222,7 @@ def test_a_weight_of_one_axis_is_one_output_as_in_torch(name):
 
 @LIBRARIES
 @pytest.mark.parametrize("shapes", [((3,), (1,)), ((1, 1, 3), ()), ((), ())], ids=str)
-def test_a_weight_of_other_axes_is_refused(shapes, name):
+def test_a_weight_of_another_rank_is_rejected(shapes, name):
     b = found(name)
     with pytest.raises(ShapeError, match=r"linear: expected a weight of shape \(out, in\)"):
         F.linear(made(b, (2, 3)), made(b, shapes[0]), made(b, shapes[1]))
@@ -228,7 +230,7 @@ def test_a_weight_of_other_axes_is_refused(shapes, name):
 
 @LIBRARIES
 @pytest.mark.parametrize("shape", [(1, 2), (1, 2, 1)], ids=str)
-def test_a_batch_of_one_value_has_no_spread_in_training_as_in_torch(shape, name):
+def test_batch_norm_rejects_one_value_per_channel_like_pytorch(shape, name):
     with pytest.raises(ValueError, match="more than 1 value"):
         torch.nn.BatchNorm1d(2)(torch.ones(shape))
     module = sl.nn.BatchNorm1d(2).bind(found(name), KEY)
@@ -244,7 +246,7 @@ def test_a_batch_of_one_value_has_no_spread_in_training_as_in_torch(shape, name)
 
 @LIBRARIES
 @pytest.mark.parametrize("shape", [(0, 2, 3), (2, 2, 1), (1, 2, 2)], ids=str)
-def test_other_small_batches_are_normalised_as_in_torch(shape, name):
+def test_small_batches_are_normalised_like_in_pytorch(shape, name):
     values = np.arange(np.prod(shape), dtype="f4").reshape(shape)
     module = sl.nn.BatchNorm1d(2).bind(found(name), KEY)
     theirs = torch.nn.BatchNorm1d(2)(torch.tensor(values)).detach()
@@ -252,7 +254,7 @@ def test_other_small_batches_are_normalised_as_in_torch(shape, name):
     np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
 
 
-def test_a_network_learns_from_a_last_batch_of_one_record_of_one_place():
+def test_a_network_trains_on_a_last_batch_with_one_value_per_channel():
     config = sl.models.SequenceCNNConfig(
         channels=5, outputs=2, length=1, inputs="counts", widths=(4,), kernel_size=1
     )

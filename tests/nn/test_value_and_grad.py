@@ -21,7 +21,7 @@ def square(model, x):
     return (model(x) ** 2).sum()
 
 
-def test_inputs_are_followed_where_they_are_asked_for():
+def test_inputs_get_gradients_if_requested():
     model, x = layer(), B.tensor(X)
     _, grads = sl.nn.value_and_grad(square, inputs=(0,))(model, x)
     out = model(x).item()
@@ -31,13 +31,13 @@ def test_inputs_are_followed_where_they_are_asked_for():
     np.testing.assert_allclose(grads.wrt(model.weight).numpy(), 2 * out * X, rtol=1e-6)
 
 
-def test_inputs_do_not_count_among_the_parameters():
+def test_input_gradients_are_separate_from_parameter_gradients():
     model = layer()
     _, grads = sl.nn.value_and_grad(square, inputs=(0,))(model, B.tensor(X))
     assert len(grads) == 2
 
 
-def test_a_module_whose_parameters_are_frozen_gives_the_inputs_gradient():
+def test_a_frozen_module_still_gives_input_gradients():
     model, x = layer(), B.tensor(X)
     for _, param in model.parameters():
         param.trainable = False
@@ -45,7 +45,7 @@ def test_a_module_whose_parameters_are_frozen_gives_the_inputs_gradient():
     assert grads.wrt(x).shape == (1, 2)
 
 
-def test_an_input_that_is_no_tensor_is_an_error():
+def test_an_input_that_is_not_a_tensor_is_an_error():
     with pytest.raises(sl.errors.ArgumentError, match="inputs=0"):
         sl.nn.value_and_grad(square, inputs=(0,))(layer(), X)
 
@@ -56,7 +56,7 @@ def test_parameters_on_two_backends_are_an_error_that_names_both():
         sl.nn.value_and_grad(lambda m: m.layers[0].weight.value.sum())(model)
 
 
-def test_further_results_come_back_plain():
+def test_further_results_are_on_the_module_backend():
     loss, out, grads = sl.nn.value_and_grad(lambda m, x: (square(m, x), m(x)))(
         layer(), B.tensor(X)
     )
@@ -72,7 +72,7 @@ def test_further_results_come_back_plain():
     ],
     ids=["itself", "reshaped", "stacked"],
 )
-def test_a_result_in_a_parameters_memory_outlives_the_next_step(view):
+def test_a_result_that_shares_parameter_memory_survives_the_next_step(view):
     model = layer()
     step = sl.nn.value_and_grad(lambda m, x: (square(m, x), view(m.weight.value)))
     _, kept, grads = step(model, B.tensor(X))
@@ -81,7 +81,7 @@ def test_a_result_in_a_parameters_memory_outlives_the_next_step(view):
     np.testing.assert_array_equal(kept.numpy(), before)
 
 
-def test_a_parameter_that_is_written_inside_is_named():
+def test_a_parameter_changed_inside_the_loss_is_named():
     def writing(model, x):
         model.weight.assign(model.weight.numpy() * 2)
         return square(model, x)
@@ -117,13 +117,13 @@ def test_a_gradient_of_the_input_can_be_part_of_the_loss():
     )
 
 
-def test_after_the_call_nothing_records():
+def test_nothing_is_recorded_after_the_call():
     model = layer()
     sl.nn.value_and_grad(square)(model, B.tensor(X))
     assert model(B.tensor(X)).backend is B
 
 
-def test_threads_follow_their_own_parameters():
+def test_each_thread_records_its_parameters():
     def train(seed):
         model = sl.nn.Linear(2, 1).bind(B, sl.Key(seed))
         return [
@@ -136,7 +136,7 @@ def test_threads_follow_their_own_parameters():
 
 
 @pytest.mark.parametrize("kind", [list, lambda several: dict(enumerate(several))])
-def test_a_list_of_results_is_refused_with_the_tuple_that_is_needed(kind):
+def test_a_list_of_results_is_rejected(kind):
     x = B.tensor(X)
     with pytest.raises(
         sl.errors.GradientError, match=r"a (list|dict).*tuple.*\(loss, other\)"
@@ -155,7 +155,7 @@ def new_thread(function):
 
 @pytest.mark.parametrize("library", ["numpy", "torch", "jax"])
 @pytest.mark.parametrize("kind", ["a new thread", "a pool"])
-def test_a_part_of_the_loss_that_another_thread_computes_has_its_gradients(library, kind):
+def test_loss_terms_computed_in_another_thread_have_gradients(library, kind):
     pytest.importorskip(library)
     with ThreadPoolExecutor(1) as pool:
         pool.submit(int).result()  # the thread is older than the call
@@ -180,7 +180,7 @@ def test_a_part_of_the_loss_that_another_thread_computes_has_its_gradients(libra
         np.testing.assert_array_equal(grads.wrt(param).numpy(), wanted.wrt(param).numpy())
 
 
-def test_a_thread_that_a_compiled_step_starts_may_read_no_parameter():
+def test_a_thread_started_by_a_compiled_step_cannot_read_parameters():
     model = layer()
 
     def read(found):

@@ -26,7 +26,7 @@ def add_and_step(model, accumulator, optimizer, x):
 
 @pytest.mark.parametrize("library", BACKENDS)
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
-def test_unequal_small_batches_give_the_steps_of_the_large_one(library, compiled):
+def test_accumulated_small_batches_give_the_step_of_the_large_batch(library, compiled):
     pytest.importorskip(library)
     if compiled and library != "numpy":
         pytest.skip("the compilers of libraries are slow; the operations are tested there")
@@ -44,7 +44,7 @@ def test_unequal_small_batches_give_the_steps_of_the_large_one(library, compiled
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
 
 
-def test_saved_between_small_batches_it_goes_on(tmp_path):
+def test_an_accumulator_resumes_between_small_batches(tmp_path):
     model, accumulator = new_model(), sl.optim.GradientsAccumulator()
     add(model, accumulator, model.backend.tensor(X[:3]))
     accumulator.to_record().save(tmp_path / "sums.safetensors")
@@ -57,7 +57,7 @@ def test_saved_between_small_batches_it_goes_on(tmp_path):
         np.testing.assert_array_equal(one.wrt(param).numpy(), other.wrt(param).numpy())
 
 
-def test_sums_of_half_precision_lose_no_small_gradient():
+def test_half_precision_sums_keep_small_gradients():
     model = new_model(dtype="bfloat16")
     accumulator, weight = sl.optim.GradientsAccumulator(), model.layers[0].weight
     for value in (1.0, *[2**-9] * 8):
@@ -67,7 +67,7 @@ def test_sums_of_half_precision_lose_no_small_gradient():
     np.testing.assert_allclose(found, 1 + 2**-6, rtol=2**-8)
 
 
-def test_a_parameter_that_was_frozen_meanwhile_gets_no_gradient():
+def test_a_parameter_frozen_during_accumulation_gets_no_gradient():
     model, accumulator = new_model(), sl.optim.GradientsAccumulator()
     add(model, accumulator, model.backend.tensor(X))
     grads = accumulator.take(model.freeze("layers.0.*"))
@@ -75,7 +75,7 @@ def test_a_parameter_that_was_frozen_meanwhile_gets_no_gradient():
     assert grads.get(model.layers[0].weight.id) is None
 
 
-def test_sums_of_another_model_are_refused():
+def test_gradient_sums_of_another_model_are_rejected():
     model, accumulator = new_model(), sl.optim.GradientsAccumulator()
     add(model, accumulator, model.backend.tensor(X))
     with pytest.raises(ArgumentError, match="state of another model"):
@@ -83,7 +83,7 @@ def test_sums_of_another_model_are_refused():
 
 
 @pytest.mark.parametrize("weight", [0, -1, 1.5])
-def test_a_weight_that_is_no_count_is_refused(weight):
+def test_an_accumulation_weight_must_be_a_positive_integer(weight):
     model = new_model()
     _, grads = sl.nn.value_and_grad(loss_of)(model, model.backend.tensor(X))
     with pytest.raises(ArgumentError, match="weight must be an integer"):
@@ -98,7 +98,7 @@ def test_a_second_take_without_gradients_is_an_error():
         accumulator.take(model)
 
 
-def test_a_record_of_something_else_is_refused():
+def test_a_record_of_another_object_is_rejected():
     with pytest.raises(RecordError, match="step_count"):
         sl.optim.GradientsAccumulator().load_record(new_model().to_record())
 
@@ -108,7 +108,7 @@ def test_a_record_of_something_else_is_refused():
 
 @pytest.mark.parametrize("library", BACKENDS)
 @pytest.mark.parametrize("limits", [{"norm": 0.3}, {"value": 0.05}, {"norm": 1e9}])
-def test_gradients_are_clipped_as_torchs(library, limits):
+def test_gradient_clipping_matches_pytorch(library, limits):
     pytest.importorskip(library)
     model = new_model(library)
     _, grads = sl.nn.value_and_grad(loss_of)(model, model.backend.tensor(X))
@@ -126,7 +126,7 @@ def test_gradients_are_clipped_as_torchs(library, limits):
         np.testing.assert_allclose(found, each.grad.numpy(), rtol=1e-5)
 
 
-def test_the_gradients_of_a_part_are_clipped_alone():
+def test_gradients_of_selected_parameters_are_clipped_separately():
     model = new_model()
     _, grads = sl.nn.value_and_grad(loss_of)(model, model.backend.tensor(X))
     head, rest = model.layers[1], model.layers[0].weight
@@ -145,7 +145,7 @@ def test_the_gradients_of_a_part_are_clipped_alone():
         ({"value": float("nan")}, "value must be a number above 0, got nan"),
     ],
 )
-def test_a_limit_that_is_none_is_refused(limits, message):
+def test_an_invalid_clipping_limit_is_rejected(limits, message):
     with pytest.raises(ArgumentError, match=message):
         sl.tensor.Gradients({}, sl.tensor.backend("numpy")).clip(**limits)
 
@@ -153,7 +153,7 @@ def test_a_limit_that_is_none_is_refused(limits, message):
 # Programs --------------------------------------------------------------------------------
 
 
-def test_another_rate_or_count_makes_no_other_program():
+def test_learning_rate_and_step_count_do_not_create_another_program():
     def update(model, optimizer, average, x, lr):
         _, grads = sl.nn.value_and_grad(loss_of)(model, x)
         optimizer.step(lr, model, grads.clip(1.0))

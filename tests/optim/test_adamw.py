@@ -26,7 +26,7 @@ def new_layer():
     return sl.nn.Linear(3, 2).bind("numpy", sl.Key(0))
 
 
-def test_steps_equal_torchs():
+def test_adamw_steps_match_pytorch():
     ours, theirs = new_layer(), torch.nn.Linear(3, 2)
     with torch.no_grad():
         theirs.weight[:], theirs.bias[:] = (
@@ -43,7 +43,7 @@ def test_steps_equal_torchs():
     np.testing.assert_allclose(ours.bias.numpy(), theirs.bias.detach(), atol=2e-6)
 
 
-def test_a_group_without_decay_keeps_its_parameters():
+def test_a_group_without_weight_decay_is_not_shrunk():
     layer, optimizer = new_layer(), sl.optim.AdamW(weight_decay=1.0)
     optimizer.group("*bias", weight_decay=0.0)
     zero = {
@@ -66,12 +66,12 @@ def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit():
     assert np.array_equal(again.weight.numpy(), whole.weight.numpy())
 
 
-def test_a_record_of_something_else_is_refused():
+def test_a_record_of_another_object_is_rejected():
     with pytest.raises(RecordError, match="step_count"):
         sl.optim.AdamW().load_record(new_layer().to_record())
 
 
-def test_a_record_that_lacks_a_state_is_refused():
+def test_a_record_without_a_state_is_rejected():
     optimizer = sl.optim.AdamW()
     train(new_layer(), optimizer, 1)
     record = optimizer.to_record()
@@ -81,14 +81,14 @@ def test_a_record_that_lacks_a_state_is_refused():
 
 
 @pytest.mark.parametrize("lr", [float("nan"), float("inf"), -1.0])
-def test_a_rate_that_is_no_rate_is_refused(lr):
+def test_an_invalid_learning_rate_is_rejected(lr):
     layer = new_layer()
     _, grads = sl.nn.value_and_grad(loss_of)(layer, layer.backend.tensor(X))
     with pytest.raises(ArgumentError, match="learning rate"):
         sl.optim.AdamW().step(lr, layer, grads)
 
 
-def test_gradients_of_another_model_are_refused():
+def test_gradients_of_another_model_are_rejected():
     layer, other = new_layer(), new_layer()
     _, grads = sl.nn.value_and_grad(loss_of)(layer, layer.backend.tensor(X))
     with pytest.raises(ArgumentError, match="no gradient belongs"):
@@ -104,7 +104,7 @@ def test_warmup_cosine_rises_then_falls_to_the_floor():
     assert rates[100:] == pytest.approx([0.1] * 20)
 
 
-def test_one_scale_keeps_the_gradients_direction():
+def test_one_scale_preserves_the_direction_of_the_gradient():
     layer = sl.nn.Linear(3, 2).bind("numpy", sl.Key(0))
     before, grad = layer.weight.numpy(), np.arange(1, 7, dtype="f4").reshape(2, 3)
     grads = sl.tensor.Gradients({layer.weight.id: grad}, layer.backend)
@@ -113,7 +113,7 @@ def test_one_scale_keeps_the_gradients_direction():
     np.testing.assert_allclose(step, 0.1 * grad / np.sqrt((grad**2).mean()), rtol=1e-4)
 
 
-def test_one_scale_is_adamw_where_all_numbers_are_alike():
+def test_one_scale_equals_adamw_for_equal_gradients():
     def run(**options):
         layer = sl.nn.Linear(1, 1, bias=False).bind("numpy", sl.Key(0))
         optimizer = sl.optim.AdamW(weight_decay=0.1, **options)
@@ -136,7 +136,7 @@ def test_one_scale_is_resumed_bit_for_bit():
     assert np.array_equal(layer.weight.numpy(), whole.weight.numpy())
 
 
-def test_a_gradient_of_another_type_is_refused_with_both_types_named():
+def test_a_gradient_of_another_dtype_is_rejected_with_both_dtypes():
     layer = sl.nn.Linear(3, 2).bind("numpy", sl.Key(0)).to("numpy", "float64")
     x = layer.backend.tensor(np.ones((4, 3)))
     _, grads = sl.nn.value_and_grad(lambda layer: layer(x).sum())(layer)

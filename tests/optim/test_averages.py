@@ -26,7 +26,7 @@ def average_of_torch(decay):
 @pytest.mark.parametrize("decay", [None, 0.7])
 @pytest.mark.parametrize("library", BACKENDS)
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
-def test_it_is_the_average_of_torch(library, decay, compiled):
+def test_weight_averages_match_pytorch(library, decay, compiled):
     pytest.importorskip(library)
     model = nn.Linear(3, 2, bias=False).bind(library, sl.Key(0))
     average = sl.optim.WeightAverage(decay)
@@ -43,7 +43,7 @@ def test_it_is_the_average_of_torch(library, decay, compiled):
     assert average.update_count == len(VALUES)
 
 
-def test_saved_in_the_middle_it_goes_on():
+def test_a_weight_average_resumes_from_its_record():
     model = nn.Linear(3, 2, bias=False).bind("numpy", sl.Key(0))
     average = sl.optim.WeightAverage()
     for number, values in enumerate(VALUES):
@@ -55,7 +55,7 @@ def test_saved_in_the_middle_it_goes_on():
     np.testing.assert_allclose(found, average_of_torch(None), rtol=1e-5, atol=1e-6)
 
 
-def test_the_model_itself_and_its_buffers_stay():
+def test_averaging_does_not_change_the_model_or_its_buffers():
     model = nn.BatchNorm1d(2).bind("numpy", sl.Key(0))
     average = sl.optim.WeightAverage(0.5)
     average.update(model)
@@ -68,19 +68,19 @@ def test_the_model_itself_and_its_buffers_stay():
     assert model.weight.numpy().tolist() == [3.0, 3.0]
 
 
-def test_an_empty_average_is_an_error_that_says_what_to_do():
+def test_an_empty_average_raises_with_a_hint():
     model = nn.Linear(3, 2).bind("numpy", sl.Key(0))
     with pytest.raises(RecordError, match=r"empty; call update\(model\) after each step"):
         sl.optim.WeightAverage().apply_average(model)
 
 
-def test_a_second_model_is_refused():
+def test_a_second_model_is_rejected():
     average = sl.optim.WeightAverage()
     average.update(nn.Linear(3, 2).bind("numpy", sl.Key(0)))
     with pytest.raises(ArgumentError, match="another model"):
         average.update(nn.Linear(3, 2).bind("numpy", sl.Key(0)))
 
 
-def test_a_decay_of_one_is_refused():
+def test_an_average_decay_of_one_is_rejected():
     with pytest.raises(ArgumentError, match="decay must be a number from 0 up, below 1"):
         sl.optim.WeightAverage(1.0)

@@ -16,7 +16,7 @@ WAYS = [
 ]
 
 
-def test_the_scale_is_torchs_after_every_step():
+def test_the_loss_scale_matches_pytorch_after_every_step():
     theirs = torch.amp.GradScaler("cpu", init_scale=16.0, growth_interval=3)
     parameter = torch.nn.Parameter(torch.ones(2))
     optimizer = torch.optim.SGD([parameter], lr=0.1)
@@ -36,7 +36,7 @@ def test_the_scale_is_torchs_after_every_step():
     assert ours.value == theirs.get_scale()
 
 
-def test_the_defaults_are_torchs():
+def test_loss_scale_defaults_match_pytorch():
     ours, theirs = sl.optim.LossScale(), torch.amp.GradScaler("cpu")
     assert (ours.growth, ours.backoff, ours.interval) == (
         theirs.get_growth_factor(),
@@ -77,7 +77,7 @@ def test_an_overflow_leaves_parameters_and_state_unchanged(backend, compiled):
     assert not np.array_equal(layer.weight.numpy(), before["weight"])
 
 
-def test_a_record_brings_the_scale_back(tmp_path):
+def test_a_record_restores_the_loss_scale(tmp_path):
     scale = sl.optim.LossScale(8.0, interval=5)
     plain = sl.tensor.backend("numpy")
     scale.unscale(sl.tensor.Gradients({1: plain.asarray([1.0])}, plain))
@@ -88,7 +88,7 @@ def test_a_record_brings_the_scale_back(tmp_path):
     assert (twin.value, twin.good_steps) == (8.0, 1)
 
 
-def test_a_foreign_record_is_refused():
+def test_a_record_of_another_kind_is_rejected():
     with pytest.raises(sl.errors.RecordError, match="loss_scale"):
         sl.optim.LossScale().load_record(sl.optim.AdamW().to_record())
 
@@ -102,6 +102,6 @@ def test_a_foreign_record_is_refused():
         ({"interval": 0}, "interval"),
     ],
 )
-def test_a_number_out_of_range_is_named(options, name):
+def test_an_out_of_range_loss_scale_setting_is_named(options, name):
     with pytest.raises(sl.errors.ArgumentError, match=name):
         sl.optim.LossScale(**options)

@@ -48,7 +48,7 @@ def plain_step(model, optimizer, x):
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
 @pytest.mark.parametrize("name", OPTIMIZERS)
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_transposed_parameter_learns_what_the_parameter_learns(backend, name, compiled):
+def test_memory_order_does_not_change_an_update(backend, name, compiled):
     pytest.importorskip(backend)
     make = OPTIMIZERS[name]
     plain = trained("numpy", make, is_transposed=False)

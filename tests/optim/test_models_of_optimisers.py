@@ -50,7 +50,7 @@ class Wrapped(sl.nn.Module):
         return self.inner(x)
 
 
-def test_momentum_goes_on_after_a_model_is_wrapped_as_torchs(step, backend):
+def test_momentum_continues_after_wrapping_a_model_like_in_pytorch(step, backend):
     ours = new_model(backend)
     theirs = torchs(ours)
     optimizer = sl.optim.SGD(momentum=0.9)
@@ -64,7 +64,7 @@ def test_momentum_goes_on_after_a_model_is_wrapped_as_torchs(step, backend):
     assert list(optimizer.to_record()) == [f"{path}.momentum" for path in paths]
 
 
-def test_momentum_goes_on_where_two_parameters_change_their_names(step):
+def test_momentum_follows_parameters_that_swap_names(step):
     def make(first, second):
         return sl.nn.Sequential(first, second).bind("numpy", sl.Key(0))
 
@@ -85,7 +85,7 @@ def _gradients(model):
     return model, grads
 
 
-def test_a_record_for_other_paths_is_refused_at_the_first_step_and_named(step):
+def test_optimiser_states_for_other_paths_are_rejected_at_the_first_step(step):
     model, optimizer = new_model(), sl.optim.AdamW()
     run(step, model, optimizer)
     other = sl.optim.AdamW().load_record(optimizer.to_record())
@@ -101,7 +101,7 @@ def test_a_record_for_other_paths_is_refused_at_the_first_step_and_named(step):
         np.testing.assert_array_equal(one, same)
 
 
-def test_a_record_goes_on_at_other_paths_by_keys_bit_for_bit(step):
+def test_optimiser_states_resume_bitwise_at_renamed_paths(step):
     def train(steps, paths):
         model, optimizer = new_model().freeze("layers.0.*"), sl.optim.AdamW()
         run(step, model, optimizer, 2)
@@ -119,7 +119,7 @@ def test_a_record_goes_on_at_other_paths_by_keys_bit_for_bit(step):
             np.testing.assert_array_equal(one, same)
 
 
-def test_states_that_keys_leaves_out_begin_again(step):
+def test_states_dropped_by_keys_start_at_zero(step):
     model, optimizer = new_model(), sl.optim.SGD(momentum=0.9)
     run(step, model, optimizer)
     other = sl.optim.SGD(momentum=0.9)
@@ -147,7 +147,7 @@ def test_an_average_and_accumulated_gradients_follow_a_wrapped_model():
     np.testing.assert_allclose(sums.take(wrapped).wrt(bias).numpy(), gradient)
 
 
-def test_an_average_of_other_paths_is_no_copy_of_the_present_weights():
+def test_an_average_for_other_paths_is_an_error():
     average = sl.optim.WeightAverage()
     average.update(new_model())
     other = sl.optim.WeightAverage().load_record(average.to_record())
@@ -157,7 +157,7 @@ def test_an_average_of_other_paths_is_no_copy_of_the_present_weights():
     other.load_record(average.to_record(), keys={"*": "inner.*"}).apply_average(wrapped)
 
 
-def test_a_group_of_a_path_that_the_parameters_do_not_have_is_refused(step):
+def test_a_group_that_matches_no_path_is_rejected(step):
     # Parameters keep the paths of their module until they are bound again.
     optimizer = sl.optim.SGD().group("inner.*", lr_factor=0.0)
     with pytest.raises(ArgumentError, match=r"'inner.\*' matches no parameter"):
@@ -167,7 +167,7 @@ def test_a_group_of_a_path_that_the_parameters_do_not_have_is_refused(step):
 # Parameters that come late ---------------------------------------------------------------
 
 
-def test_parameters_that_come_and_go_move_as_torchs(step, backend):
+def test_parameters_that_are_frozen_and_unfrozen_match_pytorch(step, backend):
     ours = new_model(backend)
     theirs = torchs(ours)
     optimizer = sl.optim.AdamW(weight_decay=0.1)
@@ -184,7 +184,7 @@ def test_parameters_that_come_and_go_move_as_torchs(step, backend):
     assert optimizer.step_count == 8
 
 
-def test_a_record_keeps_who_came_late(step, tmp_path):
+def test_a_record_keeps_step_counts_of_later_parameters(step, tmp_path):
     def train(between):
         model, optimizer = new_model().freeze("*.weight"), sl.optim.AdamW()
         run(step, model, optimizer)
@@ -203,7 +203,7 @@ def test_a_record_keeps_who_came_late(step, tmp_path):
         np.testing.assert_array_equal(one.numpy(), other.numpy())
 
 
-def test_a_record_that_counts_for_all_goes_on():
+def test_a_record_with_one_common_step_count_resumes():
     model, optimizer = new_model(), sl.optim.AdamW()
     record = run(plain_step, model, optimizer).to_record()
     states = optimizer.to_record()
@@ -225,7 +225,7 @@ def test_a_record_that_counts_for_all_goes_on():
         {"step_count": 3, "step_counts": {"weight": 0.5}},
     ],
 )
-def test_steps_that_are_no_counts_are_refused(facts):
+def test_invalid_step_counts_are_rejected(facts):
     with pytest.raises(RecordError, match="integers from 0 up"):
         sl.optim.AdamW().load_record(sl.record.Record({}, metadata=facts))
 
@@ -245,7 +245,7 @@ def test_a_step_that_fails_does_not_count():
 @pytest.mark.parametrize(
     "optimizer", [sl.optim.AdamW(), sl.optim.SGD(momentum=0.9)], ids=["AdamW", "SGD"]
 )
-def test_a_second_model_is_refused_and_left_as_it_is(step, optimizer):
+def test_a_second_model_is_rejected_and_unchanged(step, optimizer):
     optimizer, one, other = copy.deepcopy(optimizer), new_model(), new_model(seed=1)
     run(step, one, optimizer)
     run(step, new_model(seed=2), sl.optim.AdamW())  # the program is another optimiser's too
@@ -257,7 +257,7 @@ def test_a_second_model_is_refused_and_left_as_it_is(step, optimizer):
     run(step, one, optimizer)
 
 
-def test_a_model_that_shares_a_part_with_another_is_refused(step):
+def test_a_model_that_shares_a_layer_with_another_is_rejected(step):
     model, optimizer = new_model(), sl.optim.AdamW()
     run(step, model, optimizer)
     other = new_model(seed=1)
@@ -266,14 +266,14 @@ def test_a_model_that_shares_a_part_with_another_is_refused(step):
         run(step, other, optimizer)
 
 
-def test_a_model_is_refused_after_the_one_before_is_gone(step):
+def test_another_model_is_rejected_after_the_first_was_deleted(step):
     optimizer = sl.optim.AdamW()
     run(step, new_model(), optimizer)
     with pytest.raises(ArgumentError, match="one optimiser for each model"):
         run(step, new_model(seed=1), optimizer)
 
 
-def test_what_takes_the_state_over_may_have_another_model(step):
+def test_an_optimiser_with_a_loaded_record_may_have_another_model(step):
     model, optimizer, again = new_model(), sl.optim.AdamW(), new_model(seed=1)
     run(step, model, optimizer)
     again.load_record(model.to_record())
@@ -284,7 +284,7 @@ def test_what_takes_the_state_over_may_have_another_model(step):
     )
 
 
-def test_a_copy_of_a_model_and_its_optimiser_goes_on(step):
+def test_a_copied_model_and_optimiser_continue(step):
     model, optimizer = new_model(), sl.optim.AdamW()
     run(step, model, optimizer)
     twin, its = copy.deepcopy((model, optimizer))
@@ -308,7 +308,7 @@ MOVES = [
 
 
 @pytest.mark.parametrize(("origin", "name", "kind"), MOVES)
-def test_the_state_follows_its_model(origin, name, kind):
+def test_optimiser_state_follows_its_model(origin, name, kind):
     for each in (origin, name):
         pytest.importorskip(each)
     model, optimizer = new_model(origin), sl.optim.AdamW()
@@ -334,7 +334,7 @@ def test_the_state_follows_its_model(origin, name, kind):
         ("numpy", "numpy", "bfloat16"),
     ],
 )
-def test_the_state_follows_its_model_in_a_compiled_step(origin, name, kind):
+def test_optimiser_state_follows_its_model_in_a_compiled_step(origin, name, kind):
     for each in (origin, name):
         pytest.importorskip(each)
     step = sl.tensor.compile(plain_step)
@@ -350,7 +350,7 @@ def test_the_state_follows_its_model_in_a_compiled_step(origin, name, kind):
     assert optimizer.step_count == 6
 
 
-def test_a_wide_model_and_its_state_move_to_a_library_without_64_bits():
+def test_a_float64_model_and_its_state_move_to_a_32_bit_backend():
     pytest.importorskip("jax")
     model, optimizer = new_model("numpy", dtype="float64"), sl.optim.AdamW()
     run(plain_step, model, optimizer)
@@ -361,7 +361,7 @@ def test_a_wide_model_and_its_state_move_to_a_library_without_64_bits():
     )
 
 
-def test_the_first_step_takes_work_in_proportion_to_the_parameters():
+def test_the_cost_of_the_first_step_is_linear_in_the_parameters():
     def first_step(count):
         parts = [sl.nn.Linear(3, 3) for _ in range(count)]
         model = sl.nn.Sequential(*parts).bind("numpy", sl.Key(0))

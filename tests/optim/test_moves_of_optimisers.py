@@ -46,7 +46,7 @@ def cast(record, kind):
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
 @pytest.mark.parametrize(("origin", "name", "kind"), MOVES)
 @pytest.mark.parametrize("optimiser", OPTIMISERS)
-def test_a_run_that_moved_equals_one_that_began_there(
+def test_a_moved_run_equals_a_run_started_on_the_new_backend(
     optimiser, origin, name, kind, compiled
 ):
     for library in (origin, name):
@@ -72,7 +72,7 @@ def test_a_run_that_moved_equals_one_that_began_there(
 
 
 @pytest.mark.parametrize("name", [n for n in OPTIMISERS if n != "sgd without state"])
-def test_every_optimiser_refuses_a_second_model_and_leaves_it_as_it_is(name):
+def test_every_optimiser_rejects_a_second_model_without_changing_it(name):
     optimizer, other = OPTIMISERS[name](), new_model(seed=1)
     run(plain_step, new_model(), optimizer, 1)
     before = values_of(other)
@@ -83,7 +83,7 @@ def test_every_optimiser_refuses_a_second_model_and_leaves_it_as_it_is(name):
 
 
 @pytest.mark.parametrize("name", OPTIMISERS)
-def test_a_parameter_that_comes_late_moves_as_one_that_is_alone(name):
+def test_a_parameter_unfrozen_later_is_updated_like_a_new_one(name):
     late, alone = new_model(), new_model().freeze("layers.0.*")
     optimizer, its = OPTIMISERS[name](), OPTIMISERS[name]()
     for number in range(4):
@@ -100,7 +100,7 @@ def test_a_parameter_that_comes_late_moves_as_one_that_is_alone(name):
 
 @pytest.mark.parametrize("backend", ["numpy", "torch", "jax"])
 @pytest.mark.parametrize("kind", ["float16", "bfloat16"])
-def test_a_gradient_of_0_makes_no_parameter_of_half_precision_nan(backend, kind):
+def test_a_zero_gradient_does_not_make_half_precision_nan(backend, kind):
     pytest.importorskip(backend)
     for make in OPTIMISERS.values():
         model, optimizer = new_model(backend, dtype=kind), make()
@@ -128,7 +128,7 @@ def test_an_average_follows_its_model(kind):
         assert not np.array_equal(found, old)
 
 
-def test_parameters_that_two_parts_share_move_as_torchs():
+def test_shared_parameters_are_updated_like_in_pytorch():
     import torch
 
     part = sl.nn.Linear(3, 3)

@@ -26,12 +26,12 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("kind", "options"), REFUSED)
-def test_an_optimiser_refuses_what_is_no_number_or_out_of_range(kind, options):
+def test_invalid_optimiser_settings_are_rejected(kind, options):
     with pytest.raises(ArgumentError, match=f"{kind.__name__} needs"):
         kind(**options)
 
 
-def test_numbers_of_numpy_are_numbers_to_an_optimiser():
+def test_numpy_scalars_are_valid_optimiser_settings():
     half: Any = np.float32(0.5)
     made = AdamW(betas=(half, 0), eps=np.float64(1e-8), weight_decay=half)
     assert made.betas == (0.5, 0)
@@ -46,7 +46,7 @@ def stepped(lr):
 
 
 @pytest.mark.parametrize("lr", ["0.1", None, [0.1], np.array([0.1]), NAN, -1.0])
-def test_a_learning_rate_that_is_no_number_is_refused(lr):
+def test_an_invalid_learning_rate_is_rejected(lr):
     with pytest.raises(ArgumentError, match="learning rate must be a number from 0 up"):
         stepped(lr)
 

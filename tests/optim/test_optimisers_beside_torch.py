@@ -87,12 +87,12 @@ def assert_close(found, expected, rtol=1e-4, atol=2e-6):
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_it_moves_as_torchs(step, backend, name):
+def test_optimiser_steps_match_pytorch(step, backend, name):
     ours, theirs = PAIRS[name]
     assert_close(run(step, new_model(backend), ours()), run_torch(theirs))
 
 
-def test_lion_moves_as_its_paper_says(step, backend):
+def test_lion_matches_its_paper(step, backend):
     optimizer = optim.Lion(betas=(0.9, 0.99), weight_decay=0.1)
     found = run(step, new_model(backend), optimizer, 5)
 
@@ -127,7 +127,7 @@ def newton_schulz(matrix, steps=5):
 
 
 @pytest.mark.parametrize("scale", ["original", "match_rms_adamw"])
-def test_muon_moves_matrices_orthogonally_and_the_rest_as_adamw(step, backend, scale):
+def test_muon_updates_matrices_orthogonally_and_the_rest_with_adamw(step, backend, scale):
     optimizer = optim.Muon(scale=scale)
     model = new_model(backend)
     before = values_of(model)
@@ -149,7 +149,7 @@ def test_muon_moves_matrices_orthogonally_and_the_rest_as_adamw(step, backend, s
     assert_close([found[1], found[3]], [adamw[1], adamw[3]])
 
 
-def test_muon_is_near_torchs_which_computes_in_bfloat16():
+def test_muon_is_close_to_the_bfloat16_version_in_pytorch():
     values = values_of(new_model())
 
     def theirs(params, lr):
@@ -163,7 +163,7 @@ def test_muon_is_near_torchs_which_computes_in_bfloat16():
         assert np.abs(found[index] - expected[index]).max() < 0.1 * size
 
 
-def test_schedule_free_adamw_moves_as_its_reference_says(step, backend):
+def test_schedule_free_adamw_matches_its_reference(step, backend):
     decay, eps, weight_decay = 0.999, 1e-8, 0.1
     optimizer = optim.ScheduleFreeAdamW(betas=(0.9, decay), weight_decay=weight_decay)
     model = new_model(backend)

@@ -66,20 +66,20 @@ def list_torch_rates(make, steps=STEPS, lr=0.5):
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_its_rates_are_those_of_torch(name):
+def test_schedules_match_pytorch(name):
     ours, theirs = PAIRS[name]
     found = [ours(step) for step in range(STEPS)]
     assert found == pytest.approx(list_torch_rates(theirs), rel=1e-9)
 
 
-def test_a_cosine_has_the_rates_of_torch_and_stays_at_its_floor():
+def test_cosine_decay_matches_pytorch_and_stays_at_its_floor():
     ours = optim.CosineDecay(0.5, 20, floor=0.1)
     theirs = list_torch_rates(lambda o: rates.CosineAnnealingLR(o, 20, 0.1), 21)
     assert [ours(step) for step in range(21)] == pytest.approx(theirs, rel=1e-9)
     assert ours(50) == 0.1
 
 
-def test_noam_has_the_rates_of_its_paper():
+def test_noam_matches_its_paper():
     ours = optim.Noam(width=64, warmup=10, factor=2.0)
     paper = [2 * 64**-0.5 * min(n**-0.5, n * 10**-1.5) for n in range(1, STEPS + 1)]
     assert [ours(step) for step in range(STEPS)] == pytest.approx(paper)
@@ -87,7 +87,7 @@ def test_noam_has_the_rates_of_its_paper():
 
 @pytest.mark.parametrize("highest", [False, True])
 @pytest.mark.parametrize("patience", [0, 2])
-def test_a_plateau_falls_when_torchs_falls(highest, patience):
+def test_plateau_reductions_match_pytorch(highest, patience):
     losses = [3.0, 2.0, 2.1, 1.9999, 2.0, 1.5, 1.6, 1.7, 1.4, 1.9, 2.0, 2.1, 2.2, 2.3]
     values = [-loss for loss in losses] if highest else losses
     optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.5)
@@ -118,7 +118,7 @@ NAN = float("nan")
 @pytest.mark.parametrize(
     "values", [[NAN, 3.0, 2.0, 1.0, 1.0], [2.0, NAN, NAN, 1.0], [float("inf"), 2.0]]
 )
-def test_a_plateau_that_observes_nan_falls_when_torchs_falls(values, highest):
+def test_plateau_reductions_with_nan_match_pytorch(values, highest):
     optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.5)
     mode = "max" if highest else "min"
     theirs = rates.ReduceLROnPlateau(optimizer, mode, 0.5, patience=0)
@@ -134,19 +134,19 @@ def test_a_plateau_whose_best_value_is_nan_improves_with_the_next_number():
 
 
 @pytest.mark.parametrize("name", SAVED)
-def test_it_is_read_back_from_json_as_it_was(name):
+def test_a_schedule_is_restored_from_json(name):
     schedule = SAVED[name]
     again = optim.Schedule.from_json(schedule.to_json())
     assert again == schedule
     assert type(again) is type(schedule)
 
 
-def test_a_schedule_without_a_rate_cannot_be_made():
+def test_a_schedule_must_define_a_learning_rate():
     with pytest.raises(TypeError, match="__call__"):
         type("Rateless", (optim.Schedule,), {})()
 
 
-def test_settings_of_another_kind_are_no_schedule():
+def test_settings_of_another_class_are_rejected_as_schedule():
     with pytest.raises(ConfigError, match="expected settings of Schedule, found OneHot"):
         optim.Schedule.from_json(sl.encode.OneHot("dna").to_json())
 
@@ -183,6 +183,6 @@ def test_a_field_of_a_schedule_in_a_chain_is_checked():
         ),
     ],
 )
-def test_a_wrong_setting_is_refused(make, message):
+def test_a_wrong_setting_is_rejected(make, message):
     with pytest.raises(ArgumentError, match=message):
         make()

@@ -31,7 +31,7 @@ def step(model, optimizer, x):
 
 
 @pytest.mark.parametrize("options", SETTINGS)
-def test_it_moves_as_torchs(options):
+def test_optimiser_steps_match_pytorch(options):
     model = nn.Linear(3, 2).bind("numpy", sl.Key(0))
     theirs = torch.nn.Linear(3, 2)
     theirs.load_state_dict(
@@ -48,7 +48,7 @@ def test_it_moves_as_torchs(options):
 
 @pytest.mark.parametrize("options", SETTINGS)
 @pytest.mark.parametrize("backend", ["numpy", "jax"])
-def test_compiled_it_moves_as_uncompiled(options, backend):
+def test_a_compiled_sgd_step_equals_the_eager_step(options, backend):
     pytest.importorskip(backend)
     compiled = sl.tensor.compile(step)
     found = train(compiled, sl.optim.SGD(**options), backend)

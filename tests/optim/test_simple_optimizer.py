@@ -42,14 +42,14 @@ def run(step, model, optimizer, steps=3):
     return values_of(run_steps(step, model, optimizer, steps))
 
 
-def test_it_moves_as_sgd_with_momentum(step, backend):
+def test_a_simple_optimizer_with_momentum_matches_sgd(step, backend):
     found = run(step, new_model(backend), Traced())
     expected = run(plain_step, new_model(), sl.optim.SGD(momentum=0.9))
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
 
-def test_numbers_of_its_state_keep_their_types(step, backend):
+def test_state_numbers_keep_their_dtypes(step, backend):
     optimizer = Traced()
     run(step, new_model(backend), optimizer, 4)
     record = optimizer.to_record()
@@ -58,7 +58,7 @@ def test_numbers_of_its_state_keep_their_types(step, backend):
     assert (norm.shape, norm.dtype) == ((), "float32")
 
 
-def test_saved_in_the_middle_it_goes_on_bit_for_bit(step, tmp_path):
+def test_a_simple_optimizer_resumes_bit_for_bit(step, tmp_path):
     whole = run(step, new_model(), Traced(), 5)
     model, optimizer = new_model(), Traced()
     run(step, model, optimizer, 2)
@@ -69,7 +69,7 @@ def test_saved_in_the_middle_it_goes_on_bit_for_bit(step, tmp_path):
 
 
 @pytest.mark.parametrize("target", BACKENDS)
-def test_its_state_moves_with_the_model(step, target):
+def test_the_state_of_a_simple_optimizer_moves_with_the_model(step, target):
     pytest.importorskip(target)
     model, optimizer = new_model(), Traced()
     run(step, model, optimizer, 2)
@@ -79,7 +79,7 @@ def test_its_state_moves_with_the_model(step, target):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
 
-def test_floats_of_its_state_follow_the_dtype_and_integers_stay(step):
+def test_state_floats_follow_the_dtype_and_integers_do_not(step):
     model, optimizer = new_model(), Traced()
     run(step, model, optimizer, 2)
     run(step, model.to("numpy", "float64"), optimizer, 1)
@@ -88,14 +88,14 @@ def test_floats_of_its_state_follow_the_dtype_and_integers_stay(step):
     assert kinds == {"velocity": "float64", "norm": "float64", "updates": "int32"}
 
 
-def test_a_second_model_is_refused(step):
+def test_a_second_model_is_rejected(step):
     optimizer = Traced()
     run(step, new_model(), optimizer, 1)
     with pytest.raises(ArgumentError, match="the state of another model's layers"):
         run(step, new_model(), optimizer, 1)
 
 
-def test_a_group_has_settings_of_its_own(step):
+def test_a_group_may_have_other_settings(step):
     grouped = Traced(0.0).group("layers.0.*", momentum=0.9, lr_factor=0.5)
     found = run(step, new_model(), grouped)
     reference = sl.optim.SGD().group("layers.0.*", momentum=0.9, lr_factor=0.5)
@@ -103,7 +103,7 @@ def test_a_group_has_settings_of_its_own(step):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
 
-def test_of_two_groups_that_match_the_last_counts():
+def test_the_last_matching_group_applies():
     optimizer = Traced().group("*", lr_factor=0.0).group("*.bias", lr_factor=1.0)
     before = values_of(new_model())
     found = run(plain_step, new_model(), optimizer, 1)
@@ -111,7 +111,7 @@ def test_of_two_groups_that_match_the_last_counts():
     assert moved == [False, True, False, True]
 
 
-def test_a_group_that_is_added_later_makes_another_program():
+def test_adding_a_group_creates_another_program():
     step = sl.tensor.compile(plain_step)
     model, optimizer = new_model(), Traced()
     run(step, model, optimizer, 2)
@@ -146,12 +146,12 @@ HALF: Any = 0.5
         (lambda: sl.optim.Muon(steps=HALF), "steps must be an integer"),
     ],
 )
-def test_a_wrong_setting_is_refused(make, message):
+def test_a_wrong_setting_is_rejected(make, message):
     with pytest.raises(ArgumentError, match=message):
         make()
 
 
-def test_a_group_that_matches_nothing_is_refused_with_the_paths():
+def test_a_group_that_matches_nothing_is_rejected_with_the_paths():
     optimizer = Traced().group("head.*", lr_factor=0.1)
     with pytest.raises(
         ArgumentError, match=r"'head.\*' matches no parameter of the model; "
@@ -201,19 +201,19 @@ def test_a_wrong_result_of_a_rule_names_the_parameter(result, error, message):
         run(plain_step, new_model(), Wrong(), 1)
 
 
-def test_a_state_that_is_no_dataclass_is_refused():
+def test_a_state_that_is_not_a_dataclass_is_rejected():
     with pytest.raises(ArgumentError, match="State must be a dataclass of tensors"):
         type("Wrong", (Traced,), {"State": dict})
 
 
-def test_a_record_of_another_optimiser_is_refused():
+def test_a_record_of_another_optimiser_is_rejected():
     optimizer = sl.optim.AdamW()
     run(plain_step, new_model(), optimizer, 1)
     with pytest.raises(RecordError, match="only has the states velocity, norm, updates"):
         Traced().load_record(optimizer.to_record())
 
 
-def test_an_optimiser_without_states_refuses_them():
+def test_an_optimiser_without_states_rejects_records_with_states():
     optimizer = sl.optim.SGD(momentum=0.9)
     run(plain_step, new_model(), optimizer, 1)
     with pytest.raises(RecordError, match="but this optimiser keeps no states"):

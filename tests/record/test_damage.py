@@ -29,7 +29,7 @@ def reads_as_before(recorder, data):
 
 
 @pytest.mark.parametrize("recorder", RECORDERS)
-def test_a_flipped_bit_is_an_error_unless_it_means_nothing(recorder):
+def test_a_flipped_bit_is_an_error_or_changes_nothing(recorder):
     good = recorder().to_bytes(RECORD)
     for place in range(8 * len(good)):
         flipped = bytearray(good)
@@ -42,7 +42,7 @@ def test_a_flipped_bit_is_an_error_unless_it_means_nothing(recorder):
 
 
 @pytest.mark.parametrize("recorder", RECORDERS)
-def test_a_file_that_is_cut_anywhere_or_longer_is_an_error(recorder):
+def test_a_truncated_or_longer_file_is_an_error(recorder):
     good = recorder().to_bytes(RECORD)
     for length in range(len(good)):
         with pytest.raises(RecordError):

@@ -23,9 +23,7 @@ class Slow(sl.record.Recorder):
         raise NotImplementedError
 
 
-def test_an_error_of_the_disk_while_a_file_is_still_written_is_raised(
-    tmp_path, monkeypatch
-):
+def test_a_disk_error_during_a_save_is_raised(tmp_path, monkeypatch):
     def fail(_):
         raise OSError(errno.EIO, "Input/output error")
 

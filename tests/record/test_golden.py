@@ -66,7 +66,7 @@ def same(found, expected):
         assert value.tobytes() == wanted.tobytes()
 
 
-def test_a_file_of_before_there_were_versions_is_read():
+def test_a_file_without_a_format_version_is_read():
     found = sl.record.load(GOLDEN / "version_0.safetensors")
     same(found, ARRAYS)
     assert found.metadata == METADATA
@@ -83,13 +83,13 @@ def test_a_file_of_every_recorder_and_precision_is_read(suffix, name):
 
 
 @pytest.mark.parametrize("name", PRECISIONS)
-def test_the_present_version_writes_the_same_bytes(name):
+def test_the_current_version_writes_the_same_bytes(name):
     path = GOLDEN / f"version_{_facts.VERSION}_{name}.safetensors"
     written = sl.record.Safetensors(precision=PRECISIONS[name]).to_bytes(a_record())
     assert written == path.read_bytes()
 
 
-def test_a_damaged_file_of_before_there_were_versions_is_an_error(tmp_path):
+def test_a_damaged_file_without_a_format_version_is_an_error(tmp_path):
     data = bytearray((GOLDEN / "version_0.safetensors").read_bytes())
     data[-1] ^= 1
     (tmp_path / "x.safetensors").write_bytes(data)

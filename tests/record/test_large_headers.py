@@ -45,7 +45,7 @@ def count_calls(run):
 
 
 @pytest.mark.parametrize("count", [10_000, pytest.param(100_000, marks=pytest.mark.soak)])
-def test_a_file_of_very_many_arrays_is_read(tmp_path, count):
+def test_a_file_with_very_many_arrays_is_read(tmp_path, count):
     found = sl.record.load(write_valid(tmp_path / "x.safetensors", count))
     assert len(found) == count
     rows = range(0, count, 997)
@@ -60,7 +60,7 @@ def test_a_file_of_very_many_arrays_is_read(tmp_path, count):
         ("json.gz", {}),
     ],
 )
-def test_twice_the_arrays_are_twice_the_work(tmp_path, suffix, options):
+def test_loading_cost_is_linear_in_the_number_of_arrays(tmp_path, suffix, options):
     counts = []
     for size in (500, 1000):
         path = tmp_path / f"{size}.{suffix}"
@@ -72,7 +72,7 @@ def test_twice_the_arrays_are_twice_the_work(tmp_path, suffix, options):
     assert counts[1] < 2.1 * counts[0]
 
 
-def test_a_name_that_stands_twice_is_found_by_one_look_at_each(monkeypatch):
+def test_duplicate_names_are_found_in_linear_time(monkeypatch):
     looks = 0
 
     class Name(str):
@@ -107,7 +107,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("header", HOSTILE.values(), ids=HOSTILE.keys())
-def test_a_hostile_header_is_a_short_error_and_little_memory(tmp_path, header):
+def test_a_hostile_header_gives_a_short_error_and_little_memory(tmp_path, header):
     for entry in header.values():
         if isinstance(entry, dict):
             entry["data_offsets"] = [0, 0]

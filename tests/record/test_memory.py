@@ -35,7 +35,7 @@ def peak_of(work):
 
 @pytest.mark.parametrize("precision", [None, Half(), BFloat16()], ids=str)
 @pytest.mark.parametrize("recorder", [Safetensors, JsonGz])
-def test_a_save_takes_less_memory_than_the_largest_tensor(tmp_path, recorder, precision):
+def test_saving_needs_less_memory_than_the_largest_tensor(tmp_path, recorder, precision):
     model = a_model(count=2, side=LARGE)
     model.to_record()  # initialises it
     path = tmp_path / "x"
@@ -45,7 +45,7 @@ def test_a_save_takes_less_memory_than_the_largest_tensor(tmp_path, recorder, pr
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_a_load_takes_the_memory_of_the_model_and_of_one_tensor(tmp_path, dtype):
+def test_loading_needs_memory_for_the_model_and_one_tensor(tmp_path, dtype):
     path = tmp_path / "x"
     a_model(dtype).to_record().save(path, Safetensors())
     model = a_model(dtype)
@@ -55,7 +55,7 @@ def test_a_load_takes_the_memory_of_the_model_and_of_one_tensor(tmp_path, dtype)
     assert float(model.layers[-1].numpy().min()) == 0.5
 
 
-def test_a_mapped_load_takes_no_memory(tmp_path):
+def test_a_mapped_load_needs_no_memory(tmp_path):
     path = tmp_path / "x"
     a_model().to_record().save(path)
     model = a_model()

@@ -66,7 +66,7 @@ def through(recorder, precision, record):
 @every_recorder
 @pytest.mark.parametrize("precision", PRECISIONS, ids=str)
 @pytest.mark.parametrize("has_shift", [True, False])
-def test_a_model_comes_back_in_training_and_in_evaluation(recorder, precision, has_shift):
+def test_a_model_is_restored_for_training_and_evaluation(recorder, precision, has_shift):
     net = a_net(has_shift=has_shift).train()
     outputs(net)  # moves the averages
     record = through(recorder, precision, net.to_record())
@@ -85,7 +85,7 @@ def test_a_model_comes_back_in_training_and_in_evaluation(recorder, precision, h
 
 @every_recorder
 @pytest.mark.parametrize("precision", [Half(), BFloat16()], ids=str)
-def test_the_variance_stays_in_32_bits_and_whole_numbers_stay_whole(recorder, precision):
+def test_the_variance_stays_float32_and_integers_stay_integers(recorder, precision):
     record = through(recorder, precision, a_net().to_record())
     assert record["layers.0.weight"].dtype == precision.dtype
     assert record["norm.running_var"].dtype == np.float32
@@ -94,7 +94,7 @@ def test_the_variance_stays_in_32_bits_and_whole_numbers_stay_whole(recorder, pr
 
 
 @every_recorder
-def test_an_optimiser_goes_on_from_its_record_as_if_it_had_not_stopped(recorder):
+def test_an_optimiser_resumes_from_its_record_exactly(recorder):
     for make in (sl.optim.AdamW, lambda: sl.optim.SGD(momentum=0.9)):
         net, optimizer = trained(optimizer=make())
         both = net.to_record().with_prefix("net.") | optimizer.to_record().with_prefix("o.")
@@ -137,7 +137,7 @@ def test_a_record_is_not_changed_by_the_next_step_and_shares_the_arrays(backend)
     assert not np.array_equal(net.layers[0].weight.numpy(), before["layers.0.weight"])
 
 
-def test_a_schedule_comes_back_in_metadata():
+def test_a_schedule_is_restored_from_metadata():
     schedule = sl.optim.WarmupCosine(0.1, warmup=3, total=9)
     record = sl.record.Record({}, metadata={"schedule": schedule.to_json()})
     for recorder in RECORDERS:
@@ -160,7 +160,7 @@ def test_a_model_saved_on_one_backend_computes_the_same_on_another(source, targe
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
-def test_a_model_and_its_optimiser_in_half_precision_come_back_bit_for_bit(backend, dtype):
+def test_a_half_precision_model_and_optimiser_are_restored_bit_for_bit(backend, dtype):
     pytest.importorskip(backend)
     layer = nn.Linear(3, 2).bind(backend, sl.Key(0)).to(backend, dtype)
     optimizer = sl.optim.AdamW()
@@ -184,7 +184,7 @@ def test_a_model_and_its_optimiser_in_half_precision_come_back_bit_for_bit(backe
     assert np.asarray(layer.weight).dtype == getattr(ml_dtypes, dtype, dtype)
 
 
-def test_a_file_in_half_precision_is_converted_to_the_type_of_the_module():
+def test_a_half_precision_file_is_converted_to_the_dtype_of_the_module():
     layer = nn.Linear(3, 2).bind("numpy", sl.Key(0))
     record = through(Safetensors, Half(), layer.to_record())
     again = nn.Linear(3, 2).bind("numpy", sl.Key(1)).load_record(record)
@@ -195,7 +195,7 @@ def test_a_file_in_half_precision_is_converted_to_the_type_of_the_module():
     )
 
 
-def test_tensors_of_torch_in_half_precision_are_assigned_and_loaded():
+def test_half_precision_pytorch_tensors_are_assigned_and_loaded():
     torch = pytest.importorskip("torch")
     layer = nn.Linear(3, 2).bind("numpy", sl.Key(0))
     values = torch.full((2, 3), 1.5, dtype=torch.bfloat16, requires_grad=True)
@@ -205,7 +205,7 @@ def test_tensors_of_torch_in_half_precision_are_assigned_and_loaded():
     assert layer.bias.numpy().tolist() == [1, 1]
 
 
-def test_a_report_says_what_was_done_with_each_path():
+def test_the_load_report_lists_the_result_for_each_path():
     net = nn.Linear(3, 2).bind("numpy", sl.Key(0))
     before = net.bias.numpy()
     found = {"weight": np.ones((2, 3)), "bias": np.ones(5, "f4"), "other": np.ones(1)}
@@ -228,7 +228,7 @@ def test_a_report_says_what_was_done_with_each_path():
 
 @pytest.mark.parametrize("strict", [True, False])
 @pytest.mark.parametrize("value", [np.full(2, 1e300), np.full(2, 1j, "c8")])
-def test_numbers_that_the_module_cannot_hold_are_errors_and_change_nothing(strict, value):
+def test_unrepresentable_numbers_are_errors_and_change_nothing(strict, value):
     net = nn.Linear(3, 2).bind("numpy", sl.Key(0))
     before = net.to_record().copy()
     with pytest.raises(RecordError, match="bias holds"):
@@ -237,7 +237,7 @@ def test_numbers_that_the_module_cannot_hold_are_errors_and_change_nothing(stric
         np.testing.assert_array_equal(net.state_dict()[path], array)
 
 
-def test_a_damaged_file_changes_nothing(tmp_path):
+def test_a_damaged_file_leaves_the_model_unchanged(tmp_path):
     net = a_net()
     net.to_record().save(tmp_path / "x.safetensors")
     data = bytearray((tmp_path / "x.safetensors").read_bytes())
@@ -251,7 +251,7 @@ def test_a_damaged_file_changes_nothing(tmp_path):
         np.testing.assert_array_equal(other.state_dict()[path], array)
 
 
-def test_a_record_without_the_count_of_batches_loads_and_the_report_says_so():
+def test_a_record_without_batch_counts_loads_and_is_reported():
     layer = nn.BatchNorm1d(2).bind("numpy", sl.Key(0))
     record = dict(layer.to_record())
     record |= {"running_mean": np.array([1.0, 2.0], "f4")}

@@ -20,7 +20,7 @@ KINDS = ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float16", "complex64", "bo
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", [(2, 3), (), (0, 4)])
-def test_arrays_of_every_type_come_back(tmp_path, kind, shape):
+def test_arrays_of_every_dtype_are_restored(tmp_path, kind, shape):
     values = np.ones(shape).astype(getattr(ml_dtypes, kind, kind))
     Record({"x": values}).save(tmp_path / "x.safetensors")
     found = np.asarray(sl.record.load(tmp_path / "x.safetensors")["x"])
@@ -28,7 +28,7 @@ def test_arrays_of_every_type_come_back(tmp_path, kind, shape):
     np.testing.assert_array_equal(found.astype("c8"), values.astype("c8"))
 
 
-def test_a_file_of_others_in_half_precision_is_read(tmp_path):
+def test_a_half_precision_file_of_another_program_is_read(tmp_path):
     torch = pytest.importorskip("torch")
     from safetensors.torch import save_file
 
@@ -81,7 +81,7 @@ FACTS = {
 
 
 @pytest.mark.parametrize("case", FACTS)
-def test_crafted_facts_are_refused(tmp_path, case):
+def test_crafted_metadata_are_rejected(tmp_path, case):
     path = with_facts(tmp_path / "x.safetensors", FACTS[case])
     with pytest.raises(RecordError, match=r"x\.safetensors"):
         sl.record.load(path)
@@ -130,7 +130,7 @@ ENTRY = '{"dtype":"F32","shape":[1],"data_offsets":[0,4]}'
         *("a huge shape", "a huge empty shape", "many axes", "a fraction", "facts"),
     ],
 )
-def test_crafted_headers_are_refused(tmp_path, header):
+def test_crafted_headers_are_rejected(tmp_path, header):
     path = written(tmp_path / "x.safetensors", header, bytes(4))
     with pytest.raises(RecordError, match=r"x\.safetensors"):
         sl.record.load(path)
@@ -150,7 +150,7 @@ def test_crafted_headers_are_refused(tmp_path, header):
     ],
     ids=["name", "metadata", "byte order mark", "UTF-16", "UTF-16 with mark"],
 )
-def test_a_header_that_the_reference_library_refuses_is_refused(tmp_path, header, reason):
+def test_a_header_that_the_reference_library_rejects_is_rejected(tmp_path, header, reason):
     theirs = pytest.importorskip("safetensors")
     path = written(tmp_path / "x.safetensors", header, bytes(4))
     with pytest.raises(theirs.SafetensorError):
@@ -160,7 +160,7 @@ def test_a_header_that_the_reference_library_refuses_is_refused(tmp_path, header
 
 
 @pytest.mark.parametrize("length", [0, 7, 101 << 20, 1 << 40, 1 << 63, (1 << 64) - 1])
-def test_a_header_of_an_impossible_length_is_refused(tmp_path, length):
+def test_a_header_with_an_impossible_length_is_rejected(tmp_path, length):
     data = json.dumps(of(x=(1, 0, 4))).encode() + bytes(4)
     (tmp_path / "x.safetensors").write_bytes(length.to_bytes(8, "little") + data)
     with pytest.raises(RecordError, match=r"x\.safetensors"):
@@ -168,13 +168,13 @@ def test_a_header_of_an_impossible_length_is_refused(tmp_path, length):
 
 
 @pytest.mark.parametrize("shape", [[1] * 1000, [1 << 62, 1 << 62, 0], [1 << 63, 0]])
-def test_a_shape_that_no_array_has_is_refused_in_json_too(shape):
+def test_an_impossible_shape_in_json_is_rejected(shape):
     data = np.zeros(math.prod(shape), "f4").view("u1")
     with pytest.raises(RecordError, match="impossible shape"):
         JsonGz().from_bytes(crafted(JsonGz(), shape, data)).copy()
 
 
-def test_bytes_that_do_not_fit_their_shape_are_refused_under_a_right_checksum():
+def test_bytes_that_do_not_fit_the_shape_are_rejected_despite_a_valid_checksum():
     data = crafted(JsonGz(), [3], np.zeros(13, "u1"))
     with pytest.raises(RecordError, match="x has a wrong number of bytes"):
         JsonGz().from_bytes(data)
@@ -196,7 +196,7 @@ def crafted(recorder, shape, data):
     return file.getvalue()
 
 
-def test_a_file_that_is_gone_or_cut_after_it_was_opened_is_an_error(tmp_path):
+def test_a_file_deleted_or_truncated_after_opening_is_an_error(tmp_path):
     path = tmp_path / "x.safetensors"
     Record({"x": np.ones(9)}).save(path)
     array = sl.record.load(path)["x"]
@@ -209,14 +209,14 @@ def test_a_file_that_is_gone_or_cut_after_it_was_opened_is_an_error(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"id\t\xff\n", b"id\tgc\na\tmuch\n", b"id\tgc\na\n"])
-def test_a_table_that_is_no_scores_is_refused(tmp_path, content):
+def test_a_table_that_is_not_scores_is_rejected(tmp_path, content):
     path = tmp_path / "scores.tsv"
     path.write_bytes(content)
     with pytest.raises(FormatError, match=r"scores\.tsv"):
         sl.infer.Scores.read_tsv(path)
 
 
-def test_settings_where_a_number_should_be_are_refused():
+def test_a_dict_instead_of_a_number_in_settings_is_rejected():
     settings = sl.encode.Kmer(3).to_dict()
     with pytest.raises(ConfigError, match=r"Kmer\.k: expected a plain value, got settings"):
         sl.encode.Kmer.from_dict({**settings, "k": sl.encode.OneHot().to_dict()})
@@ -226,20 +226,20 @@ def test_settings_where_a_number_should_be_are_refused():
     "change",
     [{"class": ["OneHot"]}, {"version": [1]}, {"dtype": "\ud800"}, {"alphabet": "\ud800"}],
 )
-def test_crafted_settings_are_refused(change):
+def test_crafted_settings_are_rejected(change):
     settings = {**sl.encode.OneHot("dna").to_dict(), **change}
     with pytest.raises(ConfigError):
         sl.encode.OneHot.from_dict(settings)
 
 
 @pytest.mark.parametrize("content", [b"[" * 100_000, b"\xff", b"[]"])
-def test_settings_that_are_none_are_refused(tmp_path, content):
+def test_settings_that_are_not_a_dict_are_rejected(tmp_path, content):
     (tmp_path / "config.json").write_bytes(content)
     with pytest.raises(ConfigError, match=r"config\.json"):
         sl.models.load(tmp_path)
 
 
-def test_numbers_of_the_other_byte_order_come_back(tmp_path):
+def test_arrays_of_the_other_byte_order_are_restored(tmp_path):
     Record({"x": np.arange(3, dtype=">f4")}).save(tmp_path / "x.safetensors")
     found = np.asarray(sl.record.load(tmp_path / "x.safetensors")["x"])
     assert (found.dtype, found.tolist()) == (np.float32, [0, 1, 2])
@@ -256,27 +256,25 @@ UNWRITABLE = {
 
 
 @pytest.mark.parametrize("kind", UNWRITABLE)
-def test_what_a_record_cannot_hold_is_refused_by_name_and_nothing_is_written(
-    tmp_path, kind
-):
+def test_unsupported_arrays_are_rejected_by_name_and_nothing_is_written(tmp_path, kind):
     with pytest.raises(RecordError, match="weight"):
         Record({"weight": UNWRITABLE[kind]}).save(tmp_path / "x.safetensors")
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("suffix", [".safetensors", ".json.gz"])
-def test_a_name_that_is_not_valid_unicode_is_refused(tmp_path, suffix):
+def test_a_name_that_is_not_valid_unicode_is_rejected(tmp_path, suffix):
     with pytest.raises(RecordError, match="valid Unicode"):
         Record({"\ud800": np.ones(1)}).save(tmp_path / f"x{suffix}")
 
 
 @pytest.mark.parametrize("name", ["__metadata__", 1])
-def test_a_name_that_could_not_be_read_again_is_refused(tmp_path, name):
+def test_a_reserved_array_name_is_rejected(tmp_path, name):
     with pytest.raises(RecordError, match="must be a string other than"):
         Record({name: np.ones(1)}).save(tmp_path / "x.safetensors")
 
 
-def test_facts_may_hold_numbers_of_numpy_and_no_other_objects(tmp_path):
+def test_metadata_may_contain_numpy_numbers_but_no_other_objects(tmp_path):
     facts = {"lr": np.float32(0.5), "n": np.int64(3)}
     Record({}, metadata=facts).save(tmp_path / "x.safetensors")
     assert sl.record.load(tmp_path / "x.safetensors").metadata == {"lr": 0.5, "n": 3}

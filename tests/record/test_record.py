@@ -19,7 +19,7 @@ def saved(tmp_path):
     return path
 
 
-def test_arrays_and_facts_come_back(saved):
+def test_arrays_and_metadata_are_restored(saved):
     again = sl.record.load(saved)
     assert again.metadata == RECORD.metadata
     assert list(again) == list(ARRAYS)
@@ -34,12 +34,12 @@ def test_any_safetensors_reader_reads_the_arrays(saved):
     assert np.array_equal(load_file(saved)["z.weight"], ARRAYS["z.weight"])
 
 
-def test_equal_records_are_equal_files(saved, tmp_path):
+def test_equal_records_give_equal_files(saved, tmp_path):
     RECORD.save(tmp_path / "again.safetensors")
     assert (tmp_path / "again.safetensors").read_bytes() == saved.read_bytes()
 
 
-def test_a_file_of_others_is_read(tmp_path):
+def test_a_safetensors_file_of_another_program_is_read(tmp_path):
     from safetensors.numpy import save_file
 
     save_file({"w": np.ones(2)}, tmp_path / "other.safetensors")
@@ -49,7 +49,7 @@ def test_a_file_of_others_is_read(tmp_path):
     ]
 
 
-def test_every_flipped_bit_of_the_values_is_found(saved):
+def test_every_flipped_bit_in_the_values_is_detected(saved):
     good = saved.read_bytes()
     start = len(good) - 28
     for byte in range(start, len(good)):
@@ -58,7 +58,7 @@ def test_every_flipped_bit_of_the_values_is_found(saved):
             [np.asarray(each) for each in sl.record.load(saved).values()]
 
 
-def test_every_flipped_bit_is_found_or_changes_nothing(saved):
+def test_every_flipped_bit_is_detected_or_changes_nothing(saved):
     good = saved.read_bytes()
     for place in range(8 * len(good)):
         flipped = bytearray(good)
@@ -73,7 +73,7 @@ def test_every_flipped_bit_is_found_or_changes_nothing(saved):
         assert all(np.array_equal(arrays[path], ARRAYS[path]) for path in ARRAYS)
 
 
-def test_every_cut_is_found(saved):
+def test_every_truncation_is_detected(saved):
     good = saved.read_bytes()
     for length in range(len(good)):
         saved.write_bytes(good[:length])
@@ -86,7 +86,7 @@ def test_a_missing_file_is_named(tmp_path):
         sl.record.load(tmp_path / "none.safetensors")
 
 
-def test_prefixes_group_and_part_again():
+def test_prefixes_join_and_split_records():
     both = RECORD.with_prefix("model.") | Record({"x": np.zeros(1)}).with_prefix("optim.")
     assert list(both.under("model.")) == list(ARRAYS)
     assert list(both.under("optim.")) == ["x"]
@@ -102,11 +102,11 @@ def test_a_file_that_is_read_unmapped_may_be_replaced(tmp_path):
     assert array.tolist() == [0.0, 1.0, 2.0, 3.0]
 
 
-def test_an_array_that_was_not_read_yet_knows_its_bytes(saved):
+def test_a_lazy_array_has_its_size_in_bytes(saved):
     assert sl.record.load(saved)["z.weight"].nbytes == ARRAYS["z.weight"].nbytes
 
 
-def test_a_checksum_of_arrays_is_that_of_their_names_types_shapes_and_numbers():
+def test_the_checksum_covers_names_dtypes_shapes_and_values():
     weights = {"a": np.arange(6.0).reshape(2, 3), "b": np.ones(2, np.float32)}
     changed = [
         {"c": weights["a"], "b": weights["b"]},
@@ -120,7 +120,7 @@ def test_a_checksum_of_arrays_is_that_of_their_names_types_shapes_and_numbers():
     )
 
 
-def test_an_array_of_several_pieces_comes_back_as_json(tmp_path):
+def test_an_array_of_several_blocks_is_restored_from_json(tmp_path):
     # Of another byte order, so in pieces, none of which is a multiple of three bytes.
     numbers = np.arange((2 << 20) + 5, dtype=">u4")
     recorder = sl.record.JsonGz()

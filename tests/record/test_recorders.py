@@ -50,7 +50,7 @@ def same(found, expected):
 
 
 @every_recorder
-def test_a_record_comes_back_from_a_file_and_from_memory(tmp_path, recorder):
+def test_a_record_is_restored_from_a_file_and_from_memory(tmp_path, recorder):
     path = tmp_path / "model"
     a_record().save(path, recorder())
     data = recorder().to_bytes(a_record())
@@ -65,7 +65,7 @@ def test_a_record_comes_back_from_a_file_and_from_memory(tmp_path, recorder):
 
 
 @every_recorder
-def test_the_suffix_chooses_the_recorder_and_the_content_opens_it(tmp_path, recorder):
+def test_the_suffix_selects_the_recorder_and_the_content_the_reader(tmp_path, recorder):
     path = tmp_path / f"model.{SUFFIXES[recorder]}"
     a_record().save(path)
     assert path.read_bytes() == recorder().to_bytes(a_record())
@@ -87,7 +87,7 @@ def test_a_precision_converts_float_arrays_and_no_others(recorder, precision):
 
 
 @every_recorder
-def test_a_large_array_is_converted_piece_by_piece_as_at_once(recorder):
+def test_a_large_array_is_converted_in_blocks_with_equal_results(recorder):
     values = np.random.default_rng(1).normal(size=3_000_001)
     data = recorder(precision=Half()).to_bytes(Record({"x": values}))
     same(recorder().from_bytes(data), {"x": values.astype("f2")})
@@ -100,7 +100,7 @@ def test_a_large_array_is_converted_piece_by_piece_as_at_once(recorder):
         lambda path, _: "float64" if path.startswith("norm") else Half(),
     ],
 )
-def test_a_policy_decides_by_path(policy):
+def test_a_precision_policy_selects_by_path(policy):
     data = JsonGz(precision=policy).to_bytes(a_record())
     found = JsonGz().from_bytes(data)
     kinds = [str(found[path].dtype) for path in ("weight", "norm.scale", "one", "count")]
@@ -124,7 +124,7 @@ def test_paths_that_no_pattern_matches_keep_their_type():
         (lambda *_: "int8", "returned int8 for weight"),
     ],
 )
-def test_a_policy_that_makes_no_sense_is_refused(policy, message):
+def test_an_invalid_precision_policy_is_rejected(policy, message):
     with pytest.raises(ArgumentError, match=message):
         Safetensors(precision=policy).to_bytes(a_record())
 
@@ -137,14 +137,14 @@ def test_a_number_that_would_become_infinite_is_an_error_and_no_file(tmp_path, r
     assert not list(tmp_path.iterdir())
 
 
-def test_what_is_infinite_already_stays_so():
+def test_infinite_values_stay_infinite():
     values = np.array([np.inf, -np.inf, np.nan], "f4")
     data = Safetensors(precision=Half()).to_bytes(Record({"x": values}))
     np.testing.assert_array_equal(np.asarray(Safetensors().from_bytes(data)["x"]), values)
 
 
 @every_recorder
-def test_a_least_type_is_kept_when_others_become_narrower(recorder):
+def test_a_least_dtype_is_kept_when_others_are_narrowed(recorder):
     record = Record(
         {"x": np.ones(2, "f4"), "variance": np.ones(2), "y": np.ones(2, "f2")},
         least_dtypes={"variance": "float32", "y": "float32"},
@@ -165,13 +165,13 @@ def test_a_least_type_is_kept_when_others_become_narrower(recorder):
     ),
     path=st.text(st.characters(codec="utf-8"), max_size=8),
 )
-def test_every_array_comes_back_bit_for_bit(values, path):
+def test_every_array_is_restored_bit_for_bit(values, path):
     for recorder in RECORDERS:
         found = recorder().from_bytes(recorder().to_bytes(Record({path: values})))
         same(found, {path: values})
 
 
-def test_a_mapped_file_gives_views_that_cannot_be_written(tmp_path):
+def test_a_mapped_file_gives_read_only_views(tmp_path):
     path = tmp_path / "x.safetensors"
     a_record().save(path)
     found = sl.record.load(path, mapped=True)
@@ -184,7 +184,7 @@ def test_a_mapped_file_gives_views_that_cannot_be_written(tmp_path):
         found.verify()
 
 
-def test_a_module_on_numpy_computes_from_a_mapped_file_until_a_step_copies(tmp_path):
+def test_a_numpy_module_uses_a_mapped_file_until_a_step_copies_it(tmp_path):
     path = tmp_path / "x.safetensors"
     layer = sl.nn.Linear(3, 2).bind("numpy", sl.Key(0))
     layer.to_record().save(path)
@@ -210,7 +210,7 @@ class Npz(sl.record.Recorder):
             return Record(dict(arrays))
 
 
-def test_a_recorder_of_a_user_has_files_memory_and_precision(tmp_path):
+def test_a_custom_recorder_supports_files_memory_and_precision(tmp_path):
     own = Npz()
     own.precision = Half()
     record = Record({"x": np.ones(2), "n": np.arange(2)})
@@ -220,7 +220,7 @@ def test_a_recorder_of_a_user_has_files_memory_and_precision(tmp_path):
     same(own.from_bytes(own.to_bytes(record)), expected)
 
 
-def test_other_programs_read_what_is_written():
+def test_other_programs_can_read_the_files():
     import base64
     import gzip
     import json
@@ -236,7 +236,7 @@ def test_other_programs_read_what_is_written():
     assert (entry["dtype"], entry["shape"]) == ("F32", [2, 3])
 
 
-def test_a_file_of_a_later_version_is_refused():
+def test_a_file_of_a_later_version_is_rejected():
     from seqloom.record import _facts
 
     data = Safetensors().to_bytes(a_record())
@@ -249,7 +249,7 @@ def test_a_file_of_a_later_version_is_refused():
         Safetensors().from_bytes(newer)
 
 
-def test_memory_is_no_file_and_a_file_names_itself(tmp_path):
+def test_a_record_source_in_memory_or_in_a_file_has_a_name(tmp_path):
     source = RecordSource.of_bytes(b"ACGT")
     assert (source.name, source.read(1, 3)) == ("bytes", b"CG")
     with pytest.raises(RecordError, match="is truncated"):
@@ -258,7 +258,7 @@ def test_memory_is_no_file_and_a_file_names_itself(tmp_path):
     assert RecordSource.of_file(tmp_path / "x").read(0, 4) == b"ACGT"
 
 
-def test_a_torch_tensor_in_half_precision_is_written():
+def test_a_half_precision_pytorch_tensor_is_saved():
     torch = pytest.importorskip("torch")
     values = torch.tensor([1.5, -2.0], dtype=torch.bfloat16, requires_grad=True)
     found = Safetensors().from_bytes(Safetensors().to_bytes(Record({"x": values})))
