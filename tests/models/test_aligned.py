@@ -1,4 +1,4 @@
-"""Variants of one sequence: what is chosen for them, and that it beats ridge regression."""
+"""Variants of one sequence get the aligned branch, which beats ridge regression."""
 
 import numpy as np
 import pytest
@@ -9,13 +9,13 @@ import seqloom as sl
 
 @pytest.fixture(scope="module")
 def variants():
-    """A scan of a protein, with interactions and a curve that ridge does not know."""
+    """Return a simulated mutational scan with interactions and a non-linear effect."""
     return scan(2500, length=30, noise=0.05)
 
 
 @pytest.fixture(scope="module")
 def learned(variants, tmp_path_factory):
-    """What the defaults make of it."""
+    """Return the result of training with the defaults."""
     folder = tmp_path_factory.mktemp("scan")
     return learned_and_judged(folder, *variants, learned=2000)
 
@@ -78,7 +78,7 @@ def test_the_aligned_branch_gives_equal_outputs_on_all_backends(backend):
     for name in ("numpy", backend):
         model = config.init(name, sl.Key(3))
         x = model.backend.tensor(rows)
-        model.logits(x, key=sl.Key(1))  # in training mode, which moves the mean
+        model.logits(x, key=sl.Key(1))  # Training mode updates the running mean.
         found.append(np.asarray(model.eval().logits(x)))
     np.testing.assert_allclose(found[0], found[1], atol=1e-5)
 

@@ -1,4 +1,4 @@
-"""Every encoder has a network that reads what it makes, and no other takes it."""
+"""Each encoder has a default network; networks for other inputs reject its output."""
 
 import re
 from typing import Any
@@ -31,7 +31,7 @@ ENCODERS = [
 
 @pytest.fixture
 def reads(tmp_path):
-    """Make FASTQ files: half of the reads have TATA, of low quality, in their middle."""
+    """Make FASTQ files; half of the reads contain TATA with low quality in the middle."""
 
     def make(encoder, *, lengths=(20,), count=32):
         rng, path = np.random.default_rng(count), tmp_path / "reads.fq"

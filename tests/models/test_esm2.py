@@ -1,4 +1,4 @@
-"""ESM-2 beside Hugging Face's: hidden states and logits, packed, padded and alone."""
+"""Hidden states and logits of ESM-2 compared with Hugging Face: packed, padded, alone."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import seqloom as sl
 from esm_networks import draw_proteins, make_huggingface, run_huggingface
 from seqloom.errors import ArgumentError, SeqloomError
 
-TOLERANCE = 2e-5  # most absolute error, in float32
+TOLERANCE = 2e-5  # largest absolute error in float32
 JAX = pytest.param("jax", marks=pytest.mark.soak)
 COMPILERS = [pytest.param("torch", marks=pytest.mark.soak), JAX]
 
@@ -44,7 +44,7 @@ def load(folder, backend):
 
 
 def error(found, expected) -> float:
-    """Return the most absolute error."""
+    """Return the largest absolute error."""
     return float(np.abs(found.numpy() - expected).max())
 
 

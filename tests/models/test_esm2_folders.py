@@ -1,4 +1,4 @@
-"""Folders of ESM-2: those of transformers are read, and transformers reads ours."""
+"""ESM-2 folders of transformers are read, and transformers reads folders of SeqLoom."""
 
 import json
 
@@ -38,20 +38,20 @@ def folder(theirs, tmp_path):
 
 
 def change_arrays(folder, change):
-    """Write the weights again, as a function changes them."""
+    """Change the weight file by a function of its arrays."""
     file = folder / "model.safetensors"
     save_file(change(load_file(file)), file, metadata={"format": "pt"})
 
 
 def change_settings(folder, **values):
-    """Write config.json again; None leaves a field out."""
+    """Change fields of config.json; None removes a field."""
     file = folder / "config.json"
     settings = {**json.loads(file.read_text()), **values}
     file.write_text(json.dumps({k: v for k, v in settings.items() if v is not ...}))
 
 
 def error(folder, expected, **options) -> float:
-    """Return the most absolute error of the logits of a folder."""
+    """Return the largest absolute error of the logits of a folder."""
     model = sl.models.ESM2.load(folder, **options)
     logits = model.logits(model(*PROTEINS.packed)).numpy()
     return float(np.abs(logits - expected["logits"]).max())
@@ -97,7 +97,7 @@ def test_a_bfloat16_file_is_loaded_as_float32(theirs, tmp_path):
     model = sl.models.ESM2.load(tmp_path)
     assert model.load_report.converted["layers.0.qkv.weight"] == ("bfloat16", "float32")
     rounded = run_huggingface(half.float(), PROTEINS)
-    # Their rates of rotary positions were rounded with the weights; the file has them.
+    # The file has rotary rates that were rounded with the weights.
     logits = model.logits(model(*PROTEINS.packed)).numpy()
     assert np.abs(logits - rounded["logits"]).max() < TOLERANCE
 
@@ -230,7 +230,7 @@ def test_an_unknown_dtype_is_an_error(folder):
 
 def test_token_dropout_is_scaled_for_each_protein_separately(folder, theirs):
     ids = PROTEINS.each[1].copy()
-    ids[2:30] = MASK  # most of it
+    ids[2:30] = MASK  # most of the residues
     both = draw_proteins((ids.size, 12))
     both.each[0] = ids
     truth = run_huggingface(theirs, both)["logits"]

@@ -1,4 +1,4 @@
-"""Gradients of ESM-2 beside those that PyTorch finds for Hugging Face's."""
+"""Gradients of ESM-2 compared with the Hugging Face network in PyTorch."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def theirs():
 
 @pytest.fixture(scope="module")
 def expected(theirs):
-    """Gradients of the loss of masked tokens and of the sum of contacts."""
+    """Return the gradients of the masked-token loss plus the sum of contacts."""
     ids, mask = torch.tensor(PROTEINS.padded()), torch.tensor(PROTEINS.mask)
     logits = theirs(ids, attention_mask=mask.long()).logits[mask]
     loss = torch.nn.functional.cross_entropy(logits, torch.tensor(TARGETS))

@@ -1,4 +1,4 @@
-"""ESM-2 in half precision: where it is declined, and how near it is to Hugging Face's."""
+"""ESM-2 in half precision: rejected backends, and the distance to Hugging Face."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def folder(theirs, tmp_path_factory):
 
 @pytest.fixture
 def processor(monkeypatch):
-    """Give this processor other instructions."""
+    """Return a function that pretends a processor with other instructions."""
 
     def pretend(flags):
         monkeypatch.setattr("seqloom.tensor._autocast._read_cpu_flags", lambda: flags)

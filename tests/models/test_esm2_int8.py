@@ -1,4 +1,4 @@
-"""ESM-2 with linear layers of 8 bits, beside itself in float32."""
+"""ESM-2 with int8 linear layers compared with ESM-2 in float32."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +14,7 @@ from seqloom.nn import Int8Linear
 from seqloom.tensor import backend
 
 LENGTHS = (40, 230, 7, 120)
-LEAST = 0.999
+MIN_COSINE = 0.999
 
 
 def draw(seed=3):
@@ -25,9 +25,9 @@ def draw(seed=3):
 
 
 def make(size, *, layers, uneven):
-    """A network of random weights that keep the size of their inputs."""
-    # Uneven: some channels are up to 60 times as large as the others, as in networks that
-    # were trained, and the weights after them as much smaller: the results are the same.
+    """Return a network of random weights whose outputs are as large as their inputs."""
+    # If uneven, some channels are up to 60 times as large as others, as in trained
+    # networks. The next weights are smaller by the same factor: the outputs are equal.
     config = ESM2Config.of(size)
     config = ESM2Config(layers=layers, width=config.width, heads=config.heads)
     network, rng = config.init("numpy", sl.Key(0)), np.random.default_rng(1)
@@ -73,14 +73,14 @@ def test_int8_embeddings_are_close_to_float32(size, layers, uneven, name, tmp_pa
     exact = network(*draw()).numpy()
     small = ESM2.load(tmp_path, name, dtype="int8")
     found = cosines(small(*draw()).numpy(), exact)
-    assert LEAST <= found.min() < 1.0
+    assert MIN_COSINE <= found.min() < 1.0
 
 
 def test_without_calibration_uneven_channels_lose_accuracy():
     network = make("8M", layers=3, uneven=True)
     exact = network(*draw()).numpy()
     sl.nn.quantize_int8(network, targets="layers.*")
-    assert cosines(network(*draw()).numpy(), exact).min() < LEAST
+    assert cosines(network(*draw()).numpy(), exact).min() < MIN_COSINE
 
 
 @pytest.fixture(scope="module")
@@ -162,7 +162,7 @@ def test_an_embedding_job_resumes_only_with_equal_weights_and_dtype(small, tmp_p
         return sl.infer.embed(network, str(tmp_path / "p.fa"), out=tmp_path / "out")
 
     assert embed("int8").computed == 1
-    # The bits of weights that were rounded differ from backend to backend.
+    # The rounded weights differ between backends.
     assert embed("int8", "torch").computed == 0
     with pytest.raises(ConfigError, match=r"model: .*:int8"):
         embed("float32")

@@ -1,4 +1,4 @@
-"""ESM-2's layers as joined operations: alone and packed, replaced, within autocast."""
+"""ESM-2 layers as joined operations: single and packed, replaced, within autocast."""
 
 import numpy as np
 import pytest
@@ -32,10 +32,10 @@ def test_a_protein_is_bitwise_equal_alone_and_packed(lengths, seed, threads):
 
 
 class Doubled(sl.nn.Linear):
-    """A layer that does something else."""
+    """A layer that doubles the output of another layer."""
 
     def __call__(self, x):
-        """Twice the layer's output."""
+        """Return twice the output of the layer."""
         return 2.0 * super().__call__(x)
 
 

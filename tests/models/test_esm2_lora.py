@@ -1,4 +1,4 @@
-"""ESM-2 with adapters: what it learns, what it writes, and where its base is."""
+"""ESM-2 with adapters: training, saved arrays and the path of the base network."""
 
 import shutil
 from typing import Any
@@ -22,7 +22,7 @@ def base(tmp_path_factory):
 
 
 def motifs(count, seed):
-    """Proteins that differ in the order of two residues only, of several lengths."""
+    """Return proteins of several lengths; the label is the order of two residues."""
     rng = np.random.default_rng(seed)
     sequences, labels = {}, {}
     for number in range(count):

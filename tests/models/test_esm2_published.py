@@ -1,6 +1,6 @@
-"""The published weights of ESM-2 give the numbers that transformers' own tests expect.
+"""The published weights of ESM-2 give the numbers that the tests of transformers expect.
 
-They are of the tests test_inference_masked_lm and test_inference_no_head in the file
+The numbers are from test_inference_masked_lm and test_inference_no_head in the file
 tests/models/esm/test_modeling_esm.py of github.com/huggingface/transformers.
 """
 
@@ -40,7 +40,7 @@ def model(request):
 
 
 def test_logits_are_the_published_ones(model):
-    # Token 1 is padding, but transformers' test gives no mask: each token is real.
+    # Token 1 is padding. The test of transformers passes no mask, so each token counts.
     ids = np.array([0, 1, 2, 3, 4, 5])
     logits = model.logits(model(ids)).numpy()
     np.testing.assert_allclose(logits[:3, :3], LOGITS, rtol=1e-4, atol=1e-4)

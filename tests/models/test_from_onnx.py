@@ -1,4 +1,4 @@
-"""A file of ONNX as a module: names, arguments, records, and what it refuses."""
+"""An ONNX file as a module: names, arguments, records and unsupported files."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ DNA = sl.encode.OneHot("dna")
 
 
 def classifier(path, *, length=8):
-    """A file that reads one-hot letters of one length."""
+    """Write a classifier of one-hot encoded sequences of one length."""
     nodes = [
         node("Conv", "x conv/weight conv/bias", ("a",), pads=[1, 1]),
         node("Relu", "a", ("b",)),

@@ -1,4 +1,4 @@
-"""A file of ONNX on each backend: numbers, gradients against torch's, compiled steps."""
+"""ONNX files on each backend: values, gradients compared with PyTorch, compiled steps."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from torch_exports import (  # noqa: E402 - where torch is there
     export_by_tracing,
 )
 
-# Some of each kind; integers of 64 bits and float64 are not those of JAX.
+# Some cases of each kind; JAX has no 64-bit integers and no float64 by default.
 SAMPLE = [case for case in SINGLE[::7] if "float64" not in case.name] + [
     case for case in EDGES if "int64" not in case.name
 ]
@@ -41,7 +41,7 @@ def test_a_backend_computes_what_numpy_computes(tmp_path, case, backend):
 
 @pytest.fixture(params=NETWORKS)
 def exported(request, tmp_path):
-    """A network of torch, the file that torch writes of it, and an input."""
+    """Return a PyTorch network, the ONNX file that PyTorch exports and an input."""
     return export(request.param, tmp_path)
 
 

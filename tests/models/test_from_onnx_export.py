@@ -1,4 +1,4 @@
-"""The whole chain: an ONNX file in, an exported folder or an ONNX file out."""
+"""Export of imported ONNX files to a folder or to ONNX."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ LAST = ("batch", "length", 4), (5, 17, 4)
 
 
 def letters(shape):
-    """Inputs of another size than those of the file: tokens, or one-hot letters."""
+    """Return inputs of another size than the file's: tokens or one-hot channels."""
     rng = np.random.default_rng(0)
     if len(shape) == 2:
         return rng.integers(0, 7, shape)
@@ -49,7 +49,7 @@ def test_selecting_the_last_position_of_each_record_is_one_gather(tmp_path, kind
     assert not {"take", "stack", "permute_dims", "nonzero"}.intersection(names)
 
 
-OURS = {
+EXPORTED_NETWORKS = {
     "cnn": lambda: sl.models.SequenceCNNConfig(channels=4, outputs=2).build(),
     "dilated": Dilated,
     "lstm": lambda: Recurrent(nn.LSTM),
@@ -58,9 +58,9 @@ OURS = {
 }
 
 
-@pytest.mark.parametrize("name", OURS)
+@pytest.mark.parametrize("name", EXPORTED_NETWORKS)
 def test_an_exported_onnx_file_can_be_imported(tmp_path, name):
-    model, path = ready(OURS[name]()), tmp_path / "net.onnx"
+    model, path = ready(EXPORTED_NETWORKS[name]()), tmp_path / "net.onnx"
     sl.export.onnx(model, path, encoder=DNA)
     net = sl.models.from_onnx(path, encoder=DNA)
     batch = {

@@ -1,4 +1,4 @@
-"""What an ONNX file may hold that was cut, or was written to do harm."""
+"""Truncated, invalid and hostile ONNX files."""
 
 import numpy as np
 import pytest
@@ -21,14 +21,14 @@ X = floats(2, 3)
 
 
 def small(path, **options):
-    """A file with one product."""
+    """Write a file with one matrix product."""
     return save(
         path / "net.onnx", [node("MatMul", "x w")], {"x": X}, weights={"w": X.T}, **options
     )
 
 
 def write(path, change):
-    """Write a changed form of the small file."""
+    """Write the small file after a change."""
     model = onnx.load(small(path))
     change(model)
     path = path / "changed.onnx"
@@ -37,7 +37,7 @@ def write(path, change):
 
 
 def keep_beside(model, location, **facts):
-    """Say that the weight stands in another file."""
+    """Declare that the weight is stored in another file."""
     weight = model.graph.initializer[0]
     weight.ClearField("raw_data")
     weight.data_location = onnx.TensorProto.EXTERNAL

@@ -1,4 +1,4 @@
-"""Each operator of an ONNX file computes what ONNX Runtime computes."""
+"""Each ONNX operator compared with ONNX Runtime."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ pytest.importorskip("onnxruntime")
 
 
 class Watcher:
-    """Notes the names of operations."""
+    """A listener that records the names of operations."""
 
     def __init__(self):
         self.names = []
@@ -32,7 +32,7 @@ def write(case, folder):
 
 
 def compare(file, inputs, theirs):
-    """Compare what the module makes of a file with what is expected."""
+    """Compare the outputs of the imported module with the expected outputs."""
     outputs = sl.models.from_onnx(file)(*inputs.values())
     outputs = outputs if isinstance(outputs, tuple) else (outputs,)
     for output, other in zip(outputs, theirs, strict=True):
@@ -59,7 +59,7 @@ def test_an_operator_matches_the_onnx_reference(case, tmp_path):
 
 @pytest.mark.parametrize(("kind", "most"), [(18, 240), (20, 57344)])
 def test_casting_infinity_to_float8_without_infinity_gives_nan(tmp_path, kind, most):
-    # By the table of the operator's page; ONNX's reference limits infinite values too.
+    # The table of the operator's page says NaN; ONNX's reference code saturates.
     file = write(one("Cast", given={"x": BEYOND}, to=kind), tmp_path)
     found = sl.models.from_onnx(file)(BEYOND).numpy().astype("f8")
     wide = [0, np.nan, np.nan, np.nan, most, -most, 448, 448, most]
@@ -72,7 +72,7 @@ def test_the_gradients_of_a_row_of_zeros_are_finite(tmp_path, p):
     net = sl.models.from_onnx(file)
     x = sl.tensor.Autodiff(sl.tensor.backend("numpy")).tensor(ZERO_ROW, requires_grad=True)
     gradients = (net(x) * x.backend.tensor([1.0, 2.0])).sum().backward()
-    # Of y = x / |x|: (v - y (y . v)) / |x| for the second row, or (v - s (y . v)) / |x|.
+    # For y = x / |x|, the second row is (v - y (y . v)) / |x| or (v - s (y . v)) / |x|.
     v, row = np.array([1.0, 2.0]), np.array([-2.0, 3.0])
     size = np.abs(row).sum() if p == 1 else np.sqrt((row**2).sum())
     slope = np.sign(row) if p == 1 else row / size

@@ -1,4 +1,4 @@
-"""A published tool, from its ONNX file: the decisions of its own command."""
+"""The ONNX file of a published tool gives the decisions of the tool's command."""
 
 import json
 import subprocess
@@ -12,7 +12,7 @@ import seqloom as sl
 from ribosomal import ENCODER, LENGTH, decide, published, write_pairs
 
 pytest.importorskip("onnx")
-CLOSE = 1e-4  # of the two logits: below, rounding decides
+CLOSE = 1e-4  # Differences of the two logits below this limit depend on rounding.
 
 
 @pytest.fixture(scope="module")
@@ -22,8 +22,8 @@ def network():
 
 
 def logits_of(network, pair):
-    """The sums of the mates' logits by the name of the pair, through `predict`."""
-    # Numbers without a softmax are those of a regression that was not standardised.
+    """Return the sum of the mates' logits by the name of the pair, from `predict`."""
+    # A regression without standardisation predicts the numbers before the softmax.
     task = sl.models.Regress(("no", "yes"), mean=(0.0, 0.0), deviation=(1.0, 1.0))
     trained = sl.models.Trained(network, ENCODER, task, batch_size=256)
     mates = [sl.infer.predict(trained, str(path)) for path in pair]
@@ -33,9 +33,9 @@ def logits_of(network, pair):
 
 
 def compare_decisions(found, theirs, count):
-    """Compare what is found of each pair with the names of those called ribosomal."""
+    """Compare the decision for each pair with the names of the pairs called ribosomal."""
     assert len(found) == count
-    assert count / 10 < len(theirs) < count * 9 / 10  # both decisions are met
+    assert count / 10 < len(theirs) < count * 9 / 10  # Both decisions occur.
     differing = {
         name for name, (no, yes) in found.items() if (yes > no) != (name in theirs)
     }

@@ -1,4 +1,4 @@
-"""Recurrent operators of an ONNX file compute what ONNX Runtime computes."""
+"""Recurrent ONNX operators compared with ONNX Runtime."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ OUTPUTS = {"GRU": ("y", "h"), "LSTM": ("y", "h", "c"), "RNN": ("y", "h")}
 
 
 def weights(operator, directions, *, width=WIDTH, inside=2, seed=1):
-    """Weights of a node: of the inputs, of the states, and biases."""
+    """Return the weights of a node: for the inputs, for the states, and biases."""
     rows = GATES[operator] * width
     return {
         "w": floats(directions, rows, inside, seed=seed),

@@ -1,4 +1,4 @@
-"""GenotypeMLP: what it begins as, what it is without hidden layers, what it refuses."""
+"""GenotypeMLP: initial values, networks without hidden layers, invalid settings."""
 
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ def logits(model, x=X, **options):
 
 
 def scrambled(config):
-    """A network whose numbers are all drawn at random."""
+    """Return a network whose parameters are all random."""
     model, rng = config.init("numpy").eval(), np.random.default_rng(1)
     record = {
         path: rng.normal(size=each.shape).astype("f4")
@@ -104,7 +104,7 @@ def test_a_wrong_number_of_variants_is_rejected():
 
 
 def ridge(teach, held):
-    """The r2 of ridge regression, its penalty chosen by leaving one sample out."""
+    """Return the r2 of ridge regression; leave-one-out error selects the penalty."""
     linear_model = pytest.importorskip("sklearn.linear_model")
     encoder = teach.encoder.fit(teach)
     known, new = (part.with_encoder(encoder).to_numpy() for part in (teach, held))
@@ -113,7 +113,7 @@ def ridge(teach, held):
 
 
 def network(teach, held, seed):
-    """The r2 of the network, its epoch chosen by a tenth of what it may learn from."""
+    """Return the r2 of the network; a tenth of the training samples selects the epoch."""
     train, valid = sl.data.split(teach, (0.9, 0.1), seed=seed)
     options: dict[str, Any] = {"seed": seed, "report": False, "num_threads": 1}
     run = sl.train.fit(Config.for_data(train), train, valid, **as_arguments(**options))
@@ -122,7 +122,7 @@ def network(teach, held, seed):
 
 @pytest.mark.parametrize("trait", ["Y1", pytest.param("Y2", marks=pytest.mark.soak)])
 def test_a_genotype_mlp_is_at_least_as_good_as_ridge_regression_on_real_data(trait):
-    # Every fold of three seeds is in benchmarks/genotype_mlp.py; here one seed's.
+    # The folds of one seed; benchmarks/genotype_mlp.py runs three seeds.
     files = HOME / "example.bed", HOME / "phenotype.txt"
     pairs = sl.data.folds(
         sl.data.GenotypeDataset(files[0], sl.data.Labels(files[1], label_column=trait)),

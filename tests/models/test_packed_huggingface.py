@@ -1,4 +1,4 @@
-"""Hugging Face's ESM over packed sequences, beside itself over padded ones."""
+"""Hugging Face's ESM over packed sequences compared with padded sequences."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ import transformers
 import seqloom as sl
 from esm_networks import MASK, draw_proteins, make_huggingface, run_huggingface
 
-TOLERANCE = 2e-5  # most absolute error, in float32
+TOLERANCE = 2e-5  # largest absolute error in float32
 
 
 @pytest.fixture(scope="module")
@@ -34,13 +34,13 @@ def expected(theirs, proteins):
 
 
 def batch_of(proteins) -> dict[str, Any]:
-    """Return a packed batch, as `PackedStream` gives it."""
+    """Return a packed batch as from `PackedStream`."""
     ids, bounds, longest = proteins.packed
     return {"input_ids": ids, "cu_seqlens": bounds, "max_seqlen": longest}
 
 
 def error(found, wanted) -> float:
-    """Return the most absolute error."""
+    """Return the largest absolute error."""
     return float(np.abs(found.numpy() - wanted).max())
 
 

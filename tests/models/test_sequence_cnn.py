@@ -1,4 +1,4 @@
-"""The network: its settings, and scores that do not depend on neighbours."""
+"""SequenceCNN: settings, and scores that do not depend on other records of the batch."""
 
 import re
 from typing import Any
@@ -16,7 +16,7 @@ FIXED = sl.models.SequenceCNNConfig(channels=4, outputs=3, length=30, widths=(8,
 
 
 def logits_of(sequences, length):
-    """Score sequences that are padded to a length, with a mask."""
+    """Return logits of sequences that are padded to a length, with a mask."""
     inputs = sl.encode.OneHot("dna").batch(sequences, length=length)
     mask = np.array([[place < len(it) for place in range(length)] for it in sequences])
     tensor = MODEL.backend.tensor

@@ -1,4 +1,4 @@
-"""What outputs mean: losses against torch, activations, metrics."""
+"""Tasks: losses compared with PyTorch, activations and metrics."""
 
 from decimal import Decimal, localcontext
 
@@ -71,23 +71,23 @@ def test_areas_for_two_classes_are_those_of_the_second():
     assert (metrics["auroc"], metrics["auprc"]) == (1.0, 1.0)
 
 
-# As float32 all of these are probabilities of exactly 1, as float64 the last two.
-SURE = np.array([18, 25, 19, 30, 40, 50], np.float32)
-RIGHT = np.array([0, 1, 0, 1, 0, 1])
+# In float32 the probabilities of all these logits round to 1, in float64 the last two.
+LARGE_LOGITS = np.array([18, 25, 19, 30, 40, 50], np.float32)
+TRUE_CLASSES = np.array([0, 1, 0, 1, 0, 1])
 
 
 @pytest.mark.parametrize("rest", [[0], [0, 0], [-7, 2, 1]])
 def test_more_certain_classes_rank_higher_even_if_both_round_to_one(rest):
-    logits = np.column_stack([np.tile(rest, (6, 1)), SURE]).astype(np.float32)
-    labels = np.where(RIGHT, len(rest), 0)
+    logits = np.column_stack([np.tile(rest, (6, 1)), LARGE_LOGITS]).astype(np.float32)
+    labels = np.where(TRUE_CLASSES, len(rest), 0)
     found = Classify(tuple("abcd"[: len(rest) + 1])).measure_outputs(labels, logits)
-    # The pairs of a right and a wrong answer in correct order, by hand: 25 > 18, 19;
-    # 30 > 18, 19; 50 > 18, 19, 40: 7 of 9. Of class 0, against itself, it is the same.
+    # Correctly ordered pairs of a positive and a negative: 25 > 18, 19; 30 > 18, 19;
+    # 50 > 18, 19, 40. These are 7 of 9 pairs. The area for class 0 is equal.
     assert found["auroc"] == pytest.approx(7 / 9)
 
 
 def test_more_certain_labels_rank_higher_even_if_both_round_to_one():
-    found = Multilabel(("x",)).measure_outputs(RIGHT[:, None], SURE[:, None])
+    found = Multilabel(("x",)).measure_outputs(TRUE_CLASSES[:, None], LARGE_LOGITS[:, None])
     # Precision at each of the three positives, from the top: 1/1, 2/3, 3/4.
     assert found["auroc"] == pytest.approx(7 / 9)
     assert found["auprc"] == pytest.approx((1 + 2 / 3 + 3 / 4) / 3)

@@ -1,4 +1,4 @@
-"""The run folder's face: what a saved model needs to come back."""
+"""Run folders: loading a saved model, and invalid folders."""
 
 import json
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from seqloom.errors import ArgumentError, ConfigError, MissingFileError, RecordE
 
 @dataclass(frozen=True)
 class LinearConfig(sl.nn.Config):
-    """Builds a network that does not keep it."""
+    """A config whose network has no config attribute."""
 
     def build(self):
         return Linear(sl.nn.Linear(4, 2))
 
 
 class Linear(sl.nn.Module):
-    """A network without settings: each letter's channels, summed and weighed."""
+    """A network without settings: a linear layer of the summed channels."""
 
     layer: sl.nn.Linear
 
@@ -29,13 +29,13 @@ class Linear(sl.nn.Module):
 
 @pytest.fixture
 def folder(toy, small, tmp_path):
-    """A finished run."""
+    """Train a network and return the folder of the run."""
     sl.train.fit(small, toy(), epochs=1, out=tmp_path / "run")
     return tmp_path / "run"
 
 
 def edit(folder, **changes):
-    """Change entries of config.json; None removes one."""
+    """Change entries of config.json; None removes an entry."""
     path = folder / "config.json"
     facts = json.loads(path.read_text()) | changes
     path.write_text(json.dumps({name: it for name, it in facts.items() if it is not None}))

@@ -1,4 +1,4 @@
-"""MultiHeadAttention and TransformerEncoder beside torch's, with the same weights."""
+"""MultiHeadAttention and TransformerEncoder compared with PyTorch at equal weights."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def make_backend(name):
 
 
 def make_attention(backend, **options):
-    """A layer of torch's with biases that matter, and ours with its state dict."""
+    """Return a PyTorch layer with non-zero biases and a SeqLoom layer with its weights."""
     torch.manual_seed(0)
     theirs = torch.nn.MultiheadAttention(8, 2, batch_first=True, **options)
     torch.nn.init.normal_(theirs.in_proj_bias)
@@ -114,7 +114,7 @@ def test_a_query_that_ignores_all_keys_has_no_weights(name):
 
 
 def rotate(x, base):
-    """The rotation of Su et al. (2021), pair by pair, as complex numbers."""
+    """Rotate each pair of features as a complex number (Su et al., 2021)."""
     half = x.shape[-1] // 2
     angles = np.arange(x.shape[-2])[:, None] * base ** (-np.arange(half) / half)
     turned = (x[..., :half] + 1j * x[..., half:]) * np.exp(1j * angles)
@@ -155,7 +155,7 @@ def test_packed_sequences_equal_padded_ones(name, is_causal):
 
 
 def make_encoders(backend, **options):
-    """torch's encoder, and ours with its weights, in evaluation mode."""
+    """Return PyTorch's encoder and a SeqLoom encoder with its weights, for evaluation."""
     torch.manual_seed(0)
     layer = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, **options)
     norm = torch.nn.LayerNorm(8)
@@ -166,7 +166,7 @@ def make_encoders(backend, **options):
 
 
 def real_squares(model, x):
-    """The sum of squares of what a causal encoder gives at real positions."""
+    """Return the sum of squares of a causal encoder's output at unmasked positions."""
     out = model(x, src_key_padding_mask=PADDING, is_causal=True)
     real = model.backend.tensor(~PADDING)[:, :, None]
     return (sl.tensor.apply("where", real, out, 0.0) ** 2).sum()

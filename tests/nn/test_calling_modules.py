@@ -1,4 +1,4 @@
-"""Modules are called by __call__ or by forward; what cannot be called says so."""
+"""Modules are called by __call__ or forward; a module without either raises an error."""
 
 from typing import Any, cast
 

@@ -1,4 +1,4 @@
-"""Settings in files: JSON and TOML, nested, whole or absent, and wrong ones named."""
+"""Settings in JSON and TOML files: nested, complete, missing and invalid."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Losses that torch has under another name or not at all, beside an oracle, everywhere."""
+"""Losses that `torch.nn` lacks or names differently, compared with a reference."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ REAL = np.arange(9) < 6
 
 
 def multinomial(x, counts):
-    """torch's distribution, record by record: its total is a number."""
+    """Compute the loss of each record with `torch.distributions.Multinomial`."""
     pairs = zip(x, torch.tensor(counts), strict=True)
     return -torch.stack(
         [
@@ -30,7 +30,7 @@ def multinomial(x, counts):
 
 
 def sigmoid_focal(x, target, alpha, gamma):
-    """torchvision's function, line by line."""
+    """Compute `torchvision.ops.sigmoid_focal_loss`."""
     p = torch.sigmoid(x)
     ce_loss = TF.binary_cross_entropy_with_logits(x, target, reduction="none")
     p_t = p * target + (1 - p) * (1 - target)

@@ -1,4 +1,4 @@
-"""Losses of classes against torch's: weights, ignored labels, smoothing, shares."""
+"""Class losses compared with PyTorch: weights, ignored labels, smoothing, probabilities."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ A = sl.tensor.Autodiff(sl.tensor.backend("numpy", num_threads=1))
 RANDOM = np.random.default_rng(3)
 X = RANDOM.normal(size=(6, 4))
 LABELS = np.array([2, 0, 3, 1, 2, 2])
-SOME = np.array([2, -100, 3, 1, -100, 2])
+IGNORED_LABELS = np.array([2, -100, 3, 1, -100, 2])
 WEIGHT = np.array([1.0, 2.0, 0.5, 1.5])
 SHARES = np.exp(X[::-1]) / np.exp(X[::-1]).sum(axis=1, keepdims=True)
 DEEP = RANDOM.normal(size=(2, 4, 3))
@@ -21,7 +21,7 @@ REDUCTIONS = ("mean", "sum", "none")
 
 
 def both(ours, theirs, x):
-    """Values and gradients of the sum."""
+    """Compare the losses, and the gradients of their sum, with PyTorch."""
     leaf, point = A.tensor(x, requires_grad=True), torch.tensor(x, requires_grad=True)
     found, expected = ours(leaf), theirs(point)
     np.testing.assert_allclose(found.numpy(), expected.detach().numpy(), rtol=1e-9)
@@ -35,7 +35,9 @@ def both(ours, theirs, x):
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("weight", [None, WEIGHT])
-@pytest.mark.parametrize("labels", [LABELS, SOME], ids=["all count", "some count"])
+@pytest.mark.parametrize(
+    "labels", [LABELS, IGNORED_LABELS], ids=["all count", "some count"]
+)
 def test_cross_entropy_matches_pytorch(labels, weight, smoothing, reduction):
     options = {"label_smoothing": smoothing, "reduction": reduction}
     theirs = None if weight is None else torch.tensor(weight)
@@ -79,7 +81,9 @@ def test_a_single_row_needs_no_axis():
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 @pytest.mark.parametrize("weight", [None, WEIGHT])
-@pytest.mark.parametrize("labels", [LABELS, SOME], ids=["all count", "some count"])
+@pytest.mark.parametrize(
+    "labels", [LABELS, IGNORED_LABELS], ids=["all count", "some count"]
+)
 def test_nll_loss_matches_pytorch(labels, weight, reduction):
     theirs = None if weight is None else torch.tensor(weight)
     both(
@@ -99,7 +103,9 @@ def test_ignore_index_may_be_any_label():
     )
 
 
-@pytest.mark.parametrize("labels", [LABELS, SOME], ids=["all count", "some count"])
+@pytest.mark.parametrize(
+    "labels", [LABELS, IGNORED_LABELS], ids=["all count", "some count"]
+)
 def test_labels_may_be_tensors_arrays_or_lists(labels):
     x = A.tensor(X)
     found = {

@@ -1,4 +1,4 @@
-"""Element types of parameters and buffers: whole numbers, truths, and a least precision."""
+"""Dtypes of parameters and buffers: integers, booleans and a least precision."""
 
 import copy
 import pickle
@@ -43,7 +43,7 @@ def types(net):
 
 
 def whole(name):
-    return "int32" if name == "jax" else "int64"  # jax counts in 32 bits by default
+    return "int32" if name == "jax" else "int64"  # JAX uses 32-bit integers by default
 
 
 @pytest.mark.parametrize("name", BACKENDS)
@@ -73,7 +73,7 @@ def test_batch_counts_keep_their_dtype_like_in_pytorch():
         ("numpy", False),
         ("numpy", True),
         ("torch", False),
-        pytest.param("torch", True, marks=pytest.mark.soak),  # torch compiles for 10 s
+        pytest.param("torch", True, marks=pytest.mark.soak),  # PyTorch compiles for 10 s
         ("jax", False),
         ("jax", True),
     ],
@@ -143,7 +143,7 @@ def test_an_integer_buffer_rejects_fractions(name):
     assert net.seen.value.item() == 0
 
 
-REFUSED: dict[str, Any] = {
+INVALID: dict[str, Any] = {
     "dtype of a Param must be a float type.*use a Buffer": {"dtype": "int64"},
     "dtype must be the name of an element type.*'float7'": {"dtype": "float7"},
     "dtype must be the name of an element type.*'str'": {"dtype": "str"},
@@ -153,10 +153,10 @@ REFUSED: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("message", REFUSED)
+@pytest.mark.parametrize("message", INVALID)
 def test_dtypes_that_parameters_cannot_have_are_rejected(message):
     with pytest.raises(DTypeError, match=message):
-        nn.Param((1,), nn.Fill(0), **REFUSED[message])
+        nn.Param((1,), nn.Fill(0), **INVALID[message])
 
 
 def test_a_dtype_may_be_a_numpy_dtype():

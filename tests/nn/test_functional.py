@@ -1,4 +1,4 @@
-"""Functions of tensors against torch's of the same name: values and gradients."""
+"""Values and gradients of functions compared with PyTorch's functions of that name."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ LINE, PLANE = values(2, 4, 9), values(2, 4, 7, 6)
 LOOK = np.tril(np.ones((5, 5), bool))
 QUERY = values(2, 2, 5, 3), values(2, 2, 5, 3, seed=1), values(2, 2, 5, 3, seed=2)
 
-# name of the case: (ours, theirs, what is differentiated by)
+# name of the case: (SeqLoom function, PyTorch function, differentiated arguments)
 CASES = {
     "relu": (F.relu, TF.relu, [X]),
     "leaky_relu": (lambda x: F.leaky_relu(x, 0.2), lambda x: TF.leaky_relu(x, 0.2), [X]),
@@ -238,7 +238,7 @@ CASES = {
 }
 
 
-# Torch says that it makes a copy, where one side needs another zero.
+# PyTorch warns about a copy if only one side is padded by another zero.
 @pytest.mark.filterwarnings("ignore:Using padding='same':UserWarning")
 @pytest.mark.parametrize("name", CASES)
 def test_values_and_gradients_match_pytorch(name):

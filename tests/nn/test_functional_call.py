@@ -1,4 +1,4 @@
-"""A module is called with other values of its parameters."""
+"""functional_call: calling a module with other values of its parameters."""
 
 import numpy as np
 import pytest

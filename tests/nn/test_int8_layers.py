@@ -1,4 +1,4 @@
-"""Linear layers of 8 bits, and networks whose layers are replaced by them."""
+"""Int8 linear layers, and networks whose linear layers are replaced by them."""
 
 from typing import Any
 
@@ -54,7 +54,7 @@ def test_an_int8_row_of_zero_weights_gives_the_bias():
 
 
 def make_uneven(name="numpy"):
-    """A network some of whose inputs are far larger than others, and a sample."""
+    """Return a network, and sample inputs with some channels far larger than others."""
     module, x = net(name), X.copy()
     x[:, ::9] *= 80
     weight = module.layers[0].weight.numpy()
@@ -72,7 +72,7 @@ def test_a_sample_balances_large_inputs(name):
     quantize_int8(blind)
     quantize_int8(module, x)
     assert relative(module(x).numpy(), exact) < 0.015
-    if name != "jax":  # which multiplies by floats
+    if name != "jax":  # JAX multiplies by floats
         assert relative(blind(x).numpy(), exact) > 0.03
 
 
@@ -87,7 +87,7 @@ def test_calibration_does_not_change_the_module_if_it_fails():
 
 def test_quantize_int8_keeps_custom_and_excluded_layers():
     class Own(Linear):
-        """A layer of a user."""
+        """A layer defined by a user."""
 
         def __init__(self):
             Linear.__init__(self, 4, 4)

@@ -1,4 +1,4 @@
-"""Low-rank adapters beside frozen linear layers."""
+"""Low-rank adapters of frozen linear layers."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def esm2():
 
 
 def with_numbers(model, key=5):
-    """Give every adapter an effect, as training would."""
+    """Set non-zero values in every adapter, as after training."""
     rng = np.random.default_rng(key)
     for _, param in model.parameters("*.up"):
         param.assign(rng.normal(0, 0.3, param.shape).astype("float32"))

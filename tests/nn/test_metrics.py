@@ -215,7 +215,7 @@ def test_predictions_that_are_not_classes_are_rejected(measure, predicted, kind,
         measure([0, 1, 1], predicted)
 
 
-NEAR = [1e16, 1e16 + 2, 1e16 + 4, 1e16 + 8]
+LARGE_CLOSE = [1e16, 1e16 + 2, 1e16 + 4, 1e16 + 8]
 ENDLESS = [math.inf, 1.0, 2.0, 3.0]
 
 
@@ -223,7 +223,7 @@ ENDLESS = [math.inf, 1.0, 2.0, 3.0]
 @pytest.mark.parametrize("equal", [-math.inf, math.inf])
 def test_equal_infinite_scores_are_a_tie_in_any_order_of_records(order, equal):
     labels = np.array([1, 0])[order]
-    # One precision of 1/2 at recall 1, as for any other value that all records share.
+    # One precision of 1/2 at recall 1, as for any other score that all records share.
     assert ours.auprc(labels, [equal] * 2) == 0.5
     assert ours.auroc(labels, [equal] * 2) == 0.5
     curve = RankCurve.of(labels, [equal] * 2)
@@ -257,14 +257,16 @@ def test_a_column_has_correlation_one_with_itself(column):
 def test_correlation_of_large_close_values_is_accurate():
     # Exactly the correlation of 0, 2, 4, 8; the mean of the large values is rounded.
     expected = ours.pearson([0, 2, 4, 8], [1.0, 3.0, 2.0, 5.0])
-    assert ours.pearson(NEAR, [1.0, 3.0, 2.0, 5.0]) == pytest.approx(expected, rel=1e-12)
+    assert ours.pearson(LARGE_CLOSE, [1.0, 3.0, 2.0, 5.0]) == pytest.approx(
+        expected, rel=1e-12
+    )
 
 
 def test_an_infinite_prediction_explains_nothing_and_infinite_labels_have_no_variance():
     assert ours.r2([1, 2, 3, 4], ENDLESS) == -math.inf
     assert math.isnan(ours.r2(ENDLESS, [1, 2, 3, 4]))
     assert math.isnan(ours.pearson([1, 2, 3, 4], ENDLESS))
-    # Ranks of infinities are ranks like others: 4, 1, 2, 3 against 1, 2, 3, 4.
+    # Infinite values are ranked like others: 4, 1, 2, 3 against 1, 2, 3, 4.
     assert ours.spearman([1, 2, 3, 4], ENDLESS) == pytest.approx(-0.2)
 
 

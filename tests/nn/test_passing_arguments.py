@@ -1,4 +1,4 @@
-"""Containers pass tuples, keywords and keys on to parts of any signature."""
+"""Containers pass tuples, keywords and keys to layers of any signature."""
 
 from functools import partial
 from typing import Any, cast
@@ -100,7 +100,7 @@ def test_each_layer_and_nested_layer_gets_a_different_key():
     assert values(nn.Sequential(nn.functional.relu)(X, key=KEY)) == values(X)
 
 
-REFUSED: Any = {
+INVALID: Any = {
     r"layer 1 of Sequential \(Join\(x, y, scale=1.0\)\) also needs y; pass y=": (
         nn.Sequential(nn.functional.relu, Join()),
         {},
@@ -128,9 +128,9 @@ REFUSED: Any = {
 }
 
 
-@pytest.mark.parametrize("message", REFUSED)
+@pytest.mark.parametrize("message", INVALID)
 def test_a_layer_with_wrong_arguments_is_named_with_its_signature(message):
-    net, options = REFUSED[message]
+    net, options = INVALID[message]
     with pytest.raises(ArgumentError, match=message):
         net(X, **options)
 

@@ -1,4 +1,4 @@
-"""Plain fields pass through copies, moves and records; lazy values are made once."""
+"""Plain fields are kept by copies, moves and records; lazy values are made once."""
 
 import copy
 import os
@@ -26,7 +26,7 @@ class Holder(nn.Module):
 
 
 class Handle:
-    """Refuses to be copied or pickled, as a handle of a library does."""
+    """An object that cannot be copied or pickled, like a library's handle."""
 
     def __reduce_ex__(self, protocol):
         raise TypeError("a handle")

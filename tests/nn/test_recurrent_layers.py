@@ -1,4 +1,4 @@
-"""GRU and LSTM beside torch's, on every backend, eager and compiled."""
+"""GRU and LSTM compared with PyTorch on every backend, eager and compiled."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ LENGTHS = [6, 2, 4]
 REAL = np.arange(6) < np.array(LENGTHS)[:, None]
 X = np.random.default_rng(0).normal(size=(3, 6, 5)).astype("float32")
 FIRST = np.random.default_rng(1).normal(size=(4, 3, 7)).astype("float32")
-# Each compiles a loop of its own in XLA or in torch, for some seconds.
+# Each case compiles another loop in XLA or PyTorch, which takes some seconds.
 SLOW = [pytest.param(name, marks=pytest.mark.soak) for name in ("torch", "jax")]
 
 
@@ -27,7 +27,7 @@ def make_backend(name):
 
 
 def make_pair(kind, backend, *sizes, **options):
-    """A layer of torch's, and ours with its state dict."""
+    """Return a PyTorch layer and a SeqLoom layer with its state dict."""
     torch.manual_seed(0)
     theirs = getattr(torch.nn, kind)(*sizes, batch_first=True, **options)
     ours = getattr(sl.nn, kind)(*sizes, **options).bind(backend, 0)
@@ -47,7 +47,7 @@ def total(out, last):
 
 
 def run_torch(layer, x, first, *, padded):
-    """The outputs and the last states of torch's layer, of packed sequences if padded."""
+    """Return the outputs and last states of the PyTorch layer; padded input is packed."""
     if not padded:
         out, last = layer(x, first)
         return out, list_states(last)
@@ -83,8 +83,8 @@ def compare(kind, backend, *, padded, compiled=False):
     params = dict(theirs.named_parameters())
     for (path, _), found in zip(ours.parameters(), grads, strict=True):
         wanted = params[path].grad.numpy()
-        # A gradient sums over positions and sequences: what cancels leaves the rounding of
-        # its largest part.
+        # A gradient is a sum over positions and sequences. Its rounding error is that of
+        # its largest term.
         least = 1e-5 * abs(wanted).max()
         values = np.asarray(found.numpy() if hasattr(found, "numpy") else found)
         np.testing.assert_allclose(values, wanted, rtol=1e-5, atol=least, err_msg=path)
@@ -123,11 +123,11 @@ def test_the_recurrent_kernel_equals_the_default_implementation(reverse, dtype, 
     states = 1 if kind == "GRU" else 2
     gates = 3 if kind == "GRU" else 4
     rng = np.random.default_rng(0)
-    # A width and a number of sequences that fill no register and no tile.
+    # The width and the number of sequences are no multiples of a register or a tile.
     shapes = [(7, 6, 5), *[(7, 19)] * states, (19 * gates, 5), (19 * gates, 19)]
     shapes += [(19 * gates,)] * 2
     arrays = [rng.normal(size=shape).astype(dtype) for shape in shapes]
-    mask = rng.random((7, 6)) > 0.4  # padding anywhere
+    mask = rng.random((7, 6)) > 0.4  # padding at any position
     run = kind.lower()
     outs = getattr(kernel, run)(*arrays, mask, reverse=reverse)
     expected = getattr(plain, run)(kernel, *arrays, mask, reverse=reverse)

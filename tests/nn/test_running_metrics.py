@@ -1,4 +1,4 @@
-"""Metrics over batches: any split and any order gives the function of all data, exactly."""
+"""Metrics over batches equal the metric of all data for any split and any order."""
 
 import math
 from fractions import Fraction
@@ -46,7 +46,7 @@ RANKED = {
 
 
 def accumulate(draw, make, columns):
-    """A metric that was updated with parts on several ranks, merged in any order."""
+    """Return a metric that several ranks updated with batches, merged in any order."""
     length = len(columns[0])
     cuts = sorted(draw(st.lists(st.integers(0, length), max_size=6)))
     parts = [slice(*pair) for pair in zip([0, *cuts], [*cuts, length], strict=True)]

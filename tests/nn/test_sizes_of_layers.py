@@ -1,4 +1,4 @@
-"""Sizes as people write them: one number, a list, NumPy's integers."""
+"""Sizes of layers as one number, a list or NumPy integers, and invalid sizes."""
 
 import numpy as np
 import pytest
@@ -44,7 +44,7 @@ def test_the_error_for_a_key_mask_shows_how_to_reshape_it():
     assert layer(x, keys[:, None, None, :]).shape == x.shape
 
 
-REFUSED = {
+INVALID = {
     "in_features": lambda: nn.Linear("3", 2),  # pyright: ignore[reportArgumentType]
     "in_features must be an integer": lambda: nn.Linear(3.0, 2),  # pyright: ignore[reportArgumentType]
     "out_features": lambda: nn.Linear(3, -1),
@@ -65,10 +65,10 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("wanted", REFUSED)
+@pytest.mark.parametrize("wanted", INVALID)
 def test_invalid_layer_sizes_are_rejected_by_name(wanted):
     with pytest.raises(ArgumentError, match=wanted):
-        REFUSED[wanted]()
+        INVALID[wanted]()
 
 
 def test_a_convolution_accepts_one_tuples_like_pytorch():

@@ -1,4 +1,4 @@
-"""Summaries: shapes, parameters, memory and multiply-adds by layer."""
+"""Summaries of shapes, parameters, memory and multiply-adds by layer."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""value_and_grad: what is followed, on which level, and what is refused."""
+"""value_and_grad: tracked values, nested calls and rejected results."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -145,7 +145,7 @@ def test_a_list_of_results_is_rejected(kind):
 
 
 def new_thread(function):
-    """Run a function in a thread that it starts."""
+    """Run a function in a new thread."""
     results = []
     thread = threading.Thread(target=lambda: results.append(function()))
     thread.start()
@@ -158,7 +158,7 @@ def new_thread(function):
 def test_loss_terms_computed_in_another_thread_have_gradients(library, kind):
     pytest.importorskip(library)
     with ThreadPoolExecutor(1) as pool:
-        pool.submit(int).result()  # the thread is older than the call
+        pool.submit(int).result()  # The thread starts before the call of value_and_grad.
 
         def elsewhere(function):
             return (

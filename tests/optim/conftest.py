@@ -1,4 +1,4 @@
-"""The step of optimiser_steps, eager and compiled, and each backend."""
+"""Fixtures: the step of optimiser_steps, eager and compiled, and each backend."""
 
 import pytest
 
@@ -8,12 +8,12 @@ from optimiser_steps import BACKENDS, plain_step
 
 @pytest.fixture(params=[False, True], ids=["eager", "compiled"])
 def step(request):
-    """A step as it is, and compiled."""
+    """Return the eager step and the compiled step."""
     return sl.tensor.compile(plain_step, enabled=request.param)
 
 
 @pytest.fixture(params=BACKENDS)
 def backend(request):
-    """Each backend."""
+    """Return each backend."""
     pytest.importorskip(request.param)
     return sl.tensor.backend(request.param)

@@ -1,4 +1,4 @@
-"""Gradients of small batches give the step of the large one; gradients are clipped."""
+"""Accumulation of gradients over small batches, and clipping of gradients."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""AdamW and the schedules against torch's."""
+"""AdamW and schedules compared with PyTorch."""
 
 import numpy as np
 import pytest

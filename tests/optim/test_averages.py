@@ -1,4 +1,4 @@
-"""Averages of weights, beside torch's, and what is built from gradients."""
+"""Weight averages compared with PyTorch."""
 
 import numpy as np
 import pytest

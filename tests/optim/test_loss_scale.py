@@ -1,4 +1,4 @@
-"""The loss scale of float16, step by step beside torch's."""
+"""The loss scale of float16 compared with PyTorch after each step."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def test_the_loss_scale_matches_pytorch_after_every_step():
     ours, plain = sl.optim.LossScale(16.0, interval=3), sl.tensor.backend("numpy")
     for bad in [0, 0, 0, 1, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0]:
         gradient = np.array([1.0, np.inf if bad else 2.0], "float32")
-        theirs.scale(torch.ones(()))  # makes its scale
+        theirs.scale(torch.ones(()))  # initialises its scale
         parameter.grad = torch.tensor(gradient)
         before = theirs.get_scale()
         assert ours.value == before

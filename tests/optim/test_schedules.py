@@ -1,4 +1,4 @@
-"""Schedules, beside those of torch."""
+"""Schedules compared with PyTorch."""
 
 import json
 
@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 rates = torch.optim.lr_scheduler
 STEPS = 40
 
-# name: (ours, torch's of an optimiser whose learning rate is 0.5)
+# name: (SeqLoom schedule, PyTorch schedule of an optimiser with learning rate 0.5)
 PAIRS = {
     "linear": (
         optim.LinearDecay(0.5, 0.1, 20),

@@ -1,4 +1,4 @@
-"""SGD, beside torch's."""
+"""SGD compared with PyTorch."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ SETTINGS = [
 
 
 def train(step, optimizer, backend="numpy"):
-    """The weight after three steps."""
+    """Return the weight after three steps."""
     model = nn.Linear(3, 2).bind(backend, sl.Key(0))
     x = model.backend.tensor([[1.0, 2.0, -1.0], [0.5, 0.0, 1.0]])
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""An optimiser of a few lines is saved, moved and refused as every other one."""
+"""SimpleOptimizer: records, moves, groups and invalid rules."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ from seqloom.errors import ArgumentError, DTypeError, RecordError, ShapeError
 
 @dataclass
 class Trace:
-    """A tensor, a float and an integer."""
+    """A state of a tensor, a float and an integer."""
 
     velocity: Any
     norm: Any
@@ -21,7 +21,7 @@ class Trace:
 
 
 class Traced(sl.optim.SimpleOptimizer):
-    """Momentum that also keeps numbers."""
+    """SGD with momentum whose state also contains numbers."""
 
     State = Trace
 
@@ -121,7 +121,7 @@ def test_adding_a_group_creates_another_program():
         np.testing.assert_array_equal(one, other)
 
 
-HALF: Any = 0.5
+FRACTION: Any = 0.5
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ HALF: Any = 0.5
         (lambda: sl.optim.RMSProp(alpha=1.0), "alpha must be a number from 0 up, below 1"),
         (lambda: sl.optim.AdaGrad(eps=0), "eps must be a number above 0, got 0"),
         (lambda: sl.optim.Muon(scale="big"), "scale must be one of"),
-        (lambda: sl.optim.Muon(steps=HALF), "steps must be an integer"),
+        (lambda: sl.optim.Muon(steps=FRACTION), "steps must be an integer"),
     ],
 )
 def test_a_wrong_setting_is_rejected(make, message):

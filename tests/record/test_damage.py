@@ -1,4 +1,4 @@
-"""Every flipped bit and every cut of a small file of each format."""
+"""Every flipped bit and every truncation of a small file of each format."""
 
 import gzip
 
@@ -15,7 +15,7 @@ RECORDERS = [Safetensors, JsonGz]
 
 
 def reads_as_before(recorder, data):
-    """Read everything; an error says that the damage was found."""
+    """Return whether the whole file is read with equal values; an error is False."""
     try:
         found = recorder().from_bytes(data).copy()
     except RecordError:
@@ -35,8 +35,8 @@ def test_a_flipped_bit_is_an_error_or_changes_nothing(recorder):
         flipped = bytearray(good)
         flipped[place // 8] ^= 1 << place % 8
         if reads_as_before(recorder, flipped):
-            # Gzip has bits that no reader uses (time, system, end of the last byte), and
-            # may say the same in two ways. The other format has none.
+            # Gzip has bits that no reader uses (time, system, end of the last byte) and
+            # several encodings of equal data. The other format has none.
             assert recorder is JsonGz
             assert gzip.decompress(flipped) == gzip.decompress(good)
 

@@ -1,4 +1,4 @@
-"""Saves that meet an error of the disk while the file is still written."""
+"""Saves during which a disk error occurs."""
 
 import errno
 import time
@@ -12,7 +12,7 @@ from seqloom.errors import FileError
 
 
 class Slow(sl.record.Recorder):
-    """Takes so long that the disk begins before it ends."""
+    """A recorder so slow that writing begins before encoding ends."""
 
     def encode(self, record, file):
         file.write(b"begin" * len(record))

@@ -1,8 +1,8 @@
-"""Files of every format version, which every later version reads.
+"""Files of every format version, which every later version must read.
 
-`golden/version_0.safetensors` is of before there were versions. Those of the present one
-were written by ``python tests/record/test_golden.py`` and are never written again; a new
-version adds its own.
+`golden/version_0.safetensors` has no format version. The command ``python
+tests/record/test_golden.py`` wrote the files of the current version. Never write these
+files again; add files for a new version.
 """
 
 from pathlib import Path
@@ -40,17 +40,17 @@ ARRAYS: dict[str, Any] = {
     "empty": np.zeros((0, 4), "f4"),
     "turned": np.array([1 + 2j], "c8"),
 }
-# Numbers that fit into every precision; the variance is not narrowed.
-SMALL = {**ARRAYS, "brain": ARRAYS["brain"][:2], "wide": ARRAYS["wide"][:1]}
-SMALL["variance"] = np.array([0.1], "f4")
+# Numbers that every precision can represent; the variance stays float32.
+REPRESENTABLE = {**ARRAYS, "brain": ARRAYS["brain"][:2], "wide": ARRAYS["wide"][:1]}
+REPRESENTABLE["variance"] = np.array([0.1], "f4")
 
 
 def a_record():
-    return Record(SMALL, metadata=METADATA, least_dtypes={"variance": "float32"})
+    return Record(REPRESENTABLE, metadata=METADATA, least_dtypes={"variance": "float32"})
 
 
 def converted(name, path):
-    array = np.asarray(SMALL[path])
+    array = np.asarray(REPRESENTABLE[path])
     is_float = array.dtype.kind == "f" or array.dtype == ml_dtypes.bfloat16
     if name == "own" or not is_float:
         return array
@@ -77,7 +77,7 @@ def test_a_file_without_a_format_version_is_read():
 def test_a_file_of_every_recorder_and_precision_is_read(suffix, name):
     path = GOLDEN / f"version_1_{name}.{suffix}"
     found = sl.record.load(path)
-    same(found, {path: converted(name, path) for path in SMALL})
+    same(found, {path: converted(name, path) for path in REPRESENTABLE})
     assert found.metadata == METADATA
     assert found.least_dtypes == {"variance": "float32"}
 

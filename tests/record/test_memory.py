@@ -1,4 +1,4 @@
-"""What saving and loading take: tracemalloc knows the memory of NumPy's arrays."""
+"""Memory of saving and loading; tracemalloc counts the memory of NumPy arrays."""
 
 import tracemalloc
 
@@ -13,7 +13,7 @@ TENSOR = 4 * SIDE * SIDE  # 2.1 MB
 
 
 class Model(sl.nn.Module):
-    """Some parameters of one size."""
+    """A module of parameters of one size."""
 
     layers: list[sl.nn.Param]
 
@@ -37,7 +37,7 @@ def peak_of(work):
 @pytest.mark.parametrize("recorder", [Safetensors, JsonGz])
 def test_saving_needs_less_memory_than_the_largest_tensor(tmp_path, recorder, precision):
     model = a_model(count=2, side=LARGE)
-    model.to_record()  # initialises it
+    model.to_record()  # initialises the parameters
     path = tmp_path / "x"
     own = recorder(precision=precision)
     peak, _ = peak_of(lambda: model.to_record().save(path, own))

@@ -1,4 +1,4 @@
-"""Models, optimisers and schedules, through every recorder and precision and back."""
+"""Models, optimisers and schedules saved and loaded by every recorder and precision."""
 
 import ml_dtypes
 import numpy as np
@@ -17,7 +17,7 @@ every_recorder = pytest.mark.parametrize("recorder", RECORDERS)
 
 
 class Net(nn.Module):
-    """Batch norm, a list of modules, an optional and a shared parameter, a counter."""
+    """A module with batch norm, a list, an optional, a shared parameter and a counter."""
 
     norm: nn.BatchNorm1d
     layers: list[nn.Linear]
@@ -68,7 +68,7 @@ def through(recorder, precision, record):
 @pytest.mark.parametrize("has_shift", [True, False])
 def test_a_model_is_restored_for_training_and_evaluation(recorder, precision, has_shift):
     net = a_net(has_shift=has_shift).train()
-    outputs(net)  # moves the averages
+    outputs(net)  # updates the running averages
     record = through(recorder, precision, net.to_record())
     again = a_net(key=1, has_shift=has_shift).load_record(record)
     tolerance = 0 if precision in EXACT else 0.05
@@ -76,7 +76,7 @@ def test_a_model_is_restored_for_training_and_evaluation(recorder, precision, ha
         found, expected = (outputs(each.train(mode)) for each in (again, net))
         np.testing.assert_allclose(found, expected, atol=tolerance)
     for path in ("norm.running_mean", "norm.running_var", "count"):
-        # Narrow types of floats leave these as they are.
+        # Precisions narrower than float32 do not convert these arrays.
         if path != "norm.running_mean" or tolerance == 0:
             one, other = (dict(each.named())[path].numpy() for each in (again, net))
             np.testing.assert_array_equal(one, other)

@@ -1,4 +1,4 @@
-"""What a user's module may hold, and what would be lost in silence."""
+"""Supported fields of a user's module, and fields whose parameters would be lost."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -269,5 +269,5 @@ def test_a_parameter_may_be_replaced_by_another_a_module_or_none():
     scale = Scale(nn.Param((1,), nn.Fill(1.0)))
     scale.factor = nn.Linear(1, 1)
     scale = Scale(nn.Param((1,), nn.Fill(1.0)))
-    scale.factor = sl.tensor.backend("numpy").tensor([2.0])  # a constant, as it says
+    scale.factor = sl.tensor.backend("numpy").tensor([2.0])  # a constant, as annotated
     assert not list(scale.parameters())

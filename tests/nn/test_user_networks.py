@@ -1,4 +1,4 @@
-"""Nine networks, each as its author would write it, follow their twins in torch."""
+"""Training losses of nine user-defined networks compared with their PyTorch twins."""
 
 from functools import cache
 
@@ -33,7 +33,7 @@ _MODULES = (
     vae,
 )
 USERS = {module.__name__.rpartition(".")[2]: module for module in _MODULES}
-# What takes a compiler's time for each network is left to `make soak`.
+# `make soak` runs the combinations that compile each network.
 WAYS = [
     ("numpy", "eager"),
     ("numpy", "compiled"),
@@ -51,7 +51,7 @@ def batches_of(user):
 
 
 def plain_step(model, optimizer, batch):
-    """What most of them do: one loss, one optimiser."""
+    """Train with one loss and one optimiser, as most of the networks do."""
     loss, grads = nn.value_and_grad(lambda model: model.loss(**batch))(model)
     optimizer.step(RATE, model, grads)
     return loss
@@ -101,7 +101,7 @@ def losses_of(user, library, *, compiled):
 
 @pytest.fixture(autouse=True)
 def _one_thread():
-    """Two threads wait for each other longer than these networks compute."""
+    """Use one thread, which is faster than two for networks of this size."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

@@ -1,4 +1,4 @@
-"""Numbers that would make every weight NaN, or are none, are refused before a step."""
+"""Settings and learning rates that are invalid are rejected before a step."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from seqloom.errors import ArgumentError
 from seqloom.optim import SGD, AdamW
 
 NAN, INF = float("nan"), float("inf")
-REFUSED = [
+INVALID = [
     (AdamW, {"weight_decay": NAN}),
     (AdamW, {"weight_decay": INF}),
     (AdamW, {"weight_decay": "0.1"}),
@@ -25,7 +25,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "options"), REFUSED)
+@pytest.mark.parametrize(("kind", "options"), INVALID)
 def test_invalid_optimiser_settings_are_rejected(kind, options):
     with pytest.raises(ArgumentError, match=f"{kind.__name__} needs"):
         kind(**options)
@@ -38,7 +38,7 @@ def test_numpy_scalars_are_valid_optimiser_settings():
 
 
 def stepped(lr):
-    """A weight after one step with a learning rate."""
+    """Return a weight after one step with a learning rate."""
     layer = sl.nn.Linear(2, 1).bind("numpy", sl.Key(0))
     x = layer.backend.tensor([[1.0, 2.0]])
     _, grads = sl.nn.value_and_grad(lambda layer: layer(x).sum())(layer)

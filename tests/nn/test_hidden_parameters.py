@@ -1,4 +1,4 @@
-"""Parts that would be neither trained nor saved are found wherever they hide."""
+"""Parameters and modules in unregistered places, which training would miss, are errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Derivatives where a function bends or a probability is certain: torch's, everywhere."""
+"""Gradients at kinks and at probabilities of 0 and 1 compared with PyTorch."""
 
 import numpy as np
 import pytest
@@ -14,14 +14,14 @@ BENDS = np.array([-30, -1, 0, 1e-3, 1, 2], np.float32)
 
 
 def slopes(name, function, x):
-    """The derivative by each number, by Autodiff."""
+    """Return the derivative by each number from Autodiff."""
     level = sl.tensor.Autodiff(sl.tensor.backend(name, num_threads=1))
     leaf = level.tensor(x, requires_grad=True)
     return function(leaf).sum().backward().wrt(leaf).numpy()
 
 
-def torchs(function, x):
-    """The same, by torch."""
+def torch_slopes(function, x):
+    """Return the derivative by each number from PyTorch."""
     leaf = torch.tensor(x, requires_grad=True)
     function(leaf).sum().backward()
     return leaf.grad.numpy()
@@ -31,53 +31,53 @@ def torchs(function, x):
 @pytest.mark.parametrize("function", ["elu", "relu", "leaky_relu", "softplus", "silu"])
 def test_activation_gradients_at_kinks_match_pytorch(function, name):
     found = slopes(name, getattr(F, function), BENDS)
-    wanted = torchs(getattr(torch_functional, function), BENDS)
+    wanted = torch_slopes(getattr(torch_functional, function), BENDS)
     np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=1e-18)
 
 
 @LIBRARIES
 def test_the_gradient_of_clip_at_its_bounds_matches_pytorch(name):
     found = slopes(name, lambda x: apply("clip", x, -1.0, 1.0), BENDS)
-    np.testing.assert_array_equal(found, torchs(lambda x: x.clamp(-1, 1), BENDS))
+    np.testing.assert_array_equal(found, torch_slopes(lambda x: x.clamp(-1, 1), BENDS))
 
 
-SURE = np.array([0, 1, 0, 1, 1e-20, 0.3, 1e-6, 1 - 1e-7, 0.5, 1e-13], np.float32)
-TRUE = np.array([0, 1, 1, 0, 0, 0.7, 1, 0, 1, 1], np.float32)
+CERTAIN = np.array([0, 1, 0, 1, 1e-20, 0.3, 1e-6, 1 - 1e-7, 0.5, 1e-13], np.float32)
+TARGETS = np.array([0, 1, 1, 0, 0, 0.7, 1, 0, 1, 1], np.float32)
 
 
 @LIBRARIES
 def test_the_loss_of_probabilities_near_0_and_1_matches_pytorch(name):
-    x = sl.tensor.backend(name, num_threads=1).tensor(SURE)
-    found = F.binary_cross_entropy(x, TRUE, reduction="none").numpy()
+    x = sl.tensor.backend(name, num_threads=1).tensor(CERTAIN)
+    found = F.binary_cross_entropy(x, TARGETS, reduction="none").numpy()
     wanted = torch_functional.binary_cross_entropy(
-        torch.tensor(SURE), torch.tensor(TRUE), reduction="none"
+        torch.tensor(CERTAIN), torch.tensor(TARGETS), reduction="none"
     )
     np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-12)
 
 
 @LIBRARIES
 def test_the_loss_gradient_near_0_and_1_matches_pytorch(name):
-    found = slopes(name, lambda x: F.binary_cross_entropy(x, TRUE), SURE)
-    wanted = torchs(
-        lambda x: torch_functional.binary_cross_entropy(x, torch.tensor(TRUE)), SURE
+    found = slopes(name, lambda x: F.binary_cross_entropy(x, TARGETS), CERTAIN)
+    wanted = torch_slopes(
+        lambda x: torch_functional.binary_cross_entropy(x, torch.tensor(TARGETS)), CERTAIN
     )
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
 
 
 def test_the_target_gets_a_gradient_at_probabilities_0_and_1():
     level = sl.tensor.Autodiff(sl.tensor.backend("numpy", num_threads=1))
-    target = level.tensor(TRUE, requires_grad=True)
-    loss = F.binary_cross_entropy(level.tensor(SURE), target, reduction="sum")
+    target = level.tensor(TARGETS, requires_grad=True)
+    loss = F.binary_cross_entropy(level.tensor(CERTAIN), target, reduction="sum")
     found = loss.backward().wrt(target).numpy()
     log = np.maximum(
-        np.log(SURE.astype("f8"), where=SURE > 0, out=np.full(10, -100.0)), -100
+        np.log(CERTAIN.astype("f8"), where=CERTAIN > 0, out=np.full(10, -100.0)), -100
     )
-    rest = 1 - SURE.astype("f8")
+    rest = 1 - CERTAIN.astype("f8")
     other = np.maximum(np.log(rest, where=rest > 0, out=np.full(10, -100.0)), -100)
     np.testing.assert_allclose(found, other - log, rtol=1e-5)
 
 
-LOWEST = [
+ROWS_WITH_MINIMUM = [
     np.array([[[-np.inf, -np.inf, -np.inf, 5]]], np.float32),
     np.array([[[0, 0, 0, 5]]], np.uint8),
     np.array([[[-128, -128, 7]]], np.int8),
@@ -85,7 +85,7 @@ LOWEST = [
 
 
 @LIBRARIES
-@pytest.mark.parametrize("row", LOWEST, ids=["-inf", "uint8", "int8"])
+@pytest.mark.parametrize("row", ROWS_WITH_MINIMUM, ids=["-inf", "uint8", "int8"])
 def test_max_pooling_padding_is_below_the_lowest_number_of_a_dtype(row, name):
     x = sl.tensor.backend(name, num_threads=1).tensor(row)
     wanted = torch_functional.max_pool1d(torch.tensor(row.astype("f4")), 2, 2, 1)
@@ -101,5 +101,5 @@ def test_max_pooling_padding_is_below_the_lowest_number_of_a_dtype(row, name):
 def test_the_gradient_of_a_window_of_minus_infinity_stays_inside(name):
     row = np.array([[[-np.inf, -np.inf, 1, -np.inf, -np.inf, -np.inf, 2]]], np.float32)
     found = slopes(name, lambda x: F.max_pool1d(x, 3, 2, 1), row)
-    wanted = torchs(lambda x: torch_functional.max_pool1d(x, 3, 2, 1), row)
+    wanted = torch_slopes(lambda x: torch_functional.max_pool1d(x, 3, 2, 1), row)
     np.testing.assert_array_equal(found, wanted)

@@ -188,7 +188,7 @@ def test_a_layer_loads_pytorch_weights(tmp_path, torch):
 
 
 class Canary:
-    """Makes a file when it is unpickled."""
+    """An object that creates a file when it is unpickled."""
 
     def __init__(self, path):
         self.path = path
@@ -215,7 +215,7 @@ def test_a_pytorch_file_that_needs_code_is_rejected_by_name(
         sl.record.load(tmp_path / "x.pt")
     assert not canary.exists()
     torch.load(tmp_path / "x.pt", weights_only=False)
-    assert canary.exists()  # it would have been made
+    assert canary.exists()  # Unpickling would have created it.
 
 
 def with_pickle(path, data):
@@ -290,7 +290,7 @@ def test_a_tensor_with_an_invalid_size_is_an_error(tmp_path, torch, size):
         members = {name: archive.read(name) for name in archive.namelist()}
     with zipfile.ZipFile(tmp_path / "y.pt", "w") as archive:
         for name, data in members.items():
-            # The first 77 is the storage's size, the second one the shape's.
+            # The first 77 is the size of the storage, the second that of the shape.
             head, mark, rest = data.rpartition(b"KM\x85")
             archive.writestr(name, head + size + b"\x85" + rest if mark else data)
     with pytest.raises(RecordError, match="a tensor has impossible sizes"):
@@ -442,7 +442,7 @@ def test_an_unreadable_zip_member_is_an_error(tmp_path, h5py, at, value, reason)
 def test_a_zip_bomb_is_rejected_before_it_uses_memory(tmp_path, stated):
     with zipfile.ZipFile(tmp_path / "x.keras", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("model.weights.h5", bytes(1 << 27))
-    if stated is not None:  # a size that is too small in both headers
+    if stated is not None:  # Both headers state a size that is too small.
         data = (tmp_path / "x.keras").read_bytes()
         true, false = ((1 << 27).to_bytes(4, "little"), stated.to_bytes(4, "little"))
         (tmp_path / "x.keras").write_bytes(data.replace(true, false))
@@ -593,8 +593,8 @@ CALLS = re.compile(
     r"|allow_pickle=True"
     r"|(?<![.\w])(?:eval|exec)\(|torch\.load\("
 )
-# Objects between the processes of one loader or job; code that a compiled step writes
-# itself.
+# Objects that processes of one loader or job exchange, and code that a compiled step
+# generates.
 NO_FILES = {
     "data/loader/_worker.py",
     "tensor/_compile/_numpy/_program.py",

@@ -1,4 +1,4 @@
-"""Layers take floats of one type on every backend; any other type is named and refused."""
+"""Layers accept one float dtype on every backend; the error for another dtype names it."""
 
 import copy
 from typing import Any
@@ -28,19 +28,19 @@ LIKE_X = {  # by their shape of x: functions of x, a weight and a bias
 
 
 def made(b, shape, kind="float32"):
-    """A tensor of ones."""
+    """Return a tensor of ones."""
     ones = np.ones(shape, "f4" if kind == "bfloat16" else kind)
     return b.tensor(ones, dtype=kind if kind == "bfloat16" else None)
 
 
 def called(call, args, *, compiled):
-    """The result of a call, or of the program of it."""
+    """Return the result of a function, eager or compiled."""
     run: Any = sl.tensor.compile(call) if compiled else call
     return run(*args)
 
 
 def widths(name):
-    """The types to be refused; jax has no float64 here."""
+    """Return the dtypes that are rejected; JAX has no float64 here."""
     return [kind for kind in WIDTHS if (name, kind) != ("jax", "float64")]
 
 
@@ -167,7 +167,7 @@ def test_integers_are_rejected_by_float_functions(function, name):
 def test_integer_inputs_behave_like_in_pytorch_on_every_backend(kind, name):
     values = np.array([[[[3, 0, 7], [2, 9, 4], [1, 5, 8]]]])
     whole = torch.tensor(values, dtype=getattr(torch, kind))
-    floats = whole.float()  # whose largest are the same
+    floats = whole.float()  # The largest values are equal.
     x = found(name).tensor(values.astype(kind))
     theirs = torch.nn.functional
     pairs = {

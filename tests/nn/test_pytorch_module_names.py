@@ -1,4 +1,4 @@
-"""What PyTorch users call on modules: thin names over what stands."""
+"""Methods of modules that are named as in PyTorch."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def test_a_state_dict_contains_copies_of_the_arrays():
     for path, values in state.items():
         assert type(values) is np.ndarray
         np.testing.assert_array_equal(values, record[path])
-        np.add(values, 1, out=values)  # which does not reach the module
+        np.add(values, 1, out=values)  # The module keeps its values.
     np.testing.assert_array_equal(net.to_record()["layers.0.bias"], record["layers.0.bias"])
 
 

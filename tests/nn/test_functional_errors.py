@@ -1,4 +1,4 @@
-"""Functions of tensors refuse what makes no sense, on every backend with the same error."""
+"""Functions reject invalid arguments with the same error on every backend."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ LINE, PLANE, SCORES = (1, 1, 4), (1, 2, 5, 5), (3, 4)
 
 @pytest.fixture(params=["numpy", "torch"])
 def make(request):
-    """Tensors of ones, or of given numbers, on each backend."""
+    """Return a function that makes tensors of ones or of given values on each backend."""
     pytest.importorskip(request.param)
     b = sl.tensor.backend(request.param)
 
@@ -22,8 +22,8 @@ def make(request):
     return made
 
 
-def refused(cases):
-    """A parameter for each case of a table: what is called, and what it says."""
+def error_cases(cases):
+    """Parametrize a test by the rows of a table: name, call and expected message."""
     return pytest.mark.parametrize(("call", "message"), cases.values(), ids=cases)
 
 
@@ -201,19 +201,19 @@ PLACES = {
 }
 
 
-@refused(SIZES)
+@error_cases(SIZES)
 def test_an_invalid_argument_is_rejected(call, message, make):
     with pytest.raises(ArgumentError, match=message):
         call(make)
 
 
-@refused(SHAPES)
+@error_cases(SHAPES)
 def test_mismatched_shapes_are_rejected(call, message, make):
     with pytest.raises(ShapeError, match=message):
         call(make)
 
 
-@refused(PLACES)
+@error_cases(PLACES)
 def test_out_of_range_indices_are_rejected(call, message, make):
     with pytest.raises(OutOfRangeError, match=message):
         call(make)

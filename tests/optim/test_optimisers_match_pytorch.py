@@ -1,4 +1,4 @@
-"""Every optimiser moves as torch's does: 20 steps, three backends, eager and compiled."""
+"""Twenty steps of every optimiser compared with PyTorch, eager and compiled."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from seqloom import nn, optim
 
 torch = pytest.importorskip("torch")
 
-# name: (ours, torch's of parameters and a learning rate)
+# name: (SeqLoom optimiser, function of parameters and learning rate that gives PyTorch's)
 PAIRS = {
     "adam": (optim.Adam, torch.optim.Adam),
     "adam with decay": (
@@ -65,7 +65,7 @@ def run(step, model, optimizer, steps=20):
 
 
 def run_torch(make, steps=20):
-    """The parameters after the same steps in torch."""
+    """Return the parameters after the same steps in PyTorch."""
     values = values_of(new_model())
     params = [torch.nn.Parameter(torch.tensor(value)) for value in values]
     optimizer = make(params, 1.0)
@@ -97,7 +97,7 @@ def test_lion_matches_its_paper(step, backend):
     found = run(step, new_model(backend), optimizer, 5)
 
     class Paper(torch.optim.Optimizer):
-        """Algorithm 2 of Chen et al. 2023."""
+        """Algorithm 2 of Chen et al. (2023)."""
 
         def __init__(self, params, lr):
             super().__init__(params, {"lr": lr})
@@ -115,7 +115,7 @@ def test_lion_matches_its_paper(step, backend):
 
 
 def newton_schulz(matrix, steps=5):
-    """Jordan's iteration, in double precision."""
+    """Compute the Newton-Schulz iteration of Muon (Jordan, 2024) in double precision."""
     x = np.asarray(matrix, "float64")
     if len(x) > len(x.T):
         return newton_schulz(x.T, steps).T
@@ -159,7 +159,7 @@ def test_muon_is_close_to_the_bfloat16_version_in_pytorch():
     expected = run_torch(theirs, 3)
     for index in (0, 2):
         size = np.abs(expected[index] - values[index]).max()
-        # torch rounds its iteration to 8 bits; the exact claim is the one above.
+        # PyTorch rounds the iteration to bfloat16; the test above is exact.
         assert np.abs(found[index] - expected[index]).max() < 0.1 * size
 
 
@@ -170,7 +170,7 @@ def test_schedule_free_adamw_matches_its_reference(step, backend):
     found = run(step, model, optimizer, 10)
 
     class Reference(torch.optim.Optimizer):
-        """The update of Defazio et al. 2024, with weights of the squared learning rate."""
+        """The update of Defazio et al. (2024), weighted by the squared learning rate."""
 
         def __init__(self, params, lr):
             super().__init__(params, {"lr": lr})

@@ -1,4 +1,4 @@
-"""Functions that a PyTorch user reaches for: on three backends, eager and compiled."""
+"""Functions named as in PyTorch, on three backends, eager and compiled."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ COUNTS = np.arange(12, dtype="float32").reshape(3, 4) // 2
 PLACES = np.array([[1, 0, 3], [2, 1, 0]])  # shorter than the tensors on both axes
 LINE, PLANE = values(2, 3, 11), values(2, 3, 7, 8)
 
-# name of the case: (ours, torch's, what is differentiated by)
+# name of the case: (SeqLoom function, PyTorch function, differentiated arguments)
 CASES: dict[str, tuple[Any, Any, list[Any]]] = {
     "max_pool1d, dilated": (
         lambda x: F.max_pool1d(x, 3, 2, 1, 2),
@@ -153,7 +153,7 @@ def several(out):
 
 
 def outcome(function, arrays, level):
-    """The value of the function and the gradients of a sum of its squares."""
+    """Return the value of the function and the gradients of the sum of its squares."""
     leaves = [level.tensor(each, requires_grad=True) for each in arrays]
     out = function(*leaves)
     parts = several(out)
@@ -162,7 +162,7 @@ def outcome(function, arrays, level):
     return [each.numpy() for each in parts], [gradients.wrt(x).numpy() for x in leaves]
 
 
-def torchs(function, arrays):
+def pytorch_outcome(function, arrays):
     leaves = [torch.tensor(each, requires_grad=True) for each in arrays]
     out = function(*leaves)
     parts = several(out)
@@ -182,7 +182,7 @@ def test_values_and_gradients_match_pytorch_on_each_backend(library, case):
     pytest.importorskip(library)
     ours, theirs, arrays = CASES[case]
     level = sl.tensor.Autodiff(sl.tensor.backend(library))
-    found, wanted = outcome(ours, arrays, level), torchs(theirs, arrays)
+    found, wanted = outcome(ours, arrays, level), pytorch_outcome(theirs, arrays)
     assert_close(found[0], wanted[0])
     assert_close(found[1], wanted[1])
 

@@ -30,11 +30,11 @@ MOVES = [
     ),
 ]
 RATES = [0.02] * 3
-WIDE = {"float32", "float64"}
+MIN_32_BITS = {"float32", "float64"}
 
 
 def cast(record, kind):
-    """A record with its floats in another dtype."""
+    """Return a record with its floats in another dtype."""
     like = sl.tensor.backend("numpy").zeros((), dtype=kind).dtype
     arrays = {
         path: array if array.dtype.kind in "iub" else np.asarray(array).astype(like)
@@ -65,7 +65,7 @@ def test_a_moved_run_equals_a_run_started_on_the_new_backend(
     for one, other in zip(values_of(model), values_of(there), strict=True):
         assert one.dtype.name == kind
         np.testing.assert_allclose(one, other, rtol=rtol, atol=rtol / 10)
-    if kind in WIDE:
+    if kind in MIN_32_BITS:
         whole = values_of(run(plain_step, new_model("numpy"), make(), 6, RATES * 2))
         for one, other in zip(values_of(model), whole, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)

@@ -1,4 +1,4 @@
-"""Every layer against torch's of that name: values, slopes, averages, state."""
+"""Values, gradients, running averages and state of every layer compared with PyTorch."""
 
 from typing import Any
 
@@ -10,8 +10,8 @@ from layer_cases import CASES, LINE
 
 torch = pytest.importorskip("torch")
 
-# What `make test` runs where a library compiles each layer for itself; soak runs the rest.
-FEW = {
+# The layers that `make test` runs on JAX and compiles with PyTorch; soak runs all layers.
+COMPILED = {
     "conv2d depthwise",
     "transposed 1d in strides",
     "batch norm 2d",
@@ -25,7 +25,9 @@ RUNS = [
         library,
         compiled,
         id=f"{case}, {library}{', compiled' * compiled}",
-        marks=[] if (library, compiled) in QUICK or case in FEW else [pytest.mark.soak],
+        marks=[]
+        if (library, compiled) in QUICK or case in COMPILED
+        else [pytest.mark.soak],
     )
     for compiled in (False, True)
     for library in ("numpy", "torch", "jax")
@@ -34,7 +36,7 @@ RUNS = [
 
 
 def make_twins(case, library) -> tuple[Any, Any]:
-    """Return a layer and torch's, with the same parameters."""
+    """Return a SeqLoom layer and the PyTorch layer with the same parameters."""
     name, options, _ = CASES[case]
     torch.manual_seed(0)
     theirs = getattr(torch.nn, name)(**options)
@@ -51,7 +53,7 @@ def values(shape, seed):
 
 
 def step(layer, x, factors):
-    """The output of a layer, and slopes by its input and parameters."""
+    """Return the output of a layer and its gradients by the input and the parameters."""
 
     def loss_of(layer, x, factors):
         out = layer(x)
@@ -61,7 +63,7 @@ def step(layer, x, factors):
     return out, slopes.wrt(x), *(slopes.wrt(param) for _, param in layer.parameters())
 
 
-def torchs(layer, x, factors):
+def run_pytorch(layer, x, factors):
     layer.zero_grad()
     x = torch.tensor(x, requires_grad=True)
     out = layer(x)
@@ -91,7 +93,7 @@ def test_each_layer_matches_pytorch(case, library, compiled):
             ours.eval(), theirs.eval()
         x = values(shape, seed or 0)
         found = run(ours, backend.tensor(x), backend.tensor(factors))
-        assert_close([part.numpy() for part in found], torchs(theirs, x, factors))
+        assert_close([part.numpy() for part in found], run_pytorch(theirs, x, factors))
     state, wanted = ours.state_dict(), theirs.state_dict()
     assert list(state) == list(wanted)
     assert_close(state.values(), wanted.values())

@@ -1,4 +1,4 @@
-"""Attention by torch's argument names."""
+"""Attention functions called by PyTorch's argument names."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""An optimiser belongs to one model: who came late, who moved away, who is another."""
+"""An optimiser and its model: renamed paths, late parameters, other models, moves."""
 
 import copy
 
@@ -13,8 +13,8 @@ from seqloom.errors import ArgumentError, DTypeError, RecordError
 torch = pytest.importorskip("torch")
 
 
-def torchs(model):
-    """The same network in torch."""
+def make_twin(model):
+    """Return the same network in PyTorch."""
     parts = [torch.nn.Linear(3, 4), torch.nn.Linear(4, 2)]
     for part, layer in zip(parts, model.layers, strict=True):
         part.weight.data[:] = torch.tensor(layer.weight.numpy())
@@ -39,7 +39,7 @@ def assert_like(model, net):
 
 
 class Wrapped(sl.nn.Module):
-    """A model in another one: its paths begin with another name."""
+    """A module that contains a model: the paths have another prefix."""
 
     inner: sl.nn.Module
 
@@ -52,7 +52,7 @@ class Wrapped(sl.nn.Module):
 
 def test_momentum_continues_after_wrapping_a_model_like_in_pytorch(step, backend):
     ours = new_model(backend)
-    theirs = torchs(ours)
+    theirs = make_twin(ours)
     optimizer = sl.optim.SGD(momentum=0.9)
     judge = torch.optim.SGD(theirs.parameters(), lr=0.05, momentum=0.9)
     run(step, ours, optimizer)
@@ -164,12 +164,12 @@ def test_a_group_that_matches_no_path_is_rejected(step):
         run(step, Wrapped(new_model()), optimizer, 1)
 
 
-# Parameters that come late ---------------------------------------------------------------
+# Parameters that are unfrozen later ------------------------------------------------------
 
 
 def test_parameters_that_are_frozen_and_unfrozen_match_pytorch(step, backend):
     ours = new_model(backend)
-    theirs = torchs(ours)
+    theirs = make_twin(ours)
     optimizer = sl.optim.AdamW(weight_decay=0.1)
     judge = torch.optim.AdamW(theirs.parameters(), lr=0.05, weight_decay=0.1)
     for frozen in (0, None, 1, None):
@@ -248,7 +248,7 @@ def test_a_step_that_fails_does_not_count():
 def test_a_second_model_is_rejected_and_unchanged(step, optimizer):
     optimizer, one, other = copy.deepcopy(optimizer), new_model(), new_model(seed=1)
     run(step, one, optimizer)
-    run(step, new_model(seed=2), sl.optim.AdamW())  # the program is another optimiser's too
+    run(step, new_model(seed=2), sl.optim.AdamW())  # uses the same compiled step
     before = other.layers[0].weight.numpy()
     with pytest.raises(ArgumentError, match="one optimiser for each model"):
         run(step, other, optimizer)
@@ -295,7 +295,7 @@ def test_a_copied_model_and_optimiser_continue(step):
     )
 
 
-# A model that moves ----------------------------------------------------------------------
+# A model that is moved -------------------------------------------------------------------
 
 MOVES = [
     *[("numpy", name, kind) for name in BACKENDS for kind in ("float32", "bfloat16")],

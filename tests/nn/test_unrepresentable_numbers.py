@@ -1,4 +1,4 @@
-"""Numbers that a parameter's element type cannot hold are refused, and nothing changes."""
+"""Numbers that the dtype of a parameter cannot represent are errors and change nothing."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ LOST = {
 
 @pytest.fixture(params=["numpy", "torch", "jax"])
 def backend(request):
-    """Each backend."""
+    """Return each backend."""
     pytest.importorskip(request.param)
     return sl.tensor.backend(request.param)
 
