@@ -178,7 +178,7 @@ def test_a_group_that_matches_nothing_is_rejected_with_the_paths():
         (
             lambda p, _: (p, Trace(p, None, 1)),
             DTypeError,
-            "the field norm .* got NoneType; use a separate field for each array",
+            "the field norm .* got NoneType. Use a separate field for each array",
         ),
         (
             lambda p, _: (p, Trace(p, [p, p], 1)),

@@ -125,7 +125,7 @@ def test_two_tensors_with_one_path_are_an_error(tmp_path, torch, nested):
         return tree if isinstance(tree, str) else torch.tensor([tree])
 
     torch.save(to_tensors(nested), tmp_path / "x.pt")
-    with pytest.raises(RecordError, match=r"x\.pt: two values have the path '.*rename"):
+    with pytest.raises(RecordError, match=r"x\.pt: two values have the path '.*Rename"):
         sl.record.load(tmp_path / "x.pt")
 
 
