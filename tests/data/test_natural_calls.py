@@ -52,7 +52,7 @@ WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
     "no ASCII": (lambda _: ReverseComplement()("é", Key(0)), "ASCII text or bytes"),
     "a text as share": (lambda _: ReverseComplement(p=TEXT), "p must be a number"),
     "no rate": (lambda _: Mutate(rate=NOTHING), "rate must be a number"),
-    "no letter": (lambda _: Mask(letter=NOTHING), "letter must be one ASCII letter"),
+    "no letter": (lambda _: Mask(letter=NOTHING), "letter must be one ASCII character"),
     "a text as length": (lambda _: Crop(TEXT), "length must be an integer"),
     "half a length": (lambda _: Crop(HALF), "length must be an integer"),
     "a text as k": (lambda _: ShuffleKmers(TEXT), "k must be an integer"),

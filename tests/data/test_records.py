@@ -360,7 +360,7 @@ def test_an_item_has_the_places_that_its_encoder_makes(fasta, encoder, held):
 
 def test_a_sequence_too_short_for_the_encoder_is_named(fasta):
     encoder: Any = Kmer(3)
-    with pytest.raises(FormatError, match=r"record 1 \(b\): 2 letters are too few"):
+    with pytest.raises(FormatError, match=r"record 1 \(b\): 2 residues are too few"):
         SequenceDataset(fasta(TWO), encoder=encoder)
 
 

@@ -157,12 +157,12 @@ def test_an_encoder_that_cannot_tell_in_advance_fails_at_the_batch(fasta):
 
 
 def test_a_sequence_above_the_longest_allowed_is_an_error(fasta):
-    with pytest.raises(FormatError, match=r"record 0 \(a\): 4 letters, more than 3"):
+    with pytest.raises(FormatError, match=r"record 0 \(a\): 4 residues, more than 3"):
         SequenceDataset(fasta(TWO), max_length=3)
 
 
 def test_a_sequence_without_letters_cannot_be_encoded(fasta):
-    with pytest.raises(FormatError, match=r"record 1 \(b\): the sequence has no letters"):
+    with pytest.raises(FormatError, match=r"record 1 \(b\): the sequence has no residues"):
         SequenceDataset(fasta({"a": "AC", "b": ""}), encoder=OneHot("dna"))
 
 

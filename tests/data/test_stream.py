@@ -316,7 +316,7 @@ def test_a_bad_letter_is_named_by_file_record_line_and_byte(tmp_path):
 
 def test_a_sequence_without_letters_cannot_be_encoded(tmp_path):
     (tmp_path / "a.fa").write_text(">a\nAC\n>b\n\n")
-    with pytest.raises(FormatError, match=r"record 1 \(b\): 0 letters are too few"):
+    with pytest.raises(FormatError, match=r"record 1 \(b\): 0 residues are too few"):
         list(SequenceStream(tmp_path / "a.fa", encoder=OneHot("dna")))
 
 

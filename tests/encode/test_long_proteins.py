@@ -44,7 +44,7 @@ def test_every_residue_is_encoded(encode, expected):
 @cases
 def test_a_batch_that_has_no_room_for_it_is_an_error(encode, expected):
     del expected
-    with pytest.raises(ShapeError, match=r"100,?000 letters.*more than length=1,?024"):
+    with pytest.raises(ShapeError, match=r"100,?000 residues.*more than length=1,?024"):
         encode.batch([RESIDUES, "MKVA"], length=1024)
 
 

@@ -91,12 +91,12 @@ def test_an_out_that_does_not_fit_is_an_error(out):
 
 
 def test_unequal_lengths_are_an_error_without_a_length():
-    with pytest.raises(ShapeError, match="1 to 2 letters: give length="):
+    with pytest.raises(ShapeError, match="1 to 2 residues: give length="):
         OneHot("dna").batch(["AC", "G"])
 
 
 def test_a_sequence_longer_than_the_length_is_an_error():
-    with pytest.raises(ShapeError, match="3 letters, more than length=2"):
+    with pytest.raises(ShapeError, match="3 residues, more than length=2"):
         OneHot("dna").batch(["ACG"], length=2)
 
 
@@ -179,5 +179,5 @@ def test_a_stop_that_is_left_out_takes_no_place():
     encode = OneHot("protein")
     assert encode("MK*").tolist() == encode("MK").tolist()
     assert encode.batch(["MK*", "MKV"], length=3)[0].sum() == 2
-    with pytest.raises(ShapeError, match="2 to 3 letters"):
+    with pytest.raises(ShapeError, match="2 to 3 residues"):
         encode.batch(["MK*", "MKV"])

@@ -198,5 +198,5 @@ def test_every_dtype_holds_the_same_values(dtype, unknown):
 
 
 def test_half_a_character_is_no_alphabet():
-    with pytest.raises(ArgumentError, match="alphabet must be a name or letters"):
+    with pytest.raises(ArgumentError, match="alphabet must be a name or its characters"):
         OneHot("AC\ud800")

@@ -1,4 +1,4 @@
-"""Random changes of sequences, each a pure function of a sequence and a key."""
+"""Augmentations: random changes of sequences, determined by a key."""
 
 from seqloom.augment._augmentation import Augmentation, Compose
 from seqloom.augment._changes import (

@@ -1,4 +1,4 @@
-"""The base of all augmentations, and several augmentations as one."""
+"""`Augmentation`, the base class of augmentations, and `Compose`."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# With fewer letters a second thread costs more time than it saves.
-_LETTERS_PER_THREAD = 1 << 18
-MAX_LETTERS = 1 << 61  # of a sequence, in the kernels
+# With fewer residues a second thread takes more time than it saves.
+_RESIDUES_PER_THREAD = 1 << 18
+MAX_RESIDUES = 1 << 61  # maximum length of a sequence in the kernels
 
 
 class Augmentation(JsonConfig):
-    """Changes sequences at random: the base of all augmentations.
+    """Base class of augmentations, which change sequences at random.
 
-    The result is a pure function of the sequence and its key: the same bits alone or in a
+    The result depends only on the sequence and its key. It is bitwise equal alone or in a
     batch, for any number of threads, on every machine.
 
     Examples:
@@ -53,17 +53,17 @@ class Augmentation(JsonConfig):
         """Change one sequence.
 
         Args:
-            sequence: The letters.
+            sequence: The residues.
             key: The key of the random numbers: ``sl.Key(seed, epoch, index)`` for an item
-                of a dataset. An integer stands for ``sl.Key(integer)``.
-            quality: A quality for each letter; it moves with its letter.
+                of a dataset. An integer means ``sl.Key(integer)``.
+            quality: A quality for each residue, which moves with its residue.
 
         Returns:
-            The new letters; with ``quality`` a pair of letters and qualities.
+            The new sequence; with ``quality``, a pair of sequence and qualities.
 
         Raises:
-            ShapeError: The numbers of qualities and letters differ.
-            ArgumentError: An argument has another type.
+            ShapeError: The numbers of qualities and residues differ.
+            ArgumentError: An argument has a wrong type.
 
         Examples:
             >>> from seqloom import Key
@@ -74,11 +74,11 @@ class Augmentation(JsonConfig):
         letters = _to_bytes(sequence)
         if quality is not None and not hasattr(quality, "__len__"):
             raise ArgumentError(
-                f"quality must be bytes, one for each letter; got {quote(quality)}"
+                f"quality must be bytes, one for each residue; got {quote(quality)}"
             )
         if quality is not None and len(quality) != len(letters):
             raise ShapeError(
-                f"quality must have {len(letters)} bytes, one for each letter; got "
+                f"quality must have {len(letters)} bytes, one for each residue; got "
                 f"{len(quality)}"
             )
         changed, changed_quality = _find_kernel(self).one(
@@ -116,16 +116,17 @@ class Augmentation(JsonConfig):
 
         Args:
             sequences: The sequences.
-            keys: Two words for each sequence, as ``Key.each`` makes them.
-            qualities: A quality for each letter; it moves with its letter.
-            num_threads: Number of threads; None: by the number of letters; 0: all cores.
+            keys: Two 32-bit words for each sequence, from ``Key.each``.
+            qualities: A quality for each residue, which moves with its residue.
+            num_threads: The number of threads; None decides by the number of residues; 0
+                takes all cores.
 
         Returns:
-            The new sequences; with ``qualities`` a pair of sequences and qualities.
+            The new sequences; with ``qualities``, a pair of sequences and qualities.
 
         Raises:
             ShapeError: The numbers of keys and sequences differ, or those of qualities and
-                letters.
+                residues.
 
         Examples:
             >>> from seqloom import Key
@@ -138,7 +139,7 @@ class Augmentation(JsonConfig):
         words = _check_keys(sequences, keys, qualities)
         threads = count_threads(num_threads)
         if num_threads is None:
-            threads = min(threads, 1 + sequences.data.size // _LETTERS_PER_THREAD)
+            threads = min(threads, 1 + sequences.data.size // _RESIDUES_PER_THREAD)
         data, offsets, changed = _find_kernel(self).batch(
             sequences.data,
             sequences.offsets,
@@ -150,28 +151,29 @@ class Augmentation(JsonConfig):
         return rows if changed is None else (rows, Ragged(changed, offsets))
 
     def kernel(self) -> _native.Augmenter:
-        """Make the kernel; each augmentation of ``sl.augment`` defines it.
+        """Return the Rust kernel; every augmentation of ``sl.augment`` implements this.
 
         Raises:
-            ArgumentError: A class of your own has neither this nor ``__call__``.
+            ArgumentError: A custom class implements neither this nor ``__call__``.
         """
         raise ArgumentError(f"{type(self).__name__} must define __call__(sequence, key)")
 
     def __post_init__(self) -> None:
         if self.has_kernel:
-            self.kernel()  # not the cached one: a wrong value may have no hash
+            self.kernel()  # not cached, because an invalid value may not be hashable
 
     @property
     def has_kernel(self) -> bool:
-        """Whether there is a kernel; a class of your own has ``__call__`` instead."""
+        """True if there is a Rust kernel; custom classes have ``__call__`` instead."""
         return type(self).kernel is not Augmentation.kernel
 
 
 @dataclass(frozen=True, init=False)
 class Compose(Augmentation):
-    """Applies augmentations one after the other.
+    """Applies several augmentations in order.
 
-    Member ``i`` gets the key folded with ``i``: two equal members draw different numbers.
+    Member ``i`` uses the key folded with ``i``, so equal members use different random
+    numbers.
 
     Args:
         members: The augmentations, in order.
@@ -200,12 +202,12 @@ class Compose(Augmentation):
         self.__post_init__()
 
     def kernel(self) -> _native.Augmenter:
-        """Make the kernel."""
+        """Return the Rust kernel."""
         return _native.Augmenter.compose(list(map(_make_kernel, self.members)))
 
 
 def _make_kernel(member: object) -> _native.Augmenter:
-    """Make the kernel of a member."""
+    """Return the kernel of a member."""
     if not isinstance(member, Augmentation) or not member.has_kernel:
         raise ArgumentError(
             f"members of Compose must be augmentations of sl.augment, got {quote(member)}"
@@ -215,29 +217,29 @@ def _make_kernel(member: object) -> _native.Augmenter:
 
 @lru_cache(maxsize=256)
 def _find_kernel(augmentation: Augmentation) -> _native.Augmenter:
-    """Make the kernel once for all equal augmentations."""
+    """Return the kernel, which equal augmentations share."""
     return augmentation.kernel()
 
 
 def _check_keys(
     sequences: Ragged, keys: NDArray[np.uint32], qualities: Ragged | None
 ) -> NDArray[np.uint32]:
-    """Return the words of the keys; refuses keys and qualities that do not fit."""
+    """Return the words of the keys; raise for keys and qualities of wrong sizes."""
     words = np.ascontiguousarray(keys)
     if words.dtype != np.uint32 or words.shape != (len(sequences), 2):
         raise ShapeError(
-            f"keys must be uint32 of shape ({len(sequences)}, 2), as Key.each makes them; "
+            f"keys must be uint32 of shape ({len(sequences)}, 2), as from Key.each; "
             f"got {words.dtype} {words.shape}"
         )
     if qualities is not None and not np.array_equal(qualities.offsets, sequences.offsets):
         raise ShapeError(
-            "qualities must have the lengths of the sequences: one quality for each letter"
+            "qualities must have the lengths of the sequences: one quality for each residue"
         )
     return words
 
 
 def _to_bytes(sequence: object) -> Any:
-    """Convert a sequence to bytes."""
+    """Return a sequence as bytes."""
     if isinstance(sequence, str) and sequence.isascii():
         return sequence.encode("ascii")
     if isinstance(sequence, (bytes, bytearray)):
@@ -246,7 +248,7 @@ def _to_bytes(sequence: object) -> Any:
 
 
 def _to_key(key: Any) -> Key:
-    """Convert an integer to a key."""
+    """Return a key, from a key or an integer."""
     if isinstance(key, Key):
         return key
     try:
@@ -258,7 +260,7 @@ def _to_key(key: Any) -> Key:
 
 
 def as_probability(name: str, value: Any) -> float:
-    """Check that a probability is a number; the kernel checks its limits."""
+    """Return a probability as a number; the kernel checks its range."""
     try:
         return operator.index(value) if hasattr(value, "__index__") else float(value + 0)
     except TypeError:
@@ -266,8 +268,8 @@ def as_probability(name: str, value: Any) -> float:
 
 
 def letter_byte(letter: str) -> int:
-    """Return the byte of a letter, which must be one of ASCII."""
+    """Return the byte of an ASCII character."""
     is_text = isinstance(letter, str)  # pyright: ignore[reportUnnecessaryIsInstance] - a caller may give anything
     if not (is_text and len(letter) == 1 and letter.isascii() and letter.isprintable()):
-        raise ArgumentError(f"letter must be one ASCII letter, got {quote(letter)}")
+        raise ArgumentError(f"letter must be one ASCII character, got {quote(letter)}")
     return ord(letter)

@@ -1,4 +1,4 @@
-"""Augmentations that change single letters, and those that move letters."""
+"""The augmentations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 from seqloom._arguments import as_choice, as_integer
 from seqloom._rust import _native
 from seqloom.augment._augmentation import (
-    MAX_LETTERS,
+    MAX_RESIDUES,
     Augmentation,
     as_probability,
     letter_byte,
@@ -19,19 +19,18 @@ from seqloom.errors import ArgumentError
 
 @dataclass(frozen=True)
 class Mutate(Augmentation):
-    """Substitutes, inserts and deletes letters.
+    """Substitutes, inserts and deletes residues.
 
-    At most one of the three happens to a letter. A substitution replaces it by another
-    member of the alphabet; a letter that is not a member (N, for example) is never
-    substituted. An inserted letter follows the one it was drawn for, and has its case and
-    its quality.
+    At most one change happens to a residue. A substitution replaces a residue by another
+    member of the alphabet; other characters, such as N, are never substituted. An insertion
+    follows its residue, and has the same case and quality.
 
     Args:
-        rate: The probability that a letter is substituted.
-        insertions: The probability that a letter is inserted after a letter.
-        deletions: The probability that a letter is deleted.
-        alphabet: The alphabet of new letters: ``"dna"``, ``"rna"``, ``"protein"``, or your
-            own letters.
+        rate: The probability that a residue is substituted.
+        insertions: The probability of an insertion after a residue.
+        deletions: The probability that a residue is deleted.
+        alphabet: The alphabet of new residues: ``"dna"``, ``"rna"``, ``"protein"``, or a
+            string of characters.
 
     Raises:
         ArgumentError: A probability is not from 0 to 1, or their sum exceeds 1.
@@ -51,7 +50,7 @@ class Mutate(Augmentation):
     alphabet: str = "dna"
 
     def kernel(self) -> _native.Augmenter:
-        """Make the kernel."""
+        """Return the Rust kernel."""
         check_alphabet_name(self.alphabet)
         return _native.Augmenter.mutate(
             as_probability("rate", self.rate),
@@ -63,14 +62,14 @@ class Mutate(Augmentation):
 
 @dataclass(frozen=True)
 class Mask(Augmentation):
-    """Masks letters.
+    """Masks residues.
 
     Args:
-        rate: The probability that a letter is masked.
-        letter: The letter that replaces it.
+        rate: The probability that a residue is masked.
+        letter: The character that replaces a masked residue.
 
     Raises:
-        ArgumentError: ``rate`` is not from 0 to 1, or ``letter`` is not one letter.
+        ArgumentError: ``rate`` is not from 0 to 1, or ``letter`` is not one character.
 
     Examples:
         >>> from seqloom import Key
@@ -84,7 +83,7 @@ class Mask(Augmentation):
     letter: str = "N"
 
     def kernel(self) -> _native.Augmenter:
-        """Make the kernel."""
+        """Return the Rust kernel."""
         return _native.Augmenter.mask(
             as_probability("rate", self.rate), letter_byte(self.letter)
         )
@@ -92,18 +91,18 @@ class Mask(Augmentation):
 
 @dataclass(frozen=True)
 class QualityNoise(Augmentation):
-    """Substitutes letters with the error probability of their qualities.
+    """Substitutes residues with the error probability of their qualities.
 
-    A letter of quality Q is substituted with the probability 10^(-Q/10); qualities stay.
-    Letters outside the alphabet (N) stay too.
+    A residue of quality Q is substituted with probability 10^(-Q/10). Qualities and
+    characters outside the alphabet, such as N, do not change.
 
     Args:
-        offset: The byte of quality 0: 33, or 64 for old files.
-        alphabet: The alphabet of new letters.
+        offset: The byte of quality 0: 33, or 64 in old files.
+        alphabet: The alphabet of new residues.
 
     Raises:
-        ArgumentError: The offset is neither. When called: there are no qualities, or one is
-            outside the encoding.
+        ArgumentError: The offset is invalid. When called: qualities are missing, or outside
+            the encoding.
 
     Examples:
         >>> from seqloom import Key
@@ -118,7 +117,7 @@ class QualityNoise(Augmentation):
     alphabet: str = "dna"
 
     def kernel(self) -> _native.Augmenter:
-        """Make the kernel."""
+        """Return the Rust kernel."""
         check_alphabet_name(self.alphabet)
         if self.offset not in (33, 64):
             raise ArgumentError(f"offset must be 33 or 64, got {self.offset!r}")
@@ -129,8 +128,8 @@ class QualityNoise(Augmentation):
 class ReverseComplement(Augmentation):
     """Replaces a sequence by its reverse complement.
 
-    IUPAC codes are complemented, case is kept, and gaps (``-`` and ``.``) stay gaps.
-    Qualities are reversed.
+    IUPAC codes are complemented; case and gaps (``-`` and ``.``) are kept. Qualities are
+    reversed.
 
     Args:
         p: The probability for each sequence.
@@ -138,7 +137,7 @@ class ReverseComplement(Augmentation):
 
     Raises:
         ArgumentError: ``p`` is not from 0 to 1, or the alphabet is not a nucleic acid.
-        AlphabetError: When called: a letter has no complement, as in a protein.
+        AlphabetError: When called: a character has no complement, as in a protein.
 
     Examples:
         >>> from seqloom import Key
@@ -152,23 +151,23 @@ class ReverseComplement(Augmentation):
     alphabet: Literal["dna", "rna", "iupac"] = "dna"
 
     def kernel(self) -> _native.Augmenter:
-        """Make the kernel."""
+        """Return the Rust kernel."""
         alphabet = as_choice("alphabet", self.alphabet, ("dna", "rna", "iupac"))
         return _native.Augmenter.reverse_complement(as_probability("p", self.p), alphabet)
 
 
 @dataclass(frozen=True)
 class ShuffleKmers(Augmentation):
-    """Shuffles a sequence and keeps how often each k-mer occurs in it.
+    """Shuffles a sequence and preserves its k-mer counts.
 
-    For ``k=1`` letters are shuffled. For ``k=2`` every dinucleotide occurs as often as
-    before, exactly; any sequence of the same dinucleotides (and the same first and last
-    letter) is equally likely: Altschul and Erickson 1985. The same holds for larger ``k``,
-    where the first and last ``k - 1`` letters stay. Each letter keeps its quality. Lower
-    case letters are letters of their own.
+    ``k=1`` shuffles residues. ``k=2`` preserves the exact counts of dinucleotides: every
+    sequence with the same dinucleotides and the same first and last residue is equally
+    likely (Altschul and Erickson 1985). The same holds for larger ``k``, where the first
+    and last ``k - 1`` residues do not change. Each residue keeps its quality. Lower case is
+    distinct from upper case.
 
     Args:
-        k: The length of the words whose counts stay.
+        k: The length of the k-mers whose counts are preserved.
 
     Raises:
         ArgumentError: ``k`` is below 1.
@@ -188,9 +187,9 @@ class ShuffleKmers(Augmentation):
     k: int = 1
 
     def kernel(self) -> _native.Augmenter:
-        """Make the kernel."""
+        """Return the Rust kernel."""
         return _native.Augmenter.shuffle_kmers(
-            as_integer("k", self.k, least=1, limit=MAX_LETTERS)
+            as_integer("k", self.k, least=1, limit=MAX_RESIDUES)
         )
 
 
@@ -198,12 +197,12 @@ class ShuffleKmers(Augmentation):
 class Crop(Augmentation):
     """Crops a longer sequence to a fixed length.
 
-    A shorter sequence stays as it is: padding is done by ``sl.data.PadCollator``.
+    A shorter sequence does not change; ``sl.data.PadCollator`` pads it.
 
     Args:
-        length: The number of letters to keep.
+        length: The number of residues to keep.
         mode: ``"random"`` for a window at a random position, ``"centre"`` for the middle,
-            ``"start"`` for the first letters.
+            ``"start"`` for the first residues.
 
     Raises:
         ArgumentError: ``length`` is below 1, or the mode is unknown.
@@ -220,28 +219,29 @@ class Crop(Augmentation):
     mode: Literal["random", "centre", "start"] = "random"
 
     def kernel(self) -> _native.Augmenter:
-        """Make the kernel."""
+        """Return the Rust kernel."""
         mode = as_choice("mode", self.mode, ("random", "centre", "start"))
-        length = as_integer("length", self.length, least=1, limit=MAX_LETTERS)
+        length = as_integer("length", self.length, least=1, limit=MAX_RESIDUES)
         return _native.Augmenter.crop(length, mode)
 
 
 @dataclass(frozen=True)
 class Shift(Augmentation):
-    """Shifts a sequence to the right or to the left, by a random number of letters.
+    """Shifts a sequence right or left by a random number of residues.
 
-    Every shift up to ``max_shift`` is equally likely; the length stays. With
-    ``mode="fill"`` letters that leave at one end are lost, and the other end is filled with
-    ``letter`` (of quality 0, ``!``); with ``mode="roll"`` they return at the other end.
+    Every shift up to ``max_shift`` is equally likely; the length does not change. With
+    ``mode="fill"``, residues shifted out at one end are lost, and the other end is filled
+    with ``letter`` (quality 0, ``!``). With ``mode="roll"``, they reappear at the other
+    end.
 
     Args:
         max_shift: The largest shift, in either direction.
         mode: ``"fill"`` or ``"roll"``.
-        letter: The letter that fills.
+        letter: The fill character.
 
     Raises:
-        ArgumentError: ``max_shift`` is below 0, the mode is unknown, or ``letter`` is not
-            one letter.
+        ArgumentError: ``max_shift`` is negative, the mode is unknown, or ``letter`` is not
+            one character.
 
     Examples:
         >>> from seqloom import Key
@@ -256,8 +256,8 @@ class Shift(Augmentation):
     letter: str = "N"
 
     def kernel(self) -> _native.Augmenter:
-        """Make the kernel."""
+        """Return the Rust kernel."""
         as_choice("mode", self.mode, ("fill", "roll"))
-        most = as_integer("max_shift", self.max_shift, limit=MAX_LETTERS)
+        most = as_integer("max_shift", self.max_shift, limit=MAX_RESIDUES)
         fill = letter_byte(self.letter)
         return _native.Augmenter.shift(most, fill if self.mode == "fill" else None)

@@ -142,7 +142,7 @@ class SequenceSource(Source):
             max_length = as_integer("max_length", max_length)
             if (lengths > max_length).any():
                 row = int((lengths > max_length).argmax())
-                found = f"{lengths[row]:,} letters, more than {max_length:,}"
+                found = f"{lengths[row]:,} residues, more than {max_length:,}"
                 raise self._record_error(row, found)
         if encoder is None:
             return
@@ -155,9 +155,9 @@ class SequenceSource(Source):
             letters = int(lengths[row])
             raise self._record_error(
                 row,
-                f"{letters} letters are too few for the encoder"
+                f"{letters} residues are too few for the encoder"
                 if letters
-                else "the sequence has no letters",
+                else "the sequence has no residues",
             )
 
     def _record_error(self, row: int, message: str) -> FormatError:

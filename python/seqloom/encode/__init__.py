@@ -1,4 +1,4 @@
-"""Sequences to numbers, by a declared policy."""
+"""Encoders: convert sequences to numbers."""
 
 from seqloom.encode._one_hot import OneHot
 from seqloom.encode._quality import Quality

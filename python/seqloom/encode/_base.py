@@ -1,4 +1,4 @@
-"""The base of all encoders: encoding of batches, and counts of unusual letters."""
+"""`SequenceEncoder`: the base class of encoders."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from seqloom._ragged import Ragged
 from seqloom._rust import _native
 from seqloom._threads import count_threads
 from seqloom.encode._letters import (
-    LIMITS,
+    INTEGER_LIMITS,
     check_choices,
     count_encoded,
     make_letters,
@@ -29,15 +29,23 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# With fewer letters a second thread costs more time than it saves.
-_LETTERS_PER_THREAD = 1 << 18
-_WORDS = ("k", "stride", "canonical")  # settings of the words of a kernel
-# The kinds of letters that a kernel counts; "outside" is always 0.
-_UNUSUAL = ("ambiguous", "lower_case", "rare", "symbols", "stops", "rna", "outside")
+# With fewer residues a second thread takes more time than it saves.
+_RESIDUES_PER_THREAD = 1 << 18
+_KMER_SETTINGS = ("k", "stride", "canonical")  # k-mer settings of a kernel
+# Categories that a kernel counts; "outside" is always 0.
+_UNUSUAL_CATEGORIES = (
+    "ambiguous",
+    "lower_case",
+    "rare",
+    "symbols",
+    "stops",
+    "rna",
+    "outside",
+)
 
 
 class SequenceEncoder(JsonConfig):
-    """Base of the encoders, which are frozen dataclasses.
+    """Base class of encoders, which are frozen dataclasses.
 
     Examples:
         >>> from seqloom.encode import OneHot
@@ -45,11 +53,11 @@ class SequenceEncoder(JsonConfig):
         True
     """
 
-    # A setting of every encoder; its choices differ.
+    # Every encoder has a dtype, with different choices.
     dtype: Any
     encodes: ClassVar[str] = "sequences"
-    # Whether Rust may encode instead of `batch` and `__call__`. A subclass that overrides
-    # one of them does not inherit it.
+    # True: Rust may encode instead of `batch` and `__call__`. A subclass that overrides
+    # one of these does not inherit the value.
     supports_native_batches: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -59,25 +67,25 @@ class SequenceEncoder(JsonConfig):
 
     @abstractmethod
     def _check(self) -> None:
-        """Refuse settings that exclude each other."""
+        """Raise for settings that contradict each other."""
 
     @cached_property
     def _letters(self) -> _native.Letters:
-        """The table of letters: the meaning of each byte."""
+        """The lookup table of the alphabet, by byte."""
         return make_letters(self)
 
     @cached_property
     def _kernel(self) -> _native.SequenceKernel:
-        """The kernel that writes the numbers, as `kernel_settings` describe it."""
+        """The Rust kernel, created from `kernel_settings`."""
         settings, make = self.kernel_settings, _native.SequenceKernel
         kind = settings["kind"]
         if kind == "one_hot":
             rows = to_bits(settings["rows"], self.dtype).reshape(-1)
             return make.one_hot(self._letters, rows, settings["channels_first"])
-        words = {name: settings[name] for name in _WORDS if name in settings}
+        words = {name: settings[name] for name in _KMER_SETTINGS if name in settings}
         like = to_bits([0], self.dtype)
         if kind == "kmer_counts":
-            is_float = self.dtype not in LIMITS
+            is_float = self.dtype not in INTEGER_LIMITS
             return make.kmer_counts(self._letters, like, is_float=is_float, **words)
         specials = to_bits(settings["specials"], self.dtype).tolist()
         if kind == "kmers":
@@ -87,32 +95,32 @@ class SequenceEncoder(JsonConfig):
         return make.lookup(self._letters, values, specials)
 
     def __getstate__(self) -> dict[str, Any]:
-        # Tables are made again where they are needed.
+        # Tables are created again after unpickling.
         return {field.name: getattr(self, field.name) for field in fields(self)}  # pyright: ignore[reportArgumentType]
 
     @property
     @abstractmethod
     def kernel_settings(self) -> dict[str, Any]:
-        """What the kernel is told, as plain values that JSON has: kind, letters, tables."""
+        """The settings of the kernel as JSON values: kind, alphabet, tables."""
 
     @property
     def kernel(self) -> _native.SequenceKernel:
-        """The kernel that writes the numbers, for callers without the interpreter."""
+        """The Rust kernel, for callers without the interpreter."""
         return self._kernel
 
     def count_unusual(self, sequences: Ragged | Sequence[bytes | str]) -> dict[str, int]:
-        """Count the letters that are not plain members of the alphabet.
+        """Count residues other than plain members of the alphabet.
 
         Args:
             sequences: The sequences.
 
         Returns:
-            The number of letters of each kind: ``"ambiguous"``, ``"lower_case"``,
-            ``"rare"``, ``"symbols"``, ``"stops"`` that are left out, and ``"rna"``, U that
-            counts as T.
+            The number of residues in each category: ``"ambiguous"``, ``"lower_case"``,
+            ``"rare"``, ``"symbols"``, ``"stops"`` (dropped final stops), and ``"rna"`` (U
+            read as T).
 
         Raises:
-            AlphabetError: A letter is not in the alphabet, or the settings refuse it.
+            AlphabetError: A character is not in the alphabet, or the settings reject it.
 
         Examples:
             >>> from seqloom.encode import OneHot
@@ -123,18 +131,18 @@ class SequenceEncoder(JsonConfig):
         shape = self.shape(len(rows), int(self.extents(rows).max(initial=0)))
         _, bits = prepare_output(shape, self.dtype)
         counts = self._fill(rows, bits, num_threads=None)
-        return dict(zip(_UNUSUAL[:-1], counts.tolist(), strict=False))
+        return dict(zip(_UNUSUAL_CATEGORIES[:-1], counts.tolist(), strict=False))
 
     @property
     def pad_value(self) -> float:
-        """The value after the end of a shorter sequence."""
+        """The padding value of shorter sequences."""
         return 0
 
     def places(self, lengths: Any) -> NDArray[np.int64]:
-        """Return the number of positions that sequences take.
+        """Return the numbers of positions after encoding.
 
         Args:
-            lengths: The numbers of letters of the sequences.
+            lengths: The numbers of residues of the sequences.
 
         Returns:
             The number of positions of each sequence.
@@ -147,7 +155,7 @@ class SequenceEncoder(JsonConfig):
         return np.asarray(lengths, np.int64)
 
     def extents(self, sequences: Ragged) -> NDArray[np.int64]:
-        """Return the number of positions that sequences take, without stops left out.
+        """Return the numbers of positions after encoding, without dropped stops.
 
         Args:
             sequences: The sequences.
@@ -167,13 +175,13 @@ class SequenceEncoder(JsonConfig):
         return self.places(self.encoded_lengths(sequences))
 
     def encoded_lengths(self, sequences: Ragged) -> NDArray[np.int64]:
-        """Count the letters of sequences that are encoded, without stops left out.
+        """Return the numbers of residues to encode, without dropped stops.
 
         Args:
             sequences: The sequences.
 
         Returns:
-            The number of letters of each sequence.
+            The number of residues of each sequence.
 
         Examples:
             >>> from seqloom._ragged import Ragged
@@ -185,7 +193,7 @@ class SequenceEncoder(JsonConfig):
 
     @property
     def leaves_out(self) -> bool:
-        """Whether a stop at the end of a sequence is left out."""
+        """True if a final stop is dropped."""
         return self._letters.strips
 
     def shape(self, n: int, places: int) -> tuple[int, ...]:
@@ -196,7 +204,7 @@ class SequenceEncoder(JsonConfig):
             places: The number of positions.
 
         Returns:
-            The sizes of its axes.
+            The sizes of the axes.
 
         Examples:
             >>> from seqloom.encode import OneHot
@@ -209,14 +217,14 @@ class SequenceEncoder(JsonConfig):
         """Encode one sequence.
 
         Args:
-            sequence: The letters.
-            out: The array to fill, without the axis of sequences; None: a new array.
+            sequence: The residues.
+            out: The array to write into, without the axis of sequences; None allocates one.
 
         Returns:
             The result of ``batch`` without the axis of sequences; ``out`` if it is given.
 
         Raises:
-            AlphabetError: A letter is not in the alphabet, or the settings refuse it.
+            AlphabetError: A character is not in the alphabet, or the settings reject it.
 
         Examples:
             >>> from seqloom.encode import Integer, OneHot
@@ -242,20 +250,21 @@ class SequenceEncoder(JsonConfig):
 
         Args:
             sequences: The sequences.
-            length: Positions in the result; shorter sequences are padded with
-                ``pad_value``. None: all sequences must have the same length.
-            out: The array or torch tensor to fill; None: a new one.
-            num_threads: Number of threads; None: by the number of letters; 0: all cores.
+            length: The number of positions; shorter sequences are padded with
+                ``pad_value``. None requires equal lengths.
+            out: The array or PyTorch tensor to write into; None allocates one.
+            num_threads: The number of threads; None decides by the number of residues; 0
+                takes all cores.
 
         Returns:
             An array of shape ``shape(len(sequences), length)``: (sequences, channels,
             positions) for one-hot arrays with channels first, (sequences, positions) for
-            tokens; ``out`` if it is given; a torch tensor for bfloat16.
+            tokens. ``out`` if it is given; a PyTorch tensor for bfloat16.
 
         Raises:
             ShapeError: The lengths differ and ``length`` is None, a sequence is longer than
                 ``length``, or ``out`` does not fit.
-            AlphabetError: A letter is not in the alphabet, or the settings refuse it.
+            AlphabetError: A character is not in the alphabet, or the settings reject it.
 
         Examples:
             >>> from seqloom.encode import OneHot, Tokens
@@ -278,12 +287,12 @@ class SequenceEncoder(JsonConfig):
         starts: NDArray[np.int64] | None = None,
         num_threads: int | None,
     ) -> NDArray[np.int64]:
-        """Write the numbers, and return the number of letters of each unusual kind."""
+        """Encode into ``bits``; return the counts of unusual residues."""
         threads = _choose_threads(rows, num_threads)
         return self._kernel.fill(rows.data, rows.offsets, bits, starts, threads)
 
     def _find_length(self, rows: Ragged, length: int | None) -> int:
-        """Return the number of positions of a batch."""
+        """Return the number of positions of a batch; raise for unequal lengths."""
         if length is not None:
             length = as_integer("length", length)
         if not len(rows):
@@ -292,27 +301,27 @@ class SequenceEncoder(JsonConfig):
             places = self.extents(rows)
             least, most = int(places.min()), int(places.max())
         else:
-            # A loader calls this for every batch, and each of NumPy's sums costs as much.
+            # Runs for every batch; one NumPy reduction takes as long as this call.
             shortest, longest = self._kernel.extremes(rows.offsets)
             least, most = int(self.places(shortest)), int(self.places(longest))
         if length is None and least != most:
             lengths = count_encoded(self._letters, rows)
             raise ShapeError(
-                f"sequences have {lengths.min()} to {lengths.max()} letters: give length= "
-                f"to pad the shorter ones with {self.pad_value}"
+                f"sequences have {lengths.min()} to {lengths.max()} residues: give "
+                f"length= to pad the shorter ones with {self.pad_value}"
             )
         if length is not None and most > length:
             raise _make_length_error(int(rows.lengths.max()), most, length)
         return most if length is None else length
 
     def find_invalid_sequence(self, sequences: Ragged) -> int | None:
-        """Find the first sequence with a letter that would be an error.
+        """Return the index of the first sequence with an invalid character.
 
         Args:
             sequences: The sequences.
 
         Returns:
-            The position of the sequence; None if all can be encoded.
+            The index of the sequence; None if all sequences are valid.
 
         Examples:
             >>> from seqloom._ragged import Ragged
@@ -323,13 +332,13 @@ class SequenceEncoder(JsonConfig):
         return self._letters.refused_row(sequences.data, sequences.offsets)
 
     def refuses(self, letters: bytes) -> bytes:
-        """Return the letters that would be an error.
+        """Return the invalid characters among some characters.
 
         Args:
-            letters: The letters to check.
+            letters: The characters to check.
 
         Returns:
-            Those that are not in the alphabet, or that the settings refuse.
+            The characters that are not in the alphabet, or that the settings reject.
 
         Examples:
             >>> from seqloom.encode import OneHot
@@ -341,28 +350,28 @@ class SequenceEncoder(JsonConfig):
 
 
 def _choose_threads(rows: Ragged, num_threads: int | None) -> int:
-    """Return the number of threads: one where there are few letters."""
+    """Return the number of threads; one for few residues."""
     if num_threads is not None:
         return count_threads(num_threads)
-    worth = 1 + rows.data.size // _LETTERS_PER_THREAD
+    worth = 1 + rows.data.size // _RESIDUES_PER_THREAD
     return 1 if worth == 1 else min(count_threads(), worth)
 
 
 def _make_length_error(letters: int, places: int, length: int) -> ShapeError:
-    """Make the error for a sequence that is too long."""
+    """Return the error for a sequence that is too long."""
     if letters == places:
         return ShapeError(
-            f"a sequence has {letters} letters, more than length={length}; give a larger "
+            f"a sequence has {letters} residues, more than length={length}; give a larger "
             "length, or crop the sequences"
         )
     return ShapeError(
-        f"a sequence of {letters} letters takes {places} positions, more than "
+        f"a sequence of {letters} residues takes {places} positions, more than "
         f"length={length}; give a larger length, or crop the sequences"
     )
 
 
 def join_sequences(sequences: Sequence[bytes | str]) -> Ragged:
-    """Join sequences to rows of bytes; refuses letters that are not ASCII."""
+    """Return sequences as a ragged array; raise for characters that are not ASCII."""
     if isinstance(sequences, (str, bytes)) or not hasattr(sequences, "__iter__"):
         raise ArgumentError(
             f"batch takes several sequences, such as a list of strings; got "
@@ -374,7 +383,7 @@ def join_sequences(sequences: Sequence[bytes | str]) -> Ragged:
         text = error.object
         record = next(i for i, row in enumerate(sequences) if row == text)
         raise AlphabetError(
-            f"sequence {record}, position {error.start}: expected ASCII letters, "
+            f"sequence {record}, position {error.start}: expected ASCII characters, "
             f"found {text[error.start]!r}",
             record=record,
             position=error.start,

@@ -1,4 +1,4 @@
-"""What encoders share: checked settings, the table of letters, and arrays to write to."""
+"""Shared code of encoders: checks of settings, alphabet tables, and output arrays."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ Symbols = Literal["strip_terminal_stop", "error", "zeros", "keep"]
 Whole = Literal["int64", "int32", "uint8"]
 Number = Literal["float32", "float64", "float16", "bfloat16", "uint8", "int64", "int32"]
 
-# The largest number of each integer type; the other types are floats.
-LIMITS = {"uint8": 2**8 - 1, "int32": 2**31 - 1, "int64": 2**63 - 1}
+# The largest number of each integer dtype; other dtypes are floats.
+INTEGER_LIMITS = {"uint8": 2**8 - 1, "int32": 2**31 - 1, "int64": 2**63 - 1}
 STOP = ord("*")
 ALPHABETS = ("dna", "rna", "protein", "iupac")
 
 
 def check_choices(encoder: JsonConfig) -> None:
-    """Refuse a setting of an encoder that is not one of its choices."""
+    """Raise for a setting that is not one of its choices."""
     for name, hint in _find_hints(type(encoder)).items():
         value = getattr(encoder, name)
         if hint is bool:
@@ -54,18 +54,18 @@ def _find_hints(kind: type[Any]) -> dict[str, Any]:
 
 
 def make_letters(encoder: Any) -> _native.Letters:
-    """Make the table of letters that an encoder's settings describe."""
+    """Return the lookup table of an encoder's alphabet."""
     check_alphabet_name(encoder.alphabet)
     try:
         return _native.Letters(**letter_settings(encoder))
-    except UnicodeEncodeError:  # half a character
+    except UnicodeEncodeError:  # a lone surrogate
         raise ArgumentError(
-            f"alphabet must be a name or letters, got {encoder.alphabet!r}"
+            f"alphabet must be a name or its characters, got {encoder.alphabet!r}"
         ) from None
 
 
 def letter_settings(encoder: Any) -> dict[str, Any]:
-    """List what the table of letters is told, as plain values."""
+    """Return the settings of the alphabet table as JSON values."""
     return {
         "alphabet": encoder.alphabet,
         "codes": encoder.unknown != "error",
@@ -77,28 +77,28 @@ def letter_settings(encoder: Any) -> dict[str, Any]:
 
 
 def check_alphabet_name(alphabet: str) -> None:
-    """Refuse a name of an alphabet in upper case: it would be read as letters."""
+    """Raise for an alphabet's name in upper case, which would be read as characters."""
     if not isinstance(alphabet, str):  # pyright: ignore[reportUnnecessaryIsInstance] - a caller may give anything
         raise ArgumentError(
-            'alphabet must be a name such as "dna", or a string of letters, got '
+            'alphabet must be a name such as "dna", or a string of characters, got '
             f"{quote(alphabet)}"
         )
     name = alphabet.lower()
     if name in ALPHABETS and alphabet != name:
         raise ArgumentError(
-            f"alphabet={alphabet!r} would be read as an alphabet of these letters: "
+            f"alphabet={alphabet!r} would be read as an alphabet of these characters: "
             f'did you mean "{name}"?'
         )
 
 
 def find_any_code(letters: _native.Letters) -> str:
-    """Return the code that stands for the most letters (N, X), or a gap without codes."""
+    """Return the code for any residue (N, X), or a gap if the alphabet has no codes."""
     codes = letters.ambiguities
     return max(codes, key=lambda pair: len(pair[1]))[0] if codes else "-"
 
 
 def count_encoded(letters: _native.Letters, rows: Ragged) -> NDArray[np.int64]:
-    """Count the letters of each sequence without a stop that is left out."""
+    """Return the length of each sequence without a dropped stop."""
     lengths = rows.lengths
     if not (letters.strips and rows.data.size):
         return lengths
@@ -106,12 +106,12 @@ def count_encoded(letters: _native.Letters, rows: Ragged) -> NDArray[np.int64]:
     return lengths - ((last == STOP) & (lengths > 0))
 
 
-# NumPy does not have this type: an array of it is a torch tensor.
+# NumPy lacks this dtype; its arrays are PyTorch tensors.
 _BFLOAT16 = "bfloat16"
 
 
 def to_bits(values: object, dtype: str) -> NDArray[Any]:
-    """Convert numbers to a dtype, and return their bits as unsigned integers."""
+    """Return numbers of a dtype as unsigned integers with the same bits."""
     if dtype != _BFLOAT16:
         return _view_bits(np.ascontiguousarray(values, dtype))
     wide = np.ascontiguousarray(values, np.float32).view(np.uint32)
@@ -120,7 +120,7 @@ def to_bits(values: object, dtype: str) -> NDArray[Any]:
 
 
 def to_values(bits: NDArray[Any], dtype: str) -> list[Any]:
-    """Convert bits back to plain numbers: those that the dtype holds."""
+    """Return Python numbers from the bits of a dtype."""
     if dtype != _BFLOAT16:
         return bits.view(dtype).tolist()
     return (bits.astype(np.uint32) << 16).view(np.float32).tolist()
@@ -129,15 +129,15 @@ def to_values(bits: NDArray[Any], dtype: str) -> list[Any]:
 def prepare_output(
     shape: Shape, dtype: str, out: object = None
 ) -> tuple[Any, NDArray[Any]]:
-    """Return a new array, or the caller's, and its bits as a flat array."""
+    """Return an output array, new or given, and its bits as a flat array."""
     if dtype == _BFLOAT16:
         return _prepare_tensor(shape, out)
     if out is None:
-        made = np.empty(shape, dtype)
-        return made, _view_bits(made.reshape(-1))
+        array = np.empty(shape, dtype)
+        return array, _view_bits(array.reshape(-1))
     if not hasattr(out, "__array__"):
         raise ShapeError(f"out must be an array or a torch tensor, got {quote(out)}")
-    array = np.asarray(out)  # it shares the memory of the caller's
+    array = np.asarray(out)  # without a copy
     flags = array.flags
     fits = array.shape == shape and array.dtype == dtype
     if not (fits and flags.c_contiguous and flags.writeable):
@@ -151,32 +151,32 @@ def _view_bits(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _prepare_tensor(shape: Shape, out: Any) -> tuple[Any, NDArray[Any]]:
-    """Return a new torch tensor, or the caller's, and its bits as a flat array."""
+    """Return an output tensor, new or given, and its bits as a flat array."""
     try:
         import torch
     except ImportError as error:
         raise MissingExtraError(
             'dtype="bfloat16" gives torch tensors: pip install torch'
         ) from error
-    made = torch.empty(shape, dtype=torch.bfloat16) if out is None else out
-    is_tensor = isinstance(made, torch.Tensor) and made.dtype is torch.bfloat16
-    if not (is_tensor and made.device.type == "cpu" and made.is_contiguous()):
+    tensor = torch.empty(shape, dtype=torch.bfloat16) if out is None else out
+    is_tensor = isinstance(tensor, torch.Tensor) and tensor.dtype is torch.bfloat16
+    if not (is_tensor and tensor.device.type == "cpu" and tensor.is_contiguous()):
         found: Any = getattr(out, "dtype", "no tensor")
         raise ShapeError(_describe_misfit(shape, _BFLOAT16, f"{found}"))
-    if tuple(made.shape) != shape:
-        raise ShapeError(_describe_misfit(shape, _BFLOAT16, f"{tuple(made.shape)}"))
-    return made, made.detach().view(torch.int16).numpy().reshape(-1).view(np.uint16)
+    if tuple(tensor.shape) != shape:
+        raise ShapeError(_describe_misfit(shape, _BFLOAT16, f"{tuple(tensor.shape)}"))
+    return tensor, tensor.detach().view(torch.int16).numpy().reshape(-1).view(np.uint16)
 
 
 def _describe_misfit(shape: Shape, dtype: str, found: str) -> str:
-    """Describe an output that does not fit."""
+    """Return the message for an unsuitable output array."""
     return (
         f"out must be a writable, C-contiguous {dtype} array of shape {shape}, got {found}"
     )
 
 
 def to_numpy(array: Any) -> NDArray[Any]:
-    """Convert an array or a torch tensor, bfloat16 too, to an array of NumPy."""
+    """Convert an array or a PyTorch tensor, including bfloat16, to a NumPy array."""
     if str(getattr(array, "dtype", "")).endswith(_BFLOAT16):
         array = array.float()
     return np.asarray(array)

@@ -1,4 +1,4 @@
-"""Letters as channels: each position has a one in the channel of its letter."""
+"""`OneHot`: encodes each residue as a one in its channel."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from seqloom.encode._base import SequenceEncoder
 from seqloom.encode._letters import (
-    LIMITS,
+    INTEGER_LIMITS,
     Case,
     Number,
     Rare,
@@ -26,35 +26,36 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_AXES = 3
+_BATCH_AXES = 3
 
 
 @dataclass(frozen=True)
 class OneHot(SequenceEncoder):
     """Encodes sequences as one-hot arrays, with channels in the order of the alphabet.
 
-    A letter is a member of the alphabet, an ambiguity code (N and the like), or neither.
-    ``unknown`` says what an ambiguity code becomes; any other letter is an error.
+    ``unknown`` decides how ambiguity codes such as N are encoded. Any other character
+    outside the alphabet is an error.
 
     Args:
-        alphabet: ``"dna"``, ``"rna"``, ``"protein"``, ``"iupac"``, or your own letters.
+        alphabet: ``"dna"``, ``"rna"``, ``"protein"``, ``"iupac"``, or a string of
+            characters.
         channels: ``"first"`` for (channels, positions), ``"last"`` for the transpose.
         dtype: ``"float32"``, ``"float64"``, ``"float16"``, ``"uint8"``, ``"int64"``,
-            ``"int32"``, or ``"bfloat16"``, which gives torch tensors.
-        unknown: What an ambiguity code becomes: ``"zeros"``; ``"uniform"``, the same
-            share in every channel; ``"fractional"``, equal shares in the channels it
-            stands for; ``"error"``.
-        case: What a lower-case letter means: ``"fold"``, the same as upper case;
-            ``"mask"``, zeros; ``"keep"``, another letter; ``"error"``.
-        rna_as_dna: Whether U counts as T in DNA; otherwise U is an error.
-        rare: What U and O become in a protein: ``"error"``; ``"zeros"``; ``"unknown"``,
-            the same as X; ``"replace"``, C and K; ``"keep"``, channels of their own.
-        symbols: What ``*``, ``-`` and ``.`` become: ``"strip_terminal_stop"``, an error
-            except for one ``*`` at the end of a protein, whose place is padding;
-            ``"error"``; ``"zeros"``; ``"keep"``, channels of their own.
+            ``"int32"``, or ``"bfloat16"``, which returns PyTorch tensors.
+        unknown: The encoding of ambiguity codes: ``"zeros"``; ``"uniform"``, equal shares
+            in all channels; ``"fractional"``, equal shares in the channels of its residues;
+            ``"error"``.
+        case: The meaning of lower case: ``"fold"``, the same as upper case; ``"mask"``,
+            zeros; ``"keep"``, a different character; ``"error"``.
+        rna_as_dna: If True, U is read as T in DNA; otherwise U is an error.
+        rare: The encoding of U and O in proteins: ``"error"``; ``"zeros"``; ``"unknown"``,
+            the same as X; ``"replace"``, C and K; ``"keep"``, separate channels.
+        symbols: The encoding of ``*``, ``-`` and ``.``: ``"strip_terminal_stop"`` drops one
+            ``*`` at the end of a protein and raises for others; ``"error"``; ``"zeros"``;
+            ``"keep"``, separate channels.
 
     Raises:
-        ArgumentError: A setting has an unknown value, or two settings exclude each other.
+        ArgumentError: A setting is invalid, or two settings contradict each other.
 
     Examples:
         >>> encode = OneHot("dna")
@@ -78,7 +79,7 @@ class OneHot(SequenceEncoder):
     symbols: Symbols = "strip_terminal_stop"
 
     def _check(self) -> None:
-        if self.dtype in LIMITS and self.unknown in {"uniform", "fractional"}:
+        if self.dtype in INTEGER_LIMITS and self.unknown in {"uniform", "fractional"}:
             raise ArgumentError(
                 f"unknown={self.unknown!r} needs fractions: give a dtype of floats "
                 f"instead of {self.dtype!r}"
@@ -91,7 +92,7 @@ class OneHot(SequenceEncoder):
 
     @property
     def letters(self) -> str:
-        """The letters in the order of their channels."""
+        """The residues in the order of their channels."""
         return self._letters.members
 
     def shape(self, n: int, places: int) -> tuple[int, ...]:
@@ -102,7 +103,7 @@ class OneHot(SequenceEncoder):
             places: The number of positions.
 
         Returns:
-            The sizes of its axes.
+            The sizes of the axes.
 
         Examples:
             >>> OneHot("dna", channels="last").shape(8, 100)
@@ -112,16 +113,18 @@ class OneHot(SequenceEncoder):
         return (n, width, places) if self.channels == "first" else (n, places, width)
 
     def decode(self, array: Any, *, lengths: Iterable[int] | None = None) -> list[bytes]:
-        """Convert encoded sequences back to letters.
+        """Decode encoded sequences.
 
-        The largest channel is the letter; a position of zeros is N (X in a protein).
+        The largest channel determines the residue; a position of zeros is N (X in
+        proteins).
 
         Args:
             array: The result of ``batch``, or the array of one sequence.
-            lengths: The number of positions of each sequence before the padding; None: all.
+            lengths: The number of positions of each sequence without padding; None takes
+                all.
 
         Returns:
-            The letters of each sequence.
+            The residues of each sequence.
 
         Raises:
             ShapeError: The array does not have the channels of the encoder.
@@ -132,9 +135,9 @@ class OneHot(SequenceEncoder):
             [b'ACGT', b'GGCC']
         """
         numbers = to_numpy(array)
-        stack = numbers[None] if numbers.ndim == _AXES - 1 else numbers
+        stack = numbers[None] if numbers.ndim == _BATCH_AXES - 1 else numbers
         axis = 1 if self.channels == "first" else 2
-        if stack.ndim != _AXES or stack.shape[axis] != self.width:
+        if stack.ndim != _BATCH_AXES or stack.shape[axis] != self.width:
             raise ShapeError(
                 f"the array must have {self.width} channels, {self.channels}; "
                 f"got the shape {numbers.shape}"
@@ -147,7 +150,7 @@ class OneHot(SequenceEncoder):
 
     @property
     def kernel_settings(self) -> dict[str, Any]:
-        """What the kernel is told, as plain values that JSON has: kind, letters, tables."""
+        """The settings of the kernel as JSON values: kind, alphabet, tables."""
         return {
             "kind": "one_hot",
             "letters": letter_settings(self),
@@ -156,7 +159,7 @@ class OneHot(SequenceEncoder):
         }
 
     def _make_rows(self) -> NDArray[np.float64]:
-        """Compute the channels of each byte."""
+        """Return the channels of each byte."""
         members = self._letters.members
         shares = dict(self._letters.ambiguities) | {letter: letter for letter in members}
         if self.unknown == "zeros":

@@ -1,4 +1,4 @@
-"""Qualities of reads, as scores or as probabilities of error."""
+"""`Quality`: encodes qualities of reads as scores or error probabilities."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from seqloom._rust import _native
 from seqloom.encode._base import SequenceEncoder
-from seqloom.encode._letters import LIMITS, Number, to_bits, to_numpy, to_values
+from seqloom.encode._letters import INTEGER_LIMITS, Number, to_bits, to_numpy, to_values
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# The byte of score 0, and the lowest score.
+# (byte of score 0, lowest score)
 _SCALES = {"phred33": (33, 0), "phred64": (64, 0), "solexa": (64, -5)}
-_LAST = 126
+_MAX_BYTE = 126
 
 
 @dataclass(frozen=True)
 class Quality(SequenceEncoder):
-    """Encodes the quality letters of FASTQ as numbers.
+    """Encodes the quality characters of FASTQ as numbers.
 
     Args:
-        encoding: How the file writes scores: ``"phred33"``, ``"phred64"`` or ``"solexa"``
-            (whose scores begin at -5 and are Solexa's own).
-        values: ``"score"``, or ``"error_probability"`` of the letter.
-        dtype: ``"float32"``, ``"float64"``, ``"float16"``, ``"bfloat16"``, which gives
-            torch tensors, and for scores ``"int64"``, ``"int32"``, ``"uint8"``.
+        encoding: The encoding of the file: ``"phred33"``, ``"phred64"`` or ``"solexa"``
+            (Solexa scores, from -5).
+        values: ``"score"`` or ``"error_probability"``.
+        dtype: ``"float32"``, ``"float64"``, ``"float16"``, ``"bfloat16"`` (PyTorch),
+            and for scores ``"int64"``, ``"int32"``, ``"uint8"``.
 
     Raises:
-        ArgumentError: A setting has an unknown value, or two settings exclude each other.
+        ArgumentError: A setting is invalid, or two settings contradict each other.
 
     Examples:
         >>> Quality()("!+5I").tolist()
@@ -52,12 +52,12 @@ class Quality(SequenceEncoder):
 
     @property
     def channels(self) -> None:
-        """None: a position is one number."""
+        """None, because a position is a single number."""
         return
 
     def _check(self) -> None:
         is_share = self.values == "error_probability"
-        if self.dtype in LIMITS and is_share:
+        if self.dtype in INTEGER_LIMITS and is_share:
             raise ArgumentError(
                 f"values='error_probability' needs a dtype of floats, got {self.dtype!r}"
             )
@@ -68,14 +68,15 @@ class Quality(SequenceEncoder):
             )
 
     def decode(self, array: Any, *, lengths: Iterable[int] | None = None) -> list[bytes]:
-        """Convert numbers back to quality letters.
+        """Convert numbers back to quality characters.
 
         Args:
             array: The result of ``batch``, or the array of one sequence.
-            lengths: The number of positions of each sequence before the padding; None: all.
+            lengths: The number of positions of each sequence without padding; None takes
+                all.
 
         Returns:
-            The quality letters of each sequence, of the nearest scores.
+            The quality characters of each sequence, from the nearest scores.
 
         Examples:
             >>> Quality().decode(Quality().batch(["!!II"]))
@@ -89,15 +90,15 @@ class Quality(SequenceEncoder):
             if self.encoding == "solexa":
                 odds = odds / np.maximum(1 - odds, 1e-30)
             scores = -10 * np.log10(odds)
-        scores = np.clip(np.rint(scores), lowest, _LAST - zero)
+        scores = np.clip(np.rint(scores), lowest, _MAX_BYTE - zero)
         spelled = (scores + zero).astype(np.uint8)
         ends = [rows.shape[1]] * len(rows) if lengths is None else lengths
         return [row[:end].tobytes() for row, end in zip(spelled, ends, strict=True)]
 
     def _make_numbers(self) -> NDArray[np.float64]:
-        """Compute the number of each byte."""
+        """Return the number of each byte."""
         zero, lowest = _SCALES[self.encoding]
-        scores = (np.arange(256.0) - zero).clip(lowest, _LAST - zero)
+        scores = (np.arange(256.0) - zero).clip(lowest, _MAX_BYTE - zero)
         if self.values == "score":
             return scores
         odds = 10 ** (-scores / 10)
@@ -109,15 +110,15 @@ class Quality(SequenceEncoder):
 
     @property
     def _range(self) -> dict[str, Any]:
-        """The letters of qualities."""
+        """The range of quality characters."""
         zero, lowest = _SCALES[self.encoding]
         first = zero + lowest
-        expected = f"a quality of {self.encoding}, {chr(first)!r} to {chr(_LAST)!r}"
-        return {"first": first, "last": _LAST, "expected": expected}
+        expected = f"a quality of {self.encoding}, {chr(first)!r} to {chr(_MAX_BYTE)!r}"
+        return {"first": first, "last": _MAX_BYTE, "expected": expected}
 
     @property
     def kernel_settings(self) -> dict[str, Any]:
-        """What the kernel is told, as plain values that JSON has: kind, letters, tables."""
+        """The settings of the kernel as JSON values: kind, alphabet, tables."""
         values = to_values(to_bits(self._make_numbers(), self.dtype), self.dtype)
         return {
             "kind": "quality",

@@ -1,4 +1,4 @@
-"""Sequences as the tokens of a language model."""
+"""`Tokens`: encodes sequences as tokens of a language model."""
 
 from __future__ import annotations
 
@@ -12,62 +12,62 @@ import numpy as np
 from seqloom._arguments import as_integer
 from seqloom._rust import _native
 from seqloom.encode._letters import Case, Symbols, Whole, find_any_code
-from seqloom.encode._tokens_base import TokenEncoder, count_words, join_words, make_table
+from seqloom.encode._tokens_base import TokenEncoder, count_kmers, join_kmers, make_table
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_FIRST = ("<cls>", "<pad>", "<eos>", "<unk>")
+_SPECIAL_TOKENS = ("<cls>", "<pad>", "<eos>", "<unk>")
 _MASK = "<mask>"
 
-# The published list of ESM-2 (Lin et al. 2023), which all its checkpoints share.
+# The vocabulary of ESM-2 (Lin et al. 2023), common to all its checkpoints.
 ESM2 = (
-    *_FIRST,
+    *_SPECIAL_TOKENS,
     *"LAGVSERTIDPKQNFYMHWCXBUZO.-",
     *("<null_1>", _MASK),
 )
 
 
 def list_tokens(name: str, letters: str, *, k: int) -> tuple[str, ...]:
-    """List the tokens of a vocabulary, in the order of their numbers."""
+    """Return the tokens of a vocabulary, in the order of their numbers."""
     if name == "esm2":
         return ESM2
     words = ("".join(word) for word in product(letters, repeat=k))
-    return (*_FIRST, *words, *(["N"] if k == 1 else []), _MASK)
+    return (*_SPECIAL_TOKENS, *words, *(["N"] if k == 1 else []), _MASK)
 
 
 _CLS, _PAD, _EOS, _UNK, _FIRST_WORD = range(5)
-_LONGEST_WORD = 12
+_MAX_K = 12
 
 
 @dataclass(frozen=True)
 class Tokens(TokenEncoder):
     """Encodes sequences as tokens of a language model, between ``<cls>`` and ``<eos>``.
 
-    ``"esm2"`` is ESM-2's vocabulary of 33 tokens. ``"dna"`` and ``"rna"`` begin with the
-    same four, ``<cls> <pad> <eos> <unk>``; then come A C G T (U) N, or with ``k`` above 1
-    all words of k letters in the order of the alphabet; ``<mask>`` is last.
+    ``"esm2"`` is the vocabulary of ESM-2, with 33 tokens. ``"dna"`` and ``"rna"`` start
+    with the same four tokens, ``<cls> <pad> <eos> <unk>``, followed by A C G T (U) N, or
+    for ``k`` above 1 by all k-mers in alphabetical order. The last token is ``<mask>``.
 
     Args:
         name: ``"esm2"``, ``"dna"`` or ``"rna"``.
-        k: The number of letters of a token; 1 for ``"esm2"``.
-        stride: The number of letters from the start of one word to the next; 1 for ``k=1``.
+        k: The number of residues per token; 1 for ``"esm2"``.
+        stride: The distance between the starts of consecutive k-mers; 1 for ``k=1``.
         dtype: ``"int64"``, ``"int32"`` or ``"uint8"``.
-        add_special_tokens: Whether each sequence begins with ``<cls>`` and ends with
+        add_special_tokens: If True, each sequence starts with ``<cls>`` and ends with
             ``<eos>``.
-        unknown: What an ambiguity code becomes: ``"token"``, its own token, or ``<unk>``
-            where it has none (J in ESM-2; in DNA all but N, and words that hold one);
+        unknown: The encoding of ambiguity codes: ``"token"``, their own token, or ``<unk>``
+            if they have none (J in ESM-2; in DNA all except N, and k-mers with any code);
             ``"mask"``, the token ``<mask>``; ``"error"``.
-        case: What a lower-case letter means: ``"fold"``, the same as upper case;
-            ``"mask"``, the token ``<mask>``; ``"keep"`` or ``"error"``, an error.
-        rna_as_dna: Whether U counts as T in DNA; otherwise U is an error.
-        symbols: What ``*``, ``-`` and ``.`` become: ``"strip_terminal_stop"``, an error
-            except that one ``*`` at the end of a protein is left out; ``"error"``;
-            ``"zeros"``, the token ``<mask>``; ``"keep"``, their own token, or ``<unk>``.
+        case: The meaning of lower case: ``"fold"``, the same as upper case; ``"mask"``, the
+            token ``<mask>``; ``"keep"`` or ``"error"``, an error.
+        rna_as_dna: If True, U is read as T in DNA; otherwise U is an error.
+        symbols: The encoding of ``*``, ``-`` and ``.``: ``"strip_terminal_stop"`` drops one
+            ``*`` at the end of a protein and raises for others; ``"error"``; ``"zeros"``,
+            the token ``<mask>``; ``"keep"``, their own token, or ``<unk>``.
 
     Raises:
-        ArgumentError: A setting has an unknown value, or two settings exclude each other.
+        ArgumentError: A setting is invalid, or two settings contradict each other.
 
     Examples:
         >>> Tokens("esm2")("MKT").tolist()
@@ -91,7 +91,7 @@ class Tokens(TokenEncoder):
     def _check(self) -> None:
         as_integer("k", self.k, least=1)
         as_integer("stride", self.stride, least=1)
-        longest = 1 if self.name == "esm2" else _LONGEST_WORD
+        longest = 1 if self.name == "esm2" else _MAX_K
         fits = self.stride == 1 if self.k == 1 else self.stride >= 1
         if not (1 <= self.k <= longest and fits):
             raise ArgumentError(
@@ -124,13 +124,13 @@ class Tokens(TokenEncoder):
         return _PAD
 
     def places(self, lengths: Any) -> NDArray[np.int64]:
-        """Return the number of positions that sequences take.
+        """Return the numbers of positions after encoding.
 
         Args:
-            lengths: The numbers of letters of the sequences.
+            lengths: The numbers of residues of the sequences.
 
         Returns:
-            The number of their tokens.
+            The number of tokens of each sequence.
 
         Examples:
             >>> (
@@ -139,7 +139,7 @@ class Tokens(TokenEncoder):
             ... )
             ([5], [3])
         """
-        return count_words(lengths, self.k, self.stride) + 2 * self.add_special_tokens
+        return count_kmers(lengths, self.k, self.stride) + 2 * self.add_special_tokens
 
     def _decode_row(self, tokens: NDArray[np.int64]) -> bytes:
         inner = tokens[(tokens != _CLS) & (tokens != _EOS)]
@@ -150,11 +150,9 @@ class Tokens(TokenEncoder):
             )
             return np.frombuffer(spelling.encode(), np.uint8)[inner].tobytes()
         if self.stride > self.k:
-            raise ArgumentError(
-                "a stride above k does not keep all letters: decode needs stride <= k"
-            )
+            raise ArgumentError("a stride above k loses residues: decode needs stride <= k")
         members = self._letters.members
-        return join_words(
+        return join_kmers(
             inner - _FIRST_WORD, members, k=self.k, stride=self.stride, other=other
         )
 
@@ -169,7 +167,7 @@ class Tokens(TokenEncoder):
 
     @property
     def _letter_settings(self) -> dict[str, Any]:
-        """What the table of letters is told."""
+        """The settings of the alphabet table."""
         is_word = self.k > 1
         return {
             "alphabet": self.alphabet,
@@ -182,8 +180,8 @@ class Tokens(TokenEncoder):
 
     @property
     def kernel_settings(self) -> dict[str, Any]:
-        """What the kernel is told, as plain values that JSON has: kind, letters, tables."""
-        # Padding, what is unknown, and both ends.
+        """The settings of the kernel as JSON values: kind, alphabet, tables."""
+        # Tokens for padding, for unknown characters, and for both ends.
         unknown = self.mask_value if self.unknown == "mask" else _UNK
         specials = [_PAD, unknown, *[_CLS, _EOS] * self.add_special_tokens]
         known = {"letters": self._letter_settings, "specials": specials}

@@ -1,4 +1,4 @@
-"""What encoders share whose output is one row of integers for each sequence."""
+"""`TokenEncoder`: the base class of encoders whose output is tokens."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from seqloom._ragged import Ragged, offsets_of
 from seqloom.encode._base import SequenceEncoder, join_sequences
-from seqloom.encode._letters import LIMITS, prepare_output, to_numpy
+from seqloom.encode._letters import INTEGER_LIMITS, prepare_output, to_numpy
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class TokenEncoder(SequenceEncoder):
-    """Base of the encoders that make tokens: integers below ``vocabulary_size``.
+    """Base class of encoders that return tokens: integers below ``vocabulary_size``.
 
     Examples:
         >>> from seqloom.encode import Integer
@@ -31,31 +31,31 @@ class TokenEncoder(SequenceEncoder):
 
     @property
     def channels(self) -> None:
-        """None: a position is one number."""
+        """None, because a position is a single number."""
         return
 
     @property
     @abstractmethod
     def vocabulary_size(self) -> int:
-        """The number of different tokens: the rows of an embedding."""
+        """The number of different tokens, which is the number of rows of an embedding."""
 
     @property
     @abstractmethod
     def mask_value(self) -> int:
-        """The token of masked letters."""
+        """The token of masked residues."""
 
     def __call__(self, sequence: bytes | str, *, out: Any = None) -> Any:
         """Encode one sequence.
 
         Args:
-            sequence: Its letters.
-            out: The array to fill, of the length of ``places``; None: a new array.
+            sequence: The residues.
+            out: The array to write into, of the length from ``places``; None allocates one.
 
         Returns:
-            Its tokens, without padding; ``out`` if it is given.
+            The tokens without padding; ``out`` if it is given.
 
         Raises:
-            AlphabetError: A letter is not in the alphabet, or the settings refuse it.
+            AlphabetError: A character is not in the alphabet, or the settings reject it.
 
         Examples:
             >>> from seqloom.encode import Tokens
@@ -69,18 +69,19 @@ class TokenEncoder(SequenceEncoder):
     def flat(
         self, sequences: Ragged | Sequence[bytes | str], *, num_threads: int | None = None
     ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """Encode many sequences end to end, without padding.
+        """Encode many sequences as one row of tokens, without padding.
 
         Args:
-            sequences: Their letters.
-            num_threads: Number of threads; None: by the number of letters; 0: all cores.
+            sequences: The sequences.
+            num_threads: The number of threads; None decides by the number of residues; 0
+                takes all cores.
 
         Returns:
-            The tokens of all sequences end to end, and their offsets: sequence ``i`` is
+            The tokens of all sequences, and their offsets: sequence ``i`` is
             ``tokens[offsets[i]:offsets[i + 1]]``.
 
         Raises:
-            AlphabetError: A letter is not in the alphabet, or the settings refuse it.
+            AlphabetError: A character is not in the alphabet, or the settings reject it.
 
         Examples:
             >>> from seqloom.encode import Integer
@@ -95,19 +96,20 @@ class TokenEncoder(SequenceEncoder):
         return tokens, starts
 
     def decode(self, array: Any) -> list[bytes]:
-        """Convert tokens back to letters.
+        """Decode tokens.
 
-        Padding and the tokens at both ends are left out; masked letters become the code for
-        any letter (N, X).
+        Padding and the special tokens at both ends are removed. Masked residues become N,
+        or X in proteins.
 
         Args:
             array: The result of ``batch``, or the array of one sequence.
 
         Returns:
-            The letters of each sequence.
+            The residues of each sequence.
 
         Raises:
-            ArgumentError: A number is not a token, or the settings do not keep the letters.
+            ArgumentError: A number is not a token, or the settings do not preserve the
+                residues.
 
         Examples:
             >>> from seqloom.encode import Tokens
@@ -126,12 +128,14 @@ class TokenEncoder(SequenceEncoder):
 
     @abstractmethod
     def _decode_row(self, tokens: NDArray[np.int64]) -> bytes:
-        """Convert the tokens of one sequence to letters."""
+        """Decode the tokens of one sequence."""
 
     def _check_range(self) -> None:
-        """Refuse tokens that do not fit the dtype."""
+        """Raise for tokens that do not fit the dtype."""
         largest = max(self.vocabulary_size - 1, int(self.pad_value))
-        if largest > LIMITS[self.dtype] or (self.pad_value < 0 and self.dtype == "uint8"):
+        if largest > INTEGER_LIMITS[self.dtype] or (
+            self.pad_value < 0 and self.dtype == "uint8"
+        ):
             raise ArgumentError(
                 f"dtype={self.dtype!r} cannot hold the tokens "
                 f"{min(0, int(self.pad_value))} to {largest:,}: give a larger dtype"
@@ -139,20 +143,20 @@ class TokenEncoder(SequenceEncoder):
 
 
 def make_table(normal: bytes, tokens: dict[str, int], *, other: int) -> list[int]:
-    """Make the table of each byte's token; `other` is for bytes without one."""
+    """Return the token of each byte; `other` for bytes without a token."""
     return [tokens.get(chr(letter), other) for letter in normal]
 
 
-def count_words(lengths: NDArray[np.int64], k: int, stride: int) -> NDArray[np.int64]:
-    """Count the words of k letters in sequences of these lengths."""
+def count_kmers(lengths: NDArray[np.int64], k: int, stride: int) -> NDArray[np.int64]:
+    """Return the numbers of k-mers of sequences, from their lengths."""
     starts = np.maximum(np.asarray(lengths, np.int64) + 1 - k, 0)
     return -(-starts // stride)
 
 
-def join_words(
+def join_kmers(
     numbers: NDArray[np.int64], letters: str, *, k: int, stride: int, other: str
 ) -> bytes:
-    """Join overlapping words to a sequence; `other` replaces letters of unknown words."""
+    """Join overlapping k-mers; `other` replaces the residues of unknown k-mers."""
     if not numbers.size:
         return b""
     spelling = np.frombuffer(letters.encode(), np.uint8)

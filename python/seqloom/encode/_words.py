@@ -1,4 +1,4 @@
-"""Letters and words of letters as integers, and counts of words."""
+"""`Integer` and `Kmer`: encode residues and k-mers as integers, and count k-mers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from seqloom._arguments import as_integer
 from seqloom.encode._letters import (
-    LIMITS,
+    INTEGER_LIMITS,
     Case,
     Rare,
     Symbols,
@@ -17,39 +17,41 @@ from seqloom.encode._letters import (
     find_any_code,
     letter_settings,
 )
-from seqloom.encode._tokens_base import TokenEncoder, count_words, join_words, make_table
+from seqloom.encode._tokens_base import TokenEncoder, count_kmers, join_kmers, make_table
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_MOST_COUNTS = 1 << 26
+_MAX_COUNTED_KMERS = 1 << 26
 
 
 @dataclass(frozen=True)
 class Integer(TokenEncoder):
-    """Encodes each letter as its position in the alphabet, from 0 on.
+    """Encodes each residue as its index in the alphabet.
 
-    The next two numbers are those of masked letters and of padding, so that all numbers are
-    rows of one embedding.
+    The next two numbers are for masked residues and padding, so all numbers are rows of one
+    embedding.
 
     Args:
-        alphabet: ``"dna"``, ``"rna"``, ``"protein"``, ``"iupac"``, or your own letters.
+        alphabet: ``"dna"``, ``"rna"``, ``"protein"``, ``"iupac"``, or a string of
+            characters.
         dtype: ``"int64"``, ``"int32"`` or ``"uint8"``.
-        padding: The number that pads shorter sequences; None: ``mask_value + 1``.
-        unknown: What an ambiguity code becomes: ``"mask"``, the number ``mask_value``;
+        padding: The padding number; None takes ``mask_value + 1``.
+        unknown: The encoding of ambiguity codes: ``"mask"``, the number ``mask_value``;
             ``"error"``.
-        case: What a lower-case letter means: ``"fold"``, the same as upper case;
-            ``"mask"``; ``"keep"``, another letter; ``"error"``.
-        rna_as_dna: Whether U counts as T in DNA; otherwise U is an error.
-        rare: What U and O become in a protein: ``"error"``; ``"zeros"`` or ``"unknown"``,
-            the number ``mask_value``; ``"replace"``, C and K; ``"keep"``, their own.
-        symbols: What ``*``, ``-`` and ``.`` become: ``"strip_terminal_stop"``, an error
-            except that one ``*`` at the end of a protein is left out; ``"error"``;
-            ``"zeros"``, the number ``mask_value``; ``"keep"``, numbers of their own.
+        case: The meaning of lower case: ``"fold"``, the same as upper case; ``"mask"``;
+            ``"keep"``, a different character; ``"error"``.
+        rna_as_dna: If True, U is read as T in DNA; otherwise U is an error.
+        rare: The encoding of U and O in proteins: ``"error"``; ``"zeros"`` or
+            ``"unknown"``, the number ``mask_value``; ``"replace"``, C and K; ``"keep"``,
+            separate numbers.
+        symbols: The encoding of ``*``, ``-`` and ``.``: ``"strip_terminal_stop"`` drops one
+            ``*`` at the end of a protein and raises for others; ``"error"``; ``"zeros"``,
+            the number ``mask_value``; ``"keep"``, separate numbers.
 
     Raises:
-        ArgumentError: A setting has an unknown value, or two settings exclude each other.
+        ArgumentError: A setting is invalid, or two settings contradict each other.
 
     Examples:
         >>> encode = Integer("dna")
@@ -75,22 +77,22 @@ class Integer(TokenEncoder):
 
     @property
     def letters(self) -> str:
-        """The letters in the order of their numbers."""
+        """The residues in the order of their numbers."""
         return self._letters.members
 
     @property
     def mask_value(self) -> int:
-        """The number of masked letters."""
+        """The number of masked residues."""
         return len(self.letters)
 
     @property
     def pad_value(self) -> int:
-        """The value after the end of a shorter sequence."""
+        """The padding value of shorter sequences."""
         return self.mask_value + 1 if self.padding is None else self.padding
 
     @property
     def vocabulary_size(self) -> int:
-        """The number of different numbers: the rows of an embedding."""
+        """The number of different numbers, which is the number of rows of an embedding."""
         return max(self.mask_value, self.pad_value) + 1
 
     def _decode_row(self, tokens: NDArray[np.int64]) -> bytes:
@@ -100,7 +102,7 @@ class Integer(TokenEncoder):
 
     @property
     def kernel_settings(self) -> dict[str, Any]:
-        """What the kernel is told, as plain values that JSON has: kind, letters, tables."""
+        """The settings of the kernel as JSON values: kind, alphabet, tables."""
         numbers = {letter: number for number, letter in enumerate(self.letters)}
         return {
             "kind": "lookup",
@@ -112,34 +114,38 @@ class Integer(TokenEncoder):
 
 @dataclass(frozen=True)
 class Kmer(TokenEncoder):
-    """Encodes the words of k letters in a sequence, as tokens or as counts of each word.
+    """Encodes the k-mers of a sequence as tokens, or counts each k-mer.
 
-    The digits of a word's number are the positions of its letters in the alphabet: AAA is
-    0, AAC is 1. The next two tokens are those of masked words and of padding. A sequence
-    shorter than k has no word.
+    The number of a k-mer has the indices of its residues in the alphabet as digits: AAA is
+    0, AAC is 1. The next two tokens are for masked k-mers and padding. A sequence shorter
+    than k has no k-mers.
 
     Args:
-        k: The number of letters of a word.
-        alphabet: ``"dna"``, ``"rna"``, ``"protein"``, ``"iupac"``, or your own letters.
-        stride: The number of letters from the start of one word to the next.
-        canonical: Whether a word and its reverse complement are the same: the smaller one.
-        counts: Whether to count words: an array (sequences, words) instead of tokens.
+        k: The length of a k-mer.
+        alphabet: ``"dna"``, ``"rna"``, ``"protein"``, ``"iupac"``, or a string of
+            characters.
+        stride: The distance between the starts of consecutive k-mers.
+        canonical: If True, a k-mer and its reverse complement are the same token, that of
+            the smaller one.
+        counts: If True, the result is counts (sequences, k-mers) instead of tokens.
         dtype: ``"int64"``, ``"int32"``, ``"uint8"``; for counts also ``"float32"`` and
-            ``"float64"``, but not ``"uint8"``. None means int64 for tokens, else float32.
-        padding: The token that pads shorter sequences; None: the last one.
-        unknown: What a word with an ambiguity code becomes: ``"mask"``, the token
-            ``mask_value``, which no count contains; ``"error"``.
-        case: What a lower-case letter means: ``"fold"``, the same as upper case;
-            ``"mask"``; ``"keep"``, another letter; ``"error"``.
-        rna_as_dna: Whether U counts as T in DNA; otherwise U is an error.
-        rare: What U and O become in a protein: ``"error"``; ``"zeros"`` or ``"unknown"``,
-            the words are masked; ``"replace"``, C and K; ``"keep"``, letters.
-        symbols: What ``*``, ``-`` and ``.`` become: ``"strip_terminal_stop"``, an error
-            except that one ``*`` at the end of a protein is left out; ``"error"``;
-            ``"zeros"``, the words are masked; ``"keep"``, letters.
+            ``"float64"``, but not ``"uint8"``. None takes int64 for
+            tokens and float32 for counts.
+        padding: The padding token; None takes the last token.
+        unknown: The encoding of k-mers with an ambiguity code: ``"mask"``, the token
+            ``mask_value``, which is not counted; ``"error"``.
+        case: The meaning of lower case: ``"fold"``, the same as upper case; ``"mask"``;
+            ``"keep"``, a different character; ``"error"``.
+        rna_as_dna: If True, U is read as T in DNA; otherwise U is an error.
+        rare: The treatment of U and O in proteins: ``"error"``; ``"zeros"`` or
+            ``"unknown"`` mask the k-mer; ``"replace"``, C and K; ``"keep"`` adds them to
+            the alphabet.
+        symbols: The treatment of ``*``, ``-`` and ``.``: ``"strip_terminal_stop"`` drops
+            one ``*`` at the end of a protein and raises for others; ``"error"``;
+            ``"zeros"`` masks the k-mer; ``"keep"`` adds them to the alphabet.
 
     Raises:
-        ArgumentError: A setting has an unknown value, or two settings exclude each other.
+        ArgumentError: A setting is invalid, or two settings contradict each other.
 
     Examples:
         >>> Kmer(3)("AAACN").tolist()
@@ -169,7 +175,7 @@ class Kmer(TokenEncoder):
         super().__post_init__()
 
     def _check(self) -> None:
-        whole = tuple(LIMITS)
+        whole = tuple(INTEGER_LIMITS)
         fits = self.dtype != "uint8" if self.counts else self.dtype in whole
         if not fits:
             what = "counts" if self.counts else "tokens"
@@ -178,47 +184,48 @@ class Kmer(TokenEncoder):
         as_integer("stride", self.stride, least=1)
         if not self.counts:
             self._check_range()
-        elif self._num_words > _MOST_COUNTS:
+        elif self._num_kmers > _MAX_COUNTED_KMERS:
             raise ArgumentError(
-                f"k={self.k} has {self._num_words:,} words, more than the "
-                f"{_MOST_COUNTS:,} that can be counted: give counts=False, or a smaller k"
+                f"k={self.k} has {self._num_kmers:,} k-mers, more than the "
+                f"{_MAX_COUNTED_KMERS:,} that can be counted: give counts=False or "
+                "a smaller k"
             )
 
     @property
     def letters(self) -> str:
-        """The letters in the order of their digits."""
+        """The residues in the order of their digits."""
         return self._letters.members
 
     @property
-    def _num_words(self) -> int:
-        """The number of different words."""
+    def _num_kmers(self) -> int:
+        """The number of different k-mers."""
         return len(self.letters) ** self.k
 
     @property
     def mask_value(self) -> int:
-        """The token of masked words."""
-        return self._num_words
+        """The token of masked k-mers."""
+        return self._num_kmers
 
     @property
     def pad_value(self) -> int:
-        """The value after the end of a shorter sequence."""
+        """The padding value of shorter sequences."""
         if self.counts:
             return 0
-        return self._num_words + 1 if self.padding is None else self.padding
+        return self._num_kmers + 1 if self.padding is None else self.padding
 
     @property
     def vocabulary_size(self) -> int:
-        """The number of different tokens: the rows of an embedding."""
+        """The number of different tokens, which is the number of rows of an embedding."""
         return max(self.mask_value, self.pad_value) + 1
 
     def places(self, lengths: Any) -> NDArray[np.int64]:
-        """Return the number of positions that sequences take.
+        """Return the numbers of positions after encoding.
 
         Args:
-            lengths: The numbers of letters of the sequences.
+            lengths: The numbers of residues of the sequences.
 
         Returns:
-            The number of their words; for counts, of all words.
+            The number of k-mers of each sequence; for counts, the number of all k-mers.
 
         Examples:
             >>> (
@@ -228,21 +235,21 @@ class Kmer(TokenEncoder):
             ([0, 3], [64, 64])
         """
         if self.counts:
-            return np.full(np.shape(lengths), self._num_words, np.int64)
-        return count_words(lengths, self.k, self.stride)
+            return np.full(np.shape(lengths), self._num_kmers, np.int64)
+        return count_kmers(lengths, self.k, self.stride)
 
     def _decode_row(self, tokens: NDArray[np.int64]) -> bytes:
         if self.counts or self.canonical or self.stride > self.k:
             raise ArgumentError(
-                "counts, canonical words and a stride above k do not keep the letters: "
+                "counts, canonical k-mers and a stride above k lose residues: "
                 "decode needs counts=False, canonical=False and stride <= k"
             )
         other = find_any_code(self._letters)
-        return join_words(tokens, self.letters, k=self.k, stride=self.stride, other=other)
+        return join_kmers(tokens, self.letters, k=self.k, stride=self.stride, other=other)
 
     @property
     def kernel_settings(self) -> dict[str, Any]:
-        """What the kernel is told, as plain values that JSON has: kind, letters, tables."""
+        """The settings of the kernel as JSON values: kind, alphabet, tables."""
         words = {"k": self.k, "stride": self.stride, "canonical": self.canonical}
         known = {"letters": letter_settings(self), **words}
         if self.counts:

@@ -164,7 +164,7 @@ def _short_error(source: ChunkSource, row: int) -> FormatError:
     path, record = source.locate(row)
     letters = int(source.batch.sequences.lengths[row])
     return FormatError(
-        f"{path}: record {record} ({source.name(row)}): {letters} letters are too few for "
+        f"{path}: record {record} ({source.name(row)}): {letters} residues are too few for "
         "the encoder",
         path=path,
         record=record,
