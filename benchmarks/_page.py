@@ -1,6 +1,6 @@
-"""The page that holds the results: docs/benchmarks.md.
+"""Write results into docs/benchmarks.md and the CSV files next to it.
 
-A suite has one section, and in it one part for each kind of processor that was measured.
+Each suite has a section of the page with notes, then one part for each kind of processor.
 """
 
 import csv
@@ -19,17 +19,27 @@ QUICK_NOTE = (
     "It does not write docs/benchmarks.md."
 )
 PAGE = Path(__file__).parents[1] / "docs/benchmarks.md"
-# Longer tables are CSV files; the page shows their extremes.
-MAX_LINES = 34
+# The page shows the extremes of longer tables.
+MAX_ROWS = 12
 
 
-def publish(suite: str, text: str, *, kind: str | None = None) -> None:
+def publish(
+    suite: str, text: str, *, notes: str = "", shown: str = "", kind: str | None = None
+) -> None:
     """Print the results of a suite and write them into its section of the page.
 
-    A section has one part for each kind of processor (or device, by `kind`). A quick run
-    only prints its results.
+    A quick run only prints its results.
+
+    Args:
+        suite: Name of the section.
+        text: Tables and paragraphs of this run.
+        notes: How the suite measures; written once per section.
+        shown: Regular expression for the rows that the page shows. All rows of such a
+            table are in the CSV file.
+        kind: Processor or device; default: `name_processor()`.
     """
-    print(f"\n== {suite}\n\n{text}")
+    notes = " ".join(notes.split())
+    print(f"\n== {suite}\n\n{notes}\n\n{text}")
     if is_quick():
         print(f"\n{QUICK_NOTE}")
         return
@@ -38,56 +48,73 @@ def publish(suite: str, text: str, *, kind: str | None = None) -> None:
     section, end, after = rest.partition(f"<!-- end {suite} -->")
     assert begin, f"{PAGE.name} has no place for {suite}"
     assert end, f"{PAGE.name} has no end for {suite}"
-    parts = {**_parts(section), kind: shorten(text, f"{suite} {kind}")}
-    joined = "\n\n".join(f"### {name}\n\n{part}" for name, part in sorted(parts.items()))
-    PAGE.write_text(f"{before}{begin}\n{joined}\n\n{end}{after}", "utf-8")
+    parts = {**_parts(section), kind: shorten(text, f"{suite} {kind}", shown)}
+    joined = [f"### {name}\n\n{part}" for name, part in sorted(parts.items())]
+    content = "\n\n".join([notes, *joined] if notes else joined)
+    PAGE.write_text(f"{before}{begin}\n{content}\n\n{end}{after}", "utf-8")
 
 
-def shorten(text: str, title: str) -> str:
-    """Replace each long table by its extremes, and write all its rows into one CSV file."""
+def shorten(text: str, title: str, shown: str = "") -> str:
+    """Return the text with the main rows of long tables; write all rows into a CSV file.
+
+    The main rows are those that match `shown`. Without a match, tables of more than
+    `MAX_ROWS` rows with a ratio are replaced by the lowest and highest ratio.
+    """
     blocks, rows = text.split("\n\n"), list[list[str]]()
     for number, block in enumerate(blocks):
-        lines = block.split("\n")
-        if block.startswith("|") and len(lines) > MAX_LINES:
-            head, _, *cells = [
-                line.strip("| ").replace("*", "").split(" | ") for line in lines
-            ]
-            rows += [head, *cells]
-            blocks[number] = _extremes(head, cells)
-    if not rows:
-        return text
+        if not block.startswith("|"):
+            continue
+        head, rule, *lines = block.split("\n")
+        cells = [_cells(line) for line in lines]
+        main = [line for line in lines if shown and re.search(shown, line)]
+        split = (enumerate(line.split(" | ")) for line in lines)
+        ratio = min((at for row in split for at, it in row if "**" in it), default=0)
+        if not main and ratio and len(lines) > MAX_ROWS:
+            main = _extremes(_cells(head), cells, ratio)
+        if main and len(main) < len(lines):
+            rows += [_cells(head), *cells]
+            blocks[number] = "\n".join([head, rule, *main])
+    return "\n\n".join([*blocks, link_rows(title, rows)]) if rows else text
+
+
+def link_rows(title: str, rows: Iterable[Sequence[str]]) -> str:
+    """Write rows into a CSV file next to the page, and return the link to it."""
     folder = PAGE.with_suffix("")
     file = folder / (re.sub(r"\W+", "-", title.lower()) + ".csv")
     with file.open("w", encoding="utf-8", newline="") as out:
         csv.writer(out).writerows(rows)
-    return "\n\n".join([*blocks, f"[All rows]({folder.name}/{file.name}) as CSV."])
+    return f"[All rows as CSV]({folder.name}/{file.name})."
 
 
-def _extremes(head: list[str], rows: list[list[str]]) -> str:
-    """Return a table of the three lowest and highest ratios, with the mean of all."""
-    rows = sorted(rows, key=lambda row: float(row[-1]))
-    mean = f"**{geometric_mean(float(row[-1]) for row in rows):.2f}**"
-    blank = [""] * (len(head) - 2)
-    middle = [f"geometric mean of {len(rows)} cases", *blank, mean]
-    return table(head, [*rows[:3], middle, *rows[-3:]])
+def _cells(line: str) -> list[str]:
+    return [cell.strip(" *") for cell in line.strip("|").split(" | ")]
+
+
+def _extremes(head: list[str], rows: list[list[str]], ratio: int) -> list[str]:
+    """Return the rows with the lowest and highest ratio, and the geometric mean."""
+    rows = sorted((row for row in rows if row[ratio]), key=lambda row: float(row[ratio]))
+    mean = [f"geometric mean of {len(rows)} cases", *[""] * (len(head) - 1)]
+    mean[ratio] = f"**{geometric_mean(float(row[ratio]) for row in rows):.2f}**"
+    return table(head, [rows[0], mean, rows[-1]]).split("\n")[2:]
 
 
 def _parts(section: str) -> dict[str, str]:
-    """Read what stands for each kind of processor."""
-    _, *found = re.split(r"^### (.+)\n", section, flags=re.MULTILINE)
-    return {name: part.strip() for name, part in zip(found[::2], found[1::2], strict=True)}
+    """Return the text of each kind of processor."""
+    _, *parts = re.split(r"^### (.+)\n", section, flags=re.MULTILINE)
+    return {name: part.strip() for name, part in zip(parts[::2], parts[1::2], strict=True)}
 
 
 def table(
     head: Sequence[str], rows: Iterable[Sequence[object]], *, texts: Sequence[str] = ()
 ) -> str:
-    """Write a Markdown table: its first column and `texts` to the left, figures right."""
+    """Return a Markdown table. The first column and `texts` are left-aligned."""
     rule = ["---", *("---" if name in texts else "--:" for name in head[1:])]
-    return "\n".join(f"| {' | '.join(map(str, row))} |" for row in [head, rule, *rows])
+    first, *others = (f"| {' | '.join(map(str, row))} |" for row in [head, *rows])
+    return "\n".join([first, f"|{'|'.join(rule)}|", *others])
 
 
 def machine(*packages: str) -> str:
-    """Say what a figure was measured with."""
+    """Return the processor and the versions of Python and the packages."""
     versions = ", ".join(f"{name} {metadata.version(name)}" for name in packages)
     processor = describe_processor()
     return f"Measured on {processor}, CPython {platform.python_version()}, {versions}."

@@ -28,10 +28,10 @@ PENALTIES = np.logspace(0, 6, 25)
 HEAD = (
     "trait",
     "ridge regression, r2",
-    "ridge on as many samples as the network",
+    "ridge on nine tenths of the samples, r2",
     "GenotypeMLP, r2",
-    "beside ridge",
-    "standard error of that",
+    "difference from ridge",
+    "standard error",
 )
 
 

@@ -34,7 +34,12 @@ READS, FEW = pick((1_000_000, 100_000), (200_000, 20_000))
 OWN_READS = 100_000  # compared with an older commit
 ROUNDS = 3
 EPOCHS = 10
-HEAD = ("one epoch", "seconds", "reads a second", "its time / ours")
+NOTES = f"""
+Random reads of {LETTERS} bases from the page cache to float32 batches ({BATCH}, 4,
+{LETTERS}); all sides return equal batches. seqloom uses two threads, and its batches also
+contain ids, files and ordinals. The NumPy loop reuses one array.
+"""
+HEAD = ("one epoch", "seconds", "reads/s", "time relative to seqloom")
 
 
 def main(reads: int = READS, few: int = FEW) -> None:
@@ -44,7 +49,9 @@ def main(reads: int = READS, few: int = FEW) -> None:
         whole = _whole(path, reads)
         shuffled = _shuffled(path, few)
         growth = _growth(path)
-    publish("loader", f"{whole}\n\n{shuffled}\n\n{growth}\n\n{_notes()}")
+    packages = machine("numpy", "torch", "dnaio", "pyfastx", "seqloom")
+    text = f"{whole}\n\n{shuffled}\n\n{growth}\n\n{packages}"
+    publish("loader", text, notes=NOTES, shown=r"^\| (?!floor)")
 
 
 def write(folder: Path, reads: int) -> str:
@@ -87,12 +94,12 @@ def _whole(path: str, reads: int) -> str:
     stream, opened, held = ours(path, num_workers=2)
     _check(path)
     sides: dict[str, Epoch] = {
-        "seqloom, dataset held in memory": held,
-        "seqloom, dataset opened and one epoch": opened,
-        "seqloom, stream (the file is read)": stream,
+        "seqloom, dataset in memory": held,
+        "seqloom, open the dataset, one epoch": opened,
+        "seqloom, stream": stream,
         "NumPy loop over dnaio": lambda: drain(loop(path)),
-        "floor: writing as many numbers, one thread": lambda: fill(reads),
-        "floor: reading the file in blocks, too": lambda: read_and_fill(path, reads),
+        "floor: writing the numbers, one thread": lambda: fill(reads),
+        "floor: and reading the file in blocks": lambda: read_and_fill(path, reads),
         "DataLoader over dnaio, 0 workers": _torch(Records(path)),
         "DataLoader over dnaio, 2 workers": _torch(Records(path), num_workers=2),
     }
@@ -178,17 +185,6 @@ def _growth(path: str) -> str:
 def _resident() -> int:
     """Read how much memory this process has, in bytes."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
-
-
-def _notes() -> str:
-    """Say what was measured."""
-    return (
-        f"Random reads of {LETTERS} letters from the system's cache to float32 batches "
-        f"({BATCH}, 4, {LETTERS}), all sides' batches being equal. Ours have two threads "
-        "and carry ids, files and ordinals too. The loop writes into one array again and "
-        "again.\n\n"
-        f"{machine('numpy', 'torch', 'dnaio', 'pyfastx', 'seqloom')}"
-    )
 
 
 def own_cases() -> Iterator[tuple[str, Callable[[], Epoch]]]:

@@ -35,6 +35,13 @@ ROUNDS = pick(5, 3)
 TENSOR = SIDE * SIDE * 4
 MODEL = TENSORS * TENSOR
 FLOOR = "floor: the file in blocks"
+NOTES = f"""
+{TENSORS} tensors of {TENSOR / 1e6:.1f} MB, {MODEL / 1e9:.2f} GB in total; medians of
+{ROUNDS} rounds, files in the page cache. All files and folders are synced. seqloom writes
+next to the old file, renames, and verifies checksums, except with `mapped=True`, which is
+compared with memory-mapped files. Peak memory is the growth of resident memory in a new
+process.
+"""
 
 
 def main() -> None:
@@ -54,7 +61,11 @@ def main() -> None:
         }
     finally:
         shutil.rmtree(home)
-    publish("record", _describe(saved, loaded, memory))
+    shown = (
+        r"(fsync|touch|save|load): (seqloom|safetensors.numpy|torch)"
+        r"(, mapped=True|\.\w+)*(, weights_only)?(, mmap)? \|"
+    )
+    publish("record", _describe(saved, loaded, memory), notes=NOTES, shown=shown)
 
 
 def _time_saves(home: Path, arrays: Arrays) -> dict[str, float]:
@@ -94,15 +105,16 @@ def _describe(
 ) -> str:
     """Write the tables."""
     rows = [*_rows("save, with fsync", saved), *_rows("load and touch", loaded)]
-    times = table(("", "seconds", "GB a second", "ours / theirs"), rows)
+    times = table(("", "seconds", "GB/s", "seqloom / this"), rows)
     peaks = table(
-        ("peak of memory", "MB", "models of float32", "tensors"),
+        ("peak memory", "MB", "in models of float32", "in tensors"),
         [
             (name, f"{size / 1e6:.0f}", f"{size / MODEL:.3f}", f"{size / TENSOR:.2f}")
             for name, size in memory.items()
         ],
     )
-    return f"{times}\n\n{peaks}\n\n{_notes()}"
+    packages = machine("numpy", "safetensors", "torch", "seqloom")
+    return f"{times}\n\n{peaks}\n\n{packages}"
 
 
 def _rows(what: str, seconds: Mapping[str, float]) -> Sequence[Sequence[str]]:
@@ -119,21 +131,6 @@ def _rows(what: str, seconds: Mapping[str, float]) -> Sequence[Sequence[str]]:
         )
         for name, each in seconds.items()
     ]
-
-
-def _notes() -> str:
-    """Say what was measured."""
-    return (
-        f"{TENSORS} tensors of {TENSOR / 1e6:.1f} MB, {MODEL / 1e9:.2f} GB. Medians of "
-        f"{ROUNDS} rounds, all sides in turn, files in the system's cache. Every side's "
-        "file and folder are synced, ours by itself; ours is written beside the older file "
-        "and renamed. To touch is to read one number of every page. Ours verifies the "
-        "checksum of every tensor, but for `mapped=True`, which is compared with the sides "
-        "that map; the others verify none (torch's archive has them). The peak of memory "
-        "is what the resident memory of a fresh process grows by, pages of mapped files "
-        "included; a module is not initialised before it is loaded.\n\n"
-        f"{machine('numpy', 'safetensors', 'torch', 'seqloom')}"
-    )
 
 
 if __name__ == "__main__":

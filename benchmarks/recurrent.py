@@ -15,17 +15,18 @@ BATCH, LENGTH, INSIDE, WIDTH = 32, 100, 64, 128
 KINDS = {"GRU": 3, "LSTM": 4}  # gates
 THREADS = (1,)  # torch's pool waits for the second where others work beside it
 ROUNDS = 15
+NOTES = f"""
+Outputs and the gradients of all parameters, in float32. The batch has {BATCH} rows and
+{LENGTH} positions; {INSIDE} features become {WIDTH} in each of two directions.
+"""
 
 
 def main() -> None:
     """Time one step of each layer; both sides hold the same weights."""
     rows = [_row(kind, threads) for kind in KINDS for threads in THREADS]
     head = "layer", "threads", "torch", "seqloom", "ratio", "products alone"
-    shape = (
-        f"Batch {BATCH}, {LENGTH} positions, {INSIDE} features to {WIDTH} in each of two "
-        "directions, float32: outputs, and the gradients by all parameters."
-    )
-    publish("recurrent", f"{shape}\n\n{table(head, rows)}\n\n{machine('torch', 'seqloom')}")
+    text = f"{table(head, rows)}\n\n{machine('torch', 'seqloom')}"
+    publish("recurrent", text, notes=NOTES)
 
 
 def _row(kind: str, threads: int) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ def test_a_full_benchmark_writes_the_page(page):
 
 def test_the_page_shows_the_extremes_of_a_long_table(page):
     page.with_suffix("").mkdir()
-    rows = [(f"case {number}", 2.0 ** (number - 25)) for number in range(51)]
+    rows = [(f"case {number}", f"**{2.0 ** (number - 25)}**") for number in range(51)]
     _page.publish("demo", _page.table(["case", "ratio"], rows))
     text = page.read_text()
     assert "case 0 " in text
@@ -42,6 +42,18 @@ def test_the_page_shows_the_extremes_of_a_long_table(page):
     file = next(page.with_suffix("").iterdir())
     assert f"({page.stem}/{file.name})" in text
     assert len(file.read_text().splitlines()) == 52
+
+
+def test_the_page_shows_the_chosen_rows_of_a_table_and_the_notes_once(page):
+    page.with_suffix("").mkdir()
+    rows = _page.table(["case", "ms"], [("small", 1), ("large", 2)])
+    for kind in ("one", "two"):
+        _page.publish("demo", rows, notes="the notes", shown="large", kind=kind)
+    text = page.read_text()
+    assert text.count("the notes") == 1
+    assert text.count("| large | 2 |") == 2
+    assert "small" not in text
+    assert all("small,1" in file.read_text() for file in page.with_suffix("").iterdir())
 
 
 @pytest.mark.parametrize(("value", "size"), [("1", 3), ("", 5)])

@@ -260,13 +260,13 @@ def _shares(result: Result, seconds: float, device_name: str) -> list[str]:
 NOTES = f"""
 Networks of ESM-2's shapes with random weights; {PROTEINS:,} proteins whose lengths are
 distributed as those of UniProt. Tokens a second do not count padding; they are medians of
-{ROUNDS} rounds in which the sides take turns in one process. The spread is the range of the
-rounds' times relative to their median. The ratio is a side's time relative to seqloom's:
-above 1, seqloom is faster. The two shares divide the operations of the network's matrix
-products by the dense bfloat16 rate in the device's data sheet, and by the rate of a product
-of two square matrices of {SQUARE["cuda"]:,} rows of random numbers in the same type,
-measured shortly before. The least cosine compares the mean state of each protein with
-seqloom's. Hugging Face pads 16 proteins at a time in file order, or sorted ones within
-seqloom's budget of {BUDGET:,} tokens. The loop is `embed` from a FASTA file of
-{LOOP_PROTEINS:,} proteins to files on disk.
+{ROUNDS} rounds in which the sides take turns in one process. The spread is the range of
+the rounds' times relative to their median. The ratio is a side's time relative to
+seqloom's: above 1, seqloom is faster. The two shares divide the operations of the
+network's matrix products by the dense bfloat16 rate in the device's data sheet, and by
+the rate of a product of two square matrices of {SQUARE["cuda"]:,} rows of random numbers
+in the same type, measured shortly before. The least cosine compares the mean state of
+each protein with seqloom's. Hugging Face pads 16 proteins at a time in file order, or
+sorted ones within seqloom's budget of {BUDGET:,} tokens. The loop is `embed` from a FASTA
+file of {LOOP_PROTEINS:,} proteins to files on disk.
 """

@@ -204,14 +204,14 @@ WAITS_HEAD = (
     "samples",
 )
 NOTES = f"""
-Samples a second are medians of {ROUNDS[0]} rounds in which the sides take turns; the spread
-is the range of the rounds' times relative to their median. The ratio is a side's time
-relative to ours in the row above: above 1, seqloom is faster. Peak memory of eager steps is
-what torch allocates, with the weights. That of compiled steps is what torch reserves, or
-what JAX has in use, because each side runs in its own process. Compiled steps of seqloom on
-a GPU use CUDA graphs (``mode="reduce-overhead"``); torch.compile has its default mode. The
-losses are those of the first {FIRST_STEPS} steps; their greatest difference is relative to
-the first loss.
+Samples a second are medians of {ROUNDS[0]} rounds in which the sides take turns; the
+spread is the range of the rounds' times relative to their median. The ratio is a side's
+time relative to ours in the row above: above 1, seqloom is faster. Peak memory of eager
+steps is what torch allocates, with the weights. That of compiled steps is what torch
+reserves, or what JAX has in use, because each side runs in its own process. Compiled
+steps of seqloom on a GPU use CUDA graphs (``mode="reduce-overhead"``); torch.compile has
+its default mode. The losses are those of the first {FIRST_STEPS} steps; their greatest
+difference is relative to the first loss.
 """
 
 

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks._measure import HOME, pick
-from benchmarks._page import machine, publish, table
+from benchmarks._measure import HOME, is_quick, pick
+from benchmarks._page import link_rows, machine, publish, table
+from benchmarks._processor import name_processor
 from benchmarks.infer import _engines
 from benchmarks.infer._inputs import INPUTS, write_network
 from benchmarks.infer._sides import (
@@ -56,29 +57,57 @@ HEAD = (
     "greatest difference",
     "least cosine",
 )
+PACKAGES = ("numpy", "torch", "transformers", "onnxruntime", "openvino", "seqloom")
+NOTES = """
+Tokens per second of processor time for the last hidden states of ESM-2, on one thread,
+with random weights; medians. The CSV files have the times relative to seqloom, the
+largest difference from Hugging Face (one at a time) and the smallest cosine. Hugging Face
+is EsmModel with SDPA, with batches of 16 proteins or at most 4,096 padded tokens. ONNX
+Runtime and OpenVINO run its export, one protein at a time. seqloom packs 4,096 tokens in
+file order. The floors are the matrix products of the network at the fastest measured
+speed, and the products with the exponentials and gelus. ONNX Runtime cannot be limited to
+AVX2. bfloat16 needs AVX512-BF16; seqloom uses torch for it.
+"""
 
 
 def main() -> None:
     """Measure each network and input on one thread."""
-    cases = [*map(_measure_case, CASES), tell_loops()]
-    publish("infer", "\n\n".join([*cases, _notes()]))
+    cases = {title: rows for case in CASES for title, rows in _measure_case(case).items()}
+    text = [summarise(cases), tell_loops(), machine(*PACKAGES)]
+    if not is_quick():
+        text.append(link_cases(cases, f"infer {name_processor()}"))
+    publish("infer", "\n\n".join(text), notes=NOTES)
 
 
-def _measure_case(case: Case) -> str:
-    """One network and input: a table."""
+def summarise(cases: dict[str, list[list[str]]]) -> str:
+    """Return a table of the tokens per second of each side in each case."""
+    speeds = [{row[0]: row[1] for row in rows} for rows in cases.values()]
+    sides = dict.fromkeys(side for column in speeds for side in column)
+    rows = [(side, *(column.get(side, "") for column in speeds)) for side in sides]
+    return table(("tokens/s", *cases), rows)
+
+
+def link_cases(cases: dict[str, list[list[str]]], title: str) -> str:
+    """Write the ratios and differences of each case into a CSV file; return its link."""
+    heads = {name: [name, *HEAD[1:]] for name in cases}
+    return link_rows(title, [row for it in cases for row in (heads[it], *cases[it])])
+
+
+def _measure_case(case: Case) -> dict[str, list[list[str]]]:
+    """Return the title and the rows of a network and input; empty without the records."""
     records = INPUTS[case.source](case.proteins)
     if not records:
-        return f"{case.source} was not there: SEQLOOM_DATA names no folder with it."
+        print(f"{case.source} is not in the folder of SEQLOOM_DATA.")
+        return {}
     with TemporaryDirectory() as folder:
         write_network(case.size, Path(folder))
         _engines.export(Path(folder))
         seconds = _times(case, folder)
         states = {path.stem: np.load(path) for path in Path(folder).glob("*.npy")}
-    tokens = sum(map(len, records))
-    title = f"**{case.size}, {case.source}**: {len(records)} proteins, {tokens:,} tokens."
-    text = f"{title}\n\n{table(HEAD, [*_rows(tokens, seconds, states)])}"
-    print(text, flush=True)
-    return text
+    rows = [*_rows(sum(map(len, records)), seconds, states)]
+    title = f"{case.size}, {case.source}"
+    print(f"{title}\n\n{table(HEAD, rows)}", flush=True)
+    return {title: rows}
 
 
 def _times(case: Case, folder: str) -> dict[str, float]:
@@ -142,28 +171,3 @@ def _compare(side: str, states: dict[str, Any]) -> tuple[str, str]:
     products = (found * expected).sum(-1)
     norms = np.linalg.norm(found, axis=-1) * np.linalg.norm(expected, axis=-1)
     return f"{worst:.0e}", f"{float((products / norms).min()):.4f}"
-
-
-def _notes() -> str:
-    """Say what was measured."""
-    return f"{' '.join(NOTES.split())}\n\n{machine(*PACKAGES)}"
-
-
-PACKAGES = ("numpy", "torch", "transformers", "onnxruntime", "openvino", "seqloom")
-NOTES = """
-Tokens for each second of processor time of one thread: medians of rounds in which the
-sides take turns, each in a process of its own that sleeps meanwhile. The ratios are
-the other side's time by that of seqloom on NumPy, in float32 and with weights of 8 bits:
-above 1, seqloom is faster. Weights are random. All sides compute the last hidden states
-of the same proteins; their greatest difference to those of Hugging Face, one at a time,
-and the least cosine are shown.
-Hugging Face is EsmModel with SDPA: 16 proteins at a time in the order of the file or
-sorted by length, sorted with at most 4,096 padded tokens, and one at a time. ONNX Runtime
-and OpenVINO run torch's export of it, one protein at a time. seqloom packs proteins in
-the order of the file, at most 4,096 tokens. The floors are the products of the network at
-the rate of square products of 1,024, by whichever of seqloom, NumPy and torch multiplies
-fastest; and with them as many exponentials and gelus as there are, by seqloom's kernels
-on numbers in the second-level cache. ONNX Runtime knows no cap of the instruction set.
-Rows of bfloat16 are measured on processors with AVX512-BF16, without a cap; seqloom
-computes them with torch.
-"""

@@ -33,8 +33,8 @@ def tell_loops() -> str:
             summary = run_loop(network, mix(PROTEINS), Path(folder), num_threads=1)
         rows.append([f"seqloom, {name}", *columns(summary)])
     text = table(("8M, FASTA to shards", *HEAD), rows)
-    note = "by `embed`. Speed is by the clock, so what else the machine did shows in it."
-    return f"{text}\n\n{PROTEINS} proteins of the UniProt-like mix, {note}"
+    note = f"`embed` on {PROTEINS} proteins of the UniProt-like mix, by elapsed time."
+    return f"{text}\n\n{note}"
 
 
 HEAD = ("tokens/s", "waiting for input")

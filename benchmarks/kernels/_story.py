@@ -15,30 +15,39 @@ SECONDS, MOST = 0.01, 500
 # By how much of its greatest number a result may differ; the moments of random numbers may
 # by as much as so few of them vary.
 AGREED = {"float32": 1e-4, "float64": 1e-10, "random": 0.02}
-HEAD = ("least microseconds", *SIDES, "floor", "seqloom / the best of torch")
+NOTES = """
+Shortest time of the rounds. Each call allocates its result. The floor is the slower of
+copying the same bytes and a matrix product with the same number of operations in torch.
+Axes: (rows, width); batch norm and max pool (n, channels, positions), max pool also its
+window; convolution (n, channels, outputs, window, positions); attention (n, heads,
+positions, depth); embedding (rows, ids, width); one-hot and 6-mers (reads, bases). For
+encoding, torch does not check for invalid characters.
+"""
+THREADS = {1: "one thread", 2: "two threads"}
+HEAD = ("shortest microseconds", *SIDES, "floor", "seqloom / the best of torch")
 
 
 def main() -> None:
     """Measure every kernel with one thread and with two."""
-    tables = [_table(threads) for threads in (1, 2)]
-    publish("kernels", "\n\n".join([*tables, _notes()]))
+    rows = {threads: _measure(threads) for threads in THREADS}
+    tables = [table((f"{HEAD[0]}, {THREADS[it]}", *HEAD[1:]), rows[it]) for it in rows]
+    means = [
+        [name, *(_mean(name, rows[threads]) for threads in THREADS)]
+        for name in dict.fromkeys(map(_family, rows[1]))
+    ]
+    head = ("geometric mean of the ratios", *THREADS.values())
+    text = [*tables, table(head, means), machine("numpy", "torch", "seqloom")]
+    publish("kernels", "\n\n".join(text), notes=NOTES, shown=r"^\| [a-z0-9 ]+ \| \*")
 
 
-def _table(threads: int) -> str:
-    """One row a kernel, and the means of all."""
+def _measure(threads: int) -> list[list[str]]:
+    """Return one row for each kernel."""
     sides = {name: Side(name, threads) for name in SIDES}
     try:
-        rows = [_row(case, sides) for case in cases()]
+        return [_row(case, sides) for case in cases()]
     finally:
         for side in sides.values():
             side.close()
-    named = {1: "one thread", 2: "two threads"}[threads]
-    head = (f"{HEAD[0]}, {named}", *HEAD[1:])
-    families = dict.fromkeys(map(_family, rows))
-    means = [
-        _mean(name, [row for row in rows if _family(row) == name]) for name in families
-    ]
-    return "\n\n".join([table(head, rows), table(("geometric mean", "ratio"), means)])
 
 
 def _row(case: Case, sides: dict[str, Side]) -> list[str]:
@@ -73,23 +82,7 @@ def _family(row: list[str]) -> str:
     return next(name for name in names if row[0].startswith(name))
 
 
-def _mean(name: str, rows: list[list[str]]) -> list[str]:
-    """Return the mean of a family's ratios."""
-    return [name, f"**{geometric_mean(float(row[-1].strip('*')) for row in rows):.2f}**"]
-
-
-def _notes() -> str:
-    """Say what was measured."""
-    return (
-        "The least of rounds in which the sides take turns, each in a process of its "
-        "own that sleeps meanwhile; a result is new memory at each call, as both "
-        "libraries make it. The results are compared before they are timed. Axes: "
-        "(rows, width); batch norm (n, channels, places); max pool the same and its "
-        "window; convolution (n, channels, outputs, window, places); attention (n, "
-        "heads, places, depth); embedding (rows, ids, width); one hot and k-mers of six "
-        "letters (reads, letters), which torch does not test for foreign letters as we "
-        "do. Torch's functions are those that its engine calls, its AdamW the fused "
-        "one. The floor is the greater of two: torch copies as many bytes as the kernel "
-        "reads and writes; torch multiplies square matrices with as "
-        f"many operations.\n\n{machine('numpy', 'torch', 'seqloom')}"
-    )
+def _mean(name: str, rows: list[list[str]]) -> str:
+    """Return the geometric mean of the ratios of a family."""
+    ratios = [float(row[-1].strip("*")) for row in rows if _family(row) == name]
+    return f"**{geometric_mean(ratios):.2f}**"

@@ -22,24 +22,20 @@ from seqloom.infer._forward import Forward
 THREADS = (1, 2)
 ROUNDS, SECONDS = pick(15, 5), 0.05  # each round works so long
 EQUAL = 1e-4  # the greatest difference of outputs
+NOTES = f"""
+The first table has batches of {BATCH} encoded records; medians of {ROUNDS} rounds.
+Outputs differ by at most {EQUAL:g}. Memory is the increase for the model and one batch.
+The ratio after a pause includes waking the threads.
+"""
 _SIDE = "from benchmarks.run._sides import main; main()"
 
 
 def tell_arrays() -> str:
     """Return a table: each network from encoded arrays."""
     rows = [_measure(name, threads) for name in NETWORKS for threads in THREADS]
-    sides = "ONNX Runtime", "seqloom", "ratio", "after a rest"
-    head = "", "threads", *sides, "memory", "ONNX Runtime's"
-    text = (
-        f"Batches of {BATCH} records from encoded arrays, the same model as an exported "
-        "folder and as an ONNX file. The ratio is our time by theirs; memory is what "
-        f"opening it and one batch add. Outputs differ by at most {EQUAL:g}. Median of "
-        f"{ROUNDS} rounds, both sides in turn, each in a process of its own. A round is "
-        f"timed twice, some {SECONDS * 1e3:.0f} ms each: at first after the process has "
-        "waited for the other side, so that its threads must wake (the ratio after a "
-        "rest), and then once more (all other figures)."
-    )
-    return f"{text}\n\n{table(head, rows)}"
+    sides = "ONNX Runtime", "seqloom", "ratio", "ratio after a pause"
+    head = "", "threads", *sides, "memory", "memory of ONNX Runtime"
+    return table(head, rows)
 
 
 def _measure(name: str, threads: int) -> tuple[str, ...]:

@@ -27,10 +27,10 @@ def tell_web(folder: Path, reads: Path, records: int) -> str:
     content = _MODULE.read_bytes()
     packed = len(gzip.compress(content, 9))
     return (
-        f"WebAssembly in Node on one thread, from a file of {records:,} records to scores: "
-        f"{ours:,.0f} records/s, **{ours / native:.2f}** of the command's speed on one "
-        f"thread. The module has {len(content) / 1e6:.2f} MB, {packed / 1e3:.0f} kB "
-        f"gzipped; that of onnxruntime-web has {_THEIRS / 1e6:.1f} MB, uncompressed."
+        f"WebAssembly in Node on one thread scores a file of {records:,} records at "
+        f"{ours:,.0f} records/s, **{ours / native:.2f}** of the speed of `seqloom-run` on "
+        f"one thread. Its module has {len(content) / 1e6:.2f} MB ({packed / 1e3:.0f} kB "
+        f"with gzip); the module of onnxruntime-web has {_THEIRS / 1e6:.1f} MB."
     )
 
 

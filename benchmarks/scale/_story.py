@@ -1,7 +1,6 @@
 """Makes the files, measures every side at every size, and writes pictures and a table."""
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -24,11 +23,17 @@ AGREED = 1e-3
 # What each side does first, unmeasured.
 SMALL = Sizes(records=100, length=150, variants=100, parameters=10_000)
 SLOPES = (f"slope, last {LAST} decades", "slope, all")
+NOTES = f"""
+Milliseconds are the shortest of up to seven calls. MB are the peak increase in resident
+memory in the first call; less than 1 counts as 1. Slopes are fitted to the logarithms;
+the pictures show the last {LAST} decades and the other libraries. All sides use one
+thread, except where threads grow.
+"""
 HEAD = (
-    "operation by what grows; the largest",
+    "operation by size; largest size",
     "side",
     "ms",
-    "its time / ours",
+    "time relative to seqloom",
     *SLOPES,
     "MB",
     *SLOPES,
@@ -46,7 +51,8 @@ def main(sweeps: Sequence[Sweep] = SWEEPS) -> None:
             if not is_quick():
                 pictures.append(draw(sweep, points))
             rows += [_row(sweep, side, points) for side in points]
-    publish("scale", "\n\n".join([table(HEAD, rows), _notes(), *pictures]))
+    text = "\n\n".join([table(HEAD, rows), machine(*PACKAGES), *pictures])
+    publish("scale", text, notes=NOTES, shown=r"\| seqloom \|")
 
 
 def _measure(sweep: Sweep, folder: Path) -> Points:
@@ -121,17 +127,3 @@ def _slopes(sweep: Sweep, values: Sequence[float]) -> tuple[str, str]:
     """Write the slope over the last decades, and over all sizes."""
     last = slope(sweep.values, values, decades=LAST)
     return f"**{last:z.2f}**", f"{slope(sweep.values, values):z.2f}"
-
-
-def _notes() -> str:
-    """Say how it was measured."""
-    return (
-        "Milliseconds are the least of up to seven calls, of fewer long ones. MB are what "
-        "the first of them adds to the resident memory at its peak; less than 1 counts as "
-        "1. Each point has a process of its own, in which a small call goes "
-        "before that is not counted; the sides take turns at each size, and what they find "
-        "is compared. A slope is that of the line of least squares through the logarithms; "
-        f"the pictures name that of the last {LAST} decades. Every side has one thread, "
-        f"but where threads grow: their axis ends at the {os.cpu_count()} cores of this "
-        f"machine, and so has no three decades.\n\n{machine(*PACKAGES)}"
-    )

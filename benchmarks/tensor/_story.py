@@ -28,6 +28,12 @@ RATIOS = (
     "on jax / jax.jit",
 )
 AGREED = 1e-5
+NOTES = f"""
+Milliseconds per training step: forward, backward, AdamW (torch: `fused=True`) and reading
+the loss; medians. All sides start from equal weights, and their first losses differ by
+less than {AGREED:.0e}. The floors are the matrix products of the step. Memory is the peak
+increase in ten steps.
+"""
 
 Found = dict[str, dict[str, Any]]
 
@@ -44,10 +50,10 @@ def main() -> None:
             _with_dropout(),
             _memory(),
             table(("", "ours", "torch", "ours / torch"), [*small_rows(), *_scaling(runs)]),
-            _notes(),
+            machine("numpy", "torch", "jax", "seqloom"),
         ]
     )
-    publish("tensor", text)
+    publish("tensor", text, notes=NOTES, shown=r", 1 \|")
 
 
 def _run(name: str, threads: int, sides: tuple[str, ...], dropout: float) -> Found:
@@ -136,16 +142,3 @@ def _scaling(runs: dict[tuple[str, int], Found]) -> list[list[str]]:
         for side in ("numpy compiled", "torch eager")
     ]
     return [["encoder's step, 2 threads / 1", *shares, ""]]
-
-
-def _notes() -> str:
-    """Say what was measured."""
-    return (
-        "Milliseconds of a whole training step: forward, backward, AdamW (torch's: "
-        "`fused=True`) and reading the loss; medians of rounds in which the sides take "
-        "turns, each in a process of its own that sleeps meanwhile. The networks start "
-        f"from equal weights, and their first losses differ by less than {AGREED:.0e}. "
-        "The floors are the step's own matrix products in NumPy's BLAS and in torch's. "
-        "Memory is the peak of ten steps less what was resident before the first.\n\n"
-        f"{machine('numpy', 'torch', 'jax', 'seqloom')}"
-    )

@@ -9,6 +9,10 @@ from benchmarks.train_cnn._floor import floor_ms
 from benchmarks.train_cnn._setup import BATCH_SIZE, EPOCHS, prepare
 
 THREADS = (1, 2)
+NOTES = f"""
+One step of the demo's network: forward, backward, AdamW (torch: `fused=True`) and reading
+the loss. Batches have {BATCH_SIZE} windows, which are already in memory.
+"""
 HEAD = ("threads", "", "seqloom", "torch eager", "seqloom / torch")
 
 
@@ -20,9 +24,9 @@ def main() -> None:
         speed = ask_fresh("benchmarks.train_cnn._speed", str(threads))
         apart = max(apart, speed["apart"])
         rows += [*_times(threads, speed), _memory(threads)]
-    floors = ", ".join(f"{floor_ms(config, n):.2f} ms at {n}" for n in THREADS)
+    floors = ", ".join(f"{floor_ms(config, n):.2f} ms with {n}" for n in THREADS)
     measured = table(HEAD, rows, texts=("",))
-    publish("train_cnn", f"{measured}\n\n{_notes(apart, floors)}")
+    publish("train_cnn", f"{measured}\n\n{_describe(apart, floors)}", notes=NOTES)
 
 
 def _times(threads: int, speed: dict[str, Any]) -> list[tuple[object, ...]]:
@@ -50,13 +54,10 @@ def _beside(pair: list[float]) -> tuple[str, str, str]:
     return f"{pair[0]:.2f}", f"{pair[1]:.2f}", f"**{pair[0] / pair[1]:.2f}**"
 
 
-def _notes(apart: float, floors: str) -> str:
-    """Say what was measured, and how far it is from what the machine could do."""
+def _describe(apart: float, floors: str) -> str:
+    """Return the largest difference of losses, and the floors."""
     return (
-        f"The demo's network, batches of {BATCH_SIZE} windows that lie in memory; a step "
-        "is forward, backward, AdamW (torch's: `fused=True`) and reading the loss. Both "
-        "sides run in one process, epoch by epoch in turn. From equal weights and without "
-        f"dropout, the losses of the first epoch differ by at most {apart:.0e}. The "
-        f"convolutions' multiplications alone, at the speed of a large matrix product, "
-        f"take: {floors} threads.\n\n{machine('numpy', 'torch', 'seqloom')}"
+        f"With equal initial weights and no dropout, the losses of the first epoch differ "
+        f"by at most {apart:.0e}. The matrix products of the convolutions alone take "
+        f"{floors} threads.\n\n{machine('numpy', 'torch', 'seqloom')}"
     )
