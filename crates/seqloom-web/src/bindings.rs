@@ -1,18 +1,19 @@
 //! The functions that the page calls.
 //!
-//! To pass bytes, the page calls `room` with their number and writes them to that address. Each
-//! of `open`, `predict` and `look` returns 0 for an answer and 1 for an error; the answer,
-//! or the error's text, are `answer_size` bytes from `answer` on, until the next call.
+//! To pass bytes, the page calls `room` with their number and writes them to the returned address.
+//! `open`, `predict` and `look` return 0 for success and 1 for an error. The answer or the error
+//! message has `answer_size` bytes at address `answer`, and is valid until the next call.
 //!
-//! | function | takes | answers |
+//! | function | argument | answer |
 //! |---|---|---|
-//! | `open` | the bytes of a zip | facts, in JSON |
-//! | `predict` | the name of the file, as errors have it | a summary, in JSON |
-//! | `look` | the same; the number of a record | facts, in JSON, a line feed, and an importance for each position and column |
+//! | `open` | the bytes of a zip | a description of the model, in JSON |
+//! | `predict` | the name of the file, for error messages | a summary, in JSON |
+//! | `look` | the name of the file; the number of a record | a description, in JSON; a line feed; an importance for each position and column |
 //!
-//! `predict` hands tables to `rows` as it goes: two numbers of 32 bits (records and columns),
-//! the scores row by row, and the lines that `seqloom-run` writes of them; the first table has
-//! their head too. All numbers are little-endian; scores and importances are floats of 32 bits.
+//! `predict` passes each table of scores to `rows`. A table has the numbers of records and columns
+//! (32 bits each), then the scores row by row, then the same scores as text lines of `seqloom-run`. The text of
+//! the first table has a header line. Numbers are little-endian; scores and importances are 32-bit
+//! floats.
 
 #[cfg(target_family = "wasm")]
 mod exported;
@@ -30,14 +31,14 @@ pub struct Bindings {
     session: Option<Session>,
 }
 
-/// The most bytes that the page may give: an export.
-pub const LARGEST: usize = 256 << 20;
+/// The maximal size in bytes of an export that the page passes.
+pub const MAX_EXPORT_BYTES: usize = 256 << 20;
 
 impl Bindings {
     /// Allocates the input buffer; `None` if it would be too large.
     pub fn allocate(&mut self, size: usize) -> Option<&mut [u8]> {
         self.input = Vec::new();
-        if size > LARGEST || self.input.try_reserve_exact(size).is_err() {
+        if size > MAX_EXPORT_BYTES || self.input.try_reserve_exact(size).is_err() {
             return None;
         }
         self.input.resize(size, 0);
@@ -49,7 +50,7 @@ impl Bindings {
         &self.answer
     }
 
-    /// Opens the zip that was given.
+    /// Opens the zip in the input buffer.
     pub fn open(&mut self) -> bool {
         self.session = None;
         let opened = Session::open(std::mem::take(&mut self.input));
@@ -57,14 +58,14 @@ impl Bindings {
         self.answer_with(facts)
     }
 
-    /// Scores the host's file, whose name was given.
+    /// Scores the file of the host; its name is in the input buffer.
     pub fn predict(&mut self, host: &impl Host) -> bool {
         let name = self.name();
         let summary = self.session().and_then(|it| it.predict(&name, host));
         self.answer_with(summary.map(String::into_bytes))
     }
 
-    /// Computes the importance of each position in a record of the host's file whose name was given.
+    /// Computes the importance of each position in a record of the host's file.
     pub fn explain(&mut self, host: &impl Host, record: u64) -> bool {
         let name = self.name();
         let answer = self

@@ -1,4 +1,4 @@
-//! What a page shows of a model.
+//! The description of a model for the page.
 
 use seqloom_graph::{Crop, Export, TaskName};
 use seqloom_run::{Encoder, Predictor};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::occlusion::Cover;
 
-/// What is known of an export before it becomes a model.
+/// The properties of an export.
 #[derive(Debug)]
 pub(crate) struct Facts {
     operations: usize,

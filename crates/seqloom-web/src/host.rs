@@ -18,12 +18,12 @@ pub trait Host: Clone + Send + Sync + 'static {
     fn progress(&self, records: u64);
 }
 
-/// The file of sequences, as a parser reads it.
+/// The file of sequences as a byte stream for a parser.
 pub(crate) struct HostStream<H>(pub(crate) H);
 
 impl<H: Host> Read for HostStream<H> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.0.read(buffer).filter(|count| *count <= buffer.len());
-        count.ok_or_else(|| io::Error::other("the browser cannot read it any more"))
+        count.ok_or_else(|| io::Error::other("the browser can no longer read the file"))
     }
 }

@@ -1,16 +1,16 @@
 //! An exported model in a browser: scores, and the importance of positions.
 //!
-//! A page (`web/`) gives the bytes of an export and of a file of sequences, and gets facts,
-//! scores and importances back. The module is compiled for `wasm32-unknown-unknown`, has one
-//! thread, and asks its host for three things only:
+//! A page (`web/`) passes the bytes of an export and of a sequence file. It gets a description of
+//! the model, scores and importances. The module is compiled for `wasm32-unknown-unknown` and has
+//! one thread. It calls three functions of its host:
 //!
 //! ```text
 //! page ── open, predict, look ──> bindings ──> session ──> seqloom-run ──> seqloom-graph
 //! page <── read, rows, progress ──── host <──────┘
 //! ```
 //!
-//! The page and the module share two buffers that the module owns (see [`bindings`]). The page passes no pointer,
-//! so that nothing here reads memory that it does not own.
+//! The page and the module share two buffers, which the module owns (see [`bindings`]). The page
+//! passes no pointers, so the module reads only memory that it owns.
 
 pub mod bindings;
 mod facts;

@@ -1,7 +1,7 @@
-//! The importance of positions: how scores change when some positions are covered.
+//! The importance of positions: the change of scores when residues are masked.
 //!
-//! A letter is covered by the one that says "unknown" (N of DNA, X of proteins). Where the
-//! encoder takes none, each letter of the alphabet stands there once, and the change is the mean.
+//! The mask is the residue for "unknown" (N for DNA, X for proteins). If the encoder does not accept
+//! it, each residue of the alphabet is inserted once, and the change is the mean.
 
 use seqloom_core::{Error, Result};
 use seqloom_encode::LetterTable;
@@ -12,18 +12,19 @@ use crate::record::FileRecord;
 use crate::session::StoredScores;
 use crate::table;
 
-/// The letters that cover others, one after the other.
+/// The residues that mask others, one after another.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Cover(Vec<u8>);
 
-/// So many letters are made of one record at most: of a long one, several are covered at once.
-const MOST: usize = 4 << 20;
+/// The maximal number of residues in all masked copies of a record. In a long record several
+/// residues are masked together.
+const MAX_RESIDUES: usize = 4 << 20;
 
-/// So many parts of a record are covered at most.
-const PARTS: usize = 2000;
+/// The maximal number of masked parts of a record.
+const MAX_PARTS: usize = 2000;
 
 impl Cover {
-    /// What a model takes for unknown letters.
+    /// Returns the residues with which a model is tested.
     pub(crate) fn of(predictor: &Predictor) -> Result<Self> {
         let encoder = predictor.encoder();
         let encoder = encoder.filter(|it| !it.reads_qualities());
@@ -31,7 +32,7 @@ impl Cover {
         match encoder {
             Some(encoder) if !is_paired => Ok(Self::of_letters(encoder.letters())),
             _ => Err(Error::argument(
-                "where it looked can be told of a model of letters only, one record at a time",
+                "importances need a model of sequences that scores one record at a time",
             )),
         }
     }
@@ -45,12 +46,12 @@ impl Cover {
     }
 }
 
-/// A record, and how it is covered.
+/// A record and its masks.
 #[derive(Debug)]
 pub(crate) struct Occlusion {
     record: FileRecord,
     cover: Cover,
-    /// Positions that are covered at once.
+    /// Number of positions that are masked together.
     step: usize,
 }
 
@@ -58,7 +59,7 @@ impl Occlusion {
     pub(crate) fn new(predictor: &Predictor, record: FileRecord) -> Result<Self> {
         let cover = Cover::of(predictor)?;
         let length = record.letters.len();
-        let parts = (MOST / length.max(1) / cover.0.len().max(1)).clamp(1, PARTS);
+        let parts = (MAX_RESIDUES / length.max(1) / cover.0.len().max(1)).clamp(1, MAX_PARTS);
         Ok(Self {
             record,
             cover,
@@ -66,7 +67,7 @@ impl Occlusion {
         })
     }
 
-    /// The record as it is, then with each part covered by each letter, in FASTA.
+    /// Returns FASTA with the unchanged record, then each part masked by each residue.
     fn text(&self) -> Vec<u8> {
         let letters = &self.record.letters;
         let mut text = Vec::new();
@@ -82,7 +83,7 @@ impl Occlusion {
         text
     }
 
-    /// For each part and column, how much less the score is where the part is covered.
+    /// Returns the decrease of the score for each masked part and column.
     fn importances(&self, values: &[f32], columns: usize) -> Vec<f32> {
         let columns = columns.max(1);
         let (whole, covered) = values.split_at(columns.min(values.len()));
@@ -96,7 +97,7 @@ impl Occlusion {
     }
 }
 
-/// Scores a record and all that it is covered to, and says what changes.
+/// Scores a record and its masked copies, and returns the importances.
 pub(crate) fn answer(
     occlusion: &Occlusion,
     score: impl FnOnce(Vec<u8>) -> Result<StoredScores>,
@@ -118,7 +119,7 @@ pub(crate) fn answer(
     Ok(bytes)
 }
 
-/// Adds a record to a text.
+/// Appends a record to FASTA text.
 fn put(text: &mut Vec<u8>, letters: &[u8]) {
     text.extend_from_slice(b">x\n");
     text.extend_from_slice(letters);
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn each_part_is_covered_by_each_letter() {
+    fn each_part_is_masked_by_each_residue() {
         assert_eq!(
             occlusion(b"N", 1).text(),
             b">x\nACG\n>x\nNCG\n>x\nANG\n>x\nACN\n"
@@ -156,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn an_importance_is_the_score_less_the_mean_of_the_covered() {
+    fn an_importance_is_the_score_minus_the_mean_of_the_masked_scores() {
         let one = occlusion(b"N", 2).importances(&[0.75, 0.25, 0.5, 0.5, 1.0, 0.0], 2);
         assert_eq!(one, [0.25, -0.25, -0.25, 0.25]);
         let two = occlusion(b"AC", 2).importances(&[1.0, 0.5, 0.0, 0.25, 0.25], 1);
@@ -164,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn the_widest_code_that_is_taken_covers_and_else_all_letters() {
+    fn the_mask_is_the_widest_accepted_code_or_else_all_residues() {
         let policy = seqloom_encode::Policy::default();
         let dna = LetterTable::new("dna", policy).map(|it| Cover::of_letters(&it));
         assert_eq!(dna, Ok(Cover(b"N".to_vec())));

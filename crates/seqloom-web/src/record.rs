@@ -1,4 +1,4 @@
-//! One record of a file.
+//! Finds one record of a file.
 
 use std::io::Read;
 use std::path::Path;
@@ -15,10 +15,10 @@ pub(crate) struct FileRecord {
     pub(crate) letters: Vec<u8>,
 }
 
-/// So many records, and letters, are read at once.
-const PIECE: (usize, usize) = (4096, 1 << 20);
+/// The maximal numbers of records and residues that are read in one call.
+const READ_LIMITS: (usize, usize) = (4096, 1 << 20);
 
-/// Reads a file up to the record of that number, the first of which is 0.
+/// Reads a file up to a record and returns it; the first record has number 0.
 pub(crate) fn find(
     name: &str,
     stream: impl Read + Send + Sync + 'static,
@@ -27,7 +27,7 @@ pub(crate) fn find(
     let input = BufferedInput::new(Box::new(stream));
     let mut reader = Reader::new(Path::new(name), input, &ReaderOptions::default())?;
     let (mut batch, mut before) = (Batch::default(), 0);
-    while reader.read_into(&mut batch, PIECE.0, PIECE.1)? {
+    while reader.read_into(&mut batch, READ_LIMITS.0, READ_LIMITS.1)? {
         let behind = before + as_u64(batch.len());
         if number < behind {
             return row(&batch, usize::try_from(number - before).unwrap_or_default());
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_behind_the_last_record_is_an_error() {
+    fn a_number_after_the_last_record_is_an_error() {
         let error = find("x.fa", Cursor::new(">a\nAC\n"), 1).unwrap_err();
         assert_eq!(error.to_string(), "x.fa has no record 1, it has 1");
     }

@@ -1,4 +1,4 @@
-//! An open model, and the requests that it answers.
+//! An open model and the functions that use it.
 
 use std::io::Read;
 use std::path::Path;
@@ -14,27 +14,27 @@ use crate::host::{Host, HostStream};
 use crate::occlusion::{self, Occlusion};
 use crate::{record, table};
 
-/// A model that is open.
+/// An open model.
 pub struct Session {
     predictor: Predictor,
     facts: Facts,
 }
 
-/// The most memory of weights and values: half of what the module may have.
-const MEMORY: usize = 512 << 20;
+/// Memory limit in bytes for weights and values: half of the memory of the module.
+const MEMORY_LIMIT: usize = 512 << 20;
 
-/// Letters and ids that are held and sorted together: few, so that scores come soon.
-const WINDOW: usize = 1 << 20;
+/// Residues and ids in bytes that are sorted together: few, so that first scores arrive soon.
+const SORT_WINDOW_BYTES: usize = 1 << 20;
 
 impl Session {
     /// Opens the bytes of an exported model.
     ///
     /// # Errors
     ///
-    /// They are no export that this program knows, or one that needs too much memory.
+    /// The bytes are not a supported export, or the model needs too much memory.
     pub fn open(zip: Vec<u8>) -> Result<Self> {
         let limits = Limits {
-            memory_bytes: MEMORY,
+            memory_bytes: MEMORY_LIMIT,
         };
         let export = Export::from_zip(zip)?;
         let facts = Facts::of(&export);
@@ -42,7 +42,7 @@ impl Session {
         Ok(Self { predictor, facts })
     }
 
-    /// What the model reads and says, in JSON.
+    /// Returns a description of the inputs and outputs of the model, in JSON.
     pub fn facts(&self) -> String {
         self.facts.to_json(&self.predictor)
     }
@@ -51,7 +51,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// The file cannot be read, or holds a record that the model does not read.
+    /// The file cannot be read, or has a record that the model cannot read.
     pub fn predict(&self, name: &str, host: &impl Host) -> Result<String> {
         host.rewind();
         let mut reporter = HostReporter {
@@ -67,7 +67,8 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// As [`predict`](Self::predict); and there is no such record, or the model reads no letters.
+    /// Those of [`predict`](Self::predict); the record does not exist; or the model does not read
+    /// sequences.
     pub fn explain(&self, name: &str, host: &impl Host, number: u64) -> Result<Vec<u8>> {
         host.rewind();
         let record = record::find(name, HostStream(host.clone()), number)?;
@@ -87,7 +88,7 @@ impl Session {
         observer: &mut dyn PredictionObserver,
     ) -> Result<Summary> {
         let options = PredictOptions {
-            window: WINDOW,
+            window: SORT_WINDOW_BYTES,
             interleaved: self.predictor.manifest().pair.is_some(),
             ..PredictOptions::default()
         };
@@ -116,7 +117,7 @@ impl<H: Host> PredictionObserver for HostReporter<'_, H> {
     }
 }
 
-/// Scores that are stored.
+/// Scores in memory.
 #[derive(Debug, Default)]
 pub(crate) struct StoredScores {
     pub(crate) columns: Vec<String>,

@@ -3,7 +3,7 @@
 use seqloom_core::Result;
 use seqloom_run::{ScoreFormat, ScoreWriter, Scores};
 
-/// The bytes of a table: with a head or, behind another table, without.
+/// Returns the bytes of a table; only the first table has a header line.
 pub(crate) fn of(columns: &[String], scores: &Scores, has_head: bool) -> Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(8 + 4 * scores.values.len() + 32 * scores.len());
     put(&mut bytes, scores.len());
@@ -16,7 +16,7 @@ pub(crate) fn of(columns: &[String], scores: &Scores, has_head: bool) -> Result<
     Ok(bytes)
 }
 
-/// The text that `seqloom-run` writes.
+/// Returns the scores as the text of `seqloom-run`.
 fn text_of(columns: &[String], scores: &Scores) -> Result<Vec<u8>> {
     let mut text = Vec::new();
     let mut writer = ScoreWriter::to_stream(&mut text, ScoreFormat::Tsv)?;
@@ -25,7 +25,7 @@ fn text_of(columns: &[String], scores: &Scores) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Adds floats.
+/// Appends floats.
 pub(crate) fn put_floats(bytes: &mut Vec<u8>, floats: &[f32]) {
     bytes.extend(floats.iter().flat_map(|float| float.to_le_bytes()));
 }
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_behind_another_has_no_head() {
+    fn a_later_table_has_no_header() {
         let table = of(&["EI".to_owned()], &scores(), false).unwrap();
         assert_eq!(&table[16..], b"a\t0.5\nbc\t1.0\n");
     }

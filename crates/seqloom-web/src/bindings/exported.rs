@@ -1,4 +1,4 @@
-//! The functions that the module exports, over the bindings of the only thread.
+//! The functions that the module exports; they call the bindings of the only thread.
 
 #![expect(
     unsafe_code,
@@ -58,31 +58,31 @@ extern "C" fn room(size: usize) -> *mut u8 {
     })
 }
 
-/// Where the answer of the last function begins.
+/// Returns the address of the answer of the last function.
 #[unsafe(no_mangle)]
 extern "C" fn answer() -> *const u8 {
     BINDINGS.with_borrow(|bindings| bindings.answer().as_ptr())
 }
 
-/// How many bytes the answer of the last function has.
+/// Returns the size in bytes of the answer of the last function.
 #[unsafe(no_mangle)]
 extern "C" fn answer_size() -> usize {
     BINDINGS.with_borrow(|bindings| bindings.answer().len())
 }
 
-/// Opens the zip that was given.
+/// Opens the zip in the input buffer.
 #[unsafe(no_mangle)]
 extern "C" fn open() -> u32 {
     BINDINGS.with_borrow_mut(|bindings| bindings.open().into())
 }
 
-/// Scores the file, whose name was given.
+/// Scores the file of the host; its name is in the input buffer.
 #[unsafe(no_mangle)]
 extern "C" fn predict() -> u32 {
     BINDINGS.with_borrow_mut(|bindings| bindings.predict(&Page).into())
 }
 
-/// Computes the importance of each position in a record of the file whose name was given.
+/// Computes the importance of each position in a record of the host's file.
 #[unsafe(no_mangle)]
 extern "C" fn look(record: u32) -> u32 {
     BINDINGS.with_borrow_mut(|bindings| bindings.explain(&Page, record.into()).into())
