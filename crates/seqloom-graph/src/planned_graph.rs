@@ -98,7 +98,7 @@ impl PlannedGraph {
         let mut sizes = SizeBindings::default();
         let mut values: Vec<Option<View>> = vec![None; self.graph.values];
         self.add_inputs_and_weights(&mut builder, shapes, &mut sizes, &mut values)?;
-        let mut state = State {
+        let mut state = PlanState {
             builder,
             sizes,
             values,
@@ -110,7 +110,7 @@ impl PlannedGraph {
                 Role::ReadsState(source) => self.add_reader(&mut state, number, source)?,
             }
         }
-        let State {
+        let PlanState {
             mut builder,
             values,
             ..
@@ -127,7 +127,7 @@ impl PlannedGraph {
     }
 
     /// Adds the operation at a position of the graph.
-    fn add(&self, state: &mut State, number: usize) -> Result<()> {
+    fn add(&self, state: &mut PlanState, number: usize) -> Result<()> {
         let operation = &self.graph.operations[number];
         (state.builder.operation, state.builder.group) = (number, operation.group);
         let call = Call::new(operation, &state.values, &state.sizes, &self.uses);
@@ -136,7 +136,7 @@ impl PlannedGraph {
     }
 
     /// Stores the outputs of an operation.
-    fn store(&self, state: &mut State, number: usize, made: Outcome<Vec<View>>) -> Result<()> {
+    fn store(&self, state: &mut PlanState, number: usize, made: Outcome<Vec<View>>) -> Result<()> {
         let operation = &self.graph.operations[number];
         let checked = made.and_then(|made| {
             check(operation, &made, &mut state.sizes)?;
@@ -151,7 +151,7 @@ impl PlannedGraph {
 
     /// Adds an operation that reads one state of each sequence. Falls back to all
     /// states if only some elements are read.
-    fn add_reader(&self, state: &mut State, reader: usize, source: &StateSource) -> Result<()> {
+    fn add_reader(&self, state: &mut PlanState, reader: usize, source: &StateSource) -> Result<()> {
         (state.builder.operation, state.builder.group) = (reader, None);
         let call = |number| {
             Call::new(
@@ -211,7 +211,7 @@ impl PlannedGraph {
 }
 
 /// A plan under construction.
-struct State {
+struct PlanState {
     builder: Builder,
     sizes: SizeBindings,
     values: Vec<Option<View>>,

@@ -44,7 +44,7 @@ pub(crate) fn find_roles(graph: &Graph, uses: &[usize]) -> Vec<Role> {
             makers[made.value] = Some(number);
         }
     }
-    let finder = Finder {
+    let finder = StateFinder {
         graph,
         uses,
         makers,
@@ -96,14 +96,14 @@ fn is_rest(part: &Argument) -> bool {
     is_whole(part) || *part == Argument::Ellipsis
 }
 
-struct Finder<'a> {
+struct StateFinder<'a> {
     graph: &'a Graph,
     uses: &'a [usize],
     /// The operation that computes each value.
     makers: Vec<Option<usize>>,
 }
 
-impl Finder<'_> {
+impl StateFinder<'_> {
     fn source(&self, reader: &Operation) -> Option<StateSource> {
         let Some(Argument::Value(value)) = reader.argument("x") else {
             return None;

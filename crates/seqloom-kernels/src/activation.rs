@@ -136,7 +136,7 @@ mod tests {
     use crate::machine::tests::on_every_machine;
 
     #[test]
-    fn every_length_is_filled_to_its_end() {
+    fn outputs_of_every_length_are_filled() {
         on_every_machine(|_| {
             for length in 0..70 {
                 let x = vec![-1.5_f32; length];

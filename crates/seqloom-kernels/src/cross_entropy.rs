@@ -8,7 +8,7 @@ use crate::{Float, Instances, parallel, softmax};
 
 /// Rows of logits, the class of each row, and the class weights.
 #[derive(Clone, Copy, Debug)]
-pub struct Problem<'a, T> {
+pub struct Logits<'a, T> {
     /// The logits `(batch, classes)`.
     pub logits: &'a [T],
     /// The class of each row; the caller has checked the range.
@@ -23,7 +23,7 @@ pub struct Problem<'a, T> {
 /// gradient of its logits.
 #[compiled_once]
 pub fn cross_entropy<T: Float>(
-    problem: Problem<'_, T>,
+    problem: Logits<'_, T>,
     loss: &mut [T],
     grad: &mut [T],
     threads: usize,
@@ -41,7 +41,7 @@ pub fn cross_entropy<T: Float>(
 
 /// Fills the gradient of a row and returns the loss.
 #[vectorized]
-fn row<S: Simd, T: Float>(simd: S, problem: Problem<'_, T>, number: usize, grad: &mut [T]) -> T {
+fn row<S: Simd, T: Float>(simd: S, problem: Logits<'_, T>, number: usize, grad: &mut [T]) -> T {
     let logits = &problem.logits[number * problem.classes..][..grad.len()];
     let label = usize::try_from(problem.labels[number]).unwrap_or(usize::MAX);
     let weight = problem.weights.map_or(T::ONE, |weights| weights[label]);

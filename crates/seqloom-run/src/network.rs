@@ -139,13 +139,13 @@ mod tests {
     ];
 
     #[test]
-    fn the_mean_excludes_both_ends() {
+    fn mean_pooling_excludes_both_ends() {
         let joined = join(Pool::Mean, (&VALUES, 2), &[0, 4, 7]);
         assert_eq!(joined, [2.0, 3.0, 5.0, 6.0]);
     }
 
     #[test]
-    fn cls_is_the_first_row() {
+    fn cls_pooling_returns_the_first_row() {
         let joined = join(Pool::Cls, (&VALUES, 2), &[0, 4, 7]);
         assert_eq!(joined, [9.0, 9.0, 7.0, 8.0]);
     }

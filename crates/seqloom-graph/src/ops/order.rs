@@ -140,21 +140,16 @@ fn rows(b: &mut Builder, x: &View, task: RowTask, length: Option<usize>) -> Outc
             return Ok(());
         };
         match read.dtype {
-            Dtype::Float32 => typed::<f32>(task, width, *read, write),
-            Dtype::Float64 => typed::<f64>(task, width, *read, write),
-            _ => typed::<i64>(task, width, *read, write),
+            Dtype::Float32 => run::<f32>(task, width, *read, write),
+            Dtype::Float64 => run::<f64>(task, width, *read, write),
+            _ => run::<i64>(task, width, *read, write),
         }
     });
     b.step(vec![x], &[&made], kernel)?;
     Ok(made)
 }
 
-fn typed<T: Element>(
-    task: RowTask,
-    width: usize,
-    read: Read<'_>,
-    write: &mut Write<'_>,
-) -> Outcome {
+fn run<T: Element>(task: RowTask, width: usize, read: Read<'_>, write: &mut Write<'_>) -> Outcome {
     let rows = read.slice::<T>()?.chunks(width.max(1));
     match task {
         RowTask::Sort => {

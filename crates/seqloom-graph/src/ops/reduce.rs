@@ -3,7 +3,7 @@
 use super::call::Call;
 use super::elementwise::{Operands, compute};
 use super::fused::Operand;
-use super::walk::{Element, Reduce, Walk};
+use super::walk::{Element, Reduce, Reduction};
 use crate::Dtype;
 use crate::layout::Layout;
 use crate::memory::{Outcome, Read, Write};
@@ -145,7 +145,7 @@ fn moment(b: &mut Builder, call: &Call<'_>, name: &str, x: &View, axes: &[usize]
 
 /// Reduces axes and removes them.
 pub(crate) fn fold(b: &mut Builder, which: Reduce, x: &View, axes: &[usize]) -> Outcome<View> {
-    let walk = Walk::new(which, &x.layout, axes);
+    let walk = Reduction::new(which, &x.layout, axes);
     let kept: Vec<usize> = (0..x.rank()).filter(|axis| !axes.contains(axis)).collect();
     let shape: Vec<usize> = kept.iter().map(|&axis| x.shape()[axis]).collect();
     let places = walk
@@ -168,7 +168,7 @@ pub(crate) fn fold(b: &mut Builder, which: Reduce, x: &View, axes: &[usize]) -> 
     Ok(made)
 }
 
-fn run_as<T: Element>(walk: &Walk, read: Read<'_>, write: &mut Write<'_>) -> Outcome {
+fn run_as<T: Element>(walk: &Reduction, read: Read<'_>, write: &mut Write<'_>) -> Outcome {
     walk.run::<T>(read.memory()?, write.slice()?);
     Ok(())
 }

@@ -35,16 +35,16 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
             return Ok(());
         };
         match dtype {
-            Dtype::Float32 => typed::<f32>(*row, *x, is_right, write),
-            Dtype::Float64 => typed::<f64>(*row, *x, is_right, write),
-            _ => typed::<i64>(*row, *x, is_right, write),
+            Dtype::Float32 => run::<f32>(*row, *x, is_right, write),
+            Dtype::Float64 => run::<f64>(*row, *x, is_right, write),
+            _ => run::<i64>(*row, *x, is_right, write),
         }
     });
     b.step(vec![row, x], &[&made], kernel)?;
     Ok(made)
 }
 
-fn typed<T: Element>(row: Read<'_>, x: Read<'_>, is_right: bool, write: &mut Write<'_>) -> Outcome {
+fn run<T: Element>(row: Read<'_>, x: Read<'_>, is_right: bool, write: &mut Write<'_>) -> Outcome {
     let row = row.slice::<T>()?;
     for (&x, out) in x.slice::<T>()?.iter().zip(write.slice::<i64>()?) {
         let place = row.partition_point(|&known| known < x || (is_right && known == x));

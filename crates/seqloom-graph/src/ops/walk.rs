@@ -91,7 +91,7 @@ struct Axis {
 
 /// The plan of a reduction.
 #[derive(Debug)]
-pub(crate) struct Walk {
+pub(crate) struct Reduction {
     fold: Reduce,
     start: usize,
     axes: Vec<Axis>,
@@ -99,7 +99,7 @@ pub(crate) struct Walk {
     pub(crate) order: Vec<usize>,
 }
 
-impl Walk {
+impl Reduction {
     /// Plans the reduction of an array of this layout along axes.
     pub(crate) fn new(fold: Reduce, layout: &Layout, folded: &[usize]) -> Self {
         let all = iteration_order(&layout.shape, &[&layout.strides]);
@@ -418,7 +418,7 @@ mod tests {
             .into_iter()
             .flat_map(|row| [Reduce::Max, Reduce::Min].map(|fold| (row, fold)))
         {
-            let walk = Walk::new(fold, &Layout::new(&[row.len()]), &[0]);
+            let walk = Reduction::new(fold, &Layout::new(&[row.len()]), &[0]);
             let mut out = [0.0];
             walk.run(row, &mut out);
             assert_eq!(out[0].to_bits(), in_order(fold, row).to_bits());
@@ -447,11 +447,11 @@ mod tests {
     fn middle_axes_are_reduced() {
         let layout = Layout::new(&[2, 3, 4]);
         let x: Vec<i64> = (0..24).collect();
-        let walk = Walk::new(Reduce::Sum, &layout, &[0, 2]);
+        let walk = Reduction::new(Reduce::Sum, &layout, &[0, 2]);
         let mut out = [0; 3];
         walk.run(&x, &mut out);
         assert_eq!(out, [60, 92, 124]);
-        let walk = Walk::new(Reduce::Max, &layout, &[1]);
+        let walk = Reduction::new(Reduce::Max, &layout, &[1]);
         let mut out = [0; 8];
         walk.run(&x, &mut out);
         assert_eq!(out, [8, 9, 10, 11, 20, 21, 22, 23]);

@@ -106,7 +106,7 @@ fn differentiate_scores<S: Simd, T: Float>(
         let (grad, out) = (result.grad.row(query), result.out.row(query));
         let mean = dot(simd, grad, out);
         let number = head.weight_index(query, keys.start);
-        slope(head.rule.dropout, number, mean, weights, slopes);
+        score_gradients(head.rule.dropout, number, mean, weights, slopes);
     }
 }
 
@@ -128,7 +128,7 @@ fn compute_weights<S: Simd, T: Float>(
 /// Converts the gradients of the weights into gradients of the scores, and applies
 /// dropout to the weights. `position` is the index of the first weight.
 #[inline(always)]
-fn slope<T: Float>(
+fn score_gradients<T: Float>(
     dropout: Option<Dropout<T>>,
     position: u64,
     mean: T,

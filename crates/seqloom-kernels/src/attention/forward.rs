@@ -17,14 +17,14 @@ use crate::{Float, special};
 ///
 /// This is the online softmax of Milakov and Gimelshein (2018): if a block of keys has
 /// a higher score, the previous sums are scaled down.
-pub(super) fn answer<T: Float>(
+pub(super) fn compute_output<T: Float>(
     head: &Head<'_, T>,
     queries: Range<usize>,
     mut out: MatrixMut<'_, T>,
     lse: &mut [T],
 ) {
     if fused::is_supported(head) {
-        return fused::answer(head, queries, out, lse);
+        return fused::compute_output(head, queries, out, lse);
     }
     let (count, first) = (queries.len(), queries.start);
     let most = head.key_blocks(&queries).map(|keys| keys.len()).max();
@@ -116,8 +116,8 @@ impl<T: Float> KeyBlock<'_, '_, T> {
         } else {
             let smaller = exponential(simd, before - shift(highest));
             self.totals[number] = self.totals[number] * smaller + total;
-            let answers = self.out.row(number).iter_mut();
-            answers.for_each(|answer| *answer = *answer * smaller);
+            let outputs = self.out.row(number).iter_mut();
+            outputs.for_each(|answer| *answer = *answer * smaller);
         }
         drop_weights(head, head.weight_index(query, self.keys.start), row);
     }

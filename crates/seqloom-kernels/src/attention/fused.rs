@@ -34,7 +34,7 @@ pub(super) fn queries_per_block(pieces: usize, threads: usize) -> usize {
 
 /// Computes the output for some queries, and stores the logarithm of the sum of
 /// exponentials (`lse`) of each query.
-pub(super) fn answer<T: Float>(
+pub(super) fn compute_output<T: Float>(
     head: &Head<'_, T>,
     queries: Range<usize>,
     out: MatrixMut<'_, T>,
@@ -55,13 +55,13 @@ pub(super) fn answer<T: Float>(
         pack(head.keys, tile, keys);
         pack(head.values, tile, values);
         let queries = head.queries.rows(queries);
-        let pass = Pass {
+        let pass = QueryPass {
             head,
             queries,
             keys,
             values,
         };
-        answer_groups(pass, scratch, out, lse);
+        compute_groups(pass, scratch, out, lse);
     });
 }
 
@@ -83,7 +83,7 @@ fn pack_columns<T: Float>(rows: StridedMatrix<'_, T>, width: usize, out: &mut [T
 }
 
 /// Some queries of a head, and the packed keys and values.
-struct Pass<'a, 'b, T> {
+struct QueryPass<'a, 'b, T> {
     head: &'a Head<'b, T>,
     queries: StridedMatrix<'a, T>,
     keys: &'a [T],
@@ -91,9 +91,9 @@ struct Pass<'a, 'b, T> {
 }
 
 #[vectorized]
-fn answer_groups<S: Simd, T: Float>(
+fn compute_groups<S: Simd, T: Float>(
     simd: S,
-    pass: Pass<'_, '_, T>,
+    pass: QueryPass<'_, '_, T>,
     scratch: &mut [T],
     out: MatrixMut<'_, T>,
     lse: &mut [T],
@@ -105,7 +105,7 @@ fn answer_groups<S: Simd, T: Float>(
     }
 }
 
-impl<T: Float> Pass<'_, '_, T> {
+impl<T: Float> QueryPass<'_, '_, T> {
     /// Computes the queries group by group; the last group may fill only one register.
     #[inline(always)]
     fn groups<S: Simd, const K: usize>(
@@ -139,17 +139,17 @@ impl<T: Float> Pass<'_, '_, T> {
     ) {
         let size = V * Lanes::<S, T>::COUNT;
         let (panel, rest) = scratch.split_at_mut(size * queries.columns);
-        let (answers, rest) = rest.split_at_mut(size * self.head.values.columns);
+        let (outputs, rest) = rest.split_at_mut(size * self.head.values.columns);
         pack_columns(queries, size, panel);
         let scale = self.head.rule.scale * T::from_f64(std::f64::consts::LOG2_E);
         for number in &mut *panel {
             *number = *number * scale;
         }
-        let mut group = Group::<S, T, V>::new(simd, panel, answers);
+        let mut group = Group::<S, T, V>::new(simd, panel, outputs);
         self.add_keys::<S, K, V>(&mut group);
         let (ends, rest) = rest.split_at_mut(2 * size);
         group.finish(ends);
-        store_rows(answers, size, rest, out);
+        store_rows(outputs, size, rest, out);
         store_lse(ends.split_at(size), lse);
     }
 
@@ -170,11 +170,11 @@ impl<T: Float> Pass<'_, '_, T> {
     }
 }
 
-/// Copies the output into rows; the values of each column are adjacent in `answers`.
-fn store_rows<T: Float>(answers: &[T], size: usize, scratch: &mut [T], mut out: MatrixMut<'_, T>) {
+/// Copies the output into rows; the values of each column are adjacent in `outputs`.
+fn store_rows<T: Float>(outputs: &[T], size: usize, scratch: &mut [T], mut out: MatrixMut<'_, T>) {
     let (rows, width) = (out.rows_count(), out.columns_count());
     let transposed = &mut scratch[..rows * width];
-    transpose(answers, size, width, width, transposed);
+    transpose(outputs, size, width, width, transposed);
     for (row, transposed) in transposed.chunks_exact(width).enumerate() {
         out.row(row).copy_from_slice(transposed);
     }

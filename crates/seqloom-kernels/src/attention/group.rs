@@ -19,7 +19,7 @@ pub(super) struct Group<'a, S: Simd, T: Float, const V: usize> {
     /// weights.
     queries: &'a [[T::Vector<S>; V]],
     /// The sums of weighted values, by column.
-    answers: &'a mut [[T::Vector<S>; V]],
+    outputs: &'a mut [[T::Vector<S>; V]],
     totals: [Lanes<S, T>; V],
     /// The negative of the shifts.
     minus: [Lanes<S, T>; V],
@@ -30,13 +30,13 @@ pub(super) struct Group<'a, S: Simd, T: Float, const V: usize> {
 impl<'a, S: Simd, T: Float, const V: usize> Group<'a, S, T, V> {
     /// Creates a group that has processed no keys.
     #[inline(always)]
-    pub(super) fn new(simd: S, queries: &'a [T], answers: &'a mut [T]) -> Self {
-        answers.fill(T::ZERO);
+    pub(super) fn new(simd: S, queries: &'a [T], outputs: &'a mut [T]) -> Self {
+        outputs.fill(T::ZERO);
         let zero = Lanes::splat(simd, T::ZERO);
         Self {
             simd,
             queries: T::split::<S>(queries).0.as_chunks().0,
-            answers: T::split_mut::<S>(answers).0.as_chunks_mut().0,
+            outputs: T::split_mut::<S>(outputs).0.as_chunks_mut().0,
             totals: [zero; V],
             minus: [zero; V],
             limits: [zero.like(T::NEG_INF); V],
@@ -90,15 +90,15 @@ impl<'a, S: Simd, T: Float, const V: usize> Group<'a, S, T, V> {
     /// Adds the weighted values to the output.
     #[inline(always)]
     fn add<const K: usize>(&mut self, tile: &ScoreTile<S, T, K, V>, values: &[[T; K]]) {
-        for (answers, values) in self.answers.iter_mut().zip(values) {
-            let mut sums = answers.map(|vector| Lanes::new(self.simd, vector));
+        for (outputs, values) in self.outputs.iter_mut().zip(values) {
+            let mut sums = outputs.map(|vector| Lanes::new(self.simd, vector));
             for (weights, &value) in tile.iter().zip(values) {
                 let value = Lanes::splat(self.simd, value);
                 for (sum, weight) in sums.iter_mut().zip(weights) {
                     *sum = value.mul_add(*weight, *sum);
                 }
             }
-            *answers = sums.map(|sum| sum.vector);
+            *outputs = sums.map(|sum| sum.vector);
         }
     }
 
@@ -124,8 +124,8 @@ impl<'a, S: Simd, T: Float, const V: usize> Group<'a, S, T, V> {
             for scores in tile.iter_mut() {
                 scores[v] = scores[v] - step;
             }
-            for answers in &mut *self.answers {
-                answers[v] = (factor.with(answers[v]) * factor).vector;
+            for outputs in &mut *self.outputs {
+                outputs[v] = (factor.with(outputs[v]) * factor).vector;
             }
         }
     }
@@ -139,8 +139,8 @@ impl<'a, S: Simd, T: Float, const V: usize> Group<'a, S, T, V> {
             // The highest score has a weight of about 1 or more, so a total below 0.5
             // means that all keys are hidden. NaN compares as false and stays NaN.
             let inverse = total.if_less(total.like(T::from_f64(0.5)), zero, one / total);
-            for answers in &mut *self.answers {
-                answers[v] = (total.with(answers[v]) * inverse).vector;
+            for outputs in &mut *self.outputs {
+                outputs[v] = (total.with(outputs[v]) * inverse).vector;
             }
             ends[v] = (zero - self.minus[v]).vector;
             ends[V + v] = total.vector;

@@ -84,7 +84,7 @@ pub fn forward<T: Float>(
              out,
              lse,
          }| {
-            forward::answer(&head, first..first + lse.len(), out, lse);
+            forward::compute_output(&head, first..first + lse.len(), out, lse);
         },
     );
 }
@@ -140,7 +140,7 @@ pub struct AttentionResults<'a, T> {
 #[compiled_once]
 pub fn backward<T: Float>(
     inputs: &AttentionInputs<'_, T>,
-    answers: &AttentionResults<'_, T>,
+    outputs: &AttentionResults<'_, T>,
     [queries, keys, values]: [HeadsMut<'_, T>; 3],
     threads: usize,
 ) {
@@ -154,9 +154,9 @@ pub fn backward<T: Float>(
     parallel::for_each(pieces, threads, |(number, ((queries, keys), values))| {
         let (batch, head) = (number / heads, number % heads);
         let result = ForwardResult {
-            grad: answers.grad.matrix(batch, head),
-            out: answers.out.matrix(batch, head),
-            lse: &answers.lse[number * count..][..count],
+            grad: outputs.grad.matrix(batch, head),
+            out: outputs.out.matrix(batch, head),
+            lse: &outputs.lse[number * count..][..count],
         };
         let grads = AttentionGrads {
             queries,

@@ -106,7 +106,7 @@ fn queries_and_keys_beyond_full_tiles_are_computed() {
 fn attention_does_not_depend_on_the_number_of_threads() {
     let shape = [1, 1, 1100, 4];
     with_inputs([shape, shape], false, None, |inputs| {
-        let answers = [1, 2].map(|threads| {
+        let outputs = [1, 2].map(|threads| {
             let (mut out, mut lse) = (vec![0.0; 4400], vec![0.0; 1100]);
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
             let to = heads_mut(&mut out, shape);
@@ -115,7 +115,7 @@ fn attention_does_not_depend_on_the_number_of_threads() {
                 .install(|| forward(&inputs, to, &mut lse, threads));
             [out, lse].concat()
         });
-        assert_eq!(answers[0], answers[1]);
+        assert_eq!(outputs[0], outputs[1]);
     });
 }
 
@@ -178,14 +178,14 @@ fn gradients_match_finite_differences() {
             forward(&inputs, heads_mut(&mut out, SHAPE), &mut lse, 1);
             let size = keys.iter().product();
             let mut grads = [vec![0.0; 216], vec![0.0; size], vec![0.0; size]];
-            let answers = AttentionResults {
+            let outputs = AttentionResults {
                 grad: heads(&grad, SHAPE),
                 out: heads(&out, SHAPE),
                 lse: &lse,
             };
             let [q, k, v] = &mut grads;
             let outs = [heads_mut(q, SHAPE), heads_mut(k, keys), heads_mut(v, keys)];
-            backward(&inputs, &answers, outs, 1);
+            backward(&inputs, &outputs, outs, 1);
             assert!(match_differences(&inputs, &grad, &grads));
         });
     }

@@ -32,7 +32,7 @@ pub fn forward<T: Float>(
     }
     parallel::for_each(pieces, threads, |piece| {
         let queries = piece.first..piece.first + piece.lse.len();
-        answers_to::answer(&piece.head, queries, piece.out, piece.lse);
+        answers_to::compute_output(&piece.head, queries, piece.out, piece.lse);
     });
 }
 
@@ -41,7 +41,7 @@ pub fn forward<T: Float>(
 pub fn backward<T: Float>(
     inputs: &AttentionInputs<'_, T>,
     bounds: &[usize],
-    answers: &AttentionResults<'_, T>,
+    outputs: &AttentionResults<'_, T>,
     [queries, keys, values]: [HeadsMut<'_, T>; 3],
     threads: usize,
 ) {
@@ -67,9 +67,9 @@ pub fn backward<T: Float>(
         threads,
         |(number, range, ((queries, keys), values))| {
             let result = ForwardResult {
-                grad: answers.grad.matrix(0, number).rows(range.clone()),
-                out: answers.out.matrix(0, number).rows(range.clone()),
-                lse: &answers.lse[number * total..][range.clone()],
+                grad: outputs.grad.matrix(0, number).rows(range.clone()),
+                out: outputs.out.matrix(0, number).rows(range.clone()),
+                lse: &outputs.lse[number * total..][range.clone()],
             };
             let grads = AttentionGrads {
                 queries,

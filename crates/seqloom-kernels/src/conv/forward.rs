@@ -1,7 +1,7 @@
 //! The forward pass of convolution.
 
 use super::{Shape, direct, windows::ByWindow};
-use crate::product::{Matrix, Packed, Panels, TakeTile, Tile, pack_right, tiles};
+use crate::product::{Matrix, Packed, Panels, Tile, TileReader, pack_right, tiles};
 use crate::{Float, Instances, parallel, tuned};
 use seqloom_macros::compiled_once;
 
@@ -114,7 +114,7 @@ struct ConvRows<'a, T> {
     out: &'a mut [T],
 }
 
-impl<T: Float> TakeTile<T> for ConvRows<'_, T> {
+impl<T: Float> TileReader<T> for ConvRows<'_, T> {
     #[inline(always)]
     fn take(&mut self, tile: Tile<'_, T>) {
         let positions = self.positions;

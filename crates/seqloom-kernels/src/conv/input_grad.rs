@@ -2,7 +2,7 @@
 
 use super::image::{Image, Tap};
 use super::{Shape, direct, windows::ByWindow};
-use crate::product::{Matrix, Packed, Panels, TakeTile, Tile, pack_right, tiles};
+use crate::product::{Matrix, Packed, Panels, Tile, TileReader, pack_right, tiles};
 use crate::{Float, Instances, parallel, tuned};
 use seqloom_macros::compiled_once;
 
@@ -98,7 +98,7 @@ struct WindowGrads<'a, T> {
     out: &'a mut [T],
 }
 
-impl<T: Float> TakeTile<T> for WindowGrads<'_, T> {
+impl<T: Float> TileReader<T> for WindowGrads<'_, T> {
     #[inline(always)]
     fn take(&mut self, tile: Tile<'_, T>) {
         let columns = tile.width.min(self.count - tile.column);

@@ -19,7 +19,7 @@ pub(crate) struct Tile<'a, T> {
 }
 
 /// A consumer of tiles. Implementations are inlined into the kernel.
-pub(crate) trait Take<T: Float> {
+pub(crate) trait TileSink<T: Float> {
     /// Receives the position and size of the next tile before it is summed.
     #[inline(always)]
     fn expect(&mut self, _position: (usize, usize), _sizes: (usize, usize)) {}
@@ -33,25 +33,25 @@ pub(crate) trait Take<T: Float> {
 }
 
 /// A consumer of tiles in memory.
-pub(crate) trait TakeTile<T> {
+pub(crate) trait TileReader<T> {
     /// Receives a tile.
     fn take(&mut self, tile: Tile<'_, T>);
 }
 
-/// Stores each tile in memory for a [`TakeTile`].
-pub(super) struct InMemory<T, F> {
+/// Stores each tile in memory for a [`TileReader`].
+pub(super) struct StoredTiles<T, F> {
     take: F,
     numbers: [T; MAX_TILE],
 }
 
-impl<T: Float, F> InMemory<T, F> {
+impl<T: Float, F> StoredTiles<T, F> {
     pub(super) fn new(take: F) -> Self {
         let numbers = [T::ZERO; MAX_TILE];
         Self { take, numbers }
     }
 }
 
-impl<T: Float, F: TakeTile<T>> Take<T> for InMemory<T, F> {
+impl<T: Float, F: TileReader<T>> TileSink<T> for StoredTiles<T, F> {
     #[inline(always)]
     fn take_sums<S: Simd, const R: usize, const V: usize>(
         &mut self,
@@ -84,7 +84,7 @@ pub(crate) struct Tiles<'a, T, F> {
 
 /// Sums all tiles and passes them to the consumer.
 #[vectorized]
-pub(crate) fn take_tiles<S: Simd, T: Float, F: Take<T>>(simd: S, tiles: Tiles<'_, T, F>) {
+pub(crate) fn take_tiles<S: Simd, T: Float, F: TileSink<T>>(simd: S, tiles: Tiles<'_, T, F>) {
     if machine::has_many_registers::<S>() {
         tiles.panels::<S, { tuned::TILE_32.0 }, { tuned::TILE_32.1 }>(simd);
     } else {
@@ -95,7 +95,7 @@ pub(crate) fn take_tiles<S: Simd, T: Float, F: Take<T>>(simd: S, tiles: Tiles<'_
 /// The number of values of the largest tile.
 const MAX_TILE: usize = tuned::TILE_32.0 * tuned::TILE_32.1 * 16;
 
-impl<T: Float, F: Take<T>> Tiles<'_, T, F> {
+impl<T: Float, F: TileSink<T>> Tiles<'_, T, F> {
     #[inline(always)]
     fn panels<S: Simd, const R: usize, const V: usize>(mut self, simd: S) {
         let panel = (V * Lanes::<S, T>::COUNT * self.k).max(1);

@@ -27,7 +27,7 @@ mod transpose;
 pub(crate) use epilogue::Epilogue;
 pub(crate) use fill::fill;
 pub use fill::products;
-pub(crate) use kernel::{TakeTile, Tile};
+pub(crate) use kernel::{Tile, TileReader};
 pub(crate) use lines::Lines;
 pub use matrix::Matrix;
 pub(crate) use packed::{Packed, Side, pack_right, tiles};

@@ -29,7 +29,7 @@ pub(super) fn fill_narrow<'a, T: Float>(
     let are_contiguous = left.line(0).is_some() && right.line(0).is_some();
     if are_contiguous && left.count() <= DOTS_MAX_LINES {
         let rows = out.rows_count();
-        fill_parts(out, (rows, NARROW_LINES), threads, |(_, column, out)| {
+        fill_all(out, (rows, NARROW_LINES), threads, |(_, column, out)| {
             let epilogue = epilogue.part(column, true);
             fill_dots(Dots::<_, _, _, true> {
                 few: left,
@@ -41,7 +41,7 @@ pub(super) fn fill_narrow<'a, T: Float>(
         });
     } else if are_contiguous && right.count() <= DOTS_MAX_LINES {
         let columns = out.columns_count();
-        fill_parts(out, (NARROW_LINES, columns), threads, |(row, _, out)| {
+        fill_all(out, (NARROW_LINES, columns), threads, |(row, _, out)| {
             fill_dots(Dots::<_, _, _, false> {
                 few: right,
                 many: left,
@@ -59,7 +59,7 @@ pub(super) fn fill_narrow<'a, T: Float>(
 }
 
 /// Splits an output into parts for threads; a single thread fills it as a whole.
-fn fill_parts<'a, T: Float>(
+fn fill_all<'a, T: Float>(
     out: MatrixMut<'a, T>,
     (rows, columns): (usize, usize),
     threads: usize,
@@ -219,7 +219,7 @@ fn fill_adjacent<T: Float>(
     let (rows, k) = (left.count(), left.k());
     T::with_scratch(rows * k, |lefts| {
         left.pack_panels(0, 0..k, rows, lefts);
-        fill_parts(
+        fill_all(
             out,
             (rows, NARROW_LINES),
             threads,

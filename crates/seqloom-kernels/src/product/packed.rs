@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::kernel::{InMemory, TakeTile, Tiles, take_tiles};
+use super::kernel::{StoredTiles, TileReader, Tiles, take_tiles};
 use super::rows::OutputRows;
 use super::{Epilogue, Lines, Matrix, Panels, blocks};
 use crate::matrix::MatrixMut;
@@ -164,11 +164,11 @@ pub(crate) fn pack_right<T: Float>(
 }
 
 /// Calls `take` with each tile of the product of two packed blocks.
-pub(crate) fn tiles<T: Float>(k: usize, left: &[T], right: &[T], take: impl TakeTile<T>) {
+pub(crate) fn tiles<T: Float>(k: usize, left: &[T], right: &[T], take: impl TileReader<T>) {
     take_tiles(Tiles {
         k,
         left,
         right,
-        take: InMemory::new(take),
+        take: StoredTiles::new(take),
     });
 }

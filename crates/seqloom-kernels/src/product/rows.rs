@@ -3,7 +3,7 @@
 use pulp::Simd;
 
 use super::Epilogue;
-use super::kernel::Take;
+use super::kernel::TileSink;
 use crate::lanes::Lanes;
 use crate::matrix::MatrixMut;
 use crate::{Float, machine};
@@ -14,7 +14,7 @@ pub(super) struct OutputRows<'a, T> {
     pub(super) epilogue: Epilogue<'a, T>,
 }
 
-impl<T: Float> Take<T> for OutputRows<'_, T> {
+impl<T: Float> TileSink<T> for OutputRows<'_, T> {
     #[inline(always)]
     fn expect(&mut self, (row, column): (usize, usize), (rows, columns): (usize, usize)) {
         let bytes = columns * size_of::<T>();

@@ -68,7 +68,7 @@ fn sizes_larger_than_every_block_are_multiplied() {
 }
 
 #[test]
-fn each_line_gets_the_bias() {
+fn the_bias_is_added_to_each_line() {
     for (sizes, rows) in [
         ([5, 40, 200], true),
         ([5, 7, 20], true),

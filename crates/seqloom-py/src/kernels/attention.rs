@@ -41,7 +41,7 @@ pub(crate) fn attention(
         let sums = sums(&q, bounds.as_deref(), &inputs)?;
         let (mut out, mut lse) = (out.write_any::<T>("out")?, lse.write::<T>("lse", sums)?);
         let out = strided::heads_mut(&mut out, "out")?;
-        check_shape("out", out.shape(), answers(&inputs))?;
+        check_shape("out", out.shape(), output_shape(&inputs))?;
         let lse = lse.as_slice_mut()?;
         let threads = seqloom_kernels::useful_threads(threads, cost(&inputs));
         pool::run_kernel(py, threads, || match &bounds {
@@ -77,7 +77,7 @@ pub(crate) fn attention_grad(
         let inputs = arrays.inputs(rule::<T>(scale, causal, dropout))?;
         let sums = sums(&q, bounds.as_deref(), &inputs)?;
         let results = BorrowedResults::<T>::new(&grad, &out, &lse, sums)?;
-        let given = results.answers(answers(&inputs))?;
+        let given = results.borrow(output_shape(&inputs))?;
         let mut outs = BorrowedGrads::<T>::new(&out_q, out_k.as_ref().zip(out_v.as_ref()))?;
         let grads = outs.heads([inputs.queries.shape(), inputs.keys.shape(), inputs.values.shape()])?;
         let threads = seqloom_kernels::useful_threads(threads, cost(&inputs));
@@ -190,7 +190,7 @@ impl<'py, T: Element + Float> BorrowedResults<'py, T> {
         Ok(Self { grad, out, lse })
     }
 
-    fn answers(&self, shape: [usize; 4]) -> PyResult<AttentionResults<'_, T>> {
+    fn borrow(&self, shape: [usize; 4]) -> PyResult<AttentionResults<'_, T>> {
         let (grad, out) = (
             strided::heads(&self.grad, "grad")?,
             strided::heads(&self.out, "out")?,
@@ -243,7 +243,7 @@ fn rule<T: Float>(scale: f64, causal: bool, dropout: Option<(u32, u32, f64)>) ->
 }
 
 /// Returns the shape of the output.
-fn answers<T: Float>(inputs: &AttentionInputs<'_, T>) -> [usize; 4] {
+fn output_shape<T: Float>(inputs: &AttentionInputs<'_, T>) -> [usize; 4] {
     let [n, h, l, _] = inputs.queries.shape();
     [n, h, l, inputs.values.shape()[3]]
 }

@@ -3,7 +3,7 @@
 use numpy::{PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use seqloom_kernels::cross_entropy::Problem;
+use seqloom_kernels::cross_entropy::Logits;
 use seqloom_macros::native;
 
 use super::floats::{self, Floats, by_dtype};
@@ -112,7 +112,7 @@ pub(crate) fn cross_entropy(
         let mut loss = out_loss.write::<T>("out_loss", &[rows])?;
         let mut grad = out_grad.write::<T>("out_grad", &[rows, classes])?;
         let weights = floats::slice_if(weights.as_ref())?;
-        let problem = Problem { logits: logits.as_slice()?, labels, weights, classes };
+        let problem = Logits { logits: logits.as_slice()?, labels, weights, classes };
         let (loss, grad) = (loss.as_slice_mut()?, grad.as_slice_mut()?);
         pool::run_kernel(py, threads, || seqloom_kernels::cross_entropy::cross_entropy(problem, loss, grad, threads))
     })

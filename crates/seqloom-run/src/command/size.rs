@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_have_units() {
+    fn sizes_with_units_are_parsed() {
         for (text, bytes) in [
             ("7", 7),
             ("512M", 512_000_000),

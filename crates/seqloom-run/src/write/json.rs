@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_an_object() {
+    fn each_json_line_is_an_object() {
         let columns = ["a \"b\"".to_owned(), "c".to_owned()];
         let mut text = Vec::new();
         write_row(("id", b"x\xff"), (&columns, &[1e-9, f32::NAN]), &mut text);
