@@ -12,7 +12,6 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks._page import table
 from benchmarks._processor import name_processor
 from faults._page import replace_tables
 
@@ -59,23 +58,13 @@ def _read(path: Path) -> list[Tried]:
 
 
 def _write_page(tried: list[Tried]) -> str:
-    """Write one line for each target, and the sum."""
-    rows = [
-        (one.target, f"{one.seconds / 60:.0f}", f"{one.inputs:,}", _name_edges(one))
-        for one in tried
-    ]
+    """Return the sums over all targets."""
     hours = sum(one.seconds for one in tried) / 3600
     inputs = sum(one.inputs for one in tried)
-    shown = table(("target", "minutes", "inputs", "edges met"), rows)
     return (
-        f"{len(tried)} targets, {hours:.1f} hours of one core, {inputs:,} inputs, the last "
-        f"of them on an {name_processor()}.\n\n{shown}"
+        f"{len(tried)} targets, {hours:.1f} core hours, {inputs:,} inputs; the last run on "
+        f"an {name_processor()}."
     )
-
-
-def _name_edges(one: Tried) -> str:
-    """Write the edges that were met, of all where they are counted."""
-    return f"{one.met:,}" + (f" of {one.edges:,}" if one.edges else "")
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def main(exported: Path) -> None:
         (f"seqloom-{crate}", *_share(lines[crate]), *_functions(crate, calls))
         for crate in PARSERS
     ]
-    head = ("crate", "lines", "reached", "functions", "not reached")
+    head = ("crate", "lines", "lines reached", "functions", "functions not reached")
     replace_tables({"reached": table(head, rows)})
     print(f"{len(missed)} functions are not reached: {NAMES.relative_to(ROOT)}")
 

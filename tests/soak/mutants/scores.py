@@ -54,7 +54,7 @@ def publish(home: Path) -> None:
         (it.name, f"{it.all:,}", f"{it.tried}", f"{it.equivalent}", it.first, it.noticed)
         for it in scores.values()
     ]
-    head = ("of", "changes", "tried", "equivalent", "noticed at first", "noticed now")
+    head = ("part", "changes", "tried", "equivalent", "detected at first", "detected now")
     replace_tables({"mutants": table(head, rows)})
 
 
