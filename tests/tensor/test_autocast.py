@@ -48,7 +48,7 @@ class Network(sl.nn.Module):
         return head
 
 
-class Twin(torch.nn.Module):
+class TorchNetwork(torch.nn.Module):
     """The same network in torch."""
 
     def __init__(self, network):
@@ -92,7 +92,7 @@ def test_autocast_computes_products_in_half_precision_and_sums_in_float32(backen
 @pytest.mark.parametrize(("backend", "compiled"), WAYS)
 def test_autocast_loss_and_gradients_equal_torch(backend, compiled):
     network, (x, labels) = Network().bind(backend, 0), batch(backend)
-    twin = Twin(network)
+    twin = TorchNetwork(network)
     with torch.autocast("cpu", torch.bfloat16):
         scores = twin(torch.tensor(x.numpy()))
     expected = torch.nn.functional.cross_entropy(
@@ -245,8 +245,8 @@ def test_a_half_precision_product_on_numpy_is_an_error_with_advice():
         _ = x @ x
     assert str(caught.value) == (
         'autocast("bfloat16"): NumPy has no products of bfloat16, unlike the backend '
-        '"torch" (--backend torch), so it would be slower than float32; leave autocast '
-        "out to compute in float32, use int8 layers for inference "
+        '"torch" (--backend torch), so it would be slower than float32. Remove the '
+        "autocast block, use int8 layers for inference "
         "(sl.nn.quantize_int8, on NumPy and torch), or pass allow_slow=True to try it"
     )
 

@@ -105,10 +105,10 @@ def test_nested_autodiff_gives_second_derivatives():
     x = outer.tensor(A.leaf(np.asarray(3.0)), requires_grad=True)
     first = (x**3).backward().wrt(x)
     assert first.detach().item() == 27
-    assert first.backward().wrt(x_of(x)).item() == 18
+    assert first.backward().wrt(inner_leaf(x)).item() == 18
 
 
-def x_of(outer):
+def inner_leaf(outer):
     """Return the tensor of the inner level for the same leaf."""
     return sl.tensor.Tensor(outer.raw.value, A)
 

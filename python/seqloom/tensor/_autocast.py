@@ -110,8 +110,8 @@ def cast_arguments(name: str, args: tuple[Any, ...], apply: Callable[..., Any]) 
     backends = [arg.backend for arg in changed if isinstance(arg, TensorState)]
     if wanted in _HALVES and backends and (why := explain_slowdown(backends[0], wanted)):
         raise BackendError(
-            f'autocast("{wanted}"): {why}, so it would be slower than float32; leave '
-            "autocast out to compute in float32, use int8 layers for inference "
+            f'autocast("{wanted}"): {why}, so it would be slower than float32. Remove the '
+            "autocast block, use int8 layers for inference "
             "(sl.nn.quantize_int8, on NumPy and torch), or pass allow_slow=True to try it"
         )
     return changed

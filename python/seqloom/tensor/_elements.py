@@ -26,8 +26,8 @@ def to_native(array: Any) -> Any:
     dtype = array.dtype
     if not _is_numeric(dtype):
         raise DTypeError(
-            f"a tensor needs numbers or booleans, got {dtype}; pass an array of numbers, "
-            "such as encoded sequences, label numbers, or one field of a structured array"
+            f"a tensor needs numbers or booleans, got {dtype}; pass encoded sequences, "
+            "label numbers, or one field of a structured array"
         )
     return array if dtype.isnative else array.astype(dtype.newbyteorder("="))
 

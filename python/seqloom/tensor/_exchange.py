@@ -91,8 +91,8 @@ def export_dlpack(tensor: TensorState, *, copy: bool | None, **options: Any) -> 
     """Export a copy, because some libraries ignore the read-only flag."""
     if copy is False:
         raise ArgumentError(
-            "DLPack exports a copy of a tensor, because the other library could write to "
-            "it; leave out copy=False, or share read-only memory with x.numpy()"
+            "DLPack exports a copy, because the other library could write to the tensor; "
+            "remove copy=False, or share read-only memory with x.numpy()"
         )
     given = {name: value for name, value in options.items() if value is not None}
     plain = require_constant(tensor, "DLPack")

@@ -167,7 +167,7 @@ def lower_graph(graph: Graph, backend: Any) -> Callable[..., tuple[Array, ...]]:
     exec(compile(source, file, "exec"), scope)  # noqa: S102
     step = scope["step"]
     # `linecache` stores the source while the function exists, so tracebacks show its
-    # lines. torch.compile reads it too: it treats all functions without source as one
+    # lines. torch.compile reads it too. It treats all functions without source as one
     # function, and compiles a function at most eight times.
     linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
     weakref.finalize(step, linecache.cache.pop, file, None)

@@ -149,8 +149,8 @@ def record_owners(pairs: list[tuple[Leaf, Any]]) -> None:
     for leaf, owner, param in owners:
         if owner is not param and leaf.owner and not (is_ours and owner is None):
             raise ArgumentError(
-                f"this optimiser has the state of another model's {param.path}; use one "
-                "optimiser for each model, or create a new one and copy the state: "
+                f"this optimiser has the state of another model's {param.path}. Use one "
+                "optimiser for each model, or create a new one and copy the state with "
                 "new.load_record(optimizer.to_record())"
             )
     for leaf, owner, param in owners:

@@ -110,8 +110,8 @@ class Tensor(ArrayMethods, TensorConversions):
 
     def __setitem__(self, key: Any, value: Any) -> NoReturn:
         raise ArgumentError(
-            "a tensor does not change; x.at[key].set(value) returns a new one with those "
-            "elements replaced, x.at[key].add(value) one with value added to them"
+            "a tensor does not change. Instead, x.at[key].set(value) returns a new tensor "
+            "with replaced elements, and x.at[key].add(value) adds to the elements"
         )
 
     def __iter__(self) -> Iterator[Self]:

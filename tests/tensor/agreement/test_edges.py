@@ -249,7 +249,7 @@ def test_the_sign_of_booleans_is_an_error():
 
 NAN = float("nan")
 SPECIAL_NUMBERS = np.array([NAN, 0, 1, -1, np.inf, -np.inf], "f4")
-AT_NAN = {
+SPECIAL_FUNCTIONS = {
     "relu": (F.relu, torch_functional.relu),
     "leaky_relu": (F.leaky_relu, torch_functional.leaky_relu),
     "clip": (lambda x: apply("clip", x, -1.0, 1.0), lambda x: x.clamp(-1, 1)),
@@ -278,43 +278,43 @@ def run_compiled(call: Any, arrays: Any, name: str) -> tuple[Any, list[Any]]:
 
 
 @pytest.mark.parametrize("name", ["strict", "numpy", "torch", "jax"])
-@pytest.mark.parametrize("function", AT_NAN)
+@pytest.mark.parametrize("function", SPECIAL_FUNCTIONS)
 def test_gradients_at_nan_and_infinity_equal_torch(function, name):
-    ours, theirs = AT_NAN[function]
+    ours, theirs = SPECIAL_FUNCTIONS[function]
     expected = run_torch(theirs, [SPECIAL_NUMBERS])
     assert_results_close(run(ours, [SPECIAL_NUMBERS], name), expected)
 
 
 @pytest.mark.parametrize("size", [6, 30_000])  # The larger size is fused.
 @pytest.mark.parametrize("name", ["numpy", "jax"])
-@pytest.mark.parametrize("function", AT_NAN)
+@pytest.mark.parametrize("function", SPECIAL_FUNCTIONS)
 def test_compiled_gradients_at_nan_and_infinity_equal_torch(function, name, size):
-    ours, theirs = AT_NAN[function]
+    ours, theirs = SPECIAL_FUNCTIONS[function]
     array = np.resize(SPECIAL_NUMBERS, size)
     assert_results_close(run_compiled(ours, [array], name), run_torch(theirs, [array]))
 
 
-LARGEST = {"maximum": torch.maximum, "minimum": torch.minimum}
+MAXIMUM_FUNCTIONS = {"maximum": torch.maximum, "minimum": torch.minimum}
 
 
 @pytest.mark.parametrize("name", ["strict", "numpy", "torch", "jax"])
-@pytest.mark.parametrize("function", LARGEST)
+@pytest.mark.parametrize("function", MAXIMUM_FUNCTIONS)
 def test_gradients_of_maximum_equal_torch_at_ties_and_nan(function, name):
     pairs = [each.ravel() for each in np.meshgrid(SPECIAL_NUMBERS, SPECIAL_NUMBERS)]
-    expected = run_torch(LARGEST[function], pairs)
+    expected = run_torch(MAXIMUM_FUNCTIONS[function], pairs)
     assert_results_close(run(lambda x, y: apply(function, x, y), pairs, name), expected)
 
 
 @pytest.mark.parametrize("repeats", [1, 1000])
 @pytest.mark.parametrize("name", ["numpy", "jax"])
-@pytest.mark.parametrize("function", LARGEST)
+@pytest.mark.parametrize("function", MAXIMUM_FUNCTIONS)
 def test_compiled_gradients_of_maximum_equal_torch(function, name, repeats):
     pairs = [
         np.tile(each.ravel(), repeats)
         for each in np.meshgrid(SPECIAL_NUMBERS, SPECIAL_NUMBERS)
     ]
     found_ = run_compiled(lambda x, y: apply(function, x, y), pairs, name)
-    assert_results_close(found_, run_torch(LARGEST[function], pairs))
+    assert_results_close(found_, run_torch(MAXIMUM_FUNCTIONS[function], pairs))
 
 
 def test_compiled_gradients_on_the_torch_backend_equal_torch():

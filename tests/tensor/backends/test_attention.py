@@ -29,7 +29,7 @@ MASKS = {
     "none": None,
     "bool": np.random.default_rng(0).random((2, 1, 5, 7)) < 0.7,
     "float": np.random.default_rng(0).standard_normal((5, 7)),
-    "a row sees nothing": np.arange(5)[:, None] > np.zeros(7),
+    "a fully masked row": np.arange(5)[:, None] > np.zeros(7),
 }
 
 

@@ -62,8 +62,8 @@ def test_empty_packed_sequences_give_empty_results(sizes, name):
 
 
 LAYOUTS = {
-    "last axis apart": lambda x: x.mT.contiguous().mT,
-    "axes turned round": lambda x: x.permute(3, 2, 1, 0).contiguous().permute(3, 2, 1, 0),
+    "strided last axis": lambda x: x.mT.contiguous().mT,
+    "transposed axes": lambda x: x.permute(3, 2, 1, 0).contiguous().permute(3, 2, 1, 0),
     "every other number": lambda x: torch.stack([x, x * 7], -1)[..., 0],
 }
 

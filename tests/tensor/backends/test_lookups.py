@@ -22,7 +22,7 @@ DISTINCT_KEYS = {
     "number, slice, array": (0, slice(None), INDICES),
     "array, slice, number": (INDICES[1:], slice(1, 3), -1),
     "number, new axis, array": (1, None, INDICES),
-    "number beside array": (slice(None), 0, INDICES),
+    "number with array": (slice(None), 0, INDICES),
 }
 VALUES = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
 keys = pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)

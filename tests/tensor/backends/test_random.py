@@ -157,7 +157,7 @@ INVALID = {
     "a probability below 0": (lambda b: b.bernoulli(KEY, -0.5, (3,)), r"in \[0, 1\]"),
     "an empty range": (lambda b: b.randint(KEY, 5, 5, (3,)), "low must be below high"),
     "a range beyond int32": (lambda b: b.randint(KEY, 0, 2**40, (3,)), "of int32"),
-    "bounds the wrong way": (
+    "reversed bounds": (
         lambda b: b.truncated_normal(KEY, 1.0, -1.0, (3,)),
         "lower must be below upper",
     ),

@@ -6,7 +6,7 @@ import seqloom as sl
 from counted_calls import calls_of
 
 
-def rounds_of(count):
+def create_rounds(count):
     def rounds(x):
         for _ in range(count):
             x = x * 1.0001 + 0.001
@@ -20,17 +20,19 @@ def test_a_chain_of_two_thousand_rounds_equals_numpy():
     expected = x.astype(np.float64)
     for _ in range(2000):
         expected = expected * 1.0001 + 0.001
-    found = rounds_of(2000)(sl.tensor.backend("numpy").tensor(x))
+    found = create_rounds(2000)(sl.tensor.backend("numpy").tensor(x))
     np.testing.assert_allclose(found.numpy(), expected, rtol=1e-4)
 
 
 def test_compile_time_is_linear_in_the_number_of_operations():
     x = sl.tensor.backend("numpy").tensor(np.ones(3, np.float32))
-    few, many = (calls_of(lambda count=count: rounds_of(count)(x)) for count in (300, 1200))
+    few, many = (
+        calls_of(lambda count=count: create_rounds(count)(x)) for count in (300, 1200)
+    )
     assert many < 4.4 * few
 
 
-def first_call_of(layers):
+def count_first_call(layers):
     model = sl.nn.Sequential(*[sl.nn.Linear(2, 2) for _ in range(layers)])
     model.bind("numpy", sl.Key(0))
     x = model.backend.tensor(np.ones((3, 2), np.float32))
@@ -39,5 +41,5 @@ def first_call_of(layers):
 
 
 def test_compile_time_is_linear_in_the_number_of_layers():
-    few, many = (calls_of(first_call_of(layers)) for layers in (50, 200))
+    few, many = (calls_of(count_first_call(layers)) for layers in (50, 200))
     assert many < 4.4 * few

@@ -39,7 +39,7 @@ class Reader(sl.nn.Module):
         return self.head(last)
 
 
-def training(step, backend):
+def train(step, backend):
     """Return the losses and the weights of a few steps."""
     fan = sl.nn.FanIn(4)
     params = sl.nn.Param((12, 3), fan), sl.nn.Param((12, 4), fan)
@@ -62,10 +62,10 @@ def fit(model, optimizer, x, h0):
 def test_a_compiled_recurrent_layer_trains_like_the_uncompiled_one(library):
     if library != "numpy":
         pytest.importorskip(library)
-    losses, weights = training(
+    losses, weights = train(
         sl.tensor.compile(fit), sl.tensor.backend(library, num_threads=1)
     )
-    wanted, expected = training(fit, sl.tensor.backend("numpy", num_threads=1))
+    wanted, expected = train(fit, sl.tensor.backend("numpy", num_threads=1))
     assert losses[-1] < losses[0]
     np.testing.assert_allclose(losses, wanted, rtol=1e-5)
     for path, values in weights.items():

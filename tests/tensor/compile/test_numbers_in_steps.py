@@ -16,7 +16,7 @@ STEPS = {
     "a product": lambda x: x * INF,
     "a sum with NaN": lambda x: x + NAN,
     "a choice": lambda x: F.where(x > 0, x, -INF),
-    "a choice among more": lambda x: F.where(x > 0, x * 2, NAN) + INF,
+    "a choice among several": lambda x: F.where(x > 0, x * 2, NAN) + INF,
     "a bound": lambda x: F.maximum(F.minimum(x, INF), -INF),
     "a comparison": lambda x: x < INF,
     "bounds": lambda x: F.clip(x, -INF, 1.0),
@@ -53,7 +53,7 @@ OPERATIONS: dict[str, Any] = {
     "a power": lambda x, n: x**n,
     "a bound": F.maximum,
     "a choice": lambda x, n: F.where(x > 0, x, n),
-    "its own sum": lambda x, n: x + (n + n),
+    "a sum with itself": lambda x, n: x + (n + n),
     "a number in a dict": lambda x, n: x * {"n": [n]}["n"][0],
 }
 
@@ -99,7 +99,7 @@ def test_a_new_numpy_integer_compiles_a_new_program():
 
 COMPUTED_NUMBERS = {
     "a sum of it": lambda x, n: x + (n + n),
-    "a share of it": lambda x, n: x * (1 - n / 2),
+    "a fraction of it": lambda x, n: x * (1 - n / 2),
     "a power of it": lambda x, n: x * (n**2 + 1),
     "a bound of it": lambda x, n: F.maximum(x, -n * 3),
     "a choice of it": lambda x, n: F.where(x > 1, x, n * 0.5),
@@ -124,7 +124,7 @@ def test_numbers_computed_from_numbers_do_not_widen_arrays(kind, name, case):
 def test_computed_numbers_do_not_widen_torch_arrays():
     pytest.importorskip("torch")
     x = sl.tensor.backend("torch").tensor([1.0, 2.0], dtype="bfloat16")
-    found: Any = sl.tensor.compile(COMPUTED_NUMBERS["a share of it"])(x, 0.5)
+    found: Any = sl.tensor.compile(COMPUTED_NUMBERS["a fraction of it"])(x, 0.5)
     assert found.dtype == x.dtype
     assert found.tolist() == [0.75, 1.5]
 

@@ -35,10 +35,10 @@ def test_captured_operations_have_the_shapes_and_types_of_eager_calls(library, n
     given = [(x.shape, x.dtype) for x in step(*arrays)]
     captured = []
 
-    def watched(*arrays):
+    def record_types(*arrays):
         found = step(*arrays)
         captured.extend((x.shape, x.dtype) for x in found)
         return found
 
-    sl.tensor.compile(watched)(*arrays)
+    sl.tensor.compile(record_types)(*arrays)
     assert captured == given

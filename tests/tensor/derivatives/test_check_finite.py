@@ -15,7 +15,7 @@ def line_here():
     return inspect.currentframe().f_back.f_lineno
 
 
-def watched(step, **options):
+def run_checked(step, **options):
     with sl.tensor.check_finite(**options):
         return step()
 
@@ -27,7 +27,7 @@ def test_the_operation_and_its_line_are_named():
         return (x + 1) * (x / x)
 
     with pytest.raises(sl.errors.NotFiniteError) as caught:
-        watched(step)
+        run_checked(step)
     assert f"divide at {__file__}:{line} gave 1 NaN or infinity" in str(caught.value)
 
 
@@ -39,15 +39,15 @@ def test_an_operation_of_a_gradient_is_named_by_where_it_was_called():
         return (root * 3.0).sum().backward()
 
     with pytest.raises(sl.errors.NotFiniteError) as caught:
-        watched(step)
+        run_checked(step)
     assert f"the gradient of sqrt at {__file__}:{line} gave 1" in str(caught.value)
 
 
 def test_infinities_may_be_allowed():
     x = B.tensor([1.0, 0.0])
-    assert watched(lambda: 1.0 / x, infinities=False).shape == (2,)
+    assert run_checked(lambda: 1.0 / x, infinities=False).shape == (2,)
     with pytest.raises(sl.errors.NotFiniteError, match="1 NaN in"):
-        watched(lambda: x / x, infinities=False)
+        run_checked(lambda: x / x, infinities=False)
 
 
 def test_operations_after_the_block_are_not_checked():

@@ -41,12 +41,12 @@ def test_checkpoint_second_derivatives_equal_those_without_checkpoint():
 def test_checkpoint_computes_twice_and_marks_the_second_run():
     seen = []
 
-    def noting(x):
+    def record_call(x):
         seen.append(is_recomputing())
         return x * x
 
     x = A.tensor([2.0], requires_grad=True)
-    out = sl.tensor.checkpoint(noting)(x).sum()
+    out = sl.tensor.checkpoint(record_call)(x).sum()
     assert seen == [False]
     assert out.backward().wrt(x).item() == 4.0
     assert seen == [False, True]
@@ -74,13 +74,13 @@ class Net(sl.nn.Module):
         return F.gelu(self.norm(self.first(x)))
 
 
-def net():
+def create_net():
     return Net(sl.nn.Linear(4, 5), sl.nn.BatchNorm1d(5)).bind("numpy", sl.Key(0))
 
 
 def test_parameters_in_a_closure_get_gradients():
     x = B.tensor(values(6, 4).astype(np.float32))
-    one, other = net(), net()
+    one, other = create_net(), create_net()
     plain = sl.nn.value_and_grad(lambda m, x: (m(x) ** 2).sum())(one, x)[1]
     again = sl.nn.value_and_grad(lambda m, x: (sl.tensor.checkpoint(m)(x) ** 2).sum())
     found = again(other, x)[1]
@@ -89,7 +89,7 @@ def test_parameters_in_a_closure_get_gradients():
 
 
 def test_a_checkpointed_buffer_is_updated_once():
-    model, x = net(), B.tensor(values(6, 4).astype(np.float32))
+    model, x = create_net(), B.tensor(values(6, 4).astype(np.float32))
     before = model.norm.running_mean.version
     sl.nn.value_and_grad(lambda m, x: sl.tensor.checkpoint(m)(x).sum())(model, x)
     assert model.norm.running_mean.version == before + 1
@@ -105,7 +105,7 @@ def test_checkpoint_saves_only_the_inputs():
             x = F.tanh(x)
         return x
 
-    def kept(function):
+    def count_saved_bytes(function):
         tracemalloc.start()
         out = function(x)
         size = tracemalloc.get_traced_memory()[0]
@@ -113,7 +113,7 @@ def test_checkpoint_saves_only_the_inputs():
         del out
         return size
 
-    assert kept(sl.tensor.checkpoint(chain)) < kept(chain) / 10
+    assert count_saved_bytes(sl.tensor.checkpoint(chain)) < count_saved_bytes(chain) / 10
 
 
 def test_an_untracked_tensor_is_not_recorded():

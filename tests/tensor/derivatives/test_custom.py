@@ -81,7 +81,7 @@ def test_a_dropped_result_frees_the_saved_values_of_a_custom_rule():
     assert watch() is None
 
 
-def by_rule(rule):
+def run_rule(rule):
     """Run the backward pass of a function of three numbers with a rule."""
     x = A.tensor([1.0, 2.0, 3.0], requires_grad=True)
     function = sl.tensor.custom_gradient(lambda x: x * 2.0, rule)
@@ -100,25 +100,25 @@ def by_rule(rule):
 def test_a_gradient_of_the_wrong_shape_or_type_is_an_error(part, found):
     expected = rf"argument 0 .* is {found}; expected float32 of shape \(3,\)"
     with pytest.raises(sl.errors.GradientError, match=expected):
-        by_rule(lambda _args, _out, _grad: (part,))
+        run_rule(lambda _args, _out, _grad: (part,))
 
 
 def test_a_gradient_of_another_library_is_an_error():
     pytest.importorskip("torch")
     part = sl.tensor.backend("torch").tensor([1.0, 2.0, 3.0])
     with pytest.raises(sl.errors.GradientError, match="is on torch"):
-        by_rule(lambda _args, _out, _grad: (part,))
+        run_rule(lambda _args, _out, _grad: (part,))
 
 
 @pytest.mark.parametrize("parts", [None, 1.0, "grad"])
 def test_a_rule_that_returns_no_tuple_is_an_error(parts):
     with pytest.raises(sl.errors.GradientError, match=r"must return a tuple .* \(grad,\)"):
-        by_rule(lambda _args, _out, grad: grad if parts == "grad" else parts)
+        run_rule(lambda _args, _out, grad: grad if parts == "grad" else parts)
 
 
 def test_a_custom_rule_may_use_constants_of_the_level():
     factor = A.tensor(2.0)
-    assert by_rule(lambda _args, _out, grad: (grad * factor,)).tolist() == [2, 2, 2]
+    assert run_rule(lambda _args, _out, grad: (grad * factor,)).tolist() == [2, 2, 2]
 
 
 @pytest.mark.parametrize("out", [None, 1.0, [1.0]])

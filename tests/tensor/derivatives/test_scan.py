@@ -50,12 +50,12 @@ def test_loop_gradients_of_state_inputs_and_weights_equal_torch(reverse):
     loss = Tensor(ours(FIRST, *(leaf.raw for leaf in leaves), reverse=reverse), FIRST)
     grads = loss.backward()
     points = [torch.tensor(each, requires_grad=True) for each in (H, X, W)]
-    expected = torch.autograd.grad(theirs_of(points, reverse), points)
+    expected = torch.autograd.grad(torch_second_derivatives(points, reverse), points)
     for leaf, other in zip(leaves, expected, strict=True):
         np.testing.assert_allclose(grads.wrt(leaf).numpy(), other.numpy(), rtol=1e-10)
 
 
-def theirs_of(points, reverse):
+def torch_second_derivatives(points, reverse):
     h, x, w = points
     return theirs(h, list(x), w, reverse=reverse)
 
@@ -70,7 +70,7 @@ def test_second_derivatives_equal_torch():
     parts = [(grads.wrt(leaf) * way).sum() for leaf, way in pairs]
     found = reduce(add, parts).backward()
     expected = torch.autograd.functional.hvp(
-        lambda *points: theirs_of(points, reverse=False),
+        lambda *points: torch_second_derivatives(points, reverse=False),
         tuple(map(torch.tensor, (H, X, W))),
         tuple(map(torch.tensor, ways)),
     )[1]

@@ -20,7 +20,7 @@ class Watched(np.ndarray):
     """An array that a weak reference can watch."""
 
 
-def watched(*shape):
+def create_watched(*shape):
     array = np.ones(shape).view(Watched)
     return array, weakref.ref(array)
 
@@ -87,7 +87,7 @@ def test_a_backward_pass_with_retain_can_be_repeated():
 
 
 def test_saved_values_are_freed_during_the_backward_pass():
-    kept, watch = watched(3)
+    kept, watch = create_watched(3)
     seen = []
 
     def pull(b, saved, grad, needs):

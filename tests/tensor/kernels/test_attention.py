@@ -134,12 +134,12 @@ def weights(q: torch.Tensor, k: torch.Tensor, *, causal: bool) -> torch.Tensor:
 def test_the_number_of_threads_changes_no_bit() -> None:
     q, k, v, grad = arrays((2, 3, 70, 300, 8), np.float32)
 
-    def all_of(threads: int) -> list[Any]:
+    def run_all(threads: int) -> list[Any]:
         b = backend("numpy", num_threads=threads)
         out, lse = b.attention(q, k, v)
         return [out, lse, *b.attention_grad(grad, q, k, v, None, None, out, lse)]
 
-    for one, two in zip(all_of(1), all_of(2), strict=True):
+    for one, two in zip(run_all(1), run_all(2), strict=True):
         np.testing.assert_array_equal(one, two)
 
 

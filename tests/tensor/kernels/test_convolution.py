@@ -14,7 +14,7 @@ from seqloom.tensor import backend
 
 # Each case has the shapes of x and weights, then stride, padding, dilation and groups.
 CONVOLUTIONS = {
-    "one letter": ((1, 1, 1), (1, 1, 1), 1, 0, 1, 1),
+    "length one": ((1, 1, 1), (1, 1, 1), 1, 0, 1, 1),
     "length one, padded": ((3, 2, 1), (5, 2, 3), 1, 1, 1, 1),
     "nothing": ((0, 4, 9), (6, 4, 3), 1, 1, 1, 1),
     "first layer": ((5, 4, 60), (64, 4, 9), 1, 4, 1, 1),

@@ -71,12 +71,12 @@ def test_layer_norm_is_accurate_for_a_large_mean() -> None:
 def test_the_number_of_threads_changes_no_bit() -> None:
     x, grad = normal((5000, 48), np.float32), normal((5000, 48), np.float32, 1)
 
-    def all_of(threads: int) -> list[Any]:
+    def run_all(threads: int) -> list[Any]:
         b = backend("numpy", num_threads=threads)
         out = b.layer_norm(x, None, None, eps=1e-5)
         return [*out, *b.layer_norm_grad(grad, x, None, *out[1:])]
 
-    for one, two in zip(all_of(1), all_of(2), strict=True):
+    for one, two in zip(run_all(1), run_all(2), strict=True):
         np.testing.assert_array_equal(one, two)
 
 

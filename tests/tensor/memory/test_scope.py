@@ -12,7 +12,7 @@ B = sl.tensor.backend("numpy", num_threads=1)
 A = sl.tensor.Autodiff(B)
 
 
-def released(tensor):
+def is_released(tensor):
     try:
         tensor.shape  # noqa: B018
     except ReleasedError:
@@ -24,8 +24,8 @@ def test_tensors_created_in_a_scope_are_released_at_its_end():
     with sl.tensor.scope():
         x = B.tensor([1.0])
         y = x + x
-    assert released(x)
-    assert released(y)
+    assert is_released(x)
+    assert is_released(y)
 
 
 def test_tensors_created_before_a_scope_are_kept():
@@ -111,8 +111,8 @@ def test_tensors_kept_by_an_inner_scope_belong_to_the_outer_scope():
     with sl.tensor.scope():
         with sl.tensor.scope():
             x, y = B.tensor([1.0]).keep(), B.tensor([1.0])
-        assert (released(x), released(y)) == (False, True)
-    assert released(x)
+        assert (is_released(x), is_released(y)) == (False, True)
+    assert is_released(x)
 
 
 def test_a_tensor_of_the_outer_scope_survives_the_inner_one():
@@ -146,7 +146,7 @@ def test_a_scope_that_ends_with_an_error_releases_too():
 
     with pytest.raises(ZeroDivisionError):
         fail()
-    assert released(made[0])
+    assert is_released(made[0])
 
 
 def test_a_scope_belongs_to_its_thread():
@@ -186,8 +186,8 @@ def test_a_scope_can_decorate_a_function():
     def step():
         return B.tensor([1.0])
 
-    assert released(step())
-    assert released(step())
+    assert is_released(step())
+    assert is_released(step())
 
 
 def test_tensors_created_in_suspend_scopes_belong_to_no_scope():
@@ -197,10 +197,10 @@ def test_tensors_created_in_suspend_scopes_belong_to_no_scope():
         with suspend_scopes():
             x = B.tensor([1.0])
         y = B.tensor([1.0])
-    assert (released(x), released(y)) == (False, True)
+    assert (is_released(x), is_released(y)) == (False, True)
 
 
-def enter():
+def open_scope():
     """Return an open scope."""
     opened = sl.tensor.scope()
     opened.__enter__()
@@ -208,31 +208,31 @@ def enter():
 
 
 def test_scopes_left_in_the_wrong_order_are_all_closed():
-    outer, inner = enter(), enter()
+    outer, inner = open_scope(), open_scope()
     outer.__exit__(None, None, None)
     x = B.tensor([1.0])
-    assert not released(x)
+    assert not is_released(x)
     inner.__exit__(None, None, None)
-    assert released(x)
-    assert not released(B.tensor([1.0]))
+    assert is_released(x)
+    assert not is_released(B.tensor([1.0]))
     with sl.tensor.scope():
         y = B.tensor([1.0])
-    assert released(y)
+    assert is_released(y)
 
 
 def test_the_outer_scope_stays_open():
     with sl.tensor.scope():
-        outer, inner = enter(), enter()
+        outer, inner = open_scope(), open_scope()
         outer.__exit__(None, None, None)
         x = B.tensor([1.0]).keep()
         inner.__exit__(None, None, None)
         y = B.tensor([1.0])
-        assert not released(x)
-    assert released(x)
-    assert released(y)
+        assert not is_released(x)
+    assert is_released(x)
+    assert is_released(y)
 
 
-def left_by_another_thread():
+def closed_by_another_thread():
     """Return a tensor of a generator's scope that another thread closed."""
 
     def holding():
@@ -248,17 +248,17 @@ def left_by_another_thread():
 
 
 def test_a_scope_closed_by_another_thread_releases_its_tensors():
-    assert released(left_by_another_thread())
+    assert is_released(closed_by_another_thread())
     x, y = B.tensor([1.0]), A.tensor([1.0], requires_grad=True)
     z = y * y
     with sl.tensor.scope():
         pass
-    assert not any(map(released, (x, y, z)))
+    assert not any(map(is_released, (x, y, z)))
 
 
 def test_after_a_scope_closed_by_another_thread_the_outer_scope_is_active():
     with sl.tensor.scope():
-        left_by_another_thread()
+        closed_by_another_thread()
         x, y = B.tensor([1.0]), B.tensor([1.0])
-    assert released(x)
-    assert released(y)
+    assert is_released(x)
+    assert is_released(y)

@@ -10,7 +10,7 @@ from seqloom.tensor._origin import innermost
 B = sl.tensor.backend("numpy", num_threads=1)
 
 
-def released(tensor):
+def is_released(tensor):
     try:
         tensor.shape  # noqa: B018
     except ReleasedError:
@@ -31,7 +31,7 @@ def test_tensors_of_the_caller_survive_the_scope_of_a_paused_generator():
     made, mine = {}, []
     mine.extend(B.tensor([1.0]) * number for number in batches(made))
     assert [each.item() for each in mine] == [0, 1, 2]
-    assert released(made["inside"])
+    assert is_released(made["inside"])
 
 
 def test_tensors_of_the_caller_belong_to_its_scope_while_a_generator_is_paused():
@@ -42,7 +42,7 @@ def test_tensors_of_the_caller_belong_to_its_scope_while_a_generator_is_paused()
         kept = (mine * 2).keep()
         generator.close()
         assert mine.item() == 1
-    assert released(mine)
+    assert is_released(mine)
     assert kept.item() == 2
 
 
@@ -59,7 +59,7 @@ def test_scopes_of_the_caller_do_not_release_tensors_of_a_generator():
         with sl.tensor.scope():
             found.append(next(generator))
             mine = B.tensor([1.0])
-        assert released(mine)
+        assert is_released(mine)
     assert found == [1, 2, 4, 8]
 
 
@@ -75,7 +75,7 @@ def test_a_function_that_a_generator_calls_is_inside_its_scope():
             yield
 
     list(generator())
-    assert released(made[0])
+    assert is_released(made[0])
 
 
 def test_a_scope_in_a_contextmanager_applies_to_its_with_block():
@@ -89,8 +89,8 @@ def test_a_scope_in_a_contextmanager_applies_to_its_with_block():
     with contextlib.ExitStack() as stack:
         stack.enter_context(session())
         y = B.tensor([1.0])
-    assert released(x)
-    assert released(y)
+    assert is_released(x)
+    assert is_released(y)
 
 
 def test_a_scope_drops_references_to_deleted_tensors_of_a_generator():
@@ -131,7 +131,7 @@ def test_tensors_of_other_tasks_survive_the_scope_of_a_task():
         return (*await task, mine)
 
     x, y, child, mine = asyncio.run(main())
-    assert (released(x), released(y)) == (True, True)
+    assert (is_released(x), is_released(y)) == (True, True)
     assert (child.item(), mine.item()) == (3, 4)
 
 

@@ -82,9 +82,9 @@ def test_compiled_steps_accept_reversed_views(step, size):
 
 LAYOUTS = {
     "turned": np.ones((3, 1), "f4")[:, ::-1],
-    "one of a record": np.zeros(1, [("a", "f4"), ("b", "i2")])["a"],
+    "a field of a record": np.zeros(1, [("a", "f4"), ("b", "i2")])["a"],
     "transposed": np.arange(6, dtype="f4").reshape(1, 6).T,
-    "every second": np.arange(6, dtype="f4")[::2],
+    "every second number": np.arange(6, dtype="f4")[::2],
 }
 
 

@@ -14,7 +14,7 @@ from seqloom.tensor import _inspection
 BACKEND = sl.tensor.backend("numpy", num_threads=1)
 
 
-def measured(profile):
+def results_of(profile):
     return {each.name: each for each in profile.operations}
 
 
@@ -23,7 +23,7 @@ def test_profile_counts_calls_and_bytes_of_results():
     x = profile.tensor(np.ones((4, 8), np.float32))
     for _ in range(3):
         x.sum(axis=1)
-    found = measured(profile)["sum"]
+    found = results_of(profile)["sum"]
     assert (found.calls, found.bytes) == (3, 3 * 4 * 4)
 
 
@@ -34,7 +34,7 @@ def test_profile_sums_the_time_of_calls(monkeypatch):
     x = profile.tensor(np.ones((4, 4), np.float32))
     for _ in range(20):
         x = x @ x * 1e-3
-    assert measured(profile)["matmul"].seconds == pytest.approx(20e-9)
+    assert results_of(profile)["matmul"].seconds == pytest.approx(20e-9)
 
 
 def test_profile_results_equal_those_of_the_backend():
@@ -54,7 +54,7 @@ def test_profile_below_autodiff_measures_forward_and_backward():
     x = sl.tensor.Autodiff(profile).tensor([[1.0, 2.0]], requires_grad=True)
     gradient = sl.nn.functional.relu(x).sum().backward().wrt(x)
     assert gradient.numpy().tolist() == [[1.0, 1.0]]
-    assert {"relu", "relu_grad"} <= set(measured(profile))
+    assert {"relu", "relu_grad"} <= set(results_of(profile))
 
 
 def test_profile_above_autodiff_measures_the_functions_of_the_level():
@@ -62,7 +62,7 @@ def test_profile_above_autodiff_measures_the_functions_of_the_level():
     twice = sl.tensor.Autodiff(sl.tensor.Autodiff(profile))
     x = twice.tensor(3.0, requires_grad=True)
     assert (x * x * x).backward().wrt(x).item() == 27.0
-    assert measured(profile)["multiply"].calls >= 2
+    assert results_of(profile)["multiply"].calls >= 2
 
 
 def test_a_module_trains_on_a_profile():
@@ -72,7 +72,7 @@ def test_a_module_trains_on_a_profile():
     loss, grads = sl.nn.value_and_grad(lambda layer, x: layer(x).sum())(layer, x)
     sl.optim.AdamW().step(1e-3, layer, grads)
     assert np.isfinite(loss.item())
-    assert {"linear", "adamw"} <= set(measured(profile))
+    assert {"linear", "adamw"} <= set(results_of(profile))
 
 
 @pytest.mark.parametrize("library", ["torch", "jax"])
@@ -81,7 +81,7 @@ def test_profile_waits_for_background_computation(library):
     profile = sl.tensor.Profile(sl.tensor.backend(library))
     x = profile.tensor(np.ones((128, 128), np.float32))
     assert (x @ x).sum().item() == 128**3
-    assert measured(profile)["matmul"].seconds > 0
+    assert results_of(profile)["matmul"].seconds > 0
 
 
 def test_profile_writes_a_trace_with_one_event_per_call(tmp_path):
@@ -102,7 +102,7 @@ def test_profile_separates_threads():
         each.start()
     for each in threads:
         each.join()
-    assert measured(profile)["add"].calls == 4
+    assert results_of(profile)["add"].calls == 4
 
 
 def test_the_profile_table_lists_each_operation_once():

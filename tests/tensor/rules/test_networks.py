@@ -12,7 +12,7 @@ LINE = values(3, 4, 5)
 LABELS = np.array([2, 0, 1])
 WEIGHTS = np.array([1.0, 2.0, 0.5, 1.5])
 Q, K, V = (values(2, 2, 4, 3, seed=seed) for seed in range(3))
-LOOK = np.tril(np.ones((4, 4), bool))
+CAUSAL_MASK = np.tril(np.ones((4, 4), bool))
 OFFSETS = np.array([0, 3, 7], np.int32)
 PACKED = [values(7, 2, 3, seed=seed) for seed in range(3)]
 
@@ -89,7 +89,7 @@ CASES = [
         {"causal": True},
         output=0,
     ),
-    Case("attention", [Q, K, V, LOOK], scores, output=0),
+    Case("attention", [Q, K, V, CAUSAL_MASK], scores, output=0),
     Case("attention", [Q, K, V, values(2, 1, 4, 4)], scores, output=0),
     Case("attention_varlen", [*PACKED, OFFSETS], packed, {"max_seqlen": 4}, output=0),
 ]

@@ -61,11 +61,11 @@ def compile(function: Any = None, *, enabled: bool = True) -> Any:  # noqa: A001
         after the first. Without `function`, a decorator.
 
     Raises:
-        CaptureError: A call fails if the step needs the value of a symbol, uses a module
-            that is not an argument, or draws random numbers without a key. It also fails if
-            the step reads the clock, changes an outside value, or reads an outside value
-            that cannot be compared. That is an iterator, an array above 1 MiB, an object of
-            C code, or more than 10,000 values.
+        CaptureError: The step needs the value of a symbol, uses a module that is not an
+            argument, or draws random numbers without a key. Other causes are a step that
+            reads the clock, changes an outside value, or reads an outside value that cannot
+            be compared. That is an iterator, an array above 1 MiB, an object of C code, or
+            more than 10,000 values.
 
     Examples:
         >>> import seqloom as sl
@@ -129,8 +129,8 @@ class Compiled:
             return self._function(*args, **options)
         if signature.backend is None:
             raise ArgumentError(
-                "no argument of the compiled step is a tensor or a bound module, so its "
-                "backend is unknown; pass a tensor, as in backend.tensor(array)"
+                "the backend of the compiled step is unknown, because no argument is a "
+                "tensor or a bound module; pass backend.tensor(array)"
             )
         return (self._find(signature.key) or self._build(arguments, signature))(signature)
 
@@ -207,9 +207,9 @@ class Compiled:
         name = getattr(self._function, "__name__", "a step")
         warn_user(
             f"{name} was compiled {_WARNING_PROGRAMS} times; the last time because of "
-            f"{_describe_difference(before, last)}. Each new shape, integer, boolean or "
-            "string, and each new value from outside, compiles a new program; pass values "
-            "that change as floats or tensors, and pad batches to few shapes",
+            f"{_describe_difference(before, last)}. Each new shape, integer, boolean, "
+            "string or outside value compiles a new program. Pass values that change as "
+            "floats or tensors, and pad batches to few shapes",
             RuntimeWarning,
         )
 

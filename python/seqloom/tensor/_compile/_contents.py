@@ -1,7 +1,7 @@
 """Descriptions of the outside values that a step can reach.
 
-`describe` returns a `Snapshot`: a hashable form of the value, its contents, such as the
-items of a list, and a function that reads the contents again.
+`describe` returns a `Snapshot`. It has a hashable form of the value, its contents, and a
+function that reads the contents again. The contents of a list are its items.
 """
 
 from __future__ import annotations

@@ -124,8 +124,8 @@ def raise_no_value(request: str) -> NoReturn:
         f"{current_line()} needs {request}, but inside a compiled step a tensor has no "
         "values yet",
         advice=". Use sl.tensor.where instead of `if`, return the tensor and read it after "
-        "the step, pass the deciding value as a Python argument, or disable compilation: "
-        "sl.tensor.compile(step, enabled=False), or SEQLOOM_COMPILE=0",
+        "the step, or pass the value as a Python argument. To disable compilation, use "
+        "sl.tensor.compile(step, enabled=False) or SEQLOOM_COMPILE=0",
     )
 
 

@@ -61,9 +61,8 @@ def trace(
     is_same = [id(leaf) for leaf in after.leaves] == [id(leaf) for leaf in signature.leaves]
     if is_same and after.key != signature.key:
         raise CaptureError(
-            "the compiled step changes more than arrays in its arguments (a mode, a "
-            "setting or a name), which would happen once instead of at every call; do that "
-            "outside of the step"
+            "the compiled step changes a mode, a setting or a name in its arguments. That "
+            "would happen once instead of at every call; do it outside of the step"
         )
     # The arguments match a program that another optimiser has compiled.
     if (program := find_known(after.key)) is not None:
@@ -107,9 +106,9 @@ def reject_outside_calls() -> Generator[None]:
             raise
         line = extract_tb(error.__traceback__)[-1]
         raise CaptureError(
-            f"{line.filename}:{line.lineno} passes a number or tensor of the compiled step "
-            "to a function of Python or NumPy, but in the step it has no value yet; use "
-            "the function of sl.tensor (sl.tensor.exp for np.exp)",
+            f"{line.filename}:{line.lineno} passes a number or tensor without a value to a "
+            "function of Python or NumPy. In a compiled step "
+            "use the function of sl.tensor (sl.tensor.exp for np.exp)",
             advice=", or call this one before the step and pass its result",
         ) from error
 

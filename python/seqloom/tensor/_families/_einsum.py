@@ -77,7 +77,7 @@ def _require_terms(equation: str, ranks: tuple[int, ...]) -> None:
         fits = fits and (len(labels) <= rank if labels != term else len(labels) == rank)
     if not fits or not set(out.replace("...", "", 1)) <= set(left) & _LABELS:
         raise ArgumentError(
-            f"einsum: {equation!r} does not fit operands of {list(ranks)} axes: give a "
+            f"einsum: {equation!r} does not fit operands of {list(ranks)} axes. Give a "
             "label for each axis, commas between operands, and each label at most once in "
             'the result, as in "ij,jk->ik"'
         )

@@ -1,9 +1,9 @@
 """Kernels that torch.compile treats as one node: NumPy kernels and fused updates.
 
 Each kernel is an operation of the torch library ``seqloom``. Its fake form computes the
-shapes of the results while torch traces. Fused updates of torch need such an operation in a
-compiled step, where the learning rate is a tensor, because torch.compile does not see which
-arrays they write. `operation` declares these arrays.
+shapes of the results while torch traces. In a compiled step the learning rate is a tensor.
+Fused updates of torch then need such an operation, because torch.compile does not detect
+the arrays that they write. `operation` declares these arrays.
 """
 
 from __future__ import annotations

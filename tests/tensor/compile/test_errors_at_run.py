@@ -16,7 +16,7 @@ def test_an_index_out_of_range_names_the_operation_and_its_line():
 
     line = take.__code__.co_firstlineno + 1
     with pytest.raises(
-        OutOfRangeError, match=rf"test_faults_at_run.py:{line}: index\(float32\[2\].*7"
+        OutOfRangeError, match=rf"test_errors_at_run.py:{line}: index\(float32\[2\].*7"
     ):
         sl.tensor.compile(take)(B.tensor([1.0, 2.0]), B.tensor([0, 7]))
 

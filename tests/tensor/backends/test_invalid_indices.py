@@ -19,7 +19,7 @@ NEGATIVE_ALLOWED = {
     "take": lambda t, i: apply("take", t(TABLE), i, axis=0),
     "take_along_axis": lambda t, i: apply("take_along_axis", t(TABLE.T), i[None], axis=1),
     "index": lambda t, i: t(TABLE)[i],
-    "index behind a slice": lambda t, i: t(TABLE.T)[:, i],
+    "index after a slice": lambda t, i: t(TABLE.T)[:, i],
     "at.set": lambda t, i: t(TABLE).at[i].set(t(ROWS)),
     "at.add": lambda t, i: t(TABLE).at[i].add(t(ROWS)),
     "put_along_axis": lambda t, i: apply(

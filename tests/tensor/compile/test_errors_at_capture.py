@@ -25,7 +25,7 @@ DYNAMIC_SHAPES = {
 @pytest.mark.parametrize("step", DYNAMIC_SHAPES.values(), ids=DYNAMIC_SHAPES)
 def test_a_shape_that_depends_on_values_is_an_error_that_names_the_line(step):
     line = step.__code__.co_firstlineno
-    with pytest.raises(CaptureError, match=rf"test_faults_at_capture.py:{line}: .*where"):
+    with pytest.raises(CaptureError, match=rf"test_errors_at_capture.py:{line}: .*where"):
         compiled(step)(B.tensor(X))
 
 
@@ -40,7 +40,7 @@ def test_a_mask_can_select_elements_to_replace():
     assert replaced.tolist() == [1, 5, 5]
 
 
-FAULTS = {
+ERRORS = {
     "stack": (ShapeError, lambda x: apply("stack", [x, x[1:]], axis=0)),
     "concat": (ShapeError, lambda x: apply("concat", [x, x.reshape(-1, 1)], axis=0)),
     "set": (ShapeError, lambda x: x.at[0:2].set(x)),
@@ -52,8 +52,8 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize(("kind", "step"), FAULTS.values(), ids=FAULTS)
+@pytest.mark.parametrize(("kind", "step"), ERRORS.values(), ids=ERRORS)
 def test_shapes_that_do_not_match_are_an_error_that_names_the_line(kind, step):
     line = step.__code__.co_firstlineno
-    with pytest.raises(kind, match=rf"test_faults_at_capture.py:{line}: .*float32|bool"):
+    with pytest.raises(kind, match=rf"test_errors_at_capture.py:{line}: .*float32|bool"):
         compiled(step)(B.tensor(X))

@@ -30,8 +30,10 @@ IMPORTS = {
         [array[:1], level.tensor(array[1:])]
     ),
     "an array that cannot be written": lambda level, array: level.tensor(_read_only(array)),
-    "a part of an array": lambda level, array: level.tensor(array[::1]),
-    "what has the array's protocol": lambda level, array: level.tensor(memoryview(array)),
+    "a view of an array": lambda level, array: level.tensor(array[::1]),
+    "an object with the array protocol": lambda level, array: level.tensor(
+        memoryview(array)
+    ),
 }
 
 

@@ -49,15 +49,15 @@ def change_global(value):
     globals()["FACTOR"] = value
 
 
-def of_a_global():
+def use_global():
     return scaled, change_global
 
 
-def of_a_function_that_it_calls():
+def use_called_function():
     return lambda x: scaled(x) + 1, change_global
 
 
-def of_a_variable():
+def use_variable():
     factor = 2.0
 
     def change(value):
@@ -67,7 +67,7 @@ def of_a_variable():
     return lambda x: x * factor, change
 
 
-def of_an_inner_function():
+def use_inner_function():
     factor = 2
 
     def change(value):
@@ -83,7 +83,7 @@ def of_an_inner_function():
     return step, change
 
 
-def of_a_tensor():
+def use_tensor():
     tensor = [None]
 
     def change(value):
@@ -93,54 +93,54 @@ def of_a_tensor():
     return lambda x: x * tensor[0], change
 
 
-def of_an_array_that_is_written():
+def use_written_array():
     table = np.array([1.0, 2.0], "f4")
     return lambda x: x * table, table.fill
 
 
-def of_indices_that_are_written():
+def use_written_indices():
     places = np.array([0, 1])
     return lambda x: x[places], lambda value: places.fill(int(value) % 2)
 
 
-def of_an_attribute():
+def use_attribute():
     settings = Settings()
     return lambda x: x * settings.factor, lambda value: setattr(settings, "factor", value)
 
 
-def of_an_attribute_of_an_attribute():
+def use_nested_attribute():
     settings = Settings()
     change = lambda value: setattr(settings.nested, "factor", value)  # noqa: E731
     return lambda x: x * settings.nested.factor, change
 
 
-def of_an_attribute_of_a_class():
+def use_class_attribute():
     return lambda x: x * Settings.shared, lambda value: setattr(Settings, "shared", value)
 
 
-def of_a_method():
+def use_method():
     settings = Settings()
     return settings.scale, lambda value: setattr(settings, "factor", value)
 
 
-def of_a_method_that_it_calls():
+def use_called_method():
     settings = Settings()
     return lambda x: settings.scale(x) + 1, lambda value: setattr(settings, "factor", value)
 
 
-def of_a_list():
+def use_list():
     factors = [2.0, 3.0]
     return lambda x: x * factors[0] + factors[1], lambda value: factors.__setitem__(
         0, value
     )
 
 
-def of_a_dict():
+def use_dict():
     named = {"factor": 2.0}
     return lambda x: x * named["factor"], lambda value: named.update(factor=value)
 
 
-def of_a_default_of_a_function_that_it_calls():
+def use_default_of_called_function():
     table = np.array([1.0, 2.0], "f4")
 
     def helper(x, table=table):
@@ -179,41 +179,41 @@ def times(settings, x):
     return x * settings.factor
 
 
-def of_an_object_that_is_called():
+def use_callable_object():
     loss = Loss({"a": 2.0})
     return lambda x: loss(x) + 1, lambda value: loss.settings.weights.update(a=value)
 
 
-def of_an_object_that_is_the_step():
+def use_object_as_step():
     loss = Loss({"a": 2.0})
     return loss, lambda value: loss.settings.weights.update(a=value)
 
 
-def of_an_object_that_a_function_gets():
+def use_object_argument():
     settings = Settings()
     change = lambda value: setattr(settings, "factor", value)  # noqa: E731
     return lambda x: times(settings, x), change
 
 
-def of_a_partial_function():
+def use_partial_function():
     settings = Fields()
     step = partial(times, settings)
     return step, lambda value: setattr(settings, "factor", value)
 
 
-def of_a_dataclass_in_a_partial_function_that_it_calls():
+def use_dataclass_in_partial_function():
     settings = Fields()
     function = partial(times, settings)
     change = lambda value: setattr(settings, "factor", value)  # noqa: E731
     return lambda x: function(x) + 1, change
 
 
-def of_a_property():
+def use_property():
     settings = WithProperty()
     return lambda x: x * settings.factor, lambda value: setattr(settings, "half", value)
 
 
-def of_a_class_of_a_class():
+def use_metaclass():
     class Meta(type):
         factor = 1.0
 
@@ -223,52 +223,52 @@ def of_a_class_of_a_class():
     return lambda x: x * WithMeta.factor, lambda value: setattr(Meta, "factor", value)
 
 
-def of_a_name_of_a_module_that_a_function_gets():
+def use_module_argument():
     module: Any = ModuleType("settings")
     module.factor = 1.0
     return lambda x: times(module, x), lambda value: setattr(module, "factor", value)
 
 
-def of_a_slot():
+def use_slot():
     settings = Slotted()
     settings.factor = 1.0
     return lambda x: x * settings.factor, lambda value: setattr(settings, "factor", value)
 
 
-def of_a_list_that_is_a_default():
+def use_default_list():
     scale = lambda x, factors=[2.0]: x * factors[0]  # noqa: E731
     change = lambda value: scale.__defaults__[0].__setitem__(0, value)  # noqa: E731
     return lambda x: scale(x) + 1, change
 
 
-def of_a_dict_of_dicts():
+def use_nested_dict():
     named = {"loss": {"factor": 2.0}}
     change = lambda value: named["loss"].update(factor=value)  # noqa: E731
     return lambda x: x * named["loss"]["factor"], change
 
 
-def of_an_array_without_axes():
+def use_scalar_array():
     factor = np.array(2.0, "f4")
     return lambda x: x * factor, lambda value: factor.fill(value)  # noqa: PLW0108
 
 
-def of_an_array_in_an_object():
+def use_array_in_object():
     settings = SimpleNamespace(factor=np.array([2.0, 1.0], "f4"))
     return lambda x: times(settings, x), lambda value: settings.factor.fill(value)  # noqa: PLW0108
 
 
-def of_a_scalar_of_torch():
+def use_torch_scalar():
     factor = torch.tensor(2.0)
     return lambda x: x * float(factor), lambda value: factor.fill_(value)  # noqa: PLW0108
 
 
-def of_memory_that_torch_shares():
+def use_memory_shared_with_torch():
     array = np.array([2.0], "f4")
     factor = torch.from_numpy(array)
     return lambda x: x * float(factor[0]), lambda value: array.fill(value)  # noqa: PLW0108
 
 
-def of_a_replaced_object():
+def use_replaced_object():
     first, second = object(), object()
     holder = SimpleNamespace(first=first, current=first)
     step = lambda x: x * (2.0 if holder.current is first else 3.0)  # noqa: E731
@@ -276,14 +276,14 @@ def of_a_replaced_object():
     return step, change
 
 
-def of_a_function_in_a_list():
+def use_function_in_list():
     settings = Fields()
     functions = [lambda x: x * settings.factor]
     change = lambda value: setattr(settings, "factor", value)  # noqa: E731
     return lambda x: functions[0](x), change  # noqa: PLW0108
 
 
-def of_a_module_that_the_step_imports():
+def use_imported_module():
     module: Any = sys.modules.setdefault("settings_of_steps", ModuleType("settings"))
     module.factor = 1.0
 
@@ -295,29 +295,25 @@ def of_a_module_that_the_step_imports():
     return step, lambda value: setattr(module, "factor", value)
 
 
-def of_a_field_of_this_thread():
+def use_thread_local_field():
     settings = threading.local()
     settings.factor = 1.0
     return lambda x: x * settings.factor, lambda value: setattr(settings, "factor", value)
 
 
-def of_a_view_of_a_dict():
+def use_dict_view():
     weights = {"loss": 1.0}
     values = weights.values()
     return lambda x: x * sum(values), lambda value: weights.update(loss=value)
 
 
-def of_a_cell():
+def use_closure_cell():
     cell = CellType(1.0)
     change = lambda value: setattr(cell, "cell_contents", value)  # noqa: E731
     return lambda x: x * cell.cell_contents, change
 
 
-KINDS = {
-    name: each
-    for name, each in list(globals().items())
-    if name.startswith(("of_a", "of_p", "of_m"))
-}
+KINDS = {name: each for name, each in list(globals().items()) if name.startswith("use_")}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -353,7 +349,7 @@ def test_changes_of_a_module_imported_by_the_step_take_effect(tmp_path, monkeypa
 
 def test_a_compiled_torch_step_uses_a_changed_outside_value():
     pytest.importorskip("torch")
-    step, change = of_a_variable()
+    step, change = use_variable()
     compiled = sl.tensor.compile(step)
     x = sl.tensor.backend("torch").tensor([1.0, 10.0])
     for value in (2.0, 7.0):
@@ -500,7 +496,7 @@ LOCAL = np.random.default_rng(0)
 LOCAL_NUMBERS = iter([1.0])
 DRAWS = {
     "a generator of NumPy": lambda: 2 * LOCAL.normal(),
-    "a generator that a helper is given": lambda: drawn(LOCAL),
+    "a generator passed to a helper": lambda: drawn(LOCAL),
     "np.random": lambda: 2 * np.random.random(),  # noqa: NPY002
     "random": lambda: 2 * random.random(),  # noqa: S311
     "a function of random": lambda: uniform(0, 1),  # noqa: S311
@@ -538,7 +534,7 @@ def test_unchanged_outside_values_need_one_program():
     assert step.recompiles == 0
 
 
-def clocked(clock):
+def call_clock(clock):
     return clock()
 
 
@@ -547,18 +543,18 @@ class Holder:
         self.draw = draw
 
 
-def deep(holder):
-    return clocked(holder.draw)
+def call_nested(holder):
+    return call_clock(holder.draw)
 
 
 CHANGING_CALLS = {
     "time.time": time.time,
     "time.perf_counter": lambda: time.perf_counter(),  # noqa: PLW0108
-    "time.monotonic_ns": lambda: clocked(time.monotonic_ns) * 1e-9,
+    "time.monotonic_ns": lambda: call_clock(time.monotonic_ns) * 1e-9,
     "datetime.now": lambda: dt.datetime.now(dt.UTC).timestamp(),
-    "random.random": lambda: deep(Holder(random.random)),  # noqa: S311
-    "random.randint": lambda: deep(Holder(partial(random.randint, 0, 9))),  # noqa: S311
-    "random.choice": lambda: deep(Holder(lambda: random.choice([1, 2, 3]))),  # noqa: S311
+    "random.random": lambda: call_nested(Holder(random.random)),  # noqa: S311
+    "random.randint": lambda: call_nested(Holder(partial(random.randint, 0, 9))),  # noqa: S311
+    "random.choice": lambda: call_nested(Holder(lambda: random.choice([1, 2, 3]))),  # noqa: S311
     "secrets.randbelow": lambda: secrets.randbelow(9),
     "rvs of scipy.stats": lambda: scipy.stats.norm(0, 1).rvs(),
     "torch.rand": lambda: float(torch.rand(()).item()),
@@ -583,7 +579,7 @@ def test_clocks_and_random_functions_are_an_error_wherever_they_are_called(call,
 
 def test_the_line_that_reads_the_clock_is_named():
     step = sl.tensor.compile(lambda x: x * time.time())
-    with pytest.raises(CaptureError, match=r"test_what_steps_close_over.py:\d+ calls time"):
+    with pytest.raises(CaptureError, match=r"test_outside_values.py:\d+ calls time"):
         step(sl.tensor.backend("numpy").tensor([1.0]))
 
 
@@ -637,14 +633,14 @@ def test_a_failed_step_removes_its_profiler():
     assert sys.getprofile() is None
 
 
-def counted():
+def yield_numbers():
     yield 1.0
     yield 2.0
 
 
 ITERATORS = {
-    "a generator": counted,
-    "a list's": lambda: iter([1.0, 2.0]),
+    "a generator": yield_numbers,
+    "an iterator of a list": lambda: iter([1.0, 2.0]),
     "a count": itertools.count,
     "pairs": lambda: zip([1.0], [2.0], strict=True),
 }
@@ -673,13 +669,13 @@ def test_an_iterator_created_in_the_step_is_allowed():
 changed = 0
 
 
-def counts_in_a_global(x):
+def count_in_global(x):
     global changed  # noqa: PLW0603
     changed += 1
     return x * changed
 
 
-def counts_in_a_variable():
+def count_in_variable():
     changed = 0
 
     def step(x):
@@ -690,13 +686,13 @@ def counts_in_a_variable():
     return step
 
 
-def counts_in_a_function_that_it_calls():
-    return lambda x: counts_in_a_global(x) + 1
+def count_in_called_function():
+    return lambda x: count_in_global(x) + 1
 
 
 @pytest.mark.parametrize(
     "step",
-    [counts_in_a_global, counts_in_a_variable(), counts_in_a_function_that_it_calls()],
+    [count_in_global, count_in_variable(), count_in_called_function()],
 )
 def test_a_step_that_reads_and_changes_an_outside_variable_is_an_error(step: Any):
     x = sl.tensor.backend("numpy").tensor([1.0])
