@@ -49,7 +49,8 @@ class JsonConfig:
             'OneHot'
         """
         values = {
-            field.name: _to_json_value(getattr(self, field.name)) for field in _fields(self)
+            field.name: _to_json_value(getattr(self, field.name))
+            for field in _fields_of(self)
         }
         return {"class": type(self).__name__, "version": self.version, **values}
 
@@ -72,7 +73,7 @@ class JsonConfig:
             >>> OneHot.from_dict(OneHot("dna").to_dict()) == OneHot("dna")
             True
         """
-        found = _find(values)
+        found = _find_class(values)
         if not issubclass(found, cls):
             raise ConfigError(
                 f"expected settings of {cls.__name__}, found {found.__name__}"
@@ -127,9 +128,9 @@ def convert_fields(config: JsonConfig) -> None:
     # Lists become tuples, and NumPy numbers Python numbers: settings then equal those
     # that are read from JSON.
     hints = get_type_hints(type(config))
-    for field in _fields(config):
+    for field in _fields_of(config):
         name = f"{type(config).__name__}.{field.name}"
-        value = _convert(name, _to_python(getattr(config, field.name)), hints[field.name])
+        value = _to_type(name, _to_python(getattr(config, field.name)), hints[field.name])
         object.__setattr__(config, field.name, value)
 
 
@@ -140,7 +141,7 @@ def _to_python(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else value
 
 
-def _fields(config: Any) -> list[Any]:
+def _fields_of(config: Any) -> list[Any]:
     """Return the fields that the constructor accepts."""
     return [field for field in fields(config) if field.init]
 
@@ -154,7 +155,7 @@ def _to_json_value(value: object) -> Any:
     return value
 
 
-def _find(values: dict[str, Any]) -> type[Any]:
+def _find_class(values: dict[str, Any]) -> type[Any]:
     """Return the class that the values name."""
     name = values.get("class")
     if not isinstance(name, str) or name not in _CLASSES:
@@ -179,14 +180,14 @@ def _convert_values(found: type[Any], values: dict[str, Any]) -> dict[str, Any]:
     given = {
         name: value for name, value in values.items() if name not in {"class", "version"}
     }
-    known = {field.name for field in _fields(found)}
+    known = {field.name for field in _fields_of(found)}
     if unknown := sorted(given.keys() - known):
         raise ConfigError(
             f"{found.__name__} has no field {unknown[0]!r}; its fields: {sorted(known)}"
         )
     hints = get_type_hints(found)
     return {
-        name: _convert(f"{found.__name__}.{name}", value, hints[name])
+        name: _to_type(f"{found.__name__}.{name}", value, hints[name])
         for name, value in given.items()
     }
 
@@ -206,7 +207,7 @@ def _is_plain(declared: Any) -> bool:
     )
 
 
-def _convert(field: str, value: Any, declared: Any) -> Any:
+def _to_type(field: str, value: Any, declared: Any) -> Any:
     """Convert one value to the declared type of its field."""
     import msgspec
 
@@ -217,9 +218,9 @@ def _convert(field: str, value: Any, declared: Any) -> Any:
     if _is_config(value):
         return JsonConfig.from_dict(value)
     if holds_configs:
-        return tuple(_convert(field, item, JsonConfig) for item in items)
+        return tuple(_to_type(field, item, JsonConfig) for item in items)
     try:
-        _encode(value)
+        _check_encodable(value)
         return msgspec.convert(value, declared)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:
         raise ConfigError(f"{field}: {error}") from None
@@ -230,10 +231,10 @@ def _items_of(value: object) -> list[Any]:
     return cast("list[Any]", value) if isinstance(value, list) else []
 
 
-def _encode(value: object) -> None:
+def _check_encodable(value: object) -> None:
     """Encode all text in a value; raise for lone surrogates, which JSON can contain."""
     if isinstance(value, str):
         value.encode()
     elif isinstance(value, (list, tuple)):
         for item in cast("list[object]", value):
-            _encode(item)
+            _check_encodable(item)

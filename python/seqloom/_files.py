@@ -52,7 +52,7 @@ def atomic_paths(
     # file cannot be written, none is. A writer that is killed between two renames
     # leaves old and new files, unless `commit`, which replaces the renames, prevents
     # it.
-    finals = [_final(path) for path in paths]
+    finals = [_check_target(path) for path in paths]
     try:
         with ExitStack() as stack:
             parts = [stack.enter_context(_temporary(final)) for final in finals]
@@ -95,7 +95,7 @@ def flushing(file: BinaryIO) -> Generator[None]:
         raise failures[0]
 
 
-def _final(path: str | os.PathLike[str]) -> Path:
+def _check_target(path: str | os.PathLike[str]) -> Path:
     """Return the file to write; raise if a rename would replace something else."""
     final = Path(os.path.realpath(path)) if Path(path).is_symlink() else Path(path)
     if final.exists() and not final.is_file():
@@ -109,7 +109,7 @@ def _temporary(final: Path) -> Generator[Path]:
     with ExitStack() as stack:
         # A signal between creation and registration would leave the temporary file.
         with signals_waiting():
-            part, handle = _claim(final)
+            part, handle = _create_temporary(final)
             stack.callback(_remove_temporary, part, handle)
         yield part
 
@@ -123,7 +123,7 @@ def _remove_temporary(part: Path, handle: int) -> None:
         os.close(handle)
 
 
-def _claim(final: Path) -> tuple[Path, int]:
+def _create_temporary(final: Path) -> tuple[Path, int]:
     """Create and lock a temporary file, and remove those of killed writers."""
     parts = (final.with_name(f".{final.name}.seqloom{n}.part") for n in count())
     first = list(islice(parts, _MAX_NAMES))
@@ -228,7 +228,7 @@ def reading(path: str | os.PathLike[str]) -> Generator[None]:
         raise FileError(f"{path}: cannot be read: {reason}") from error
 
 
-def check_uncut(path: str | os.PathLike[str], size: int) -> None:
+def check_not_truncated(path: str | os.PathLike[str], size: int) -> None:
     """Raise if a mapped file was truncated; reading past its end would kill the process."""
     try:
         now = Path(path).stat().st_size

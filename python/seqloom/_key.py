@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-_WORD = 0xFFFF_FFFF
+_WORD_MASK = 0xFFFF_FFFF
 # Numbers, names and splits use separate ranges, so that they never collide.
-_NUMBERS = 1 << 62
-_NAMES = 1 << 62
-_SPLITS = 1 << 63
+_NUMBER_RANGE = 1 << 62
+_NAME_RANGE = 1 << 62
+_SPLIT_RANGE = 1 << 63
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -45,7 +45,7 @@ class Key:
 
     def __init__(self, *words: SupportsIndex | str) -> None:
         seed, *rest = words or (0,)
-        key = _halves(_to_word(seed, below=1 << 64))
+        key = _split_words(_to_word(seed, below=1 << 64))
         for word in rest:
             key = _native.threefry(*key, *counter_of(word))
         object.__setattr__(self, "words", key)
@@ -80,7 +80,7 @@ class Key:
             >>> Key(0).split(3)[:2] == Key(0).split(2)
             True
         """
-        counts = (_halves(_SPLITS | i) for i in range(n))
+        counts = (_split_words(_SPLIT_RANGE | i) for i in range(n))
         return [_key(_native.threefry(*self.words, *count)) for count in counts]
 
     def each(self, words: ArrayLike) -> NDArray[np.uint32]:
@@ -106,7 +106,7 @@ class Key:
                 f"{numbers.shape}"
             )
         for extreme in (numbers.min(), numbers.max()) if numbers.size else ():
-            _to_word(extreme, below=_NUMBERS)
+            _to_word(extreme, below=_NUMBER_RANGE)
         out = np.empty((numbers.size, 2), np.uint32)
         _native.fold_each(*self.words, np.ascontiguousarray(numbers, np.int64), out)
         return out
@@ -209,8 +209,8 @@ def counter_of(word: SupportsIndex | str) -> tuple[int, int]:
         import hashlib  # loads OpenSSL, which most programs never need
 
         digest = hashlib.blake2b(word.encode(), digest_size=8).digest()
-        return _halves(_NAMES | int.from_bytes(digest) % _NAMES)
-    return _halves(_to_word(word, below=_NUMBERS))
+        return _split_words(_NAME_RANGE | int.from_bytes(digest) % _NAME_RANGE)
+    return _split_words(_to_word(word, below=_NUMBER_RANGE))
 
 
 def _to_word(word: SupportsIndex | str, *, below: int) -> int:
@@ -226,6 +226,6 @@ def _to_word(word: SupportsIndex | str, *, below: int) -> int:
     return number
 
 
-def _halves(number: int) -> tuple[int, int]:
+def _split_words(number: int) -> tuple[int, int]:
     """Split a number below 2**64 into its high and low 32 bits."""
-    return number >> 32, number & _WORD
+    return number >> 32, number & _WORD_MASK

@@ -14,14 +14,14 @@ STOPPED = 130
 # Batch systems send these previous they kill a process; a closed terminal sends SIGHUP.
 _FATAL_NAMES = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGXCPU")
 _FATAL = [number for name in _FATAL_NAMES if (number := getattr(signal, name, None))]
-_STOPPING = [signal.SIGINT, *_FATAL]
+_STOP_SIGNALS = [signal.SIGINT, *_FATAL]
 
 
 @contextmanager
 def signals_waiting() -> Generator[None]:
     """Delay signal handlers until the end of the block; blocks may be nested."""
     # A signal without a Python handler is ignored or ends the process immediately.
-    handlers = {n: it for n, it in _read_handlers(_STOPPING).items() if callable(it)}
+    handlers = {n: it for n, it in _read_handlers(_STOP_SIGNALS).items() if callable(it)}
     received: list[int] = []
     is_over = False
 
@@ -56,7 +56,7 @@ def fatal_signals_interrupting() -> Generator[list[int]]:
 
     # A signal that is already ignored (SIGHUP under nohup) stays ignored.
     numbers = [n for n, it in _read_handlers(_FATAL).items() if it == signal.SIG_DFL]
-    with _handled(dict.fromkeys(numbers, stop)):
+    with _set_handlers(dict.fromkeys(numbers, stop)):
         yield received
 
 
@@ -77,11 +77,11 @@ class HeldSignals:
     @contextmanager
     def listening(self) -> Generator[None]:
         """Receive signals previous the program's handlers; SIGTERM acts like Ctrl-C."""
-        found = _read_handlers(_STOPPING)
+        found = _read_handlers(_STOP_SIGNALS)
         if found.get(signal.SIGTERM) == signal.SIG_DFL:
             found[signal.SIGTERM] = _interrupt
         self._handlers = {n: it for n, it in found.items() if callable(it)}
-        with _handled(dict.fromkeys(self._handlers, self._receive)):
+        with _set_handlers(dict.fromkeys(self._handlers, self._receive)):
             self._is_held = self._waits
             yield
             self.deliver()
@@ -112,7 +112,7 @@ class HeldSignals:
 
 
 @contextmanager
-def _handled(handlers: dict[int, _Handler]) -> Generator[None]:
+def _set_handlers(handlers: dict[int, _Handler]) -> Generator[None]:
     """Set handlers during the block."""
     previous = {number: signal.signal(number, it) for number, it in handlers.items()}
     try:

@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 
 # In order of precedence: seqloom, bed_reader, OpenMP, and SLURM, which sets its
 # variable in each job.
-_VARIABLES = (
+_THREAD_VARIABLES = (
     "SEQLOOM_NUM_THREADS",
     "PST_NUM_THREADS",
     "NUM_THREADS",
@@ -30,13 +30,13 @@ _VARIABLES = (
 # More threads than any machine has cores.
 _MAX_THREADS = 1 << 16
 # Seconds between two calls of `look`.
-_INTERVAL = 0.1
+_POLL_SECONDS = 0.1
 
 
 def count_threads(num_threads: int | None = None) -> int:
     """Return the number of threads that a call may use."""
-    # A positive argument is used. Otherwise the first of `_VARIABLES` that is set
-    # counts, or the number of cores that the machine and its container allow.
+    # A positive argument is used. Otherwise the first of `_THREAD_VARIABLES` that is
+    # set counts, or the number of cores that the machine and its container allow.
     if num_threads is not None and (count := check_threads(num_threads)):
         return count
     name = threads_variable()
@@ -54,7 +54,7 @@ def count_threads(num_threads: int | None = None) -> int:
 
 def threads_variable() -> str | None:
     """Return the environment variable that sets the number of threads, if any."""
-    return next((name for name in _VARIABLES if os.environ.get(name)), None)
+    return next((name for name in _THREAD_VARIABLES if os.environ.get(name)), None)
 
 
 def check_threads(num_threads: object) -> int:
@@ -108,7 +108,7 @@ def run_interruptible(
 
     threading.Thread(target=run, daemon=True).start()
     try:
-        while not is_over.wait(_INTERVAL):
+        while not is_over.wait(_POLL_SECONDS):
             look()
         look()
     except BaseException:

@@ -6,7 +6,7 @@ import warnings
 from seqloom.errors import DataWarning
 
 # contextlib calls seqloom's context managers between two frames of seqloom.
-_INTERNAL = ("seqloom", "contextlib")
+_INTERNAL_PACKAGES = ("seqloom", "contextlib")
 
 
 def warn_user(text: str, category: type[Warning] = DataWarning) -> None:
@@ -14,7 +14,7 @@ def warn_user(text: str, category: type[Warning] = DataWarning) -> None:
     frame, level = inspect.currentframe(), 1
     while frame is not None:
         package = str(frame.f_globals.get("__name__")).partition(".")[0]
-        if package not in _INTERNAL:
+        if package not in _INTERNAL_PACKAGES:
             break
         frame, level = frame.f_back, level + 1
     warnings.warn(text, category, stacklevel=level)

@@ -6,7 +6,7 @@ import sys
 import pytest
 from rich.console import Console
 
-from seqloom.cli._convert import open_with_meter
+from seqloom.cli._convert import open_with_bar
 from seqloom.errors import FileError
 from seqloom.io import inspect, open_sequences
 
@@ -144,7 +144,7 @@ def test_an_empty_result_prints_a_warning_last(reads, call):
 def watched(change=None):
     """Read a file with a progress bar, change it, and return the terminal output."""
     shown = io.StringIO()
-    with open_with_meter("reads.fq", Console(file=shown, force_terminal=True)) as reader:
+    with open_with_bar("reads.fq", Console(file=shown, force_terminal=True)) as reader:
         assert len(list(reader)) == 40
         if change is not None:
             change()

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from seqloom.cli import main
-from seqloom.cli._convert import open_with_meter
+from seqloom.cli._convert import open_with_bar
 from seqloom.errors import FileError
 from seqloom.io import open_sequences
 
@@ -174,7 +174,7 @@ def test_a_filter_that_keeps_no_pair_prints_a_warning_last(call):
 def watched(change=None):
     """Read two files with a progress bar, change one, and return the terminal output."""
     shown = io.StringIO()
-    with open_with_meter(
+    with open_with_bar(
         ("1.fq", "2.fq"), Console(file=shown, force_terminal=True)
     ) as reader:
         assert len(list(reader)) == 4

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 import msgspec
 
-from seqloom._config import JsonConfig, _fields
+from seqloom._config import JsonConfig, _fields_of
 from seqloom.data._embedding_dataset import EmbeddingEncoder
 from seqloom.data.genotype._encoder import GenotypeEncoder
 from seqloom.encode import Integer, Kmer, OneHot, Quality, Tokens
@@ -85,7 +85,7 @@ def _one_of(
 def _settings(kind: type[JsonConfig]) -> dict[str, Any]:
     """Return the schema of one class: its fields, name and version."""
     hints = get_type_hints(kind)
-    saved = _fields(kind)
+    saved = _fields_of(kind)
     entries = {
         "class": {"const": kind.__name__},
         "version": {**COUNT, "maximum": kind.version},

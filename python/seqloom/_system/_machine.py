@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
 
-_CGROUPS = Path("/sys/fs/cgroup")
+_CGROUP_ROOT = Path("/sys/fs/cgroup")
 _KIB = 1024
 _PARENT_DIED = 1  # PR_SET_PDEATHSIG of prctl
 
@@ -36,21 +36,23 @@ def count_cores() -> int:
     allowed = os.cpu_count() or 1
     if sys.platform == "linux":
         allowed = len(os.sched_getaffinity(0))
-    quotas = [quota for folder in _own_groups() if (quota := _quota(folder)) is not None]
+    quotas = [
+        quota for folder in _control_groups() if (quota := _cpu_limit(folder)) is not None
+    ]
     return max(1, min([allowed, *(int(quota) for quota in quotas)]))
 
 
-def _own_groups() -> list[Path]:
+def _control_groups() -> list[Path]:
     """Return the control groups of this process, from the root down."""
     lines = (read_fact("/proc/self/cgroup") or "").splitlines()
     if not lines:
         return []
     own = next((line[3:] for line in lines if line.startswith("0::")), "/")
-    group = _CGROUPS / own.lstrip("/")
-    return [*reversed([p for p in group.parents if p.is_relative_to(_CGROUPS)]), group]
+    group = _CGROUP_ROOT / own.lstrip("/")
+    return [*reversed([p for p in group.parents if p.is_relative_to(_CGROUP_ROOT)]), group]
 
 
-def _quota(folder: Path) -> float | None:
+def _cpu_limit(folder: Path) -> float | None:
     """Read the number of cores that a control group may use, in version 1 or 2."""
     try:
         quota, period = (folder / "cpu.max").read_text(encoding="ascii").split()

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from cyclopts import App, Parameter
 
 from seqloom.cli._console import version
-from seqloom.cli._exit import guard
+from seqloom.cli._exit import run_and_report
 from seqloom.cli._settings import fill_options
 
 Shell: TypeAlias = Literal["bash", "zsh", "fish"]
@@ -72,7 +72,7 @@ _USAGES = {
         "       seqloom convert [OPTIONS] R1 R2 --out OUT1 OUT2"
     )
 }
-_WITH_FURTHER_OPTIONS = ("train", "predict", "evaluate", "explain")
+_COMMANDS_WITH_SET = ("train", "predict", "evaluate", "explain")
 _EPILOGUE = (
     "Every command accepts --traceback, which prints the Python traceback of an error. "
     "Exit codes: 0 success, 2 invalid input, 130 stopped by Ctrl-C, 128 + n stopped by "
@@ -105,7 +105,7 @@ def make_app(words: Sequence[str]) -> App:
         flags = {"help_flags": (), "version_flags": ()} if name == "run" else {}
         usage = _USAGES.get(name)
         app.command(command, name=name, sort_key=position, usage=usage, **flags)
-    for name in _WITH_FURTHER_OPTIONS:
+    for name in _COMMANDS_WITH_SET:
         app[
             name
         ].help_epilogue = f"{_EPILOGUE}\n\nseqloom {name} --set help lists more options."
@@ -115,7 +115,7 @@ def make_app(words: Sequence[str]) -> App:
 def run(tokens: Sequence[str]) -> int:
     """Run a command and return its exit code."""
     words = [word for word in tokens if word != TRACEBACK]
-    return guard(make_app(words), words, with_traceback=TRACEBACK in tokens)
+    return run_and_report(make_app(words), words, with_traceback=TRACEBACK in tokens)
 
 
 def completion(shell: Shell, /) -> None:

@@ -65,26 +65,26 @@ def choose(bed: "open_bed", options: FilterOptions) -> tuple[Chosen, list[str]]:
     who = np.ones(bed.iid_count, bool)
     for file, is_kept in ((options.keep, True), (options.remove, False)):
         if file is not None:
-            who &= _is_listed(file, _columns(bed.fid, bed.iid), notes) == is_kept
+            who &= _is_listed(file, _as_columns(bed.fid, bed.iid), notes) == is_kept
     which = np.ones(bed.sid_count, bool)
     for file, is_kept in ((options.extract, True), (options.exclude, False)):
         if file is not None:
-            which &= _is_listed(file, _columns(bed.sid), notes) == is_kept
+            which &= _is_listed(file, _as_columns(bed.sid), notes) == is_kept
     if options.chromosome:
-        which &= np.isin(_columns(bed.chromosome)[0].astype(str), options.chromosome)
+        which &= np.isin(_as_columns(bed.chromosome)[0].astype(str), options.chromosome)
     which &= _passes_filters(bed, who, options)
     return (
-        _rows(who, "individual", notes),
-        _rows(which, "variant", notes),
+        _rows_of(who, "individual", notes),
+        _rows_of(which, "variant", notes),
     ), notes
 
 
-def _columns(*columns: Any) -> list[Any]:
+def _as_columns(*columns: Any) -> list[Any]:
     """Return the columns of a set; on the command line, a set has all columns."""
     return [column for column in columns if column is not None]
 
 
-def _rows(mask: "NDArray[np.bool_]", name: str, notes: list[str]) -> "NDArray[np.int64]":
+def _rows_of(mask: "NDArray[np.bool_]", name: str, notes: list[str]) -> "NDArray[np.int64]":
     """Return the indices of the rows that are left; raise if there are none."""
     if not mask.any():
         fault = f"no {name} passes the filters; use fewer or weaker filters"
@@ -337,7 +337,7 @@ def convert(
     """
     from seqloom.io import open_bed
 
-    write = _writer(Path(target).suffix, major, dtype)
+    write = _writer_for(Path(target).suffix, major, dtype)
     _check_target(source, Path(target), overwrite=overwrite)
     bed = open_bed(source, num_threads=threads, skip_format_check=skip_format_check)
     with counter_bar() as on_progress:
@@ -346,7 +346,7 @@ def convert(
     open_console().print(f"{target}: {individuals:,} individuals, {variants:,} variants")
 
 
-def _writer(suffix: str, major: Major | None, dtype: Kind) -> "Callable[..., None]":
+def _writer_for(suffix: str, major: Major | None, dtype: Kind) -> "Callable[..., None]":
     """Return the function that writes the file format of a suffix."""
     from seqloom.io.plink import _export
 
@@ -373,8 +373,8 @@ def _check_target(source: str, target: Path | None, *, overwrite: bool) -> None:
         raise FileError(
             f"{target}: cannot be written: the folder {target.parent} does not exist"
         )
-    written = _set_of(target) if target.suffix == ".bed" else [target]
-    for file, read in product(written, _set_of(Path(source))):
+    written = _files_of_set(target) if target.suffix == ".bed" else [target]
+    for file, read in product(written, _files_of_set(Path(source))):
         if file.exists() and read.exists() and file.samefile(read):
             raise ArgumentError(f"{file}: is both read and written; write to another file")
     for file in written:
@@ -382,7 +382,7 @@ def _check_target(source: str, target: Path | None, *, overwrite: bool) -> None:
             raise FileError(f"{file}: already exists; --overwrite replaces it")
 
 
-def _set_of(bed: Path) -> list[Path]:
+def _files_of_set(bed: Path) -> list[Path]:
     """Return the three files of a set."""
     return [bed.with_suffix(suffix) for suffix in _SET_SUFFIXES]
 

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from seqloom._files import write_atomic
 from seqloom._text import printable
-from seqloom.cli._console import check_free, open_console
+from seqloom.cli._console import check_not_existing, open_console
 from seqloom.cli._options import OUTPUT, Flag
 from seqloom.cli._show import print_json
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from seqloom.report import Report, Table as Numbers
 
 # A column takes at most a third of the terminal's width.
-_SHARE_OF_COLUMN = 3
+_MIN_COLUMNS = 3
 # Width at which no table is wrapped while it is measured.
-_UNLIMITED = 100_000
+_NO_WRAP_WIDTH = 100_000
 
 
 def compare(
@@ -52,7 +52,7 @@ def compare(
     from seqloom.train._compare import report_of, values_of
     from seqloom.train._compared import compare_with_best, open_runs
 
-    check_free(out, overwrite=overwrite)
+    check_not_existing(out, overwrite=overwrite)
     compared = open_runs(runs)
     tests = compare_with_best(compared)
     report = report_of(compared, tests)
@@ -61,12 +61,12 @@ def compare(
     if json:
         print_json(values_of(compared, tests))
     else:
-        _show(report)
+        _print_tables(report)
     if out is not None:
         open_console(stderr=json, quiet=quiet).print(f"page   {out}")
 
 
-def _show(report: "Report") -> None:
+def _print_tables(report: "Report") -> None:
     """Print the tables of a comparison, each with its note."""
     console = open_console()
     for section in report.sections:
@@ -76,7 +76,7 @@ def _show(report: "Report") -> None:
         left = list(range(1, len(section.table.columns)))
         while left:
             fitting = _count_fitting(console, section.table, left)
-            console.print(_table(section.table, left[:fitting], console.width))
+            console.print(_make_table(section.table, left[:fitting], console.width))
             left = left[fitting:]
         if section.note:
             console.print(section.note)
@@ -84,18 +84,18 @@ def _show(report: "Report") -> None:
 
 def _count_fitting(console: "Console", numbers: "Numbers", columns: list[int]) -> int:
     """Return the number of columns that fit side by side, at least one."""
-    unlimited = console.options.update(width=_UNLIMITED)
+    unlimited = console.options.update(width=_NO_WRAP_WIDTH)
     for count in range(len(columns), 1, -1):
-        table = _table(numbers, columns[:count], console.width)
+        table = _make_table(numbers, columns[:count], console.width)
         if console.measure(table, options=unlimited).maximum <= console.width:
             return count
     return 1
 
 
-def _table(numbers: "Numbers", columns: list[int], width: int) -> Table:
+def _make_table(numbers: "Numbers", columns: list[int], width: int) -> Table:
     """Create a table of the given columns; long cells wrap."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0))
-    widest = width // _SHARE_OF_COLUMN
+    widest = width // _MIN_COLUMNS
     title = printable(numbers.title.lower())
     table.add_column(title, overflow="fold", max_width=widest)
     for it in columns:
@@ -103,11 +103,11 @@ def _table(numbers: "Numbers", columns: list[int], width: int) -> Table:
         name = Text(printable(numbers.columns[it]).replace(" ", "\n"))
         table.add_column(name, justify="right", overflow="fold", max_width=widest)
     for row in numbers.rows:
-        table.add_row(*(_cell(str(row[it])) for it in (0, *columns)))
+        table.add_row(*(_make_cell(str(row[it])) for it in (0, *columns)))
     return table
 
 
-def _cell(text: str) -> Text:
+def _make_cell(text: str) -> Text:
     """Put text in brackets below the number; markup in a name is not interpreted."""
     parts = re.fullmatch(r"(\S+) \((.+)\)", text)
     lines = parts.groups() if parts else (text,)

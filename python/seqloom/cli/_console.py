@@ -81,7 +81,7 @@ def counter_bar() -> Generator[Callable[[int, int], object]]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def check_free(*targets: Path | None, overwrite: bool) -> None:
+def check_not_existing(*targets: Path | None, overwrite: bool) -> None:
     """Raise if a file would be replaced without --overwrite."""
     for target in targets:
         if target is not None and target.is_file() and not overwrite:

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from seqloom.io import PairedReader, SequenceBatch, SequenceReader
 
 _MATES = 2
-_PAIRS = "seqloom convert R1 R2 --out OUT1 OUT2"
-_USAGE = f"seqloom convert IN OUT, or for pairs: {_PAIRS}"
+_PAIR_USAGE = "seqloom convert R1 R2 --out OUT1 OUT2"
+_USAGE = f"seqloom convert IN OUT, or for pairs: {_PAIR_USAGE}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,14 +69,14 @@ class ConvertPaths:
         """Raise if a file is given twice, to read or to write."""
         # With a progress bar, `open_sequences` cannot detect that two files are the
         # same.
-        if len({_identity(source) for source in self.sources}) < len(self.sources):
+        if len({_file_identity(source) for source in self.sources}) < len(self.sources):
             raise ArgumentError(
                 f"{self.sources[0]}: both files to read are the same file; reads that "
                 "alternate in one file need --interleaved"
             )
-        read = {_identity(source) for source in self.sources if source != "-"}
+        read = {_file_identity(source) for source in self.sources if source != "-"}
         for target in self.targets:
-            if target != "-" and Path(target).exists() and _identity(target) in read:
+            if target != "-" and Path(target).exists() and _file_identity(target) in read:
                 raise ArgumentError(
                     f"{target}: is both read and written; write to another name"
                 )
@@ -84,19 +84,19 @@ class ConvertPaths:
     @property
     def source(self) -> str | tuple[str, str]:
         """File or files to read, for `open_sequences`."""
-        return _one_or_two(self.sources)
+        return _unwrap_single(self.sources)
 
     @property
     def target(self) -> str | tuple[str, str]:
         """File or files to write, for `write_sequences`."""
-        return _one_or_two(self.targets)
+        return _unwrap_single(self.targets)
 
     @property
     def holds_pairs(self) -> bool:
         """True if the only file to read contains pairs."""
         return self.interleaved and len(self.sources) == 1
 
-    def check_free(self) -> None:
+    def check_not_existing(self) -> None:
         """Raise if a file would be replaced; suggest the options for a read pair."""
         is_one_each = len(self.sources) == len(self.targets) == 1
         for target in self.targets:
@@ -104,8 +104,8 @@ class ConvertPaths:
                 continue
             advice = "--overwrite replaces it"
             # If OUT contains sequences, it may be the second file of a read pair.
-            if is_one_each and _holds_sequences(target):
-                advice = f"for a read pair: {_PAIRS} (--overwrite replaces this file)"
+            if is_one_each and _is_sequence_file(target):
+                advice = f"for a read pair: {_PAIR_USAGE} (--overwrite replaces this file)"
             raise FileError(f"{target}: already exists; {advice}")
 
 
@@ -118,12 +118,12 @@ def resolve_paths(
     return ConvertPaths(sources=sources, targets=targets, interleaved=interleaved)
 
 
-def _one_or_two(names: tuple[str, ...]) -> str | tuple[str, str]:
+def _unwrap_single(names: tuple[str, ...]) -> str | tuple[str, str]:
     """Return one name, or two."""
     return names[0] if len(names) == 1 else (names[0], names[1])
 
 
-def _identity(name: str) -> object:
+def _file_identity(name: str) -> object:
     """Return the device and inode of a file; the name if the file does not exist."""
     try:
         facts = Path(name).stat()
@@ -132,7 +132,7 @@ def _identity(name: str) -> object:
     return facts.st_dev, facts.st_ino
 
 
-def _holds_sequences(name: str) -> bool:
+def _is_sequence_file(name: str) -> bool:
     """Return whether `open_sequences` can open a file."""
     from seqloom.io import open_sequences
 
@@ -144,7 +144,7 @@ def _holds_sequences(name: str) -> bool:
 
 
 @contextmanager
-def open_with_meter(
+def open_with_bar(
     source: str | tuple[str, str], console: Console, **options: Any
 ) -> Generator[SequenceReader | PairedReader]:
     """Open one or two files; on a terminal, show a progress bar."""
@@ -163,14 +163,14 @@ def open_with_meter(
         bar = stack.enter_context(Progress(*columns, console=console, transient=True))
         total = sum(Path(path).stat().st_size for path in sources)
         task = bar.add_task("", total=total)
-        files = [stack.enter_context(Meter(path, bar, task)) for path in sources]
+        files = [stack.enter_context(MeteredFile(path, bar, task)) for path in sources]
         yield stack.enter_context(_open(files, options))
         for file in files:
             file.check_unchanged()
 
 
 def _open(
-    sources: Sequence[str | Meter], options: dict[str, Any]
+    sources: Sequence[str | MeteredFile], options: dict[str, Any]
 ) -> SequenceReader | PairedReader:
     """Open one file or a read pair."""
     from seqloom.io import open_sequences
@@ -183,13 +183,13 @@ def _open(
     return cast("SequenceReader | PairedReader", open_sequences(origin, **options))
 
 
-class Meter(FileIO):
+class MeteredFile(FileIO):
     """A file that moves a progress bar while it is read."""
 
     def __init__(self, path: str, bar: Progress, task: TaskID) -> None:
         super().__init__(path)
         self._bar, self._task = bar, task
-        self._before = self._stamp()
+        self._before = self._size_and_time()
 
     def read(self, size: int | None = -1, /) -> bytes:
         """Read bytes and advance the bar."""
@@ -199,16 +199,16 @@ class Meter(FileIO):
 
     def check_unchanged(self) -> None:
         """Raise if the file has changed since it was opened."""
-        if self._stamp() != self._before:
+        if self._size_and_time() != self._before:
             raise FileError(f"{os.fspath(str(self.name))}: changed while it was being read")
 
-    def _stamp(self) -> tuple[int, int]:
+    def _size_and_time(self) -> tuple[int, int]:
         """Return the size and modification time of the file."""
         facts = os.fstat(self.fileno())
         return facts.st_size, facts.st_mtime_ns
 
 
-_BATCH = 1 << 14
+_BATCH_RECORDS = 1 << 14
 Level = Annotated[int, Parameter(validator=validators.Number(gte=0, lte=9))]
 
 
@@ -281,10 +281,10 @@ def convert(
 
     paths = resolve_paths(source, target, out, interleaved=interleaved)
     if not overwrite:
-        paths.check_free()
-    selection = Selection(keep, read.quality)
+        paths.check_not_existing()
+    selection = RecordFilter(keep, read.quality)
     options = {"interleaved": paths.holds_pairs, "num_threads": threads, **asdict(read)}
-    with open_with_meter(paths.source, open_console(stderr=True), **options) as reader:
+    with open_with_bar(paths.source, open_console(stderr=True), **options) as reader:
         write_sequences(
             paths.target,
             selection.of(reader),
@@ -299,7 +299,7 @@ def convert(
         console.print(line)
 
 
-class Selection:
+class RecordFilter:
     """Selects records and counts the dropped ones by reason."""
 
     def __init__(self, keep: KeepOptions, encoding: Quality) -> None:
@@ -325,7 +325,7 @@ class Selection:
             raise ArgumentError(
                 f"{path}: --min-mean-quality needs qualities, but FASTA has none"
             )
-        for batch in reader.batches(_BATCH):
+        for batch in reader.batches(_BATCH_RECORDS):
             mates = batch if isinstance(batch, tuple) else (batch,)
             kept = self._find_kept(mates)
             self.kept += int(kept.sum())
@@ -339,17 +339,17 @@ class Selection:
         lengths, keep = [mate.sequences.lengths for mate in mates], self._keep
         if keep.min_length is not None:
             short = [length < keep.min_length for length in lengths]
-            self._drop(kept, short, why="too short")
+            self._drop_records(kept, short, why="too short")
         if keep.max_length is not None:
             long = [length > keep.max_length for length in lengths]
-            self._drop(kept, long, why="too long")
+            self._drop_records(kept, long, why="too long")
         if keep.min_mean_quality is not None:
             means = [mate.mean_quality(self._encoding) for mate in mates]
             low = [mean < keep.min_mean_quality for mean in means]
-            self._drop(kept, low, why="of low quality")
+            self._drop_records(kept, low, why="of low quality")
         return kept
 
-    def _drop(
+    def _drop_records(
         self, kept: NDArray[np.bool_], goes: Sequence[NDArray[np.bool_]], *, why: str
     ) -> None:
         """Drop marked records, or pairs with a marked read, and count them."""

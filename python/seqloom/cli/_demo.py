@@ -72,16 +72,16 @@ def demo(
     _check_folder(out, overwrite=overwrite)
     announce(console, machine.backend, machine.threads)
     try:
-        _compare(console, out, machine, seed=seed, overwrite=overwrite)
+        _train_and_compare(console, out, machine, seed=seed, overwrite=overwrite)
     except KeyboardInterrupt:
         # The demo is too short to be resumed.
         way = f"to restart, remove {out} or give --out another folder"
-        if _may_replace(out):
+        if _is_demo_run(out):
             way = "the same command restarts the demo"
         raise KeyboardInterrupt(f"stopped; {way}") from None
 
 
-def _compare(
+def _train_and_compare(
     console: "Console", out: Path, machine: MachineOptions, *, seed: int, overwrite: bool
 ) -> None:
     """Train the network and the linear model, and show their metrics."""
@@ -94,7 +94,7 @@ def _compare(
     settings: Any = {"seed": seed, "backend": Computation(**machine.to_keywords())}
     with Watch(console) as watch:
         # The report is written once, after the comparison: plotting takes a second.
-        may_replace = overwrite or _may_replace(out)
+        may_replace = overwrite or _is_demo_run(out)
         folder = RunFolder(out, overwrite=may_replace, report=False)
         run = _fit_network(splice, **settings, out=folder, progress=watch)
     with console.status("training logistic regression and writing the report"):
@@ -107,7 +107,7 @@ def _compare(
     console.print(f"report {page}")
 
 
-def _may_replace(out: Path) -> bool:
+def _is_demo_run(out: Path) -> bool:
     """Return whether the run in the folder is a finished demo."""
     from seqloom.cli._splice import RESULTS
 
@@ -116,7 +116,7 @@ def _may_replace(out: Path) -> bool:
 
 def _check_folder(out: Path, *, overwrite: bool) -> None:
     """Raise if the folder contains anything but a demo."""
-    if overwrite or _may_replace(out):
+    if overwrite or _is_demo_run(out):
         return
     if out.is_dir() and any(out.iterdir()):
         raise RunFolderError(
@@ -130,7 +130,7 @@ def _fit_network(splice: "Splice", **settings: Any) -> "Run":
     from seqloom.models import SequenceCNNConfig
 
     config = SequenceCNNConfig.for_data(splice.train)
-    return _fit(config, splice, **NETWORK, **settings)
+    return _train(config, splice, **NETWORK, **settings)
 
 
 def _fit_linear(splice: "Splice", **settings: Any) -> "Run":
@@ -141,10 +141,10 @@ def _fit_linear(splice: "Splice", **settings: Any) -> "Run":
     inputs = splice.train.batch([0])["inputs"].size
     model = Logistic(inputs, len(splice.train.classes))
     updates = Updates(weight_decay=LINEAR_DECAY)
-    return _fit(model, splice, optimizer=updates, **LINEAR, **settings)
+    return _train(model, splice, optimizer=updates, **LINEAR, **settings)
 
 
-def _fit(model: "Config | Module", splice: "Splice", **settings: Any) -> "Run":
+def _train(model: "Config | Module", splice: "Splice", **settings: Any) -> "Run":
     """Train a model; the comparison reports the test windows that were in training."""
     from seqloom.train import fit
 

@@ -27,7 +27,7 @@ from seqloom.cli._export import PROGRAM
 from seqloom.cli._options import Flag
 from seqloom.errors import ArgumentError
 
-_INSTRUCTIONS = {
+_INSTRUCTION_SETS = {
     "avx512": "AVX-512",
     "avx2": "AVX2",
     "neon": "NEON",
@@ -77,11 +77,11 @@ def _find_facts() -> dict[str, str]:
         "seqloom": f"{metadata.version('seqloom')}, Python {platform.python_version()}",
         "system": f"{platform.system()} {platform.release()}, {platform.machine()}",
         "processor": f"{name}, {os.cpu_count()} cores",
-        "instructions": _INSTRUCTIONS[_native.simd()],
+        "instructions": _INSTRUCTION_SETS[_native.simd()],
         **_describe_capacity(),
         "GPU": ", ".join(_gpu_names()) or "none found by the NVIDIA driver",
         "products": _describe_matrix_library(),
-        "libraries": _versions("numpy", "safetensors", "msgspec"),
+        "libraries": _list_versions("numpy", "safetensors", "msgspec"),
         "extras": _describe_extras(),
         **_describe_disk(),
         "seqloom run": str(PROGRAM) if PROGRAM.is_file() else "not built",
@@ -94,7 +94,7 @@ def _gpu_names() -> list[str]:
     return [read_fact(file, r"^Model:\s*(.*)$") or "a GPU" for file in files]
 
 
-def _version_of(package: str) -> str | None:
+def _version(package: str) -> str | None:
     """Return the version of an installed package, or None."""
     try:
         return metadata.version(package)
@@ -130,9 +130,9 @@ def _describe_matrix_library() -> str:
     return "NumPy with " + (", ".join(dict.fromkeys(named)) or "an unknown library")
 
 
-def _versions(*packages: str) -> str:
+def _list_versions(*packages: str) -> str:
     """List packages with their versions."""
-    return ", ".join(f"{name} {_version_of(name) or 'not installed'}" for name in packages)
+    return ", ".join(f"{name} {_version(name) or 'not installed'}" for name in packages)
 
 
 def _describe_extras() -> str:
@@ -142,10 +142,10 @@ def _describe_extras() -> str:
         for line in metadata.requires("seqloom") or []
         if (found := re.match(r"([\w.-]+).*extra == .(\w+)", line))
     ]
-    there = [name for name, _ in wanted if _version_of(name)]
-    missing = [f"{name} [{extra}]" for name, extra in wanted if not _version_of(name)]
+    there = [name for name, _ in wanted if _version(name)]
+    missing = [f"{name} [{extra}]" for name, extra in wanted if not _version(name)]
     return "; not installed: ".join(
-        part for part in (_versions(*there), ", ".join(missing)) if part
+        part for part in (_list_versions(*there), ", ".join(missing)) if part
     )
 
 
@@ -208,7 +208,7 @@ def _check_processor() -> Iterator[Advice]:
             "With root access: cpupower frequency-set --governor performance.",
         )
     versions = [
-        _version_of(name) for name in ("torch", "jax-cuda12-plugin", "jax-cuda13-plugin")
+        _version(name) for name in ("torch", "jax-cuda12-plugin", "jax-cuda13-plugin")
     ]
     if _gpu_names() and all(not it or "+cpu" in it for it in versions):
         yield Advice(

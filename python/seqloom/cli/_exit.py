@@ -42,14 +42,14 @@ _UNSUPPORTED_OPTIONS = {
 }
 
 
-def guard(app: App, words: Sequence[str], *, with_traceback: bool) -> int:
+def run_and_report(app: App, words: Sequence[str], *, with_traceback: bool) -> int:
     """Run a command line and return its exit code; print a traceback for a bug."""
-    number = _rank()
+    number = _torchrun_rank()
     try:
-        with _silence(is_needed=number > 0), _print_warnings():
+        with _discard_output(is_needed=number > 0), _print_warnings():
             app(words, exit_on_error=False, print_error=False)
     except CycloptsError as error:
-        failure, message = error, _describe_words(app, error, words)
+        failure, message = error, _describe_usage_error(app, error, words)
     except (SeqloomError, OSError, MemoryError) as error:
         # If another process has failed, only the first process reports it.
         if isinstance(error, BrokenPipeError) or (
@@ -59,7 +59,7 @@ def guard(app: App, words: Sequence[str], *, with_traceback: bool) -> int:
             with Path(os.devnull).open("wb") as nothing:
                 os.dup2(nothing.fileno(), sys.__stdout__.fileno() if sys.__stdout__ else 1)
             return BROKEN_PIPE
-        failure, message = error, _describe(error)
+        failure, message = error, _error_text(error)
     except KeyboardInterrupt as stop:
         if not number:
             _print_interruption(str(stop), words)
@@ -73,7 +73,7 @@ def guard(app: App, words: Sequence[str], *, with_traceback: bool) -> int:
     return BAD_INPUT
 
 
-def _rank() -> int:
+def _torchrun_rank() -> int:
     """Return the rank of this process in torchrun; 0 without torchrun."""
     several = os.environ.get("WORLD_SIZE", "1") != "1"
     rank = os.environ.get("RANK", "0")
@@ -81,7 +81,7 @@ def _rank() -> int:
 
 
 @contextmanager
-def _silence(*, is_needed: bool) -> Generator[None]:
+def _discard_output(*, is_needed: bool) -> Generator[None]:
     """Discard the output of the block in all processes but the first."""
     if not is_needed:
         yield
@@ -112,7 +112,7 @@ def _print_warnings() -> Generator[None]:
         yield
 
 
-def _describe(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     """Return an error's message; for an OSError of Python, without its number."""
     is_foreign = not isinstance(error, SeqloomError)
     if isinstance(error, OSError) and is_foreign and error.strerror:
@@ -130,7 +130,7 @@ def _print_interruption(message: str, words: Sequence[str]) -> None:
         sys.stderr.write(printable(command, lines=True) + "\n")
 
 
-def _describe_words(app: App, error: CycloptsError, words: Sequence[str]) -> str:
+def _describe_usage_error(app: App, error: CycloptsError, words: Sequence[str]) -> str:
     """Describe an invalid command line in two lines: the error, and the help command."""
     named: list[str] = []
     command = app
@@ -139,15 +139,15 @@ def _describe_words(app: App, error: CycloptsError, words: Sequence[str]) -> str
             break
         named, command = [*named, word], command[word]
     fault = (
-        _describe_stream(error, words)
-        or _describe_repeatable(error, words)
+        _describe_standard_input(error, words)
+        or _describe_repeated_option(error, words)
         or _describe_error(command, error, shlex.join(named))
     )
     how = ["--set", "help"] if "--set" in words else ["--help"]
     return f"{fault}\n{shlex.join(['seqloom', *named, *how])} lists the options"
 
 
-def _describe_stream(error: CycloptsError, words: Sequence[str]) -> str | None:
+def _describe_standard_input(error: CycloptsError, words: Sequence[str]) -> str | None:
     """Return the message for - after an option that cannot read standard input."""
     is_unknown = (
         isinstance(error, UnknownOptionError)
@@ -166,7 +166,7 @@ def _describe_stream(error: CycloptsError, words: Sequence[str]) -> str | None:
     return None
 
 
-def _describe_repeatable(error: CycloptsError, words: Sequence[str]) -> str | None:
+def _describe_repeated_option(error: CycloptsError, words: Sequence[str]) -> str | None:
     """Return the message for several values after an option that is repeated instead."""
     unused = (
         list(error.unused_tokens or ()) if isinstance(error, UnusedCliTokensError) else []
@@ -192,11 +192,11 @@ def _describe_error(command: App, error: CycloptsError, name: str) -> str:
         return _UNSUPPORTED_OPTIONS.get((name, option), str(error))
     if isinstance(error, MissingArgumentError) and error.argument is not None:
         needs = "needs a value after" if error.keyword else "needs"
-        return f"{name} {needs} {_describe_missing(command, error.argument.name)}"
+        return f"{name} {needs} {_describe_missing_argument(command, error.argument.name)}"
     return str(error)
 
 
-def _describe_missing(command: App, name: str) -> str:
+def _describe_missing_argument(command: App, name: str) -> str:
     """Describe a missing argument, with the example of the command's help."""
     arguments = command.assemble_argument_collection(parse_docstring=True)
     text = next((it.parameter.help for it in arguments if it.name == name), None) or ""

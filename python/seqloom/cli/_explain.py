@@ -101,7 +101,7 @@ def explain(
     del further  # already applied by `fill_options`
     console = open_console(stderr=out == STREAM, quiet=quiet)
     announce(console, machine.backend, machine.threads)
-    _check_ending(out)
+    _check_suffix(out)
     paths = paths_of(files)
     inputs = Inputs.of(paths, sequences, intervals)
     if not inputs.kind.has_letters:
@@ -132,10 +132,10 @@ def explain(
         )
     names = ["standard input" if it == STREAM else it for it in names_of(read)]
     sources = {"model": printable(model.absolute().name), "files": ", ".join(names)}
-    _write(console, found, out, total=len(examples), sources=sources)
+    _write_output(console, found, out, total=len(examples), sources=sources)
 
 
-def _check_ending(out: str) -> None:
+def _check_suffix(out: str) -> None:
     """Raise if the name is neither a page nor a table."""
     if out != STREAM and not out.endswith((_PAGE_SUFFIX, *_TABLE_SUFFIXES)):
         raise ArgumentError(
@@ -146,7 +146,7 @@ def _check_ending(out: str) -> None:
         check_table_name(out)
 
 
-def _write(
+def _write_output(
     console: "Console",
     found: "Attributions",
     out: str,

@@ -13,8 +13,8 @@ from seqloom.cli._options import MACHINE, OUTPUT, PATH, Flag
 from seqloom.errors import MissingFileError
 
 # The program is next to the extension, in a checkout and in the wheel.
-_SUFFIX = ".exe" if sys.platform == "win32" else ""
-PROGRAM = Path(__file__).parents[1] / "_rust" / f"seqloom-run{_SUFFIX}"
+_EXE_SUFFIX = ".exe" if sys.platform == "win32" else ""
+PROGRAM = Path(__file__).parents[1] / "_rust" / f"seqloom-run{_EXE_SUFFIX}"
 _WORDS = Parameter(allow_leading_hyphen=True)
 
 

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from seqloom.cli import _bed
-from seqloom.cli._console import check_free, open_console, table_of
+from seqloom.cli._console import check_not_existing, open_console, table_of
 from seqloom.cli._options import PATH, SEQUENCES, Flag, Threads, takes_options
 from seqloom.errors import ArgumentError
 from seqloom.io._settings import TextOptions
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
     from seqloom.io import Summary
 
-_GZIP = b"\x1f\x8b"
-_EXAMPLES = 3
+_GZIP_MAGIC = b"\x1f\x8b"
+_MAX_IDS = 3
 _BAR_WIDTH = 40
 _MAX_COLUMNS = 75
 _QUALITY_ROWS = 4
 _TOP_SCORE = 40
 _BASES = {"dna": "ACGTN", "rna": "ACGUN"}
 _BLOCKS = " ▁▂▃▄▅▆▇█"
-_PLAIN_BLOCKS = " .:-=+*#%@"
+_ASCII_BLOCKS = " .:-=+*#%@"
 
 
 @takes_options()
@@ -66,7 +66,7 @@ def inspect(
     from seqloom.io import inspect as look
     from seqloom.report import check_svg
 
-    check_free(plot, overwrite=overwrite)
+    check_not_existing(plot, overwrite=overwrite)
     check_svg(plot)
     if plot is None and _bed.is_bed(file):
         _reject_options(reading)
@@ -82,7 +82,7 @@ def inspect(
         sys.stdout.write(json_text.dumps(summary.to_dict(), indent=2) + "\n")
     else:
         console.print(table_of(summary.facts()))
-        _draw(summary, console)
+        _draw_plots(summary, console)
     # Print the summary first, in case the plot cannot be written.
     if plot is None:
         return
@@ -116,7 +116,7 @@ def _summarise_table(file: str, **options: Any) -> "Summary":
     numbers = Counter(held.batch.ids)
     path = Path(file)
     with path.open("rb") as opened:
-        is_packed = opened.read(len(_GZIP)) == _GZIP
+        is_packed = opened.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
     return summarise(
         tally,
         options["quality"],
@@ -125,11 +125,11 @@ def _summarise_table(file: str, **options: Any) -> "Summary":
         compression="gzip" if is_packed else "none",
         file_bytes=path.stat().st_size,
         duplicate_ids=len(held.batch) - len(numbers),
-        duplicate_examples=tuple(name for name, n in numbers.items() if n > 1)[:_EXAMPLES],
+        duplicate_examples=tuple(name for name, n in numbers.items() if n > 1)[:_MAX_IDS],
     )
 
 
-def _draw(summary: "Summary", console: "Console") -> None:
+def _draw_plots(summary: "Summary", console: "Console") -> None:
     """Plot lengths, qualities and bases, if the file has them."""
     is_plain = not console.encoding.startswith("utf")
     if summary.shortest != summary.longest:
@@ -166,13 +166,13 @@ def _draw_bars(
 def _draw_positions(summary: "Summary", *, is_plain: bool) -> Iterator[Text]:
     """Plot qualities and bases by position; a column may cover several positions."""
     means = [position.mean_quality or 0.0 for position in summary.positions]
-    width = len(_squeeze(means))
+    width = len(_average_bins(means))
     last = f"{summary.longest - 1:,}"
     gap = max(width - 1 - len(last), 1)
     ends = f"{'':>7}0{'':{gap}}{last}" if summary.longest > 1 else f"{'':>7}0"
     if summary.quality is not None and means:
         yield Text("\nmean quality by position", style="bold")
-        values = _squeeze(means)
+        values = _average_bins(means)
         top = max(_TOP_SCORE, *values)
         lines = _draw_columns(values, top, rows=_QUALITY_ROWS, is_plain=is_plain)
         for row, line in enumerate(lines):
@@ -190,7 +190,7 @@ def _draw_shares(summary: "Summary", bases: str, *, is_plain: bool) -> Iterator[
     for base in (base for base in bases if base in summary.letters):
         counts = (position.letters.get(base, 0) for position in summary.positions)
         shares = [count / total for count, total in zip(counts, totals, strict=True)]
-        rows[base] = _squeeze(shares)
+        rows[base] = _average_bins(shares)
     top = max((value for row in rows.values() for value in row), default=1.0)
     total = sum(summary.letters.values())
     yield Text(f"\nbases by position, columns from 0 to {100 * top:.0f} %", style="bold")
@@ -203,7 +203,7 @@ def _draw_columns(
     values: Sequence[float], top: float, *, rows: int = 1, is_plain: bool = False
 ) -> list[str]:
     """Draw a column for each value, from 0 to ``top``, as lines from top to bottom."""
-    steps = _PLAIN_BLOCKS if is_plain else _BLOCKS
+    steps = _ASCII_BLOCKS if is_plain else _BLOCKS
     full = len(steps) - 1
     heights = [round(rows * full * it / top) if top > 0 else 0 for it in values]
     # Values above 0 are always visible.
@@ -214,7 +214,7 @@ def _draw_columns(
     ]
 
 
-def _squeeze(values: Sequence[float]) -> list[float]:
+def _average_bins(values: Sequence[float]) -> list[float]:
     """Average neighbouring values until they fit into the maximum number of columns."""
     step = -(-len(values) // _MAX_COLUMNS)
     parts = [values[start : start + step] for start in range(0, len(values), step)]

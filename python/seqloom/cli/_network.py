@@ -17,7 +17,7 @@ from seqloom.infer._kinds import Kind
 from seqloom.models import ESM2LoRAConfig
 from seqloom.nn import Config
 
-_POLICY = ("unknown", "case", "rare", "symbols", "rna_as_dna")
+_ENCODING = ("unknown", "case", "rare", "symbols", "rna_as_dna")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,7 @@ def check_network(options: NetworkOptions, kind: Kind) -> None:
         )
 
 
-def network_for(
+def select_network(
     options: NetworkOptions, kind: Kind, train: Dataset, *others: Dataset
 ) -> Config:
     """Choose the network for these records, and apply the options."""
@@ -86,7 +86,7 @@ def network_for(
     return ESM2LoRAConfig.for_data(train, options.model, **changes)
 
 
-def encoding_for(
+def select_encoding(
     console: Console,
     options: NetworkOptions,
     inputs: Inputs,
@@ -94,14 +94,14 @@ def encoding_for(
     letters: AlphabetOptions,
 ) -> dict[str, Any]:
     """Choose encoder and augmentation of the training records from the alphabet."""
-    policy = {name: inputs.given[name] for name in _POLICY if name in inputs.given}
+    policy = {name: inputs.given[name] for name in _ENCODING if name in inputs.given}
     alphabet: str = letters.alphabet
     if options.finetune:
         _check_protein(alphabet, policy)
         encoder = Tokens("esm2", **policy)
-        return {"encoder": encoder, "augment": augment_for("protein", options)}
+        return {"encoder": encoder, "augment": select_augmentation("protein", options)}
     if not inputs.kind.has_letters:
-        augment_for(inputs.kind.name, options)
+        select_augmentation(inputs.kind.name, options)
         return {}
     if alphabet == "auto" and letters.rna_as_dna:
         alphabet = "dna"
@@ -110,7 +110,7 @@ def encoding_for(
         alphabet = inputs.kind.guess_alphabet(inputs.files, inputs.given)
         console.print(f"alphabet {alphabet}, inferred from the training files")
     encoder = OneHot(alphabet, **policy)
-    return {"encoder": encoder, "augment": augment_for(alphabet, options)}
+    return {"encoder": encoder, "augment": select_augmentation(alphabet, options)}
 
 
 def _check_protein(alphabet: str, policy: dict[str, Any]) -> None:
@@ -125,7 +125,7 @@ def _check_protein(alphabet: str, policy: dict[str, Any]) -> None:
         )
 
 
-def augment_for(alphabet: str, options: NetworkOptions) -> ReverseComplement | None:
+def select_augmentation(alphabet: str, options: NetworkOptions) -> ReverseComplement | None:
     """Return the augmentation of the training sequences, if any."""
     if not options.reverse_complement:
         return None

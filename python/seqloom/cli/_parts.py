@@ -192,7 +192,7 @@ def parts_of(
     """Yield the datasets of the run, or of each fold, with their output folders."""
     whole, count = data.whole, options.folds
     if count is not None:
-        groups = _equal_sequences(whole, count) if groups is None else groups
+        groups = _duplicate_groups(whole, count) if groups is None else groups
         pairs = folds(whole, count, groups=groups, seed=seed)
         for number, (train, valid) in enumerate(pairs, start=1):
             title, home = f"fold {number} of {count}", folder / f"fold-{number}"
@@ -204,12 +204,12 @@ def parts_of(
         names = options.valid_chromosomes
         train, valid = hold_out(whole, names, "--valid-chromosomes")
     elif valid is None and share:  # with a share of 0 there is no validation set
-        groups = _equal_sequences(whole, 2) if groups is None else groups
+        groups = _duplicate_groups(whole, 2) if groups is None else groups
         train, valid = split(whole, (1 - share, share), groups=groups, seed=seed)
     yield DataPart(train=train, valid=valid, folder=folder)
 
 
-def _equal_sequences(whole: Dataset, parts: int) -> str | None:
+def _duplicate_groups(whole: Dataset, parts: int) -> str | None:
     """Return the group that keeps duplicate sequences together, if there are any."""
     hashes = hash_letters(whole)
     distinct = 0 if hashes is None else len(np.unique(hashes))
@@ -260,7 +260,7 @@ def groups_of(whole: Dataset, inputs: Inputs, parts: PartOptions, *, labels: Lab
     id_column = labels.id_column or kind.id_column
     options = Labels(list(tables), id_column=id_column, label_column=column)
     cells = labels_by_id(options).cells
-    return {name: _group(group) for name, (group, *_) in cells.items()}
+    return {name: _parse_group(group) for name, (group, *_) in cells.items()}
 
 
 def _read_groups(whole: Dataset, files: Sequence[Path], column: str) -> list[Any]:
@@ -269,9 +269,9 @@ def _read_groups(whole: Dataset, files: Sequence[Path], column: str) -> list[Any
     for frame in frames:
         column_position(frame.what, frame.names, column, hint="--group-column")
     cells = list(chain.from_iterable(frame.column(column) for frame in frames))
-    return [_group(cells[row]) for row in whole.group("ordinal")]
+    return [_parse_group(cells[row]) for row in whole.group("ordinal")]
 
 
-def _group(cell: Any) -> Any:
+def _parse_group(cell: Any) -> Any:
     """Return a group, or None for a missing value."""
     return None if cell in MISSING else cell

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from rich.console import Console
 
 from seqloom._text import count_of
-from seqloom.cli._console import announce, check_free, open_console
+from seqloom.cli._console import announce, check_not_existing, open_console
 from seqloom.cli._options import (
     FURTHER,
     GENOTYPES,
@@ -29,7 +29,7 @@ from seqloom.cli._read import (
     Inputs,
     IntervalOptions,
     LabelTables,
-    find_given,
+    changed_options,
     reject,
     show_letters,
     show_skipped,
@@ -212,7 +212,7 @@ def open_both(
 ) -> tuple[Any, Any]:
     """Load a model and open its input files; an exported model opens files later."""
     if (export := find_exported(model)) is not None:
-        names = [*find_given(machine), *inputs.given]
+        names = [*changed_options(machine), *inputs.given]
         why = "not with an exported model; give the run folder that it was exported from"
         reject([name for name in names if name not in {"threads", "id_column"}], why)
         return export, inputs.files
@@ -251,4 +251,4 @@ def check_out(out: str, files: list[Path], *, overwrite: bool) -> None:
         raise FileError(f"{out}: the folder {folder} does not exist; create it first")
     if target.exists() and any(file.exists() and target.samefile(file) for file in files):
         raise FileError(f"{out}: is also an input file; give --out another name")
-    check_free(path, overwrite=overwrite)
+    check_not_existing(path, overwrite=overwrite)

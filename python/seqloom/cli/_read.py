@@ -122,7 +122,7 @@ class LabelTables:
         return replace(options, source=source)
 
 
-def find_given(*values: Any) -> dict[str, Any]:
+def changed_options(*values: Any) -> dict[str, Any]:
     """Return the options that differ from their defaults, by name."""
     return {
         item.name: value
@@ -152,7 +152,7 @@ class Inputs:
         cls, files: Sequence[Path], *values: Any, others: Sequence[Path] = ()
     ) -> "Inputs":
         """Detect the kind of the files; raise for options of other kinds."""
-        given = find_given(*values)
+        given = changed_options(*values)
         kind = kind_of_files([*files, *others], given)
         kind.check_options([*files, *others], given)
         kinds = {kind_of_files([it], given).name: it for it in (*files, *others)}
@@ -222,16 +222,16 @@ def show_skipped(console: Console, *datasets: Dataset) -> None:
     for key, text in _SKIP_MESSAGES.items():
         if number := sum(report.get(key, 0) for report in reports):
             names = [it for report in reports for it in report.get(f"{key}_examples", ())]
-            console.print(f"{text.format(noun)}: {_count(number, names)}")
+            console.print(f"{text.format(noun)}: {_format_count(number, names)}")
     # Datasets may share a table of labels: report a label only if no dataset uses it.
     first, *others = (data.unmatched for data in datasets)
     if lost := set(first).intersection(*others):
         names = [name for name in first if name in lost]
-        text = _count(len(lost), names)
+        text = _format_count(len(lost), names)
         console.print(f"labels without a {noun.removesuffix('s')} in these files: {text}")
 
 
-def _count(number: int, names: Sequence[str]) -> str:
+def _format_count(number: int, names: Sequence[str]) -> str:
     """Format a number, with some of the names as examples."""
     shown = f" ({', '.join(names[:_MAX_EXAMPLES])})" if names else ""
     return f"{number:,}{shown}"

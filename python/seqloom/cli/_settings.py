@@ -35,7 +35,7 @@ def fill_options(
     del app  # required by cyclopts
     if "--set" in arguments:
         named = [it for it in arguments if it.parse and it.name.startswith("--")]
-        options = {_name_of(it): it for it in named}
+        options = {_option_name(it): it for it in named}
         words = [token.value for token in options["set"].tokens]
         if "help" in words:
             _print_options(options)
@@ -49,7 +49,7 @@ def fill_options(
             _fill_from_run(arguments, token.value)
 
 
-def _name_of(argument: Argument) -> str:
+def _option_name(argument: Argument) -> str:
     """Return the option's name in a TOML file: no leading dashes, and _ for -."""
     return argument.name.removeprefix("--").replace("-", "_").lower()
 
@@ -91,7 +91,7 @@ def _fill_from_set(
                 "lists the names"
             )
         name, where = name.strip(), f"--set {word}"
-        argument = _find(options, name, where=where, help_command=help_command)
+        argument = _find_option(options, name, where=where, help_command=help_command)
         if argument.has_tokens:
             raise ArgumentError(
                 f"{where}: {name} already has a value; give it once, with several values "
@@ -110,7 +110,7 @@ def _fill_from_set(
             ) from None
         if not any(values):
             raise ArgumentError(f"{where}: expected a value after {name}=")
-        _fill(argument, values, "--set")
+        _set_words(argument, values, "--set")
 
 
 def _fill_from_file(options: Mapping[str, Argument], path: Path, help_command: str) -> None:
@@ -122,16 +122,16 @@ def _fill_from_file(options: Mapping[str, Argument], path: Path, help_command: s
     except (OSError, ValueError) as error:
         raise FileError(f"{path}: cannot be read as TOML: {error}") from None
     for name, value in table.items():
-        argument = _find(options, name, where=str(path), help_command=help_command)
+        argument = _find_option(options, name, where=str(path), help_command=help_command)
         if isinstance(value, dict):
             raise ArgumentError(
                 f"{path}: {name} is a table; write options as lines NAME = VALUE"
             )
         if not argument.has_tokens:
-            _fill(argument, _spell(value), str(path))
+            _set_words(argument, _to_words(value), str(path))
 
 
-def _find(
+def _find_option(
     options: Mapping[str, Argument], name: str, *, where: str, help_command: str
 ) -> Argument:
     """Return the option of this name; raise with the nearest names if there is none."""
@@ -151,8 +151,8 @@ class OptionSaver:
     """Callback of `fit` that writes the options of a run into its folder."""
 
     def __init__(self, files: list[Path], given: Mapping[str, Any]) -> None:
-        self._words = {"files": _spell(files)} | {
-            OPTION_NAMES.get(name, name): _spell(value)
+        self._words = {"files": _to_words(files)} | {
+            OPTION_NAMES.get(name, name): _to_words(value)
             for name, value in given.items()
             if name not in _SINGLE_CALL_OPTIONS
         }
@@ -166,7 +166,7 @@ class OptionSaver:
             write_atomic(plan.folder / COMMAND, text.encode())
 
 
-def _spell(value: Any) -> list[str]:
+def _to_words(value: Any) -> list[str]:
     """Return a value as words of a command line."""
     several = cast("list[Any]", value) if isinstance(value, (list, tuple)) else [value]
     return [str(item) for item in several]
@@ -180,7 +180,7 @@ def _fill_from_run(arguments: ArgumentCollection, out: str) -> None:
     # All folds of a run have the same options.
     for path in (Path(out, COMMAND), *sorted(Path(out).glob(f"fold-*/{COMMAND}"))):
         try:
-            kept = _decode(path.read_bytes())
+            kept = _parse_options(path.read_bytes())
             break
         except FileNotFoundError:
             continue
@@ -194,7 +194,7 @@ def _fill_from_run(arguments: ArgumentCollection, out: str) -> None:
             "FILES and all options of the first call"
         )
     for argument in arguments:
-        words = kept.get(_name_of(argument))
+        words = kept.get(_option_name(argument))
         if argument.parse and not argument.has_tokens and words:
             if argument.name == "FILES" and (
                 lost := [it for it in words if not Path(it).exists()]
@@ -204,10 +204,10 @@ def _fill_from_run(arguments: ArgumentCollection, out: str) -> None:
                     "Run the command in the folder where the run was started, or give "
                     "FILES again"
                 )
-            _fill(argument, words, out)
+            _set_words(argument, words, out)
 
 
-def _decode(text: bytes) -> Mapping[str, list[str]]:
+def _parse_options(text: bytes) -> Mapping[str, list[str]]:
     """Parse option names and their words from JSON; raise ValueError if invalid."""
     words: dict[str, Any] = dict(json.loads(text).items())
     for value in words.values():
@@ -217,7 +217,7 @@ def _decode(text: bytes) -> Mapping[str, list[str]]:
     return words
 
 
-def _fill(argument: Argument, words: Sequence[str], source: str) -> None:
+def _set_words(argument: Argument, words: Sequence[str], source: str) -> None:
     """Set the words of an argument as if they were on the command line."""
     is_flag = words == ["True"] and argument.is_flag()
     for index, word in enumerate(words):

@@ -167,7 +167,7 @@ class Spread:
 
 def show_folds(console: Console, runs: Sequence["Run"]) -> None:
     """Print each metric by fold with its mean, and notes on undefined values."""
-    parts = _parts_of(runs)
+    parts = _validation_sets(runs)
     folds = (f"fold {fold}" for fold in range(1, len(parts) + 1))
     table = start_table("", *folds, "mean", "deviation")
     sizes = (f"{int(part.metrics['n']):,}" for part in parts)
@@ -195,7 +195,7 @@ def facts_of_folds(runs: Sequence["Run"]) -> dict[str, Any]:
 
 def spreads_of(runs: Sequence["Run"]) -> dict[str, Spread]:
     """Return each validation metric over the folds."""
-    parts = [part.metrics for part in _parts_of(runs)]
+    parts = [part.metrics for part in _validation_sets(runs)]
     names = [name for name in parts[0] if name != "n"]
     return {name: Spread(tuple(part[name] for part in parts)) for name in names}
 
@@ -204,13 +204,13 @@ def notes_of(runs: Sequence["Run"]) -> Iterator[str]:
     """Yield notes on folds with undefined metrics or untrained classes."""
     task = runs[0].trained.task
     if task.name == "classify":
-        yield from _notes_of_classes(_parts_of(runs), task.columns)
+        yield from _notes_of_classes(_validation_sets(runs), task.columns)
     if task.name == "multilabel":
-        yield from _notes_of_labels(_parts_of(runs), task.columns)
+        yield from _notes_of_labels(_validation_sets(runs), task.columns)
     yield from _notes_of_metrics(spreads_of(runs))
 
 
-def _parts_of(runs: Sequence["Run"]) -> list["Part"]:
+def _validation_sets(runs: Sequence["Run"]) -> list["Part"]:
     """Return the validation set of each fold."""
     return [run.valid for run in runs if run.valid is not None]
 
@@ -221,13 +221,13 @@ def _notes_of_classes(parts: Sequence["Part"], classes: Sequence[str]) -> Iterat
     counts = np.stack([np.bincount(part.labels, minlength=size) for part in parts])
     # A class with validation records in only one fold has no training record there.
     untrained = (counts > 0) & (counts == counts.sum(axis=0))
-    for folds, names in _group(untrained, classes):
+    for folds, names in _by_folds(untrained, classes):
         yield (
             f"{folds}: no training record has {names}, so the model could not learn it; "
             "the means still include the metrics of this fold"
         )
     areas = "" if size == _MIN_VALUES else ", AUROC and AUPRC"
-    for folds, names in _group(counts == 0, classes):
+    for folds, names in _by_folds(counts == 0, classes):
         yield (
             f"{folds}: no validation record has {names}: ignored there in balanced "
             f"accuracy{areas}"
@@ -237,7 +237,7 @@ def _notes_of_classes(parts: Sequence["Part"], classes: Sequence[str]) -> Iterat
 def _notes_of_labels(parts: Sequence["Part"], names: Sequence[str]) -> Iterator[str]:
     """Yield notes on labels that all validation records of a fold have, or none."""
     same = np.stack([np.ptp(part.labels, axis=0) == 0 for part in parts])
-    for folds, labels in _group(same, names):
+    for folds, labels in _by_folds(same, names):
         yield (
             f"{folds}: all or no validation records have {labels}: ignored there in "
             "AUROC and AUPRC"
@@ -252,12 +252,12 @@ def _notes_of_metrics(spreads: dict[str, Spread]) -> Iterator[str]:
             grouped.setdefault(spread.lacking, []).append(name)
     for folds, names in grouped.items():
         left = len(spreads[names[0]].defined)
-        listed = _list([title_of(name) for name in names])
-        note = f"{_spell_folds(folds)}: undefined: {listed}"
+        listed = _join_words([title_of(name) for name in names])
+        note = f"{_name_folds(folds)}: undefined: {listed}"
         yield f"{note}; the mean is over the other {left}" if left else note
 
 
-def _group(marks: NDArray[np.bool_], names: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _by_folds(marks: NDArray[np.bool_], names: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield folds with the same marks, and the names that are marked there."""
     grouped: dict[tuple[str, ...], list[int]] = {}
     for fold, row in enumerate(marks, start=1):
@@ -265,15 +265,15 @@ def _group(marks: NDArray[np.bool_], names: Sequence[str]) -> Iterator[tuple[str
         if marked:
             grouped.setdefault(marked, []).append(fold)
     for marked, folds in grouped.items():
-        yield _spell_folds(folds), _list(marked)
+        yield _name_folds(folds), _join_words(marked)
 
 
-def _spell_folds(folds: Sequence[int]) -> str:
+def _name_folds(folds: Sequence[int]) -> str:
     """Return text such as folds 1 and 2."""
-    return f"fold{'s' if len(folds) > 1 else ''} {_list([str(it) for it in folds])}"
+    return f"fold{'s' if len(folds) > 1 else ''} {_join_words([str(it) for it in folds])}"
 
 
-def _list(words: Sequence[Any]) -> str:
+def _join_words(words: Sequence[Any]) -> str:
     """Join words with commas and a final and."""
     *first, last = words
     return f"{', '.join(first)} and {last}" if first else last

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 PUBLISHED = 0.959
 # The results next to the report; also marks a folder that the next demo may replace.
 RESULTS = "demo.json"
-LEAD = (
+SUMMARY = (
     "A small convolutional network reads 60 bases of DNA and predicts whether a donor "
     "(EI), an acceptor (IE) or neither (N) is in the middle. It had {}."
 )
@@ -47,15 +47,15 @@ def read_splice(seed: int) -> Splice:
     """Read the packaged files and hold out a tenth of the training windows."""
     from seqloom.data import split
 
-    whole = _read("train", classes=None)
+    whole = _read_set("train", classes=None)
     # Equal windows stay in one set, so that the validation set is independent.
     train, valid = split(whole, (0.9, 0.1), groups="sequence", seed=seed)
-    test = _read("test", classes=whole.classes)
+    test = _read_set("test", classes=whole.classes)
     shared = np.isin(test.group("sequence"), whole.group("sequence"))
     return Splice(train=train, valid=valid, test=test, is_shared=shared)
 
 
-def _read(part: str, classes: tuple[str, ...] | None) -> "Dataset":
+def _read_set(part: str, classes: tuple[str, ...] | None) -> "Dataset":
     """Read one set of the official split."""
     from seqloom import _demo
     from seqloom.data import Labels, SequenceDataset
@@ -123,12 +123,12 @@ class Outcome:
 
 def compare(run: "Run", linear: "Run", splice: Splice) -> Outcome:
     """Compare the network with the linear model, and on windows that are not shared."""
-    right = _find_hits(run)
+    right = _correct_mask(run)
     hits, tests = int(right.sum()), right.size
     return Outcome(
         accuracy=hits / tests,
         interval=wilson_interval(hits, tests),
-        linear=float(_find_hits(linear).mean()),
+        linear=float(_correct_mask(linear).mean()),
         unshared=float(right[~splice.is_shared].mean()),
         tests=tests,
         shared=int(splice.is_shared.sum()),
@@ -141,7 +141,7 @@ def publish(run: "Run", outcome: Outcome, splice: Splice, *, folder: Path) -> Pa
     report = replace(
         run.report,
         title="Primate splice junctions",
-        lead=LEAD.format(splice),
+        lead=SUMMARY.format(splice),
         tiles=outcome.tiles(),
         notes=(*run.report.notes, outcome.note()),
     )
@@ -149,7 +149,7 @@ def publish(run: "Run", outcome: Outcome, splice: Splice, *, folder: Path) -> Pa
     return write_report(folder, report)
 
 
-def _find_hits(run: "Run") -> NDArray[np.bool_]:
+def _correct_mask(run: "Run") -> NDArray[np.bool_]:
     """Return a mask of the test windows that were classified correctly."""
     part = cast("Part", run.test)  # always set in the demo
     return part.scores.to_numpy().argmax(axis=1) == part.labels

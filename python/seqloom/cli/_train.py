@@ -14,8 +14,8 @@ from seqloom.cli._console import announce, open_console
 from seqloom.cli._network import (
     NetworkOptions,
     check_network,
-    encoding_for,
-    network_for,
+    select_encoding,
+    select_network,
 )
 from seqloom.cli._options import (
     FURTHER,
@@ -48,11 +48,17 @@ from seqloom.cli._read import (
     Inputs,
     JitterOptions,
     LabelTables,
-    find_given,
+    changed_options,
     show_skipped,
 )
 from seqloom.cli._settings import OptionSaver
-from seqloom.cli._show import facts_of, facts_of_folds, print_json, show_folds, show_run
+from seqloom.cli._show import (
+    facts_of,
+    facts_of_folds,
+    print_json,
+    show_folds,
+    show_run,
+)
 from seqloom.cli._warn import (
     warn_about_classes,
     warn_about_files,
@@ -76,7 +82,7 @@ from seqloom.train import (
 from seqloom.train._values import DEFAULT_LR
 from seqloom.train._watch import Watch
 
-_OPTIMISERS = {
+_OPTIMISER_CLASSES = {
     "adam": optim.Adam,
     "sgd": optim.SGD,
     "rmsprop": optim.RMSProp,
@@ -113,7 +119,7 @@ class RateOptions:
             settings: dict[str, Any] = {}
             if decay is not None:
                 settings["weight_decay"] = decay
-            optimiser = _OPTIMISERS[self.optimizer](**settings)
+            optimiser = _OPTIMISER_CLASSES[self.optimizer](**settings)
             updates = replace(updates, optimizer=optimiser, weight_decay=None)
         return {"lr": lr, "optimizer": updates, "seed": self.seed}
 
@@ -213,7 +219,7 @@ def train(
     if resume and not _holds_run(out):
         console.print(f"{out} contains no run yet: starting a new one")
     named = tables.to_labels(labels)
-    encoding = encoding_for(console, network, inputs, letters=letters)
+    encoding = select_encoding(console, network, inputs, letters=letters)
     data = open_parts(console, inputs, parts, labels=named, encoding=encoding)
     show_skipped(console, *data.present)
     warn_about_files(warnings, intervals.intervals or files, parts)
@@ -221,11 +227,11 @@ def train(
     groups = groups_of(data.whole, inputs, parts, labels=named)
     values = (parts, epochs, batches, rates, updates, objective, network, computation)
     runs = [
-        _fit(
+        _train_one(
             console,
             warnings,
             part,
-            choose_network=partial(network_for, network, inputs.kind),
+            choose_network=partial(select_network, network, inputs.kind),
             test=data.test,
             objective=objective,
             epochs=epochs,
@@ -233,12 +239,12 @@ def train(
             backend=computation,
             out=replace(folder, out=part.folder),
             resume=resume,
-            callbacks=[OptionSaver(files, {**find_given(*values, folder), **inputs.given})],
+            callbacks=[OptionSaver(files, changed_options(*values, folder) | inputs.given)],
             **rates.to_keywords(updates),
         )
         for part in parts_of(data, parts, folder=out, seed=rates.seed, groups=groups)
     ]
-    _show(console, runs, has_folds=bool(parts.folds), as_json=json)
+    _print_all(console, runs, has_folds=bool(parts.folds), as_json=json)
 
 
 def _check_folder(*, resume: bool, overwrite: bool) -> None:
@@ -253,7 +259,7 @@ def _holds_run(out: Path) -> bool:
     return any(chain.from_iterable(begun))
 
 
-def _fit(
+def _train_one(
     console: Console,
     warnings: Console,
     part: DataPart,
@@ -274,7 +280,9 @@ def _fit(
         return fit(config, part.train, part.valid, test=test, progress=watch, **settings)
 
 
-def _show(console: Console, runs: list[Run], *, has_folds: bool, as_json: bool) -> None:
+def _print_all(
+    console: Console, runs: list[Run], *, has_folds: bool, as_json: bool
+) -> None:
     """Print the results as tables or as JSON."""
     if as_json:
         print_json(facts_of_folds(runs) if has_folds else facts_of(runs[0]))

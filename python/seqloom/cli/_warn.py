@@ -12,7 +12,7 @@ from seqloom.data import Dataset
 from seqloom.infer._kinds import kind_of
 from seqloom.models import Trained
 
-_EXAMPLES = 3
+_MAX_CLASSES = 3
 
 
 def warn_about_files(console: Console, files: Sequence[Path], parts: PartOptions) -> None:
@@ -39,8 +39,9 @@ def warn_about_classes(console: Console, whole: Dataset) -> None:
     elif single := [name for name, count in whole.class_counts.items() if count == 1]:
         each, one = "each of " if len(single) > 1 else "", noun.removesuffix("s")
         console.print(
-            f"warning: {each}{_list(single)} has a single {one}, which cannot be in both "
-            f"the training and the test set: correct the label, or add {one}s of the class"
+            f"warning: {each}{_list_classes(single)} has a single {one}, which cannot be "
+            f"in both the training and the test set: correct the label, or add {one}s of "
+            "the class"
         )
     _warn_about_similar_names(console, whole.classes)
 
@@ -53,15 +54,15 @@ def _warn_about_similar_names(console: Console, classes: Sequence[str]) -> None:
     for names in spellings.values():
         if len(names) > 1:
             console.print(
-                f"warning: {_list(names)} differ only in capitals or white space and are "
-                "different classes: use one spelling if they are the same class"
+                f"warning: {_list_classes(names)} differ only in capitals or white space "
+                "and are different classes: use one spelling if they are the same class"
             )
 
 
-def _list(names: Sequence[str]) -> str:
+def _list_classes(names: Sequence[str]) -> str:
     """List class names, or the first ones of many."""
-    shown = ", ".join(map(repr, names[:_EXAMPLES]))
-    more = ", ..." if len(names) > _EXAMPLES else ""
+    shown = ", ".join(map(repr, names[:_MAX_CLASSES]))
+    more = ", ..." if len(names) > _MAX_CLASSES else ""
     return f"the class{'es' if len(names) > 1 else ''} {shown}{more}"
 
 
@@ -73,8 +74,8 @@ def warn_about_untrained_classes(console: Console, part: DataPart) -> None:
     where = f"{part.title}: " if part.title else ""
     if untrained := [name for name in asked if asked[name] and not taught.get(name)]:
         console.print(
-            f"warning: {where}the validation set has {_list(untrained)}, but the training "
-            "set has no record of it"
+            f"warning: {where}the validation set has {_list_classes(untrained)}, but the "
+            "training set has no record of it"
         )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from seqloom._arguments import as_integer
 from seqloom._config import JsonConfig
-from seqloom._files import check_path, check_uncut
+from seqloom._files import check_not_truncated, check_path
 from seqloom._ragged import Ragged, offsets_of
 from seqloom._threads import supports_threads
 from seqloom.data._cache_folder import CacheFolder
@@ -154,7 +154,7 @@ class CachedSource(Source):
         """Return the arrays; raise if their files were truncated."""
         for array in self._arrays.values():
             if isinstance(array, np.memmap) and array.filename is not None:
-                check_uncut(array.filename, array.nbytes)
+                check_not_truncated(array.filename, array.nbytes)
         return self._arrays
 
     @cached_property

@@ -140,10 +140,10 @@ class _SizeRecorder(Recorder):
         if any(len(other) != len(shape) for other in others):
             return value
         rows = zip(value.shape, *others, strict=True)
-        sizes = [self._restore(f"{value.number}.{at}", it) for at, it in enumerate(rows)]
+        sizes = [self._symbol_of(f"{value.number}.{at}", it) for at, it in enumerate(rows)]
         return replace(value, shape=tuple(sizes))
 
-    def _restore(self, name: str, row: Series) -> int:
+    def _symbol_of(self, name: str, row: Series) -> int:
         """Return a new symbol for a size, unless it follows from earlier sizes."""
         size, *others = row
         polynomial = polynomial_of(size)
@@ -162,7 +162,9 @@ def _is_beyond_kernel(dilation: Any = 1, *, ceil_mode: bool = False, **_: Any) -
     return ceil_mode or to_sizes(dilation, 1) != (1,)
 
 
-def _of_shape(shape: Any, *rest: Any, **_: Any) -> tuple[tuple[Any, ...], tuple[int, ...]]:
+def _shape_args(
+    shape: Any, *rest: Any, **_: Any
+) -> tuple[tuple[Any, ...], tuple[int, ...]]:
     """Return the arguments of zeros and ones: the shape."""
     del rest
     is_one = not isinstance(shape, (tuple, list))
@@ -170,13 +172,13 @@ def _of_shape(shape: Any, *rest: Any, **_: Any) -> tuple[tuple[Any, ...], tuple[
     return (sizes,), sizes
 
 
-def _of_value(shape: Any, value: Any, **_: Any) -> tuple[tuple[Any, ...], tuple[int, ...]]:
+def _full_args(shape: Any, value: Any, **_: Any) -> tuple[tuple[Any, ...], tuple[int, ...]]:
     """Return the arguments of full: the shape and the value."""
-    sizes = _of_shape(shape)[1]
+    sizes = _shape_args(shape)[1]
     return (sizes, value), sizes
 
 
-def _of_range(
+def _range_args(
     start: Any, stop: Any = None, step: Any = 1, **_: Any
 ) -> tuple[tuple[Any, ...], tuple[int, ...]]:
     """Return the arguments of arange: start, stop and step."""
@@ -184,7 +186,7 @@ def _of_range(
     return (start, stop, step), (max(0, math.ceil((stop - start) / step)),)
 
 
-def _of_diagonal(
+def _eye_args(
     rows: int, columns: int | None = None, **_: Any
 ) -> tuple[tuple[Any, ...], tuple[int, ...]]:
     """Return the arguments of eye: rows and columns."""
@@ -193,10 +195,10 @@ def _of_diagonal(
 
 
 _MAKERS: dict[str, Callable[..., tuple[tuple[Any, ...], tuple[int, ...]]]] = {
-    "arange": _of_range,
-    "empty": _of_shape,
-    "eye": _of_diagonal,
-    "full": _of_value,
-    "ones": _of_shape,
-    "zeros": _of_shape,
+    "arange": _range_args,
+    "empty": _shape_args,
+    "eye": _eye_args,
+    "full": _full_args,
+    "ones": _shape_args,
+    "zeros": _shape_args,
 }

@@ -80,7 +80,7 @@ def to_json(traced: Traced, weights: Weights) -> dict[str, Any]:
     for number, array in graph.constants.items():
         value = Value(number, tuple(array.shape), array.dtype)
         arrays.append({"name": weights.add_constant(array), **writer.declare(value)})
-    groups = _group(graph)
+    groups = _group_fused(graph)
     operations = [writer.operation(it) for group in groups for it in group]
     outputs = [{"name": "outputs", **writer.use(it)} for it in graph.outputs]
     ends = list(accumulate(map(len, groups)))
@@ -99,7 +99,7 @@ def to_json(traced: Traced, weights: Weights) -> dict[str, Any]:
     }
 
 
-def _group(graph: Graph) -> list[list[Operation]]:
+def _group_fused(graph: Graph) -> list[list[Operation]]:
     """Order the operations so that fused operations are adjacent."""
     # A reduction is not fused: fusion would change the order of its additions.
     aliases = Aliases(graph, with_views=False)
@@ -140,7 +140,7 @@ class _Writer:
         try:
             return {
                 "name": operation.name,
-                "args": [self._argument(arg) for arg in _normalise(operation)],
+                "args": [self._argument(arg) for arg in _normalise_arguments(operation)],
                 "options": {name: self._argument(it) for name, it in options.items()},
                 "outputs": [self.declare(value) for value in operation.outputs],
                 "line": PurePath(operation.where).name,
@@ -160,7 +160,7 @@ class _Writer:
         return arg.to_json() if isinstance(arg, Size) else _to_json_value(arg)
 
 
-def _normalise(operation: Operation) -> tuple[Any, ...]:
+def _normalise_arguments(operation: Operation) -> tuple[Any, ...]:
     """Return the arguments, with an index key as a list and the dtype of a cast."""
     args: tuple[Any, ...] = operation.args
     if operation.name == "astype":

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     Shape = tuple[int | str, ...]
 
 
-_RECORDS_LIMIT = 1 << 16  # exclusive maximum of a batch, as in seqloom-run
+_BATCH_LIMIT = 1 << 16  # exclusive maximum of a batch, as in seqloom-run
 
 
 def save(
@@ -114,10 +114,10 @@ def save(
     """
     target = as_path("path", path)
     check_target(target, overwrite=as_flag("overwrite", overwrite))
-    subject = prepare(model, encoder=encoder, task=task, batch_size=_count(batch_size))
+    subject = prepare(model, encoder=encoder, task=task, batch_size=_as_count(batch_size))
     subject, inputs = take_embeddings(subject, inputs)
-    as_integer("batch_size", subject.batch_size, least=1, limit=_RECORDS_LIMIT)
-    facts = _facts(subject, length=length, crop=crop, pair=pair, pool=pool)
+    as_integer("batch_size", subject.batch_size, least=1, limit=_BATCH_LIMIT)
+    facts = _manifest_facts(subject, length=length, crop=crop, pair=pair, pool=pool)
     reading = NetworkInput(
         subject.encoder, facts["length"], facts["crop"] == "pad", as_inputs(inputs)
     )
@@ -128,7 +128,7 @@ def save(
     write(target, {MANIFEST: seal(facts, files), **files}, overwrite=overwrite)
 
 
-def _facts(subject: ExportSubject, **given: Any) -> dict[str, Any]:
+def _manifest_facts(subject: ExportSubject, **given: Any) -> dict[str, Any]:
     """Return the facts of export.json, without versions and files."""
     held = subject.model
     known = {name: setting_of(held, name) for name in ("length", "crop", "pair")}
@@ -149,13 +149,13 @@ def _facts(subject: ExportSubject, **given: Any) -> dict[str, Any]:
         "task": describe_task(subject.task),
         "batch_size": subject.batch_size,
         "layout": layout,
-        "length": None if is_of_words else _count(found["length"], "length"),
+        "length": None if is_of_words else _as_count(found["length"], "length"),
         **{name: found[name] for name in ("crop", "pair", "pool")},
         "training": describe_training(subject.trained, subject.encoder),
     }
 
 
-def _count(number: Any, name: str = "batch_size") -> int | None:
+def _as_count(number: Any, name: str = "batch_size") -> int | None:
     """Validate an optional number."""
     return None if number is None else as_integer(name, number, least=1)
 

@@ -83,7 +83,7 @@ class SymbolicSize(int):
 
     def __mul__(self, other: Any) -> Any:
         if type(other) is float:
-            return _scale(self, other)
+            return _multiply_float(self, other)
         if not isinstance(other, int):
             return NotImplemented
         product = multiply(self.polynomial, polynomial_of(other))
@@ -174,7 +174,7 @@ def multiply(left: Polynomial, right: Polynomial) -> Polynomial:
     """Multiply two polynomials."""
     total: Polynomial = {}
     for one, times in left.items():
-        shifted = {_sort((*one, *two)): it for two, it in right.items()}
+        shifted = {_sort_factors((*one, *two)): it for two, it in right.items()}
         total = add(total, shifted, times)
     return total
 
@@ -221,21 +221,19 @@ def _negate(numerator: Polynomial, over: int) -> Polynomial:
 
 def _divide_exactly(polynomial: Polynomial, by: Polynomial) -> Polynomial | None:
     """Divide by a polynomial; return None if there is a remainder."""
-    lead, rest = max(by, key=_degree), polynomial
+    lead, rest = max(by, key=_monomial_key), polynomial
     quotient: Polynomial = {}
     while rest:
-        factors = max(rest, key=_degree)
+        factors = max(rest, key=_monomial_key)
         remaining = list(factors)
-        if rest[factors] % by[lead] or not all(
-            _remove_factor(remaining, it) for it in lead
-        ):
+        if rest[factors] % by[lead] or not all(_pop_factor(remaining, it) for it in lead):
             return None
         part = {tuple(remaining): rest[factors] // by[lead]}
         quotient, rest = add(quotient, part), add(rest, multiply(part, by), -1)
     return quotient
 
 
-def _remove_factor(factors: list[Any], factor: Any) -> bool:
+def _pop_factor(factors: list[Any], factor: Any) -> bool:
     """Remove a factor; return False if it does not occur."""
     if factor not in factors:
         return False
@@ -256,7 +254,7 @@ def _divide_sizes(size: int, other: int) -> tuple[int, int]:
     return quotient, size - other * quotient
 
 
-def _scale(size: SymbolicSize, factor: float) -> float:
+def _multiply_float(size: SymbolicSize, factor: float) -> float:
     """Multiply by a float, as a fraction if it is a ratio of small integers."""
     product = int(size) * factor
     if not isfinite(factor):
@@ -291,12 +289,12 @@ def _evaluate_factor(factor: str | Quotient, sizes: Mapping[str, int]) -> int:
     return evaluate(dict(factor.terms), sizes) // factor.over
 
 
-def _sort(factors: Monomial) -> Monomial:
+def _sort_factors(factors: Monomial) -> Monomial:
     """Sort factors."""
     return tuple(sorted(factors, key=repr))
 
 
-def _degree(factors: Monomial) -> tuple[int, list[str]]:
+def _monomial_key(factors: Monomial) -> tuple[int, list[str]]:
     """Return a sort key for monomials; products keep its order."""
     return len(factors), [repr(it) for it in factors]
 
@@ -343,11 +341,11 @@ def _list_sizes(fraction: Fraction, names: Mapping[str, Polynomial]) -> Iterator
     for count in range(1, min(degree, _MAX_FACTORS) + 1):
         for of in combinations_with_replacement(names, count):
             product = reduce(multiply, (names[name] for name in of))
-            if (size := _write(fraction, of, product)) is not None:
+            if (size := _as_size(fraction, of, product)) is not None:
                 yield size
 
 
-def _write(fraction: Fraction, of: tuple[str, ...], product: Polynomial) -> Size | None:
+def _as_size(fraction: Fraction, of: tuple[str, ...], product: Polynomial) -> Size | None:
     """Write a fraction whose numerator is a multiple of a product, plus a number."""
     numerator, over = fraction
     if any(factors and factors not in numerator for factors in product):

@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     Forward = Callable[[Any, Mapping[str, Tensor], Mapping[str, int]], Any]
 
 # Sizes with large prime factors, so that equal sizes are unlikely to be a coincidence.
-_BATCH = 745
+_TRACE_BATCH = 745
 # Lengths of the first trace, each with a unit of the probes' lengths: for networks of
 # any length, of short lengths only, or of lengths that are halved several times.
-_LENGTHS = ((2321, 1), (13, 1), (8 * 13, 8), (64 * 2321, 64))
+_TRACE_LENGTHS = ((2321, 1), (13, 1), (8 * 13, 8), (64 * 2321, 64))
 # (batch, length) of the probes, short and long. A network may reject some sizes; a
 # network that computes them differently must not be exported.
 _PROBES = (
@@ -124,8 +124,8 @@ class Traced:
 def trace(model: Module, call: NetworkCall) -> Traced:
     """Trace the call with symbolic sizes, and compare it with traces at other sizes."""
     first: ShapeError | None = None
-    for length, unit in _LENGTHS:
-        sizes = _name_sizes(call, _BATCH, length, is_symbolic=True)
+    for length, unit in _TRACE_LENGTHS:
+        sizes = _name_sizes(call, _TRACE_BATCH, length, is_symbolic=True)
         try:
             traced = _run(model, call, sizes)
         except ShapeError as error:  # the network does not accept this length
@@ -134,7 +134,7 @@ def trace(model: Module, call: NetworkCall) -> Traced:
         probes = list(_probe(model, call, traced.graph, unit=unit))
         if not has_all_symbols(traced.graph, probes):
             traced = _run(model, call, sizes, probes=probes)
-        return _finish(traced, unify(traced.graph, probes, sizes))
+        return _remove_unused(traced, unify(traced.graph, probes, sizes))
     if first is None:
         raise InternalError("there are no lengths to trace")
     if "length" not in call.sizes:
@@ -163,7 +163,7 @@ def _probe(model: Module, call: NetworkCall, graph: Graph, *, unit: int) -> Iter
         yield Probe(run.graph, sizes)
 
 
-def _finish(traced: Traced, graph: Graph) -> Traced:
+def _remove_unused(traced: Traced, graph: Graph) -> Traced:
     """Remove operations that no output needs."""
     graph = simplify(graph)
     used = {value.number for op in graph.operations for value in op.inputs()}
@@ -193,8 +193,8 @@ def _run(
 ) -> Traced:
     """Run the call once on symbols."""
     capture = ExportCapture(model.backend, probes)
-    with _restoring(capture, model):
-        weights = _admit(capture, model)
+    with _restore_network(capture, model):
+        weights = _add_weight_inputs(capture, model)
         new_input = capture.recorder.new_input
         symbols = {it: new_input(x.at(sizes), x.dtype) for it, x in call.inputs.items()}
         tensors = {name: Tensor(symbol, capture) for name, symbol in symbols.items()}
@@ -207,7 +207,7 @@ def _run(
     return Traced(capture.recorder.graph, inputs, weights)
 
 
-def _admit(capture: ExportCapture, model: Module) -> dict[int, str]:
+def _add_weight_inputs(capture: ExportCapture, model: Module) -> dict[int, str]:
     """Make each parameter and buffer an input; return their paths by number."""
     _, leaves = model.leaves()
     for leaf in {id(it): it for it in leaves}.values():  # tied ones once
@@ -246,7 +246,7 @@ def _as_export_errors() -> Generator[None]:
 
 
 @contextmanager
-def _restoring(capture: ExportCapture, model: Module) -> Generator[None]:
+def _restore_network(capture: ExportCapture, model: Module) -> Generator[None]:
     """Restore the network afterwards; raise if the call has set a plain attribute."""
     parts = {id(it): it for it in (model, *(part for _, part in model.named(Module)))}
     before = [(part, dict(vars(part))) for part in parts.values()]

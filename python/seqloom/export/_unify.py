@@ -31,10 +31,10 @@ def unify(graph: Graph, probes: Sequence[Probe], sizes: Mapping[str, int]) -> Gr
     for name, size in sizes.items():
         writer.add_name(name, size)
     inputs = [writer.value(it) for it in graph.inputs]
-    constants = {it: _constant(graph, probes, it) for it in graph.constants}
+    constants = {it: _merge_constant(graph, probes, it) for it in graph.constants}
     for number, array in graph.constants.items():
         writer.values[number] = Value(number, tuple(array.shape), array.dtype)
-    rows = _rows((graph.operations, *(it.graph.operations for it in probes)))
+    rows = _zip_traces((graph.operations, *(it.graph.operations for it in probes)))
     operations = [writer.operation(row) for row in rows]
     outputs = [writer.values[value.number] for value in graph.outputs]
     return Graph(inputs, constants, operations, outputs)
@@ -57,12 +57,12 @@ def check_operations(first: Graph, other: Graph) -> None:
     difference = next((it for it in pairs if it[0].name != it[1].name), None)
     if difference is not None:
         one, two = difference
-        raise _blame_layer(one.where, two.where, functions=True) or _make_difference_error(
+        raise _make_layer_error(one.where, two.where, functions=True) or _differs_error(
             one.where, f"calls {one.name}, where {two.where} calls {two.name}"
         )
     if len(first.operations) != len(other.operations):
         last = max(first.operations, other.operations, key=len)[-1]
-        raise _make_difference_error(last.where, f"calls {last.name} more often")
+        raise _differs_error(last.where, f"calls {last.name} more often")
 
 
 @dataclass(slots=True)
@@ -85,9 +85,7 @@ class _GraphMerger:
         """Merge an operation, which is the same in all traces."""
         first = row[0]
         if len({len(it.outputs) for it in row}) > 1:
-            raise _make_difference_error(
-                first.where, f"calls {first.name} with another result"
-            )
+            raise _differs_error(first.where, f"calls {first.name} with another result")
         if "body" in first.options:
             raise ExportError(
                 f"{first.where}: a loop (sl.tensor.scan) cannot be exported; use "
@@ -95,11 +93,9 @@ class _GraphMerger:
             )
         args = self._merge([it.args for it in row], first.where)
         options = self._merge([it.options for it in row], first.where)
-        for values in _rows(it.outputs for it in row):
+        for values in _zip_traces(it.outputs for it in row):
             if len({(it.number, len(it.shape), it.dtype) for it in values}) > 1:
-                raise _make_difference_error(
-                    first.where, f"calls {first.name} with other arrays"
-                )
+                raise _differs_error(first.where, f"calls {first.name} with other arrays")
         outputs = tuple(map(self.value, first.outputs))
         return Operation(first.name, args, options, outputs, first.where)
 
@@ -124,10 +120,10 @@ class _GraphMerger:
         """Merge the same argument of all traces."""
         first = row[0]
         if len(set(map(_kind_of, row))) > 1:
-            raise _make_difference_error(where, "passes arguments of different types")
+            raise _differs_error(where, "passes arguments of different types")
         if isinstance(first, Value):  # with the same number in all traces
             if len({it.number for it in row}) > 1:
-                raise _make_difference_error(where, "reads different values")
+                raise _differs_error(where, "reads different values")
             return self.values[first.number]
         kinds = [kind for kind in _MERGE if isinstance(first, kind)]
         return (
@@ -137,14 +133,14 @@ class _GraphMerger:
     def merge_list(self, row: Sequence[Any], where: str) -> Any:
         """Merge lists or tuples element by element."""
         if len({len(it) for it in row}) > 1:
-            raise _make_difference_error(where, "passes lists of different lengths")
-        parts = [self._merge(it, where) for it in _rows(row)]
+            raise _differs_error(where, "passes lists of different lengths")
+        parts = [self._merge(it, where) for it in _zip_traces(row)]
         return parts if isinstance(row[0], list) else tuple(parts)
 
     def merge_dict(self, row: Sequence[dict[str, Any]], where: str) -> Any:
         """Merge options one by one."""
         if any(it.keys() != row[0].keys() for it in row):
-            raise _make_difference_error(where, "passes other options")
+            raise _differs_error(where, "passes other options")
         return {key: self._merge([it[key] for it in row], where) for key in row[0]}
 
     def merge_slice(self, row: Sequence[Any], where: str) -> Any:
@@ -157,7 +153,7 @@ class _GraphMerger:
         if not isinstance(first, SymbolicSize) and len(set(map(repr, row))) == 1:
             return first
         if _kind_of(first) is not int:
-            raise _blame_layer(where) or ExportError(
+            raise _make_layer_error(where) or ExportError(
                 f"{where} passes a {_kind_of(first).__name__} that depends on the sizes of "
                 f"the batch ({first!r} and {row[1]!r}); multiply and divide by the sizes, "
                 "one after the other"
@@ -196,19 +192,19 @@ def _kind_of(arg: Any) -> type[Any]:
 def _make_number_error(row: Sequence[int], where: str) -> ExportError:
     """Return the error for an integer that is not a size, or has lost its symbol."""
     found = ", ".join(map(str, row))
-    return _blame_layer(where) or ExportError(
+    return _make_layer_error(where) or ExportError(
         f"{where} passes a number ({found}) that is not a product, quotient or sum of the "
         "sizes of the batch; use the shape of a tensor (x.shape[0], not len(x)), "
         "and divide with // (not int(a / b) or NumPy)"
     )
 
 
-def _rows(parts: Any) -> Any:
+def _zip_traces(parts: Any) -> Any:
     """Zip the elements of all traces."""
     return zip(*parts, strict=True)
 
 
-def _make_difference_error(where: str, what: str) -> ExportError:
+def _differs_error(where: str, what: str) -> ExportError:
     """Return the error for a network whose operations depend on the sizes."""
     return ExportError(
         f"{where or 'the network'} {what} at another size of the batch, but an exported "
@@ -217,7 +213,7 @@ def _make_difference_error(where: str, what: str) -> ExportError:
     )
 
 
-def _blame_layer(*lines: str, functions: bool = False) -> ExportError | None:
+def _make_layer_error(*lines: str, functions: bool = False) -> ExportError | None:
     """Return the error for a layer of `sl.nn`, which is not the user's code, or None."""
     names = {getattr(it, "layer", "") for it in lines}
     if functions:  # functions without sizes as arguments
@@ -231,7 +227,7 @@ def _blame_layer(*lines: str, functions: bool = False) -> ExportError | None:
     )
 
 
-def _constant(graph: Graph, probes: Sequence[Probe], number: int) -> Any:
+def _merge_constant(graph: Graph, probes: Sequence[Probe], number: int) -> Any:
     """Return a constant; raise if it depends on the size of the batch."""
     first = graph.constants[number]
     content = first.shape, first.tobytes()
@@ -241,7 +237,7 @@ def _constant(graph: Graph, probes: Sequence[Probe], number: int) -> Any:
             op for op in graph.operations if number in {it.number for it in op.inputs()}
         )
         where = next((op.where for op in readers), "the network")
-        raise _blame_layer(where, functions=True) or ExportError(
+        raise _make_layer_error(where, functions=True) or ExportError(
             f"{where} uses a NumPy array that depends on the sizes of the batch; create it "
             "with a backend function, such as x.backend.arange"
         )

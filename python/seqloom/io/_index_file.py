@@ -67,11 +67,11 @@ def build_index(
     if side.is_dir():
         raise FileError(f"{side}: is a folder; expected a file path for the index")
     threads = count_threads(num_threads)
-    _build(os.fspath(path), os.fspath(side), on_progress, threads=threads)
+    _build_index(os.fspath(path), os.fspath(side), on_progress, threads=threads)
     return side
 
 
-def _build(
+def _build_index(
     path: str,
     side: str | None,
     on_progress: Callable[[int], object] | None = None,
@@ -108,7 +108,7 @@ def open_index(
     if index is None and standard.is_file() and not _is_gzip(path):
         return _open_standard(path, standard)
     if build:
-        return _build_beside(path, side, threads=threads)
+        return _build_or_keep(path, side, threads=threads)
     if not Path(path).exists():
         raise MissingFileError(f"{path}: no such file")
     raise MissingFileError(f"{side}: no such index; build one: seqloom index {path}")
@@ -164,19 +164,19 @@ def _open_sli(path: str, side: Path, *, build: bool, threads: int) -> OpenedInde
 def _rebuild(path: str, side: Path, why: str, *, threads: int) -> OpenedIndex:
     """Rebuild an index that cannot be used, with a warning."""
     note = f"{why}: the index was rebuilt"
-    rebuilt = _build_beside(path, side, threads=threads)
+    rebuilt = _build_or_keep(path, side, threads=threads)
     warn_user(printable(note), UserWarning)
     return OpenedIndex(rebuilt.native, rebuilt.side, rebuilt.note or note)
 
 
-def _build_beside(path: str, side: Path, *, threads: int) -> OpenedIndex:
+def _build_or_keep(path: str, side: Path, *, threads: int) -> OpenedIndex:
     """Build an index next to the file, or in memory if the folder is read-only."""
     try:
         build_index(path, index=side, num_threads=threads)
     except MissingFileError:
         raise
     except FileError as error:
-        content = _build(path, None, threads=threads)
+        content = _build_index(path, None, threads=threads)
         native = _native.SequenceIndex.from_bytes(path, content, threads)
         return OpenedIndex(native, None, f"the index is kept in memory ({error})")
     native = _native.SequenceIndex.open(path, os.fspath(side), threads)

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from seqloom.io._open import Options
     from seqloom.io._settings import Comments, IdRule, Origin, Quality, Whitespace
 
-_BINS = 10
+_LENGTH_BINS = 10
 _TAIL_RATIO = 20
-_EXAMPLES = 3
+_MAX_EXAMPLES = 3
 _UNAMBIGUOUS = {"dna": "ACGT", "rna": "ACGU", "protein": "ACDEFGHIKLMNPQRSTVWY"}
 
 
@@ -91,7 +91,7 @@ def inspect(
     }
     with _suggest_readers(), open_sequences(origin, **options) as reader:
         tally.add(reader.batches(1 << 16, max_bytes=1 << 24))
-    examples, duplicates = _duplicates(origin, tally.id_hashes, options)
+    examples, duplicates = _count_duplicates(origin, tally.id_hashes, options)
     return summarise(
         tally,
         quality,
@@ -118,11 +118,11 @@ def summarise(tally: Tally, quality: Quality, **facts: Any) -> Summary:
         median=float(np.median(lengths)),
         mean=float(lengths.mean()),
         longest=int(lengths.max()),
-        histogram=_histogram(lengths),
+        histogram=_length_histogram(lengths),
         alphabet=alphabet,
         outside={it: n for it, n in sorted(counts.items()) if it not in plain},
         lower_case=int(tally.counts[ord("a") : ord("z") + 1].sum()),
-        gc=None if alphabet == "protein" else _gc(counts),
+        gc=None if alphabet == "protein" else _gc_content(counts),
         quality=summarise_quality(qualities, means, encoding=quality),
         positions=bin_positions(tally.profile, int(lengths.max()), encoding=quality),
         **facts,
@@ -145,7 +145,7 @@ def _suggest_readers() -> Generator[None]:
         raise
 
 
-def _gc(counts: dict[str, int]) -> float | None:
+def _gc_content(counts: dict[str, int]) -> float | None:
     """Return the share of G and C among bases, or None if there are other residues."""
     if not any(counts.keys() <= LETTERS[name] for name in ("dna", "rna")):
         return None
@@ -153,7 +153,7 @@ def _gc(counts: dict[str, int]) -> float | None:
     return strong / (strong + weak) if strong + weak else None
 
 
-def _duplicates(
+def _count_duplicates(
     origin: Origin, names: NDArray[np.uint64], options: Options
 ) -> tuple[tuple[str, ...], int]:
     """Count repeated ids; read the file again only to name examples."""
@@ -166,17 +166,17 @@ def _duplicates(
                 rows = np.isin(hash_ids(batch), twice).nonzero()[0].tolist()
                 headers = (batch.headers[row].tobytes() for row in rows)
                 examples |= dict.fromkeys(decode_header(parse_id(it)) for it in headers)
-    return tuple(islice(examples, _EXAMPLES)), names.size - kinds.size
+    return tuple(islice(examples, _MAX_EXAMPLES)), names.size - kinds.size
 
 
-def _histogram(lengths: NDArray[np.int64]) -> tuple[LengthBin, ...]:
+def _length_histogram(lengths: NDArray[np.int64]) -> tuple[LengthBin, ...]:
     """Count lengths in about ten bins with integer limits."""
     shortest, longest = int(lengths.min()), int(lengths.max())
     if longest > _TAIL_RATIO * float(np.median(lengths)):  # with a long tail, bins grow
-        raw = np.geomspace(max(shortest, 1), longest + 1, _BINS + 1)
+        raw = np.geomspace(max(shortest, 1), longest + 1, _LENGTH_BINS + 1)
         raw[0] = shortest
     else:
-        raw = np.linspace(shortest, longest + 1, _BINS + 1)
+        raw = np.linspace(shortest, longest + 1, _LENGTH_BINS + 1)
     edges = np.unique(np.ceil(raw).astype(np.int64))
     counts, _ = np.histogram(lengths, edges)
     bounds: list[int] = edges.tolist()

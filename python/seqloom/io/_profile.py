@@ -93,7 +93,7 @@ def summarise_quality(
 
 
 _TOP_SCORE = 42
-_QUARTERS = (0.25, 0.5, 0.75)
+_QUANTILES = (0.25, 0.5, 0.75)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +151,7 @@ def _describe_scores(counts: NDArray[np.int64], zero: int) -> dict[str, Any]:
     total = int(below[-1])
     if not total:
         return {}
-    quartiles = [int(np.searchsorted(below, share * total)) - zero for share in _QUARTERS]
+    quartiles = [int(np.searchsorted(below, share * total)) - zero for share in _QUANTILES]
     mean = float(counts @ np.arange(counts.size)) / total - zero
     return {"mean_quality": mean, "quartiles": tuple(quartiles)}
 
@@ -199,7 +199,15 @@ def plot_quality(positions: tuple[PositionBin, ...], quality: QualitySummary) ->
     means = [part.mean_quality or 0.0 for part in read]
     return Plot(
         f"quality by position, encoding {quality.encoding}",
-        [Trace("mean and interquartile range", _middles(read), means, low=low, high=high)],
+        [
+            Trace(
+                "mean and interquartile range",
+                _centres(read),
+                means,
+                low=low,
+                high=high,
+            )
+        ],
         x_label="position",
         y_label="score",
         y_range=(0, max(_TOP_SCORE, *high)),
@@ -242,10 +250,10 @@ def plot_bases(positions: tuple[PositionBin, ...], bases: list[str]) -> Plot:
     for base in bases:
         counts = (part.letters.get(base, 0) for part in positions)
         shares = [count / total for count, total in zip(counts, totals, strict=True)]
-        traces.append(Trace(base, _middles(positions), shares))
+        traces.append(Trace(base, _centres(positions), shares))
     return Plot("composition by position", traces, x_label="position", y_scale="share")
 
 
-def _middles(positions: tuple[PositionBin, ...]) -> list[float]:
+def _centres(positions: tuple[PositionBin, ...]) -> list[float]:
     """Return the middle position of each bin."""
     return [(part.start + part.stop) / 2 for part in positions]

@@ -70,7 +70,7 @@ class ReadReport:
 Fault = tuple[str, int | None, str | None, int | None, int | None, str]
 
 
-def _make_fault(path: str, fault: Fault) -> FormatError:
+def _make_error(path: str, fault: Fault) -> FormatError:
     """Create the exception for an error of the native reader."""
     kind, record, name, line, byte, message = fault
     who = "" if record is None else f"record {record}" + (f" ({name}), " if name else ", ")
@@ -203,7 +203,7 @@ class SequenceReader:
             return self._closed
         with self._reading:
             records, left_out, faults = self._native.report()
-        errors = tuple(_make_fault(self.path, fault) for fault in faults)
+        errors = tuple(_make_error(self.path, fault) for fault in faults)
         return ReadReport(records, left_out, errors)
 
     def __iter__(self) -> Iterator[SequenceRecord]:

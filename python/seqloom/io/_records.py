@@ -112,9 +112,9 @@ class SequenceBatch:
         wanted = as_integers(rows)
         qualities = self.qualities
         return SequenceBatch(
-            _take(self.headers, wanted),
-            _take(self.sequences, wanted),
-            None if qualities is None else _take(qualities, wanted),
+            _take_rows(self.headers, wanted),
+            _take_rows(self.sequences, wanted),
+            None if qualities is None else _take_rows(qualities, wanted),
         )
 
     def mean_quality(self, encoding: Quality = "phred33") -> NDArray[np.float64]:
@@ -164,7 +164,7 @@ class SequenceBatch:
         return map(_make_record, self.headers.to_list(), sequences, qualities)
 
 
-def _take(column: Ragged, rows: NDArray[np.int64]) -> Ragged:
+def _take_rows(column: Ragged, rows: NDArray[np.int64]) -> Ragged:
     """Copy rows of a column."""
     return Ragged(*_native.take_rows(column.data, column.offsets, rows))
 
@@ -181,13 +181,13 @@ def join(batches: Sequence[SequenceBatch]) -> SequenceBatch:
         return batches[0]
     qualities = [batch.qualities for batch in batches if batch.qualities is not None]
     return SequenceBatch(
-        _join([batch.headers for batch in batches]),
-        _join([batch.sequences for batch in batches]),
-        _join(qualities) if len(qualities) == len(batches) else None,
+        _join_columns([batch.headers for batch in batches]),
+        _join_columns([batch.sequences for batch in batches]),
+        _join_columns(qualities) if len(qualities) == len(batches) else None,
     )
 
 
-def _join(columns: Sequence[Ragged]) -> Ragged:
+def _join_columns(columns: Sequence[Ragged]) -> Ragged:
     """Concatenate columns."""
     data = np.concatenate([column.data for column in columns])
     return Ragged(data, offsets_of(np.concatenate([column.lengths for column in columns])))

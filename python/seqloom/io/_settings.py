@@ -44,7 +44,7 @@ CHOICES = {
     "whitespace": ("error", "strip"),
     "ids": ("error", "number"),
 }
-_MINIMA = (("expect", 0), ("max_record", 1), ("start", 0))
+_MIN_VALUES = (("expect", 0), ("max_record", 1), ("start", 0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +85,7 @@ class ReadSettings(TextOptions):
         as_flag("require_eof", self.require_eof)
         if self.num_threads is not None:
             check_threads(self.num_threads)
-        for name, least in _MINIMA:
+        for name, least in _MIN_VALUES:
             if (value := getattr(self, name)) is not None:
                 check_number(name, value, least=least)
 
@@ -190,13 +190,13 @@ def resolve(origin: Origin) -> tuple[str, Readable | None]:
         return path, _find_replaced_input() if path == "-" else None
     if isinstance(origin, io.TextIOBase):
         raise ArgumentError(
-            f'{_name(origin)}: the file is open in text mode; open it in binary mode, "rb"'
+            f'{_name_of(origin)}: the file is open in text mode; use binary mode, "rb"'
         )
     if not any(hasattr(origin, method) for method in ("read", "readinto")):
         raise ArgumentError(
             f"expected a path, '-' or a binary file object, got {type(origin).__name__}"
         )
-    return _name(origin), origin
+    return _name_of(origin), origin
 
 
 def is_same_file(first: Origin, second: Origin) -> bool:
@@ -220,7 +220,7 @@ def _find_replaced_input() -> Readable | None:
     return None
 
 
-def _name(thing: object) -> str:
+def _name_of(thing: object) -> str:
     """Return the name of a file object, or its class name."""
     name = getattr(thing, "name", None)
     if isinstance(name, str | os.PathLike):
@@ -228,7 +228,7 @@ def _name(thing: object) -> str:
     return f"<{type(thing).__name__}>"
 
 
-_STREAMS = {
+_STREAM_TYPES = {
     stat.S_IFIFO: "a pipe",
     stat.S_IFCHR: "a device",
     stat.S_IFSOCK: "a socket",
@@ -248,7 +248,7 @@ def check_regular(path: str | os.PathLike[str], *, instead: str = "") -> None:
         mode = Path(path).stat().st_mode
     except OSError:
         return
-    if kind := _STREAMS.get(stat.S_IFMT(mode)):
+    if kind := _STREAM_TYPES.get(stat.S_IFMT(mode)):
         raise FileError(
             f"{os.fspath(path)}: {kind} can only be read once; "
             f"save it to a file first{instead}"

@@ -105,11 +105,11 @@ def find_alphabet(counts: NDArray[np.int64], *, few: int = _MIN_RESIDUES) -> Fou
     telling = LETTERS["protein"].difference(_SHARED_RESIDUES)
     bases = sum(met.get(letter, 0) for letter in "ACGTUN")
     if bases >= _MIN_SHARE * sum(met.get(letter, 0) for letter in telling):
-        strange = _others(met, nucleic)
+        strange = _outside_alphabet(met, nucleic)
         is_clear = strange or sum(met.values()) >= few or "U" in met
         return FoundAlphabet(nucleic if is_clear else None, strange)
-    if _others(met, nucleic) or sum(met.values()) >= few:
-        return FoundAlphabet("protein", _others(met, "protein"))
+    if _outside_alphabet(met, nucleic) or sum(met.values()) >= few:
+        return FoundAlphabet("protein", _outside_alphabet(met, "protein"))
     return FoundAlphabet(None, {})
 
 
@@ -122,7 +122,7 @@ def count_letters(counts: NDArray[np.int64]) -> dict[str, int]:
     return met
 
 
-def _others(met: dict[str, int], alphabet: str) -> dict[str, int]:
+def _outside_alphabet(met: dict[str, int], alphabet: str) -> dict[str, int]:
     """Return the residues outside an alphabet, the most frequent first."""
     others = [(letter, n) for letter, n in met.items() if letter not in LETTERS[alphabet]]
     return dict(sorted(others, key=lambda pair: (-pair[1], pair[0])))
@@ -250,7 +250,7 @@ class Summary:
             f"mean {self.mean:,.1f}"
         )
         total = sum(self.letters.values())
-        shares = [f"{it} {_percent(n / total)}" for it, n in self.letters.items()]
+        shares = [f"{it} {_format_percent(n / total)}" for it, n in self.letters.items()]
         if (rest := len(shares) - _MAX_LISTED) > 0:
             shares[_MAX_LISTED:] = [f"{rest} more"]
         facts = {
@@ -267,7 +267,7 @@ class Summary:
             "lower case": f"{self.lower_case:,}",
         }
         if self.gc is not None:
-            facts["GC"] = _percent(self.gc)
+            facts["GC"] = _format_percent(self.gc)
         if self.quality is not None:
             quality = self.quality
             facts["quality"] = f"mean {quality.mean:.1f}, read as {quality.encoding}"
@@ -310,6 +310,6 @@ class Summary:
         )
 
 
-def _percent(share: float) -> str:
+def _format_percent(share: float) -> str:
     """Format a share as a percentage."""
     return f"{100 * share:.1f} %"

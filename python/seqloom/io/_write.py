@@ -174,7 +174,7 @@ def write_sequences(  # noqa: PLR0913 - each is a property of a file
         for name in names
     ]
     if isinstance(path, tuple):
-        _check_two(names)
+        _check_output_pair(names)
         return _write_pairs(names, cast("Pairs", records), outputs)
     name, batches = names[0], _to_batches(cast("Records", records))
     if name == "-":
@@ -210,7 +210,7 @@ def _write_batch(writer: _native.SequenceWriter, batch: SequenceBatch) -> None:
     )
 
 
-def _check_two(names: Sequence[str]) -> None:
+def _check_output_pair(names: Sequence[str]) -> None:
     """Raise if two output files cannot be written together."""
     if len(names) != _PAIR:
         raise ArgumentError(
@@ -257,7 +257,7 @@ def _to_batches(records: Records) -> Iterator[SequenceBatch]:
             f"{type(records).__name__}"
         )
     else:
-        yield from _gather(records)
+        yield from _to_batch(records)
 
 
 def _interleave(pair: BatchPair) -> SequenceBatch:
@@ -296,21 +296,23 @@ def _is_pair_of(value: object, kind: type) -> bool:
     return len(mates) == _PAIR and isinstance(mates[0], kind) and isinstance(mates[1], kind)
 
 
-def _gather(records: Iterable[Row | SequenceBatch | Pair]) -> Iterator[SequenceBatch]:
+def _to_batch(
+    records: Iterable[Row | SequenceBatch | Pair],
+) -> Iterator[SequenceBatch]:
     """Collect single records into batches; yield batches unchanged."""
     rows: list[_Columns] = []
     letters = 0
     for record in chain.from_iterable(map(_split_pair, records)):
         if isinstance(record, SequenceBatch):
-            yield from _flush(rows)
+            yield from _yield_batch(rows)
             yield record
             continue
         rows.append(_parse_row(record))
         letters += len(rows[-1][1])
         if len(rows) >= _MAX_ROWS or letters >= _MAX_RESIDUES:
-            yield from _flush(rows)
+            yield from _yield_batch(rows)
             letters = 0
-    yield from _flush(rows)
+    yield from _yield_batch(rows)
 
 
 def _split_pair(record: Row | SequenceBatch | Pair) -> tuple[Row | SequenceBatch, ...]:
@@ -322,7 +324,7 @@ def _split_pair(record: Row | SequenceBatch | Pair) -> tuple[Row | SequenceBatch
     return record if _is_record_pair(record) else (cast("Row | SequenceBatch", record),)
 
 
-def _flush(rows: list[_Columns]) -> Iterator[SequenceBatch]:
+def _yield_batch(rows: list[_Columns]) -> Iterator[SequenceBatch]:
     """Yield the rows as a batch, if there are any, and clear the list."""
     if not rows:
         return

@@ -15,7 +15,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 
 import numpy as np
 
-from seqloom._files import check_uncut
+from seqloom._files import check_not_truncated
 from seqloom._rust import _native
 from seqloom._threads import count_threads
 from seqloom.errors import FileError, MissingFileError, RecordError
@@ -186,7 +186,7 @@ class RecordSource:
         if self._memory is None:
             return self.take(start, stop)[0]
         if self.is_mapped:
-            check_uncut(self.path, self.size)
+            check_not_truncated(self.path, self.size)
         return self._memory[start:stop]
 
     def take(self, start: int, stop: int) -> tuple[NDArray[np.uint8], bytes]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         def fetch(self, fname: str) -> str: ...
 
 
-_FOLDER = "BED_READER_DATA_DIR"
+_FOLDER_VARIABLE = "BED_READER_DATA_DIR"
 _HASHES = Path(__file__).with_name("samples.txt")
 _SOURCE = "https://raw.githubusercontent.com/fastlmm/bed-sample-files/main/"
 
@@ -50,7 +50,7 @@ def sample_file(filepath: str | os.PathLike[str]) -> str:
     name = Path(filepath)
     is_set = name.suffix.lower() == ".bed"
     names = [name.with_suffix(s) for s in (".fam", ".bim")] if is_set else []
-    return [_find(file) for file in (*names, name)][-1]
+    return [_find_or_download(file) for file in (*names, name)][-1]
 
 
 def sample_url(filepath: str | os.PathLike[str]) -> str:
@@ -92,23 +92,23 @@ def tmp_path() -> Path:
     return folder
 
 
-def _find(name: Path) -> str:
+def _find_or_download(name: Path) -> str:
     """Find a file in the folder that the environment names, or download it."""
-    folder = os.environ.get(_FOLDER)
+    folder = os.environ.get(_FOLDER_VARIABLE)
     if folder and (Path(folder) / name).is_file():
         return str(Path(folder) / name)
-    return _store().fetch(str(name))
+    return _make_store().fetch(str(name))
 
 
-def _store() -> _Store:
+def _make_store() -> _Store:
     """Create the pooch object that downloads sample files and checks their hashes."""
     try:
         pooch: Any = import_module("pooch")
     except ImportError as error:
         raise MissingExtraError(
             "downloading sample files needs pooch: pip install pooch; or set "
-            f"{_FOLDER} to a folder that contains them"
+            f"{_FOLDER_VARIABLE} to a folder that contains them"
         ) from error
     registry = dict(line.split() for line in _HASHES.read_text("ascii").splitlines())
     cache = pooch.os_cache("bed_reader")
-    return pooch.create(cache, _SOURCE, env=_FOLDER, registry=registry)
+    return pooch.create(cache, _SOURCE, env=_FOLDER_VARIABLE, registry=registry)

@@ -26,7 +26,7 @@ def _write_linear(b: Builder, operation: Operation) -> list[str]:
     return [found if bias is None else b.node("Add", [found, b.get(bias)])]
 
 
-def _geometry(operation: Operation, axes: int) -> dict[str, Any]:
+def _convolution_attributes(operation: Operation, axes: int) -> dict[str, Any]:
     """Return the attributes of a convolution."""
     options: Any = operation.options
     padding = list(to_sizes(options.get("padding", 0), axes))
@@ -42,7 +42,7 @@ def _write_convolution(b: Builder, operation: Operation) -> list[str]:
     """Write a convolution."""
     inputs = [b.get(it) for it in operation.args[:3] if it is not None]
     axes = len(operation.outputs[0].shape) - 2
-    return [b.node("Conv", inputs, **_geometry(operation, axes))]
+    return [b.node("Conv", inputs, **_convolution_attributes(operation, axes))]
 
 
 def _write_transposed(b: Builder, operation: Operation) -> list[str]:
@@ -50,7 +50,7 @@ def _write_transposed(b: Builder, operation: Operation) -> list[str]:
     inputs = [b.get(it) for it in operation.args[:3] if it is not None]
     axes = len(operation.outputs[0].shape) - 2
     more = to_sizes(operation.options.get("output_padding", 0), axes)
-    shape = _geometry(operation, axes)
+    shape = _convolution_attributes(operation, axes)
     return [b.node("ConvTranspose", inputs, output_padding=list(more), **shape)]
 
 
@@ -58,7 +58,7 @@ def _write_pool(b: Builder, operation: Operation) -> list[str]:
     """Write max_pool1d."""
     if operation.options.get("ceil_mode"):
         raise unsupported_error(operation, " with ceil_mode")
-    shape = _geometry(operation, 1)
+    shape = _convolution_attributes(operation, 1)
     del shape["group"]
     kernel = list(to_sizes(operation.options["kernel"], 1))
     return [b.node("MaxPool", [b.get(operation.args[0])], kernel_shape=kernel, **shape)]
@@ -77,10 +77,10 @@ def _write_layer_norm(b: Builder, operation: Operation) -> list[str]:
 
 
 # Order of PyTorch gates in ONNX: input, output, forget, cell; update, reset, new.
-_ORDERS = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2)}
+_GATE_ORDERS = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2)}
 
 
-class _Layer(NamedTuple):
+class _LayerArgs(NamedTuple):
     """Arguments of one recurrent layer in one direction."""
 
     x: Value
@@ -103,10 +103,10 @@ def _write(kind: str, states: int) -> Write:
     """Return the writer of one layer in one direction with `states` state tensors."""
 
     def write(b: Builder, operation: Operation) -> list[str]:
-        layer = _Layer.of(operation, states)
+        layer = _LayerArgs.of(operation, states)
         mask, is_reverse = layer.mask, operation.options.get("reverse", False)
         has_gaps = mask is not None and not _has_no_gaps(b, mask)
-        gaps = _Gaps.of(b, mask) if mask is not None and has_gaps else None
+        gaps = _MaskGaps.of(b, mask) if mask is not None and has_gaps else None
         options: dict[str, Any] = {"linear_before_reset": 1} if kind == "GRU" else {}
         made = b.multi_node(
             kind,
@@ -128,7 +128,9 @@ def _write(kind: str, states: int) -> Write:
     return write
 
 
-def _inputs(b: Builder, kind: str, layer: _Layer, *, gaps: _Gaps | None) -> list[str]:
+def _inputs(
+    b: Builder, kind: str, layer: _LayerArgs, *, gaps: _MaskGaps | None
+) -> list[str]:
     """Return the inputs of the ONNX operator."""
     x = b.get(layer.x)
     rows = x if gaps is None else gaps.move(b, x, layer.w_ih.shape[1])
@@ -136,7 +138,7 @@ def _inputs(b: Builder, kind: str, layer: _Layer, *, gaps: _Gaps | None) -> list
         b.node("Transpose", [rows], perm=[1, 0, 2]),
         _add_direction_axis(b, _reorder_gates(b, kind, layer.w_ih)),
         _add_direction_axis(b, _reorder_gates(b, kind, layer.w_hh)),
-        _biases(b, kind, layer.biases),
+        _join_biases(b, kind, layer.biases),
         "" if layer.mask is None else _count_real(b, layer.mask),
         *(_add_direction_axis(b, b.get(state)) for state in layer.first),
     ]
@@ -149,13 +151,13 @@ def _add_direction_axis(b: Builder, name: str) -> str:
 
 def _reorder_gates(b: Builder, kind: str, weight: Value) -> str:
     """Reorder the gates of a weight or bias to ONNX order."""
-    order = _ORDERS[kind]
+    order = _GATE_ORDERS[kind]
     sizes = {"axis": 0, "num_outputs": len(order)}
     parts = b.multi_node("Split", [b.get(weight)], len(order), **sizes)
     return b.node("Concat", [parts[at] for at in order], axis=0)
 
 
-def _biases(b: Builder, kind: str, biases: tuple[Value | None, Value | None]) -> str:
+def _join_biases(b: Builder, kind: str, biases: tuple[Value | None, Value | None]) -> str:
     """Join both biases; return an empty name if there are none."""
     given = [it for it in biases if it is not None]
     if len(given) < len(biases):
@@ -204,7 +206,7 @@ def _count_real(b: Builder, mask: Value) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Gaps:
+class _MaskGaps:
     """A mask with gaps: moves real positions to the front, and states back."""
 
     real_counts: str  # (batch, length), number of real positions up to each
@@ -213,7 +215,7 @@ class _Gaps:
     count: str  # (batch, 1), number of real positions
 
     @classmethod
-    def of(cls, b: Builder, mask: Value) -> _Gaps:
+    def of(cls, b: Builder, mask: Value) -> _MaskGaps:
         """Compute the new index of each position."""
         is_real = b.get(mask, "int64")
         real_counts = b.node("CumSum", [is_real, b.constant(1, "int64")])

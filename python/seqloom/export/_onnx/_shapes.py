@@ -50,7 +50,7 @@ def _write_axis(kind: str) -> Write:
     return write
 
 
-def _parts(b: Builder, operation: Operation) -> list[str]:
+def _array_names(b: Builder, operation: Operation) -> list[str]:
     """Return the names of the joined arrays."""
     dtype = operation.outputs[0].dtype
     return [b.get(it, dtype) for it in operation.args[0]]
@@ -58,7 +58,7 @@ def _parts(b: Builder, operation: Operation) -> list[str]:
 
 def _write_concat(b: Builder, operation: Operation) -> list[str]:
     """Write concat."""
-    axis, parts = option(operation, "axis", 1, default=0), _parts(b, operation)
+    axis, parts = option(operation, "axis", 1, default=0), _array_names(b, operation)
     if axis is None:
         parts = [b.node("Reshape", [it, b.integers([-1])]) for it in parts]
     return [b.node("Concat", parts, axis=axis or 0)]
@@ -69,7 +69,7 @@ def _write_stack(b: Builder, operation: Operation) -> list[str]:
     axis = option(operation, "axis", 1, default=0)
     count = len(operation.outputs[0].shape)
     at = b.integers([axis % count])
-    parts = [b.node("Unsqueeze", [it, at]) for it in _parts(b, operation)]
+    parts = [b.node("Unsqueeze", [it, at]) for it in _array_names(b, operation)]
     return [b.node("Concat", parts, axis=axis % count)]
 
 
@@ -121,7 +121,7 @@ _AXIS_END = (1 << 62) - 1  # beyond the end of any axis
 
 
 @dataclass(slots=True)
-class _Slices:
+class _IndexSlices:
     """Slices and indices of an array's axes, and new axes of the result."""
 
     starts: list[Any] = field(default_factory=list[Any])
@@ -145,12 +145,12 @@ class _Slices:
 
     def pick(self, axis: int, place: int | Size) -> None:
         """Add an integer index, which removes its axis from the result."""
-        end = _next_to(place)
+        end = _end_of_index(place)
         self.cut(axis, slice(place, end))
         self.dropped.append(axis)
 
 
-def _next_to(place: int | Size) -> int | Size:
+def _end_of_index(place: int | Size) -> int | Size:
     """Return the end of a slice with one position; after the last, a large number."""
     if isinstance(place, Size):
         return replace(place, plus=place.plus + 1)
@@ -184,9 +184,9 @@ def _fill_ellipsis(parts: list[Any], count: int) -> list[Any]:
     return [*parts[:at], *rest, *parts[at + 1 :]]
 
 
-def _read_key(operation: Operation, parts: list[Any]) -> _Slices:
+def _read_key(operation: Operation, parts: list[Any]) -> _IndexSlices:
     """Convert the parts of a key to slices and axes."""
-    found, axis, place = _Slices(), 0, 0
+    found, axis, place = _IndexSlices(), 0, 0
     for part in parts:
         if part is None:
             found.new.append(place)
@@ -202,7 +202,7 @@ def _read_key(operation: Operation, parts: list[Any]) -> _Slices:
     return found
 
 
-def _check_gathered(operation: Operation, found: _Slices, parts: list[Any]) -> None:
+def _check_gathered(operation: Operation, found: _IndexSlices, parts: list[Any]) -> None:
     """Raise for keys with several index arrays, or with an array and integers."""
     _, value = found.gathered[-1]
     others = [it for it in parts if not isinstance(it, (slice, Value))]

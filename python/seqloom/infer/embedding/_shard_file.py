@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 import numpy as np
 
-from seqloom._files import check_uncut
+from seqloom._files import check_not_truncated
 from seqloom._ragged import Ragged, offsets_of
 from seqloom.errors import (
     FileError,
@@ -91,8 +91,8 @@ def publish(
 ) -> bool:
     """Create a shard and then its marker; returns False if another process was first."""
     if not folder.create(name, data):
-        # Another process made it, or one that was killed before it wrote the marker. The
-        # marker describes that file, which is whole.
+        # Another process made it, or one that was killed before it wrote the marker.
+        # The marker describes that file, which is whole.
         data = folder.read(name)
     done = Done(
         file=name,
@@ -144,7 +144,7 @@ class HeldShard:
     def check(self) -> None:
         """Raise if the file was cut since it was opened."""
         if self.path is not None:
-            check_uncut(self.path, self.size)
+            check_not_truncated(self.path, self.size)
 
     def rows(self, name: str, record: int) -> NDArray[Any]:
         """Return the row of a record, or the rows of its residues."""

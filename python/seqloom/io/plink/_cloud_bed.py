@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 HEADER = 3  # bytes
-_MAGIC = b"\x6c\x1b"
-_MAJORS = {0: "individual", 1: "SNP"}
+_BED_MAGIC = b"\x6c\x1b"
+_LAYOUTS = {0: "individual", 1: "SNP"}
 BLOCK = 8 << 20  # bytes of lines in a block
 # A gap of fewer bytes is fetched as well: another request would take longer.
 MAX_GAP = 256 << 10
@@ -139,7 +139,7 @@ def _split_lines(starts: NDArray[np.int64], width: int, chunk: int) -> Iterator[
             yield ByteRange(start + column, start + stop, lines, columns)
 
 
-_REQUESTS = 10  # simultaneous requests for a table
+_MAX_REQUESTS = 10  # simultaneous requests for a table
 
 
 def read_object(location: ParseResult, options: Mapping[str, str]) -> bytes:
@@ -154,7 +154,7 @@ def read_object(location: ParseResult, options: Mapping[str, str]) -> bytes:
         return bytes(source.request(0, None).result().data)
     starts = range(BLOCK, first.identity.size, BLOCK)
     rest = fetch_ahead(
-        source, ((None, start, start + BLOCK) for start in starts), _REQUESTS
+        source, ((None, start, start + BLOCK) for start in starts), _MAX_REQUESTS
     )
     parts = [first, *(fetched for _, fetched in rest)]
     if any(part.identity != first.identity for part in parts):
@@ -211,7 +211,7 @@ class RemoteBed:
             for block in blocks
             for piece in block.pieces(chunk)
         )
-        with closing(fetch_ahead(self._reach(), tasks, requests)) as fetched:
+        with closing(fetch_ahead(self._connect(), tasks, requests)) as fetched:
             for (block, piece), answer in fetched:
                 block.put(piece, self._check_answer(answer, piece.stop - piece.start))
                 if not block.missing:
@@ -219,9 +219,9 @@ class RemoteBed:
 
     def _read_header(self) -> tuple[str, Identity]:
         """Fetch and check the header."""
-        fetched = self._reach().request(0, HEADER).result()
+        fetched = self._connect().request(0, HEADER).result()
         header = bytes(fetched.data)
-        if len(header) < HEADER or header[:2] != _MAGIC or header[2] not in _MAJORS:
+        if len(header) < HEADER or header[:2] != _BED_MAGIC or header[2] not in _LAYOUTS:
             raise FormatError(
                 f"{self.location.geturl()}: expected a .bed, which begins with the bytes "
                 f"6c 1b and 01 or 00; found {header.hex(' ') or 'no bytes'}",
@@ -229,7 +229,7 @@ class RemoteBed:
                 path=self.location.geturl(),
             )
         self._check_answer(fetched, HEADER)
-        self._major, seen = _MAJORS[header[2]], fetched.identity
+        self._major, seen = _LAYOUTS[header[2]], fetched.identity
         return self._major, seen
 
     def _check_answer(self, fetched: Fetched, size: int) -> NDArray[np.uint8]:
@@ -251,7 +251,7 @@ class RemoteBed:
             )
         return np.frombuffer(fetched.data, np.uint8)
 
-    def _reach(self) -> RemoteObject:
+    def _connect(self) -> RemoteObject:
         """Return the object, connected by this process."""
         if self._object_of_process is None or self._object_of_process[0] != os.getpid():
             self._object_of_process = os.getpid(), _open(self.location, self._options)

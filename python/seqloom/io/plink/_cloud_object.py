@@ -53,10 +53,10 @@ _CLIENT_OPTIONS = {
     "timeout",
     "user_agent",
 }
-_PREFIXES = ("aws_", "azure_", "google_")
-_RETRIES = "max_retries"
-_MAX_LENGTH = 400
-_SERVE = (
+_STORE_PREFIXES = ("aws_", "azure_", "google_")
+_RETRY_OPTION = "max_retries"
+_MAX_MESSAGE = 400
+_CHILD_PROGRAM = (
     "import sys; from seqloom.io.plink._cloud_object import serve; serve(int(sys.argv[1]))"
 )
 _lock = threading.Lock()
@@ -79,7 +79,7 @@ def open_store(location: ParseResult, options: Mapping[str, str]) -> ObjectStore
             raise ArgumentError(
                 f"cloud_options[{name!r}] must be a string, got {type(value).__name__}"
             )
-        kind, key = _classify(name)
+        kind, key = _option_group(name)
         parts[kind][key] = value
     if location.scheme == "http":
         parts["client"].setdefault("allow_http", "true")
@@ -91,13 +91,13 @@ def first_line(error: BaseException) -> str:
     return str(error).partition("\n")[0].partition(": <")[0].strip()
 
 
-def _classify(name: str) -> tuple[str, str]:
+def _option_group(name: str) -> tuple[str, str]:
     """Return the group of an option (store, client or retry), and its library name."""
     plain = name.lower()
-    for prefix in _PREFIXES:
+    for prefix in _STORE_PREFIXES:
         if plain.removeprefix(prefix) in _CLIENT_OPTIONS:
             return "client", plain.removeprefix(prefix)
-    return ("retry" if plain == _RETRIES else "store"), plain
+    return ("retry" if plain == _RETRY_OPTION else "store"), plain
 
 
 def _open(location: ParseResult, parts: Mapping[str, dict[str, Any]]) -> ObjectStore:
@@ -147,8 +147,8 @@ def _describe_wrong_option(
         message = f"unknown: {', '.join(map(repr, store))}"
     return ArgumentError(
         f"{url}: cloud_options: {message}; expected options of the connection "
-        f"({', '.join(sorted(_CLIENT_OPTIONS))}), {_RETRIES}, or of the store, such as "
-        "'aws_region' for s3://"
+        f"({', '.join(sorted(_CLIENT_OPTIONS))}), {_RETRY_OPTION}, or of the store, such "
+        "as 'aws_region' for s3://"
     )
 
 
@@ -263,7 +263,7 @@ class _LocalRequest(NamedTuple):
 
 def _raise_error(url: str, error: Exception) -> NoReturn:
     """Raise the seqloom error for an error of obstore."""
-    message = first_line(error)[:_MAX_LENGTH]
+    message = first_line(error)[:_MAX_MESSAGE]
     if isinstance(error, FileNotFoundError):
         raise MissingObjectError(
             f"{url}: not found: check the URL, and whether the object needs cloud_options "
@@ -291,14 +291,14 @@ class ForkedObject:
         self._connection: Connection = ours
         with theirs:
             process = subprocess.Popen(  # noqa: S603 - runs a module of seqloom
-                [sys.executable, "-c", _SERVE, str(theirs.fileno())],
+                [sys.executable, "-c", _CHILD_PROGRAM, str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,  # keeps Ctrl-C away
             )
         self._lock, self._numbers = threading.Lock(), count()
         self._pending: dict[int, Future[Fetched]] = {}
-        weakref.finalize(self, _stop, process)
+        weakref.finalize(self, _stop_child, process)
         receive = ours, self._pending
         threading.Thread(target=_receive_answers, args=receive, daemon=True).start()
         ours.send((location, dict(options)))
@@ -368,7 +368,7 @@ def _receive_answers(connection: Connection, pending: dict[int, Future[Fetched]]
                 future.set_exception(_make_ended_error())
 
 
-def _stop(process: subprocess.Popen[bytes]) -> None:
+def _stop_child(process: subprocess.Popen[bytes]) -> None:
     """Stop the child process."""
     process.kill()
     process.wait()
@@ -381,10 +381,10 @@ def _make_ended_error() -> RemoteError:
     )
 
 
-def _note_fork() -> None:
+def _record_fork() -> None:
     """Record that this process does not have the parent's threads."""
     if "obstore" in sys.modules:
         _forked[:] = [os.getpid()]
 
 
-after_fork(_note_fork)
+after_fork(_record_fork)

@@ -26,7 +26,7 @@ _DECODED_BYTES = 8 << 20  # bytes of values decoded at a time
 _MIN_NONZERO_LINES = 8
 # Zeros as last values may be padding if this number of lines contain them.
 _MIN_ZERO_LINES = 64
-_HINT = "skip_format_check=True (--skip-format-check) reads without this warning"
+_SKIP_HINT = "skip_format_check=True (--skip-format-check) reads without this warning"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class RemoteReader:
             target = by_line[first : first + len(lines)]
             _decode(lines, wanted, target, count_a1=count_a1, threads=threads)
         if check and wanted.part.stop == wanted.stride:
-            self._check_ends(np.concatenate(ends), wanted, is_whole=iid is None is sid)
+            self._check_padding(np.concatenate(ends), wanted, is_whole=iid is None is sid)
 
     def _blocks(
         self, wanted: LineSelection, line_bytes: int
@@ -138,26 +138,26 @@ class RemoteReader:
         expected = HEADER + wanted.stride * shape[1 if wanted.by_variant else 0]
         found = self.bed.size()
         if found != expected:
-            raise self._fault(
+            raise self._make_error(
                 f"expected {expected} bytes for {shape[0]} individuals and {shape[1]} "
                 f"variants, found {found}; the .fam or .bim belongs to another file",
                 kind="cut" if found < expected else "length",
             )
 
-    def _check_ends(
+    def _check_padding(
         self, last: NDArray[np.uint8], wanted: LineSelection, *, is_whole: bool
     ) -> None:
         """Raise if the padding of the lines contains genotypes."""
         name = self.bed.location.geturl()
         if not _is_padding(last, wanted.width, name):
-            raise self._fault(
+            raise self._make_error(
                 f"the last byte of a line has more than {wanted.width % 4} genotypes; "
                 "the .fam or .bim is too short, or belongs to another file"
             )
         if is_whole:
             _check_last_values(last, wanted.width, name)
 
-    def _fault(self, message: str, *, kind: str = "format") -> FormatError:
+    def _make_error(self, message: str, *, kind: str = "format") -> FormatError:
         """Return an error that names the object."""
         name = self.bed.location.geturl()
         return FormatError(f"{name}: {message}", kind=kind, path=name)
@@ -204,7 +204,7 @@ def _is_padding(last: NDArray[np.uint8], values: int, name: str) -> bool:
     warn_user(
         f"{name}: after the last of {values} genotypes, the padding bits are {code:02b} in "
         "every line, where PLINK writes 00; they are ignored, because some tools write "
-        f"them, but the .fam or .bim may be too short ({_HINT})"
+        f"them, but the .fam or .bim may be too short ({_SKIP_HINT})"
     )
     return True
 
@@ -216,5 +216,5 @@ def _check_last_values(last: NDArray[np.uint8], values: int, name: str) -> None:
         warn_user(
             f"{name}: the last genotype is homozygous A1 in all {len(last)} lines, which "
             "looks like padding: check that the .fam or .bim is not too long and does "
-            f"not belong to another file ({_HINT})"
+            f"not belong to another file ({_SKIP_HINT})"
         )

@@ -129,8 +129,8 @@ _COLUMNS: dict[str, str] = {
     "PHENOTYPE": "pheno",
 }
 
-_RAW = tuple(_COLUMNS)
-_IDS = ("FID", "IID")
+_RAW_IDS = tuple(_COLUMNS)
+_ID_COLUMNS = ("FID", "IID")
 _SEXES = frozenset({"1", "2"})
 # If all phenotypes are in this set, they are case and control, and 0 is missing.
 _CASE_CONTROL = frozenset({"0", "1", "2", "-9"})
@@ -162,7 +162,7 @@ def write_table(bed: open_bed, target: Path, *, on_progress: OnProgress) -> None
     """Write a line for each individual: a .raw like PLINK's ``--recode A``, or a .tsv."""
     is_raw = target.suffix == ".raw"
     separator = " " if is_raw else "\t"
-    done, leading = 0, _make_leading_cells(bed, _RAW if is_raw else _IDS)
+    done, leading = 0, _make_leading_cells(bed, _RAW_IDS if is_raw else _ID_COLUMNS)
     with (
         atomic_path(target) as part,
         part.open("w", encoding="utf-8", newline="\n") as file,
@@ -199,9 +199,12 @@ def _make_header(bed: open_bed, *, is_raw: bool) -> list[str]:
     """Return the column names; those of a .raw include the counted allele."""
     sids = _format_column(bed.sid, bed.sid_count)
     if not is_raw:
-        return [*_IDS, *sids]
+        return [*_ID_COLUMNS, *sids]
     alleles = _format_column(bed.allele_1 if bed.count_A1 else bed.allele_2, bed.sid_count)
-    return [*_RAW, *(f"{sid}_{allele}" for sid, allele in zip(sids, alleles, strict=True))]
+    return [
+        *_RAW_IDS,
+        *(f"{sid}_{allele}" for sid, allele in zip(sids, alleles, strict=True)),
+    ]
 
 
 def _make_leading_cells(bed: open_bed, names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

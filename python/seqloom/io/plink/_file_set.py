@@ -163,7 +163,7 @@ def check_same(bed: Path, known: Identity) -> None:
         )
 
 
-def _journal(bed: Path) -> Path:
+def _journal_path(bed: Path) -> Path:
     """Return the path of the journal."""
     return bed.with_name(f".{bed.name}.seqloom.set")
 
@@ -171,12 +171,12 @@ def _journal(bed: Path) -> Path:
 def _has_journal(bed: Path) -> bool:
     """Return whether a writer was stopped; a name too long for a journal has none."""
     try:
-        return _journal(bed).exists()
+        return _journal_path(bed).exists()
     except OSError:
         return False
 
 
-def _ready(file: Path) -> Path:
+def _ready_path(file: Path) -> Path:
     """Return the hidden path of a complete file that will be renamed."""
     return file.with_name(f".{file.name}.seqloom.ready")
 
@@ -201,31 +201,31 @@ def _commit(parts: Sequence[Path], finals: Sequence[Path]) -> None:
         _finish(bed)
         try:
             for part, final in zip(parts, finals, strict=True):
-                part.replace(_ready(final))
+                part.replace(_ready_path(final))
             # The journal must not reach the disk before the files that it names.
             _sync_folders(finals)
             names = [os.path.relpath(final, bed.parent) for final in finals]
-            write_atomic(_journal(bed), json.dumps(names).encode())
+            write_atomic(_journal_path(bed), json.dumps(names).encode())
         except FileError as error:
             # The message names the files of the set, not the hidden file.
             raise error.__cause__ or error from None
         finally:
-            for final in () if _journal(bed).exists() else finals:
-                _ready(final).unlink(missing_ok=True)
+            for final in () if _journal_path(bed).exists() else finals:
+                _ready_path(final).unlink(missing_ok=True)
         _finish(bed)
 
 
 def _finish(bed: Path) -> None:
     """Complete the steps of a journal, if there is one; repeating them is harmless."""
-    journal = _journal(bed)
+    journal = _journal_path(bed)
     if not journal.exists():
         return
     finals = [bed.parent / name for name in _read_journal(journal)]
-    if _ready(bed).exists():
+    if _ready_path(bed).exists():
         bed.unlink(missing_ok=True)
     for final in (*finals[1:], bed):
         with suppress(FileNotFoundError):
-            _ready(final).replace(final)
+            _ready_path(final).replace(final)
     _sync_folders(finals)
     journal.unlink()
 

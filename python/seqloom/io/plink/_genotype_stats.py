@@ -190,7 +190,7 @@ class GenotypeStats:
         return {
             "genotypes": f"{individuals:,} individuals x {variants:,} variants",
             "missing": missing,
-            f"frequency of {self.counted}": self._frequency(),
+            f"frequency of {self.counted}": self._describe_frequency(),
             "Hardy-Weinberg": f"{low:,} of {everything} with p below {_SMALL_P:.0e}",
         }
 
@@ -200,7 +200,7 @@ class GenotypeStats:
     def __repr__(self) -> str:
         return f"<GenotypeStats: {self.facts()['genotypes']}>"
 
-    def _frequency(self) -> str:
+    def _describe_frequency(self) -> str:
         """Return the frequencies as text."""
         known = self.allele_frequency[~np.isnan(self.allele_frequency)]
         if not len(known):
@@ -219,10 +219,12 @@ def _count_variants(which: NDArray[np.bool_]) -> str:
     return f"{count:,} variant{'' if count == 1 else 's'}"
 
 
-_BINS = 25
+_HISTOGRAM_BINS = 25
 _MAX_MAF = 0.5
 _MIN_AXIS_END = 0.01  # end of the axis if no genotype is missing
-_POINTS = 600  # maximum number of points: all of the smallest p, and a sample of the rest
+_MAX_POINTS = (
+    600  # maximum number of points: all of the smallest p, and a sample of the rest
+)
 
 
 def _plots(stats: GenotypeStats) -> Iterator[Plot]:
@@ -257,7 +259,7 @@ def _histogram(
     """Return a histogram of shares with bins of equal width."""
     known = shares[~np.isnan(shares)]
     last = end or max(float(known.max(initial=0)), _MIN_AXIS_END)
-    counts, edges = np.histogram(known, _BINS, (0, last))
+    counts, edges = np.histogram(known, _HISTOGRAM_BINS, (0, last))
     bars = Trace("", edges, counts, shape="bars")
     return Plot(title, [bars], x_label=x_label, y_label=unit, y_scale="whole")
 
@@ -265,7 +267,7 @@ def _histogram(
 def _plot_p_values(p: NDArray[np.float64]) -> Plot:
     """Plot observed over expected p-values: all of the smallest, fewer of the rest."""
     count = len(p)
-    ranks = np.unique(np.geomspace(1, count, _POINTS).astype(np.int64)) - 1
+    ranks = np.unique(np.geomspace(1, count, _MAX_POINTS).astype(np.int64)) - 1
     smallest = np.maximum(np.sort(p)[ranks], np.finfo(float).tiny)
     expected, observed = -np.log10((ranks + _MAX_MAF) / count), -np.log10(smallest)
     end = float(expected.max())

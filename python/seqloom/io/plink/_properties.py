@@ -106,7 +106,7 @@ def complete(
     """Return all twelve columns; fill those that are missing or None."""
     columns = override(properties, dict(counts))
     return {
-        name: _fill(name, counts[prop.suffix])
+        name: _default_column(name, counts[prop.suffix])
         if (column := columns.get(name)) is None
         else column
         for name, prop in PROPERTIES.items()
@@ -183,7 +183,7 @@ def _to_numbers(name: str, array: NDArray[Any]) -> NDArray[Any]:
     return numbers.astype(kind, copy=False)
 
 
-def _fill(name: str, count: int) -> NDArray[Any]:
+def _default_column(name: str, count: int) -> NDArray[Any]:
     """Return the default column of a property."""
     prop = PROPERTIES[name]
     if prop.missing is None:

@@ -48,7 +48,7 @@ def find_positions(index: Any, count: int) -> Positions:
         number = operator.index(index)
     except TypeError:
         return _find_in_array(index, count)
-    return np.array([_from_start(number, count)], np.int64)
+    return np.array([_normalise_index(number, count)], np.int64)
 
 
 def count_positions(selected: Positions, count: int) -> int:
@@ -61,7 +61,7 @@ def slice_positions(selected: Positions, part: slice) -> slice | NDArray[np.int6
     return part if selected is None else selected[part]
 
 
-def _from_start(number: int, count: int) -> int:
+def _normalise_index(number: int, count: int) -> int:
     """Convert a negative position to a nonnegative one; raise if it is out of range."""
     if not -count <= number < count:
         raise OutOfRangeError(
@@ -98,8 +98,8 @@ def _find_in_array(index: Any, count: int) -> NDArray[np.int64]:
     if not len(array):
         return np.empty(0, np.int64)
     lowest, highest = int(array.min()), int(array.max())
-    _from_start(highest, count)
-    _from_start(lowest, count)
+    _normalise_index(highest, count)
+    _normalise_index(lowest, count)
     chosen = np.ascontiguousarray(array, np.int64)
     return np.where(chosen < 0, chosen + count, chosen) if lowest < 0 else chosen
 

@@ -212,7 +212,7 @@ def _compute_columns(
     """Compute the columns of a step from the counts of codes in each group."""
     total = counts.sum(axis=1, dtype=np.int64)
     hom_a1, het, hom_a2 = total[:, _GENOTYPES].T
-    two, one = _founders(counts, ploidy)
+    two, one = _count_founders(counts, ploidy)
     # With one copy of the chromosome, heterozygous genotypes do not exist.
     weights = np.array([2, 1, 0], np.int64)
     a1 = two.astype(np.int64) @ weights + one[:, 0]
@@ -229,12 +229,12 @@ def _compute_columns(
         "hom_a2": hom_a2,
         "alleles": alleles,
         "allele_frequency": _divide(a1 if count_a1 else alleles - a1, alleles),
-        **_moments(hom_a1 if count_a1 else hom_a2, het, hom_a1 + het + hom_a2),
+        **_mean_and_variance(hom_a1 if count_a1 else hom_a2, het, hom_a1 + het + hom_a2),
         "hardy_p": hardy_p,
     }
 
 
-def _founders(
+def _count_founders(
     counts: NDArray[np.uint32], ploidy: NDArray[np.uint8]
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     """Count genotypes of founders with two copies of the chromosome, and with one."""
@@ -247,7 +247,7 @@ def _founders(
     return two, np.where(is_single, males, none)
 
 
-def _moments(
+def _mean_and_variance(
     two: NDArray[np.int64], one: NDArray[np.int64], count: NDArray[np.int64]
 ) -> dict[str, NDArray[np.float64]]:
     """Compute mean and variance from the numbers of values 2 and 1."""

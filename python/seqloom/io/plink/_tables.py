@@ -34,12 +34,12 @@ COLUMNS: Final[dict[Suffix, tuple[str, ...]]] = {
     "bim": tuple(names_of("bim")),
 }
 
-_GZIP = b"\x1f\x8b"
+_GZIP_MAGIC = b"\x1f\x8b"
 _FIELDS, _MIN_COLUMNS = 6, 5
 _MAX_LINE_BYTES = 1 << 16
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # Column names that programs write, in lower case and without punctuation.
-_NAMES: Final[dict[Suffix, str]] = {
+_HEADER_NAMES: Final[dict[Suffix, str]] = {
     "fam": "fid family familyid famid iid individual individualid id sample sampleid "
     "withinfamilyid pat paternal paternalid father fatherid pid mat maternal maternalid "
     "mother motherid mid sex gender pheno phenotype pheno1 phen trait status affection",
@@ -56,7 +56,7 @@ _SEXES = {"M": 1, "F": 2}
 # In an array of fixed-width strings, one long allele widens all rows. An array above
 # this size, and above this multiple of its text, stores strings of variable length
 # instead.
-_MAX_FIXED_WIDTH_BYTES = 64 << 20
+_MAX_TEXT_BYTES = 64 << 20
 _MAX_WASTE = 16
 _ROWS = 1 << 12  # rows converted to variable-length strings at a time
 _PIECE_BYTES = 1 << 20  # bytes read or converted at a time
@@ -100,7 +100,7 @@ def _first_fields(path: Path) -> list[str]:
     """Split the first line of a table; return no fields if it cannot be read."""
     try:
         with path.open("rb") as file:
-            return _split(file.readline(_MAX_LINE_BYTES))
+            return _split_fields(file.readline(_MAX_LINE_BYTES))
     except OSError:
         return []
 
@@ -129,20 +129,20 @@ def _check_rows(file: BinaryIO, suffix: Suffix, name: str) -> None:
     of the .bed does not reveal that, because its lines are padded to whole bytes.
     """
     first = file.readline(_MAX_LINE_BYTES).removeprefix(_BYTE_ORDER_MARK)
-    if _is_header(_split(first), suffix):
+    if _is_header(_split_fields(first), suffix):
         _raise_line_error("line 1 is a header", first, suffix, name=name)
-    if first.startswith(b"#") and not _is_row(_split(first), suffix):
+    if first.startswith(b"#") and not _is_row(_split_fields(first), suffix):
         _raise_line_error("line 1 is a comment", first, suffix, name=name)
     for start in _comment_starts(file):
         file.seek(start)
         line = file.readline(_MAX_LINE_BYTES)
-        if not _is_row(_split(line), suffix):
+        if not _is_row(_split_fields(line), suffix):
             file.seek(0)
             number = file.read(start).count(b"\n") + 1
             _raise_line_error(f"line {number} is a comment", line, suffix, name=name)
 
 
-def _split(line: bytes) -> list[str]:
+def _split_fields(line: bytes) -> list[str]:
     """Split a line into fields."""
     return line.decode("utf-8", "replace").split()
 
@@ -157,7 +157,7 @@ def _is_header(fields: list[str], suffix: Suffix) -> bool:
     ):
         return True
     has_number = any(is_decimal(field) for field in fields)
-    return not has_number and len({*_NAMES[suffix].split()} & {*names}) >= _MIN_NAMES
+    return not has_number and len({*_HEADER_NAMES[suffix].split()} & {*names}) >= _MIN_NAMES
 
 
 def _comment_starts(file: BinaryIO) -> Generator[int]:
@@ -186,7 +186,7 @@ def _is_row(fields: list[str], suffix: Suffix) -> bool:
 
 def _raise_line_error(fault: str, line: bytes, suffix: Suffix, *, name: str) -> NoReturn:
     """Raise an error that shows the line and the remedy."""
-    shown = printable(" ".join(_split(line)))
+    shown = printable(" ".join(_split_fields(line)))
     if len(shown) > _SHOWN_CHARACTERS:
         shown = f"{shown[:_SHOWN_CHARACTERS]}..."
     raise FormatError(
@@ -220,14 +220,14 @@ def _is_gzip(path: Path) -> bool:
     """Return whether a file starts with the gzip signature; False if it is unreadable."""
     try:
         with path.open("rb") as file:
-            return file.read(2) == _GZIP
+            return file.read(2) == _GZIP_MAGIC
     except OSError:
         return False
 
 
 def _decompress(text: bytes, name: str) -> bytes:
     """Decompress a gzip table; a text table never starts with the gzip signature."""
-    if not text.startswith(_GZIP):
+    if not text.startswith(_GZIP_MAGIC):
         return text
     try:
         return gzip.decompress(text)
@@ -295,11 +295,11 @@ class _TextColumn:
         """Return the array, with fixed-width strings unless they waste too much memory."""
         longest, size = self.table.size(self.name)
         rows = self.table.rows
-        if _bytes(rows, longest) > max(_MAX_FIXED_WIDTH_BYTES, _MAX_WASTE * size):
+        if _text_bytes(rows, longest) > max(_MAX_TEXT_BYTES, _MAX_WASTE * size):
             # Variable-length strings; convert fixed-width blocks of rows.
             texts = np.empty(rows, np.dtypes.StringDType())
             for first in range(0, rows, _ROWS):
-                self._fill(texts, range(first, min(first + _ROWS, rows)))
+                self._fill_rows(texts, range(first, min(first + _ROWS, rows)))
             return texts
         return self._fixed_width(range(rows), longest)
 
@@ -310,18 +310,18 @@ class _TextColumn:
         self.table.write_points(self.name, rows.start, width, texts.view(np.uint32))
         return texts
 
-    def _fill(self, texts: NDArray[Any], rows: range) -> None:
+    def _fill_rows(self, texts: NDArray[Any], rows: range) -> None:
         """Fill rows from fixed-width blocks; use fewer rows if a string is long."""
         width = self.table.longest(self.name, rows.start, len(rows))
-        if len(rows) > 1 and _bytes(len(rows), width) > _PIECE_BYTES:
+        if len(rows) > 1 and _text_bytes(len(rows), width) > _PIECE_BYTES:
             half = len(rows) // 2
-            self._fill(texts, rows[:half])
-            self._fill(texts, rows[half:])
+            self._fill_rows(texts, rows[:half])
+            self._fill_rows(texts, rows[half:])
         else:
             texts[rows.start : rows.stop] = self._fixed_width(rows, width)
 
 
-def _bytes(rows: int, width: int) -> int:
+def _text_bytes(rows: int, width: int) -> int:
     """Return the size of a fixed-width array in bytes."""
     return rows * width * np.dtype("U1").itemsize
 
@@ -333,11 +333,11 @@ def write_table(path: Path, suffix: Suffix, columns: Mapping[str, NDArray[Any]])
     rows = max(len(column) for column in ordered)
     with path.open("wb") as file:
         for first in range(0, rows, _LINES):
-            cells = [_cells(column[first : first + _LINES]) for column in ordered]
+            cells = [_to_cells(column[first : first + _LINES]) for column in ordered]
             file.write(_native.render_table(suffix, cells, first))
 
 
-def _cells(values: NDArray[Any]) -> NDArray[Any] | list[str]:
+def _to_cells(values: NDArray[Any]) -> NDArray[Any] | list[str]:
     """Convert values of a column to the types that the extension accepts."""
     if values.dtype.kind in "if":
         return np.ascontiguousarray(values)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 _BLOCK_BYTES = 8 << 20  # bytes of values packed at a time
 _DIMENSIONS = {"matrix": 2, "vector": 1}
-_KINDS = ("int8", "float32", "float64")
+_DTYPE_NAMES = ("int8", "float32", "float64")
 _MISSING = -127
 _INVALID = -1  # stands in for integers beyond 8 bits
 
@@ -289,9 +289,9 @@ def _to_values(data: ArrayLike, shape: Literal["matrix", "vector"]) -> NDArray[A
             f"the values must be a {shape} of 0, 1, 2 and missing values, with rows of "
             f"equal length; NumPy reports: {error}"
         ) from error
-    if values.dtype.kind == "f" and values.dtype not in _KINDS:
+    if values.dtype.kind == "f" and values.dtype not in _DTYPE_NAMES:
         values = values.astype(np.float32)
-    if values.dtype.kind not in "iu" and values.dtype not in _KINDS:
+    if values.dtype.kind not in "iu" and values.dtype not in _DTYPE_NAMES:
         raise ArgumentError(
             f"dtype '{values.dtype}' not known, only 'int8', 'float32', and 'float64' are "
             "allowed."
