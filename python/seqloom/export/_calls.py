@@ -19,7 +19,7 @@ from seqloom.models._examples import counts_words, is_of_tokens
 from seqloom.models._trained import find_trained
 from seqloom.models._training_facts import LearnedEncoder
 from seqloom.nn import Int8Linear, Module
-from seqloom.nn._stored import Stored
+from seqloom.nn._parameters import ModuleArray
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -120,7 +120,7 @@ def _copy_to_numpy(model: Any) -> Module:
             f"{int8} is an Int8Linear, which computes with 8-bit integers; exported models "
             "do not support it: export the network without sl.nn.quantize_int8"
         )
-    stored = [part for _, part in model.named(Stored)]
+    stored = [part for _, part in model.named(ModuleArray)]
     twin = deepcopy(model, {id(part): part.copy() for part in stored})
     return twin.to("numpy").eval()
 

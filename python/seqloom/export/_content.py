@@ -20,7 +20,7 @@ from seqloom.export._size import Size
 from seqloom.export._trace import Traced, check_dtype
 from seqloom.infer._kinds import kind_of_encoder
 from seqloom.models import Classify, Multilabel, Regress
-from seqloom.nn._stored import Stored
+from seqloom.nn._parameters import ModuleArray
 from seqloom.tensor._compile._numpy._fuse import find_dtype
 from seqloom.tensor._compile._numpy._groups import Aliases, Grouping, sort_groups
 from seqloom.tensor._compile._symbol import KEY_OPERATIONS
@@ -41,7 +41,7 @@ class Weights:
 
     def __init__(self, model: Module) -> None:
         # Includes adapted weights, which the model record of adapters does not contain.
-        self._stored = dict(model.named(Stored))
+        self._stored = dict(model.named(ModuleArray))
         self.arrays: dict[str, Any] = {}
         self._constants: dict[tuple[Any, ...], str] = {}
 

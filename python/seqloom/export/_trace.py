@@ -18,7 +18,7 @@ from seqloom.export._capture import ExportCapture, Probe
 from seqloom.export._size import SymbolicSize
 from seqloom.export._unify import check_operations, has_all_symbols, unify
 from seqloom.nn import Module
-from seqloom.nn._stored import Stored
+from seqloom.nn._parameters import ModuleArray
 from seqloom.tensor import Tensor
 from seqloom.tensor._compile._code import reject_impure_calls
 from seqloom.tensor._compile._passes import simplify
@@ -214,7 +214,7 @@ def _add_weight_inputs(capture: ExportCapture, model: Module) -> dict[int, str]:
         leaf.on(capture.target)
         capture.admit(leaf)
     # leaf.path was set when the part was bound; weights need the path in this network.
-    paths = {id(part): path for path, part in model.named(Stored)}
+    paths = {id(part): path for path, part in model.named(ModuleArray)}
     found = capture.admitted.values()
     return {value.number: paths.get(id(leaf), "") for leaf, value in found}
 

@@ -17,7 +17,7 @@ from seqloom.errors import ArgumentError
 from seqloom.models import TorchModule
 from seqloom.models._examples import as_plain, is_of_tokens
 from seqloom.nn import Module, Param
-from seqloom.nn._passing import find_accepted
+from seqloom.nn._call_arguments import find_accepted
 from seqloom.tensor import Tensor, apply
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from seqloom.models import (
 )
 from seqloom.models._examples import count_positions, counts_words, is_of_tokens, noun_of
 from seqloom.nn import Module
-from seqloom.nn._joint import find_joint
+from seqloom.nn._processes import find_batch_processes
 
 # The most positions of an evaluation batch, which limit its memory. A token becomes the
 # features of a language model, and a count of words is one number.
@@ -54,7 +54,7 @@ def run_model(
     check_lengths(model, examples)
     model.eval()
     parts: list[NDArray[np.float32]] = []
-    joint = find_joint()
+    processes = find_batch_processes()
     computed: NDArray[np.float32] | None = None
     # Equal lengths keep their order, so that the same records make the same batches.
     lengths = count_positions(examples)
@@ -64,7 +64,7 @@ def run_model(
     for number, (positions, real) in enumerate(batches):
         # Of several processes each computes its share of the batches, and adds zeros in
         # place of the others. The first batch is computed by all: it shows the shape.
-        is_own = joint is None or number % joint.world == joint.number
+        is_own = processes is None or number % processes.world == processes.number
         if is_own or computed is None:
             batch = examples.batch(order[positions])
             with _naming_records(examples, order[positions[:real]]):
@@ -75,7 +75,7 @@ def run_model(
         if on_batch is not None:
             on_batch(int(positions[real - 1]) + 1, len(examples))
     by_length = np.concatenate(parts)
-    by_length = by_length if joint is None else joint.sum_values(by_length)
+    by_length = by_length if processes is None else processes.sum_values(by_length)
     outputs = np.empty_like(by_length)
     outputs[order] = by_length
     return outputs

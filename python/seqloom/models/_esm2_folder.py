@@ -14,7 +14,7 @@ from seqloom._files import write_atomic
 from seqloom.encode import Tokens
 from seqloom.errors import ConfigError, FileError, MissingFileError, RecordError
 from seqloom.nn import quantize_int8
-from seqloom.nn._stored import Stored
+from seqloom.nn._parameters import ModuleArray
 from seqloom.record import LazyArray, Record, Safetensors
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def check_size(config: ESM2Fields, arrays: Mapping[str, Any], folder: str) -> No
 
 def map_arrays(network: Module, arrays: Mapping[str, Any], folder: str) -> dict[str, Any]:
     """Return the arrays by seqloom path; raise if they do not fit."""
-    parts = dict(network.named(Stored))
+    parts = dict(network.named(ModuleArray))
     if not arrays.keys() & list_transformers_names("rates"):
         del parts["rates"]  # computed by the network
     names = {path: list_transformers_names(path) for path in parts}

@@ -17,7 +17,7 @@ from seqloom.nn._operands import (
     make_range,
     require_below,
 )
-from seqloom.nn._stored import get_value
+from seqloom.nn._parameters import get_value
 from seqloom.tensor import Tensor, apply
 from seqloom.tensor._autocast import autocast_state
 

@@ -16,7 +16,7 @@ from seqloom.nn import (
     Param,
     functional as F,
 )
-from seqloom.nn._joint import find_joint, mean_jointly
+from seqloom.nn._processes import find_batch_processes, mean_over_processes
 from seqloom.tensor import Tensor, apply
 
 
@@ -139,9 +139,13 @@ class MeanSubtraction(Module):
     def __call__(self, x: Tensor) -> Tensor:
         """Subtract the mean from ``(batch, feature)``."""
         if self.training:
-            joint, rows = find_joint(), x.detach()
+            processes, rows = find_batch_processes(), x.detach()
             # Several processes use the mean over all their batches.
-            newest = rows.mean(axis=0) if joint is None else mean_jointly(joint, rows)
+            newest = (
+                rows.mean(axis=0)
+                if processes is None
+                else mean_over_processes(processes, rows)
+            )
             self.total.assign(self.total.value * (1 - _MOMENTUM) + newest * _MOMENTUM)
             self.seen.assign(self.seen.value * (1 - _MOMENTUM) + _MOMENTUM)
         # Bias correction: the running mean starts at zero.

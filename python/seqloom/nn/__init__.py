@@ -26,6 +26,7 @@ from seqloom.nn._metrics import (
 from seqloom.nn._module import Module
 from seqloom.nn._multihead import MultiHeadAttention
 from seqloom.nn._norms import GroupNorm, LayerNorm, RMSNorm
+from seqloom.nn._parameters import Buffer, Param
 from seqloom.nn._pooling import AvgPool1d, AvgPool2d, MaxPool1d, MaxPool2d
 from seqloom.nn._rectifiers import ELU, GELU, LeakyReLU, PReLU, ReLU, SiLU
 from seqloom.nn._recurrent import GRU, LSTM
@@ -43,7 +44,6 @@ from seqloom.nn._sigmoids import (
     Tanh,
 )
 from seqloom.nn._state import LoadReport
-from seqloom.nn._stored import Buffer, Param
 from seqloom.nn._summary import Summary
 from seqloom.nn._transformer import TransformerEncoder, TransformerEncoderLayer
 from seqloom.nn._transposed import ConvTranspose1d

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from seqloom._arguments import as_integer, as_number
 from seqloom.errors import ShapeError
 from seqloom.nn._initialisers import Fill
-from seqloom.nn._joint import batch_norm_jointly, find_joint
 from seqloom.nn._module import Module
 from seqloom.nn._operands import LAYER, as_operand, require_same_dtype
-from seqloom.nn._parts import label_layer
-from seqloom.nn._stored import Buffer, Param, get_value
+from seqloom.nn._parameters import Buffer, Param, get_value
+from seqloom.nn._processes import batch_norm_over_processes, find_batch_processes
+from seqloom.nn._submodules import label_layer
 from seqloom.tensor import Tensor, apply
 
 if TYPE_CHECKING:
@@ -182,9 +182,11 @@ class BatchNorm(Module):
             return self.by_averages(x, mask)
         mask = None if mask is None else as_operand(x, mask, x.dtype)
         weight, bias = get_value(self.weight), get_value(self.bias)
-        if self.training and (joint := find_joint()) is not None:
+        if self.training and (processes := find_batch_processes()) is not None:
             # Several processes share the batch; use the statistics of the whole batch.
-            out, *found = batch_norm_jointly(joint, x, weight, bias, mask, eps=self.eps)
+            out, *found = batch_norm_over_processes(
+                processes, x, weight, bias, mask, eps=self.eps
+            )
             self._update_averages(*found)
             return out
         out, mean, variance = batch_norm(x, weight, bias, mask, eps=self.eps)

@@ -19,9 +19,9 @@ from seqloom.nn._operands import (
     require_window,
     with_or_without_batch,
 )
-from seqloom.nn._parts import require_axis
+from seqloom.nn._parameters import Param, get_value
 from seqloom.nn._shapes import pad
-from seqloom.nn._stored import Param, get_value
+from seqloom.nn._submodules import require_axis
 from seqloom.tensor import apply
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, cast
 
 from seqloom.errors import ArgumentError, BackendError, GradientError, ShapeError
-from seqloom.nn._joint import Tracking, find_tracked, tracked, trackings
+from seqloom.nn._processes import GradientCall, find_tracked, gradient_calls, tracked_params
 from seqloom.tensor import Gradients, Tensor
 from seqloom.tensor._derivatives import (
     activate,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
 
     from seqloom.nn._module import Module
-    from seqloom.nn._stored import Param
+    from seqloom.nn._parameters import Param
 
 
 def value_and_grad(
@@ -113,7 +113,7 @@ class _Tracking:
     def start(cls, params: list[Param], inputs: dict[int, Tensor]) -> _Tracking:
         """Create leaves on one level over the common backend."""
         # An outer call continues to record the parameters that it tracks.
-        outer = tracked.get() or {}
+        outer = tracked_params.get() or {}
         known = {param.id: outer[param.id] for param in params if param.id in outer}
         level = find_level(_find_backend(params, [*known.values(), *inputs.values()]))
 
@@ -132,15 +132,15 @@ class _Tracking:
     @contextmanager
     def substituting(self) -> Generator[None]:
         """Substitute tracked tensors for the parameters, also on the function's threads."""
-        token = tracked.set({**(tracked.get() or {}), **self.params})
+        token = tracked_params.set({**(tracked_params.get() or {}), **self.params})
         threads = threading.get_ident(), _list_threads(self.level)
-        trackings[id(self)] = Tracking(self.params, *threads)
+        gradient_calls[id(self)] = GradientCall(self.params, *threads)
         try:
             with activate(self.level):
                 yield
         finally:
-            del trackings[id(self)]
-            tracked.reset(token)
+            del gradient_calls[id(self)]
+            tracked_params.reset(token)
 
     def require_unchanged(self) -> None:
         """Raise if a parameter was changed, as its gradient would not match its value."""
@@ -235,11 +235,11 @@ def functional_call(
     by_id = {params[path].id: value for path, value in values.items()}
     outer = {param.id: find_tracked(param.id, param.path) for param in params.values()}
     known = {number: tensor for number, tensor in outer.items() if tensor is not None}
-    token = tracked.set({**(tracked.get() or {}), **known, **by_id})
+    token = tracked_params.set({**(tracked_params.get() or {}), **known, **by_id})
     try:
         return getattr(module, method)(*args, **options)
     finally:
-        tracked.reset(token)
+        tracked_params.reset(token)
 
 
 def _require_fit(path: str, param: Param | None, value: Any) -> None:

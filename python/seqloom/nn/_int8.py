@@ -13,7 +13,7 @@ from seqloom.nn._initialisers import Fill
 from seqloom.nn._linear import Linear, find_linear, replace_layer
 from seqloom.nn._module import Module
 from seqloom.nn._operands import require_floats
-from seqloom.nn._stored import Buffer, Stored, get_value
+from seqloom.nn._parameters import Buffer, ModuleArray, get_value
 from seqloom.tensor import apply
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ def quantize_int8(
     rounded = {path: Int8Linear.of(it, largest.get(path)) for path, it in layers.items()}
     _replace(module, rounded)
     for path, layer in rounded.items():
-        for name, part in layer.named(Stored):
+        for name, part in layer.named(ModuleArray):
             part.path = f"{path}.{name}"
     return module
 

@@ -12,8 +12,8 @@ from seqloom.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeErro
 from seqloom.nn._initialisers import FanIn, Normal
 from seqloom.nn._module import Module
 from seqloom.nn._operands import LAYER, as_operand, require_floats, require_same_dtype
-from seqloom.nn._parts import require_axis
-from seqloom.nn._stored import Param, get_value
+from seqloom.nn._parameters import Param, get_value
+from seqloom.nn._submodules import require_axis
 from seqloom.tensor import Tensor, apply
 
 if TYPE_CHECKING:

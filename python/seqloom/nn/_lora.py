@@ -10,7 +10,7 @@ from seqloom.errors import ArgumentError
 from seqloom.nn._initialisers import FanIn, Fill
 from seqloom.nn._linear import Linear, find_linear, linear, replace_layer
 from seqloom.nn._module import Module
-from seqloom.nn._stored import Param, Stored
+from seqloom.nn._parameters import ModuleArray, Param
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -129,12 +129,12 @@ def add_lora(
         )
     matches = find_linear(module, targets)
     module.freeze()
-    for _, part in module.named(Stored):
+    for _, part in module.named(ModuleArray):
         part.is_recorded = False
     for path, layer in matches:
         replace_layer(module, path, LoRALinear(layer, rank, alpha))
     root = key if isinstance(key, Key) else Key(key)
-    parts = list(module.named(Stored))
+    parts = list(module.named(ModuleArray))
     backend = next((part.backend for _, part in parts if part.backend is not None), None)
     for path, part in parts:
         if backend is not None and part.backend is None:
@@ -172,6 +172,6 @@ def merge_lora(module: Network) -> Network:
         )
     for path, layer in adapted:
         replace_layer(module, path, layer.merge())
-    for _, part in module.named(Stored):
+    for _, part in module.named(ModuleArray):
         part.is_recorded = True
     return module.unfreeze()

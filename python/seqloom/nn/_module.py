@@ -14,21 +14,14 @@ import numpy as np
 from seqloom._arguments import as_seed
 from seqloom._key import Key
 from seqloom.errors import ArgumentError, DTypeError, RecordError
-from seqloom.nn._hidden import (
+from seqloom.nn._hidden_fields import (
     require_all_visible,
     require_no_class_parts,
     require_no_data_over_part,
     require_visible_field,
 )
 from seqloom.nn._initialisers import to_name
-from seqloom.nn._parts import (
-    copy_fields,
-    describe_fields,
-    list_fields,
-    list_modules,
-    list_parts,
-    move_constants,
-)
+from seqloom.nn._parameters import ModuleArray, Param
 from seqloom.nn._state import (
     LoadReport,
     collect_by_path,
@@ -36,7 +29,14 @@ from seqloom.nn._state import (
     load_state,
     make_record,
 )
-from seqloom.nn._stored import Param, Stored
+from seqloom.nn._submodules import (
+    copy_fields,
+    describe_fields,
+    list_fields,
+    list_modules,
+    list_parts,
+    move_constants,
+)
 from seqloom.tensor import backend as find_backend
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ class Module:
     @property
     def backend(self) -> Backend:
         """Backend to which the module is bound."""
-        for _, part in self.named(Stored):
+        for _, part in self.named(ModuleArray):
             return part.bound_backend
         raise RecordError(
             f"{type(self).__name__} has no parameters or buffers, so it has no backend"
@@ -297,7 +297,7 @@ class Module:
                 "cannot hold the parameters"
             )
         name = dtype if dtype is None else to_name("dtype", dtype)
-        for _, part in self.named(Stored):
+        for _, part in self.named(ModuleArray):
             part.move(found, name)
         move_constants(list_modules(self), found, name)
         return self
@@ -347,7 +347,7 @@ class Module:
             [[0.0, 0.0]]
         """
         twin = deepcopy(self)
-        for path, part in twin.named(Stored):
+        for path, part in twin.named(ModuleArray):
             part.assign(change(path, part.value))
         return twin
 

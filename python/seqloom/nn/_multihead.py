@@ -16,7 +16,7 @@ from seqloom.nn._initialisers import FanIn, Fill
 from seqloom.nn._linear import Linear, dropout, linear
 from seqloom.nn._module import Module
 from seqloom.nn._operands import as_operand, find_packing
-from seqloom.nn._stored import Param, get_value
+from seqloom.nn._parameters import Param, get_value
 from seqloom.tensor import apply
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from seqloom.nn._batch_norm import fill_channels, require_norm_dtypes, scale_cha
 from seqloom.nn._initialisers import Fill
 from seqloom.nn._module import Module
 from seqloom.nn._operands import as_operand, as_size, require_floats
-from seqloom.nn._parts import label_layer, require_axis
-from seqloom.nn._stored import Param, get_value
+from seqloom.nn._parameters import Param, get_value
+from seqloom.nn._submodules import label_layer, require_axis
 from seqloom.tensor import Tensor, apply
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from seqloom.errors import ArgumentError, ShapeError
 from seqloom.nn._initialisers import Fill
 from seqloom.nn._module import Module
 from seqloom.nn._operands import is_inexact, require_floats, require_numbers
-from seqloom.nn._stored import Param
+from seqloom.nn._parameters import Param
 from seqloom.tensor import apply
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from seqloom.nn._operands import (
     pad_packed,
     read_host_array,
 )
-from seqloom.nn._parts import label_layer
-from seqloom.nn._stored import Param
+from seqloom.nn._parameters import Param
+from seqloom.nn._submodules import label_layer
 from seqloom.tensor import Tensor, apply
 
 if TYPE_CHECKING:

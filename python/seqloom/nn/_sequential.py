@@ -6,9 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from seqloom.errors import ArgumentError, OutOfRangeError, ShapeError
-from seqloom.nn._module import Module
-from seqloom.nn._parts import CONTAINERS
-from seqloom.nn._passing import (
+from seqloom.nn._call_arguments import (
     Accepted,
     add_layer_note,
     call_layer,
@@ -16,6 +14,8 @@ from seqloom.nn._passing import (
     name_of,
     unpack_output,
 )
+from seqloom.nn._module import Module
+from seqloom.nn._submodules import CONTAINERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -10,10 +10,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from seqloom.errors import ArgumentError, RecordError
-from seqloom.nn._hidden import require_all_visible
+from seqloom.nn._hidden_fields import require_all_visible
 from seqloom.nn._initialisers import cast_array, kind_of
-from seqloom.nn._parts import is_module, list_modules
-from seqloom.nn._stored import Stored
+from seqloom.nn._parameters import ModuleArray
+from seqloom.nn._submodules import is_module, list_modules
 from seqloom.record import LazyArray, Record
 from seqloom.record._array import to_numpy
 from seqloom.record._keys import rename
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from seqloom.nn._parts import HasParts
+    from seqloom.nn._submodules import HasParts
     from seqloom.record._keys import KeyMap
     from seqloom.tensor._backend import Array, Backend
 
@@ -97,10 +97,10 @@ def find_report(module: HasParts) -> LoadReport | None:
     return _reports.get(module)
 
 
-def collect_by_path(module: HasParts) -> dict[str, Stored]:
+def collect_by_path(module: HasParts) -> dict[str, ModuleArray]:
     """Return parameters and buffers by path; raise if two have the same path."""
-    parts: dict[str, Stored] = {}
-    for path, part in module.named(Stored):
+    parts: dict[str, ModuleArray] = {}
+    for path, part in module.named(ModuleArray):
         if path in parts:
             raise ArgumentError(
                 f"{type(module).__name__} has two parts with the path {path!r}, but a "
@@ -218,7 +218,7 @@ def require_mapping(record: object) -> None:
 
 
 def _compare(
-    parts: Mapping[str, Stored], values: Mapping[str, Any]
+    parts: Mapping[str, ModuleArray], values: Mapping[str, Any]
 ) -> tuple[LoadReport, list[str]]:
     """Return a report, and a message for each path whose type does not fit."""
     common = {path: (values[path], parts[path]) for path in parts if path in values}
@@ -245,7 +245,7 @@ def _compare(
     return report, misfits
 
 
-def _list_problems(report: LoadReport, parts: Mapping[str, Stored]) -> list[str]:
+def _list_problems(report: LoadReport, parts: Mapping[str, ModuleArray]) -> list[str]:
     """Return a message for each mismatch between a record and a module."""
     return [
         *(
@@ -261,7 +261,9 @@ def _list_problems(report: LoadReport, parts: Mapping[str, Stored]) -> list[str]
     ]
 
 
-def _convert_array(part: Stored, value: Any, problems: list[str]) -> _LoadedArray | None:
+def _convert_array(
+    part: ModuleArray, value: Any, problems: list[str]
+) -> _LoadedArray | None:
     """Return a new array of the parameter's type and backend; None on a problem."""
     array = np.asarray(value)
     kind = kind_of(part.dtype)
@@ -277,14 +279,17 @@ def _convert_array(part: Stored, value: Any, problems: list[str]) -> _LoadedArra
     return None if problems else _LoadedArray(_to_backend(part, converted))
 
 
-def _to_backend(part: Stored, converted: NDArray[np.generic]) -> Array:
+def _to_backend(part: ModuleArray, converted: NDArray[np.generic]) -> Array:
     """Move a NumPy array to the parameter's backend; memory may be shared."""
     backend = part.bound_backend
     return cast_array(backend, backend.asarray(converted), part.dtype)
 
 
 def _convert_into(
-    part: Stored, out: NDArray[np.generic], array: NDArray[np.generic], problems: list[str]
+    part: ModuleArray,
+    out: NDArray[np.generic],
+    array: NDArray[np.generic],
+    problems: list[str],
 ) -> None:
     """Convert numbers in blocks; report values that the type cannot represent."""
     flat, source = out.reshape(-1), _to_contiguous(array).reshape(-1)

@@ -14,8 +14,8 @@ import numpy as np
 
 from seqloom.errors import ArgumentError
 from seqloom.nn._initialisers import kind_of
-from seqloom.nn._parts import CONTAINERS, is_module
-from seqloom.nn._stored import Param, Stored
+from seqloom.nn._parameters import ModuleArray, Param
+from seqloom.nn._submodules import CONTAINERS, is_module
 from seqloom.tensor import Tensor, backend as find_backend
 from seqloom.tensor._inspection import Profile
 
@@ -144,7 +144,7 @@ def summarise(
         *((path, item) for path, item in module.named() if is_module(item)),
     ]
     modules: list[Any] = [item for _, item in named]
-    stored: list[Stored] = [part for _, part in module.named(Stored)]
+    stored: list[ModuleArray] = [part for _, part in module.named(ModuleArray)]
     counter = _Counter(_find_backend(module, stored, args))
     modes = [item.training for item in modules]
     module.eval()
@@ -162,7 +162,7 @@ def summarise(
     return Summary(tuple(_describe(path, item, counter) for path, item in named))
 
 
-def _find_backend(module: Any, stored: list[Stored], args: tuple[Any, ...]) -> Backend:
+def _find_backend(module: Any, stored: list[ModuleArray], args: tuple[Any, ...]) -> Backend:
     """Return the backend of the module; without parameters, that of the sample."""
     if stored:
         return module.backend
@@ -181,7 +181,7 @@ def _describe(path: str, module: Any, counter: _Counter) -> LayerSummary:
         sum(prod(param.shape) for param in params if param.trainable),
         sum(
             prod(part.shape) * kind_of(part.dtype).itemsize
-            for _, part in module.named(Stored)
+            for _, part in module.named(ModuleArray)
         ),
         counter.counts.get(id(module), 0),
     )
@@ -240,7 +240,7 @@ class _Counter(Profile):
             yield
 
     @contextmanager
-    def holding(self, parts: list[Stored]) -> Generator[None]:
+    def holding(self, parts: list[ModuleArray]) -> Generator[None]:
         """Put arrays on this backend inside the block; restore their values after it."""
         with ExitStack() as stack:
             for part in parts:
@@ -267,7 +267,7 @@ class _CallRecorder:
     counter: _Counter | None = None
 
 
-def _restore(part: Stored, backend: Backend | None, array: Any, version: int) -> None:
+def _restore(part: ModuleArray, backend: Backend | None, array: Any, version: int) -> None:
     """Restore an array that a call may have overwritten."""
     part.backend, part.array, part.version, part.is_shared = backend, array, version, True
 

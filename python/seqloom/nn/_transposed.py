@@ -18,7 +18,7 @@ from seqloom.nn._operands import (
     require_same_dtype,
     with_or_without_batch,
 )
-from seqloom.nn._stored import Param, get_value
+from seqloom.nn._parameters import Param, get_value
 from seqloom.tensor import apply
 
 if TYPE_CHECKING:

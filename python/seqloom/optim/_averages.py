@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from seqloom.nn import Module
-    from seqloom.nn._stored import Param
+    from seqloom.nn._parameters import Param
     from seqloom.record import Record
     from seqloom.record._keys import KeyMap
     from seqloom.tensor._backend import Array, Backend

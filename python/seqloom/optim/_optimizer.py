@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from seqloom.nn import Module
-    from seqloom.nn._stored import Param
+    from seqloom.nn._parameters import Param
     from seqloom.record import Record
     from seqloom.record._keys import KeyMap
     from seqloom.tensor import Gradients

@@ -19,7 +19,7 @@ from seqloom.tensor._leaves import copy_array
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from seqloom.nn._stored import Param
+    from seqloom.nn._parameters import Param
     from seqloom.tensor._backend import Array, Backend
 
 

@@ -21,7 +21,7 @@ from seqloom.tensor import Tensor, apply, sqrt
 from seqloom.tensor._leaves import copy_to
 
 if TYPE_CHECKING:
-    from seqloom.nn._stored import Param
+    from seqloom.nn._parameters import Param
     from seqloom.tensor._backend import Array, Backend
 
 

@@ -24,7 +24,7 @@ from seqloom.tensor._leaves import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from seqloom.nn._stored import Param
+    from seqloom.nn._parameters import Param
     from seqloom.record._keys import KeyMap
     from seqloom.tensor import Gradients
     from seqloom.tensor._backend import Array, Backend

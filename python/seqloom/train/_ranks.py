@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from seqloom._arguments import quote
 from seqloom.errors import ArgumentError
 from seqloom.models import TorchModule
-from seqloom.nn._joint import joined
-from seqloom.nn._stored import Stored
+from seqloom.nn._parameters import ModuleArray
+from seqloom.nn._processes import set_batch_processes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -53,7 +53,7 @@ class Ranks:
     def sharing(self, *, has_records: bool = True) -> Generator[None]:
         """Let all processes compute modules and scores together in the block."""
         self.has_records = has_records
-        with joined(self if self.are_several else None):
+        with set_batch_processes(self if self.are_several else None):
             yield
 
     def count_own(self, records: int) -> int:
@@ -95,7 +95,7 @@ class Ranks:
         """Copy the parameters and buffers of the first process to all processes."""
         if not self.are_several:
             return
-        parts = [part for _, part in model.named(Stored)]
+        parts = [part for _, part in model.named(ModuleArray)]
         backend = parts[0].value.backend
         arrays = self.mask_others([part.value.raw for part in parts], backend)
         summed = self.sum_arrays(arrays, backend)

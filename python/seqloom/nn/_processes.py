@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from seqloom.tensor._backend import Array, Backend
 
 
-class Joint(Protocol):
+class BatchProcesses(Protocol):
     """Processes that share the batch of one step."""
 
     number: int
@@ -42,45 +42,47 @@ class Joint(Protocol):
         ...
 
 
-_joint: ContextVar[Joint | None] = ContextVar("joint", default=None)
+_batch_processes: ContextVar[BatchProcesses | None] = ContextVar(
+    "batch_processes", default=None
+)
 
 
 @contextmanager
-def joined(joint: Joint | None) -> Generator[None]:
+def set_batch_processes(processes: BatchProcesses | None) -> Generator[None]:
     """Let modules sum over these processes inside the block."""
-    token = _joint.set(joint)
+    token = _batch_processes.set(processes)
     try:
         yield
     finally:
-        _joint.reset(token)
+        _batch_processes.reset(token)
 
 
-def find_joint() -> Joint | None:
+def find_batch_processes() -> BatchProcesses | None:
     """Return the processes that share the batch; None for a single process."""
-    return _joint.get()
+    return _batch_processes.get()
 
 
-def sum_jointly(joint: Joint, values: Tensor) -> Tensor:
+def sum_over_processes(processes: BatchProcesses, values: Tensor) -> Tensor:
     """Sum a tensor and its gradient over the processes."""
 
     def by_values(_args: object, _out: object, grad: Tensor) -> tuple[Tensor]:
-        return (_add(joint, grad),)
+        return (_add(processes, grad),)
 
-    return custom_gradient(partial(_add, joint), by_values)(values)
+    return custom_gradient(partial(_add, processes), by_values)(values)
 
 
-def _add(joint: Joint, values: Tensor) -> Tensor:
+def _add(processes: BatchProcesses, values: Tensor) -> Tensor:
     """Sum an array over the processes; a process without records contributes zeros."""
-    return Tensor(joint.sum_array(values.raw, values.backend), values.backend)
+    return Tensor(processes.sum_array(values.raw, values.backend), values.backend)
 
 
-def mean_jointly(joint: Joint, rows: Tensor) -> Tensor:
+def mean_over_processes(processes: BatchProcesses, rows: Tensor) -> Tensor:
     """Return the mean of ``(n, ...)`` over the rows of all processes."""
-    return _measure(joint, rows, None)[0]
+    return _measure(processes, rows, None)[0]
 
 
-def batch_norm_jointly(
-    joint: Joint,
+def batch_norm_over_processes(
+    processes: BatchProcesses,
     x: Tensor,
     weight: Tensor | None,
     bias: Tensor | None,
@@ -90,32 +92,37 @@ def batch_norm_jointly(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Apply `functional.batch_norm` to the whole batch; return the count, too."""
     x = x if mask is None else _zero_padding(x, mask)
-    mean, count = _measure(joint, x, mask)
+    mean, count = _measure(processes, x, mask)
     centred = x - _to_channel_axis(x, mean)
     squares = centred * centred
     squares = squares if mask is None else _zero_padding(squares, mask)
-    variance = sum_jointly(joint, _sum_channels(squares) * _get_weight(joint)) / count
+    variance = (
+        sum_over_processes(processes, _sum_channels(squares) * _get_weight(processes))
+        / count
+    )
     out = centred / _to_channel_axis(x, apply("sqrt", variance + eps))
     out = out if weight is None else out * _to_channel_axis(x, weight)
     out = out if bias is None else out + _to_channel_axis(x, bias)
     return out if mask is None else _zero_padding(out, mask), mean, variance, count
 
 
-def _measure(joint: Joint, x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+def _measure(
+    processes: BatchProcesses, x: Tensor, mask: Tensor | None
+) -> tuple[Tensor, Tensor]:
     """Return the mean of each channel of ``(n, c, ...)``, and the number of values."""
     if mask is None:
         count = x.backend.tensor([float(x.shape[0] * prod(x.shape[2:]))], dtype=x.dtype)
     else:
         count = apply("reshape", mask.sum(), (1,))
     parts = apply("concat", [_sum_channels(x), count], axis=0)
-    sums = sum_jointly(joint, parts * _get_weight(joint))
+    sums = sum_over_processes(processes, parts * _get_weight(processes))
     count = apply("maximum", sums[-1], 1.0)
     return sums[:-1] / count, count
 
 
-def _get_weight(joint: Joint) -> float:
+def _get_weight(processes: BatchProcesses) -> float:
     """Return 1, or 0 if this process has no record of the batch."""
-    return float(joint.has_records)
+    return float(processes.has_records)
 
 
 def _sum_channels(x: Tensor) -> Tensor:
@@ -135,41 +142,46 @@ def _zero_padding(x: Tensor, mask: Tensor) -> Tensor:
 
 
 # Parameters by id whose gradients `value_and_grad` records on the current thread.
-tracked: ContextVar[dict[int, Tensor] | None] = ContextVar("tracked", default=None)
+tracked_params: ContextVar[dict[int, Tensor] | None] = ContextVar(
+    "tracked_params", default=None
+)
 
 
-class Tracking(NamedTuple):
+class GradientCall(NamedTuple):
     """A running call of `value_and_grad`, for threads that compute terms of its loss."""
 
     params: dict[int, Tensor]  # by the parameter's id
     owner: int  # thread of the call
-    # In a compiled step, the threads that existed before it; newer ones belong to the
-    # step.
-    before: frozenset[int] | None
+    # In a compiled step, the threads that existed before it; newer threads belong to
+    # the step.
+    existing_threads: frozenset[int] | None
 
 
-trackings: dict[int, Tracking] = {}  # running calls on all threads, by id
+gradient_calls: dict[int, GradientCall] = {}  # running calls on all threads, by id
 
 
 def find_tracked(param: int, path: str) -> Tensor | None:
     """Return the tensor that records a parameter's gradient on this thread, if any."""
-    params = tracked.get()
+    params = tracked_params.get()
     if params is not None:
         return params.get(param)
     # A thread without a `value_and_grad` call records for the call on another thread.
-    if not trackings or capturing.get() is not None:
+    if not gradient_calls or capturing.get() is not None:
         return None
-    running = [one for one in list(trackings.values()) if param in one.params]
+    running = [one for one in list(gradient_calls.values()) if param in one.params]
     if not running:
         return None
     thread = threading.get_ident()
-    if any(one.before is not None and thread not in one.before for one in running):
+    if any(
+        one.existing_threads is not None and thread not in one.existing_threads
+        for one in running
+    ):
         raise CaptureError(
             f"{path} is read in a thread that the compiled step started; the program would "
             "not contain that computation. Compute it on the thread of the step, or "
             "switch compiling off: sl.tensor.compile(step, enabled=False)"
         )
-    eager = [one for one in running if one.before is None]
+    eager = [one for one in running if one.existing_threads is None]
     if len({one.owner for one in eager}) > 1:
         raise GradientError(
             f"{path} is read in a separate thread while value_and_grad runs on "

@@ -10,7 +10,7 @@ import numpy as np
 
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.nn._initialisers import is_float
-from seqloom.nn._stored import Buffer, Param, Stored
+from seqloom.nn._parameters import Buffer, ModuleArray, Param
 from seqloom.tensor import Tensor
 from seqloom.tensor._leaves import freeze
 
@@ -130,7 +130,12 @@ _roles: dict[type, str] = {}
 def _find_role(kind: type[Any]) -> str:
     """Return the role of a class, and cache it."""
     role = "module" if hasattr(kind, "named") else "plain"
-    bases = {Stored: "stored", dict: "container", list: "container", tuple: "container"}
+    bases = {
+        ModuleArray: "stored",
+        dict: "container",
+        list: "container",
+        tuple: "container",
+    }
     role = next((bases[base] for base in bases if issubclass(kind, base)), role)
     _roles[kind] = role
     return role
@@ -143,7 +148,9 @@ def list_own(module: Any) -> dict[str, Any]:
 
 def label_layer(module: object) -> str:
     """Return the path and class of a layer for a message: ``head.0 (Linear)``."""
-    stored = (value for value in list_own(module).values() if isinstance(value, Stored))
+    stored = (
+        value for value in list_own(module).values() if isinstance(value, ModuleArray)
+    )
     path = next((value.path.rpartition(".")[0] for value in stored), "")
     name = type(module).__name__
     return f"{path} ({name})" if path else name
@@ -181,7 +188,7 @@ def copy_fields(module: Any, twin: Any, memo: dict[int, Any]) -> None:
     """Copy the arrays, submodules and containers of a module; share the other fields."""
 
     def copy_part(value: Any) -> Any:
-        is_part = isinstance(value, Stored) or is_module(value)
+        is_part = isinstance(value, ModuleArray) or is_module(value)
         return deepcopy(value, memo) if is_part else value
 
     for name, value in list_own(module).items():
@@ -256,7 +263,7 @@ def _describe(value: object, leaves: list[Leaf]) -> object:
     return (_DESCRIBE.get(kind) or _find_describe(kind))(value, leaves)
 
 
-def _describe_stored(value: Stored, leaves: list[Leaf]) -> object:
+def _describe_stored(value: ModuleArray, leaves: list[Leaf]) -> object:
     """Describe a parameter or buffer."""
     leaves.append(value)
     return value.static
@@ -305,8 +312,8 @@ def _find_describe(kind: type) -> Describe:
     """Return the function that describes objects of a class, and cache it."""
     has_leaves = hasattr(kind, "leaves")
     describe: Describe = _describe_with_leaves if has_leaves else _describe_other
-    for base in (Stored, list, tuple, dict):
+    for base in (ModuleArray, list, tuple, dict):
         if issubclass(kind, base):
-            describe = _describe_stored if base is Stored else _DESCRIBE[base]
+            describe = _describe_stored if base is ModuleArray else _DESCRIBE[base]
     _DESCRIBE[kind] = describe
     return describe

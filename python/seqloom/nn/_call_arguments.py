@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from seqloom.errors import ArgumentError
 from seqloom.nn._module import Module
-from seqloom.nn._parts import CONTAINERS
+from seqloom.nn._submodules import CONTAINERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -22,7 +22,7 @@ from seqloom.nn._initialisers import (
     to_float_name,
     to_name,
 )
-from seqloom.nn._joint import find_tracked
+from seqloom.nn._processes import find_tracked
 from seqloom.record._array import to_numpy
 from seqloom.tensor import Tensor
 from seqloom.tensor._compile._symbol import check_declared
@@ -52,7 +52,7 @@ class _CreationLock:
 after_fork(_CreationLock.renew)
 
 
-class Stored(Leaf):
+class ModuleArray(Leaf):
     """Array of a module; memory is allocated on first use.
 
     Args:
@@ -253,7 +253,7 @@ class Stored(Leaf):
         return f"{type(self).__name__}{self.shape}"
 
 
-class Param(Stored):
+class Param(ModuleArray):
     """Trainable array of a module.
 
     Args:
@@ -313,7 +313,7 @@ class Param(Stored):
         return Tensor(self.share(), self.bound_backend) if tracked is None else tracked
 
 
-class Buffer(Stored):
+class Buffer(ModuleArray):
     """Array of a module that is saved but not trained, such as running means.
 
     Args:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from seqloom.errors import ArgumentError
-from seqloom.nn._parts import (
+from seqloom.nn._parameters import ModuleArray, Param
+from seqloom.nn._submodules import (
     PLAIN_TYPES,
     describe_unannotated,
     find_parts,
@@ -24,14 +25,13 @@ from seqloom.nn._parts import (
     list_fields,
     list_own,
 )
-from seqloom.nn._stored import Param, Stored
 from seqloom.tensor import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # Objects without hidden parameters; most fields are one of these.
-_LEAF_TYPES = (Stored, Tensor, int, float, str, bytes, type(None))
+_LEAF_TYPES = (ModuleArray, Tensor, int, float, str, bytes, type(None))
 # Iterators: searching one for parameters would exhaust it.
 _SINGLE_USE = (GeneratorType, map, filter, zip)
 _CALLABLES: dict[type, str] = {
@@ -64,7 +64,7 @@ def require_visible_field(owner: object, name: str, value: object) -> None:
                 f"`{name}: Tensor` to the class for a constant (neither trained nor saved, "
                 "moved by `to`), or assign a Buffer (saved) or a Param (trained and saved)"
             )
-    elif isinstance(value, Stored) or is_module(value):
+    elif isinstance(value, ModuleArray) or is_module(value):
         _require_annotated_kind(owner, name, value)
         return
     for path, item in _list_possible_hiders(value, name):
@@ -74,9 +74,9 @@ def require_visible_field(owner: object, name: str, value: object) -> None:
 def require_no_data_over_part(owner: object, name: str, value: object) -> None:
     """Raise if plain data replaces a parameter or buffer; None and modules may."""
     before = list_own(owner).get(name)
-    if not isinstance(before, Stored) or value is None:
+    if not isinstance(before, ModuleArray) or value is None:
         return
-    is_part = isinstance(value, Stored) or is_module(value)
+    is_part = isinstance(value, ModuleArray) or is_module(value)
     if is_part or type(value).__name__ in list_declared(type(owner), name):
         return
     kind = "Param" if isinstance(before, Param) else "Buffer"
@@ -175,7 +175,7 @@ def _require_visible(owner: object, name: str, path: str, value: object) -> None
         )
 
 
-def _search(value: Any, path: str) -> Iterator[tuple[str, Stored]]:
+def _search(value: Any, path: str) -> Iterator[tuple[str, ModuleArray]]:
     """Yield the parameters and buffers inside an object, and their access paths."""
     seen: set[int] = set()
     waiting = deque([(path, value)])
@@ -184,10 +184,10 @@ def _search(value: Any, path: str) -> Iterator[tuple[str, Stored]]:
         if type(current) in PLAIN_TYPES or id(current) in seen:
             continue
         seen.add(id(current))
-        if isinstance(current, Stored):
+        if isinstance(current, ModuleArray):
             yield where, current
         elif is_module(current):
-            yield from ((f"{where}.{at}", part) for at, part in current.named(Stored))
+            yield from ((f"{where}.{at}", part) for at, part in current.named(ModuleArray))
         else:
             items = _list_contents(current)
             waiting.extend((f"{where}{name}", item) for name, item in items)
@@ -233,7 +233,7 @@ def _list_attributes(value: Any, kind: type[Any]) -> Iterator[tuple[str, Any]]:
 
 def _find_stored_ids(value: object) -> set[int]:
     """Return the ids of the parameters and buffers in a value."""
-    return {id(part) for _, part in find_parts(value) if isinstance(part, Stored)}
+    return {id(part) for _, part in find_parts(value) if isinstance(part, ModuleArray)}
 
 
 def _list_captured(value: object) -> list[Any]:
