@@ -68,7 +68,7 @@ def test_embed_accepts_stop_symbols_with_the_option_symbols(call, folder):
     ("words", "message"),
     [
         (("--pool", "cls"), "pool: 'mean' in plan.json, 'cls' now"),
-        (("--no-resume",), "holds embeddings already"),
+        (("--no-resume",), "contains embeddings"),
         (("--part", "3/2"), 'part="2/8" (--part 2/8)'),
         (("--max-tokens", "10"), "--max-length 8 --overlap 1"),
         (("--model", "none"), "none"),

@@ -50,7 +50,7 @@ def test_a_page_with_a_limit_reports_the_number_of_omitted_sequences(
     assert "3 more sequences are not on the page: --limit 5 adds them" in said.out
     text = page.read_text()
     assert text.count("<h3>") == 2
-    assert "The first 2 of 5 sequences are drawn, 3 are not" in text
+    assert "the first 2 of 5 sequences, without the other 3" in text
 
 
 def test_a_page_contains_model_files_date_and_version(call, trained, few, tmp_path):
@@ -83,7 +83,7 @@ REFUSED = {
     "target": (["--out", "t.tsv", "--target", "XX"], "must be one of EI, IE, N, got 'XX'"),
     "both": (
         ["--out", "t.tsv", "--method", "mutations", "--window", "3"],
-        "mutations change one letter at a time",
+        "mutations change one residue at a time",
     ),
 }
 

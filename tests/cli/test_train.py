@@ -58,7 +58,7 @@ def test_evaluate_warns_about_training_records(call, trained):
         gzip.decompress(path.read_bytes()).decode().split("\n")[1::2]
         for path in (TRAIN, TEST)
     )
-    found = re.search(r"warning: (\d+) of 1,186 records have the letters", said.err)
+    found = re.search(r"warning: (\d+) of 1,186 records duplicate", said.err)
     most = sum(window in set(taught) for window in asked)
     # A tenth of the windows was the validation set.
     assert 0.8 * most < int(found[1]) <= most
@@ -71,7 +71,7 @@ def test_a_validation_split_shares_no_sequence_with_training(call, tmp_path):
     (tmp_path / "twice.csv").write_text(f"sequence,label\n{text}")
     words = ["train", tmp_path / "twice.csv", "--epochs", 1, "--valid-share", 0.3]
     said = call(*words, "--out", tmp_path / "r")
-    assert "have the letters of a training record" not in said.err
+    assert "duplicate training sequences" not in said.err
     scores = (tmp_path / "r/scores-valid.tsv").read_text().splitlines()[1:]
     ids = {int(line.split("\t")[0]) % 60 for line in scores}
     assert 2 * len(ids) == len(scores)

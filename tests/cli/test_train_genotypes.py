@@ -110,7 +110,7 @@ def test_covariates_apply_to_train_predict_and_evaluate(call, tmp_path):
     assert call(*words, *also).code == 0
     said = call(*words, "--overwrite")
     assert said.code == 2
-    assert "covariates V2 too: give --covariates TABLE" in said.err
+    assert "covariates V2: give --covariates TABLE" in said.err
 
 
 def test_unused_covariates_are_ignored_and_named(call, run, tmp_path):
@@ -174,9 +174,9 @@ def test_resuming_a_run_on_genotypes_gives_the_same_bits(call, run):
     [
         ([BED, "--alphabet", "dna"], "--alphabet: only for sequences"),
         ([BED, "--label-from-header", "x"], "--label-from-header: only for sequences"),
-        ([BED, BED], "one .bed at a time"),
+        ([BED, BED], "must be a single .bed"),
         ([BED, *Y1[:4]], "choose with label_column of Labels (--label-column)"),
-        ([BED, "--covariate-column", "V1"], "--covariate-column is of --covariates"),
+        ([BED, "--covariate-column", "V1"], "--covariate-column needs --covariates"),
         ([BED, "--covariates", "none.txt"], "none.txt: no such file"),
         (
             [FASTA, "--labels", TABLE, "--covariates", COVARIATES, "--coding", "12"],

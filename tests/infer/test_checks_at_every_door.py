@@ -1,4 +1,4 @@
-"""Every entry point makes the same checks of records, with the same sentences."""
+"""All entry points make the same checks of records, with the same messages."""
 
 import subprocess
 import warnings
@@ -13,7 +13,7 @@ from seqloom.errors import DataWarning
 
 PROTEINS = ["MKLVWYHE", "MKLVWYHEDF"]
 DNA = ["ACGTTGCA", "TTGGCCAAA"] * 80
-# What each check finds in a file of records, and what it says of them.
+# The records and the message of each check.
 FAULTS = {
     "kind": (DNA, "the sequences look like dna, but the model was trained on protein"),
     "length": (["MKLVWYHE", "MKLVWYHEDFGH"], "1 of 2 sequences have 12 letters, but"),
@@ -24,7 +24,7 @@ FAULTS = {
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
-    """A folder with the run of a model of proteins, and a copy that was stopped."""
+    """A folder with the run of a protein model, and an unfinished copy of it."""
     folder = tmp_path_factory.mktemp("doors")
     table = {"sequence": PROTEINS * 2, "label": ["yes", "no"] * 2}
     data = sl.data.SequenceDataset(table, encoder=sl.encode.OneHot("protein"))
@@ -89,7 +89,7 @@ def seqloom_run(model, ids, records):
 
 
 def made_of(model):
-    """An export of the model, which warns at this door alone."""
+    """An export of the model, which gives a warning only here."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
         sl.export.save(model, "made.seqloom", overwrite=True)
@@ -104,7 +104,7 @@ def write(records, ids=None):
     return path
 
 
-# evaluate and export write no table by id; an export reads no records.
+# evaluate and export write no table with ids, and an export reads no records.
 EVERY = {"kind", "length", "twice", "unfinished"}
 DOORS = {
     predict_list: EVERY,
@@ -122,7 +122,9 @@ DOORS = {
 @pytest.mark.parametrize("door", DOORS, ids=lambda it: it.__name__)
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.filterwarnings("ignore:.*training record:UserWarning")
-def test_a_door_warns_of_what_it_checks(home, tmp_path, monkeypatch, door, fault):
+def test_each_entry_point_gives_the_warnings_of_its_checks(
+    home, tmp_path, monkeypatch, door, fault
+):
     monkeypatch.chdir(tmp_path)
     records, said = FAULTS[fault]
     ids = ["x"] * len(records) if fault == "twice" else list(map(str, range(len(records))))
@@ -135,7 +137,7 @@ def test_a_door_warns_of_what_it_checks(home, tmp_path, monkeypatch, door, fault
     assert all(it.filename == __file__ for it in caught)
 
 
-def test_fit_warns_of_each_part_of_another_kind_or_length():
+def test_fit_warns_about_each_set_with_another_alphabet_or_length():
     table = {"sequence": DNA, "label": ["yes", "no"] * 80}
     encoder = sl.encode.OneHot("protein")
     data = sl.data.SequenceDataset(table, encoder=encoder)
@@ -146,14 +148,14 @@ def test_fit_warns_of_each_part_of_another_kind_or_length():
         sl.train.fit(config, data, valid, epochs=1)
     said = [str(it.message) for it in caught]
     for name in ("training", "validation"):
-        text = f"the sequences of the {name} part look like dna, but the encoder reads"
+        text = f"the sequences of the {name} set look like dna, but the encoder reads"
         assert sum(it.startswith(text) for it in said) == 1
-    text = "the validation part: 160 of 160 sequences have 16 to 18 letters, but"
+    text = "the validation set: 160 of 160 sequences have 16 to 18 letters, but"
     assert sum(it.startswith(text) for it in said) == 1
     assert {it.filename for it in caught} == {__file__}
 
 
-def test_embed_warns_of_dna_for_a_model_of_proteins(tmp_path, monkeypatch):
+def test_embed_warns_about_dna_for_a_protein_model(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def one_hot(batch):
@@ -163,7 +165,7 @@ def test_embed_warns_of_dna_for_a_model_of_proteins(tmp_path, monkeypatch):
         sl.infer.embed(one_hot, write(DNA), out="made")
 
 
-def test_a_hundred_bases_are_enough_to_be_no_protein(tmp_path, monkeypatch):
+def test_a_hundred_bases_are_enough_to_recognise_dna(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("few.fa").write_text(">a\n" + "ACGTTGCAAC" * 10 + "\n")
 
@@ -174,7 +176,9 @@ def test_a_hundred_bases_are_enough_to_be_no_protein(tmp_path, monkeypatch):
         sl.infer.embed(one_hot, "few.fa", out="made")
 
 
-def test_a_run_that_was_stopped_says_so_in_its_settings_and_its_card(tmp_path, toy, small):
+def test_the_settings_and_the_card_of_a_stopped_run_mention_that_it_is_unfinished(
+    tmp_path, toy, small
+):
     class Stop:
         def on_epoch(self, *_):
             raise KeyboardInterrupt
@@ -188,7 +192,7 @@ def test_a_run_that_was_stopped_says_so_in_its_settings_and_its_card(tmp_path, t
     assert "has not finished" not in (tmp_path / "run/README.md").read_text()
 
 
-def test_a_stopped_run_of_an_older_version_is_known_by_its_missing_results(
+def test_a_stopped_run_of_an_older_version_is_recognised_by_missing_results(
     tmp_path, toy, small
 ):
     sl.train.fit(small, toy(), epochs=1, out=tmp_path / "run")

@@ -1,4 +1,4 @@
-"""A network that was trained on a device scores the same after an export and a load."""
+"""A network trained on a GPU scores the same after export and after loading."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ pytestmark = cuda_device.on_device
 
 @pytest.fixture(params=cuda_device.NAMES)
 def trained(request, toy, small, tmp_path):
-    """A run folder, its export, and the scores that the device gave."""
+    """A run folder, its export, and the scores from the GPU."""
     cuda_device.backend(request.param)
     options: dict[str, Any] = {"epochs": 2, "report": False, "backend": request.param}
     run = sl.train.fit(small, toy(), **as_arguments(out=tmp_path / "run", **options))
@@ -27,14 +27,14 @@ def trained(request, toy, small, tmp_path):
     return tmp_path, request.param, scores
 
 
-def test_an_export_scores_as_the_device(trained):
+def test_an_export_has_the_scores_of_the_gpu(trained):
     folder, _, scores = trained
     found = sl.infer.predict(folder / "exported", folder / "new.fa")
     assert found.ids == scores.ids
     np.testing.assert_allclose(found.to_numpy(), scores.to_numpy(), rtol=1e-4, atol=1e-5)
 
 
-def test_a_run_loaded_onto_a_device_scores_as_before(trained):
+def test_a_run_loaded_onto_a_gpu_has_the_same_scores(trained):
     folder, name, scores = trained
     with cuda_device.whole_float32(name):
         model = sl.models.load(folder / "run", backend=name)

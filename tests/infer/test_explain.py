@@ -1,4 +1,4 @@
-"""Which letters a model goes by: each weight is a difference of two scores of predict."""
+"""Attributions: each weight is a difference of two scores of predict."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ SIX = st.text("ACGT", min_size=6, max_size=6)
 
 
 def linear(task, *, length=6, encoder=None, seed=5):
-    """A linear model: its outputs are sums of one weight for each letter."""
+    """A linear model: its outputs are sums of a weight for each residue."""
     encoder = encoder or sl.encode.OneHot("dna")
     network = Logistic(encoder.width * length, len(task.columns))
     network.bind(sl.tensor.backend("numpy"), sl.Key(seed))
@@ -22,14 +22,14 @@ def linear(task, *, length=6, encoder=None, seed=5):
 
 
 def weights_of(trained, length=6):
-    """The weights of a linear model, by class, letter and position."""
+    """The weights of a linear model, by class, residue and position."""
     return np.asarray(trained.model.to_record()["head.weight"]).reshape(
         len(trained.classes), -1, length
     )
 
 
 def log_odds(model, sequences, name):
-    """The logarithm of the odds of a class, from the probabilities that predict gives."""
+    """Return the log-odds of a class, from the probabilities of predict."""
     scores = sl.infer.predict(model, sequences)
     p = scores.to_numpy().astype(float)[:, scores.classes.index(name)]
     return np.log(p) - np.log1p(-p)
@@ -45,11 +45,11 @@ TWO = linear(Classify(("no", "yes")))
 
 @pytest.fixture
 def run(toy, small):
-    """A trained network, whose outputs are no sums."""
+    """A trained nonlinear network."""
     return sl.train.fit(small, toy(60, lengths=(12, 20, 31)), epochs=3)
 
 
-def test_an_occluded_letter_weighs_what_the_log_odds_fall_by_without_it(run):
+def test_an_occlusion_weight_is_the_decrease_of_the_log_odds(run):
     text = "ACGTTATACCGA"
     found = sl.infer.explain(run, [text], target="yes")
     hidden = [hide(text, at, at + 1) for at in range(12)]
@@ -57,7 +57,7 @@ def test_an_occluded_letter_weighs_what_the_log_odds_fall_by_without_it(run):
     np.testing.assert_allclose(found.weights[0], expected, atol=1e-5)
 
 
-def test_a_mutation_weighs_what_it_adds_to_the_log_odds(run):
+def test_a_mutation_weight_is_the_increase_of_the_log_odds(run):
     text = "ACGTTATACCGA"
     found = sl.infer.explain(run, [text], target="yes", method="mutations")
     assert found.letters == "ACGT"
@@ -78,7 +78,9 @@ def test_a_mutation_weighs_what_it_adds_to_the_log_odds(run):
         (sl.encode.OneHot("protein", rare="replace"), "MKCAYK", "MKUAYO"),
     ],
 )
-def test_letters_that_the_encoder_reads_alike_count_the_same(encoder, plain, written):
+def test_residues_that_the_encoder_reads_alike_have_the_same_weights(
+    encoder, plain, written
+):
     model = linear(Classify(("no", "yes")), encoder=encoder)
     found, expected = (
         sl.infer.explain(
@@ -89,7 +91,7 @@ def test_letters_that_the_encoder_reads_alike_count_the_same(encoder, plain, wri
     np.testing.assert_array_equal(found, expected)
 
 
-def test_a_masked_letter_is_replaced_by_every_member():
+def test_an_unknown_residue_is_replaced_by_every_base():
     encoder = sl.encode.OneHot("dna", case="mask")
     model = linear(Classify(("no", "yes")), encoder=encoder)
     found = sl.infer.explain(model, ["aCGTAC"], target="yes", method="mutations")
@@ -99,7 +101,7 @@ def test_a_masked_letter_is_replaced_by_every_member():
 
 @settings(max_examples=25)
 @given(text=SIX)
-def test_of_a_linear_model_an_occluded_letter_weighs_its_weight(text):
+def test_occlusion_of_a_linear_model_returns_its_weights(text):
     found = sl.infer.explain(TWO, [text], target="yes")
     table = weights_of(TWO)[1] - weights_of(TWO)[0]
     codes = ["ACGT".index(letter) for letter in text]
@@ -108,7 +110,7 @@ def test_of_a_linear_model_an_occluded_letter_weighs_its_weight(text):
 
 @settings(max_examples=25)
 @given(text=SIX)
-def test_of_a_linear_model_a_mutation_weighs_the_difference_of_two_weights(text):
+def test_mutations_of_a_linear_model_return_differences_of_its_weights(text):
     found = sl.infer.explain(TWO, [text], target="yes", method="mutations")
     table = weights_of(TWO)[1] - weights_of(TWO)[0]
     codes = ["ACGT".index(letter) for letter in text]
@@ -118,7 +120,7 @@ def test_of_a_linear_model_a_mutation_weighs_the_difference_of_two_weights(text)
 
 @given(text=SIX)
 @settings(max_examples=10)
-def test_a_letter_that_stands_there_already_weighs_exactly_0(text):
+def test_the_weight_of_the_original_residue_is_exactly_0(text):
     found = sl.infer.explain(THREE, [text], method="mutations").weights[0]
     assert (
         found[np.arange(6), ["ACGT".index(letter) for letter in text]].tolist() == [0] * 6
@@ -127,12 +129,12 @@ def test_a_letter_that_stands_there_already_weighs_exactly_0(text):
 
 @given(text=SIX)
 @settings(max_examples=10)
-def test_two_classes_weigh_the_same_with_other_signs(text):
+def test_the_weights_of_two_classes_have_opposite_signs(text):
     yes, no = (sl.infer.explain(TWO, [text], target=it).weights[0] for it in ("yes", "no"))
     np.testing.assert_allclose(yes, -no, atol=1e-6)
 
 
-def test_without_a_target_each_sequence_is_explained_for_the_class_it_is_called():
+def test_by_default_each_sequence_is_explained_for_its_predicted_class():
     texts = ["ACGTAC", "GGGTTT", "CATCAT", "TTAGCC"]
     called = sl.infer.predict(THREE, texts).to_numpy().argmax(axis=1)
     found = sl.infer.explain(THREE, texts)
@@ -142,7 +144,7 @@ def test_without_a_target_each_sequence_is_explained_for_the_class_it_is_called(
         np.testing.assert_allclose(found.weights[number], alone.weights[0], atol=1e-6)
 
 
-def test_of_three_classes_the_odds_are_against_the_two_others():
+def test_the_odds_of_one_of_three_classes_are_against_the_other_two():
     found = sl.infer.explain(THREE, ["GATTAC"], target="b")
     hidden = [hide("GATTAC", at, at + 1) for at in range(6)]
     expected = log_odds(THREE, ["GATTAC"], "b") - log_odds(THREE, hidden, "b")
@@ -150,8 +152,8 @@ def test_of_three_classes_the_odds_are_against_the_two_others():
     np.testing.assert_allclose(found.scores, log_odds(THREE, ["GATTAC"], "b"), atol=1e-5)
 
 
-def test_of_a_sure_answer_the_weights_are_not_cut_off():
-    """Probabilities of float32 end at 1, where log-odds of them would be infinite."""
+def test_weights_of_confident_predictions_are_not_truncated():
+    """Probabilities in float32 round to 1, where log-odds would be infinite."""
     network = Logistic(24, 2).bind(sl.tensor.backend("numpy"), sl.Key(0))
     record = network.to_record()
     weights = 100 * np.asarray(record["head.weight"])
@@ -163,7 +165,7 @@ def test_of_a_sure_answer_the_weights_are_not_cut_off():
     np.testing.assert_allclose(found, expected, rtol=1e-4)
 
 
-def test_the_letters_of_a_window_share_what_hiding_all_of_them_changes():
+def test_the_residues_of_a_window_share_its_weight():
     found = sl.infer.explain(TWO, ["GATTAC"], window=4, target="yes")
     hidden = [hide("GATTAC", 0, 4), hide("GATTAC", 4, 6)]
     changes = log_odds(TWO, ["GATTAC"], "yes") - log_odds(TWO, hidden, "yes")
@@ -171,7 +173,7 @@ def test_the_letters_of_a_window_share_what_hiding_all_of_them_changes():
 
 
 @pytest.mark.parametrize("method", ["occlusion", "mutations"])
-def test_a_regression_is_weighed_in_the_units_of_its_labels(method):
+def test_weights_of_a_regression_are_in_the_units_of_its_labels(method):
     task = Regress(("small", "large"), mean=(1.0, 500.0), deviation=(0.1, 200.0))
     trained = linear(task)
     found = sl.infer.explain(trained, ["GATTAC"], method=method, target="large")
@@ -185,7 +187,7 @@ def test_a_regression_is_weighed_in_the_units_of_its_labels(method):
     np.testing.assert_allclose(found.scores, values[:1], rtol=1e-5)
 
 
-def test_a_label_of_several_is_weighed_by_its_logit():
+def test_weights_of_one_of_several_labels_are_differences_of_its_logit():
     trained = linear(Multilabel(("tata", "gc", "cat")))
     found = sl.infer.explain(trained, ["GATTAC"], target="gc")
     codes = ["ACGT".index(letter) for letter in "GATTAC"]
@@ -193,11 +195,11 @@ def test_a_label_of_several_is_weighed_by_its_logit():
     np.testing.assert_allclose(found.weights[0], expected, atol=1e-5)
 
 
-def test_the_only_value_of_a_regression_needs_no_target():
+def test_a_regression_with_one_output_needs_no_target():
     assert sl.infer.explain(linear(Regress(("gc",))), ["GATTAC"]).targets == ["gc"]
 
 
-def test_a_protein_is_hidden_behind_x_and_a_stop_is_no_letter():
+def test_proteins_are_occluded_with_x_and_without_the_stop():
     encoder = sl.encode.OneHot("protein")
     trained = linear(Classify(("no", "yes")), length=3, encoder=encoder)
     found = sl.infer.explain(trained, ["MKV*"], target="yes")
@@ -207,7 +209,7 @@ def test_a_protein_is_hidden_behind_x_and_a_stop_is_no_letter():
     np.testing.assert_allclose(found.weights[0], expected, atol=1e-5)
 
 
-def test_a_residue_is_replaced_by_each_of_the_20():
+def test_an_amino_acid_is_replaced_by_each_of_the_20():
     encoder = sl.encode.OneHot("protein")
     trained = linear(Classify(("no", "yes")), length=3, encoder=encoder)
     found = sl.infer.explain(trained, ["MKV"], method="mutations")
@@ -215,7 +217,7 @@ def test_a_residue_is_replaced_by_each_of_the_20():
     assert found.weights[0].shape == (3, 20)
 
 
-def test_a_lower_case_letter_that_counts_as_upper_case_is_the_same_letter():
+def test_lower_and_upper_case_residues_have_the_same_weights():
     small, large = (
         sl.infer.explain(THREE, [text], method="mutations").weights[0]
         for text in ("gatTAC", "GATTAC")
@@ -223,7 +225,7 @@ def test_a_lower_case_letter_that_counts_as_upper_case_is_the_same_letter():
     np.testing.assert_array_equal(small, large)
 
 
-def test_letters_of_an_alphabet_of_ones_own_are_mutated():
+def test_residues_of_a_custom_alphabet_are_mutated():
     encoder = sl.encode.OneHot("HEC")
     trained = linear(Classify(("no", "yes")), encoder=encoder)
     found = sl.infer.explain(trained, ["HHECCE"], method="mutations", target="yes")
@@ -232,7 +234,7 @@ def test_letters_of_an_alphabet_of_ones_own_are_mutated():
 
 
 @pytest.mark.parametrize("options", [{"window": 3}, {"method": "mutations"}], ids=str)
-def test_sequences_of_several_lengths_weigh_the_same_as_alone(run, toy, options):
+def test_sequences_of_different_lengths_have_the_same_weights_as_alone(run, toy, options):
     data = toy(12, lengths=(12, 20, 31))
     found = sl.infer.explain(run, data, **options)
     assert found.ids == data.ids
@@ -242,7 +244,7 @@ def test_sequences_of_several_lengths_weigh_the_same_as_alone(run, toy, options)
         np.testing.assert_allclose(found.weights[number], alone.weights[0], atol=1e-5)
 
 
-def test_few_changed_sequences_are_held_at_once(run, toy, monkeypatch):
+def test_the_number_of_changed_sequences_in_memory_is_limited(run, toy, monkeypatch):
     held = []
 
     def counted(table, **options):
@@ -250,11 +252,11 @@ def test_few_changed_sequences_are_held_at_once(run, toy, monkeypatch):
         return sl.data.SequenceDataset(table, **options)
 
     monkeypatch.setattr("seqloom.infer._probe.SequenceDataset", counted)
-    monkeypatch.setattr("seqloom.infer._probe._LETTERS", 1)
+    monkeypatch.setattr("seqloom.infer._probe._MAX_CHUNK_RESIDUES", 1)
     data = toy(60, lengths=(31,))
     sl.infer.explain(run, data)
     assert max(held) == run.trained.batch_size
-    assert sum(held) == 1 + 60 + 60 * 31  # the longest, all as they are, all changed
+    assert sum(held) == 1 + 60 + 60 * 31  # the longest alone, all unchanged, all changed
 
 
 def test_long_sequences_make_small_batches(run):
@@ -262,7 +264,7 @@ def test_long_sequences_make_small_batches(run):
     assert Probe(run.trained, [b"A" * 5000]).batch_size == (1 << 18) // 5000
 
 
-def test_progress_hears_of_every_letter(toy, run):
+def test_progress_counts_every_residue(toy, run):
     heard = []
     data = toy(30, lengths=(12, 31))
     sl.infer.explain(run, data, progress=lambda *counts: heard.append(counts))
@@ -270,14 +272,14 @@ def test_progress_hears_of_every_letter(toy, run):
     assert sorted(heard) == heard
 
 
-def test_what_a_dataset_draws_anew_is_left_out(run, toy):
+def test_augmentation_of_a_dataset_is_disabled_for_explain(run, toy):
     moving = toy(augment=sl.augment.ReverseComplement())
     found, expected = (sl.infer.explain(run, it) for it in (moving, toy()))
     assert found.sequences == expected.sequences
     np.testing.assert_array_equal(found.scores, expected.scores)
 
 
-def test_parts_of_a_genome_are_explained(run, tmp_path):
+def test_intervals_of_a_genome_can_be_explained(run, tmp_path):
     (tmp_path / "g.fa").write_text(">chr1\n" + "ACGTTATACCGA" * 5 + "\n")
     (tmp_path / "p.bed").write_text("chr1\t3\t23\n")
     parts = sl.data.IntervalDataset(
@@ -287,7 +289,7 @@ def test_parts_of_a_genome_are_explained(run, tmp_path):
     assert found.sequences == [("ACGTTATACCGA" * 5)[3:23]]
 
 
-def test_a_run_folder_and_files_are_taken(toy, small, tmp_path):
+def test_explain_accepts_a_run_folder_and_files(toy, small, tmp_path):
     run = sl.train.fit(small, toy(), epochs=1, out=tmp_path / "run")
     found = sl.infer.explain(tmp_path / "run", tmp_path / "toy.fa")
     expected = sl.infer.explain(run, tmp_path / "toy.fa")
@@ -299,58 +301,63 @@ REFUSED = {
     "target": ({"target": "d"}, "must be one of a, b, c, got 'd'"),
     "method": ({"method": "saliency"}, 'method must be "occlusion" or "mutations"'),
     "window": ({"window": 0}, "window must be an integer of at least 1, got 0"),
-    "both": ({"window": 3, "method": "mutations"}, "mutations change one letter at a time"),
+    "both": (
+        {"window": 3, "method": "mutations"},
+        "mutations change one residue at a time",
+    ),
 }
 
 
 @pytest.mark.parametrize(("options", "expected"), REFUSED.values(), ids=REFUSED.keys())
-def test_an_argument_that_makes_no_sense_is_refused(options, expected):
+def test_an_invalid_argument_is_an_error(options, expected):
     with pytest.raises(ArgumentError, match=expected):
         sl.infer.explain(THREE, ["GATTAC"], **options)
 
 
-def test_of_several_labels_one_must_be_named():
-    with pytest.raises(ArgumentError, match="which of several labels to explain: tata, gc"):
+def test_a_target_is_required_for_several_labels():
+    with pytest.raises(ArgumentError, match="must be one of the labels: tata, gc"):
         sl.infer.explain(linear(Multilabel(("tata", "gc"))), ["GATTAC"])
 
 
 @pytest.mark.parametrize(
     ("encoder", "reason"),
     [
-        (sl.encode.OneHot("dna", unknown="error"), "the encoder refuses N"),
-        (sl.encode.OneHot("HECX"), "has no letter that stands for any other"),
+        (sl.encode.OneHot("dna", unknown="error"), "the encoder rejects N"),
+        (sl.encode.OneHot("HECX"), "has no symbol for an unknown residue"),
     ],
     ids=["policy", "alphabet"],
 )
-def test_an_encoder_without_n_is_refused_with_what_to_do(encoder, reason):
+def test_an_encoder_without_n_is_an_error_with_advice(encoder, reason):
     trained = linear(Classify(("no", "yes")), encoder=encoder)
     with pytest.raises(ArgumentError, match=f'{reason}.*method="mutations"'):
         sl.infer.explain(trained, ["CCCCCC"])
     sl.infer.explain(trained, ["CCCCCC"], method="mutations")
 
 
-def test_genotypes_are_refused(cohort):
+def test_explaining_a_model_of_genotypes_is_an_error(cohort):
     data = cohort()
     run = sl.train.fit(sl.models.GenotypeMLPConfig.for_data(data), data, epochs=1)
-    with pytest.raises(ArgumentError, match=r"12 variants.* no alphabet, but explain"):
+    with pytest.raises(
+        ArgumentError, match=r"12 variants.* explain changes .* no alphabet"
+    ):
         sl.infer.explain(run, data)
 
 
-def test_embeddings_are_refused():
+def test_explaining_a_model_of_embeddings_is_an_error():
     rows = np.random.default_rng(0).random((8, 4)).astype(np.float32)
     data = sl.data.EmbeddingDataset(dict(zip("abcdefgh", rows, strict=True)), [*"nyny"] * 2)
     run = sl.train.fit(sl.models.HeadConfig.for_data(data), data, epochs=1)
-    with pytest.raises(ArgumentError, match=r"embeddings.* no alphabet, but explain"):
+    with pytest.raises(ArgumentError, match=r"embeddings.* explain changes .* no alphabet"):
         sl.infer.explain(run, data)
 
 
-def test_an_exported_model_is_refused_with_what_to_do(run, tmp_path):
+def test_explaining_an_exported_model_is_an_error_with_advice(run, tmp_path):
     sl.export.save(run.trained, tmp_path / "out")
-    with pytest.raises(ArgumentError, match="give the run folder"):
+    with pytest.raises(ArgumentError, match="pass the run folder"):
         sl.infer.explain(tmp_path / "out", tmp_path / "toy.fa")
 
 
-def test_a_sequence_of_another_length_is_named():
+def test_the_error_names_a_sequence_of_the_wrong_length():
     network = sl.models.SequenceCNNConfig(channels=4, outputs=2, length=20).init("numpy")
     trained = Trained(
         network.eval(), sl.encode.OneHot("dna"), Classify(("a", "b")), batch_size=16
@@ -359,6 +366,6 @@ def test_a_sequence_of_another_length_is_named():
         sl.infer.explain(trained, {"fit": "ACGTA" * 4, "odd": "ACGT"})
 
 
-def test_no_sequences_are_refused(run, toy):
+def test_explaining_no_sequences_is_an_error(run, toy):
     with pytest.raises(FormatError, match="no sequences"):
         sl.infer.explain(run, sl.data.Subset(toy(), []))

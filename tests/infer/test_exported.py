@@ -1,4 +1,4 @@
-"""`predict` with an exported model: its graph runs in Rust, and gives the same scores."""
+"""`predict` with an exported model, which runs in Rust: the scores are the same."""
 
 import numpy as np
 import pytest
@@ -24,14 +24,14 @@ def model(tmp_path_factory):
 
 @pytest.fixture
 def fasta(tmp_path):
-    """Record of several lengths."""
+    """Records of different lengths."""
     rows = (f">r{row} x\n{'ACGT' * (1 + row % 5)}\n" for row in range(50))
     (tmp_path / "a.fa").write_text("".join(rows))
     return tmp_path / "a.fa"
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_scores_are_those_of_the_network(model, fasta, threads):
+def test_an_export_has_the_scores_of_the_network(model, fasta, threads):
     trained, *exports = model
     wanted = sl.infer.predict(trained, fasta)
     for export in exports:
@@ -40,20 +40,20 @@ def test_scores_are_those_of_the_network(model, fasta, threads):
         assert np.array_equal(found, wanted)
 
 
-def test_several_files_are_one_after_the_other(model, fasta):
+def test_several_files_are_scored_in_order(model, fasta):
     _, export, _ = model
     with pytest.warns(DataWarning, match="2 sequences have the id 'r0', and 49 more ids"):
         both = sl.infer.predict(str(export), [fasta, str(fasta)])
     assert both.ids == [f"r{row}" for row in range(50)] * 2
 
 
-def test_progress_is_told_after_each_batch(model, fasta):
+def test_progress_is_called_after_each_batch(model, fasta):
     told = []
     sl.infer.predict(model[1], fasta, progress=lambda *numbers: told.append(numbers))
     assert told == [(min(8 * batch, 50), 50) for batch in range(1, 8)]
 
 
-def test_an_error_of_progress_ends_the_work(model, fasta):
+def test_an_error_in_progress_stops_the_scoring(model, fasta):
     def refuse(done, total):
         raise KeyError(done, total)
 
@@ -61,7 +61,7 @@ def test_an_error_of_progress_ends_the_work(model, fasta):
         sl.infer.predict(model[1], fasta, progress=refuse)
 
 
-def test_faults_of_files_are_those_of_the_readers(model, tmp_path):
+def test_invalid_files_raise_the_errors_of_the_readers(model, tmp_path):
     (tmp_path / "a.fa").write_text(">x\nACGT\n>y\nAC!T\n")
     trained, export, _ = model
     with pytest.raises(FormatError) as found:
@@ -71,13 +71,13 @@ def test_faults_of_files_are_those_of_the_readers(model, tmp_path):
     assert str(found.value) == str(wanted.value)
 
 
-def test_what_is_no_file_is_refused(model):
+def test_data_that_are_not_files_are_an_error(model):
     for data in ({"a": "ACGT"}, [("a", "ACGT")], [], 7, sl.data.SequenceDataset(["AC"])):
         with pytest.raises(ArgumentError, match="an exported model reads files"):
             sl.infer.predict(model[1], data)
 
 
-def test_the_command_takes_an_export(model, fasta, tmp_path, monkeypatch):
+def test_the_command_line_accepts_an_export(model, fasta, tmp_path, monkeypatch):
     trained, export, _ = model
     monkeypatch.chdir(tmp_path)
     sl.infer.predict(trained, fasta).to_tsv("wanted.tsv")

@@ -1,4 +1,4 @@
-"""Predicting from genotype files: variants by id and alleles, whatever their order."""
+"""Prediction from genotype files: variants are matched by id and alleles, in any order."""
 
 import numpy as np
 import pytest
@@ -17,12 +17,12 @@ def run(cohort, tmp_path):
 
 @pytest.fixture
 def expected(run):
-    """The scores that `fit` gave."""
+    """The scores from `fit`."""
     return run.test.scores.to_numpy().tobytes()
 
 
 def choose(order):
-    """Put variants in another order, or leaves some out."""
+    """Reorder variants, or leave some out."""
 
     def change(values, properties):
         return values[:, order], {
@@ -33,7 +33,7 @@ def choose(order):
 
 
 def exchange(values, properties):
-    """Exchange the alleles of every second variant."""
+    """Swap the alleles of every second variant."""
     values, first, second = (
         values.copy(),
         *(np.array(properties[name], dtype="<U2") for name in ("allele_1", "allele_2")),
@@ -44,19 +44,21 @@ def exchange(values, properties):
     return values, properties | {"allele_1": first, "allele_2": second}
 
 
-def test_predictions_have_the_bits_of_fits_scores(run, expected, tmp_path):
+def test_predictions_equal_the_scores_of_fit_exactly(run, expected, tmp_path):
     scores = sl.infer.predict(run.folder, tmp_path / "cohort.bed")
     assert scores.ids == [f"iid{number}" for number in range(1, 61)]
     assert scores.to_numpy().tobytes() == expected
 
 
-def test_another_order_of_variants_gives_the_same_bits(run, expected, cohort, tmp_path):
+def test_another_order_of_variants_gives_exactly_the_same_scores(
+    run, expected, cohort, tmp_path
+):
     cohort(name="other", change=choose(np.random.default_rng(0).permutation(12)))
     scores = sl.infer.predict(run.folder, tmp_path / "other.bed")
     assert scores.to_numpy().tobytes() == expected
 
 
-def test_exchanged_alleles_are_turned_round_and_counted(run, expected, cohort, tmp_path):
+def test_swapped_alleles_are_flipped_and_counted(run, expected, cohort, tmp_path):
     cohort(name="other", change=exchange)
     encoder = sl.models.load(run.folder).encoder
     data = sl.data.GenotypeDataset(tmp_path / "other.bed", encoder=encoder)
@@ -64,21 +66,21 @@ def test_exchanged_alleles_are_turned_round_and_counted(run, expected, cohort, t
     assert sl.infer.predict(run.folder, data).to_numpy().tobytes() == expected
 
 
-def test_missing_variants_are_counted_and_named(run, cohort, tmp_path):
+def test_an_error_counts_and_names_missing_variants(run, cohort, tmp_path):
     cohort(name="other", change=choose([0, 1, 2, 3, 9, 10, 11]))
     message = r"12 variants .* 5 of them are not in it \(rs4, rs5, rs6, \.\.\.\)"
     with pytest.raises(FormatError, match=message):
         sl.infer.predict(run.trained, tmp_path / "other.bed")
 
 
-def test_other_alleles_are_refused(run, cohort, tmp_path):
+def test_other_alleles_are_an_error(run, cohort, tmp_path):
     cohort(name="other", change=lambda it, by: (it, by | {"allele_2": ["G"] * 12}))
     message = "alleles of rs1 are C and G, expected C and T"
     with pytest.raises(FormatError, match=message):
         sl.infer.predict(run.trained, tmp_path / "other.bed")
 
 
-def test_more_variants_than_the_model_reads_do_not_matter(run, expected, cohort, tmp_path):
+def test_variants_that_the_model_does_not_need_are_ignored(run, expected, cohort, tmp_path):
     def add(values, properties):
         more = {"sid": ["new"], "allele_1": ["A"], "allele_2": ["C"]}
         joined = {name: [*more[name], *properties[name]] for name in more}
@@ -89,17 +91,17 @@ def test_more_variants_than_the_model_reads_do_not_matter(run, expected, cohort,
     assert scores.to_numpy().tobytes() == expected
 
 
-def test_a_dataset_is_judged_through_the_models_encoder(run, cohort):
+def test_a_dataset_is_evaluated_with_the_encoder_of_the_model(run, cohort):
     metrics = sl.infer.evaluate(run.folder, cohort(label_column="phenotype"))
     assert metrics == run.test.metrics
 
 
-def test_a_dataset_with_other_settings_is_refused(run, cohort):
+def test_a_dataset_with_other_encoder_settings_is_an_error(run, cohort):
     with pytest.raises(ConfigError, match=r"give the dataset encoder=model\.encoder"):
         sl.infer.predict(run.trained, cohort(standardize=None))
 
 
-def test_covariates_that_the_model_reads_must_be_given(cohort, tmp_path):
+def test_missing_covariates_of_the_model_are_an_error(cohort, tmp_path):
     data = cohort(covariates={f"iid{i}": i for i in range(1, 61)})
     config = sl.models.GenotypeMLPConfig.for_data(data)
     run = sl.train.fit(config, data, epochs=1)
@@ -107,19 +109,19 @@ def test_covariates_that_the_model_reads_must_be_given(cohort, tmp_path):
         sl.infer.predict(run.trained, tmp_path / "cohort.bed")
 
 
-def test_a_dataset_of_codes_is_refused_with_what_to_say(cohort):
+def test_a_dataset_of_codes_is_an_error_with_advice(cohort):
     data = cohort(output="codes")
     config = sl.models.GenotypeMLPConfig.for_data(data)
-    with pytest.raises(sl.errors.ArgumentError, match='give it output="numbers"'):
+    with pytest.raises(sl.errors.ArgumentError, match='set output="numbers" in it'):
         sl.train.fit(config, data, epochs=1)
 
 
-def test_explain_says_what_weighs_variants_instead(run, cohort):
-    with pytest.raises(ArgumentError, match=r"what variants weigh, sl\.tensor\.grad\("):
+def test_explain_with_genotypes_advises_gradients(run, cohort):
+    with pytest.raises(ArgumentError, match=r"weights of variants, use sl\.tensor\.grad\("):
         sl.infer.explain(run, cohort())
 
 
-def test_the_gradient_that_explain_names_is_one_number_a_variant(run, cohort):
+def test_the_gradient_that_explain_advises_has_a_number_for_each_variant(run, cohort):
     data = cohort()
     model = run.model.eval()
     x = model.backend.tensor(data.batch([0])["inputs"])

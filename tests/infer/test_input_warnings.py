@@ -1,4 +1,4 @@
-"""Warnings of records whose scores may mean nothing, or cannot be told apart."""
+"""Warnings about records with meaningless or ambiguous scores."""
 
 import warnings
 
@@ -11,37 +11,37 @@ from seqloom.errors import DataWarning, NotFiniteError
 
 @pytest.fixture(scope="module")
 def run():
-    """A model of proteins of 8 to 10 residues."""
+    """A model of proteins with 8 to 10 residues."""
     table = {"sequence": ["MKLVWYHE", "MKLVWYHEDF"], "label": ["yes", "no"]}
     data = sl.data.SequenceDataset(table, encoder=sl.encode.OneHot("protein"))
     config = sl.models.SequenceCNNConfig.for_data(data)
     return sl.train.fit(config, data, epochs=1)
 
 
-def test_an_id_that_occurs_twice_is_a_warning_with_its_count(run):
+def test_a_duplicate_id_gives_a_warning_with_its_count(run):
     pairs = [("a", "MKLVWYHE"), ("b", "MKLVWYHE"), ("b", "MKLVWYHED"), ("c", "MKLVWYHE")]
     with pytest.warns(DataWarning, match="2 sequences have the id 'b': .*joined by id"):
         assert sl.infer.predict(run, pairs).ids == ["a", "b", "b", "c"]
 
 
-def test_lengths_that_the_model_has_not_seen_are_a_warning(run):
+def test_lengths_outside_the_training_set_give_a_warning(run):
     said = "1 of 2 sequences have 12 letters, but the model was trained on 8 to 10"
     with pytest.warns(DataWarning, match=said):
         sl.infer.predict(run, ["MKLVWYHE", "MKLVWYHEDFGH"])
 
 
-def test_dna_for_a_model_of_proteins_is_a_warning(run):
+def test_dna_for_a_protein_model_gives_a_warning(run):
     with pytest.warns(DataWarning, match="look like dna, but the model was trained on"):
         sl.infer.predict(run, ["ACGTTGCA", "TTGGCCAAA"] * 80)
 
 
-def test_proteins_of_letters_that_are_codes_are_a_warning_for_a_model_of_dna():
+def test_proteins_that_look_like_ambiguity_codes_give_a_warning_for_a_dna_model():
     table = {"sequence": ["ACGTTGCA", "TTGGCCAAA"], "label": ["yes", "no"]}
     data = sl.data.SequenceDataset(table, encoder=sl.encode.OneHot("dna"))
     config = sl.models.SequenceCNNConfig.for_data(data)
     trained = sl.train.fit(config, data, epochs=1)
-    # Of ACDGHKMNR all but A, C, G and N are codes.
-    said = r"look like protein \(10 of 18 letters .*, but the model was trained on dna"
+    # All of ACDGHKMNR except A, C, G and N are ambiguity codes.
+    said = r"look like protein \(10 of 18 residues .*, but the model was trained on dna"
     with pytest.warns(DataWarning, match=said):
         sl.infer.predict(trained, ["ACDGHKMNR", "ACDGHKMNR"])
 
@@ -53,17 +53,17 @@ def test_the_warning_points_at_the_call_of_predict(run):
     assert [each.filename for each in caught] == [__file__]
 
 
-def test_evaluate_warns_of_lengths_too(run):
+def test_evaluate_also_warns_about_lengths(run):
     table = {"sequence": ["MKLVW", "MKLVWYHED"], "label": ["yes", "no"]}
     with pytest.warns(DataWarning, match="1 of 2 sequences have 5 letters"):
         sl.infer.evaluate(run, table)
 
 
-def test_records_like_those_that_taught_are_no_warning(run):
+def test_records_like_the_training_records_give_no_warning(run):
     assert len(sl.infer.predict(run, ["MKLVWYHE", "MKLVWYHED"])) == 2
 
 
-def test_records_whose_outputs_are_not_finite_are_named():
+def test_a_warning_names_records_with_infinite_scores():
     rng = np.random.default_rng(0)
     rows = {f"e{i}": rng.normal(size=3).astype(np.float32) for i in range(12)}
     labels = {name: "ab"[i % 2] for i, name in enumerate(rows)}

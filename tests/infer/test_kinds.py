@@ -1,4 +1,4 @@
-"""The registry of the kinds of input."""
+"""The registry of input kinds."""
 
 import importlib
 import sys
@@ -18,7 +18,7 @@ ONE_HOT = sl.encode.OneHot("dna")
 @pytest.fixture(autouse=True)
 def own_registry(monkeypatch):
     """A registry whose changes end with the test."""
-    monkeypatch.setattr(_kinds, "REGISTERED", [])
+    monkeypatch.setattr(_kinds, "REGISTERED_KINDS", [])
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_files_are_recognised_by_their_content(files):
     assert kind_of_files([files["sequences"]], ["intervals"]).name == "intervals"
 
 
-def test_the_source_of_a_dataset_names_its_kind(files):
+def test_the_source_of_a_dataset_has_the_name_of_its_kind(files):
     parts = {"chrom": ["a"], "start": [0], "stop": [2]}
     made = [
         sl.data.SequenceDataset(files["sequences"]),
@@ -60,20 +60,20 @@ def test_the_source_of_a_dataset_names_its_kind(files):
     assert all(_kinds.kind_of(data).name == data.kind for data in made)
 
 
-def test_an_encoder_decides_which_kinds_a_model_reads(files):
+def test_the_encoder_decides_which_kinds_a_model_reads(files):
     register_kind(reads())
     encoder = sl.encode.OneHot("dna")
     assert kind_of_encoder(encoder).name == "sequences"
     assert kind_of_encoder(object()).name == "sequences"
     assert kind_of_encoder(sl.data.GenotypeEncoder()).name == "genotypes"
-    # A model of sequences reads no genotypes, whatever a file looks like.
+    # A sequence model does not read genotypes, even if a file looks like genotypes.
     assert kind_of_data(encoder, files["genotypes"])[0].name == "sequences"
     kind, paths = kind_of_data(encoder, ["a.reads", Path("b.reads")])
     assert (kind.name, paths) == ("reads", [Path("a.reads"), Path("b.reads")])
     assert kind_of_data(encoder, ["ACGT", 1])[0].name == "sequences"
 
 
-def test_a_kind_that_was_registered_later_is_asked_earlier():
+def test_the_kind_that_was_registered_last_is_checked_first():
     register_kind(reads("first"))
     register_kind(reads("second"))
     assert kind_of_files([Path("a.reads")]).name == "second"
@@ -88,7 +88,7 @@ def test_a_kind_that_replaces_another_is_the_newest():
     assert [*_kinds.find_kinds()][-2:] == ["second", "first"]
 
 
-def test_the_default_kind_is_asked_last_even_if_it_is_replaced():
+def test_the_default_kind_is_checked_last_even_if_it_is_replaced():
     register_kind(reads("first"))
     register_kind(reads("sequences", files="own"))
     assert kind_of_files([Path("a.reads")]).name == "first"
@@ -96,17 +96,19 @@ def test_the_default_kind_is_asked_last_even_if_it_is_replaced():
     assert kind_of_encoder(ONE_HOT).files == "own"
 
 
-def test_an_empty_list_is_of_no_kind_that_recognises_files():
+def test_an_empty_list_is_of_the_default_kind():
     register_kind(reads())
     assert kind_of_data(ONE_HOT, [])[0].name == kind_of_files([]).name == "sequences"
 
 
-def test_files_without_records_show_no_alphabet():
+def test_files_without_records_have_no_alphabet():
     def open_none(_, **__):
         return sl.data.SequenceDataset(["ACGT"])[:0]
 
     kind = Kind(name="none", open=open_none, recognises=lambda _: True)
-    with pytest.raises(ArgumentError, match=r"^x\.none, y\.none: no records, so that no"):
+    with pytest.raises(
+        ArgumentError, match=r"^x\.none, y\.none: no records, so the alphabet"
+    ):
         kind.guess_alphabet([Path("x.none"), Path("y.none")], {})
 
 
@@ -139,11 +141,11 @@ def install(monkeypatch, tmp_path):
         (facts.parent / "wave_format.py").write_text(text)
         sys.modules.pop("wave_format", None)
         monkeypatch.syspath_prepend(facts.parent)
-        _kinds.find_installed.cache_clear()
+        _kinds.find_installed_kinds.cache_clear()
 
     yield write
     sys.modules.pop("wave_format", None)
-    _kinds.find_installed.cache_clear()
+    _kinds.find_installed_kinds.cache_clear()
 
 
 def find_of_dataset():
@@ -161,12 +163,12 @@ def find_of_dataset():
     ],
     ids=["files", "data", "dataset"],
 )
-def test_a_kind_of_a_package_is_found_at_once(install, find):
+def test_a_kind_of_an_installed_package_is_found(install, find):
     install()
     assert find().name == "wave"
 
 
-def test_options_of_a_kind_of_a_package_are_known_at_once(install):
+def test_options_of_a_kind_of_an_installed_package_are_checked(install):
     sequences = kind_of_encoder(ONE_HOT)
     install()
     with pytest.raises(ArgumentError, match=r"^--rate: only for waves, but FILES are seq"):
@@ -181,7 +183,7 @@ def test_options_of_a_kind_of_a_package_are_known_at_once(install):
         ("WAVE = 5", "wave = wave_format:WAVE", "kind must be a seqloom.infer.Kind, got 5"),
     ],
 )
-def test_a_package_whose_kind_cannot_be_loaded_is_named_each_time(
+def test_an_error_names_the_package_with_a_kind_that_cannot_be_loaded(
     install, text, entry, reason
 ):
     install(text, entry)
@@ -204,13 +206,13 @@ def test_a_registered_kind_replaces_that_of_a_package(install):
     assert kind_of_files([Path("a.wave")]).name == "sequences"
 
 
-def test_a_registered_kind_is_asked_before_that_of_a_package(install):
+def test_a_registered_kind_is_checked_before_that_of_a_package(install):
     install()
     register_kind(Kind(name="all", open=sl.data.SequenceDataset, recognises=lambda _: True))
     assert kind_of_files([Path("a.wave")]).name == "all"
 
 
-def test_what_is_no_kind_is_not_registered():
+def test_registering_another_object_is_an_error():
     with pytest.raises(ArgumentError, match=r"must be a seqloom\.infer\.Kind, got 'reads'"):
         register_kind("reads")  # pyright: ignore[reportArgumentType]
 
@@ -235,7 +237,7 @@ def test_an_option_of_another_kind_is_an_error(files, name, option, message):
     assert message in str(error.value)
 
 
-def test_a_kind_without_letters_refuses_a_model_of_sequences():
+def test_a_kind_of_numbers_with_a_sequence_model_is_an_error():
     kind = _kinds.find_kinds()["embeddings"]
     with pytest.raises(ArgumentError, match=r"^m: the model reads sequences, but FILES"):
         kind.check_model("m", sl.encode.OneHot("dna"))
@@ -262,7 +264,7 @@ def beads(monkeypatch, tmp_path):
     return tmp_path
 
 
-def test_a_format_of_ones_own_is_one_source_and_one_entry(beads):
+def test_a_custom_format_needs_one_source_and_one_entry(beads):
     data = kind_of_files([beads / "a.beads"]).open(
         [beads / "a.beads"], labels=beads / "a.tsv", encoder=ONE_HOT
     )
@@ -274,6 +276,6 @@ def test_a_format_of_ones_own_is_one_source_and_one_entry(beads):
     )
     scores = sl.infer.predict(beads / "beads", beads / "a.beads")
     assert scores.ids == usual.ids
-    # The same records as FASTA give the same bits.
+    # The same records as FASTA give exactly the same scores.
     np.testing.assert_array_equal(scores, sl.infer.predict(other, beads / "a.fa"))
     assert sl.infer.evaluate(run, data)["n"] == len(usual)

@@ -1,4 +1,4 @@
-"""Predicting and judging: every record once, in order, the same bits each time."""
+"""Prediction and evaluation: every record once, in order, with the same bits each time."""
 
 import warnings
 from dataclasses import replace
@@ -17,13 +17,13 @@ from seqloom.infer._loop import evaluation_batch_size, run_model
 
 @pytest.fixture
 def run(toy, small, tmp_path):
-    """A finished run on sequences of several lengths."""
+    """A finished run on sequences of different lengths."""
     data = toy(60, lengths=(12, 20, 31))
     return sl.train.fit(small, data, data, epochs=1, test=data, out=tmp_path / "run")
 
 
 @pytest.mark.usefixtures("run")
-def test_predictions_have_the_bits_of_fits_scores(tmp_path):
+def test_predictions_equal_the_scores_of_fit_exactly(tmp_path):
     scores = sl.infer.predict(tmp_path / "run", tmp_path / "toy.fa")
     saved = sl.infer.Scores.read_tsv(tmp_path / "run/scores-test.tsv")
     assert scores.ids == saved.ids
@@ -35,7 +35,7 @@ def test_every_record_is_scored_once_in_file_order(run, tmp_path):
     assert scores.ids == [f"r{number}" for number in range(60)]
 
 
-def test_each_records_probabilities_sum_to_one(run, tmp_path):
+def test_the_probabilities_of_each_record_sum_to_one(run, tmp_path):
     scores = sl.infer.predict(run.trained, tmp_path / "toy.fa").to_numpy()
     np.testing.assert_allclose(scores.sum(axis=1), 1, atol=1e-6)
 
@@ -48,7 +48,7 @@ def test_a_record_scores_the_same_alone_and_among_others(run, toy):
 
 
 @pytest.mark.parametrize("batch_size", [1, 7, 60, 64])
-def test_the_last_batch_is_filled_and_cut(run, toy, batch_size):
+def test_the_last_batch_is_filled_with_copies(run, toy, batch_size):
     data = toy(60, lengths=(12, 20, 31))
     found = run_model(run.model, data, batch_size=batch_size)
     expected = run_model(run.model, data, batch_size=256)
@@ -56,7 +56,7 @@ def test_the_last_batch_is_filled_and_cut(run, toy, batch_size):
 
 
 class Lengths(sl.nn.Module):
-    """Gives each record its own length, and notes how full batches are."""
+    """A network that returns lengths, and records how full batches are."""
 
     scale: sl.nn.Linear  # a network has parameters
 
@@ -72,12 +72,12 @@ class Lengths(sl.nn.Module):
 
 
 @pytest.mark.parametrize("batch_size", [7, 16])
-def test_batches_hold_little_padding_and_scores_stay_in_file_order(toy, batch_size):
+def test_batches_have_little_padding_and_scores_are_in_file_order(toy, batch_size):
     data = toy(64, lengths=(8, 90, 20, 60, 33, 8, 12))
     model = Lengths().bind("numpy", sl.Key(0))
     found = run_model(model, data, batch_size=batch_size)
     assert found[:, 0].tolist() == data.lengths.tolist()
-    assert np.mean(model.fills) > 0.7  # in file order it would be 0.4
+    assert np.mean(model.fills) > 0.7  # 0.4 in file order
 
 
 def test_several_files_are_scored_as_one(run, toy, tmp_path):
@@ -87,7 +87,7 @@ def test_several_files_are_scored_as_one(run, toy, tmp_path):
     assert len(scores) == 70
 
 
-def test_progress_hears_of_every_record(run, toy):
+def test_progress_counts_every_record(run, toy):
     heard = []
     sl.infer.predict(run.trained, toy(60), progress=lambda *counts: heard.append(counts))
     assert heard[-1] == (60, 60)
@@ -101,7 +101,7 @@ def test_evaluation_agrees_with_the_scores(run, toy):
     assert metrics["accuracy"] == (guess == data.labels).mean()
 
 
-def test_a_confident_model_is_measured_by_its_logits(run, toy):
+def test_metrics_of_a_confident_model_use_its_logits(run, toy):
     data = toy(60, lengths=(12, 20, 31))
     record = run.model.to_record()
     bias = (record["head.bias"] + [0, 60]).astype(np.float32)
@@ -114,7 +114,7 @@ def test_a_confident_model_is_measured_by_its_logits(run, toy):
     assert found["auprc"] == pytest.approx(average_precision_score(data.labels, margin))
 
 
-def test_a_users_metric_gets_probabilities_that_are_not_rounded(toy, small):
+def test_a_custom_metric_receives_unrounded_probabilities(toy, small):
     types = []
     data = toy(20)
     options: dict[str, Any] = {
@@ -124,7 +124,7 @@ def test_a_users_metric_gets_probabilities_that_are_not_rounded(toy, small):
     assert set(types) == {np.dtype(np.float64)}
 
 
-def test_evaluation_gives_what_fit_gave(run, toy):
+def test_evaluation_equals_the_results_of_fit(run, toy):
     data = toy(60, lengths=(12, 20, 31))
     assert sl.infer.evaluate(run.trained, data) == run.test.metrics
 
@@ -134,23 +134,23 @@ def test_evaluation_needs_labels(run, toy):
         sl.infer.evaluate(run.trained, toy(labels=None))
 
 
-def test_evaluation_needs_the_models_classes(run, toy):
+def test_evaluation_needs_the_classes_of_the_model(run, toy):
     data = toy(classes=("yes", "no"))
     with pytest.raises(LabelError, match=r"give the dataset Labels\(..., classes=model\.c"):
         sl.infer.evaluate(run.trained, data)
 
 
-def test_evaluation_needs_the_models_task(run, toy):
+def test_evaluation_needs_the_task_of_the_model(run, toy):
     with pytest.raises(LabelError, match=r"task is classify, but .* read for regress"):
         sl.infer.evaluate(run.trained, toy(labels="gc", task="regress"))
 
 
-def test_another_encoder_is_refused(run, toy):
+def test_another_encoder_is_an_error(run, toy):
     with pytest.raises(ConfigError, match=r"give the dataset encoder=model\.encoder"):
         sl.infer.predict(run.trained, toy(encoder=sl.encode.OneHot("iupac")))
 
 
-def test_a_window_of_another_length_is_named(toy, tmp_path):
+def test_the_error_names_a_sequence_of_the_wrong_length(toy, tmp_path):
     data = toy()
     config = sl.models.SequenceCNNConfig.for_data(data)
     run = sl.train.fit(config, data, epochs=1)
@@ -160,12 +160,12 @@ def test_a_window_of_another_length_is_named(toy, tmp_path):
         sl.infer.predict(run.trained, tmp_path / "odd.fa")
 
 
-def test_a_file_without_sequences_is_refused(run, toy):
+def test_a_file_without_sequences_is_an_error(run, toy):
     with pytest.raises(FormatError, match="no sequences"):
         sl.infer.predict(run.trained, sl.data.Subset(toy(), []))
 
 
-def test_an_empty_sequence_is_refused_by_name(run, tmp_path):
+def test_the_error_names_an_empty_sequence(run, tmp_path):
     (tmp_path / "hole.fa").write_text(">a\nACGT\n>hole\n>c\nACGT\n")
     with pytest.raises(FormatError, match="hole"):
         sl.infer.predict(run.trained, tmp_path / "hole.fa")
@@ -178,14 +178,14 @@ def test_long_sequences_make_small_batches(toy):
 
 @pytest.mark.parametrize("judge", [sl.infer.predict, sl.infer.evaluate])
 @pytest.mark.parametrize("is_part", [False, True])
-def test_records_that_are_drawn_anew_are_judged_with_a_warning(run, toy, judge, is_part):
+def test_scoring_augmented_records_gives_a_warning(run, toy, judge, is_part):
     data = toy(20, augment=sl.augment.ReverseComplement())
-    with pytest.warns(UserWarning, match="data is augmented .* drawn anew") as told:
+    with pytest.warns(UserWarning, match="data has augmentation or jitter") as told:
         judge(run.trained, sl.data.Subset(data, range(9)) if is_part else data)
     assert told[0].filename == __file__
 
 
-def test_what_every_epoch_shows_alike_is_judged_without_a_word(run, toy, tmp_path):
+def test_augmentation_that_changes_nothing_gives_no_warning(run, toy, tmp_path):
     data = toy(20, augment=sl.augment.Crop(12, mode="centre"))
     found = sl.infer.predict(run.trained, data).to_numpy()
     with sl.io.open_sequences(tmp_path / "toy.fa") as reader:
@@ -195,16 +195,16 @@ def test_what_every_epoch_shows_alike_is_judged_without_a_word(run, toy, tmp_pat
 
 
 @pytest.mark.parametrize("name", ["valid", "test"])
-def test_fit_warns_of_a_part_that_moves_where_it_judges(toy, small, name):
+def test_fit_warns_about_augmentation_of_validation_and_test_sets(toy, small, name):
     data = toy(40)
     moving = {name: toy(20, name="moving", augment=sl.augment.ReverseComplement())}
-    with pytest.warns(UserWarning, match="part is augmented .* drawn anew") as told:
+    with pytest.warns(UserWarning, match="set has augmentation or jitter") as told:
         sl.train.fit(small, data, **as_arguments(epochs=1, **{"valid": data, **moving}))
     assert told[0].filename == __file__
 
 
 class Counting(sl.nn.Module):
-    """Counts letters of each kind, of which padding has none; keeps the shapes it saw."""
+    """A network that counts residues, and records the shapes of batches."""
 
     head: sl.nn.Linear
     seen: ClassVar[list[tuple[int, ...]]] = []
@@ -212,14 +212,14 @@ class Counting(sl.nn.Module):
     def __init__(self):
         self.head = sl.nn.Linear(4, 2)
 
-    def logits(self, inputs, mask=None):  # noqa: ARG002 - padding adds nothing to a sum
+    def logits(self, inputs, mask=None):  # noqa: ARG002 - padding adds 0 to a sum
         self.seen.append(inputs.shape)
         return self.head(inputs.sum(axis=2))
 
 
-def test_batches_of_records_longer_than_those_that_taught_are_smaller(monkeypatch):
+def test_batches_of_records_longer_than_training_records_are_smaller(monkeypatch):
     kind = replace(_kinds.kind_of_encoder(sl.encode.OneHot("dna")), batch_positions=64)
-    monkeypatch.setattr(_kinds, "REGISTERED", [kind])
+    monkeypatch.setattr(_kinds, "REGISTERED_KINDS", [kind])
     table = {"sequence": ["ACGT", "CCCC", "GGTT", "ACAC"], "label": ["a", "b", "a", "b"]}
     data = sl.data.SequenceDataset(table, encoder=sl.encode.OneHot("dna"))
     run = sl.train.fit(Counting(), data, epochs=1)

@@ -1,4 +1,4 @@
-"""Scores: tables that read back to the same bits."""
+"""Tables of scores, which can be read back exactly."""
 
 import sys
 
@@ -23,7 +23,7 @@ values = arrays(
 
 
 @given(values=values)
-def test_a_table_reads_back_to_the_same_bits(tmp_path_factory, values):
+def test_a_table_can_be_read_back_exactly(tmp_path_factory, values):
     path = tmp_path_factory.mktemp("scores") / "scores.tsv"
     Scores("abc", ("no", "yes"), values).to_tsv(path)
     assert Scores.read_tsv(path).to_numpy().tobytes() == values.tobytes()
@@ -41,7 +41,7 @@ def test_a_table_begins_with_a_header(tmp_path):
 
 
 @pytest.mark.parametrize("classes", [("id", "x"), ("id", "record_id")])
-def test_a_class_called_id_has_a_column_of_its_own(tmp_path, classes):
+def test_a_class_named_id_has_its_own_column(tmp_path, classes):
     path = tmp_path / "scores.tsv"
     Scores(["a", "b"], classes, np.array([[0.25, 0.75], [0.5, 0.5]])).to_tsv(path)
     frame, back = pd.read_csv(path, sep="\t", index_col=0), Scores.read_tsv(path)
@@ -50,36 +50,36 @@ def test_a_class_called_id_has_a_column_of_its_own(tmp_path, classes):
     assert frame.index.name not in classes
 
 
-def test_what_to_numpy_gives_is_the_callers_own():
+def test_to_numpy_returns_a_copy():
     scores = Scores(["a"], ["gc"], np.zeros((1, 1)))
     scores.to_numpy()[0, 0] = 1
     assert scores.to_numpy().item() == 0
 
 
-def test_values_of_another_shape_are_refused():
+def test_values_of_the_wrong_shape_are_an_error():
     with pytest.raises(ShapeError, match="are not 2 records by 1 columns"):
         Scores(["a", "b"], ["gc"], np.zeros((1, 1)))
 
 
 @pytest.mark.parametrize("classes", [[], ["gc"], ["EI", "IE"]])
-def test_scores_of_no_record_read_back(tmp_path, classes):
+def test_a_table_without_records_can_be_read_back(tmp_path, classes):
     Scores([], classes, np.zeros((0, len(classes)))).to_tsv(tmp_path / "a.tsv")
     assert Scores.read_tsv(tmp_path / "a.tsv").to_numpy().shape == (0, len(classes))
 
 
-def test_a_file_that_is_no_table_is_refused(tmp_path):
+def test_a_file_that_is_not_a_table_is_an_error(tmp_path):
     (tmp_path / "a.tsv").write_text("id\tEI\na\n")
     with pytest.raises(FormatError, match="not a table of scores"):
         Scores.read_tsv(tmp_path / "a.tsv")
 
 
-def test_a_missing_table_is_named(tmp_path):
+def test_the_error_names_a_missing_table(tmp_path):
     with pytest.raises(MissingFileError, match=r"b\.tsv: no such file"):
         Scores.read_tsv(tmp_path / "b.tsv")
 
 
 @pytest.mark.parametrize("classes", [["EI", "IE"], ["id"]])
-def test_names_of_intervals_come_back(tmp_path, classes):
+def test_names_of_intervals_can_be_read_back(tmp_path, classes):
     values = np.ones((2, len(classes)))
     Scores(["c:0-4(.)", "c:4-8(.)"], classes, values, names=["p1", "2"]).to_tsv(
         tmp_path / "a.tsv"
@@ -97,7 +97,7 @@ def test_names_of_intervals_come_back(tmp_path, classes):
 VALUES = np.array([[1 / 3, 2 / 3], [0.5, 0.5]], np.float32)
 
 
-def test_a_file_is_written_in_the_format_that_its_name_says(tmp_path):
+def test_a_file_is_written_in_the_format_of_its_extension(tmp_path):
     scores = Scores(['a,"b"', "é"], ["EI", "IE"], VALUES, names=["one", "two"])
     for name in ("s.tsv", "s.txt", "s", "s.csv", "s.CSV", "s.parquet"):
         scores.save(tmp_path / name)
@@ -124,13 +124,13 @@ def test_a_file_is_written_in_the_format_that_its_name_says(tmp_path):
         ("s.jsonl", r"not as .jsonl"),
     ],
 )
-def test_a_name_of_another_format_is_refused(tmp_path, name, said):
+def test_an_unsupported_extension_is_an_error(tmp_path, name, said):
     with pytest.raises(ArgumentError, match=said):
         Scores(["a", "b"], ["EI", "IE"], VALUES).save(tmp_path / name)
     assert not list(tmp_path.iterdir())
 
 
-def test_parquet_without_its_package_names_the_package(tmp_path, monkeypatch):
+def test_parquet_without_its_package_is_an_error_that_names_it(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingExtraError, match="pip install pyarrow"):
         Scores(["a", "b"], ["EI", "IE"], VALUES).save(tmp_path / "s.parquet")

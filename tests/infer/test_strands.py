@@ -1,4 +1,4 @@
-"""Scores averaged over the reverse complement: the mean of two calls of predict."""
+"""Scores averaged over both strands: the mean of two calls of predict."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ OTHER = {
 
 
 def turn(text, alphabet="dna"):
-    """Reverse and complements a sequence by hand."""
+    """Return the reverse complement of a sequence."""
     return text.translate(OTHER[alphabet])[::-1]
 
 
@@ -27,7 +27,7 @@ def make_texts(letters="ACGT", lengths=(12, 20, 31), count=24):
 
 @pytest.fixture(scope="module")
 def trained():
-    """One trained model for each task, of DNA."""
+    """A trained DNA model for each task."""
     texts = make_texts(count=60)
     labels: dict[Any, Any] = {
         "classify": ["abc"["ACGT".index(it[0]) % 3] for it in texts],
@@ -78,7 +78,7 @@ def test_rna_pairs_a_with_u():
     np.testing.assert_allclose(found, sum(pair) / 2, rtol=1e-5, atol=1e-6)
 
 
-def test_parts_caches_files_and_intervals_are_averaged_too(trained, tmp_path):
+def test_subsets_caches_files_and_intervals_are_also_averaged(trained, tmp_path):
     model, texts = trained["classify"], make_texts(lengths=(20,), count=6)
     fasta = "".join(f">r{number}\n{text}\n" for number, text in enumerate(texts))
     (tmp_path / "a.fa").write_text(fasta)
@@ -95,7 +95,7 @@ def test_parts_caches_files_and_intervals_are_averaged_too(trained, tmp_path):
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
-def test_evaluate_measures_the_averaged_scores(trained):
+def test_evaluate_uses_the_averaged_scores(trained):
     texts = make_texts()
     values = [float(text.count("A")) for text in texts]
     table = {"sequence": texts, "label": values}
@@ -109,7 +109,7 @@ def test_evaluate_measures_the_averaged_scores(trained):
     assert found["rmse"] == pytest.approx(np.sqrt(np.mean((mean - values) ** 2)), rel=1e-4)
 
 
-def test_an_explained_letter_weighs_a_difference_of_averaged_scores(trained):
+def test_explain_returns_differences_of_averaged_scores(trained):
     text, model = make_texts()[0], trained["multilabel"]
     name = model.classes[0]
     options: Any = {"reverse_complement": True}
@@ -144,7 +144,7 @@ def fit_on(encoder, texts):
     ("encoder", "letters"),
     [(sl.encode.OneHot("protein"), "ACDE"), (sl.encode.OneHot("ACGT"), "ACGT")],
 )
-def test_records_without_a_reverse_complement_are_refused(encoder, letters):
+def test_records_without_a_reverse_complement_are_an_error(encoder, letters):
     texts = make_texts(letters)
     run = fit_on(encoder, texts)
     message = "is for models of DNA or RNA"
@@ -154,7 +154,7 @@ def test_records_without_a_reverse_complement_are_refused(encoder, letters):
         sl.infer.explain(run, texts, method="mutations", reverse_complement=True)
 
 
-def test_a_dataset_that_is_augmented_is_refused(trained):
+def test_an_augmented_dataset_is_an_error(trained):
     augment = sl.augment.Mutate(0.1)
     options: Any = {"encoder": trained["classify"].encoder, "augment": augment}
     data = sl.data.SequenceDataset({"sequence": make_texts()}, labels=False, **options)
@@ -162,7 +162,7 @@ def test_a_dataset_that_is_augmented_is_refused(trained):
         sl.infer.predict(trained["classify"], data, reverse_complement=True)
 
 
-def test_an_exported_model_is_refused(trained, tmp_path):
+def test_an_exported_model_with_reverse_complement_is_an_error(trained, tmp_path):
     sl.export.save(trained["classify"], tmp_path / "export")
     (tmp_path / "a.fa").write_text(">a\nACGTACGTACGT\n")
     with pytest.raises(ArgumentError, match="needs the run folder"):

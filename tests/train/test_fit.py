@@ -234,7 +234,9 @@ def test_an_error_names_the_record_with_an_infinite_label(toy, part, value):
 def test_an_error_names_the_record_with_an_unknown_class(toy, small, value):
     data = toy(8)
     bad: Any = Relabelled(data, np.where(np.arange(8) == 5, value, data.labels))
-    with pytest.raises(LabelError, match=r"the label of 'r5' is .*by its position, 0 to 1"):
+    with pytest.raises(
+        LabelError, match=r"the label of 'r5' is .*index of a class, 0 to 1"
+    ):
         sl.train.fit(small, bad)
 
 

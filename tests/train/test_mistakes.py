@@ -96,7 +96,7 @@ def test_a_long_sequence_shows_the_part_with_the_largest_weights():
     sums = [np.abs(whole[start : start + 200]).sum() for start in range(401)]
     assert sequence.first == int(np.argmax(sums))
     stop = sequence.first + 199
-    assert sequence.note == f"letters {sequence.first} to {stop} of 600"
+    assert sequence.note == f"residues {sequence.first} to {stop} of 600"
 
 
 def test_positions_are_printed_above_each_ten_residues(linear):
@@ -119,7 +119,7 @@ def test_the_note_mentions_an_encoder_that_rejects_n():
     trained = Trained(network, encoder, Classify(("a", "b")), 64)
     data, part = wrong_part(trained, ["ACGTAC"])
     section = section_of(trained, data, part, name="test", most=100)
-    assert "not shown, because the encoder refuses N" in section.note
+    assert "not shown, because the encoder rejects N" in section.note
     assert section.table.rows
     assert not section.drawings
 

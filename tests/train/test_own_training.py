@@ -111,7 +111,7 @@ def test_the_error_names_the_missing_array_and_the_existing_arrays():
     data["rna"] = data.pop("dna")
     with pytest.raises(
         ArgumentError,
-        match=r"TwoInputs.forward\(dna, age\) asks for dna, but the arrays .* are age",
+        match=r"TwoInputs.forward\(dna, age\) needs dna, but .* the arrays age",
     ):
         train(TwoInputs(), data, loss=F.mse_loss)
 

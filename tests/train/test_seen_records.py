@@ -38,7 +38,7 @@ def test_fit_counts_duplicates_and_evaluates_the_model_without_them():
         run = fit(test=read(TESTED, "q"))
     part = run.test
     right = part.scores.to_numpy().argmax(axis=1) == part.labels
-    figures = f"accuracy {right[:8].mean():.4f} on the other 8, {right.mean():.4f} on all"
+    figures = f"accuracy {right[:8].mean():.4f} without these records, {right.mean():.4f} with all"
     assert str(found[0].message).endswith(figures)
     assert found[0].filename == __file__
     assert part.known.tolist() == [False] * 8 + [True] * 4
@@ -58,7 +58,7 @@ def test_a_model_that_is_saved_again_keeps_its_training_hashes(tmp_path):
 
 
 def test_if_all_records_are_duplicates_the_advice_is_to_use_others():
-    with pytest.warns(SeenRecordsWarning, match="24 of 24 .*give records that the model"):
+    with pytest.warns(SeenRecordsWarning, match="24 of 24 .*use records that are not"):
         fit(valid=read(TRAINING, "v"))
 
 
@@ -75,7 +75,7 @@ def test_the_report_and_the_model_card_mention_duplicates(tmp_path):
         fit(test=read(TESTED, "q"), out=tmp_path / "run")
     for name in ("report.html", "README.md"):
         text = (tmp_path / "run" / name).read_text()
-        assert "4 of 12 test records have the letters of a training record" in text
+        assert "4 of 12 test records duplicate training sequences" in text
 
 
 def test_a_split_keeps_equal_sequences_together():

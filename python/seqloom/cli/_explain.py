@@ -29,10 +29,10 @@ from seqloom.data._inputs import SourceOptions
 from seqloom.errors import ArgumentError
 from seqloom.infer import explain as find_attributions
 from seqloom.infer._attributions import write_page
-from seqloom.infer._exported import refuse_exported
+from seqloom.infer._exported import reject_exported
 from seqloom.infer._predict import open_examples
 from seqloom.infer._score_bar import score_bar
-from seqloom.infer._scores import check_table_name
+from seqloom.infer._scores import find_table_format
 from seqloom.models._training_facts import names_of
 
 if TYPE_CHECKING:
@@ -111,11 +111,11 @@ def explain(
         )
     read = [*paths, *intervals.intervals]
     check_out(out, read, overwrite=overwrite)
-    refuse_exported(model)
+    reject_exported(model)
     trained, data = open_both(console, model, inputs, machine=machine)
     with (
         open_examples(trained, data) as examples,
-        score_bar(console, noun="letters") as tell,
+        score_bar(console, noun="residues") as tell,
     ):
         chosen = cast("Dataset", examples)  # these files contain sequences
         if out.endswith(_PAGE_SUFFIX) and len(chosen) > limit:
@@ -143,7 +143,7 @@ def _check_suffix(out: str) -> None:
             ".parquet (a table), or be - for a table on standard output"
         )
     if out != STREAM and not out.endswith(_PAGE_SUFFIX):
-        check_table_name(out)
+        find_table_format(out)
 
 
 def _write_output(

@@ -40,9 +40,9 @@ from seqloom.data import Dataset, Labels
 from seqloom.data._inputs import SourceOptions
 from seqloom.errors import ArgumentError, FileError
 from seqloom.infer import evaluate as compute_metrics, predict as compute_scores
-from seqloom.infer._exported import find_exported, refuse_exported
+from seqloom.infer._exported import find_exported, reject_exported
 from seqloom.infer._score_bar import score_bar
-from seqloom.infer._scores import check_table_name
+from seqloom.infer._scores import find_table_format
 from seqloom.models import Trained, load
 
 
@@ -102,7 +102,7 @@ def predict(
     besides = [*covariates.covariates, *intervals.intervals]
     check_out(out, [*inputs.kind.list_files(paths), *besides], overwrite=overwrite)
     if out != STREAM:
-        check_table_name(out)
+        find_table_format(out)
     trained, data = open_both(console, model, inputs, machine=machine)
     with score_bar(console) as report:
         scores = compute_scores(
@@ -167,7 +167,7 @@ def evaluate(
     inputs.check_labels()
     console = open_console(stderr=json, quiet=quiet)
     announce(console, machine.backend, machine.threads)
-    refuse_exported(model)
+    reject_exported(model)
     trained = load(model, **machine.to_keywords())
     inputs.kind.check_model(model, trained.encoder)
     data = inputs.open_like(console, trained, tables.to_labels(labels))

@@ -1,8 +1,8 @@
-"""From a trained model and records to scores, and how good they are; and to embeddings."""
+"""Prediction, evaluation, attributions and embeddings with a trained model."""
 
 from seqloom.infer import (
     _number_kinds as _number_kinds,  # registers two kinds
-    _sequence_kinds as _sequence_kinds,  # and two more
+    _sequence_kinds as _sequence_kinds,  # registers two kinds
 )
 from seqloom.infer._attributions import Attributions
 from seqloom.infer._explain import explain

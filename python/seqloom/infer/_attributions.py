@@ -1,4 +1,4 @@
-"""Attributions: what each letter of some sequences counts, as numbers and as a page."""
+"""Attributions: the weight of each residue of some sequences, as a table and as a page."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -24,28 +24,28 @@ from seqloom.report import (
     percent,
 )
 
-# Of a longer sequence a page shows the part where most is at stake.
-_LONGEST = 600
-_STRONGEST = 10
+# The maximum number of residues of a sequence on a page; the strongest part is shown.
+_MAX_SHOWN_RESIDUES = 600
+_MAX_MUTATIONS = 10
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Attributions:
-    """What each letter of some sequences counts for a model: what `explain` returns.
+    """The weights of the residues of sequences, as `explain` returns them.
 
     Attributes:
-        ids: The records' names, in input order.
-        sequences: Their letters, without a stop that the encoder leaves out.
-        targets: The class or label that each was explained for.
-        scores: The score of each as it is: the logarithm of the odds of a class or a label,
-            or a value.
-        weights: An array for each record: ``(length,)`` of occlusion; of mutations
-            ``(length, letters)``, by the letter that is put there.
-        letters: The letters that mutations put there; none of occlusion.
-        window: The letters that occlusion replaced at once.
+        ids: The ids of the records, in input order.
+        sequences: The sequences, without a terminal stop that the encoder strips.
+        targets: The class or label that was explained for each record.
+        scores: The score of each unchanged sequence: the logarithm of the odds of a class
+            or label, or a value.
+        weights: An array for each record: ``(length,)`` for occlusion; for mutations
+            ``(length, letters)``, with a column for each new residue.
+        letters: The residues that mutations insert; empty for occlusion.
+        window: The number of residues that occlusion replaced together.
         task: The model's task: ``"classify"``, ``"regress"`` or ``"multilabel"``.
         read_as: The sequences as the encoder reads them, such as A for ``a``, and T for U
-            with an encoder of DNA. None: as they are.
+            with a DNA encoder. None: unchanged.
 
     Examples:
         >>> weights = [np.array([0.5, -0.25])]
@@ -65,11 +65,11 @@ class Attributions:
     read_as: list[str] | None = None
 
     def by_letter(self) -> list[NDArray[np.floating[Any]]]:
-        """Return one number for each letter, above 0 where it raises the score.
+        """Return one number for each residue, above 0 if the residue raises the score.
 
         Returns:
-            Of occlusion the weights; of mutations the mean of those that replace the letter
-            by another one, times -1.
+            For occlusion the weights. For mutations the mean weight of all substitutions of
+            the residue, times -1.
 
         Examples:
             >>> weights = [np.array([[0.0, -1.0, -2.0, -3.0]])]
@@ -87,13 +87,13 @@ class Attributions:
         ]
 
     def to_tsv(self, path: str | os.PathLike[str] | IO[str]) -> None:
-        """Write a table with a row for each letter, whole or not at all.
+        """Write a table with a row for each residue (atomically).
 
         Its columns are ``id``, ``target``, ``position`` (from 0), ``letter``, and
-        ``weight``, or for mutations one for each letter that is put there.
+        ``weight``, or for mutations a column for each new residue.
 
         Args:
-            path: The file; an older one is replaced. Or a file that is open for text.
+            path: The path of the file, which may be overwritten, or an open text file.
 
         Raises:
             FileError: The file cannot be written.
@@ -118,17 +118,16 @@ class Attributions:
             file.writelines(self._lines())
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a table in the format that the file's name asks for.
+        """Write a table in the format of the file's extension (atomically).
 
-        It is written whole or not at all, and has the columns of `to_tsv`.
+        It has the columns of `to_tsv`.
 
         Args:
-            path: The file; an older one is replaced. A name that ends in ``.csv`` has
-                commas, one that ends in ``.parquet`` is Parquet (extra ``parquet``); others
-                have tabs.
+            path: The path of the file, which may be overwritten. ``.csv`` has commas,
+                ``.parquet`` is Parquet (extra ``parquet``), all other files have tabs.
 
         Raises:
-            ArgumentError: The name ends as of another format, such as ``.xlsx``.
+            ArgumentError: The extension is that of another format, such as ``.xlsx``.
             FileError: The file cannot be written.
             MissingExtraError: Parquet needs a package that is not installed.
 
@@ -143,19 +142,19 @@ class Attributions:
         write_table(as_path("path", path), self._rows(), self._columns)
 
     def to_html(self, path: str | os.PathLike[str], *, most: int = 50) -> None:
-        """Write a page that colours the letters, one file of HTML, whole or not at all.
+        """Write an HTML page with coloured residues, in one file (atomically).
 
-        The page says how many sequences it does not draw, the date and the
-        version. Of mutations it colours what `by_letter` gives, and lists the strongest
-        ones. Of a sequence of more than 600 letters it draws the 600 that count most in
-        sum.
+        The page also has the number of sequences that are not shown, the date and the
+        version. For mutations it colours the numbers of `by_letter` and lists the strongest
+        mutations. A sequence with more than 600 residues is reduced to the 600
+        consecutive residues with the largest weights.
 
         Args:
-            path: The file; an older one is replaced.
-            most: The sequences that are drawn at most, the first ones.
+            path: The path of the file, which may be overwritten.
+            most: The maximum number of sequences to show, from the first.
 
         Raises:
-            ArgumentError: `most` is not an integer from 1 on.
+            ArgumentError: `most` is not a positive integer.
             FileError: The file cannot be written.
 
         Examples:
@@ -178,11 +177,11 @@ class Attributions:
         return f"Attributions of {len(self):,} {noun}, by {method}"
 
     def _lines(self) -> Iterator[str]:
-        """Return the lines of the table, with tabs."""
+        """Yield the lines of the table, with tabs."""
         yield from ("\t".join(row) + "\n" for row in self._rows())
 
     def _rows(self) -> Iterator[list[str]]:
-        """Return the head and a row a letter; numbers are shortest texts that read back."""
+        """Yield the header and a row for each residue; numbers can be read back exactly."""
         yield ["id", "target", "position", "letter", *(self.letters or ["weight"])]
         for name, target, text, weights in zip(
             self.ids, self.targets, self.sequences, self.weights, strict=True
@@ -192,7 +191,7 @@ class Attributions:
                 yield [name, target, str(at), letter, *map(str, row)]
 
     def _columns(self) -> dict[str, Any]:
-        """Return the columns of the table, by their heads."""
+        """Return the columns of the table, by their names."""
         lengths = [len(text) for text in self.sequences]
         weights = np.concatenate([it.reshape(len(it), -1) for it in self.weights])
         names = self.letters or ["weight"]
@@ -213,16 +212,16 @@ def write_page(
     total: int,
     sources: Mapping[str, str] | None = None,
 ) -> None:
-    """Write the page of the first records, and say how many of all are not on it."""
+    """Write the page of the first records, with the number of records left out."""
     drawn = min(most, len(found))
     left_out = total - drawn
     note = (
-        f"The first {drawn:,} of {total:,} sequences are drawn, {left_out:,} are not; a "
-        "table (to_tsv, --out NAME.tsv) holds all."
+        f"This page shows the first {drawn:,} of {total:,} sequences, without the other "
+        f"{left_out:,}; a table (to_tsv, --out NAME.tsv) contains all of them."
     )
     report = Report(
-        title="Which letters count",
-        lead=_lead(found),
+        title="Attributions",
+        lead=_describe_method(found),
         notes=(note,) if left_out else (),
         sections=tuple(_sections(found, drawn)),
         facts={
@@ -237,72 +236,72 @@ def write_page(
 def mark_sequence(
     title: str, letters: str, weights: NDArray[Any], *, longest: int, note: str = ""
 ) -> MarkedSequence:
-    """Mark a sequence; of a long one the part with the largest weights in sum."""
+    """Return a marked sequence; for a long one, the part with the largest weights."""
     sums = np.cumsum(np.append(0.0, np.abs(weights)))
     width = min(longest, len(letters))
     first = int(np.argmax(sums[width:] - sums[:-width]))
     stop = first + width
-    part = f"letters {first:,} to {stop - 1:,} of {len(letters):,}"
+    part = f"residues {first:,} to {stop - 1:,} of {len(letters):,}"
     notes = filter(None, (note, part if width < len(letters) else ""))
     return MarkedSequence(
         title, letters[first:stop], weights[first:stop], first=first, note="; ".join(notes)
     )
 
 
-def _lead(found: Attributions) -> str:
-    """Say what was done."""
+def _describe_method(found: Attributions) -> str:
+    """Describe the method."""
     is_one = found.window == 1
-    what = "Each letter was" if is_one else f"Each {found.window:,} letters were"
-    by, name = "N (X in a protein)", "occlusion"
+    what = "Each residue was" if is_one else f"Each window of {found.window:,} residues was"
+    by, name = "N (X in proteins)", "occlusion"
     if found.letters:
-        by, name = "each other letter", "in silico mutagenesis"
+        by, name = "every other residue", "in silico mutagenesis"
     return f"{what} replaced by {by}, and the model scored the sequence again ({name})."
 
 
 def _sections(found: Attributions, drawn: int) -> Iterator[Section]:
-    """Draw the first records, and list their strongest mutations."""
+    """Yield the sections of the page: the marked sequences and the mutations."""
     score = {
-        "classify": "the log-odds of the class above the letters, ln(p/(1-p))",
+        "classify": "the log-odds of the class above the sequence, ln(p/(1-p))",
         "multilabel": "the log-odds of the label, ln(p/(1-p))",
-        "regress": "the value",
+        "regress": "the predicted value",
     }
-    change = "with another letter, on average" if found.letters else "without it"
+    change = "with another residue, on average" if found.letters else "without it"
     weights = found.by_letter()
-    sequences = [_mark(found, record, weights[record]) for record in range(drawn)]
+    sequences = [_mark_record(found, record, weights[record]) for record in range(drawn)]
     yield Section(
-        title="Letters",
+        title="Residues",
         note=(
-            f"The score is {score[found.task]}. The stronger the colour of a letter, the "
-            f"more the score changes {change}. Each sequence has a scale of its own. "
-            "Positions count from 0."
+            f"The score is {score[found.task]}. The darker a residue, the more the score "
+            f"changes {change}. Each sequence has its own colour scale. Positions count "
+            "from 0."
         ),
         drawings=(Letters(sequences, toward="raises the score", away="lowers the score"),),
     )
     if found.letters:
-        yield Section(title="The strongest mutations", table=_strongest(found, drawn))
+        yield Section(title="Strongest mutations", table=_mutations_table(found, drawn))
 
 
-def _mark(found: Attributions, record: int, weights: NDArray[Any]) -> MarkedSequence:
-    """Mark one record, with its score above and its strongest letter."""
+def _mark_record(found: Attributions, record: int, weights: NDArray[Any]) -> MarkedSequence:
+    """Return a marked sequence with its score and its strongest residue."""
     score, text = float(found.scores[record]), found.sequences[record]
     name = f"{found.ids[record]}: {found.targets[record]}"
     if found.task != "regress":
         name = f"{name} ({percent(np.exp(-np.logaddexp(0, -score)))})"
     at = int(np.abs(weights).argmax())
-    strongest = f"strongest letter {text[at]} at {at:,}: {weights[at]:+.3g}"
+    strongest = f"strongest residue {text[at]} at {at:,}: {weights[at]:+.3g}"
     note = f"score {score:.3g}; {strongest}"
-    return mark_sequence(name, text, weights, longest=_LONGEST, note=note)
+    return mark_sequence(name, text, weights, longest=_MAX_SHOWN_RESIDUES, note=note)
 
 
-def _strongest(found: Attributions, drawn: int) -> Table:
-    """List the strongest mutations of the records that are drawn."""
+def _mutations_table(found: Attributions, drawn: int) -> Table:
+    """Return the table of the strongest mutations of the shown records."""
     rows: list[tuple[str, int, str, float]] = []
     for record in range(drawn):
         weights, text = found.weights[record], found.sequences[record]
-        order = np.argsort(-np.abs(weights), axis=None, kind="stable")[:_STRONGEST]
+        order = np.argsort(-np.abs(weights), axis=None, kind="stable")[:_MAX_MUTATIONS]
         for at, column in np.stack(np.unravel_index(order, weights.shape), 1).tolist():
             what = f"{text[at]} to {found.letters[column]}"
             rows.append((found.ids[record], at, what, float(weights[at, column])))
     rows.sort(key=lambda row: -abs(row[-1]))
-    columns = "id", "at", "mutation", "change"
-    return Table("mutations", columns, [it for it in rows if it[-1]][:_STRONGEST])
+    columns = "id", "position", "mutation", "change"
+    return Table("mutations", columns, [it for it in rows if it[-1]][:_MAX_MUTATIONS])

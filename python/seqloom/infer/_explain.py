@@ -1,4 +1,4 @@
-"""Which letters of sequences a trained model goes by."""
+"""Attributions: the effect of each residue on the score of a trained model."""
 
 from typing import Any, Literal, TypeAlias
 
@@ -9,25 +9,25 @@ from seqloom._arguments import as_choice, as_flag, as_integer, quote
 from seqloom._threads import count_threads, limit_blas
 from seqloom.errors import ArgumentError
 from seqloom.infer._attributions import Attributions
-from seqloom.infer._exported import refuse_exported
-from seqloom.infer._input_warnings import warn_of_records, warn_of_twice
+from seqloom.infer._exported import reject_exported
+from seqloom.infer._input_warnings import warn_of_duplicate_ids, warn_of_records
 from seqloom.infer._kinds import kind_of_encoder
 from seqloom.infer._loop import Watching, check_strands, report_batches
-from seqloom.infer._predict import Model, Readable, find_judged, open_examples
+from seqloom.infer._predict import Model, Readable, find_builtin_model, open_examples
 from seqloom.infer._probe import (
     Measure,
     Probe,
     as_read,
-    letters_to_change,
-    members_of,
-    why_not_hidden,
+    reason_against_hiding,
+    residues_of,
+    sequences_to_change,
 )
 from seqloom.models import Classify, Examples, Regress, Task, Trained
 from seqloom.models._examples import noun_of
 
 Method: TypeAlias = Literal["occlusion", "mutations"]
-# So many classes are named in an error.
-_NAMED = 10
+# The number of classes that an error lists.
+_MAX_LISTED_CLASSES = 10
 
 
 def explain(
@@ -41,46 +41,47 @@ def explain(
     num_threads: int | None = None,
     progress: Watching = None,
 ) -> Attributions:
-    """Weigh each letter of sequences by what a change of it does to the model's score.
+    """Compute the effect of each residue of sequences on the model's score.
 
-    ``"occlusion"`` (Zeiler and Fergus, 2014) replaces letters by N, in a protein by X,
-    which stand for any letter. A weight is the score of the sequence minus its score
-    without the letter: above 0, the letter raises the score.
+    ``"occlusion"`` (Zeiler and Fergus, 2014) replaces residues by N, or by X in proteins. A
+    weight is the score of the sequence minus its score without the residue: above 0, the
+    residue raises the score.
 
-    ``"mutations"`` replaces each letter by each other one: in silico (saturation)
+    ``"mutations"`` replaces each residue by every other one: in silico saturation
     mutagenesis (Alipanahi et al., 2015). A weight is the score of the mutated sequence
-    minus that of the sequence: above 0, the mutation raises the score. It is 0 where the
-    letter is the one that stands there.
+    minus that of the sequence: above 0, the mutation raises the score. The weight of the
+    original residue is 0.
 
-    The score of a class is the natural logarithm of its odds, p / (1 - p); so is that of a
-    label, its logit; of a regression it is the value in the labels' own units. What
-    ``augment`` or ``jitter`` of a dataset draw is left out.
+    The score of a class or label is the natural logarithm of its odds, p / (1 - p). The
+    score of a regression is the value in the units of the labels. Datasets are explained
+    without their ``augment`` and ``jitter``.
 
     Args:
-        model: A trained model, the run that made it, or its run folder.
-        data: What `predict` takes, but of sequences.
+        model: A trained model, its run, or its run folder.
+        data: Sequences, in any form that `predict` accepts.
         method: ``"occlusion"`` or ``"mutations"``.
-        window: The letters that occlusion replaces at once. Windows lie side by side, from
-            the first letter on, and the letters of one share its weight.
-        target: The class or the label to explain. None: of each sequence the class with
-            the highest score; of other tasks the only label.
-        reverse_complement: Explain the scores that `predict` gives with it: the mean of
-            the scores of a sequence and its reverse complement.
-        num_threads: The threads to use; default: what the machine allows.
-        progress: Called after some batches with the letters done and in all. True shows a
-            bar where there is a terminal.
+        window: The number of residues that occlusion replaces together. Windows do not
+            overlap and start at the first residue; the residues of a window share its
+            weight.
+        target: The class or label to explain. None: the class with the highest score of
+            each sequence; for other tasks the only label.
+        reverse_complement: If True, explain the mean of the scores of a sequence and its
+            reverse complement, as `predict` returns it.
+        num_threads: The number of threads; by default all that the machine allows.
+        progress: A function that is called after some batches with the number of finished
+            residues and of all residues. True shows a bar on a terminal.
 
     Returns:
         The weights of each record, in input order.
 
     Raises:
-        ArgumentError: The records are no sequences of letters, the encoder refuses the
-            letter that occlusion needs, the model is an exported one or has no such target,
-            or an argument is of another type.
+        ArgumentError: The records are not sequences, or the encoder rejects the symbol that
+            occlusion needs. Or the model is an exported model or has no such target. Or an
+            argument has the wrong type.
         ConfigError: The dataset has another encoder than the model.
         FileError: A file cannot be read.
-        FormatError: A file does not hold what it should.
-        ShapeError: The model reads records of one length, and one has another.
+        FormatError: A file has invalid content.
+        ShapeError: The model needs sequences of one length, and a record has another.
 
     Examples:
         >>> import seqloom as sl
@@ -101,16 +102,16 @@ def explain(
         check_strands(trained.encoder)
     with (
         limit_blas(threads),
-        report_batches(progress, noun="letters") as tell,
+        report_batches(progress, noun="residues") as tell,
         open_examples(trained, data) as examples,
     ):
         warn_of_records(trained, examples)
-        warn_of_twice(examples.ids, noun_of(examples))
-        probe = Probe(trained, _letters_of(examples), tell, both_strands=both)
+        warn_of_duplicate_ids(examples.ids, noun_of(examples))
+        probe = Probe(trained, _sequences_of(examples), tell, both_strands=both)
         columns = probe.outputs.argmax(axis=1) if column is None else column
         columns = np.broadcast_to(columns, len(probe.outputs))
         measure = _measure_of(trained.task, columns)
-        letters = members_of(trained.encoder) if method == "mutations" else ""
+        letters = residues_of(trained.encoder) if method == "mutations" else ""
         weights = (
             probe.mutate(measure, letters)
             if letters
@@ -133,41 +134,41 @@ def explain(
 
 
 def _check_settings(method: Method, window: int) -> None:
-    """Refuse a method that there is not, and a window of mutations."""
+    """Raise for an unknown method, and for a window with mutations."""
     as_choice("method", method, ("occlusion", "mutations"))
     if as_integer("window", window, least=1) != 1 and method == "mutations":
         raise ArgumentError(
-            f'window (--window) is of method="occlusion", got {window}; mutations change '
-            "one letter at a time: leave it out"
+            f'window (--window) is for method="occlusion", got {window}; mutations change '
+            "one residue at a time: leave it out"
         )
 
 
 def _find_explained(model: Model, threads: int, method: Method) -> Trained:
-    """Find a trained model whose encoder reads letters that can be changed."""
-    refuse_exported(model)
-    trained = find_judged(model, threads)
-    if not members_of(trained.encoder):
+    """Return the trained model; raise if its encoder has no alphabet for the method."""
+    reject_exported(model)
+    trained = find_builtin_model(model, threads)
+    if not residues_of(trained.encoder):
         raise ArgumentError(
-            f"the model reads {trained.encoder}, and its encoder has no alphabet, but "
-            f"explain changes the letters of sequences; "
+            f"the model reads {trained.encoder}, but explain changes the residues of "
+            f"sequences and this encoder has no alphabet; "
             f"{kind_of_encoder(trained.encoder).instead_of_explain}"
         )
-    reason = why_not_hidden(trained.encoder) if method == "occlusion" else None
+    reason = reason_against_hiding(trained.encoder) if method == "occlusion" else None
     if reason is not None:
         raise ArgumentError(
-            f'method="occlusion" cannot hide letters, because {reason}; '
-            'method="mutations" (--method mutations) needs no such letter'
+            f'method="occlusion" cannot hide residues, because {reason}; '
+            'method="mutations" (--method mutations) does not need this symbol'
         )
     return trained
 
 
 def _find_column(task: Task, target: str | None) -> int | None:
-    """Find the output of a target; None is that of the class that is called."""
+    """Return the column of a target; None for the predicted class."""
     names = task.columns
     if target in names:
         return names.index(target)
-    more = ", ..." if len(names) > _NAMED else ""
-    listed = f"{', '.join(names[:_NAMED])}{more}"
+    more = ", ..." if len(names) > _MAX_LISTED_CLASSES else ""
+    listed = f"{', '.join(names[:_MAX_LISTED_CLASSES])}{more}"
     if target is not None:
         raise ArgumentError(
             f"target (--target) must be one of {listed}, got {quote(target)}"
@@ -175,25 +176,23 @@ def _find_column(task: Task, target: str | None) -> int | None:
     if isinstance(task, Classify):
         return None
     if len(names) > 1:
-        raise ArgumentError(
-            f"target (--target) must say which of several labels to explain: {listed}"
-        )
+        raise ArgumentError(f"target (--target) must be one of the labels: {listed}")
     return 0
 
 
-def _letters_of(examples: Any) -> list[bytes]:
-    """Fetch the letters of all records."""
-    letters = letters_to_change(examples, np.arange(len(examples)))
+def _sequences_of(examples: Any) -> list[bytes]:
+    """Return the sequences of all records."""
+    letters = sequences_to_change(examples, np.arange(len(examples)))
     if letters is None:
         raise ArgumentError(
-            f"data gives no letters of its {noun_of(examples)}, got {quote(examples)}; "
-            "give the files, or a SequenceDataset of them"
+            f"data has no sequences for its {noun_of(examples)}, got {quote(examples)}; "
+            "pass the files, or a SequenceDataset of them"
         )
     return letters
 
 
 def _measure_of(task: Task, columns: NDArray[np.int64]) -> Measure:
-    """Make the measure: for each record the score of its target."""
+    """Return the function that computes the score of each record's target."""
 
     def measure(outputs: NDArray[np.float32], records: NDArray[np.int64]) -> Any:
         """Compute the score of each record's target from the outputs."""

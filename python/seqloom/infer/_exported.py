@@ -1,4 +1,4 @@
-"""Scores by an exported model: its graph runs in Rust, without the network's Python."""
+"""Scores of an exported model; its graph runs in Rust, without Python code."""
 
 import os
 from pathlib import Path
@@ -17,12 +17,12 @@ from seqloom.io._settings import replace_remedies
 from seqloom.io.plink._file_set import find_table
 from seqloom.io.plink._tables import count_lines
 
-# The file that names a folder as an exported model's.
+# The file that identifies the folder of an exported model.
 MANIFEST = "export.json"
 
 
 def find_exported(model: Any) -> Path | None:
-    """Return the path of an exported model, a folder or a zip; None of anything else."""
+    """Return the path of an exported model (folder or zip); None for other models."""
     if not is_path(model):
         return None
     path = Path(model)
@@ -30,26 +30,26 @@ def find_exported(model: Any) -> Path | None:
     return path if is_export else None
 
 
-def refuse_exported(model: object) -> None:
-    """Refuse an exported model, of which only scores of files are known."""
+def reject_exported(model: object) -> None:
+    """Raise if a model is an exported model, which can only score files."""
     if find_exported(model) is not None:
         raise ArgumentError(
-            "model is an exported model, which gives scores of files only; give the run "
-            "folder that it was exported from, or in Python the model itself"
+            "model is an exported model, which only scores files; pass the run folder that "
+            "it was exported from, or in Python the model"
         )
 
 
 def predict_exported(
     export: Path, data: object, *, num_threads: int, progress: OnBatch | None
 ) -> Scores:
-    """Score files by an exported model, every record once; warns as of a trained one."""
+    """Score the records of files with an exported model, with the usual warnings."""
     model = _native.ExportedPredictor(export, num_threads)
     files = _files_of(data)
     _check_tables(files)
     with replace_remedies("seqloom convert {shell}"):
-        columns, ids, flat, doubts = model.score(files, progress)
-    for doubt in doubts:
-        warn_user(doubt)  # where predict was called
+        columns, ids, flat, warnings = model.score(files, progress)
+    for text in warnings:
+        warn_user(text)  # at the line of the call
     return Scores(ids, columns, np.reshape(flat, (len(ids), len(columns))))
 
 
@@ -63,12 +63,12 @@ def _check_tables(files: list[str]) -> None:
 
 
 def _files_of(data: Any) -> list[str]:
-    """List the files that are meant."""
+    """Return the list of files; raise if data are not files."""
     several = hasattr(data, "__iter__") and not hasattr(data, "keys")
     found: list[Any] = [data] if is_path(data) else list(data) if several else []
     if not found or not all(map(is_path, found)):
         raise ArgumentError(
-            "an exported model reads files: data must be a path or several, got "
-            f"{quote(data)}; a run folder reads datasets and sequences from memory too"
+            "an exported model reads files: data must be one or more paths, got "
+            f"{quote(data)}; a run folder also reads datasets and sequences in memory"
         )
     return [os.fspath(file) for file in found]

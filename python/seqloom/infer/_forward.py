@@ -1,7 +1,7 @@
-"""How a network is called with a batch: its method gets the arrays that it asks for.
+"""Calls of a network with a batch: its method receives the arrays that it needs.
 
-A method asks by the names of its parameters. The first parameter may have any name: it gets
-the array ``inputs`` where no array has its name.
+Arrays are selected by the names of the parameters. If no array has the name of the first
+parameter, this parameter receives the array ``inputs``.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
     Arrays = Mapping[str, Any]
 
-_NUMBERS = "biufc"  # NumPy's kinds of element types
-_VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-# The names that the array of labels may have, the first ones before the others.
-_LABELS = ("label", "labels", "y", "target", "targets")
+_NUMBER_KINDS = "biufc"  # NumPy's dtype kinds of numbers
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+# The possible names of the array of labels, in order of preference.
+_LABEL_NAMES = ("label", "labels", "y", "target", "targets")
 
-# The arrays of a batch that say which positions are padding.
-_EXTENTS = {"mask", "lengths"}
+# The arrays of a batch that define which positions are padding.
+_PADDING_ARRAYS = {"mask", "lengths"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Forward:
 
     @classmethod
     def of(cls, model: Any) -> Self:
-        """Find ``logits``, else ``forward``, else ``__call__``."""
+        """Return the method ``logits``, else ``forward``, else ``__call__``."""
         names, source = ("logits", "forward", "__call__"), model
         if isinstance(model, TorchModule):
             source: Any = model.module
@@ -55,25 +55,25 @@ class Forward:
                 return cls(name, _read_parameters(method))
         raise ArgumentError(
             f"{type(model).__name__} has no method logits(x), forward(x) or __call__(x) "
-            "that returns the outputs for a batch; define one, or give "
+            "that returns the outputs; define one, or pass "
             "step=function(model, batch, key)"
         )
 
     def __call__(
         self, model: Any, batch: Arrays, key: Any = None, *, encoder: Any = None
     ) -> Any:
-        """Call the method with the arrays of a batch that it asks for."""
+        """Call the method with the arrays of a batch that it needs."""
         tensors = self.tensors(model, batch, encoder)
         return self.call(model, tensors, key)
 
     def tensors(self, model: Any, batch: Arrays, encoder: Any) -> dict[str, Any]:
-        """Put the arrays that the method may ask for on the network's backend."""
+        """Copy the arrays that the method may need to the network's backend."""
         if encoder is not None and "codes" in batch:
-            raise ArgumentError('the dataset gives codes; give it output="numbers"')
+            raise ArgumentError('the dataset returns codes; set output="numbers" in it')
         return tensors_of(model, batch, encoder=encoder, names=self.names)
 
     def call(self, model: Any, tensors: Arrays, key: Any = None, *, name: str = "") -> Any:
-        """Call the method, or one called `name` instead, with what it asks for."""
+        """Call the method, or the method `name`, with the arrays that it needs."""
         method = getattr(model, name or self.name)
         if self._is_container:
             return _call_container(method, model, tensors, key=key)
@@ -86,7 +86,7 @@ class Forward:
         return method(*positions, **arguments)
 
     def _choose_arguments(self, model: Any, tensors: Arrays, key: Any) -> dict[str, Any]:
-        """Return the arguments of a call by name; an error names what is missing."""
+        """Return the arguments of a call by name; raise if one is missing."""
         values = {"mask": None, **tensors, "key": key}
         first = next((it.name for it in self.parameters), "")
         if "inputs" in tensors:
@@ -94,42 +94,42 @@ class Forward:
         arguments = {
             it.name: values[it.name]
             for it in self.parameters
-            if it.kind not in _VARIABLE and self._has_value(model, it, values)
+            if it.kind not in _VARIADIC and self._has_value(model, it, values)
         }
-        if self.takes_all:
+        if self.accepts_all:
             used = {*arguments, "inputs", "mask", "key", label_name(tensors)}
             arguments |= {name: values[name] for name in tensors if name not in used}
         return arguments
 
     @property
     def names(self) -> set[str] | None:
-        """The names of the arrays that the method may ask for; None: any."""
-        return None if self.takes_all else {it.name for it in self.parameters}
+        """The names of the arrays that the method may need; None for all."""
+        return None if self.accepts_all else {it.name for it in self.parameters}
 
     @property
     def inputs(self) -> list[str]:
-        """The names of the inputs, in the order in which a tuple has them."""
-        named = [it.name for it in self.parameters if it.kind not in _VARIABLE]
+        """The names of the inputs, in the order of a tuple."""
+        named = [it.name for it in self.parameters if it.kind not in _VARIADIC]
         found = [name for name in named if name not in {"key", "mask"}]
         return found if len(named) == len(self.parameters) else found or ["inputs"]
 
-    def tells_padding(self, model: Any) -> bool:
-        """Return whether the method is told where a batch holds padding."""
+    def receives_padding(self, model: Any) -> bool:
+        """Return whether the method receives the positions of padding."""
         names = find_accepted(model).keywords if self._is_container else self.names
-        return names is None or not _EXTENTS.isdisjoint(names)
+        return names is None or not _PADDING_ARRAYS.isdisjoint(names)
 
     @property
     def _is_container(self) -> bool:
-        """Whether the method passes its arguments on to parts, as `Sequential` does."""
+        """True if the method passes its arguments on to layers, as `Sequential` does."""
         return any(it.kind is it.VAR_POSITIONAL for it in self.parameters)
 
     @property
-    def takes_all(self) -> bool:
-        """Whether the method has ``**options``, which get every array but the labels."""
-        return any(it.kind in _VARIABLE for it in self.parameters)
+    def accepts_all(self) -> bool:
+        """True if the method has ``**options``, which receive all arrays except labels."""
+        return any(it.kind in _VARIADIC for it in self.parameters)
 
     def _has_value(self, model: Any, parameter: inspect.Parameter, values: Arrays) -> bool:
-        """Return whether a parameter gets a value; refuses to leave out a required one."""
+        """Return whether a parameter has a value; raise if a required one has none."""
         if parameter.name in values:
             return True
         if parameter.default is not parameter.empty:
@@ -137,21 +137,21 @@ class Forward:
         asked = ", ".join(it.name for it in self.parameters)
         found = ", ".join(name for name in values if values[name] is not None)
         raise ArgumentError(
-            f"{type(model).__name__}.{self.name}({asked}) asks for {parameter.name}, but "
-            f"the arrays of a batch are {found or 'none'}; name the parameters as the "
-            "arrays, or give step=function(model, batch, key)"
+            f"{type(model).__name__}.{self.name}({asked}) needs {parameter.name}, but a "
+            f"batch has the arrays {found or 'none'}; use the same names, or pass "
+            "step=function(model, batch, key)"
         )
 
 
 def _call_container(method: Any, model: Any, tensors: Arrays, *, key: Any) -> Any:
-    """Call a container such as `Sequential` with the arguments that its parts take."""
+    """Call a container such as `Sequential` with the arguments that its layers need."""
     takes = find_accepted(model)
     first = next(iter(takes.positional), "inputs")
     name = "inputs" if "inputs" in tensors else first
     if name not in tensors:
         raise ArgumentError(
-            f"{type(model).__name__} asks for inputs, but the arrays of a batch are "
-            f"{', '.join(tensors) or 'none'}; name the array inputs, or give "
+            f"{type(model).__name__} needs inputs, but a batch has the arrays "
+            f"{', '.join(tensors) or 'none'}; name the array inputs, or pass "
             "step=function(model, batch, key)"
         )
     others = {name, "key", label_name(tensors)}
@@ -168,38 +168,38 @@ def _read_parameters(method: Callable[..., Any]) -> tuple[inspect.Parameter, ...
 
 
 def label_name(batch: Arrays) -> str | None:
-    """Find the name that the labels of a batch have; None if it has none."""
-    return next((name for name in _LABELS if name in batch), None)
+    """Return the name of the labels in a batch; None if there are no labels."""
+    return next((name for name in _LABEL_NAMES if name in batch), None)
 
 
 def tensors_of(
     model: Any, batch: Arrays, *, encoder: Any, names: set[str] | None
 ) -> dict[str, Any]:
-    """Put the arrays with these names, or all, on the network's backend."""
-    # Floats get the element type of the network; integers and booleans keep theirs. What is
-    # not an array of numbers, such as ids, is left out.
+    """Copy the arrays with these names, or all arrays, to the network's backend."""
+    # Floats get the dtype of the network; integers and booleans keep their dtype.
+    # Values that are not numbers, such as ids, are left out.
     found: dict[str, Any] = {}
     for name, value in batch.items():
-        # The parameter that takes the inputs may have any name.
+        # The parameter for the inputs may have any name.
         is_asked = names is None or name in names or name == "inputs"
         if is_asked and (array := _to_numbers(value)) is not None:
-            dtype = None  # arrays keep theirs
+            dtype = None  # arrays keep their dtype
             if name == "inputs" and encoder is not None:
-                # A token is the number of a row in an embedding: an integer.
+                # A token is the index of a row in an embedding: an integer.
                 dtype = "int32" if is_of_tokens(encoder) else "float"
             found[name] = to_tensor(model, array, dtype)
     if "covariates" in batch and names is not None and "covariates" not in names:
-        # The network does not ask for them by name: they are further inputs.
+        # Without a parameter of this name, covariates are appended to the inputs.
         covariates = to_tensor(model, np.asarray(batch["covariates"]), "float")
         found["inputs"] = apply("concat", [found["inputs"], covariates], axis=1)
     return found
 
 
 def to_tensor(model: Any, array: Any, dtype: str | None = None) -> Any:
-    """Make a tensor of an array, in the same memory where the backend can."""
+    """Return a tensor of an array, without a copy if the backend can."""
     if isinstance(array, Tensor):
         return array
-    # "float" stands for the element type of the network's own floats.
+    # "float" means the dtype of the network's parameters.
     if dtype is None and "float" in str(array.dtype):
         dtype = "float"
     if dtype == "float":
@@ -208,17 +208,17 @@ def to_tensor(model: Any, array: Any, dtype: str | None = None) -> Any:
 
 
 def float_type_of(model: Any) -> str:
-    """Return the element type of a network's first parameter of floats."""
+    """Return the dtype of a network's first floating-point parameter."""
     found = (it.dtype for _, it in model.named(Param) if "float" in str(it.dtype))
     return next(found, "float32")
 
 
 def _to_numbers(value: Any) -> Any:
-    """Convert a value to an array of numbers; None if it does not hold numbers."""
+    """Convert a value to an array of numbers; None if it is not numeric."""
     if isinstance(value, Tensor) or hasattr(value, "detach"):
         return as_plain(value)
     if not hasattr(value, "dtype") and not isinstance(value, (list, tuple, int, float)):
         return None
     array = np.asarray(value)
-    is_number = array.dtype.kind in _NUMBERS or "float" in str(array.dtype)
+    is_number = array.dtype.kind in _NUMBER_KINDS or "float" in str(array.dtype)
     return array if is_number else None

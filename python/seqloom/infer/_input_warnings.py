@@ -24,67 +24,67 @@ if TYPE_CHECKING:
     from seqloom.infer._scores import Scores
     from seqloom.models import Examples, Task, Trained
 
-_LOOKED_AT = 1000  # records that tell what sequences are made of
-# So many letters without one that only proteins have are no protein.
-_LETTERS_OF_PROOF = 100
-_CODES = "RYSWKMBDHV"  # each stands for several bases
-_MOST_CODES = 0.25  # a larger share of codes is no DNA
-_LETTERS = 1 << 22  # of records together; more would take memory
-# Records of a part of `fit` outside of the training lengths that a random split explains.
-_FEW = 0.01
-UNFINISHED = (
+_MAX_SAMPLED = 1000  # records to find the alphabet of sequences
+# If this number of residues has none that only proteins have, it is not a protein.
+_MIN_PROOF_RESIDUES = 100
+_AMBIGUITY_CODES = "RYSWKMBDHV"  # ambiguity codes of bases
+_MAX_CODE_SHARE = 0.25  # DNA has fewer ambiguity codes
+_MAX_SAMPLED_RESIDUES = 1 << 22  # limits memory
+# A random split explains this share of records with other lengths than training records.
+_RANDOM_SHARE = 0.01
+UNFINISHED_WARNING = (
     "training of this model did not finish: its weights are those of the best epoch so "
     "far; resume the run, or train it again"
 )
 
 
 def warn_of_records(trained: Trained, examples: Examples) -> None:
-    """Warn of an unfinished model, and of records unlike those that it was trained on."""
+    """Warn about an unfinished model, and records unlike the training records."""
     warn_of_unfinished(trained)
-    if kind := find_other_kind(trained.encoder, sample_letters(examples)):
-        text = describe_other_kind(kind, trained.encoder.alphabet)
+    if kind := find_other_alphabet(trained.encoder, sample_sequences(examples)):
+        text = describe_other_alphabet(kind, trained.encoder.alphabet)
         warn_user(text)
-    # Lengths that the model cannot read at all are an error, and no warning before it.
+    # Lengths that the model cannot read are an error, without a warning before.
     check_lengths(trained.model, examples)
     known = trained.trained_on
-    if known is not None and (doubt := known.describe_strange_lengths(examples)):
-        warn_user(doubt)
+    if known is not None and (warning := known.describe_strange_lengths(examples)):
+        warn_user(warning)
 
 
 def warn_of_unfinished(trained: Trained) -> None:
-    """Warn of a model whose training was stopped before its end."""
+    """Warn about a model with unfinished training."""
     if not trained.is_finished:
-        warn_user(UNFINISHED)
+        warn_user(UNFINISHED_WARNING)
 
 
-def warn_of_part(trained: Trained, part: Any, name: str) -> None:
-    """Warn of a part of `fit` of another kind than its encoder reads, or other lengths."""
-    if kind := find_other_kind(trained.encoder, sample_letters(part)):
+def warn_of_set(trained: Trained, part: Any, name: str) -> None:
+    """Warn about a set of `fit` with another alphabet than its encoder, or lengths."""
+    if kind := find_other_alphabet(trained.encoder, sample_sequences(part)):
         alphabet, other = trained.encoder.alphabet, kind.split(maxsplit=1)[0]
         warn_user(
-            f"the sequences of the {name} part look like {kind}, but the encoder reads "
-            f"{alphabet}: give the encoder the alphabet {other!r} (--alphabet {other}), or "
-            f"give sequences of {alphabet}",
+            f"the sequences of the {name} set look like {kind}, but the encoder reads "
+            f"{alphabet}: use the alphabet {other!r} (--alphabet {other}), or sequences of "
+            f"{alphabet}",
         )
     known = trained.trained_on
     if known is None or name == "training":
         return
-    if doubt := known.describe_strange_lengths(part, share=_FEW):
-        warn_user(f"the {name} part: {doubt}")
+    if warning := known.describe_strange_lengths(part, share=_RANDOM_SHARE):
+        warn_user(f"the {name} set: {warning}")
 
 
 def warn_of_tokens(tokens: Any, paths: Sequence[str]) -> None:
-    """Warn of files of another kind than the tokens of `embed` are for."""
-    letters = _read_letters(paths[0]) if hasattr(tokens, "alphabet") else []
-    if kind := find_other_kind(tokens, letters):
+    """Warn about files with another alphabet than the tokens of `embed`."""
+    letters = _read_sequences(paths[0]) if hasattr(tokens, "alphabet") else []
+    if kind := find_other_alphabet(tokens, letters):
         warn_user(
             f"the sequences look like {kind}, but the model reads {tokens.alphabet}: such "
             f"embeddings mean nothing; give sequences of {tokens.alphabet}",
         )
 
 
-def warn_of_twice(ids: Sequence[str], noun: str) -> None:
-    """Warn of an id that several records have, by which no table can be joined."""
+def warn_of_duplicate_ids(ids: Sequence[str], noun: str) -> None:
+    """Warn about duplicate ids, because tables cannot be joined by them."""
     counts: dict[str, int] = {}
     for name in ids:
         counts[name] = counts.get(name, 0) + 1
@@ -93,25 +93,24 @@ def warn_of_twice(ids: Sequence[str], noun: str) -> None:
         return
     more = f", and {len(twice) - 1:,} more ids occur several times" if twice[1:] else ""
     warn_user(
-        f"{counts[twice[0]]:,} {noun} have the id {twice[0]!r}{more}: a table of scores "
-        "cannot be joined by id; its rows are in the order of the input, or make ids "
-        "distinct first",
+        f"{counts[twice[0]]:,} {noun} have the id {twice[0]!r}{more}: tables cannot "
+        "be joined by id; use the order of the rows, or make ids distinct",
     )
 
 
 def describe_missing_scores(scores: Scores) -> str:
-    """Return which records have scores that are no numbers; empty if all are numbers."""
+    """Describe records with scores that are not finite; empty if all are finite."""
     rows = np.flatnonzero(~np.isfinite(scores.to_numpy()).all(axis=1))
     if not rows.size:
         return ""
     more = f" and of {rows.size - 1:,} more" if rows.size > 1 else ""
     return (
-        f"the scores of the record {scores.ids[int(rows[0])]!r}{more} are not finite and "
-        "mean nothing; look for NaN and infinity in the inputs, and leave such records out"
+        f"the scores of the record {scores.ids[int(rows[0])]!r}{more} are not finite; "
+        "check the inputs for NaN and infinity, and leave such records out"
     )
 
 
-def describe_known(
+def describe_duplicates(
     task: Task,
     labels: NDArray[Any],
     scores: Scores,
@@ -119,59 +118,59 @@ def describe_known(
     known: NDArray[np.bool_] | None,
     what: str = "records",
 ) -> str:
-    """Report how many records are duplicates of training records, and the other score."""
+    """Describe duplicates of training sequences, and the metric without them."""
     if known is None or not known.any():
         return ""
-    text = f"{known.sum():,} of {known.size:,} {what} have the letters of a training record"
+    text = f"{known.sum():,} of {known.size:,} {what} duplicate training sequences"
     if known.all():
-        return f"{text}: give records that the model has not seen"
+        return f"{text}: use records that are not in the training set"
     name, value = next(iter(measure_scores(task, labels, scores).items()))
     other = measure_scores(task, labels, scores, rows=~known)[name]
     name = name.replace("_", " ")
-    return f"{text}: {name} {other:.4f} on the other {(~known).sum():,}, {value:.4f} on all"
+    return f"{text}: {name} {other:.4f} without these records, {value:.4f} with all"
 
 
-def sample_letters(examples: Any) -> list[bytes]:
-    """Fetch the letters of the first records; none of records without letters."""
+def sample_sequences(examples: Any) -> list[bytes]:
+    """Return the first sequences; empty if records are not sequences."""
     if letters_of(examples, np.arange(0)) is None:
         return []
-    lengths = np.cumsum(np.asarray(examples.lengths[:_LOOKED_AT]))
-    count = min(lengths.size, 1 + int(np.searchsorted(lengths, _LETTERS)))
+    lengths = np.cumsum(np.asarray(examples.lengths[:_MAX_SAMPLED]))
+    count = min(lengths.size, 1 + int(np.searchsorted(lengths, _MAX_SAMPLED_RESIDUES)))
     return letters_of(examples, np.arange(count)) or []
 
 
-def _read_letters(path: str) -> list[bytes]:
-    """Read the letters of the first records of a file."""
+def _read_sequences(path: str) -> list[bytes]:
+    """Read the first sequences of a file."""
     found: list[bytes] = []
-    # The job that reads the file reports its faults.
+    # The job that reads the file reports its errors.
     with suppress(SeqloomError), open_sequences(path) as reader:
-        for record in islice(reader, _LOOKED_AT):
+        for record in islice(reader, _MAX_SAMPLED):
             found.append(bytes(record.sequence))
-            if sum(map(len, found)) > _LETTERS:
+            if sum(map(len, found)) > _MAX_SAMPLED_RESIDUES:
                 break
     return found
 
 
-def find_other_kind(encoder: Any, letters: Sequence[bytes]) -> str:
-    """Name what letters look like where the encoder reads another kind, with the proof."""
+def find_other_alphabet(encoder: Any, letters: Sequence[bytes]) -> str:
+    """Name the alphabet of sequences if it is not the encoder's, with the evidence."""
     alphabet = getattr(encoder, "alphabet", None)
     if alphabet not in {"dna", "rna", "protein"} or not letters:
         return ""
     counts = np.bincount(np.frombuffer(b"".join(letters), np.uint8), minlength=256)
     if alphabet == "protein":
-        found = find_alphabet(counts, few=_LETTERS_OF_PROOF)
+        found = find_alphabet(counts, few=_MIN_PROOF_RESIDUES)
         is_clear = found.name in {"dna", "rna"} and not found.strange
         return str(found.name) if is_clear else ""
-    # The ambiguity codes of bases are also residues of proteins.
+    # The ambiguity codes of bases are also amino acids.
     met = count_letters(counts)
-    codes, total = sum(met.get(code, 0) for code in _CODES), sum(met.values())
-    if codes <= _MOST_CODES * total:
+    codes, total = sum(met.get(code, 0) for code in _AMBIGUITY_CODES), sum(met.values())
+    if codes <= _MAX_CODE_SHARE * total:
         return ""
-    return f"protein ({codes:,} of {total:,} letters are of {_CODES})"
+    return f"protein ({codes:,} of {total:,} residues are of {_AMBIGUITY_CODES})"
 
 
-def describe_other_kind(kind: str, alphabet: str) -> str:
-    """Describe records of another kind than the training records."""
+def describe_other_alphabet(kind: str, alphabet: str) -> str:
+    """Describe records with another alphabet than the training records."""
     advice = "; translate the sequences first" if alphabet == "protein" else ""
     return (
         f"the sequences look like {kind}, but the model was trained on {alphabet}: such "

@@ -1,4 +1,4 @@
-"""The registry of the kinds of input: how each is recognised, opened and learned from."""
+"""The registry of input kinds, which defines how each kind is recognised and opened."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,17 +21,19 @@ from seqloom.models import SequenceCNNConfig
 from seqloom.nn import Config
 
 Files: TypeAlias = Sequence[Path]
-# Options of the command line by name, those that differ from their defaults.
+# Options of the command line, by name, that differ from their defaults.
 Given: TypeAlias = Mapping[str, Any]
 
-# Entry points of this group, in other packages, are kinds too.
-GROUP = "seqloom.kinds"
-# Options of encoders of letters: they decide what a letter means.
-_OF_LETTERS = frozenset({"alphabet", "unknown", "case", "rare", "symbols", "rna_as_dna"})
-# The kind that reads files which no other kind recognises.
-_DEFAULT = "sequences"
-# The most positions of an evaluation batch, where a letter becomes many features.
-_LETTERS = 1 << 18
+# Other packages can register kinds as entry points of this group.
+ENTRY_POINT_GROUP = "seqloom.kinds"
+# Options of sequence encoders, which decide how residues are read.
+_SEQUENCE_ENCODER_OPTIONS = frozenset(
+    {"alphabet", "unknown", "case", "rare", "symbols", "rna_as_dna"}
+)
+# The kind of files that no other kind recognises.
+_DEFAULT_KIND = "sequences"
+# The maximum number of positions in an evaluation batch, limited by memory.
+_MAX_BATCH_POSITIONS = 1 << 18
 
 
 def _choose_convolutions(
@@ -41,7 +43,7 @@ def _choose_convolutions(
     kernel_size: int | tuple[int, ...] | None = None,
     dropout: float | None = None,
 ) -> SequenceCNNConfig:
-    """Choose convolutions; each new one is as the last of those that were chosen."""
+    """Choose the settings of convolutions; added layers are like the last one."""
     config = SequenceCNNConfig.for_data(train, *others)
     widths = width or config.widths
     kernels = kernel_size or _repeat_last(config.kernel_sizes, len(widths))
@@ -55,59 +57,62 @@ def _choose_convolutions(
 
 
 def _repeat_last(sizes: tuple[int, ...], count: int) -> tuple[int, ...]:
-    """Return as many sizes as are wanted; those that lack are as the last one."""
+    """Shorten sizes to a length, or extend them by repeating the last one."""
     return (*sizes[:count], *sizes[-1:] * (count - len(sizes)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """One kind of input: everything that commands, prediction and export ask about it.
+    """A kind of input, with all that commands, prediction and export need for it.
 
-    The name of a kind is the ``kind`` of its source, and so of its datasets. Only ``name``,
-    ``open`` and ``recognises`` are needed; the other fields describe what differs from
+    The name of a kind is the ``kind`` of its source and of its datasets. Only ``name``,
+    ``open`` and ``recognises`` are required; the other fields describe differences from
     sequences.
 
     Args:
-        name: Its name, in the plural.
-        open: Opens files as a dataset: ``open(files, labels=, encoder=, **options)``.
-            ``labels`` is a `seqloom.data.Labels`, or False to leave labels out; ``encoder``
-            is None where the kind chooses it.
-        recognises: Tells from their names and contents whether paths are of this kind.
-        noun: What its records are called, in the plural.
-        files: What the files are, in messages.
-        encodes: What its encoders encode: ``encoder.encodes``.
-        network: Chooses the settings of a network: ``network(train, *others, **changes)``,
-            where changes are those of ``width``, ``kernel_size`` and ``dropout`` that the
-            user gave. By default it chooses convolutions.
-        can_finetune: Whether ``--finetune`` adapts a protein language model to its records.
-        options: The options of the command line that `open` takes; those that the user
-            gave are passed by name.
-        other_options: Further options that go with the kind: those of labels.
-            Options of letters go with all kinds that have letters, and options that no kind
-            lists with all.
-        by_option: The option that chooses this kind; None: files are recognised.
-        refusals: Why an option does not go with the kind, by its name.
-        check_files: Raises for files that do not fit: ``check_files(files, given)``.
-        find_alphabet: Finds the alphabet of files: ``find_alphabet(files, **given)``;
-            None: the letters of the opened files decide.
-        has_labels: Tells whether files hold labels themselves, as tables do:
+        name: The name of the kind, in the plural.
+        open: A function that opens files as a dataset: ``open(files, labels=, encoder=,
+            **options)``. ``labels`` is a `seqloom.data.Labels`, or False for no labels;
+            ``encoder`` is None if the kind chooses the encoder.
+        recognises: A function that returns whether paths are of this kind, from their names
+            and contents.
+        noun: The plural noun for its records.
+        files: The description of its files in messages.
+        encodes: The kind of records that its encoders encode: ``encoder.encodes``.
+        network: A function that chooses the settings of a network: ``network(train,
+            *others, **changes)``. The changes are those of ``width``, ``kernel_size`` and
+            ``dropout`` that the user gave. By default it chooses convolutions.
+        can_finetune: True if ``--finetune`` can adapt a protein language model.
+        options: The command-line options that `open` accepts; those that the user gave are
+            passed by name.
+        other_options: Further options for this kind: those of labels. Options of sequence
+            encoders apply to all kinds of sequences. Options that no kind lists apply to
+            all kinds.
+        by_option: The option that selects this kind; None: files are recognised.
+        refusals: The reason why an option does not apply to the kind, by its name.
+        check_files: A function that raises for unsuitable files: ``check_files(files,
+            given)``.
+        find_alphabet: A function that finds the alphabet of files: ``find_alphabet(files,
+            **given)``. None: the residues of the opened files decide.
+        has_labels: A function that returns whether the files contain labels, as tables do:
             ``has_labels(files, **given)``.
-        has_named_columns: Whether such labels are in columns with names.
-        reads_tables: Whether files may be tables, whose further columns are labels, groups
-            and ids; then `open` takes ``id_column`` too.
-        list_files: Lists files with those that are read beside them.
-        has_chromosomes: Whether records are parts of chromosomes.
-        id_column: The column of ids of tables that are joined to its records.
-        instead_of_encoder: What to do where a dataset has another encoder than the model.
-        instead_of_explain: What to do in place of `explain`, for records without letters.
-        reports_progress: Whether `open` takes ``progress``, a function that it calls with
-            what is done and the whole.
-        batch_positions: The most positions of an evaluation batch.
-        count_inputs: Counts the numbers of a record, by the input of a network that gets
-            them: ``count_inputs(encoder)``; None: records are letters.
-        list_arrays: Lists the learned arrays of an exported encoder:
-            ``list_arrays(encoder, dtype)``; None: it has none, and where `count_inputs`
-            is given, export writes the network without an encoder.
+        has_named_columns: True if such labels are in named columns.
+        reads_tables: True if files may be tables, with further columns for labels, groups
+            and ids; then `open` also accepts ``id_column``.
+        list_files: A function that lists files together with their companion files.
+        has_chromosomes: True if records are parts of chromosomes.
+        id_column: The column of ids in tables that are joined to its records.
+        instead_of_encoder: The advice for a dataset with another encoder than the model.
+        instead_of_explain: The advice in place of `explain`, for records that are not
+            sequences.
+        reports_progress: True if `open` accepts ``progress``, a function that is called
+            with the amount of finished work and of all work.
+        batch_positions: The maximum number of positions in an evaluation batch.
+        count_inputs: A function that counts the numbers of a record for each input of a
+            network: ``count_inputs(encoder)``. None: records are sequences.
+        list_arrays: A function that lists the learned arrays of an exported encoder:
+            ``list_arrays(encoder, dtype)``. None: there are none; then, with
+            `count_inputs`, the network is exported without an encoder.
 
     Examples:
         >>> import seqloom as sl
@@ -125,7 +130,7 @@ class Kind:
     recognises: Callable[[Files], bool]
     noun: str = "sequences"
     files: str = "sequences"
-    encodes: str = _DEFAULT
+    encodes: str = _DEFAULT_KIND
     network: Callable[..., Config] = _choose_convolutions
     can_finetune: bool = False
     options: frozenset[str] = frozenset()
@@ -143,24 +148,24 @@ class Kind:
     instead_of_encoder: str = "give the dataset encoder=model.encoder"
     instead_of_explain: str = "give a model of sequences"
     reports_progress: bool = False
-    batch_positions: int = _LETTERS
+    batch_positions: int = _MAX_BATCH_POSITIONS
     count_inputs: Callable[[Any], dict[str, int]] | None = None
     list_arrays: Callable[[Any, str], dict[str, NDArray[Any]]] | None = None
 
     @property
     def has_letters(self) -> bool:
-        """Whether its records are letters, which encoders of sequences read."""
-        return self.encodes == _DEFAULT
+        """True if its records are sequences."""
+        return self.encodes == _DEFAULT_KIND
 
     def check_options(self, files: Files, given: Given) -> None:
-        """Raise for files that do not fit, and for options that only other kinds read.
+        """Raise for unsuitable files, and for options of other kinds.
 
         Args:
             files: The files.
             given: The options that differ from their defaults.
 
         Raises:
-            ArgumentError: A file or an option does not go with this kind.
+            ArgumentError: A file or an option does not apply to this kind.
         """
         if self.check_files is not None:
             self.check_files(files, given)
@@ -181,22 +186,22 @@ class Kind:
             raise ArgumentError(f"{' and '.join(names)}: {reason}")
 
     def takes(self, option: str) -> bool:
-        """Return True for an option that goes with this kind, but not with all.
+        """Return whether an option applies to this kind, but not to all kinds.
 
         Args:
-            option: Its name.
+            option: The name of the option.
 
         Returns:
-            Whether the kind lists it.
+            True if the kind lists the option.
         """
-        is_of_letters = self.has_letters and option in _OF_LETTERS
+        is_of_letters = self.has_letters and option in _SEQUENCE_ENCODER_OPTIONS
         return is_of_letters or option in self.options | self.other_options
 
     def check_model(self, model: object, encoder: Any) -> None:
         """Raise for a model that reads another kind of records.
 
         Args:
-            model: What names the model in the message.
+            model: The name of the model in the message.
             encoder: The model's encoder.
 
         Raises:
@@ -208,18 +213,18 @@ class Kind:
             )
 
     def options_of(self, given: Given) -> dict[str, Any]:
-        """Choose the options that the kind reads.
+        """Return the options that `open` accepts.
 
         Args:
             given: The options that differ from their defaults.
 
         Returns:
-            Those that `open` takes.
+            The options for `open`.
         """
         return {name: value for name, value in given.items() if name in self.options}
 
     def guess_alphabet(self, files: Files, given: Given) -> str:
-        """Decide what the letters of files are: DNA, RNA or protein.
+        """Infer the alphabet of files from their residues.
 
         Args:
             files: The files.
@@ -229,7 +234,7 @@ class Kind:
             The name of an alphabet.
 
         Raises:
-            ArgumentError: There are no records, or their letters are of no alphabet or of
+            ArgumentError: There are no records, or their residues fit no alphabet or
                 several.
         """
         if self.find_alphabet is not None:
@@ -237,38 +242,36 @@ class Kind:
         data = self.open(files, labels=False, **self.options_of(given))
         if not len(data):
             names = ", ".join(map(str, files))
-            raise ArgumentError(
-                f"{names}: no records, so that no letters show the alphabet"
-            )
+            raise ArgumentError(f"{names}: no records, so the alphabet cannot be inferred")
         counts = np.zeros(256, np.int64)
         for letters, _ in iterate_letters(data.source, data.rows):
             counts += np.bincount(letters.data, minlength=256)
         found = find_alphabet(counts)
         if found.name is None or found.strange:
             raise ArgumentError(
-                f"{files[0]}: its letters are those of no alphabet, or of several; give "
-                "one: --alphabet dna, rna or protein"
+                f"{files[0]}: the residues fit no alphabet, or several; select one: "
+                "--alphabet dna, rna or protein"
             )
         return found.name
 
 
-BUILT_IN: list[Kind] = []  # the kinds of seqloom
-REGISTERED: list[Kind] = []  # those that `register_kind` added
+BUILT_IN_KINDS: list[Kind] = []  # the kinds of seqloom
+REGISTERED_KINDS: list[Kind] = []  # kinds from `register_kind`
 
 
 def register_kind(kind: Kind) -> None:
-    """Add a kind of input, which `seqloom train` and `predict` then read.
+    """Add a kind of input for `seqloom train` and `predict`.
 
-    Kinds that were added later are asked first whether they recognise files. A kind of a
-    name that is taken replaces the other. An installed package can name its kinds in the
-    group ``seqloom.kinds`` of entry points instead: they are asked after those that are
-    added here, and before seqloom's own.
+    The most recently added kind that recognises files is used. A kind replaces an
+    older kind of the same name. An installed package can register kinds as entry points in
+    the group ``seqloom.kinds``. These come after the kinds that were added here, and before
+    the built-in kinds.
 
     Args:
         kind: The kind.
 
     Raises:
-        ArgumentError: It is no `Kind`.
+        ArgumentError: The object is not a `Kind`.
 
     Examples:
         >>> import seqloom as sl
@@ -281,11 +284,11 @@ def register_kind(kind: Kind) -> None:
         ... )
     """
     _check_kind(kind)
-    REGISTERED.append(kind)
+    REGISTERED_KINDS.append(kind)
 
 
 def _check_kind(kind: Kind) -> None:
-    """Raise unless it is a kind."""
+    """Raise if the object is not a kind."""
     if not isinstance(kind, Kind):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ArgumentError(f"kind must be a seqloom.infer.Kind, got {kind!r}")
 
@@ -293,21 +296,21 @@ def _check_kind(kind: Kind) -> None:
 def find_kinds() -> dict[str, Kind]:
     """Return all kinds by name, the newest last; the default kind is always the first."""
     kinds: dict[str, Kind] = {}
-    added = (*BUILT_IN, *find_installed(), *REGISTERED)
-    for kind in sorted(added, key=lambda kind: kind.name != _DEFAULT):
-        kinds.pop(kind.name, None)  # a kind that replaces another is the newest
+    added = (*BUILT_IN_KINDS, *find_installed_kinds(), *REGISTERED_KINDS)
+    for kind in sorted(added, key=lambda kind: kind.name != _DEFAULT_KIND):
+        kinds.pop(kind.name, None)  # a replaced kind moves to the end
         kinds[kind.name] = kind
     return kinds
 
 
-@cache  # only of success: an error is raised again at each call
-def find_installed() -> tuple[Kind, ...]:
-    """Load the kinds that installed packages name in their entry points."""
-    return tuple(map(_load, entry_points(group=GROUP)))
+@cache  # errors are not cached
+def find_installed_kinds() -> tuple[Kind, ...]:
+    """Load the kinds that installed packages register as entry points."""
+    return tuple(map(_load_kind, entry_points(group=ENTRY_POINT_GROUP)))
 
 
-def _load(entry: EntryPoint) -> Kind:
-    """Load the kind that an entry point names."""
+def _load_kind(entry: EntryPoint) -> Kind:
+    """Load the kind of an entry point."""
     try:
         kind = entry.load()
         _check_kind(kind)
@@ -321,7 +324,7 @@ def _load(entry: EntryPoint) -> Kind:
 
 
 def kind_of_files(files: Files, options: Iterable[str] = ()) -> Kind:
-    """Find the kind that an option chooses, or that recognises the files."""
+    """Return the kind that an option selects, or that recognises the files."""
     given = set(options)
     kinds = [*reversed(find_kinds().values())]
     chosen = [kind for kind in kinds if kind.by_option in given]
@@ -330,7 +333,7 @@ def kind_of_files(files: Files, options: Iterable[str] = ()) -> Kind:
 
 
 def kind_of_data(encoder: Any, data: Any) -> tuple[Kind, Any]:
-    """Find the kind of records that an encoder reads; recognised files are a list."""
+    """Return the kind of records that an encoder reads, and the data to open."""
     usual = kind_of_encoder(encoder)
     several = data if is_list(data) else [data]
     files = [Path(it) for it in several if is_path(it)]
@@ -342,18 +345,18 @@ def kind_of_data(encoder: Any, data: Any) -> tuple[Kind, Any]:
 
 
 def is_path(value: Any) -> TypeGuard[str | os.PathLike[str]]:
-    """Return True for a path."""
+    """Return whether a value is a path."""
     return isinstance(value, (str, os.PathLike))
 
 
 def kind_of_encoder(encoder: Any) -> Kind:
-    """Find the first kind whose records an encoder reads; a user's own reads sequences."""
+    """Return the first kind that an encoder reads; sequences for custom encoders."""
     kinds, encodes = find_kinds(), encoded_kind(encoder)
     fitting = (kind for kind in kinds.values() if kind.encodes == encodes)
-    return next(fitting, kinds[_DEFAULT])
+    return next(fitting, kinds[_DEFAULT_KIND])
 
 
 def kind_of(dataset: Dataset) -> Kind:
-    """Find the kind of a dataset."""
+    """Return the kind of a dataset."""
     kinds = find_kinds()
-    return kinds.get(dataset.kind, kinds[_DEFAULT])
+    return kinds.get(dataset.kind, kinds[_DEFAULT_KIND])

@@ -1,4 +1,4 @@
-"""The evaluation loop: `fit`, `predict` and `evaluate` all score records here."""
+"""The evaluation loop, which scores records for `fit`, `predict` and `evaluate`."""
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -29,19 +29,19 @@ from seqloom.models._examples import count_positions, counts_words, is_of_tokens
 from seqloom.nn import Module
 from seqloom.nn._processes import find_batch_processes
 
-# The most positions of an evaluation batch, which limit its memory. A token becomes the
-# features of a language model, and a count of words is one number.
-_TOKENS = 1 << 14
-_COUNTS = 1 << 24
-_RECORDS = 256
-# How many records are compared between two epochs, to find out whether they change.
-_COMPARED = 16
-# So many records of a batch are named in an error.
-_NAMED = 5
-_ALPHABETS = ("dna", "rna", "iupac")
+# The maximum number of positions in an evaluation batch, limited by memory. A token
+# becomes the features of a language model; a word count is one number.
+_MAX_TOKENS = 1 << 14
+_MAX_WORDS = 1 << 24
+_MAX_BATCH_RECORDS = 256
+# The number of records that are compared between two epochs to detect changes.
+_COMPARED_RECORDS = 16
+# The number of records of a batch that an error lists.
+_LISTED_RECORDS = 5
+_NUCLEOTIDE_ALPHABETS = ("dna", "rna", "iupac")
 _OPTION = "reverse_complement (--reverse-complement)"
 
-# Called after each batch with the records done and the records in all.
+# Called after each batch with the numbers of finished records and of all records.
 OnBatch: TypeAlias = Callable[[int, int], Any]
 Watching: TypeAlias = OnBatch | bool | None
 
@@ -49,25 +49,25 @@ Watching: TypeAlias = OnBatch | bool | None
 def run_model(
     model: Module, examples: Examples, *, batch_size: int, on_batch: OnBatch | None = None
 ) -> NDArray[np.float32]:
-    """Compute the model's outputs for every record, in the order of the records."""
-    # Records of similar length share a batch, so that little is padded.
+    """Return the model's outputs for all records, in the order of the records."""
+    # Records of similar length share a batch, to reduce padding.
     check_lengths(model, examples)
     model.eval()
     parts: list[NDArray[np.float32]] = []
     processes = find_batch_processes()
     computed: NDArray[np.float32] | None = None
-    # Equal lengths keep their order, so that the same records make the same batches.
+    # A stable order, so that the same records always make the same batches.
     lengths = count_positions(examples)
     order = np.argsort(lengths, kind="stable")
     make = _batches_of_one_length if reads_padding(model, examples) else _batches
-    batches = make(lengths[order], batch_size, most=_most_positions(examples.encoder))
+    batches = make(lengths[order], batch_size, most=_max_positions(examples.encoder))
     for number, (positions, real) in enumerate(batches):
-        # Of several processes each computes its share of the batches, and adds zeros in
-        # place of the others. The first batch is computed by all: it shows the shape.
+        # Each rank computes its own batches and contributes zeros for the rest; the sum
+        # is the full result. All ranks compute the first batch, which shows the shape.
         is_own = processes is None or number % processes.world == processes.number
         if is_own or computed is None:
             batch = examples.batch(order[positions])
-            with _naming_records(examples, order[positions[:real]]):
+            with _adding_record_names(examples, order[positions[:real]]):
                 outputs = Forward.of(model)(model, batch, encoder=examples.encoder)
                 computed = np.asarray(outputs, np.float32)
         shape = (real, *computed.shape[1:])
@@ -82,36 +82,36 @@ def run_model(
 
 
 def reads_padding(model: Any, examples: Examples) -> bool:
-    """Return whether a network would take padding of these records for letters."""
+    """Return whether a network would read padding of these records as residues."""
     lengths = np.asarray(count_positions(examples))
     if counts_words(examples.encoder) or not (lengths != lengths[:1]).any():
         return False
-    return not Forward.of(model).tells_padding(model)
+    return not Forward.of(model).receives_padding(model)
 
 
 def warn_of_padding(model: Any, examples: Examples) -> None:
-    """Warn of records of several lengths, where a network is not told what is padding."""
+    """Warn about records of different lengths if a network ignores padding."""
     if not reads_padding(model, examples):
         return
     lengths = count_positions(examples)
     name = type(getattr(model, "module", model)).__name__
     warn_user(
         f"{name} takes neither mask nor lengths, but the {noun_of(examples)} have "
-        f"{lengths.min():,} to {lengths.max():,} positions: a batch of training pads the "
-        f"shorter ones with zeros, which {name} takes for what it reads. "
-        f"{_advise_mask(model)}, or cut all to one length. Validation and predict "
-        "compute records of one length together, without padding",
+        f"{lengths.min():,} to {lengths.max():,} positions. Training batches pad shorter "
+        f"records with zeros, which {name} treats as data. {_advise_mask(model)}, or crop "
+        "all to one length. Validation and predict compute records of one length together, "
+        "without padding",
     )
 
 
 def _advise_mask(model: Any) -> str:
-    """Say how a network leaves padding out, by functions that it can call."""
-    mask = "a parameter mask (1 at letters, 0 at padding)"
+    """Return advice on how a network can leave out padding."""
+    mask = "a parameter mask (1 at data, 0 at padding)"
     if isinstance(model, TorchModule):
         return (
             f"Give its forward {mask} and leave padding out: "
-            "(x * mask[:, None]).sum(2) / mask.sum(1, keepdim=True) in place of x.mean(2); "
-            "mask is None where a batch has no padding"
+            "(x * mask[:, None]).sum(2) / mask.sum(1, keepdim=True) in place of x.mean(2). "
+            "mask is None for batches without padding"
         )
     return (
         f"Give its method {mask} and leave padding out, as nn.functional.masked_mean does"
@@ -119,20 +119,19 @@ def _advise_mask(model: Any) -> str:
 
 
 def warn_of_changes(what: str, examples: Any) -> None:
-    """Warn of records to score that augmentation or jitter changes in each epoch."""
+    """Warn about records to score that augmentation or jitter changes in each epoch."""
     if _differs_between_epochs(examples):
         warn_user(
-            f"{what} is augmented or has jitter, drawn anew in each epoch: its scores are "
-            "not of the records as they stand; a dataset without augment= and jitter= "
-            "stands still, as do parts that split() makes for validation",
+            f"{what} has augmentation or jitter, so these are not the scores of the "
+            "original records; use a dataset without them, or sets from split()",
         )
 
 
 def _differs_between_epochs(examples: Any) -> bool:
-    """Compare some records in two epochs; crops of the centre, for one, stay the same."""
+    """Return whether some records differ between two epochs (central crops do not)."""
     if not isinstance(examples, Dataset) or examples.plain() is examples:
         return False
-    for row in range(min(len(examples), _COMPARED)):
+    for row in range(min(len(examples), _COMPARED_RECORDS)):
         batches = [examples.batch([row], epoch=epoch) for epoch in (0, 1)]
         if not np.array_equal(*(batch.get("inputs", ()) for batch in batches)):
             return True
@@ -140,20 +139,20 @@ def _differs_between_epochs(examples: Any) -> bool:
 
 
 def evaluation_batch_size(examples: Examples) -> int:
-    """Choose how many records an evaluation batch has, by the length of the longest."""
+    """Return the number of records in an evaluation batch, from the longest record."""
     longest = max(1, int(count_positions(examples).max(initial=1)))
-    return max(1, min(_RECORDS, _most_positions(examples.encoder) // longest))
+    return max(1, min(_MAX_BATCH_RECORDS, _max_positions(examples.encoder) // longest))
 
 
-def _most_positions(encoder: Any) -> int:
-    """Return how many positions an evaluation batch has at most."""
+def _max_positions(encoder: Any) -> int:
+    """Return the maximum number of positions in an evaluation batch."""
     if is_of_tokens(encoder):
-        return _TOKENS
-    return _COUNTS if counts_words(encoder) else kind_of_encoder(encoder).batch_positions
+        return _MAX_TOKENS
+    return _MAX_WORDS if counts_words(encoder) else kind_of_encoder(encoder).batch_positions
 
 
 def check_lengths(model: Module, examples: Examples) -> None:
-    """Refuse records that the model cannot read, naming the first sequence."""
+    """Raise for records that the model cannot read; name the first one."""
     lengths = examples.lengths
     if not len(lengths):
         raise FormatError(f"there are no {noun_of(examples)} to work on")
@@ -167,7 +166,7 @@ def check_lengths(model: Module, examples: Examples) -> None:
 
 
 def _check_positions(config: Any, examples: Examples) -> None:
-    """Refuse records with other numbers of positions than the model's."""
+    """Raise for records with another number of positions than the model."""
     wanted: int | None = getattr(config, "length", None)
     positions = count_positions(examples)
     if wanted is None or counts_words(examples.encoder) or (positions == wanted).all():
@@ -187,27 +186,26 @@ def _check_positions(config: Any, examples: Examples) -> None:
 
 
 def _check_genotypes(model: Module, examples: Examples) -> None:
-    """Refuse samples with other numbers of variants or covariates than the model's."""
+    """Raise for samples with other numbers of variants or covariates than the model."""
     config = getattr(model, "config", None)
     wanted = getattr(config, "variants", None), getattr(config, "covariates", 0)
     names: tuple[str, ...] = getattr(examples, "covariate_names", ())
     found = int(examples.lengths[0]), len(names)
     if wanted[0] is not None and wanted != found:
         raise ShapeError(
-            f"this model reads {wanted[0]:,} variants and {wanted[1]} covariates, the "
+            f"this model reads {wanted[0]:,} variants and {wanted[1]} covariates, but the "
             f"dataset has {found[0]:,} and {found[1]}; "
-            "GenotypeMLPConfig.for_data(train) makes one that fits"
+            "create a suitable model with GenotypeMLPConfig.for_data(train)"
         )
 
 
 def _batches(
     lengths: NDArray[np.int64], size: int, *, most: int
 ) -> Iterator[tuple[NDArray[np.int64], int]]:
-    """Yield the positions of each batch, and how many of them are not filled up."""
-    # The matrix library rounds another number of rows in another way: the last batch is
-    # filled up with its last record, and a record's own length alone decides how many rows
-    # its batch has. Records too long for `size` of them are in smaller batches, because
-    # memory is limited.
+    """Yield the indices of each batch, and the number of real records in the batch."""
+    # Matrix libraries round differently for different numbers of rows. So the last batch
+    # is filled with copies of its last record, and only the length of a record decides
+    # the number of rows. Long records are in smaller batches, because memory is limited.
     start = 0
     while start < len(lengths):
         rows = size
@@ -220,15 +218,15 @@ def _batches(
 
 
 @contextmanager
-def _naming_records(examples: Examples, rows: NDArray[np.int64]) -> Generator[None]:
-    """Add to an error of the network which records it was given."""
+def _adding_record_names(examples: Examples, rows: NDArray[np.int64]) -> Generator[None]:
+    """Add the records of the batch to an error of the network."""
     try:
         yield
     except Exception as error:
         lengths = np.asarray(examples.lengths)[rows]
-        named = list(zip(rows.tolist(), lengths.tolist(), strict=True))[-_NAMED:]
+        named = list(zip(rows.tolist(), lengths.tolist(), strict=True))[-_LISTED_RECORDS:]
         shown = ", ".join(f"{examples.ids[row]!r} ({n:,})" for row, n in named)
-        more = "..., " if len(rows) > _NAMED else ""
+        more = "..., " if len(rows) > _LISTED_RECORDS else ""
         error.add_note(
             f"in a batch of {noun_of(examples)} (with their lengths): {more}{shown}"
         )
@@ -238,8 +236,8 @@ def _naming_records(examples: Examples, rows: NDArray[np.int64]) -> Generator[No
 def _batches_of_one_length(
     lengths: NDArray[np.int64], size: int, *, most: int
 ) -> Iterator[tuple[NDArray[np.int64], int]]:
-    """Yield the positions of batches without padding, and how many they are."""
-    # Not filled up: of many lengths most batches would be copies of one record.
+    """Yield the indices of batches without padding, and their number."""
+    # Not filled with copies: with many lengths, most rows would be copies.
     starts = np.flatnonzero(np.diff(lengths, prepend=-1))
     for start, stop in pairwise([*starts.tolist(), len(lengths)]):
         rows = max(1, min(size, most // int(lengths[start])))
@@ -252,9 +250,9 @@ def _batches_of_one_length(
 def report_batches(
     progress: Watching, *, noun: str = "samples"
 ) -> Generator[OnBatch | None]:
-    """Yield the function that is called after each batch."""
+    """Yield the function that is called after each batch, or None."""
     if progress is True:
-        # Imported here, because rich takes longer to load than most files to score.
+        # Imported here, because loading rich takes longer than scoring most files.
         from rich.console import Console
 
         from seqloom.infer._score_bar import score_bar
@@ -275,7 +273,7 @@ def report_batches(
 def run_strands(
     trained: Trained, data: Any, *, batch_size: int, on_batch: OnBatch | None = None
 ) -> NDArray[np.float32]:
-    """Compute outputs whose scores are the means of the scores of both strands."""
+    """Return outputs that give the mean scores of both strands."""
     other = reverse_complement_of(data)
     count = len(data)
 
@@ -293,8 +291,8 @@ def run_strands(
 
 
 def check_strands(encoder: Any) -> None:
-    """Refuse a model of records that have no reverse complement."""
-    if getattr(encoder, "alphabet", None) not in _ALPHABETS:
+    """Raise if the records of a model have no reverse complement."""
+    if getattr(encoder, "alphabet", None) not in _NUCLEOTIDE_ALPHABETS:
         raise ArgumentError(
             f"{_OPTION} is for models of DNA or RNA, but the model reads {encoder}: "
             "leave it out"
@@ -302,12 +300,12 @@ def check_strands(encoder: Any) -> None:
 
 
 def reverse_complement_of(data: Any) -> Any:
-    """Show the records of a dataset as reverse complements."""
+    """Return the dataset with reverse complements of its records."""
     if not has_letters(data) or data.augment is not None:
-        what = "has augment=" if has_letters(data) else "gives no letters"
+        what = "has augment=" if has_letters(data) else "has no sequences"
         raise ArgumentError(
-            f"{_OPTION} needs the letters of {noun_of(data)}, but the dataset {what}; "
-            "give the files, or a SequenceDataset without augment="
+            f"{_OPTION} needs the sequences of {noun_of(data)}, but the dataset {what}; "
+            "pass the files, or a SequenceDataset without augment="
         )
     name = "rna" if getattr(data.encoder, "alphabet", "") == "rna" else "dna"
     return data.replace(augment=ReverseComplement(p=1.0, alphabet=cast("Any", name)))
@@ -316,7 +314,7 @@ def reverse_complement_of(data: Any) -> Any:
 def average_outputs(
     task: Task, forward: NDArray[np.float32], reverse: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """Find the outputs that the task turns into the mean of the scores of two outputs."""
+    """Return outputs whose scores are the means of the scores of two outputs."""
     one, other = forward.astype(np.float64), reverse.astype(np.float64)
     if isinstance(task, Classify):
         found = np.logaddexp(_log_softmax(one), _log_softmax(other)) - np.log(2)
@@ -330,10 +328,10 @@ def average_outputs(
 
 
 def _log_softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Compute the logarithms of the probabilities of classes."""
+    """Return the logarithms of the probabilities of classes."""
     return logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
 
 
 def _log_sigmoid(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Compute the logarithm of the probability of each label."""
+    """Return the logarithms of the probabilities of labels."""
     return -np.logaddexp(0.0, -logits)

@@ -1,4 +1,4 @@
-"""The kinds of input that are rows of numbers: genotypes, and embeddings."""
+"""The input kinds of numbers: genotypes and embeddings."""
 
 import os
 from collections.abc import Sequence
@@ -18,15 +18,15 @@ from seqloom.data import (
     Labels,
 )
 from seqloom.errors import ArgumentError, FormatError, LabelError, SeqloomError
-from seqloom.infer._kinds import BUILT_IN, Files, Given, Kind, is_path
+from seqloom.infer._kinds import BUILT_IN_KINDS, Files, Given, Kind, is_path
 from seqloom.infer.embedding._load import load
 from seqloom.io import open_sequences
 from seqloom.io.plink._file_set import find_table
 from seqloom.models import GenotypeMLPConfig, HeadConfig
 
 _PLINK_MAGIC = b"\x6c\x1b"
-# A genotype is one number: more positions of a batch fit into the same memory.
-_GENOTYPES = 1 << 24
+# A genotype is one number, so a batch can have more positions.
+_MAX_BATCH_POSITIONS = 1 << 24
 
 
 # Genotypes
@@ -38,7 +38,7 @@ def _are_genotypes(files: Files) -> bool:
 
 
 def _starts_with_magic(file: Path) -> bool:
-    """Tell whether a file starts as a PLINK .bed; False if it cannot be read."""
+    """Return whether a file starts like a PLINK .bed; False if it cannot be read."""
     try:
         with file.open("rb") as opened:
             return opened.read(len(_PLINK_MAGIC)) == _PLINK_MAGIC
@@ -47,17 +47,17 @@ def _starts_with_magic(file: Path) -> bool:
 
 
 def _check_no_intervals(files: Files, given: Given) -> None:
-    """Raise for intervals where genotypes belong: the names of both end in .bed."""
+    """Raise for a BED file of intervals, whose name also ends in .bed."""
     del given
-    for file in filter(_holds_intervals, files):
+    for file in filter(_has_intervals, files):
         raise ArgumentError(
-            f"{file}: holds intervals, not genotypes: give the genome first, then "
+            f"{file}: contains intervals, not genotypes: give the genome first, then "
             f"--intervals {file}"
         )
 
 
-def _holds_intervals(file: Path) -> bool:
-    """Tell whether a file is a BED text file of intervals."""
+def _has_intervals(file: Path) -> bool:
+    """Return whether a file is a BED text file of intervals."""
     try:
         with open_sequences(file):
             return False
@@ -79,7 +79,7 @@ def _open_genotypes(
     paths = _paths_of(data)
     if len(paths) != 1:
         raise ArgumentError(
-            f"genotypes are one .bed at a time, got {len(paths)} files; merge them first"
+            f"genotypes must be a single .bed, got {len(paths)} files; merge them first"
         )
     _check_covariates(encoder, covariates, covariate_column)
     return GenotypeDataset(
@@ -93,7 +93,7 @@ def _open_genotypes(
 
 
 def _paths_of(data: Any) -> list[str | os.PathLike[str]]:
-    """List one path, or several."""
+    """Return a list of one or more paths."""
     if is_path(data):
         return [data]
     found: list[Any] = list(data) if hasattr(data, "__iter__") else [None]
@@ -107,15 +107,15 @@ def _paths_of(data: Any) -> list[str | os.PathLike[str]]:
 def _check_covariates(
     encoder: GenotypeEncoder | None, covariates: Sequence[Path], columns: tuple[str, ...]
 ) -> None:
-    """Raise for columns of no table, and for covariates that a model needs."""
+    """Raise for columns without a table, and for missing covariates of a model."""
     if columns and not covariates:
-        raise ArgumentError("--covariate-column is of --covariates: give that too")
+        raise ArgumentError("--covariate-column needs --covariates")
     if encoder is None or not encoder.is_fitted:
         return
     if encoder.covariate_names and not covariates:
         raise LabelError(
-            f"the model reads the covariates {', '.join(encoder.covariate_names)} too: "
-            "give --covariates TABLE; in Python give "
+            f"the model reads the covariates {', '.join(encoder.covariate_names)}: "
+            "give --covariates TABLE; in Python pass "
             "GenotypeDataset(bed, labels=False, covariates=, encoder=model.encoder)"
         )
     if covariates and not encoder.covariate_names:
@@ -130,10 +130,10 @@ def _choose_perceptron(
     kernel_size: int | tuple[int, ...] | None = None,
     dropout: float | None = None,
 ) -> GenotypeMLPConfig | HeadConfig:
-    """Choose the layers behind genotypes or embeddings."""
+    """Choose the settings of layers for genotypes or embeddings."""
     del others
     if kernel_size is not None:
-        raise ArgumentError(f"--kernel-size is of convolutions, but FILES are {train.kind}")
+        raise ArgumentError(f"--kernel-size is for convolutions; FILES are {train.kind}")
     config = network.for_data(train)
     return replace(
         config,
@@ -143,17 +143,17 @@ def _choose_perceptron(
 
 
 def _list_tables(files: Files) -> list[Path]:
-    """List each .bed, which may have another ending, with its .bim and .fam."""
+    """List each .bed file, which may have another extension, with its .bim and .fam."""
     tables = [file.with_suffix(end) for file in files for end in (".bim", ".fam")]
     return [*files, *map(find_table, tables)]
 
 
-_OF_SAMPLES = frozenset(
+_GENOTYPE_OPTIONS = frozenset(
     {"covariates", "covariate_column", "missing_covariates", "skip_format_check", "coding"}
 )
 
 
-BUILT_IN.append(
+BUILT_IN_KINDS.append(
     Kind(
         name="genotypes",
         open=_open_genotypes,
@@ -162,7 +162,7 @@ BUILT_IN.append(
         files="genotypes (a PLINK .bed)",
         encodes="genotypes",
         network=partial(_choose_perceptron, GenotypeMLPConfig),
-        options=_OF_SAMPLES,
+        options=_GENOTYPE_OPTIONS,
         reports_progress=True,
         check_files=_check_no_intervals,
         has_labels=lambda *_, **__: True,
@@ -170,10 +170,10 @@ BUILT_IN.append(
         list_files=_list_tables,
         id_column="IID",
         instead_of_explain=(
-            "what variants weigh, sl.tensor.grad(lambda x: model.logits(x)[0, 0]) gives in "
-            "Python for a row x of a batch"
+            "for the weights of variants, use sl.tensor.grad(lambda x: model.logits(x)[0, "
+            "0]) in Python for a row x of a batch"
         ),
-        batch_positions=_GENOTYPES,
+        batch_positions=_MAX_BATCH_POSITIONS,
         count_inputs=lambda encoder: {
             "inputs": len(encoder.variants),
             "covariates": len(encoder.covariate_names),
@@ -192,11 +192,11 @@ BUILT_IN.append(
 def _open_embeddings(
     data: Any, *, labels: Any, encoder: EmbeddingEncoder | None = None
 ) -> Dataset:
-    """Open a folder of embeddings, unless it is open, with its labels."""
+    """Open a folder of embeddings, or an open one, with its labels."""
     if is_list(data):
         if len(data) != 1:
             raise ArgumentError(
-                f"embeddings are one folder at a time, got {len(data)} paths; embed all "
+                f"embeddings must be a single folder, got {len(data)} paths; embed all "
                 "files into one folder: seqloom embed A.fa B.fa --model DIR --out FOLDER"
             )
         data = data[0]
@@ -205,7 +205,7 @@ def _open_embeddings(
     return EmbeddingDataset(rows, labels, layer=layer)
 
 
-BUILT_IN.append(
+BUILT_IN_KINDS.append(
     Kind(
         name="embeddings",
         open=_open_embeddings,
@@ -214,9 +214,7 @@ BUILT_IN.append(
         encodes="embeddings",
         network=partial(_choose_perceptron, HeadConfig),
         instead_of_encoder="embed the records by the same model and settings",
-        instead_of_explain=(
-            "explain a model that seqloom train made of the sequences themselves"
-        ),
+        instead_of_explain=("explain a model that was trained on the sequences"),
         count_inputs=lambda encoder: {"inputs": encoder.width},
     )
 )

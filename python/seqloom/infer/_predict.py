@@ -1,4 +1,4 @@
-"""Predicting and evaluating with a trained model."""
+"""Prediction and evaluation with a trained model."""
 
 import os
 from collections.abc import Generator, Mapping
@@ -24,12 +24,12 @@ from seqloom.errors import (
     SeenRecordsWarning,
     SeqloomError,
 )
-from seqloom.infer._exported import find_exported, predict_exported, refuse_exported
+from seqloom.infer._exported import find_exported, predict_exported, reject_exported
 from seqloom.infer._input_warnings import (
-    describe_known,
+    describe_duplicates,
     describe_missing_scores,
+    warn_of_duplicate_ids,
     warn_of_records,
-    warn_of_twice,
 )
 from seqloom.infer._kinds import is_path, kind_of_data, kind_of_encoder
 from seqloom.infer._loop import (
@@ -49,18 +49,18 @@ from seqloom.models._trained import find_trained
 from seqloom.models._training_facts import encode_with, find_duplicates
 
 FilePath: TypeAlias = str | os.PathLike[str]
-# A data frame or a data set of another library has no type that we could name.
+# Data frames and datasets of other libraries have no common type.
 Readable: TypeAlias = Any
-# A dataset takes what `predict` and `evaluate` do not.
-_DATASET = "SequenceDataset(data, encoder=model.encoder, {python})"
+# Advice for options that only a dataset has, not `predict` and `evaluate`.
+_DATASET_ADVICE = "SequenceDataset(data, encoder=model.encoder, {python})"
 
 
 class HasTrained(Protocol):
-    """What holds a trained model: a run."""
+    """An object with a trained model, such as a run."""
 
     @property
     def trained(self) -> Trained:
-        """The model."""
+        """The trained model."""
         ...
 
 
@@ -78,35 +78,37 @@ def predict(
     """Score every record once, in input order.
 
     Args:
-        model: A trained model, the run that made it, or its run folder; or the folder or
-            zip of an exported model, which reads files, and of pairs two side by side.
-        data: Sequence files, an open one, sequences from memory (a list, a dict, a data
-            frame), a .bed of genotypes, or a dataset that has the model's encoder. Variants
-            are found by id and alleles, in whatever order they are. What a
-            dataset draws anew in each epoch (``augment``, ``jitter``) is a warning; so are
-            (`DataWarning`) scores that are not finite, an id that occurs twice, lengths
-            that the model has not seen, and DNA for a model of proteins.
-        reverse_complement: Score each record and its reverse complement, and give the mean
-            of both scores: of the probabilities, or of the values of a regression. For DNA
-            and RNA whose strand does not matter; leave it out for tasks that depend on the
-            strand, such as splice sites.
-        num_threads: The threads to use; default: what the machine allows.
-        progress: Called after each batch with the records done and in all. True shows a
+        model: A trained model, its run, or its run folder. Or the folder or zip of an
+            exported model, which reads only files; for pairs, two side by side.
+        data: Sequence files, an open file, sequences in memory (a list, dict or data
+            frame), a .bed of genotypes, or a dataset with the model's encoder. Variants are
+            matched by id and alleles, in any order. A dataset that changes in
+            each epoch (``augment``, ``jitter``) is a warning. A `DataWarning` reports
+            scores that are not finite, duplicate ids, lengths that differ from the training
+            set, and DNA for a protein model.
+        reverse_complement: If True, score each record and its reverse complement, and
+            return the mean of both scores (probabilities, or values of a regression). This
+            suits DNA and RNA tasks that do not depend on the strand. Splice sites, for
+            example, depend on it.
+        num_threads: The number of threads; by default all that the machine allows.
+        progress: A function that is called after each batch with the number of finished
+            records and of all records. True shows a bar on a terminal.
             bar where there is a terminal.
 
     Returns:
-        One row a record: the classes' probabilities, the labels' probabilities
-        (multilabel), or values in the labels' own units (regress). Of an `IntervalDataset`
-        whose intervals have names, such as the fourth column of BED, ``names`` holds them.
+        A row for each record: the probabilities of the classes, the probabilities of the
+        labels (multilabel), or values in the units of the labels (regress). For an
+        `IntervalDataset` with named intervals (the fourth column of BED), ``names``
+        contains the names.
 
     Raises:
-        ArgumentError: An argument is of another type, the model needs covariates too, or it
-            was trained on arrays or for a custom task; or records have no reverse
-            complement, as proteins have none.
+        ArgumentError: An argument has the wrong type, or the model needs covariates. Or the
+            model was trained on arrays or for a custom task. Or the records have no reverse
+            complement, such as proteins.
         ConfigError: The dataset has another encoder than the model.
         FileError: A file cannot be read.
-        FormatError: A file does not hold what it should.
-        ShapeError: The model reads records of one length, and one has another.
+        FormatError: A file has invalid content.
+        ShapeError: The model needs sequences of one length, and a record has another.
 
     Examples:
         >>> from pathlib import Path
@@ -127,12 +129,12 @@ def predict(
         if both:
             raise ArgumentError(
                 "reverse_complement (--reverse-complement) needs the run folder: an "
-                "exported model scores files as they are; give the run folder that it was "
+                "exported model scores files unchanged; pass the run folder that it was "
                 "exported from"
             )
         with report_batches(progress) as tell:
             return predict_exported(export, data, num_threads=threads, progress=tell)
-    trained = find_judged(model, threads)
+    trained = find_builtin_model(model, threads)
     if both:
         check_strands(trained.encoder)
     with (
@@ -142,7 +144,7 @@ def predict(
     ):
         warn_of_changes("data", examples)
         warn_of_records(trained, examples)
-        warn_of_twice(examples.ids, noun_of(examples))
+        warn_of_duplicate_ids(examples.ids, noun_of(examples))
         scores = score(trained, examples, progress=tell, both_strands=both)
         scores.names = examples.names if isinstance(examples, Dataset) else None
         if text := describe_missing_scores(scores):
@@ -158,32 +160,32 @@ def evaluate(
     num_threads: int | None = None,
     progress: Watching = None,
 ) -> dict[str, float]:
-    """Say how good a model is on records whose labels are known.
+    """Evaluate a model on records with known labels.
 
     Args:
-        model: A trained model, the run that made it, or its run folder.
-        data: A dataset with labels and the model's encoder and classes; or a table of
-            sequences and labels: its path, a data frame, or a dict of columns. What a
-            dataset draws anew in each epoch (``augment``, ``jitter``) is a warning; so are
-            (`DataWarning`) lengths that the model has not seen, and records that have the
-            letters of a training record (`SeenRecordsWarning`).
-        reverse_complement: Score each record and its reverse complement, and give the mean
-            of both scores: of the probabilities, or of the values of a regression. For DNA
-            and RNA whose strand does not matter; leave it out for tasks that depend on the
-            strand, such as splice sites.
-        num_threads: The threads to use; default: what the machine allows.
-        progress: Called after each batch with the records done and in all. True shows a
-            bar where there is a terminal.
+        model: A trained model, its run, or its run folder.
+        data: A dataset with labels and the model's encoder and classes. Or a table of
+            sequences and labels: its path, a data frame, or a dict of columns. A dataset
+            that changes in each epoch (``augment``, ``jitter``) is a warning. A
+            `DataWarning` reports lengths that differ from the training set, and a
+            `SeenRecordsWarning` reports duplicates of training sequences.
+        reverse_complement: If True, score each record and its reverse complement, and use
+            the mean of both scores (probabilities, or values of a regression). This suits
+            DNA and RNA tasks that do not depend on the strand. Splice sites, for example,
+            depend on it.
+        num_threads: The number of threads; by default all that the machine allows.
+        progress: A function that is called after each batch with the number of finished
+            records and of all records. True shows a bar on a terminal.
 
     Returns:
-        ``n``, then accuracy, balanced_accuracy, mcc, auroc, auprc; for a regression r2,
-        pearson, spearman, rmse.
+        ``n`` (the number of records), then accuracy, balanced_accuracy, mcc, auroc and
+        auprc; for a regression r2, pearson, spearman and rmse.
 
     Raises:
-        ArgumentError: An argument is of another type: sequence files have no labels, so
-            that `data` is a dataset or a table; or records have no reverse complement.
+        ArgumentError: An argument has the wrong type; sequence files without labels, for
+            example. Or the records have no reverse complement.
         ConfigError: The dataset has another encoder than the model.
-        LabelError: It has no labels, or those of another task or other classes.
+        LabelError: The dataset has no labels, or those of another task or other classes.
         NotFiniteError: The scores of a record are NaN or infinite.
 
     Examples:
@@ -198,8 +200,8 @@ def evaluate(
     """
     threads = count_threads(num_threads)
     both = as_flag("reverse_complement", reverse_complement)
-    refuse_exported(model)
-    trained = find_judged(model, threads)
+    reject_exported(model)
+    trained = find_builtin_model(model, threads)
     if both:
         check_strands(trained.encoder)
     examples = open_labelled(trained, data)
@@ -212,23 +214,22 @@ def evaluate(
         raise NotFiniteError(text)
     known = find_duplicates(trained.known_letters, examples)
     labels = np.asarray(examples.labels)
-    if text := describe_known(trained.task, labels, scores, known=known):
-        warn_user(text, SeenRecordsWarning)  # where evaluate was called
+    if text := describe_duplicates(trained.task, labels, scores, known=known):
+        warn_user(text, SeenRecordsWarning)  # at the line of the call
     return measure(trained, examples, scores)
 
 
-def find_judged(model: Model, threads: int) -> Trained:
-    """Find a trained model; refuses one whose outputs have a meaning of the user's own."""
+def find_builtin_model(model: Model, threads: int) -> Trained:
+    """Return the trained model; raise for custom tasks and models without an encoder."""
     trained = find_trained(model, num_threads=threads)
     if isinstance(trained.task, Custom):
         raise ArgumentError(
-            "this model was trained with a loss or step of your own (task custom), so that "
-            "its outputs have no names; call run.model(...), or the model that "
-            "sl.models.load returns, on tensors"
+            "this model was trained with your own loss or step (task custom), and its "
+            "outputs have no names; call run.model(...) on tensors"
         )
     if trained.encoder is None:
         raise ArgumentError(
-            "this model was trained on arrays, and has no encoder for sequences; call "
+            "this model was trained on arrays and has no encoder for sequences; call "
             "run.model(...) on tensors"
         )
     return trained
@@ -241,7 +242,7 @@ def score(
     progress: OnBatch | None = None,
     both_strands: bool = False,
 ) -> Scores:
-    """Score a dataset, on as many threads as the caller allows."""
+    """Score a dataset."""
     options: Any = {"batch_size": trained.batch_size, "on_batch": progress}
     try:
         if both_strands:
@@ -259,13 +260,13 @@ def score(
 
 
 def measure(trained: Trained, data: Examples, scores: Scores) -> dict[str, float]:
-    """Compare scores with the labels."""
+    """Compute the metrics of scores."""
     metrics = measure_scores(trained.task, np.asarray(data.labels), scores)
     return {"n": len(scores), **metrics}
 
 
 def check_labels(trained: Trained, data: Examples) -> None:
-    """Refuse a dataset that has no labels, or others than the model's."""
+    """Raise if a dataset has no labels, or others than the model."""
     check_encoder(trained, data)
     if data.labels is None:
         raise LabelError("the dataset has no labels to compare with; give it labels=")
@@ -284,11 +285,11 @@ def check_labels(trained: Trained, data: Examples) -> None:
 
 
 def check_values(data: Examples) -> None:
-    """Refuse labels that are no numbers, or no classes, naming the first record."""
+    """Raise if labels are invalid numbers or classes; name the first record."""
     labels = np.asarray(data.labels)
     if data.task == Classify.name:
         wrong = ~np.isin(labels, np.arange(len(data.classes)))
-        expected = f"a class by its position, 0 to {len(data.classes) - 1}"
+        expected = f"the index of a class, 0 to {len(data.classes) - 1}"
     else:
         wrong = ~np.isfinite(labels)
         expected = "a finite number"
@@ -303,42 +304,42 @@ def check_values(data: Examples) -> None:
 
 @contextmanager
 def open_examples(trained: Trained, data: Examples | Readable) -> Generator[Examples]:
-    """Open files with the model's encoder, or checks that a dataset has it."""
+    """Open files with the model's encoder, or check that a dataset has this encoder."""
     if hasattr(data, "batch") and hasattr(data, "encoder"):
-        examples = _see(trained, data)
+        examples = _with_model_encoder(trained, data)
         check_encoder(trained, examples)
         yield examples
     elif hasattr(data, "read"):
         with _from_stream(trained.encoder, cast("IO[bytes]", data)) as examples:
             yield examples
     else:
-        examples = _open(trained.encoder, data)
+        examples = _open_data(trained.encoder, data)
         check_encoder(trained, examples)
         yield examples
 
 
-def _open(encoder: Any, data: Any, labels: Labels | None = None) -> Dataset:
-    """Open files or record in memory as the model's encoder reads them."""
+def _open_data(encoder: Any, data: Any, labels: Labels | None = None) -> Dataset:
+    """Open files or records in memory with the model's encoder."""
     data = os.fsdecode(data) if isinstance(data, bytes) else data
     kind, data = kind_of_data(encoder, data)
-    with replace_remedies(_DATASET):
+    with replace_remedies(_DATASET_ADVICE):
         return kind.open(data, labels=labels or False, encoder=encoder)
 
 
 def open_labelled(trained: Trained, data: Examples | Readable) -> Examples:
-    """Open a table of sequences and labels, or checks that a dataset has the encoder."""
+    """Open a table of sequences and labels, or encode a dataset for the model."""
     has_letters = kind_of_encoder(trained.encoder).has_letters
-    if not (has_letters and _is_of_sequences(data)):
-        return _see(trained, data)
-    task: Any = trained.task.name  # one that labels can have
+    if not (has_letters and _is_sequence_table(data)):
+        return _with_model_encoder(trained, data)
+    task: Any = trained.task.name  # a task of labels
     has_columns = task != "classify" and len(trained.classes) > 1
     columns = trained.classes if has_columns else None
     labels = Labels(classes=trained.classes, task=task, label_column=columns)
-    return _open(trained.encoder, data, labels)
+    return _open_data(trained.encoder, data, labels)
 
 
-def _is_of_sequences(data: Any) -> bool:
-    """Tell a table of sequences, a file or in memory, from what is none."""
+def _is_sequence_table(data: Any) -> bool:
+    """Return whether data are a table of sequences, in a file or in memory."""
     if is_list(data):
         return bool(data) and isinstance(data[0], Mapping)
     if is_path(data):
@@ -346,8 +347,8 @@ def _is_of_sequences(data: Any) -> bool:
     return Frame.of(data) is not None
 
 
-def _see(trained: Trained, data: Any) -> Examples:
-    """Show a dataset through the model's encoder."""
+def _with_model_encoder(trained: Trained, data: Any) -> Examples:
+    """Return a dataset with the model's encoder."""
     check_examples("data", data)
     return encode_with(trained.encoder, data)
 
@@ -363,9 +364,9 @@ def check_encoder(trained: Trained, data: Examples) -> None:
 
 @contextmanager
 def _from_stream(encoder: Any, stream: IO[bytes]) -> Generator[Examples]:
-    """Keep a stream in a file while it is scored, since it can be read once only."""
+    """Copy a stream to a temporary file, because it can be read only once."""
     if not (kind := kind_of_encoder(encoder)).has_letters:
-        raise ArgumentError(f"the model reads {kind.files}: give a path, not an open file")
+        raise ArgumentError(f"the model reads {kind.files}: pass a path, not an open file")
     name = str(getattr(stream, "name", "the open file"))
     with TemporaryDirectory(prefix="seqloom-") as folder:
         held = Path(folder) / "stream"
@@ -373,9 +374,9 @@ def _from_stream(encoder: Any, stream: IO[bytes]) -> Generator[Examples]:
             is_text = isinstance(stream.read(0), str)
             with held.open("w" if is_text else "wb") as file:
                 copyfileobj(cast("Any", stream), cast("Any", file))
-            yield _open(encoder, held)
+            yield _open_data(encoder, held)
         except SeqloomError as error:
-            # A reader knows the file by the name that it gave to open().
+            # Replace the path of the temporary file in messages by the stream name.
             words = (str(word).replace(str(held), name) for word in error.args)
             error.args = tuple(words)
             if hasattr(error, "path"):

@@ -1,4 +1,4 @@
-"""Bars for scoring and for copying; nothing where nobody looks."""
+"""Progress bars for scoring and copying, shown only on a terminal."""
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -18,14 +18,14 @@ from rich.text import Text
 
 
 class Speed(ProgressColumn):
-    """Shows samples, or what else is counted, a second."""
+    """Speed as samples, or another noun, per second."""
 
     def __init__(self, noun: str = "samples") -> None:
         super().__init__()
         self.noun = noun
 
     def render(self, task: Task) -> Text:
-        """Write the speed, once there is one."""
+        """Return the speed, once it is known."""
         return Text(f"{task.speed:,.0f} {self.noun}/s" if task.speed else "")
 
 
@@ -33,32 +33,32 @@ class Speed(ProgressColumn):
 def score_bar(
     console: Console, *, noun: str = "samples"
 ) -> Generator[Callable[[int, int], None]]:
-    """Lend a function that is told how many records are done, and of how many."""
+    """Yield a function that reports the numbers of finished and of all records."""
     speed, left = Speed(noun), TimeRemainingColumn()
     columns = BarColumn(bar_width=24), MofNCompleteColumn(), speed, left
-    with _bar(console, *columns) as tell:
-        yield tell
+    with _bar(console, *columns) as report:
+        yield report
 
 
 @contextmanager
 def work_bar(console: Console, what: str) -> Generator[Callable[[int, int], None]]:
-    """Lend a function that is told how many bytes are done, if it ever is."""
+    """Yield a function that reports the numbers of finished and of all bytes."""
     columns = TextColumn(what), BarColumn(bar_width=24), DownloadColumn()
-    with _bar(console, *columns, TimeRemainingColumn()) as tell:
-        yield tell
+    with _bar(console, *columns, TimeRemainingColumn()) as report:
+        yield report
 
 
 @contextmanager
 def _bar(
     console: Console, *columns: ProgressColumn
 ) -> Generator[Callable[[int, int], None]]:
-    """Show a bar from its first news on; it vanishes when it is done."""
+    """Show a bar from the first report on; it disappears at the end."""
     with Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal
     ) as bar:
         task = bar.add_task("", total=None, visible=False)
 
-        def tell(done: int, total: int) -> None:
+        def report(done: int, total: int) -> None:
             bar.update(task, completed=done, total=total, visible=True)
 
-        yield tell
+        yield report

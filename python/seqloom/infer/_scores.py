@@ -1,4 +1,4 @@
-"""Scores of a model for each record, in input order, and tables of them as files."""
+"""Scores of a model for each record, and their tables as files."""
 
 import csv
 import os
@@ -22,9 +22,9 @@ from seqloom.errors import (
 )
 from seqloom.models import Task
 
-_NAMES = "interval_name"
-# Endings that name another format than a table of text or Parquet.
-_OTHERS = {
+_NAME_COLUMN = "interval_name"
+# Extensions of formats that tables cannot be written in, with advice.
+_UNSUPPORTED_ENDINGS = {
     **dict.fromkeys((".xlsx", ".xls", ".ods"), "; a spreadsheet program opens .csv"),
     **dict.fromkeys((".gz", ".bz2", ".xz", ".zst", ".zip"), "; compress it afterwards"),
     **dict.fromkeys((".json", ".jsonl", ".npz", ".npy", ".feather", ".arrow"), ""),
@@ -32,19 +32,19 @@ _OTHERS = {
 
 
 class Scores:
-    """One row a record and one column an output.
+    """The scores of a model: a row for each record, a column for each output.
 
     Args:
-        ids: The records' names, in input order.
-        classes: The columns' names.
+        ids: The ids of the records, in input order.
+        classes: The names of the columns.
         values: Probabilities or values, ``(records, columns)``.
-        outputs: The outputs of the network (logits) that the values come from, in the same
-            shape. None: they are not available, as for scores from a table.
-        names: The names of intervals, such as the fourth column of BED. None: they have
-            none, or the records are not intervals.
+        outputs: The outputs of the network (logits) from which the values are computed, in
+            the same shape. None if they are not available, as for scores from a table.
+        names: The names of intervals, such as the fourth column of BED. None if there are
+            none.
 
     Raises:
-        ShapeError: The values are not of that shape, or names are not one a record.
+        ShapeError: The values have another shape, or the number of names is wrong.
 
     Examples:
         >>> from pathlib import Path
@@ -80,7 +80,7 @@ class Scores:
         self.outputs = outputs
 
     def to_numpy(self) -> NDArray[np.float32]:
-        """Copy the scores into an array.
+        """Return a copy of the scores as an array.
 
         Returns:
             A new array ``(records, columns)``.
@@ -92,13 +92,13 @@ class Scores:
         return self._values.copy()
 
     def to_tsv(self, path: str | os.PathLike[str] | IO[str]) -> None:
-        """Write a table, whole or not at all, that reads back to the same bits.
+        """Write a table (atomically); `read_tsv` reads exactly the same numbers.
 
-        The first column is called ``id``; or ``record_id``, if a class is called ``id``.
-        Intervals that have names have a second column, ``interval_name``.
+        The first column is ``id``, or ``record_id`` if a class has the name ``id``.
+        Intervals with names have a second column, ``interval_name``.
 
         Args:
-            path: The file; an older one is replaced. Or a file that is open for text.
+            path: The path of the file, which may be overwritten, or an open text file.
 
         Examples:
             >>> from pathlib import Path
@@ -113,17 +113,16 @@ class Scores:
             write_atomic(as_path("path", path), "".join(self._lines()).encode())
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a table in the format that the file's name asks for.
+        """Write a table in the format of the file's extension (atomically).
 
-        It is written whole or not at all, and has the columns of `to_tsv`.
+        It has the columns of `to_tsv`.
 
         Args:
-            path: The file; an older one is replaced. A name that ends in ``.csv`` has
-                commas, one that ends in ``.parquet`` is Parquet (extra ``parquet``); others
-                have tabs.
+            path: The path of the file, which may be overwritten. ``.csv`` has commas,
+                ``.parquet`` is Parquet (extra ``parquet``), all other files have tabs.
 
         Raises:
-            ArgumentError: The name ends as of another format, such as ``.xlsx``.
+            ArgumentError: The extension is that of another format, such as ``.xlsx``.
             FileError: The file cannot be written.
             MissingExtraError: Parquet needs a package that is not installed.
 
@@ -137,17 +136,17 @@ class Scores:
 
     @classmethod
     def read_tsv(cls, path: str | os.PathLike[str]) -> "Scores":
-        """Read what `to_tsv` wrote.
+        """Read a table that `to_tsv` wrote.
 
         Args:
-            path: The file.
+            path: The path of the file.
 
         Returns:
-            Equal scores, bit for bit.
+            The scores, with exactly the same numbers.
 
         Raises:
-            FormatError: It is not such a table, or it is cut.
-            MissingFileError: There is no such file.
+            FormatError: The file is not such a table, or is truncated.
+            MissingFileError: The file does not exist.
             FileError: The file cannot be read.
 
         Examples:
@@ -157,7 +156,7 @@ class Scores:
         """
         path = as_path("path", path)
         if not path.is_file():
-            found = "is no file" if path.exists() else "no such file"
+            found = "is not a file" if path.exists() else "no such file"
             raise MissingFileError(f"{path}: {found}; expected a table of scores")
         with reading(path):
             text = path.read_bytes()
@@ -167,12 +166,12 @@ class Scores:
             reason = f"{path}: not a text in UTF-8 ({error})"
             raise FormatError(reason, path=str(path)) from None
         if last:
-            reason = f"{path}: is cut: its last line does not end; write it again"
+            reason = f"{path}: truncated, because its last line has no end; write it again"
             raise FormatError(reason, kind="cut", path=str(path))
         head, *rows = (line.split("\t") for line in lines or [""])
         if head[0] != _id_column(head[1:]) or any(len(row) != len(head) for row in rows):
             raise FormatError(f"{path}: not a table of scores", path=str(path))
-        first = 2 if head[1:2] == [_NAMES] else 1  # column of values
+        first = 2 if head[1:2] == [_NAME_COLUMN] else 1  # column of values
         try:
             values = np.array([row[first:] for row in rows], np.float64)
         except ValueError as error:
@@ -191,72 +190,72 @@ class Scores:
         return f"Scores of {len(self):,} records: {printable(', '.join(self.classes))}"
 
     def _lines(self) -> Iterator[str]:
-        """Return the lines of the table, with tabs."""
+        """Yield the lines of the table, with tabs."""
         yield from ("\t".join(row) + "\n" for row in self._rows())
 
     def _rows(self) -> Iterator[list[str]]:
-        """Return the head and a row a record; numbers are shortest texts that read back."""
+        """Yield the header and a row for each record; numbers can be read back exactly."""
         texts = self._texts()
         yield [*texts, *self.classes]
         for row, *names in zip(self._values, *texts.values(), strict=True):
             yield [*names, *map(str, row)]
 
     def _texts(self) -> dict[str, list[str]]:
-        """Return the columns of text, by their heads."""
-        names = {} if self.names is None else {_NAMES: self.names}
+        """Return the text columns by name."""
+        names = {} if self.names is None else {_NAME_COLUMN: self.names}
         return {_id_column(self.classes): self.ids, **names}
 
     def _columns(self) -> dict[str, Any]:
-        """Return all columns, by their heads."""
+        """Return all columns by name."""
         return self._texts() | dict(zip(self.classes, self._values.T, strict=True))
 
 
 def values_of(task: Task, scores: Scores) -> NDArray[np.floating[Any]]:
-    """Return the scores without the rounding to float32, where outputs are known."""
+    """Return the scores; from the outputs, if known, to avoid rounding to float32."""
     return scores.to_numpy() if scores.outputs is None else task.activate(scores.outputs)
 
 
-def order_of(task: Task, scores: Scores) -> NDArray[np.floating[Any]]:
-    """Return values that rank the records: log-odds, which have fewer ties near 1."""
+def ranking_values_of(task: Task, scores: Scores) -> NDArray[np.floating[Any]]:
+    """Return values for ranking: log-odds if known, which have fewer ties near 1."""
     return scores.to_numpy() if scores.outputs is None else task.order(scores.outputs)
 
 
 def measure_scores(
     task: Task, labels: NDArray[Any], scores: Scores, *, rows: Any = slice(None)
 ) -> dict[str, float]:
-    """Compare the scores of all records, or of some, with their labels."""
-    values, order = values_of(task, scores), order_of(task, scores)
+    """Compute the metrics of the scores of all records, or of some."""
+    values, order = values_of(task, scores), ranking_values_of(task, scores)
     return task.measure(labels[rows], values[rows], order=order[rows])
 
 
 def _id_column(classes: Sequence[str]) -> str:
-    """Name the column of ids so that no class has the same name."""
+    """Return a name for the column of ids that no class has."""
     name = "id"
     while name in classes:
         name = f"record_{name}"
     return name
 
 
-def check_table_name(path: str | os.PathLike[str]) -> str:
-    """Return the format that a file's name asks for: tsv, csv or parquet."""
+def find_table_format(path: str | os.PathLike[str]) -> str:
+    """Return the format of a file's extension: tsv, csv or parquet."""
     ending = PurePath(path).suffix.lower()
-    if ending in _OTHERS:
+    if ending in _UNSUPPORTED_ENDINGS:
         raise ArgumentError(
-            f"{path}: a table is written as .tsv, .csv or .parquet, not as {ending}"
-            f"{_OTHERS[ending]}"
+            f"{path}: tables can be written as .tsv, .csv or .parquet, not as {ending}"
+            f"{_UNSUPPORTED_ENDINGS[ending]}"
         )
     if ending == ".parquet":
-        _parquet(path)
+        _import_parquet(path)
     return ending[1:] if ending in {".csv", ".parquet"} else "tsv"
 
 
 def write_table(
     path: Path, rows: Iterator[list[str]], columns: Callable[[], Mapping[str, Any]]
 ) -> None:
-    """Write rows of text, the first of which is the head, or columns as Parquet."""
-    kind = check_table_name(path)
+    """Write rows of text (the first is the header), or columns as Parquet."""
+    kind = find_table_format(path)
     if kind == "parquet":
-        library, parquet = _parquet(path)
+        library, parquet = _import_parquet(path)
         table = library.table(dict(columns()))
         with atomic_path(path) as part:
             parquet.write_table(table, part)
@@ -271,14 +270,14 @@ def write_table(
             file.writelines("\t".join(row) + "\n" for row in rows)
 
 
-def _parquet(path: str | os.PathLike[str]) -> tuple[Any, Any]:
-    """Import pyarrow."""
+def _import_parquet(path: str | os.PathLike[str]) -> tuple[Any, Any]:
+    """Import pyarrow and its Parquet module."""
     try:
         import pyarrow as pa
         from pyarrow import parquet
     except ImportError as error:
         raise MissingExtraError(
-            f"{path}: Parquet needs pyarrow: pip install pyarrow; or give a name "
+            f"{path}: Parquet needs pyarrow: pip install pyarrow; or use a name "
             "that ends in .tsv or .csv"
         ) from error
     return pa, parquet

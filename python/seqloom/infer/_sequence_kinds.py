@@ -1,4 +1,4 @@
-"""The kinds of input that are made of letters: sequences, and intervals of a genome."""
+"""The input kinds of sequences: sequence files, and intervals of a genome."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -12,14 +12,14 @@ from seqloom.data._sources import is_sequence_table
 from seqloom.data.interval._intervals import Intervals, read_intervals
 from seqloom.data.label._table import list_names, name_nearest
 from seqloom.errors import ArgumentError, LabelError, MissingFileError
-from seqloom.infer._kinds import BUILT_IN, Files, Given, Kind, is_path, kind_of_files
+from seqloom.infer._kinds import BUILT_IN_KINDS, Files, Given, Kind, is_path, kind_of_files
 from seqloom.models._examples import check_examples
 
-# What records of ours and of Biopython have.
-_LETTERS_OF = ("sequence", "seq")
-_SHOWN = 20  # letters of a sequence in a message
+# The attributes of records (seqloom, Biopython) that contain the sequence.
+_SEQUENCE_ATTRIBUTES = ("sequence", "seq")
+_MAX_SHOWN_CHARACTERS = 20  # characters of a sequence in a message
 # Options of `SequenceDataset`.
-_READING = frozenset(
+_READING_OPTIONS = frozenset(
     {"whitespace", "comments", "ids", "quality", "sequence_column", "id_from_header"}
 )
 
@@ -33,21 +33,21 @@ def _open_sequences(
     """Open files of sequences, tables of them, or sequences from memory."""
     is_word = isinstance(data, str) and data.isascii() and data.isalpha()
     if is_word and not Path(data).exists():
-        end = '..."]' if len(data) > _SHOWN else '"]'
+        end = '..."]' if len(data) > _MAX_SHOWN_CHARACTERS else '"]'
         raise MissingFileError(
-            f"{data}: no such file; a single sequence is given in a list: "
-            f'["{data[:_SHOWN]}{end}'
+            f"{data}: no such file; pass a single sequence as a list: "
+            f'["{data[:_MAX_SHOWN_CHARACTERS]}{end}'
         )
     if not is_path(data) and Frame.of(data) is None:
         data = _rows_of(data)
     if isinstance(labels, Labels) and labels.id_column is not None:
-        # The column of ids of tables of labels is that of tables of sequences too.
+        # Tables of labels and of sequences have the same column of ids.
         reading["id_column"] = labels.id_column
     return SequenceDataset(data, labels=labels, encoder=encoder, augment=augment, **reading)
 
 
 def _rows_of(data: Any) -> Any:
-    """Refuse what is neither files nor sequences."""
+    """Return data to read; raise if they are neither files nor sequences."""
     if isinstance(data, Mapping):
         return data  # pyright: ignore[reportUnknownVariableType]
     if hasattr(data, "dataset") or hasattr(data, "shard"):
@@ -55,16 +55,16 @@ def _rows_of(data: Any) -> Any:
     found: list[Any] = list(data) if hasattr(data, "__iter__") else [None]
     if not all(map(_can_be_sequence, found)):
         raise ArgumentError(
-            "data must be a file, an open file, several files, a list, dict or data frame "
-            f"of sequences, or a dataset with the model's encoder, got {quote(data)}"
+            "data must be a file, an open file, several files, sequences (a list, dict or "
+            f"data frame), or a dataset with the model's encoder, got {quote(data)}"
         )
     return data if hasattr(data, "__len__") else found
 
 
 def _can_be_sequence(row: Any) -> bool:
-    """Tell whether an element of a list may be a file or a sequence."""
+    """Return whether an element of a list may be a file or a sequence."""
     is_bytes = getattr(getattr(row, "dtype", None), "itemsize", 0) == 1
-    has_letters = any(hasattr(row, name) for name in _LETTERS_OF)
+    has_letters = any(hasattr(row, name) for name in _SEQUENCE_ATTRIBUTES)
     is_row = isinstance(row, (bytes, bytearray, Mapping, tuple, list)) or is_path(row)
     return is_row or is_bytes or has_letters
 
@@ -72,23 +72,23 @@ def _can_be_sequence(row: Any) -> bool:
 def _find_alphabet(
     files: Files, *, symbols: str = "strip_terminal_stop", **options: Any
 ) -> str:
-    """Decide on all letters of files of sequences."""
+    """Infer the alphabet from all residues of sequence files."""
     names = ("sequence_column", "comments", "whitespace", "ids")
     reading = {name: options[name] for name in names if name in options}
     return guess_alphabet(files, symbols=symbols, **reading)
 
 
 def _are_tables(files: Files, *, sequence_column: str = "sequence", **_: Any) -> bool:
-    """Tell whether all files are tables of sequences, with labels perhaps."""
+    """Return whether all files are tables of sequences."""
     return all(is_sequence_table(file, sequence_column) for file in files)
 
 
-BUILT_IN.append(
+BUILT_IN_KINDS.append(
     Kind(
         name="sequences",
         open=_open_sequences,
-        recognises=lambda _: False,  # it reads all that no other kind recognises
-        options=_READING,
+        recognises=lambda _: False,  # it opens files that no other kind recognises
+        options=_READING_OPTIONS,
         can_finetune=True,
         other_options=frozenset({"label_from_header", "label_from_file"}),
         find_alphabet=_find_alphabet,
@@ -110,7 +110,7 @@ def _open_intervals(
     ignore_strand: bool = False,
     **settings: Any,
 ) -> Dataset:
-    """Open parts of a genome; labels are in tables or in the columns of the intervals."""
+    """Open intervals of a genome; labels are in a table or in columns of the intervals."""
     table = read_intervals(intervals)
     data = IntervalDataset(
         files[0],
@@ -125,7 +125,7 @@ def _open_intervals(
 
 
 def _choose_labels(labels: Labels, intervals: Intervals) -> Labels:
-    """Take labels from the intervals' own columns where no table is given."""
+    """Use columns of the intervals as labels if there is no table."""
     if labels.source == "file" and "file" in intervals.columns:
         raise LabelError(
             f"{intervals.what}: its column 'file' conflicts with --label-from-file: "
@@ -135,7 +135,7 @@ def _choose_labels(labels: Labels, intervals: Intervals) -> Labels:
         return labels
     if labels.id_column:
         raise ArgumentError(
-            "--id-column names a column of --labels TABLE: give --labels TABLE too"
+            "--id-column names a column of --labels TABLE: also give --labels TABLE"
         )
     columns = tuple(labels.label_column or ("label",))
     missing = [name for name in columns if name not in intervals.columns]
@@ -184,9 +184,9 @@ def _check_genome(files: Files, given: Given) -> None:
         )
 
 
-_NOT_READ = "not with --intervals: clean the genome first, with seqloom convert"
+_CLEAN_FIRST = "not with --intervals: clean the genome first, with seqloom convert"
 
-BUILT_IN.append(
+BUILT_IN_KINDS.append(
     Kind(
         name="intervals",
         open=_open_intervals,
@@ -195,7 +195,7 @@ BUILT_IN.append(
         other_options=frozenset({"label_from_file"}),
         by_option="intervals",
         refusals={
-            **dict.fromkeys(_READING, _NOT_READ),
+            **dict.fromkeys(_READING_OPTIONS, _CLEAN_FIRST),
             "label_from_header": (
                 "not with --intervals; give --label-column, a column of the intervals"
             ),

@@ -17,7 +17,7 @@ from seqloom.errors import (
     SeqloomError,
 )
 from seqloom.infer._forward import Forward
-from seqloom.infer._input_warnings import warn_of_part
+from seqloom.infer._input_warnings import warn_of_set
 from seqloom.infer._loop import (
     check_lengths,
     evaluation_batch_size,
@@ -157,7 +157,7 @@ def _prepare_custom(
     size = settings.batches.batch_size
     trained = Trained(network, parts.train.encoder, Custom(), size)
     for name, part in parts.list_named():
-        warn_of_part(trained, part, name)
+        warn_of_set(trained, part, name)
     return trained, parts
 
 
@@ -208,7 +208,7 @@ def _check_encoder(train: Examples) -> None:
 def _warn_of_data(trained: Trained, examples: dict[str, Examples]) -> None:
     """Warn about data that are allowed but probably a mistake."""
     for name, part in examples.items():
-        warn_of_part(trained, part, name)
+        warn_of_set(trained, part, name)
         if name != "training":
             warn_of_changes(f"the {name} set", part)
     if text := describe_conflicts(examples["training"]):

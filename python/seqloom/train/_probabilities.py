@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from seqloom.infer._scores import order_of, values_of
+from seqloom.infer._scores import ranking_values_of, values_of
 from seqloom.models import Classify, Multilabel
 from seqloom.nn._metric_inputs import RankCurve
 from seqloom.report import Plot, Section, Table, Trace, auprc_interval, auroc_interval
@@ -36,7 +36,7 @@ def probability_sections(
         is_class = labels > 0
         step = scores.size // _MAX_PREDICTIONS + 1
         answers = is_class.ravel()[::step], scores.ravel()[::step]
-    order = order_of(task, part.scores)
+    order = ranking_values_of(task, part.scores)
     curves = curve_section(is_class, order, classes=task.columns, name=name)
     if curves is not None:
         yield curves

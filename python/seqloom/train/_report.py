@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from seqloom._files import write_atomic
 from seqloom._text import printable
 from seqloom.data._describe import describe_letters
-from seqloom.infer._scores import order_of
+from seqloom.infer._scores import ranking_values_of
 from seqloom.models import Classify, Multilabel, Regress, Task, Trained
 from seqloom.models._folder import CARD, is_own_card
 from seqloom.nn._metrics import auprc, auroc, confusion_matrix
@@ -214,7 +214,7 @@ def tables_of_labels(task: Task, parts: dict[str, Part]) -> Iterator[Table]:
     if not isinstance(task, Multilabel):
         return
     for name, part in parts.items():
-        order = order_of(task, part.scores)
+        order = ranking_values_of(task, part.scores)
         columns = zip(part.scores.classes, part.labels.T, order.T, strict=True)
         rows = [
             (label, int(true.sum()), auroc(true, scores), auprc(true, scores))

@@ -9,8 +9,13 @@ from numpy.typing import NDArray
 
 from seqloom.data._parts import letters_of
 from seqloom.infer._attributions import mark_sequence
-from seqloom.infer._probe import Probe, letters_to_change, neutral_of, why_not_hidden
-from seqloom.infer._scores import order_of
+from seqloom.infer._probe import (
+    Probe,
+    hiding_symbol_of,
+    reason_against_hiding,
+    sequences_to_change,
+)
+from seqloom.infer._scores import ranking_values_of
 from seqloom.models import Classify, Trained
 from seqloom.report import Letters, Logo, MarkedSequence, Section, Table, percent
 from seqloom.train._evaluation import Part
@@ -80,14 +85,14 @@ def mistakes_section(
     table = list_mistakes(part, wrong)
     note = f"The most confident of {wrong.size:,} wrong predictions on the {name} set."
     rows = wrong[: max(1, min(_MAX_COLOURED, most // (_MAX_WINDOWS + 1)))]
-    letters = letters_to_change(examples, rows)
+    letters = sequences_to_change(examples, rows)
     reason = "these records are not sequences"
     if letters is not None:
-        reason = why_not_hidden(trained.encoder)
+        reason = reason_against_hiding(trained.encoder)
     if letters is None or reason is not None:
         note = f"{note} Their sequences are not shown, because {reason}."
         return Section(title="Worst mistakes", note=note, table=table)
-    neutral = (neutral_of(trained.encoder) or b"").decode()
+    neutral = (hiding_symbol_of(trained.encoder) or b"").decode()
     is_short = max(map(len, letters)) <= _MAX_WINDOWS
     each = "each residue" if is_short else f"each of up to {_MAX_WINDOWS} windows"
     first = "the first" if len(letters) == 1 else f"the first {len(letters)}"
@@ -104,7 +109,7 @@ def find_wrong(task: Classify, part: Part) -> Rows:
     """Return the rows of wrong predictions, the most confident first."""
     called = task.decide(part.scores.to_numpy())
     wrong = np.flatnonzero(called != part.labels)
-    surest = order_of(task, part.scores)[wrong, called[wrong]]
+    surest = ranking_values_of(task, part.scores)[wrong, called[wrong]]
     return wrong[np.argsort(-surest, kind="stable")]
 
 

@@ -16,7 +16,7 @@ from seqloom._arguments import as_path
 from seqloom._files import write_atomic
 from seqloom._warning import warn_user
 from seqloom.errors import NoSkillWarning, SeenRecordsWarning
-from seqloom.infer._input_warnings import describe_known
+from seqloom.infer._input_warnings import describe_duplicates
 from seqloom.models import Task, Trained
 from seqloom.models._folder import RESULTS, WEIGHTS, write_history
 from seqloom.models._trained import write_config
@@ -193,7 +193,7 @@ def _list_warnings(task: Task, evaluated: dict[str, Part]) -> tuple[list[str], l
     for name, part in reversed(evaluated.items()):
         labels, scores, known = part.labels, part.scores, part.known
         what = f"{name} records"
-        if text := describe_known(task, labels, scores, known=known, what=what):
+        if text := describe_duplicates(task, labels, scores, known=known, what=what):
             seen.append(text)
         if text := warning_without_skill(task, name, part):
             poor.append(text)

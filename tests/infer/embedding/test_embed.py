@@ -1,4 +1,4 @@
-"""Embeddings of files: what is computed, joined, written and read back."""
+"""Embeddings of files: computed, pooled, joined, written and read back."""
 
 import hashlib
 import json
@@ -49,7 +49,7 @@ def files(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("packing", [True, False])
 @pytest.mark.parametrize("kind", ["safetensors", "parquet"])
-def test_the_mean_is_that_of_the_residues(files, packing, kind):
+def test_mean_pooling_averages_the_residues(files, packing, kind):
     records = [*files[0], *files[1]]
     options: Any = {"packing": packing, "format": kind}
     sl.infer.embed(
@@ -64,7 +64,7 @@ def test_the_mean_is_that_of_the_residues(files, packing, kind):
 
 @pytest.mark.parametrize("packing", [True, False])
 @pytest.mark.parametrize("kind", ["safetensors", "parquet"])
-def test_each_residue_has_its_row(files, packing, kind):
+def test_without_pooling_each_residue_has_a_row(files, packing, kind):
     options: Any = {"packing": packing, "format": kind, "dtype": "float16"}
     sl.infer.embed(
         embed_job.embed_tokens, "a.fa", out="e", shard_size=32, pool="none", **options
@@ -76,7 +76,7 @@ def test_each_residue_has_its_row(files, packing, kind):
         np.testing.assert_array_equal(found[ordinal], rows)
 
 
-def test_the_first_token_is_kept(files):
+def test_cls_pooling_returns_the_first_token(files):
     sl.infer.embed(embed_job.embed_tokens, "a.fa", out="e", pool="cls")
     np.testing.assert_array_equal(
         sl.infer.load("e").to_numpy(), np.tile(embed_job.TABLE[0], (90, 1))
@@ -84,7 +84,7 @@ def test_the_first_token_is_kept(files):
 
 
 def embed_positions(batch):
-    """Show in which window, and where in it, a residue was."""
+    """Return the window of each residue, and its index in the window."""
     sizes = np.diff(batch["cu_seqlens"])
     starts = np.repeat(batch["starts"], sizes)
     return np.stack([starts, batch["position_ids"]], axis=1).astype(np.float32)
@@ -92,7 +92,7 @@ def embed_positions(batch):
 
 @settings(max_examples=25, deadline=None)
 @given(length=st.integers(1, 90), longest=st.integers(2, 20), overlap=st.integers(0, 19))
-def test_windows_give_each_residue_once_from_where_it_lies_inside(
+def test_each_residue_comes_once_from_the_window_with_the_farther_edge(
     tmp_path_factory, length, longest, overlap
 ):
     overlap = min(overlap, longest - 1)
@@ -108,14 +108,14 @@ def test_windows_give_each_residue_once_from_where_it_lies_inside(
     )
     starts, positions = sl.infer.load(folder / "e")[0].T
     np.testing.assert_array_equal(starts + positions - 1, np.arange(length))
-    # Of what two neighbours share, no residue is nearer to its own window's edge than to
-    # the other's, but for the window that ends the record.
+    # In an overlap, each residue is at least as far from the edge of its window as from
+    # that of the neighbour, except in the last window of a record.
     for start in np.unique(starts)[1:]:
         first = int((starts >= start).argmax())
         assert first - start == overlap // 2 or overlap == 0 or first - start <= overlap
 
 
-def test_a_mean_over_windows_is_that_of_all_residues(files):
+def test_the_mean_over_windows_is_that_of_all_residues(files):
     options: Any = {"max_length": 50, "overlap": 7}
     sl.infer.embed(embed_job.embed_tokens, "a.fa", out="e", shard_size=32, **options)
     expected = [embed_job.expected_mean(record) for record in files[0]]
@@ -124,7 +124,7 @@ def test_a_mean_over_windows_is_that_of_all_residues(files):
     )
 
 
-def test_a_module_of_torch_is_called_with_what_it_asks_for(files):
+def test_a_pytorch_module_is_called_with_the_arrays_of_its_parameters(files):
     import torch
 
     class Network(torch.nn.Module):
@@ -143,7 +143,7 @@ def test_a_module_of_torch_is_called_with_what_it_asks_for(files):
 
 
 @pytest.mark.parametrize("backend", ["numpy", "torch", "jax"])
-def test_a_module_of_ours_is_called_with_what_it_asks_for(files, backend):
+def test_a_seqloom_module_is_called_with_the_arrays_of_its_parameters(files, backend):
     class Table(sl.nn.Module):
         table: sl.nn.Embedding
 
@@ -162,7 +162,7 @@ def test_a_module_of_ours_is_called_with_what_it_asks_for(files, backend):
     )
 
 
-def test_a_model_may_pool_itself(files):
+def test_a_model_can_do_the_pooling(files):
     sl.infer.embed(
         lambda batch: np.diff(batch["cu_seqlens"])[:, None].astype(np.float32),
         "a.fa",
@@ -183,7 +183,7 @@ def test_the_files_can_be_read_without_seqloom(files):
     assert done["sha256"] == hashlib.sha256(data).hexdigest()
 
 
-def test_equal_ids_are_kept_apart(tmp_path):
+def test_records_with_equal_ids_have_separate_embeddings(tmp_path):
     (tmp_path / "a.fa").write_text(">x\nMK\n>x\nML\n>y\nM\n")
     embed_job.run(tmp_path / "a.fa", tmp_path / "e")
     found = sl.infer.load(tmp_path / "e")
@@ -221,14 +221,14 @@ def test_an_id_is_never_a_path(tmp_path):
         ({"tokens": sl.encode.Tokens("esm2", unknown="mask")}, "tokens"),
     ],
 )
-def test_another_plan_is_refused_by_the_name_of_what_differs(files, changed, named):
+def test_another_plan_is_an_error_that_names_the_difference(files, changed, named):
     sl.infer.embed(embed_job.embed_tokens, "a.fa", out="e", shard_size=32)
     options: Any = {"shard_size": 32, **changed}
     with pytest.raises(ConfigError, match=named):
         sl.infer.embed(embed_job.embed_tokens, "a.fa", out="e", **options)
 
 
-def test_a_changed_file_is_refused(files):
+def test_a_changed_file_is_an_error(files):
     sl.infer.embed(embed_job.embed_tokens, "a.fa", out="e", shard_size=32)
     with Path("a.fa").open("a") as file:
         file.write(">one more\nMK\n")
@@ -242,15 +242,15 @@ def test_a_second_call_computes_nothing(files):
     assert (again.computed, again.sequences, again.records) == (0, 0, 90)
 
 
-def test_a_folder_of_embeddings_is_kept_where_resume_is_off(files):
+def test_resume_false_does_not_overwrite_embeddings(files):
     embed_job.run("a.fa", "e")
     with pytest.raises(RunFolderError, match="--no-resume"):
         embed_job.run("a.fa", "e", resume=False)
 
 
-def test_what_was_read_before_an_error_is_computed_however_slow_the_model_is(tmp_path):
+def test_records_read_before_an_error_are_embedded_even_by_a_slow_model(tmp_path):
     def embed_slowly(batch):
-        time.sleep(0.2)  # the reader has met its error long before
+        time.sleep(0.2)  # the reader raised its error earlier
         return embed_job.embed_tokens(batch)
 
     (tmp_path / "a.fa").write_text(">s1\nMKT\n>s2\nMKT\n>bad\nMK1T\n")
@@ -259,7 +259,7 @@ def test_what_was_read_before_an_error_is_computed_however_slow_the_model_is(tmp
     assert sl.infer.load(tmp_path / "e", partial=True).ids == ["s1", "s2"]
 
 
-def test_a_letter_that_is_none_stops_behind_what_was_finished(tmp_path):
+def test_an_invalid_character_stops_the_job_after_finished_shards(tmp_path):
     text = "".join(f">s{n}\nMKT\n" for n in range(8)) + ">bad\nMK1T\n"
     (tmp_path / "a.fa").write_text(text)
     with pytest.raises((AlphabetError, FormatError), match="bad"):
@@ -273,11 +273,11 @@ def test_a_letter_that_is_none_stops_behind_what_was_finished(tmp_path):
     ("text", "message"),
     [
         ("", "no records|empty"),
-        (">a\nMK\n>b\n>c\nM\n", r"record 1 \(b\) has no letters"),
-        (">a\nMK\n>b\n" + "M" * 100_000 + "\n", "100,000 letters.*--max-length"),
+        (">a\nMK\n>b\n>c\nM\n", r"record 1 \(b\) is empty"),
+        (">a\nMK\n>b\n" + "M" * 100_000 + "\n", "100,000 residues.*--max-length"),
     ],
 )
-def test_what_cannot_be_embedded_is_an_error_before_the_work(tmp_path, text, message):
+def test_records_that_cannot_be_embedded_are_an_error_at_the_start(tmp_path, text, message):
     (tmp_path / "a.fa").write_text(text)
     with pytest.raises((FormatError, ShapeError), match=message):
         embed_job.run(tmp_path / "a.fa", tmp_path / "e")
@@ -292,7 +292,7 @@ def test_an_embedding_that_is_not_finite_names_its_record(files):
         sl.infer.embed(overflow, "a.fa", out="e")
 
 
-def test_what_does_not_fit_float16_says_so(files):
+def test_an_embedding_too_large_for_float16_is_an_error(files):
     def large(batch):
         return np.full((batch["input_ids"].size, 2), 1e6, np.float32)
 
@@ -300,8 +300,8 @@ def test_what_does_not_fit_float16_says_so(files):
         sl.infer.embed(large, "a.fa", out="e", dtype="float16")
 
 
-def test_the_message_of_a_wrong_shape_names_the_remedy(files):
-    with pytest.raises(ShapeError, match='pool="model" takes one row for each'):
+def test_the_error_about_a_wrong_shape_has_advice(files):
+    with pytest.raises(ShapeError, match='pool="model" needs a row for each'):
         sl.infer.embed(lambda batch: np.zeros((batch["num_sequences"], 3)), "a.fa", out="e")
 
 
@@ -314,19 +314,19 @@ def test_the_message_of_a_wrong_shape_names_the_remedy(files):
         ({"layers": ()}, "layers must be"),
         ({"layers": (1, 1)}, "layers must be"),
         ({"max_tokens": 2}, "max_tokens"),
-        ({"overlap": 3}, "overlap= is of windows"),
+        ({"overlap": 3}, "overlap= is for windows"),
         ({"max_length": 10, "overlap": 10}, "overlap must be below"),
         ({"max_length": 5000}, "max_length must be at most 4094"),
         ({"shard_size": 0}, "shard_size"),
         ({"layers": (0, 3)}, "needs a model with a method embed"),
     ],
 )
-def test_a_wrong_argument_is_named(files, options, message):
+def test_the_error_names_an_invalid_argument(files, options, message):
     with pytest.raises(ArgumentError, match=message):
         sl.infer.embed(embed_job.embed_tokens, "a.fa", out="e", **options)
 
 
-def test_memory_that_is_full_halves_the_batches_and_says_so(files):
+def test_full_memory_halves_the_batches_and_adds_a_note(files):
     seen = []
 
     def small_memory(batch):
@@ -343,7 +343,7 @@ def test_memory_that_is_full_halves_the_batches_and_says_so(files):
     )
 
 
-def test_integers_of_numpy_are_written_as_pythons(files):
+def test_numpy_integers_are_written_like_python_integers(files):
     sizes: Any = {"shard_size": 32, "max_tokens": 3000, "max_length": 50, "overlap": 5}
     wide: Any = {name: np.int64(size) for name, size in sizes.items()}
     sl.infer.embed(embed_job.embed_tokens, "a.fa", out="wide", **wide)
@@ -356,7 +356,7 @@ def test_integers_of_numpy_are_written_as_pythons(files):
     [("mean", r"in windows: max_length="), ("model", "leave long records out of the file")],
 )
 @pytest.mark.usefixtures("files")
-def test_a_record_too_long_for_memory_has_advice_that_can_be_followed(pool, advice):
+def test_the_advice_for_a_record_too_long_for_memory_works(pool, advice):
     def full(batch):
         raise MemoryError
 
@@ -364,15 +364,15 @@ def test_a_record_too_long_for_memory_has_advice_that_can_be_followed(pool, advi
         sl.infer.embed(full, "a.fa", out="e", pool=pool, identity="full")
 
 
-def test_a_folder_without_embeddings_is_named(tmp_path):
+def test_the_error_names_a_folder_without_embeddings(tmp_path):
     with pytest.raises(FileError, match="no such folder"):
         sl.infer.load(tmp_path / "none")
-    with pytest.raises(MissingFileError, match=r"no plan\.json"):
+    with pytest.raises(MissingFileError, match=r"plan\.json.* is missing"):
         sl.infer.load(tmp_path)
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "gone"])
-def test_a_damaged_shard_is_an_error_that_names_it(files, damage):
+def test_a_corrupt_shard_is_an_error_that_names_it(files, damage):
     embed_job.run("a.fa", "e", 32)
     path = Path("e/shard-000001.safetensors")
     data = bytearray(path.read_bytes())

@@ -1,4 +1,4 @@
-"""Embeddings on a GPU: memory and streams on any machine, numbers on a device."""
+"""Embeddings on a GPU: memory and streams on any machine, results on a device."""
 
 from contextlib import contextmanager
 from typing import Any
@@ -16,12 +16,12 @@ import embed_job
 import seqloom as sl
 from seqloom.infer.embedding import _job, _torch_device
 from seqloom.infer.embedding._model import Device
-from seqloom.infer.embedding._torch_device import PinnedRing, Slab, TorchDevice
+from seqloom.infer.embedding._torch_device import PackedArrays, PinnedBuffers, TorchDevice
 from seqloom.tensor.backends._torch import _device_random, _packed_attention
 
 
 class Table(torch.nn.Module):
-    """A module of one table."""
+    """A module with one embedding table."""
 
     def __init__(self):
         super().__init__()
@@ -38,12 +38,12 @@ ARRAYS = arrays_of.arrays(DTYPES, SHAPES)
 
 @settings(deadline=None)
 @given(st.lists(ARRAYS, max_size=6))
-def test_arrays_of_a_batch_come_out_of_one_copy_as_they_went_in(arrays):
+def test_arrays_of_a_batch_are_unchanged_by_the_joint_copy(arrays):
     batch: dict[str, Any] = {f"a{n}": array for n, array in enumerate(arrays)} | {
         "n": 3,
         "ids": ["x"],
     }
-    slab = Slab.of(batch)
+    slab = PackedArrays.of(batch)
     buffer = slab.write(torch.empty(slab.size + 100, dtype=torch.uint8))
     found = slab.read(buffer.clone())
     assert len(found) == len(arrays)
@@ -53,7 +53,7 @@ def test_arrays_of_a_batch_come_out_of_one_copy_as_they_went_in(arrays):
 
 
 class Stream:
-    """A stream that does everything at once, and counts what it waits for."""
+    """A stream that runs everything at once, and counts its waits."""
 
     current: Any = None
 
@@ -70,7 +70,7 @@ class Stream:
 
 
 class Event:
-    """An event that has come."""
+    """An event that has occurred."""
 
     def __init__(self, *, blocking):
         assert blocking
@@ -91,7 +91,7 @@ def current(stream):
 
 @pytest.fixture
 def streams(monkeypatch):
-    """Streams of a device that is the host; what memory is used by which stream."""
+    """Streams that run on the host; records the memory that each stream uses."""
     used, made = [], []
     monkeypatch.setattr(Stream, "current", Stream())
     monkeypatch.setattr(torch.cuda, "Stream", Stream)
@@ -113,7 +113,7 @@ def streams(monkeypatch):
     return used, made
 
 
-def test_memory_that_one_stream_made_is_kept_until_the_other_has_used_it(streams):
+def test_memory_of_one_stream_is_kept_until_another_stream_has_used_it(streams):
     used, _ = streams
     device, computing = TorchDevice("cpu"), Stream.current
     device.place({"x": np.arange(3)})
@@ -124,7 +124,7 @@ def test_memory_that_one_stream_made_is_kept_until_the_other_has_used_it(streams
     assert used[1].waits == 1
 
 
-def test_batches_of_one_size_pin_memory_once(streams):
+def test_batches_of_equal_size_pin_memory_once(streams):
     _, made = streams
     device = TorchDevice("cpu")
     for _ in range(50):
@@ -133,8 +133,8 @@ def test_batches_of_one_size_pin_memory_once(streams):
     assert len(made) == 2
 
 
-def test_a_longer_batch_makes_a_larger_buffer_in_place_of_a_small_one(streams):
-    ring = PinnedRing()
+def test_a_longer_batch_replaces_a_small_buffer_by_a_larger_one(streams):
+    ring = PinnedBuffers()
     small = ring.take(100)
     ring.give(small)
     large = ring.take(10_000)
@@ -144,7 +144,7 @@ def test_a_longer_batch_makes_a_larger_buffer_in_place_of_a_small_one(streams):
 
 
 @pytest.mark.parametrize("pool", ["mean", "cls", "none"])
-def test_pooling_by_torch_gives_what_pooling_on_the_host_gives(streams, pool, tmp_path):
+def test_pooling_with_pytorch_equals_pooling_on_the_host(streams, pool, tmp_path):
     found = {}
     text = "".join(f">s{n}\n{'MKTAYIAKQR'[n % 9 :] * 9}\n" for n in range(70))
     (tmp_path / "a.fa").write_text(text)
@@ -160,7 +160,7 @@ def test_pooling_by_torch_gives_what_pooling_on_the_host_gives(streams, pool, tm
 
 
 @pytest.mark.parametrize("is_small", [False, True])
-def test_a_cold_device_computes_its_first_batch_twice_and_writes_it_once(
+def test_the_first_batch_on_a_device_is_computed_twice_and_written_once(
     tmp_path, monkeypatch, is_small
 ):
     monkeypatch.chdir(tmp_path)
@@ -180,7 +180,7 @@ def test_a_cold_device_computes_its_first_batch_twice_and_writes_it_once(
     assert len(summary.notes) == is_small
 
 
-def test_cublas_without_memory_is_a_full_memory(streams, monkeypatch):
+def test_a_cublas_allocation_error_counts_as_full_memory(streams, monkeypatch):
     monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
     device = TorchDevice("cpu")
     assert device.is_full(RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when"))
@@ -189,7 +189,7 @@ def test_cublas_without_memory_is_a_full_memory(streams, monkeypatch):
 
 
 class Copies(TorchDispatchMode):
-    """Lists what is copied between the host and a device, for which it would wait."""
+    """Records copies between host and device that would wait."""
 
     def __init__(self):
         super().__init__()
@@ -206,24 +206,24 @@ class Copies(TorchDispatchMode):
 
 
 @pytest.mark.filterwarnings("ignore:Accessing the data pointer of FakeTensor")
-def test_esm2_on_a_device_waits_for_nothing(monkeypatch):
+def test_esm2_does_not_synchronise_with_the_device(monkeypatch):
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _device=0: (8, 0))
     monkeypatch.setattr(_packed_attention, "_align", lambda x: x.contiguous())
     monkeypatch.setattr(_device_random, "_compile", lambda function: function)
-    # Tensors without values: whoever asks for one, as .item() does, gets an error.
+    # Tensors without values: code that reads one, such as .item(), raises.
     with FakeTensorMode(allow_non_fake_inputs=True):
         model = sl.models.ESM2Config.of("8M").init("torch:cuda")
         offsets = torch.empty(4, dtype=torch.int32, device="cuda")
         ids = torch.empty(100, dtype=torch.int32, device="cuda")
         batch = {"input_ids": ids, "cu_seqlens": offsets, "max_seqlen": 60}
-        model.embed(batch)  # makes the weights
+        model.embed(batch)  # creates the weights
         with torch.inference_mode(), Copies() as copies:
             found = model.embed(batch, layers=(0, -1))
     assert {x.shape for x in found.values()} == {(100, 320)}
     assert copies.found == []
 
 
-def test_a_module_that_torch_compiles_is_called_and_named_as_the_module(
+def test_a_compiled_pytorch_module_is_called_and_named_like_the_module(
     tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
@@ -242,7 +242,7 @@ RECORDS = 3000 if IS_CUDA else 100
 
 
 class Slow(Table):
-    """A table whose rows come long after they were asked for."""
+    """An embedding table with slow rows."""
 
     def __init__(self):
         super().__init__()
@@ -267,7 +267,7 @@ def proteins(tmp_path, monkeypatch):
 
 @cuda_device.on_device
 @pytest.mark.parametrize("pool", ["none", "mean"])
-def test_a_device_that_lags_behind_gives_what_the_host_gives(proteins, pool):
+def test_a_slow_device_returns_the_same_embeddings_as_the_host(proteins, pool):
     sl.infer.embed(Slow().to(cuda_device.DEVICE), "p.fa", out="device", pool=pool)
     sl.infer.embed(embed_job.embed_tokens, "p.fa", out="host", pool=pool)
     found, expected = (sl.infer.load(out).to_numpy() for out in ("device", "host"))
@@ -275,7 +275,7 @@ def test_a_device_that_lags_behind_gives_what_the_host_gives(proteins, pool):
 
 
 @cuda_device.on_cuda
-def test_the_loop_waits_for_nothing_once_it_has_begun(proteins):
+def test_the_loop_does_not_synchronise_after_its_start(proteins):
     sl.models.ESM2Config.of("8M").init("numpy").save("8M")
     model = sl.models.ESM2.load("8M", "torch:cuda", "bfloat16").eval()
     for out in ("warm", "timed"):

@@ -1,4 +1,4 @@
-"""Several processes for one job: those of devices=, of torchrun, and of a SLURM array."""
+"""Several processes for one job: with devices=, torchrun, and a SLURM array."""
 
 import hashlib
 import os
@@ -42,7 +42,7 @@ def type_command(*words, launcher=()):
 COMMAND = ("p.fa", "--model", "small", "--shard-size", "5", "--out")
 
 
-def test_processes_of_an_option_and_of_torchrun_write_what_one_writes(folder):
+def test_several_processes_write_the_same_files_as_one(folder):
     torchrun = ("-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port")
     ways = {
         "one": type_command(*COMMAND, "one"),
@@ -60,7 +60,9 @@ def embed_on_two(load, out):
     return sl.infer.embed(load, "p.fa", out=out, devices=["numpy", "numpy"], shard_size=5)
 
 
-def test_a_process_that_dies_is_named_and_the_same_call_fills_the_gap(folder, monkeypatch):
+def test_the_error_names_a_dead_process_and_the_same_call_computes_the_rest(
+    folder, monkeypatch
+):
     monkeypatch.setenv("KILL_ONCE", str(folder / "killed"))
     named = r"process [01] \(numpy\) was killed by SIGKILL before its part was finished"
     with pytest.raises(sl.errors.WorkerError, match=named):
@@ -71,7 +73,7 @@ def test_a_process_that_dies_is_named_and_the_same_call_fills_the_gap(folder, mo
     assert len(sums_of("e")) == summary.shards == 12
 
 
-def test_an_error_of_the_processes_is_raised_and_each_is_named(folder):
+def test_an_error_in_the_processes_is_raised_with_all_their_names(folder):
     with pytest.raises(sl.errors.BackendError, match="no such device") as caught:
         embed_on_two(embed_job.refuse, "e")
     assert len(caught.value.__notes__) == 2
@@ -82,10 +84,10 @@ def test_an_error_of_the_processes_is_raised_and_each_is_named(folder):
     [
         (embed_job.load_model, [], "devices must be names of backends"),
         (embed_job.load_model, "numpy", "devices must be names of backends"),
-        (3, ["numpy"], "must be a function with a parameter backend"),
+        (3, ["numpy"], "must be a function with backend="),
     ],
 )
-def test_devices_and_loaders_that_are_none_are_refused(folder, model, devices, message):
+def test_invalid_devices_and_loaders_are_an_error(folder, model, devices, message):
     with pytest.raises(sl.errors.ArgumentError, match=message):
         sl.infer.embed(model, "p.fa", out="e", devices=devices)
 
@@ -106,11 +108,11 @@ def test_a_signal_ends_all_processes(folder):
     assert not list(Path("e").glob("*.part"))
 
 
-def test_devices_under_torchrun_are_refused(folder, monkeypatch):
+def test_devices_under_torchrun_are_an_error(folder, monkeypatch):
     monkeypatch.setenv("RANK", "0")
     monkeypatch.setenv("WORLD_SIZE", "2")
     done = type_command(*COMMAND, "e", "--devices", "2")
-    assert (done.returncode, "give one of the two" in done.stderr) == (2, True)
+    assert (done.returncode, "use only one" in done.stderr) == (2, True)
 
 
 def embed_part(out, **options):
@@ -149,7 +151,7 @@ ARRAY = "TASK_ID={} TASK_MIN=2 TASK_MAX=8 TASK_STEP=3 TASK_COUNT=3"
     ],
     ids=["SLURM", "torchrun", "torchrun in SLURM"],
 )
-def test_processes_of_a_scheduler_compute_a_part_each(
+def test_each_process_of_a_scheduler_computes_a_part(
     folder, monkeypatch, environments, first
 ):
     shards, summaries = [], []
@@ -168,7 +170,7 @@ def test_processes_of_a_scheduler_compute_a_part_each(
     assert Path("e/complete.json").read_bytes() == Path("one/complete.json").read_bytes()
 
 
-def test_a_part_that_the_environment_names_is_noted_while_shards_are_missing(
+def test_a_note_mentions_a_part_from_the_environment_while_shards_are_missing(
     folder, monkeypatch
 ):
     set_environment(monkeypatch, ARRAY.format(5))
@@ -188,7 +190,7 @@ def test_devices_divide_the_part_of_a_task(folder, monkeypatch):
 
 
 @pytest.mark.parametrize("part", ["0/2", "3/2", "1", "1/0", "a/b", "-1/2", (1, 2)])
-def test_a_part_that_is_none_is_refused(folder, part):
+def test_an_invalid_part_is_an_error(folder, part):
     with pytest.raises(sl.errors.ArgumentError, match='part must be "i/n"'):
         embed_part("e", part=part)
 
@@ -203,7 +205,7 @@ def test_a_part_that_is_none_is_refused(folder, part):
         ("RANK=0 WORLD_SIZE=two", "variable WORLD_SIZE must be a number"),
     ],
 )
-def test_an_environment_that_names_no_part_is_refused(
+def test_an_environment_with_an_invalid_part_is_an_error(
     folder, monkeypatch, environment, message
 ):
     set_environment(monkeypatch, environment)

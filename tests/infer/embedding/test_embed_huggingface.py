@@ -1,4 +1,4 @@
-"""Embeddings of files by Hugging Face's ESM, packed, beside itself one by one."""
+"""Packed embeddings with ESM of transformers, compared with single sequences."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ import torch
 import seqloom as sl
 from esm_networks import make_huggingface
 
-TOLERANCE = 2e-5  # most absolute error, in float32
+TOLERANCE = 2e-5  # maximum absolute error in float32
 LETTERS = list("ACDEFGHIKLMNPQRSTVWY")
 LAYERS = (0, 1, -1)
 
@@ -50,7 +50,7 @@ def test_each_residue_of_a_file_has_the_hidden_states_of_its_protein_alone(their
             np.testing.assert_allclose(rows, states[1:-1], rtol=0, atol=TOLERANCE)
 
 
-def test_a_job_goes_on_after_the_shards_that_are_there(theirs, records):
+def test_a_job_continues_after_the_finished_shards(theirs, records):
     model = sl.models.packed_huggingface(theirs)
     sl.infer.embed(model, "p.fa", out="e", shard_size=10)
     before = Path("e/shard-000001.safetensors").read_bytes()
@@ -64,13 +64,13 @@ def test_a_job_goes_on_after_the_shards_that_are_there(theirs, records):
 
 
 def change_weight(network):
-    """Change one number of a network."""
+    """Change one weight of a network."""
     with torch.no_grad():
         network.esm.encoder.layer[1].output.dense.bias[3] += 1e-3
 
 
 def change_setting(network):
-    """Change what no weight shows."""
+    """Change a setting that does not affect the weights."""
     network.config.layer_norm_eps = 1e-3
 
 
@@ -83,7 +83,7 @@ def test_another_network_is_another_plan(records, change):
         sl.infer.embed(sl.models.packed_huggingface(network), "p.fa", out="e")
 
 
-def test_batches_of_the_loader_are_embedded(theirs, records):
+def test_batches_of_a_loader_can_be_embedded(theirs, records):
     model = sl.models.packed_huggingface(theirs)
     collate = sl.data.VarlenCollator(tokens=sl.encode.Tokens("esm2"), max_tokens=200)
     loader = sl.data.create_async_dataloader("p.fa", collate_fn=collate, num_workers=0)

@@ -1,4 +1,4 @@
-"""What a job takes for the same model, and padded batches of ESM-2."""
+"""The identity of a model in a plan, and padded batches of ESM-2."""
 
 import os
 import subprocess
@@ -21,7 +21,7 @@ def file(tmp_path, monkeypatch):
 
 
 def make(**settings):
-    """A small ESM-2, whose weights are the same whatever its settings."""
+    """A small ESM-2, which has the same weights for all settings."""
     given: dict[str, Any] = {"layers": 2, "width": 16, "heads": 4, **settings}
     return sl.models.ESM2Config(**given).init("numpy", sl.Key(1))
 
@@ -29,14 +29,14 @@ def make(**settings):
 @pytest.mark.parametrize(
     "settings", [{"heads": 2}, {"token_dropout": False}, {"eps": 1e-3}]
 )
-def test_equal_weights_with_other_settings_are_another_model(settings):
+def test_equal_weights_with_different_settings_are_different_models(settings):
     changed = make(**settings, has_contact_head=False)
     sl.infer.embed(make(has_contact_head=False), "p.fa", out="e")
     with pytest.raises(ConfigError, match=next(iter(settings))):
         sl.infer.embed(changed, "p.fa", out="e")
 
 
-def test_a_network_under_adapters_is_part_of_the_model():
+def test_the_network_under_adapters_is_part_of_the_identity():
     def adapt(key):
         model = sl.models.ESM2Config(layers=2, width=16, heads=4).init("numpy", key)
         return sl.nn.add_lora(model, rank=2, key=sl.Key(5))
@@ -48,7 +48,7 @@ def test_a_network_under_adapters_is_part_of_the_model():
 
 
 @pytest.mark.parametrize("pool", ["mean", "none", "cls"])
-def test_padded_batches_give_the_embeddings_of_packed_ones(pool):
+def test_padded_and_packed_batches_have_the_same_embeddings(pool):
     for name, packing in (("packed", True), ("padded", False)):
         sl.infer.embed(make(), "p.fa", out=name, pool=pool, packing=packing)
     packed, padded = (sl.infer.load(name) for name in ("packed", "padded"))
@@ -56,7 +56,7 @@ def test_padded_batches_give_the_embeddings_of_packed_ones(pool):
         np.testing.assert_allclose(padded[ordinal], packed[ordinal], rtol=1e-4, atol=1e-5)
 
 
-def test_a_packed_network_of_transformers_refuses_padded_batches():
+def test_a_packed_transformers_network_with_padded_batches_is_an_error():
     transformers = pytest.importorskip("transformers")
     shape = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 4}
     config = transformers.EsmConfig(vocab_size=33, pad_token_id=1, **shape)
@@ -66,7 +66,7 @@ def test_a_packed_network_of_transformers_refuses_padded_batches():
 
 
 def _scale(factor):
-    """Make a function that brings a value along."""
+    """Return a function with a value in its closure."""
 
     def embed(batch):
         return batch["input_ids"][:, None].astype("float32") * factor
@@ -84,12 +84,12 @@ def _scale(factor):
     ],
     ids=["code", "number", "array", "tuple"],
 )
-def test_functions_of_other_code_or_values_are_other_models(first, second):
+def test_functions_with_different_code_or_values_are_different_models(first, second):
     assert identify(first) != identify(second)
     assert identify(first) == identify(first)
 
 
-def test_a_function_has_the_same_name_in_another_process():
+def test_a_function_has_the_same_identity_in_another_process():
     program = (
         "from seqloom.infer.embedding._model import identify\n"
         "def make(n):\n"

@@ -1,4 +1,4 @@
-"""Files in another order, of equal names, with final stops; progress and messages."""
+"""Order and names of files, final stops, progress and messages."""
 
 import json
 import threading
@@ -28,7 +28,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def write(path, *records):
-    """Write a file, and its folder."""
+    """Write a file and create its folder."""
     Path(path).parent.mkdir(exist_ok=True)
     Path(path).write_text("".join(f">{name}\n{letters}\n" for name, letters in records))
 
@@ -41,7 +41,7 @@ def test_the_same_files_in_another_order_are_another_plan():
         embed_job.run(["two.fa", "one.fa"], "e", 1)
 
 
-def test_a_change_of_the_first_of_two_files_of_one_name_is_seen():
+def test_a_change_in_one_of_two_files_of_equal_name_is_detected():
     write("a/x.fa", ("a", "MK"))
     write("b/x.fa", ("b", "MKT"))
     embed_job.run(["a/x.fa", "b/x.fa"], "e")
@@ -52,7 +52,7 @@ def test_a_change_of_the_first_of_two_files_of_one_name_is_seen():
 
 @pytest.mark.parametrize("kind", ["safetensors", "parquet"])
 @pytest.mark.parametrize("pool", ["mean", "none"])
-def test_a_final_stop_is_no_residue(pool, kind):
+def test_a_final_stop_is_not_a_residue(pool, kind):
     records = [("x", "MKTA*"), ("y", "MK"), ("z", "MALWMRLLPLL*")]
     write("a.fa", *records)
     embed_job.run("a.fa", "e", pool=pool, format=kind)
@@ -72,7 +72,7 @@ def test_windows_of_a_record_with_a_final_stop_are_joined():
     np.testing.assert_array_equal(sl.infer.load("e")["x"], expected)
 
 
-def test_a_record_that_is_a_final_stop_alone_is_named():
+def test_the_error_names_a_record_that_is_only_a_stop():
     write("a.fa", ("x", "MK"), ("stop", "*"))
     with pytest.raises(FormatError, match=r"record 1 \(stop\): no letters"):
         embed_job.run("a.fa", "e")
@@ -83,7 +83,7 @@ def test_a_file_that_changes_while_it_is_embedded_ends_the_job():
 
     def change(progress):
         if progress.sequences >= 30:
-            # By a rename, so that the reading thread does not meet a file half written.
+            # With a rename, so that the reader thread never reads a partial file.
             write("b.fa", *((f"other{n}", "MKTAYIAKQR") for n in range(110)))
             Path("b.fa").replace("a.fa")
 
@@ -94,7 +94,7 @@ def test_a_file_that_changes_while_it_is_embedded_ends_the_job():
     assert [name for name in finished.ids if name.startswith("other")] == []
 
 
-def test_a_shard_that_was_cut_is_found_by_the_same_call():
+def test_the_same_call_detects_a_truncated_shard():
     write("a.fa", ("x", "MK"), ("y", "MKT"))
     embed_job.run("a.fa", "e", 1)
     with Path("e/shard-000001.safetensors").open("r+b") as file:
@@ -103,15 +103,15 @@ def test_a_shard_that_was_cut_is_found_by_the_same_call():
         embed_job.run("a.fa", "e", 1)
 
 
-def test_the_folder_of_a_model_is_no_folder_for_embeddings():
+def test_the_folder_of_a_model_as_output_is_an_error():
     write("a.fa", ("x", "MK"))
     model = sl.models.ESM2Config(layers=1, width=16, heads=4).init("numpy")
     model.save("small")
-    with pytest.raises(RunFolderError, match=r"small: holds config\.json, but no plan"):
+    with pytest.raises(RunFolderError, match=r"small: contains config\.json, but no plan"):
         sl.infer.embed(model, "a.fa", out="small")
 
 
-def test_a_plan_that_was_damaged_is_named():
+def test_the_error_names_a_corrupt_plan():
     write("a.fa", ("x", "MK"))
     embed_job.run("a.fa", "e")
     path = Path("e/plan.json")
@@ -131,7 +131,7 @@ def test_a_plan_that_was_damaged_is_named():
     ],
     ids=repr,
 )
-def test_a_crafted_plan_is_refused(change):
+def test_an_invalid_plan_is_an_error(change):
     write("a.fa", ("x", "MK"))
     embed_job.run("a.fa", "e")
     path = Path("e/plan.json")
@@ -151,7 +151,7 @@ def test_a_crafted_plan_is_refused(change):
     ],
     ids=repr,
 )
-def test_a_crafted_marker_is_refused(change):
+def test_an_invalid_marker_is_an_error(change):
     write("a.fa", ("x", "MK"))
     embed_job.run("a.fa", "e")
     path = Path("e/shard-000000.done")
@@ -160,7 +160,7 @@ def test_a_crafted_marker_is_refused(change):
         sl.infer.load("e")
 
 
-def test_an_array_that_a_plan_invents_is_an_error():
+def test_a_plan_with_a_missing_array_is_an_error():
     write("a.fa", ("x", "MK"))
     embed_job.run("a.fa", "e")
     path = Path("e/plan.json")
@@ -171,7 +171,7 @@ def test_an_array_that_a_plan_invents_is_an_error():
         sl.infer.load("e").to_numpy(layer=1)
 
 
-def test_an_id_and_an_ordinal_are_looked_up():
+def test_an_id_and_an_ordinal_can_be_looked_up():
     write("a.fa", ("x", "MK"))
     embed_job.run("a.fa", "e")
     found = sl.infer.load("e")
@@ -184,13 +184,13 @@ def test_an_id_and_an_ordinal_are_looked_up():
 
 
 @pytest.mark.parametrize("wrong", [None, (1, 2)])
-def test_what_is_no_array_of_a_model_is_refused(wrong):
+def test_a_model_that_does_not_return_an_array_is_an_error(wrong):
     write("a.fa", ("x", "MK"))
     with pytest.raises(ShapeError, match=f"returned {type(wrong).__name__}"):
         sl.infer.embed(lambda _: wrong, "a.fa", out="e")
 
 
-def test_progress_counts_records_in_finished_shards_in_one_thread():
+def test_progress_counts_records_in_finished_shards():
     write("a.fa", *((f"s{n}", "MKTAYIAKQR" * 3) for n in range(400)))
     told, threads = [], set()
 
@@ -201,20 +201,20 @@ def test_progress_counts_records_in_finished_shards_in_one_thread():
     embed_job.run("a.fa", "e", 20, max_tokens=64, progress=watch)
     assert threads == {threading.get_ident()}
     assert told[-1] == (400, 400)
-    # At most the batches and rows on their way lie between what is computed and written.
+    # Computed but unwritten records are at most those in the two queues.
     assert max(sequences - done for done, sequences in told) < 200
     assert len({done for done, _ in told}) > 5
 
 
 @pytest.mark.parametrize("wrong", [None, True, 1.5])
-def test_what_is_no_id_and_no_integer_is_refused(wrong: Any):
+def test_a_record_that_is_not_an_id_or_integer_is_an_error(wrong: Any):
     write("a.fa", ("x", "MK"))
     embed_job.run("a.fa", "e")
     with pytest.raises(ArgumentError, match="record must be an integer"):
         sl.infer.load("e")[wrong]
 
 
-def test_an_ordinal_of_a_shard_that_is_not_finished_is_named_so():
+def test_the_error_names_the_ordinal_of_an_unfinished_shard():
     write("a.fa", *((f"s{n}", "MK") for n in range(4)))
     embed_job.run("a.fa", "e", 2)
     Path("e/shard-000000.done").unlink()
@@ -227,6 +227,6 @@ def test_an_ordinal_of_a_shard_that_is_not_finished_is_named_so():
             found[ordinal]
 
 
-def test_a_folder_that_is_not_there_is_named():
+def test_the_error_names_a_missing_folder():
     with pytest.raises(MissingFileError, match="nowhere: no such folder"):
         sl.infer.load("nowhere")

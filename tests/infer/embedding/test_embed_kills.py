@@ -1,4 +1,4 @@
-"""Jobs that are killed, stopped and started twice: nothing is lost, nothing comes twice."""
+"""Jobs that are killed, stopped or started twice lose nothing and duplicate nothing."""
 
 import errno
 import fcntl
@@ -39,7 +39,7 @@ def fasta(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def whole(fasta):
-    """The sums of the shards of a job that nobody stopped."""
+    """The checksums of the shards of an uninterrupted job."""
     out = fasta.parent / "whole"
     embed_job.run(fasta, out, SHARD)
     return sums_of(out)
@@ -62,7 +62,7 @@ def start(fasta, out, part="1/1", *, links=True):
 
 
 def check_markers(out):
-    """Each marker names a file that is there, whole."""
+    """Check that each marker names an existing complete file."""
     for marker in Path(out).glob("*.done"):
         done = json.loads(marker.read_text())
         data = (Path(out) / done["file"]).read_bytes()
@@ -80,7 +80,7 @@ def check_every_record_once(out, whole):
 
 
 def kill_until_done(fasta, out, kills, rng):
-    """Kill the job, at any time or while it writes; returns how often before its end."""
+    """Kill the job at any time or while it writes; return the number of kills."""
     killed = 0
     while killed < kills:
         shards = len(list(out.glob("*.done")))
@@ -103,16 +103,14 @@ def kill_until_done(fasta, out, kills, rng):
     return killed
 
 
-def test_a_job_that_is_killed_again_and_again_ends_as_one_that_was_not(
-    fasta, whole, tmp_path
-):
+def test_a_job_that_is_killed_repeatedly_has_the_same_result(fasta, whole, tmp_path):
     killed = kill_until_done(fasta, tmp_path / "e", 6, np.random.default_rng(0))
     assert killed
     check_every_record_once(tmp_path / "e", whole)
 
 
 @pytest.mark.parametrize("links", [True, False])
-def test_two_processes_compute_a_part_each_and_publish_nothing_twice(
+def test_two_processes_compute_a_part_each_without_duplicates(
     fasta, whole, tmp_path, links
 ):
     out = tmp_path / "e"
@@ -123,7 +121,9 @@ def test_two_processes_compute_a_part_each_and_publish_nothing_twice(
 
 
 @pytest.mark.parametrize("links", [True, False])
-def test_two_processes_of_one_part_publish_nothing_twice(fasta, whole, tmp_path, links):
+def test_two_processes_with_the_same_part_publish_no_duplicates(
+    fasta, whole, tmp_path, links
+):
     out = tmp_path / "e"
     both = [start(fasta, out, links=links), start(fasta, out, links=links)]
     computed = [int(it.communicate()[0].split()[0]) for it in both]
@@ -131,9 +131,7 @@ def test_two_processes_of_one_part_publish_nothing_twice(fasta, whole, tmp_path,
     check_every_record_once(out, whole)
 
 
-def test_a_process_that_was_stopped_and_wakes_at_the_end_publishes_nothing_twice(
-    fasta, whole, tmp_path
-):
+def test_a_paused_process_that_continues_publishes_no_duplicates(fasta, whole, tmp_path):
     out = tmp_path / "e"
     first = start(fasta, out)
     while not any(out.glob("*.done")):
@@ -149,13 +147,11 @@ def test_a_process_that_was_stopped_and_wakes_at_the_end_publishes_nothing_twice
     check_every_record_once(out, whole)
 
 
-def test_a_part_that_was_removed_while_its_writer_was_stopped_is_written_again(
-    tmp_path, monkeypatch
-):
+def test_a_temporary_file_removed_during_a_pause_is_written_again(tmp_path, monkeypatch):
     removed = []
 
     def sync_and_remove(_handle):
-        if not removed:  # as another process does that takes the writer for dead
+        if not removed:  # as another process does if it considers the writer dead
             removed.extend(tmp_path.glob(".*.part"))
             removed[0].unlink()
 
@@ -166,7 +162,7 @@ def test_a_part_that_was_removed_while_its_writer_was_stopped_is_written_again(
     assert len(removed) == 1
 
 
-def test_parts_of_killed_writers_are_removed_once_they_are_old(fasta, tmp_path):
+def test_old_temporary_files_of_killed_writers_are_removed(fasta, tmp_path):
     out = tmp_path / "e"
     out.mkdir()
     old, young = out / ".shard-000000.done.1.part", out / ".shard-000001.done.2.part"
@@ -178,9 +174,7 @@ def test_parts_of_killed_writers_are_removed_once_they_are_old(fasta, tmp_path):
 
 
 @pytest.mark.parametrize("links", [True, False])
-def test_of_many_writers_of_one_name_one_has_it_and_what_it_wrote_is_there(
-    tmp_path, monkeypatch, links
-):
+def test_exactly_one_of_many_writers_creates_a_file(tmp_path, monkeypatch, links):
     if not links:
         monkeypatch.setattr(os, "link", os.link)
         embed_job.refuse_links()
@@ -194,7 +188,7 @@ def test_of_many_writers_of_one_name_one_has_it_and_what_it_wrote_is_there(
     assert len([*tmp_path.iterdir()]) == 25
 
 
-def test_a_disk_that_can_make_a_name_twice_is_refused(tmp_path, monkeypatch):
+def test_a_disk_that_can_replace_an_existing_name_is_an_error(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "link", os.link)
     embed_job.refuse_links()
     monkeypatch.setattr(_folder, "rename_new", lambda *_: errno.EINVAL)
@@ -203,14 +197,14 @@ def test_a_disk_that_can_make_a_name_twice_is_refused(tmp_path, monkeypatch):
     assert not [*tmp_path.iterdir()]
 
 
-def test_a_process_that_was_stopped_with_the_lock_of_an_index_holds_nobody_up(fasta):
+def test_a_paused_process_with_the_lock_of_an_index_blocks_no_other(fasta):
     with fasta.open("rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         found = list(sl.data.PackedStream(fasta, records=(0, 10)))
     assert sum(batch["num_sequences"] for batch in found) == 10
 
 
-def test_a_part_ends_without_the_others_and_the_same_call_fills_the_gaps(
+def test_parts_are_independent_and_the_same_call_computes_missing_shards(
     fasta, whole, tmp_path
 ):
     out = tmp_path / "e"
@@ -225,7 +219,7 @@ def test_a_part_ends_without_the_others_and_the_same_call_fills_the_gaps(
     check_every_record_once(out, whole)
 
 
-def test_a_shard_without_its_marker_is_taken_as_it_is(fasta, whole, tmp_path):
+def test_a_shard_without_its_marker_is_reused(fasta, whole, tmp_path):
     out = tmp_path / "e"
     embed_job.run(fasta, out, SHARD)
     for name in ("shard-000003.done", "complete.json"):
@@ -234,7 +228,7 @@ def test_a_shard_without_its_marker_is_taken_as_it_is(fasta, whole, tmp_path):
     check_every_record_once(out, whole)
 
 
-def test_a_marker_without_its_shard_is_an_error_that_says_what_to_do(fasta, tmp_path):
+def test_a_marker_without_its_shard_is_an_error_with_advice(fasta, tmp_path):
     out = tmp_path / "e"
     embed_job.run(fasta, out, SHARD)
     (out / "shard-000003.safetensors").unlink()
@@ -244,7 +238,7 @@ def test_a_marker_without_its_shard_is_an_error_that_says_what_to_do(fasta, tmp_
     assert embed_job.run(fasta, out, SHARD).computed == 1
 
 
-def test_a_folder_that_cannot_be_written_is_named(fasta, tmp_path):
+def test_the_error_names_a_folder_that_cannot_be_written(fasta, tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(sl.errors.FileError, match="output folder cannot be made"):
+    with pytest.raises(sl.errors.FileError, match="output folder cannot be created"):
         embed_job.run(fasta, tmp_path / "file" / "e", SHARD)

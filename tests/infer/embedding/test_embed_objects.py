@@ -1,4 +1,4 @@
-"""Jobs whose output is a bucket of a server that answers as S3 does."""
+"""Jobs with output in a bucket of a server with the S3 protocol."""
 
 import hashlib
 import json
@@ -23,7 +23,7 @@ RECORDS, SHARD = 400, 50
 
 @pytest.fixture(scope="module")
 def options():
-    """A server with a bucket, and what it takes to see it."""
+    """A server with a bucket, and the options to access it."""
     server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     server.start()
     endpoint = "http://{}:{}".format(*server.get_host_and_port())
@@ -74,7 +74,7 @@ def check_every_record_once(url, options, whole):
     assert loaded.ids == [f"s{n}" for n in range(RECORDS)]
 
 
-def test_a_bucket_gets_the_bytes_that_a_folder_gets(fasta, whole, url, options):
+def test_a_bucket_and_a_folder_have_the_same_files(fasta, whole, url, options):
     embed_job.run(fasta, url, SHARD, cloud_options=options)
     check_every_record_once(url, options, whole)
     assert embed_job.run(fasta, url, SHARD, cloud_options=options).computed == 0
@@ -84,16 +84,14 @@ def test_a_bucket_gets_the_bytes_that_a_folder_gets(fasta, whole, url, options):
 
 
 @pytest.mark.parametrize("parts", [("1/2", "2/2"), ("1/1", "1/1")])
-def test_two_processes_share_a_bucket_and_publish_nothing_twice(
-    fasta, whole, url, options, parts
-):
+def test_two_processes_share_a_bucket_without_duplicates(fasta, whole, url, options, parts):
     both = [start(fasta, url, options, part) for part in parts]
     computed = [int(it.communicate()[0].split()[0]) for it in both]
     assert sum(computed) == RECORDS // SHARD
     check_every_record_once(url, options, whole)
 
 
-def test_a_killed_job_goes_on_in_its_bucket(fasta, whole, url, options):
+def test_a_killed_job_continues_in_its_bucket(fasta, whole, url, options):
     folder = ObjectFolder(url, options)
     for _ in range(3):
         with start(fasta, url, options) as process:
@@ -111,14 +109,14 @@ def test_a_killed_job_goes_on_in_its_bucket(fasta, whole, url, options):
     check_every_record_once(url, options, whole)
 
 
-def test_a_store_that_creates_what_is_there_is_refused(url, options, monkeypatch):
+def test_a_store_that_replaces_existing_objects_is_an_error(url, options, monkeypatch):
     monkeypatch.setattr(ObjectFolder, "put", lambda *_: True)
     folder = ObjectFolder(url, options)
-    with pytest.raises(sl.errors.RemoteError, match="heeds If-None-Match"):
+    with pytest.raises(sl.errors.RemoteError, match="supports If-None-Match"):
         folder.create("x", b"")
 
 
-def test_a_bucket_that_does_not_exist_is_named(fasta, options):
+def test_the_error_names_a_missing_bucket(fasta, options):
     with pytest.raises(sl.errors.RemoteError, match="s3://elsewhere/e"):
         embed_job.run(fasta, "s3://elsewhere/e", SHARD, cloud_options=options)
 

@@ -1,4 +1,4 @@
-"""Jobs whose processes are tasks of Ray, on a cluster of this machine."""
+"""Jobs with processes as Ray tasks, on a cluster of this machine."""
 
 import hashlib
 import json
@@ -28,7 +28,7 @@ def sums_of(folder):
     }
 
 
-def test_tasks_of_ray_of_which_one_is_killed_write_what_one_process_writes(fasta, tmp_path):
+def test_ray_tasks_with_one_kill_write_the_same_files_as_one_process(fasta, tmp_path):
     pytest.importorskip("ray")
     one = tmp_path / "one"
     sl.infer.embed(embed_job.embed_tokens, fasta, out=one, shard_size=5, identity="table")
@@ -42,12 +42,12 @@ def test_tasks_of_ray_of_which_one_is_killed_write_what_one_process_writes(fasta
     assert sums_of(tmp_path / "e") == sums_of(one)
 
 
-def test_ray_without_devices_is_refused(fasta, tmp_path):
-    with pytest.raises(sl.errors.ArgumentError, match="give devices= too"):
+def test_ray_without_devices_is_an_error(fasta, tmp_path):
+    with pytest.raises(sl.errors.ArgumentError, match="also pass devices="):
         sl.infer.embed(embed_job.embed_tokens, fasta, out=tmp_path / "e", engine="ray")
 
 
-def test_a_missing_ray_is_named_with_its_remedy(fasta, tmp_path, monkeypatch):
+def test_without_ray_the_error_names_the_package(fasta, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(sl.errors.MissingExtraError, match="pip install ray"):
         sl.infer.embed(
@@ -55,7 +55,7 @@ def test_a_missing_ray_is_named_with_its_remedy(fasta, tmp_path, monkeypatch):
         )
 
 
-def test_ray_is_not_imported_unless_it_is_asked_for():
+def test_ray_is_imported_only_on_request():
     code = "import sys, seqloom.infer, seqloom.cli._embed; print('ray' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
     assert done.stdout.split() == [b"False"]

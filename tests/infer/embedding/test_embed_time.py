@@ -1,4 +1,4 @@
-"""Where the time of a job goes, and the report that shows it."""
+"""Use of time in a job, and the report about it."""
 
 import hashlib
 import re
@@ -14,10 +14,10 @@ import pytest
 import embed_job
 import seqloom as sl
 from seqloom.infer.embedding import _folder, _job, _report
-from seqloom.infer.embedding._report import Course
-from seqloom.infer.embedding._summary import _rates, _shorten
+from seqloom.infer.embedding._report import JobTimeline
+from seqloom.infer.embedding._summary import _format_rates, _shorten
 from seqloom.infer.monitor import _clock
-from seqloom.infer.monitor._clock import Clock, Mark
+from seqloom.infer.monitor._clock import Clock, TimeMark
 from waiting import FakeTime, wait_until
 
 
@@ -28,12 +28,12 @@ def file(tmp_path, monkeypatch):
     Path("a.fa").write_text(text)
 
 
-# What the threads of a job wait for at this moment.
+# The current waits of the threads of a job.
 WAITS: set[str] = set()
 
 
 def note_waits(name):
-    """Make a method of the clock note that a thread is in its block."""
+    """Wrap a method of the clock to record that a thread is in its block."""
     method = getattr(Clock, name)
 
     @contextmanager
@@ -51,7 +51,7 @@ def note_waits(name):
 
 @pytest.fixture
 def fake(monkeypatch):
-    """A clock that advances only where a test says so."""
+    """A clock that advances only in a test."""
     clock = FakeTime()
     monkeypatch.setattr(_clock, "time", clock)
     for name in ("spending", "handing_over"):
@@ -60,7 +60,7 @@ def fake(monkeypatch):
 
 
 def sleepy(seconds):
-    """A model that takes its time."""
+    """A slow model."""
 
     def embed_tokens(batch):
         time.sleep(seconds)
@@ -126,12 +126,12 @@ def test_a_slow_model_makes_a_job_device_bound(fake):
     assert summary.verdict.startswith("device-bound")
 
 
-def test_shares_of_the_time_add_up_to_one():
+def test_shares_of_time_add_up_to_one():
     assert sum(embed().shares.values()) == pytest.approx(1, abs=0.01)
 
 
 class Tags(HTMLParser):
-    """Keeps the tags and the text of a page."""
+    """Collects the tags and the text of a page."""
 
     def __init__(self):
         super().__init__()
@@ -151,7 +151,7 @@ def read_report(folder):
     return page
 
 
-def test_the_report_says_what_was_computed_and_the_verdict():
+def test_the_report_contains_the_results_and_the_verdict():
     summary = embed()
     page = read_report("e")
     assert "60 records of one file" in page.text
@@ -160,7 +160,7 @@ def test_the_report_says_what_was_computed_and_the_verdict():
     assert "a.fa" in page.text
 
 
-def test_names_of_files_and_folders_are_no_markup():
+def test_markup_in_names_of_files_and_folders_is_escaped():
     name = "<script>x<b>.fa"
     Path("a.fa").rename(name)
     sl.infer.embed(embed_job.embed_tokens, name, out="<i>&amp;")
@@ -170,7 +170,7 @@ def test_names_of_files_and_folders_are_no_markup():
     assert "Embeddings: <i>&amp;" in page.text
 
 
-def test_a_second_call_that_computes_nothing_leaves_the_report_as_it_is():
+def test_a_call_that_computes_nothing_does_not_change_the_report():
     embed()
     before = Path("e/report.html").read_bytes()
     assert embed().verdict == "idle: nothing was computed"
@@ -184,12 +184,12 @@ def test_a_call_that_computes_nothing_writes_no_report():
     assert not Path("e/report.html").exists()
 
 
-def test_a_job_that_was_resumed_says_what_part_the_report_is_about():
+def test_the_report_of_a_resumed_job_names_its_shards():
     embed()
     for name in ("report.html", "complete.json", "shard-000001.done"):
         Path("e", name).unlink()
     assert embed().computed == 1
-    assert "about 1 of the 5 shards" in read_report("e").text
+    assert "describes 1 of the 5 shards" in read_report("e").text
 
 
 def test_shards_do_not_depend_on_the_report():
@@ -202,20 +202,20 @@ def test_shards_do_not_depend_on_the_report():
     assert digests("one") == digests("two")
 
 
-def test_a_job_that_takes_longer_shows_its_course(monkeypatch):
-    monkeypatch.setattr(_report, "_LEAST_SECONDS", 0.1)
+def test_the_report_of_a_longer_job_has_a_timeline(monkeypatch):
+    monkeypatch.setattr(_report, "_MIN_SECONDS", 0.1)
     embed(sleepy(0.06))
     page = read_report("e")
     assert page.tags.count("svg") == 4
     assert "Shares, speed, fill and memory by time" in page.text
 
 
-def test_the_course_divides_what_was_counted():
+def test_the_timeline_divides_the_counts():
     marks = [
-        Mark(float(n), (0.1 * n, 0.0, 0.9 * n, 0.0), n, 100 * n, n, 1 << 20)
+        TimeMark(float(n), (0.1 * n, 0.0, 0.9 * n, 0.0), n, 100 * n, n, 1 << 20)
         for n in range(1, 600)
     ]
-    course = Course.of(marks, spans=10, max_tokens=125)
+    course = JobTimeline.of(marks, spans=10, max_tokens=125)
     assert len(course.edges) == 11
     np.testing.assert_allclose(course.shares["input"], 0.1)
     np.testing.assert_allclose(course.shares["device"], 0.9)
@@ -224,15 +224,18 @@ def test_the_course_divides_what_was_counted():
     np.testing.assert_allclose(course.memory, 1)
 
 
-def test_a_wait_longer_than_its_span_is_all_of_it():
-    marks = [Mark(0.1, (0.0,) * 4, 1, 1, 1, 0), Mark(1.0, (5.0, 0, 0, 0), 2, 2, 2, 0)]
-    assert Course.of(marks, spans=10, max_tokens=1).shares["input"].tolist() == [1.0]
+def test_a_wait_longer_than_its_interval_fills_it():
+    marks = [
+        TimeMark(0.1, (0.0,) * 4, 1, 1, 1, 0),
+        TimeMark(1.0, (5.0, 0, 0, 0), 2, 2, 2, 0),
+    ]
+    assert JobTimeline.of(marks, spans=10, max_tokens=1).shares["input"].tolist() == [1.0]
 
 
 @pytest.mark.parametrize(("width", "most"), [(200, 80), (80, 45), (50, 24)])
-def test_the_words_beside_the_bar_fit_the_terminal(width, most):
+def test_the_text_next_to_the_bar_fits_the_terminal(width, most):
     news = sl.infer.Progress(8_000_000, 9, 800_000, 250_000_000, 10.0, 0.998, 0.0123)
-    text = _rates(news, width)
+    text = _format_rates(news, width)
     assert len(text) <= most
     assert re.search(r"80,000 ?(seq)?", text)
     assert "1" in text.rsplit("wait", 1)[1]
@@ -241,11 +244,11 @@ def test_the_words_beside_the_bar_fit_the_terminal(width, most):
 @pytest.mark.parametrize(
     ("number", "text"), [(999, "999"), (1234, "1.2k"), (25_000_000, "25M"), (3e9, "3.0G")]
 )
-def test_a_large_number_is_spelt_short(number, text):
+def test_a_large_number_is_formatted_briefly(number, text):
     assert _shorten(number) == text
 
 
-def test_the_page_of_a_job_shows_no_escapes(tmp_path):
+def test_the_page_of_a_job_has_no_escape_sequences(tmp_path):
     (tmp_path / "two.fa").write_text(">x\nMKTA\n>y\nMK\n")
 
     def one_hot(batch):
@@ -253,5 +256,5 @@ def test_the_page_of_a_job_shows_no_escapes(tmp_path):
 
     sl.infer.embed(one_hot, tmp_path / "two.fa", out=tmp_path / "made")
     page = (tmp_path / "made/report.html").read_text()
-    assert "Where the time went" in page
+    assert "Use of time" in page
     assert "\\x" not in page

@@ -1,4 +1,4 @@
-"""GPUMonitor on a device: its name, its memory, and its load while a network is trained."""
+"""GPUMonitor with a GPU: its name, its memory, and its load while a network is trained."""
 
 import math
 from typing import Any
@@ -17,7 +17,7 @@ pytestmark = [
 ]
 
 
-def test_a_monitor_of_a_run_on_a_device_has_a_verdict(toy, small):
+def test_the_monitor_of_a_run_on_a_gpu_has_a_verdict(toy, small):
     with sl.infer.GPUMonitor(interval=0.05) as monitor:
         sl.train.fit(small, toy(), epochs=2, backend=cuda_device.TORCH)
     assert sum(monitor.get_summary()["shares"].values()) == pytest.approx(1)
@@ -25,7 +25,7 @@ def test_a_monitor_of_a_run_on_a_device_has_a_verdict(toy, small):
 
 
 @cuda_device.on_cuda
-def test_the_monitor_names_the_device(toy, small):
+def test_the_summary_has_the_name_of_the_gpu(toy, small):
     with sl.infer.GPUMonitor(interval=0.05) as monitor:
         sl.train.fit(small, toy(500), epochs=3, backend=cuda_device.TORCH)
     first = monitor.get_summary()["gpus"][0]

@@ -1,4 +1,4 @@
-"""GPUMonitor: a verdict from recorded time, and GPUs as evidence beside it."""
+"""GPUMonitor: a verdict from recorded time, with the utilization of GPUs as evidence."""
 
 import json
 import math
@@ -13,11 +13,11 @@ from waiting import FakeTime, wait_until
 
 
 class DriverError(Exception):
-    """What nvitop raises."""
+    """The error of nvitop."""
 
 
 class Card:
-    """A GPU that gives one reading after the other, and then the last one again."""
+    """A GPU that returns a list of readings in order, and repeats the last one."""
 
     def __init__(self, name, readings):
         self._name, self._readings = name, list(readings)
@@ -39,7 +39,7 @@ class Card:
 
 @pytest.fixture
 def cards(monkeypatch):
-    """Put GPUs of our own behind nvitop's names; the one hidden from CUDA is not there."""
+    """Replace the GPUs of nvitop by fake ones; one is hidden from CUDA."""
 
     def install(*shown):
         cuda = SimpleNamespace(all=lambda: list(shown))
@@ -52,7 +52,7 @@ def cards(monkeypatch):
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A clock that advances only where a test says so."""
+    """A clock that advances only in a test."""
     fake = FakeTime()
     monkeypatch.setattr("seqloom.infer.monitor._clock.time", fake)
     return fake
@@ -60,7 +60,7 @@ def clock(monkeypatch):
 
 @pytest.fixture
 def watch(clock):
-    """Make a monitor of a loop that spends some time on one kind of work."""
+    """Return the monitor of a loop that spends time on one kind of work."""
 
     def spend(seconds, kind=None):
         monitor = sl.infer.GPUMonitor(interval=60)
@@ -76,18 +76,18 @@ def watch(clock):
 
 
 @pytest.mark.parametrize("kind", ["input", "host", "device", "output"])
-def test_the_verdict_names_what_took_the_time(kind, watch):
+def test_the_verdict_names_the_main_use_of_time(kind, watch):
     found = watch(0.05, kind).check_bottleneck()
     assert found.kind == f"{kind}-bound"
     assert found.share > 0.5
     assert f"{found.share:.1%}" in str(found)
 
 
-def test_time_that_nobody_recorded_is_the_models(watch):
+def test_time_that_is_not_recorded_counts_as_the_models(watch):
     assert watch(0.05).check_bottleneck().kind == "device-bound"
 
 
-def test_waits_of_a_dataloader_make_a_loop_input_bound(clock):
+def test_waiting_for_a_dataloader_makes_a_loop_input_bound(clock):
     with sl.infer.GPUMonitor(interval=60) as monitor:
         clock.sleep(0.06)
         monitor.record_dataloader_wait(60)
@@ -96,7 +96,7 @@ def test_waits_of_a_dataloader_make_a_loop_input_bound(clock):
     assert monitor.get_summary()["shares"]["input"] == pytest.approx(0.6)
 
 
-def test_slow_batches_are_waited_for_and_passed_on(clock):
+def test_wait_for_records_the_wait_and_yields_the_batches(clock):
     def slow():
         for number in range(3):
             clock.sleep(0.02)
@@ -111,7 +111,7 @@ def test_shares_add_up_to_one(watch):
     assert sum(watch(0.02, "host").get_summary()["shares"].values()) == pytest.approx(1)
 
 
-def test_a_busy_gpu_changes_no_verdict_and_stands_beside_it(cards, watch):
+def test_gpu_utilization_is_added_to_the_verdict_but_does_not_change_it(cards, watch):
     cards(Card("H100", [100]))
     found = watch(0.05, "input").check_bottleneck()
     assert found.kind == "input-bound"
@@ -130,7 +130,7 @@ def test_the_summary_has_average_maximum_minimum_and_idle_share(cards):
     assert second["memory"]["maximum"] == 1 << 30
 
 
-def test_the_idle_threshold_is_the_callers(cards):
+def test_the_idle_threshold_can_be_set(cards):
     cards(Card("a", [45, 55]))
     monitor = sl.infer.GPUMonitor(idle_below=0.5)
     monitor.sample()
@@ -138,7 +138,7 @@ def test_the_idle_threshold_is_the_callers(cards):
     assert monitor.get_summary()["gpus"][0]["idle"] == 0.5
 
 
-def test_what_the_driver_does_not_tell_is_no_number(cards):
+def test_values_that_the_driver_does_not_report_are_nan(cards):
     cards(Card("a", ["N/A", 50]))
     monitor = sl.infer.GPUMonitor()
     assert math.isnan(monitor.sample()[0].utilization)
@@ -146,7 +146,7 @@ def test_what_the_driver_does_not_tell_is_no_number(cards):
     assert monitor.get_summary()["gpus"][0]["utilization"]["average"] == 0.5
 
 
-def test_a_gpu_that_stops_answering_ends_no_loop(cards):
+def test_a_gpu_that_stops_responding_does_not_end_the_loop(cards):
     cards(Card("a", [50, DriverError("GPU is lost")]))
     monitor = sl.infer.GPUMonitor()
     assert len(monitor.sample()) == 1
@@ -154,27 +154,27 @@ def test_a_gpu_that_stops_answering_ends_no_loop(cards):
     assert "GPU is lost" in monitor.get_summary()["notes"][0]
 
 
-def test_a_thread_takes_samples(cards):
+def test_a_thread_samples_the_gpus(cards):
     cards(Card("a", [50]))
     with sl.infer.GPUMonitor(interval=0.005) as monitor:
         wait_until(lambda: monitor.get_summary()["gpus"][0]["samples"] >= 3)
 
 
-def test_without_a_gpu_one_note_says_so_and_nothing_is_printed(cards, capfd, watch):
+def test_without_a_gpu_the_summary_has_a_note_and_nothing_is_printed(cards, capfd, watch):
     cards()
     summary = watch(0.01).get_summary()
-    assert summary["notes"] == ["no GPU is watched: NVML shows none here"]
+    assert summary["notes"] == ["no GPU is sampled: NVML found none"]
     assert (summary["gpus"], capfd.readouterr().err) == ({}, "")
 
 
-def test_the_real_nvitop_is_asked_without_an_essay_on_stderr(capfd):
+def test_the_real_nvitop_prints_nothing_to_stderr(capfd):
     pytest.importorskip("nvitop")
     sl.infer.GPUMonitor().sample()
     assert capfd.readouterr().err == ""
 
 
 class NVMLError(Exception):
-    """What pynvml raises: an error with a number."""
+    """The error of pynvml, with a number."""
 
     def __init__(self, value):
         super().__init__(f"error {value}")
@@ -182,7 +182,7 @@ class NVMLError(Exception):
 
 
 def read_utilization(handle):
-    """Read the first GPU; the second one has no counter."""
+    """Return the utilization of the first GPU; the second has none."""
     if handle:
         raise NVMLError(3)
     return SimpleNamespace(gpu=75)
@@ -190,7 +190,7 @@ def read_utilization(handle):
 
 @pytest.fixture
 def pynvml_alone(monkeypatch):
-    """Two GPUs behind pynvml's names, without nvitop."""
+    """Two fake GPUs of pynvml, without nvitop."""
     monkeypatch.setitem(sys.modules, "nvitop", None)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     library = SimpleNamespace(
@@ -220,7 +220,7 @@ def test_without_nvitop_pynvml_reads_the_gpus(pynvml_alone):
     ("allowed", "names"),
     [("1,0", ["H1", "H0"]), ("GPU-1", ["H1"]), ("0,7,1", ["H0"]), ("", []), ("-1", [])],
 )
-def test_pynvml_shows_the_gpus_that_cuda_shows(pynvml_alone, monkeypatch, allowed, names):
+def test_pynvml_lists_the_gpus_visible_to_cuda(pynvml_alone, monkeypatch, allowed, names):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", allowed)
     found = sl.infer.GPUMonitor().get_summary()["gpus"]
     assert [gpu["name"] for gpu in found.values()] == names
@@ -232,7 +232,7 @@ def test_pynvml_without_a_driver_is_a_note(pynvml_alone):
 
     pynvml_alone.nvmlInit = fail
     notes = sl.infer.GPUMonitor().get_summary()["notes"]
-    assert notes == ["no GPU is watched: error 12"]
+    assert notes == ["no GPU is sampled: error 12"]
 
 
 def test_the_real_pynvml_is_read_without_nvitop(monkeypatch):
@@ -241,7 +241,7 @@ def test_the_real_pynvml_is_read_without_nvitop(monkeypatch):
     sl.infer.GPUMonitor().sample()
 
 
-def test_without_nvitop_and_pynvml_the_package_is_named(monkeypatch):
+def test_without_nvitop_and_pynvml_the_error_names_the_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "nvitop", None)
     monkeypatch.setitem(sys.modules, "pynvml", None)
     with pytest.raises(MissingExtraError, match="pip install nvitop"):
@@ -259,7 +259,7 @@ def test_the_summary_is_json(watch):
     assert json.loads(json.dumps(watch(0.01).get_summary()))["process_memory"] > 0
 
 
-def test_a_monitor_that_is_used_again_begins_anew(watch, clock):
+def test_a_monitor_that_is_used_again_is_reset(watch, clock):
     monitor = watch(0.05, "input")
     with monitor:
         clock.sleep(0.05)
@@ -267,25 +267,25 @@ def test_a_monitor_that_is_used_again_begins_anew(watch, clock):
 
 
 @pytest.mark.parametrize("interval", [0, -1, "1", math.nan])
-def test_an_interval_is_a_number_above_0(interval):
+def test_an_interval_must_be_above_0(interval):
     with pytest.raises(ArgumentError, match="interval"):
         sl.infer.GPUMonitor(interval)
 
 
 @pytest.mark.parametrize("wait", [-0.1, math.inf, "1"])
 @pytest.mark.parametrize("unit", ["wait_ms", "seconds"])
-def test_a_wait_is_a_number_from_0(unit, wait):
+def test_a_wait_must_not_be_negative(unit, wait):
     with pytest.raises(ArgumentError, match=unit):
         sl.infer.GPUMonitor().record_dataloader_wait(**{unit: wait})
 
 
 @pytest.mark.parametrize("waits", [{}, {"wait_ms": 1.0, "seconds": 1.0}])
-def test_a_wait_has_one_unit(waits):
+def test_a_wait_in_two_units_is_an_error(waits):
     with pytest.raises(ArgumentError, match="one of wait_ms and seconds"):
         sl.infer.GPUMonitor().record_dataloader_wait(**waits)
 
 
-def test_a_wait_that_is_passed_by_position_is_in_milliseconds(clock):
+def test_a_wait_passed_by_position_is_in_milliseconds(clock):
     with sl.infer.GPUMonitor(interval=60) as monitor:
         monitor.record_dataloader_wait(5.0)
         clock.sleep(0.2)
@@ -302,7 +302,7 @@ def test_the_summary_has_average_maximum_and_minimum_of_waits():
     assert waits == pytest.approx({"average": 10.0, "maximum": 15.0, "minimum": 5.0})
 
 
-def test_waits_of_passed_batches_are_in_the_summary(monkeypatch):
+def test_waits_for_batches_are_in_the_summary(monkeypatch):
     times = iter(range(100))
     clock = SimpleNamespace(perf_counter=lambda: float(next(times)))
     monitor = sl.infer.GPUMonitor(interval=60)
@@ -312,7 +312,7 @@ def test_waits_of_passed_batches_are_in_the_summary(monkeypatch):
     assert waits == {"average": 1000.0, "maximum": 1000.0, "minimum": 1000.0}
 
 
-def test_a_wait_in_seconds_counts_as_many_milliseconds_times_1000(clock):
+def test_a_wait_in_seconds_is_converted_to_milliseconds(clock):
     with sl.infer.GPUMonitor(interval=60) as monitor:
         monitor.record_dataloader_wait(seconds=0.002)
         monitor.record_dataloader_wait(3.0)
@@ -325,12 +325,12 @@ def test_a_wait_in_seconds_counts_as_many_milliseconds_times_1000(clock):
     ("kind", "is_bottleneck"),
     [("input", True), ("output", True), ("host", True), ("device", False)],
 )
-def test_a_verdict_is_true_where_something_other_than_the_model_takes_the_time(
+def test_a_verdict_is_true_if_something_other_than_the_model_takes_the_time(
     kind, is_bottleneck, watch
 ):
     assert bool(watch(0.02, kind).check_bottleneck()) is is_bottleneck
 
 
-def test_another_kind_of_time_is_an_error():
+def test_an_unknown_use_of_time_is_an_error():
     with pytest.raises(ArgumentError, match="kind"):
         sl.infer.GPUMonitor().spending("sleep")

@@ -1,4 +1,4 @@
-"""What is kept of a long loop, and what counts as memory that grows."""
+"""The timeline of a long loop, and the detection of growing memory."""
 
 import subprocess
 import sys
@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, strategies as st
 
 from seqloom.infer.monitor._clock import Timeline, resident_bytes, steady_growth
-from seqloom.infer.monitor._monitor import judge
+from seqloom.infer.monitor._monitor import find_bottleneck
 
 MIB = 1 << 20
 
 
 @given(st.lists(st.floats(0.0001, 100), min_size=1, max_size=3000))
-def test_a_timeline_is_bounded_in_order_and_keeps_its_beginning(gaps):
+def test_a_timeline_is_bounded_and_ordered_and_keeps_its_first_row(gaps):
     timeline, seconds = Timeline(0.05, most=50), np.cumsum(gaps)
     for second in seconds.tolist():
         timeline.add(second, second)
@@ -32,26 +32,26 @@ def test_a_timeline_covers_a_long_job_evenly():
     assert gaps.max() <= 3 * gaps.min()
 
 
-def test_memory_that_grows_all_the_time_is_noted():
+def test_steadily_growing_memory_gives_a_note():
     assert steady_growth(np.linspace(1000, 3000, 100).astype(int) * MIB) > 1000 * MIB
 
 
-def test_memory_that_grows_at_the_beginning_only_is_not_noted():
+def test_memory_that_grows_only_at_the_start_gives_no_note():
     memory = [*range(100, 2100, 100), *[2100] * 80]
     assert steady_growth(np.asarray(memory) * MIB) == 0
 
 
-def test_memory_that_settles_slowly_is_not_noted():
+def test_memory_that_settles_slowly_gives_no_note():
     memory = 3000 - 2000 * np.exp(-np.arange(100) / 15)
     assert steady_growth((memory * MIB).astype(int)) == 0
 
 
 @given(st.lists(st.integers(1000, 1050), min_size=40, max_size=200))
-def test_memory_that_goes_up_and_down_a_little_is_not_noted(memory):
+def test_memory_that_fluctuates_gives_no_note(memory):
     assert steady_growth([it * MIB for it in memory]) == 0
 
 
-def test_the_memory_of_workers_counts():
+def test_the_memory_of_workers_is_included():
     held = "x = bytearray(b'1' * (200 << 20)); print(flush=True); input()"
     before = resident_bytes()
     command = [sys.executable, "-c", held]
@@ -72,5 +72,5 @@ def test_the_memory_of_workers_counts():
         ({"input": 0.05, "output": 0.1, "host": 0.5, "device": 0.35}, "host-bound"),
     ],
 )
-def test_a_wait_above_a_tenth_decides_and_else_the_longer_work(shares, kind):
-    assert judge(shares, 10.0).kind == kind
+def test_a_wait_above_10_percent_decides_else_the_longer_work(shares, kind):
+    assert find_bottleneck(shares, 10.0).kind == kind

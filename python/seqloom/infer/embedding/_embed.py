@@ -1,4 +1,4 @@
-"""embed: files to embeddings, each record exactly once."""
+"""embed: compute the embeddings of all records in files, each exactly once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from seqloom._threads import count_threads
 from seqloom.data._paths import expand
 from seqloom.errors import ArgumentError
 from seqloom.infer._input_warnings import warn_of_tokens
-from seqloom.infer.embedding._model import LAST
+from seqloom.infer.embedding._model import LAST_LAYER
 from seqloom.infer.embedding._processes import run_on_ray, run_processes
 from seqloom.infer.embedding._report import run_job
 from seqloom.infer.embedding._settings import (
@@ -35,7 +35,7 @@ def embed(
     *,
     out: str | os.PathLike[str],
     pool: str = "mean",
-    layers: Sequence[int] = LAST,
+    layers: Sequence[int] = LAST_LAYER,
     dtype: str = "float32",
     tokens: Any = None,
     max_tokens: int = 4096,
@@ -43,7 +43,7 @@ def embed(
     overlap: int = 0,
     packing: bool = True,
     shard_size: int | None = None,
-    format: str = "safetensors",  # noqa: A002 - what users call it
+    format: str = "safetensors",  # noqa: A002 - the usual name
     identity: str | None = None,
     resume: bool = True,
     cloud_options: Mapping[str, str] | None = None,
@@ -55,73 +55,77 @@ def embed(
 ) -> EmbedSummary:
     """Compute an embedding of each sequence of files and write them to a folder.
 
-    Sequences are packed end to end, so that nothing is computed for padding. The records
-    are divided into numbered shards. Each shard is a file that appears whole, with a
-    ``.done`` file that names its hash: every record is there exactly once, in input order.
-    A call that was killed is repeated: it computes the shards that are missing. To share
-    the work among processes and machines, give each its `part`.
+    Sequences are packed end to end, so no time is spent on padding. The records are divided
+    into numbered shards. Each shard is a file that is written atomically, with a ``.done``
+    file that contains its hash. So each record is written exactly once, in input order. To
+    continue a job that was killed, repeat the call: it computes only the missing shards. To
+    divide the work among processes and machines, set `part`.
 
     Args:
-        model: `sl.models.ESM2`; `sl.models.packed_huggingface` of a network of
-            transformers; another model with ``embed(batch, layers=...)``; a module
-            of seqloom or torch, which is called with the arrays that it asks for by name;
-            or a function of the batch, a dict of NumPy arrays: ``input_ids``,
-            ``position_ids``, ``cu_seqlens``, ``max_seqlen``, or with ``packing=False``
-            ``input_ids`` and ``mask``. The model returns a row for each token; a
-            module is put into evaluation mode, and stays in it.
-        files: FASTA or FASTQ files, plain, gzip or bgzip; patterns too.
-        out: The folder to write, of a disk that all processes share; or a URL such as
+        model: `sl.models.ESM2`; or `sl.models.packed_huggingface` of a network of the
+            transformers library; or another model with ``embed(batch, layers=...)``. Or a
+            seqloom or PyTorch module, which is called with the arrays that have the names
+            of its parameters. Or a function of the batch, a dict of NumPy arrays:
+            ``input_ids``, ``position_ids``, ``cu_seqlens``, ``max_seqlen``, or with
+            ``packing=False`` ``input_ids`` and ``mask``. The model returns a row for each
+            token. A module is put into evaluation mode and stays in it.
+        files: FASTA or FASTQ files (plain, gzip or bgzip), or glob patterns.
+        out: The output folder, on a disk that all processes share; or a URL such as
             ``"s3://bucket/embeddings"`` (extra ``cloud``).
-        pool: ``"mean"`` over the residues (``<cls>`` and ``<eos>`` left out), ``"cls"``,
-            ``"none"`` for a row of each residue, or ``"model"`` if the model returns a row
-            for each sequence.
-        layers: The layers to keep, 0 for the embedding of tokens, -1 for the last.
-        dtype: ``"float32"`` or ``"float16"``, as which embeddings are written.
-        tokens: Turns letters into tokens: `sl.encode.Tokens`, a tokenizer of transformers,
-            or a function of one sequence; default: the model's, else ``Tokens("esm2")``.
-        max_tokens: Tokens in a batch at most. If memory is full, batches are halved.
-        max_length: Letters of a sequence at most: a longer one is cut into windows of so
-            many letters, whose residues are joined again. None: such a sequence is an error
-            if no batch holds it.
-        overlap: Letters that neighbouring windows share. Each of these residues has two
-            embeddings; the one of the window whose end is farther away is kept.
-        packing: Whether sequences lie end to end. With False they are padded.
-        shard_size: Records of a shard; default: as many as make 256 MiB, at most 65,536.
+        pool: ``"mean"`` over the residues (without ``<cls>`` and ``<eos>``), ``"cls"``, or
+            ``"none"`` for a row of each residue. ``"model"`` is for a model that returns a
+            row for each sequence.
+        layers: The layers to save: 0 for the embedding of tokens, -1 for the last layer.
+        dtype: The dtype of the saved embeddings, ``"float32"`` or ``"float16"``.
+        tokens: The tokenizer: `sl.encode.Tokens`, a tokenizer of the transformers library,
+            or a function of one sequence. By default the model's, else ``Tokens("esm2")``.
+        max_tokens: The maximum number of tokens in a batch. If memory is full, batches are
+            halved.
+        max_length: The maximum number of residues of a sequence. A longer sequence is
+            divided into windows of this length, and their residues are joined again. None:
+            a sequence that does not fit into a batch is an error.
+        overlap: The number of residues that neighbouring windows share. Each of these
+            residues is taken from the window whose end is farther away.
+        packing: If True, sequences are packed end to end; if False, they are padded.
+        shard_size: The number of records in a shard; by default 256 MiB of embeddings, but
+            at most 65,536 records.
         format: ``"safetensors"`` or ``"parquet"``.
-        identity: Names the model and its version in the plan. Without it a module is named
-            by the hash of its weights, a function by that of its code and of the arrays and
-            numbers that it brings along; what else decides its results is not seen.
-        resume: Whether to go on in a folder that holds a part of this job.
-        cloud_options: Options for the store of a URL, such as ``{"timeout": "10m"}``; keys
-            are taken from the environment where none are given.
-        num_threads: Threads that read, and that compute on a processor; default: all.
-        part: ``"i/n"``, such as ``"2/8"``: computes the second of eight parts of the shards
-            only. Default: the part that torchrun (``RANK``, ``WORLD_SIZE``) or a SLURM
-            array (``SLURM_ARRAY_TASK_ID``) gives this process; otherwise all shards.
-        devices: Names of backends, such as ``["torch:cuda:0", "torch:cuda:1"]``: a process
-            is started for each, which computes a part. ``model`` is then a function
+        identity: The name of the model and its version in the plan. By default a module is
+            identified by the hash of its weights. A function is identified by the hash of
+            its code and of the arrays and numbers in its closure. Other influences on its
+            results are not detected.
+        resume: If True, continue in a folder that contains a part of this job.
+        cloud_options: Options for the store of a URL, such as ``{"timeout": "10m"}``. Keys
+            that are not given are read from the environment.
+        num_threads: The number of threads for reading, and for computing on a CPU; by
+            default all that the machine allows.
+        part: The part of the shards to compute, ``"i/n"``: ``"2/8"`` is the second of eight
+            parts. By default the part that torchrun (``RANK``, ``WORLD_SIZE``) or a SLURM
+            array (``SLURM_ARRAY_TASK_ID``) assigns to this process, otherwise all shards.
+        devices: Names of backends, such as ``["torch:cuda:0", "torch:cuda:1"]``. A process
+            is started for each device and computes a part. ``model`` is then a function
             that every process calls with ``backend=``, such as
-            ``functools.partial(sl.models.ESM2.load, folder)``; the threads are divided. If
-            a process dies the others finish their parts, and the call raises.
-        engine: What starts the processes of ``devices``: ``"processes"`` on this machine,
-            or ``"ray"`` (extra ``ray``): tasks of a cluster, each with a GPU or its share
-            of the cores, all of which see ``files`` and ``out``. Ray repeats a task whose
-            process or machine died.
-        progress: Called with a `Progress` after each batch.
+            ``functools.partial(sl.models.ESM2.load, folder)``. The threads are divided. If
+            a process dies, the other processes finish their parts, and the call raises.
+        engine: The way to start the processes of ``devices``. ``"processes"`` starts them
+            on this machine. ``"ray"`` (extra ``ray``) starts tasks of a cluster, each with
+            a GPU or its share of the cores. All tasks need access to ``files`` and ``out``.
+            Ray repeats a task if its process or machine dies.
+        progress: A function that is called with a `Progress` after each batch.
 
     Returns:
-        What this call did.
+        The results of this call.
 
     Raises:
-        ArgumentError: An argument has a wrong type or value.
-        ConfigError: The folder holds a job with another plan; the message names what
-            differs.
+        ArgumentError: An argument has the wrong type or value.
+        ConfigError: The folder contains a job with another plan; the message lists the
+            differences.
         FileError: A file cannot be read, or the folder cannot be written.
-        FormatError: A file is no sequence file, or a record has no letters.
+        FormatError: A file is not a sequence file, or a record is empty.
         MemoryLimitError: A single sequence does not fit into memory.
         NotFiniteError: An embedding is not finite.
-        RunFolderError: The folder holds a job, and ``resume`` is False.
-        ShapeError: A sequence fits into no batch, or the model returns another shape.
+        RunFolderError: The folder contains a job, and ``resume`` is False.
+        ShapeError: A sequence does not fit into a batch, or an output has another shape.
         WorkerError: With ``devices``, a process died; the message names it.
 
     Examples:
@@ -156,7 +160,7 @@ def embed(
         threads=count_threads(num_threads),
         part=find_part(part),
     )
-    # With devices `model` is a function, and the tokenizer of its result is not known.
+    # With devices, `model` is a function, and the tokenizer of the model is unknown.
     chosen = tokens if devices else find_tokens(model, tokens)
     warn_of_tokens(chosen, settings.files)
     _check_engine(engine, has_devices=devices is not None)
@@ -169,12 +173,12 @@ def embed(
 
 
 def _check_engine(engine: str, *, has_devices: bool) -> None:
-    """Raise if the engine is unknown, or have no devices to give tasks to."""
+    """Raise if the engine is unknown, or needs devices."""
     if engine not in ("processes", "ray"):
         raise ArgumentError(f'engine must be "processes" or "ray", got {quote(engine)}')
     if engine == "ray" and not has_devices:
         raise ArgumentError(
-            'engine="ray" starts a task for each device: give devices= too, such as '
+            'engine="ray" starts a task for each device: also pass devices=, such as '
             'devices=["torch:cuda"] * 8 (--devices 8)'
         )
 
@@ -187,6 +191,6 @@ def _with_note(summary: EmbedSummary, settings: Settings) -> EmbedSummary:
     note = (
         f"this call computed part {part} of the shards, because of {part.variable}; "
         f"{summary.missing:,} of {summary.shards:,} shards are left to other parts; "
-        'part="1/1" (--part 1/1) computes all'
+        'part="1/1" (--part 1/1) computes all shards'
     )
     return replace(summary, notes=(*summary.notes, note))

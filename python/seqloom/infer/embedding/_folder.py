@@ -1,4 +1,4 @@
-"""The output: a folder or an object store, where each file is made once and whole."""
+"""The output of `embed`: a folder or an object store with atomic, write-once files."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from seqloom.io.plink._cloud_object import first_line, open_store
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
 
-# The error codes of file systems without hard links (FAT, some network and user-space
-# ones), and of those that cannot rename without replacing either.
+# Error codes of file systems without hard links (FAT, some network and user-space file
+# systems), and of file systems that cannot rename without replacing.
 _WITHOUT_LINKS = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}
 _WITHOUT_RENAME = {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS}
-# A part that is older was left by a writer that was killed.
+# An older temporary file was left by a process that was killed.
 _STALE_SECONDS = 600.0
-# A whole shard is one request, which may take longer than the library's 30 seconds.
-_PATIENCE = {"timeout": "15m"}
+# A shard is one request, which may take longer than the default timeout of 30 seconds.
+_LONG_TIMEOUT = {"timeout": "15m"}
 
 
 def open_folder(
     out: str | os.PathLike[str], cloud_options: Mapping[str, str] | None = None
 ) -> OutputFolder:
-    """Open the output that a path or a URL names."""
+    """Open the output at a path or URL."""
     if isinstance(out, str) and "://" in out:
         return ObjectFolder(out, cloud_options or {})
     if cloud_options:
@@ -49,9 +49,10 @@ def open_folder(
 
 
 class OutputFolder:
-    """A folder of a disk, to which several processes and machines may write at once.
+    """A folder on a disk, to which several processes and machines may write concurrently.
 
-    Only `create` makes files: whole, synced, and by one writer. No file is replaced.
+    Only `create` writes files: atomically, synced, and by one writer. It never replaces a
+    file.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -60,11 +61,11 @@ class OutputFolder:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise FileError(
-                f"{self.path}: the output folder cannot be made: {error.strerror or error}"
+                f"{self.path}: output folder cannot be created: {error.strerror or error}"
             ) from error
 
     def create(self, name: str, data: bytes) -> bool:
-        """Write a new file; returns False, and changes nothing, if it exists already."""
+        """Write a new file; return False, and change nothing, if it already exists."""
         final = self.path / name
         try:
             while (is_made := self._try_to_create(final, data)) is None:
@@ -73,21 +74,21 @@ class OutputFolder:
             raise
         except OSError as error:
             raise FileError(
-                f"{final}: cannot be written: {error.strerror or error}; what was finished "
-                "stays, and the same command goes on from there"
+                f"{final}: cannot be written: {error.strerror or error}; finished files "
+                "are kept, and the same command continues from there"
             ) from error
         return is_made
 
     def _try_to_create(self, final: Path, data: bytes) -> bool | None:
-        """Write a part and give it its name; None if the part was removed meanwhile."""
-        # Another process removes the part of a process that was stopped for long.
+        """Write a temporary file and rename it; None if it was removed meanwhile."""
+        # Another process removes the temporary file of a process that paused for long.
         part = self.path / f".{final.name}.{secrets.token_hex(8)}.part"
         try:
             with part.open("xb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            is_first = _give_name(part, final)
+            is_first = _rename_new(part, final)
             if is_first:
                 sync(self.path)
         except FileNotFoundError:
@@ -101,7 +102,7 @@ class OutputFolder:
                 part.unlink(missing_ok=True)
 
     def where(self, name: str) -> str:
-        """Return the name of a file for a message."""
+        """Return the path of a file for messages."""
         return str(self.path / name)
 
     def local(self, name: str) -> Path | None:
@@ -109,12 +110,12 @@ class OutputFolder:
         return self.path / name
 
     def size(self, name: str) -> int | None:
-        """Return the bytes of a file; None if it does not exist."""
+        """Return the size of a file in bytes; None if it does not exist."""
         path = self.path / name
         return path.stat().st_size if path.exists() else None
 
     def read(self, name: str) -> bytes:
-        """Read a whole file."""
+        """Return the content of a file."""
         try:
             return (self.path / name).read_bytes()
         except FileNotFoundError as error:
@@ -125,14 +126,14 @@ class OutputFolder:
             ) from error
 
     def names(self) -> set[str]:
-        """List the files."""
+        """Return the names of the files."""
         try:
             return {entry.name for entry in os.scandir(self.path)}
         except OSError as error:
             raise FileError(f"{self.path}: cannot be read: {error.strerror}") from error
 
     def remove_stale_parts(self) -> None:
-        """Remove what killed writers left; a writer whose part goes writes it again."""
+        """Remove old temporary files; a paused writer writes its file again."""
         for name in self.names():
             path = self.path / name
             with suppress(OSError):
@@ -141,8 +142,8 @@ class OutputFolder:
                     path.unlink()
 
 
-def _give_name(part: Path, final: Path) -> bool:
-    """Return a whole file its name; returns False, and changes nothing, if it is taken."""
+def _rename_new(part: Path, final: Path) -> bool:
+    """Rename a complete file; return False, and change nothing, if the name exists."""
     try:
         os.link(part, final)
     except FileExistsError:
@@ -152,14 +153,13 @@ def _give_name(part: Path, final: Path) -> bool:
             raise
     else:
         return True
-    # To take the name by an empty file and to rename over it is no way: a process that is
-    # killed between the two leaves an empty file, one that sleeps there replaces another's.
+    # Creating an empty file and renaming over it is not safe. A process that is killed
+    # in between leaves an empty file. A paused process replaces another one's file.
     code = rename_new(part, final)
     if code in _WITHOUT_RENAME:
         raise FileError(
-            f"{final}: this file system has neither hard links nor a rename that replaces "
-            "nothing, so that two processes could write one shard; give a folder of "
-            "another disk, or the URL of an object store"
+            f"{final}: this file system has neither hard links nor a rename without "
+            "replacement; use another disk, or the URL of an object store"
         )
     if code not in (0, errno.EEXIST):
         raise OSError(code, os.strerror(code), str(final))
@@ -175,76 +175,76 @@ class ObjectFolder(OutputFolder):
 
     def __init__(self, url: str, options: Mapping[str, str]) -> None:
         self.path = url.rstrip("/")
-        # The library takes this option of the connection for one of the store.
+        # The library reads this option of the connection as an option of the store.
         allowed = os.environ.get("AWS_ALLOW_HTTP")
         environment = {"allow_http": allowed} if allowed else {}
-        every = {**_PATIENCE, **environment, **options}
+        every = {**_LONG_TIMEOUT, **environment, **options}
         self.store: Any = open_store(urlparse(self.path), every)
-        self._is_proved = False
+        self._is_checked = False
 
     def where(self, name: str) -> str:
-        """Return the name of an object for a message."""
+        """Return the URL of an object for messages."""
         return f"{self.path}/{name}"
 
     def local(self, name: str) -> None:
         """Return None: an object cannot be mapped into memory."""
 
     def create(self, name: str, data: bytes) -> bool:
-        """Put a new object; returns False, and changes nothing, if it exists already."""
-        if not self._is_proved:
-            self._prove()
+        """Put a new object; return False, and change nothing, if it already exists."""
+        if not self._is_checked:
+            self._check_conditional_put()
         return self.put(name, data)
 
     def put(self, name: str, data: bytes) -> bool:
         """Put an object if it does not exist."""
         from obstore.exceptions import AlreadyExistsError, PreconditionError
 
-        with self._renamed_errors(name, "cannot be written"):
+        with self._converting_errors(name, "cannot be written"):
             try:
                 self.store.put(name, data, mode="create")
             except (AlreadyExistsError, PreconditionError):
                 return False
         return True
 
-    def _prove(self) -> None:
-        """Checks, once, that the store creates no object twice."""
+    def _check_conditional_put(self) -> None:
+        """Raise if the store replaces an existing object; checked once."""
         name = f"probe.{secrets.token_hex(8)}.part"
         made = [self.put(name, b"") for _ in range(2)]
-        with suppress(RemoteError), self._renamed_errors(name, "cannot be removed"):
+        with suppress(RemoteError), self._converting_errors(name, "cannot be removed"):
             self.store.delete(name)
         if made != [True, False]:
             raise RemoteError(
-                f"{self.path}: the store creates an object that is there already, so that "
-                "two processes could write one shard; use a store that heeds If-None-Match "
-                "(S3, Google Cloud, Azure, MinIO from 2024 on), or a folder of a disk"
+                f"{self.path}: the store replaces existing objects; use a store that "
+                "supports If-None-Match (S3, Google Cloud, Azure, MinIO from 2024), or a "
+                "disk"
             )
-        self._is_proved = True
+        self._is_checked = True
 
     def read(self, name: str) -> bytes:
-        """Read a whole object."""
-        with self._renamed_errors(name, "cannot be read"):
+        """Return the content of an object."""
+        with self._converting_errors(name, "cannot be read"):
             return bytes(self.store.get(name).bytes())
 
     def size(self, name: str) -> int | None:
-        """Return the bytes of an object; None if it does not exist."""
+        """Return the size of an object in bytes; None if it does not exist."""
         try:
-            with self._renamed_errors(name, "cannot be read"):
+            with self._converting_errors(name, "cannot be read"):
                 return int(self.store.head(name)["size"])
         except MissingObjectError:
             return None
 
     def names(self) -> set[str]:
-        """List the objects."""
-        with self._renamed_errors("", "cannot be listed"):
+        """Return the names of the objects."""
+        with self._converting_errors("", "cannot be listed"):
             parts = self.store.list()
             return {PurePosixPath(it["path"]).name for part in parts for it in part}
 
     def remove_stale_parts(self) -> None:
-        """Do nothing: an object is whole or does not exist."""
+        """Do nothing: puts of objects are atomic."""
 
     @contextmanager
-    def _renamed_errors(self, name: str, what: str) -> Generator[None]:
-        """Turn the library's errors into ours."""
+    def _converting_errors(self, name: str, what: str) -> Generator[None]:
+        """Convert errors of the library to those of seqloom."""
         from obstore.exceptions import BaseError, NotSupportedError
 
         try:
@@ -254,10 +254,10 @@ class ObjectFolder(OutputFolder):
         except (NotImplementedError, NotSupportedError) as error:
             raise RemoteError(
                 f"{self.where(name)}: {what}: the store does not support it "
-                f"({first_line(error)}); use S3, Google Cloud, Azure or a folder of a disk"
+                f"({first_line(error)}); use S3, Google Cloud, Azure or a folder on a disk"
             ) from error
         except (BaseError, OSError) as error:
             raise RemoteError(
-                f"{self.where(name)}: {what}: {first_line(error)}; what was finished "
-                "stays, and the same command goes on from there"
+                f"{self.where(name)}: {what}: {first_line(error)}; finished files are "
+                "kept, and the same command continues from there"
             ) from error

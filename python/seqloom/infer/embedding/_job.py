@@ -1,6 +1,6 @@
-"""A job in one process: the shards of its part are read, computed and published.
+"""A job in one process, which reads, computes and publishes the shards of its part.
 
-One thread reads packed batches, the caller's thread runs the model, and one thread joins
+One thread reads packed batches, the calling thread runs the model, and one thread joins
 rows to shards and writes them.
 """
 
@@ -18,12 +18,17 @@ from seqloom.errors import FileError, InternalError, MemoryLimitError
 from seqloom.infer.embedding._folder import open_folder
 from seqloom.infer.embedding._model import Device, Embedder
 from seqloom.infer.embedding._plan import begin_plan
-from seqloom.infer.embedding._rows import PaddedBatches, ShardRows, cut_batch, reduce_batch
+from seqloom.infer.embedding._rows import (
+    PaddedBatches,
+    ShardRows,
+    reduce_batch,
+    slice_batch,
+)
 from seqloom.infer.embedding._shard_file import encode_shard, publish, read_done
 from seqloom.infer.embedding._summary import EmbedSummary, Progress
 from seqloom.infer.monitor._clock import Clock
 from seqloom.infer.monitor._gpus import is_installed
-from seqloom.infer.monitor._monitor import IDLE, GPUMonitor, judge
+from seqloom.infer.monitor._monitor import IDLE, GPUMonitor, find_bottleneck
 from seqloom.io import SequenceIndex
 from seqloom.nn import Module
 
@@ -36,16 +41,16 @@ if TYPE_CHECKING:
     from seqloom.infer.embedding._settings import Settings
 
     Batch = Mapping[str, Any]
-    # A batch of a shard; after the last one, without a batch, the hash of what was read.
+    # A batch of a shard; after the last batch None, with the hash of the input.
     Piece = tuple[Shard, Batch | None, str | None]
     Rows = Callable[[], NDArray[Any]]
 
-_COMPLETE = "complete.json"
-_AHEAD = 4  # batches that are read, and rows that are computed, but not yet taken
+_COMPLETE_NAME = "complete.json"
+_QUEUE_SIZE = 4  # the size of the queues of batches and of results
 
 
 class Job:
-    """The shards of a part that one process computes, and what it counts meanwhile."""
+    """The computation of a part of the shards in one process, with its counts."""
 
     def __init__(
         self,
@@ -64,12 +69,12 @@ class Job:
         self._progress = progress
         self._shards = settings.part.of(self.plan.shards)
         self._records = sum(map(len, self._shards))
-        self._skipped = 0  # records of shards that were published before
-        self._written = 0  # records of shards that this process is through with
+        self._skipped = 0  # records in shards that were already published
+        self._written = 0  # records in shards that this process has finished
         self._computed = 0  # shards that this process published
         self._notes: list[str] = []
-        self._limit: int | None = None  # tokens of a batch, once memory was full
-        # Of the thread that writes: the rows of its shard, and the index of each file.
+        self._limit: int | None = None  # tokens of a batch, after memory was full
+        # Used by the writer thread: the rows of its shard, and the index of each file.
         self._rows: ShardRows | None = None
         self._indexes: dict[int, SequenceIndex] = {}
 
@@ -80,11 +85,11 @@ class Job:
         with limit, self._monitor or nullcontext():
             self._compute_shards()
             missing = self._complete()
-            self._tell()
+            self._report_progress()
             return self._summarise(missing)
 
     def _compute_shards(self) -> None:
-        """Run the model over all batches, in their order."""
+        """Run the model on all batches in order."""
         reader, writer = (
             ThreadPoolExecutor(1, f"seqloom-{work}") for work in ("read", "write")
         )
@@ -98,33 +103,33 @@ class Job:
                     break
                 shard, batch, content = piece
                 if batch is None:
-                    self._wait_for_writer(written, most=_AHEAD)
+                    self._wait_for_writer(written, most=_QUEUE_SIZE)
                     written.append(writer.submit(self._publish, shard, content))
                     continue
                 for part, rows in self._embed_batch(batch):
-                    self._wait_for_writer(written, most=_AHEAD)
+                    self._wait_for_writer(written, most=_QUEUE_SIZE)
                     written.append(writer.submit(self._add, shard, part, rows))
-                self._tell()
+                self._report_progress()
             self._wait_for_writer(written, most=0)
         finally:
-            # What was computed is written, whatever ended the loop.
+            # Finished results are written even if the loop raises.
             reader.shutdown(cancel_futures=True)
             writer.shutdown()
 
     def _wait_for_writer(self, written: deque[Future[None]], *, most: int) -> None:
-        """Wait until at most `most` results are unwritten; raises the writer's error."""
+        """Wait until at most `most` results are unwritten; raise the writer's error."""
         with self.clock.handing_over():
             while written and (len(written) > most or written[0].done()):
                 written.popleft().result()
 
     def _read(self) -> Iterator[Piece]:
-        """Reads, tokenizes and packs the records of one shard after the other."""
+        """Read, tokenize and pack the records of the shards in order."""
         names = self.folder.names()
         self._check_files(names)
         left = [it for it in self._shards if f"{it.name}.done" not in names]
         self._skipped = self._records - sum(map(len, left))
         for shard in left:
-            # Another process may have been given the same part.
+            # Another process may have the same part.
             if self.folder.size(f"{shard.name}.done") is not None:
                 self._skipped += len(shard)
                 continue
@@ -137,16 +142,16 @@ class Job:
             yield shard, None, stream.content
 
     def _check_files(self, names: set[str]) -> None:
-        """Raise if there is a marker without its shard."""
+        """Raise if a marker exists without its shard."""
         for shard in self.plan.shards:
             name = f"{shard.name}.{self.settings.format}"
-            # A list that is made while others write may lack what was there before the
-            # marker, so that the file itself is asked for.
+            # A listing that is made while others write may lack older files, so check
+            # the file itself.
             is_listed = name in names or f"{shard.name}.done" not in names
             if not is_listed and self.folder.size(name) is None:
                 raise FileError(
-                    f"{self.folder.where(name)}: is gone, but its .done file "
-                    "is there; delete that, and the same command computes the shard again"
+                    f"{self.folder.where(name)}: is missing, but its .done file exists; "
+                    "delete that file, and the same command computes the shard again"
                 )
 
     def _open_stream(self, path: str, shard: Shard) -> PackedStream | PaddedBatches:
@@ -166,7 +171,7 @@ class Job:
         return PaddedBatches(stream, settings.max_tokens, settings.pad)
 
     def _embed_batch(self, batch: Batch) -> Iterator[tuple[Batch, dict[int, Rows]]]:
-        """Embed a batch; if memory does not hold it, its halves."""
+        """Embed a batch, or its halves if memory is full."""
         if self.embedder.device.is_cold:
             self._warm_up(batch)
         tokens, number = int(batch["cu_seqlens"][-1]), int(batch["num_sequences"])
@@ -181,11 +186,11 @@ class Job:
                 self.clock.count(tokens, number)
                 yield batch, rows
                 return
-        yield from self._embed_batch(cut_batch(batch, 0, number // 2))
-        yield from self._embed_batch(cut_batch(batch, number // 2, number))
+        yield from self._embed_batch(slice_batch(batch, 0, number // 2))
+        yield from self._embed_batch(slice_batch(batch, number // 2, number))
 
     def _warm_up(self, batch: Batch) -> None:
-        """Compute a batch in advance: the first call loads kernels and takes memory."""
+        """Compute a batch in advance, because the first call loads kernels and is slow."""
         device = self.embedder.device
         device.is_cold = False
         try:
@@ -193,12 +198,12 @@ class Job:
                 for values in self.embedder(device.place(batch)).values():
                     device.fetch(values[:1])()
         except Exception as error:
-            # A batch that memory does not hold is halved when it is computed.
+            # A batch that is too large for memory is halved later.
             if not device.is_full(error):
                 raise
 
     def _embed_whole(self, batch: Batch) -> dict[int, Rows]:
-        """Embed a batch and begin to copy its rows back."""
+        """Embed a batch and start to copy its rows back."""
         device, pool, before = (
             self.embedder.device,
             self.settings.pool,
@@ -217,7 +222,7 @@ class Job:
             }
 
     def _lower_limit(self, batch: Batch, error: Exception) -> None:
-        """Lower the limit after memory was full; a single sequence cannot be halved."""
+        """Lower the limit after memory was full; raise for a single sequence."""
         tokens, device = int(batch["cu_seqlens"][-1]), self.embedder.device
         if batch["num_sequences"] == 1:
             cut = min(1022, max(tokens // 2, 1))
@@ -226,7 +231,7 @@ class Job:
                 f"max_length={cut}, overlap={cut // 5} "
                 f"(--max-length {cut} --overlap {cut // 5})"
             )
-            if self.settings.pool == "model":  # which gives no rows to join
+            if self.settings.pool == "model":  # has no rows to join
                 advice = "leave long records out of the file"
             raise MemoryLimitError(
                 f"record {int(batch['ordinals'][0])} of its file "
@@ -235,13 +240,13 @@ class Job:
             ) from error
         self._limit = max(tokens // 2, 1)
         self._notes.append(
-            f"the memory of {device.name} was full with a batch of "
-            f"{tokens:,} tokens: batches have {self._limit:,} at most from here on; "
-            f"max_tokens={self._limit} (--max-tokens {self._limit}) begins with that"
+            f"the memory of {device.name} was full with a batch of {tokens:,} tokens. "
+            f"Further batches have at most {self._limit:,}; max_tokens={self._limit} "
+            f"(--max-tokens {self._limit}) avoids this"
         )
 
     def _add(self, shard: Shard, batch: Batch, rows: dict[int, Rows]) -> None:
-        """Join the rows of a batch to its shard, in the thread that writes."""
+        """Join the rows of a batch to its shard, in the writer thread."""
         with self.clock.waiting_for_device():
             arrays = {layer: wait() for layer, wait in rows.items()}
         if self._rows is None:
@@ -253,7 +258,7 @@ class Job:
         self._rows.add(batch, arrays)
 
     def _publish(self, shard: Shard, content: str | None) -> None:
-        """Write a shard and its marker, in the thread that writes."""
+        """Write a shard and its marker, in the writer thread."""
         rows, self._rows = self._rows, None
         if rows is None:
             raise InternalError(f"{shard.name}: no batch was read")
@@ -270,7 +275,7 @@ class Job:
         self._written += len(shard)
 
     def _complete(self) -> int:
-        """Record that each record is there once; returns the number of missing shards."""
+        """Return the number of missing shards; write complete.json if it is 0."""
         names, shards = self.folder.names(), self.plan.shards
         if missing := sum(f"{it.name}.done" not in names for it in shards):
             return missing
@@ -279,24 +284,24 @@ class Job:
             marker = read_done(self.folder, shard)
             expected = (at, len(shard), self.plan.digest)
             if (marker.first, marker.records, marker.plan) != expected:
-                raise InternalError(f"{shard.name}: its .done file is of another plan")
+                raise InternalError(f"{shard.name}: its .done file belongs to another plan")
             if (size := self.folder.size(marker.file)) != marker.bytes:
-                state = "is gone" if size is None else f"has {size:,} bytes"
+                state = "is missing" if size is None else f"has {size:,} bytes"
                 raise FileError(
-                    f"{self.folder.where(marker.file)}: {state}, but its .done file says "
-                    f"{marker.bytes:,}; delete both, and the same command computes the "
-                    "shard again"
+                    f"{self.folder.where(marker.file)}: {state}, but {marker.bytes:,} in "
+                    "its .done file; delete both, and the same command computes the shard "
+                    "again"
                 )
             at += marker.records
             sums[marker.file] = marker.sha256
-        if _COMPLETE not in names:
+        if _COMPLETE_NAME not in names:
             values = {"records": at, "plan": self.plan.digest, "sha256": sums}
-            self.folder.create(_COMPLETE, json.dumps(values, indent=1).encode())
+            self.folder.create(_COMPLETE_NAME, json.dumps(values, indent=1).encode())
         self.folder.remove_stale_parts()
         return 0
 
-    def _tell(self) -> None:
-        """Tell the caller how far the job is."""
+    def _report_progress(self) -> None:
+        """Report the progress of the job."""
         clock = self.clock
         if self._progress is not None:
             self._progress(
@@ -313,16 +318,16 @@ class Job:
 
     @property
     def _fill(self) -> float:
-        """Tokens by tokens that the batches could have held."""
+        """The number of tokens divided by the capacity of the batches."""
         room = self.clock.batches * self.settings.max_tokens
         return self.clock.tokens / room if room else 0.0
 
     def _summarise(self, missing: int) -> EmbedSummary:
-        """Return what this process did."""
+        """Return the results of this process."""
         clock = self.clock
         shares, seconds = clock.shares, clock.wall
         seen = {} if self._monitor is None else self._monitor.get_summary()
-        verdict = judge(shares, seconds, seen.get("evidence", ""))
+        verdict = find_bottleneck(shares, seconds, seen.get("evidence", ""))
         notes = [*self._notes, clock.memory.note, *seen.get("notes", ())]
         return EmbedSummary(
             records=self.plan.records,
@@ -355,8 +360,8 @@ def device_of(model: Any) -> Device:
 
 
 def _read_ahead(pieces: Iterator[Piece], thread: ThreadPoolExecutor) -> Iterator[Piece]:
-    """Take pieces in another thread, a few before they are asked for."""
-    ahead = deque(thread.submit(next, pieces, None) for _ in range(_AHEAD))
+    """Read pieces in another thread, a few in advance."""
+    ahead = deque(thread.submit(next, pieces, None) for _ in range(_QUEUE_SIZE))
     while (piece := ahead.popleft().result()) is not None:
         ahead.append(thread.submit(next, pieces, None))
         yield piece

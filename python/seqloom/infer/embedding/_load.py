@@ -1,4 +1,4 @@
-"""load: embeddings that `embed` wrote, by id or by ordinal, read when they are used."""
+"""load: open embeddings by id or ordinal; shards are read when they are needed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from seqloom.errors import (
 from seqloom.infer.embedding._folder import open_folder
 from seqloom.infer.embedding._plan import read_plan
 from seqloom.infer.embedding._shard_file import (
-    HeldShard,
+    OpenShard,
     name_of_array,
     open_shard,
     read_done,
@@ -33,26 +33,26 @@ if TYPE_CHECKING:
 
     from seqloom.infer.embedding._folder import OutputFolder
 
-_ANY = 1 << 62  # an ordinal that is not there is refused by name, a negative one too
+_MAX_ORDINAL = 1 << 62  # the error for a missing ordinal, also for negative ones
 
 
 class Embeddings:
     """Embeddings in a folder, by id or by ordinal.
 
-    Equal ids are told apart by their ordinals: the position of the record in the input,
-    from 0 on.
+    An ordinal is the index of a record in the input, counted from 0. It identifies records
+    with the same id.
 
     Args:
         folder: The folder.
-        partial: Whether a job that is not finished is opened too.
+        partial: If True, an unfinished job is also opened.
 
     Attributes:
-        layers: The layers that are there.
-        pool: How residues were joined; with ``"none"`` a record has a row for each.
-        model: Name and checksum of the network that made them.
+        layers: The layers of the embeddings.
+        pool: The pooling of residues; with ``"none"`` a record has a row for each residue.
+        model: The name and checksum of the model.
         ordinals: The ordinals of the records, ``(n,)``.
-        ids: Their ids.
-        lengths: How many residues each has, ``(n,)``.
+        ids: The ids of the records.
+        lengths: The number of residues of each record, ``(n,)``.
 
     Examples:
         >>> from pathlib import Path
@@ -75,8 +75,8 @@ class Embeddings:
         if len(shards) < len(plan.shards) and not partial:
             raise FileError(
                 f"{folder.path}: {len(plan.shards) - len(shards)} of {len(plan.shards)} "
-                "shards are not finished; repeat the same call of `embed`, or give "
-                "partial=True to open what is there"
+                "shards are not finished; repeat the same call of `embed`, or pass "
+                "partial=True to open the finished shards"
             )
         self.layers, self.pool = plan.rules.layers, plan.rules.pool
         self.model = plan.rules.model
@@ -85,7 +85,7 @@ class Embeddings:
         self._firsts = [done.first for done in self._done]
         ranges = [np.arange(done.first, done.last + 1) for done in self._done]
         self.ordinals: NDArray[np.int64] = np.concatenate([np.arange(0), *ranges])
-        self._held: dict[int, HeldShard] = {}
+        self._held: dict[int, OpenShard] = {}
 
     def __len__(self) -> int:
         return len(self.ordinals)
@@ -105,19 +105,19 @@ class Embeddings:
         """Read the embedding of a record.
 
         Args:
-            record: Id or ordinal.
-            layer: The layer, where there are several.
+            record: The id or ordinal.
+            layer: The layer; required if there are several.
 
         Returns:
-            ``(width,)``, or with ``pool="none"`` ``(residues, width)``; of safetensors on a
-            disk a view of the file, which cannot be written.
+            ``(width,)``, or with ``pool="none"`` ``(residues, width)``; for safetensors on
+            a disk a read-only view of the file.
 
         Raises:
-            ArgumentError: ``layer`` is not there, or there are several and none was named;
-                ``record`` is no id and no integer.
-            IdError: No record has the id, or several have.
+            ArgumentError: ``layer`` does not exist, or is required; or ``record`` is not an
+                id or an integer.
+            IdError: No record has the id, or several records have it.
             OutOfRangeError: No record has the ordinal.
-            FileError: A shard was cut since it was opened.
+            FileError: A shard was truncated since it was opened.
 
         Examples:
             >>> from pathlib import Path
@@ -132,7 +132,7 @@ class Embeddings:
         ordinal = (
             self.ordinal(record)
             if isinstance(record, str)
-            else as_integer("record", record, least=-_ANY)
+            else as_integer("record", record, least=-_MAX_ORDINAL)
         )
         shard = bisect_right(self._firsts, ordinal) - 1
         if shard < 0 or ordinal > self._done[shard].last:
@@ -141,28 +141,28 @@ class Embeddings:
         return self._open(shard).rows(name, ordinal - self._firsts[shard])
 
     def _out_of_range(self, ordinal: int) -> OutOfRangeError:
-        """Say that no shard that is here has an ordinal."""
+        """Return the error for an ordinal without a finished shard."""
         if 0 <= ordinal < self._records:
             return OutOfRangeError(
                 f"{self._folder.path}: the shard of the ordinal {ordinal} is not finished; "
-                "repeat the same call of `embed`, or look at ordinals for what is there"
+                "repeat the same call of `embed`, or choose one of ordinals"
             )
         return OutOfRangeError(
-            f"{self._folder.path}: there is no record with the ordinal {ordinal}: expected "
+            f"{self._folder.path}: no record has the ordinal {ordinal}: expected "
             f"an id, or an integer from 0 to {self._records - 1}"
         )
 
     def ordinal(self, name: str) -> int:
-        """Find the ordinal of the only record with an id.
+        """Return the ordinal of the only record with an id.
 
         Args:
             name: The id.
 
         Returns:
-            The position of the record in the input, from 0 on.
+            The index of the record in the input, counted from 0.
 
         Raises:
-            IdError: No record has the id, or several have: the message lists ordinals.
+            IdError: No record has the id, or several have it; the message lists ordinals.
 
         Examples:
             >>> from pathlib import Path
@@ -181,13 +181,13 @@ class Embeddings:
             raise IdError(f"{self._folder.path}: no record has the id {quote(name)}")
         first = ", ".join(map(str, found[:3])) + ", ..." * (len(found) > 3)  # noqa: PLR2004 - shown
         raise IdError(
-            f"{self._folder.path}: {len(found)} records have the id {quote(name)}: give "
-            f"the ordinal of one of them ({first})"
+            f"{self._folder.path}: {len(found)} records have the id {quote(name)}: pass "
+            f"the ordinal of one of these records ({first})"
         )
 
     @cached_property
     def _by_id(self) -> dict[str, list[int]]:
-        """The ordinals of each id."""
+        """The ordinals of the records with each id."""
         found: dict[str, list[int]] = {}
         for ordinal, name in zip(self.ordinals.tolist(), self.ids, strict=True):
             found.setdefault(name, []).append(ordinal)
@@ -207,15 +207,15 @@ class Embeddings:
         """Read all embeddings into one array.
 
         Args:
-            layer: The layer, where there are several.
+            layer: The layer; required if there are several.
 
         Returns:
-            ``(n, width)`` in input order; with ``pool="none"`` ``(residues, width)``: those
-            of one record after those of the one before, as ``lengths`` says.
+            ``(n, width)`` in input order; with ``pool="none"`` ``(residues, width)``, with
+            ``lengths`` rows for each record.
 
         Raises:
-            ArgumentError: ``layer`` is not there, or there are several and none was named.
-            FileError: No shard is finished yet.
+            ArgumentError: ``layer`` does not exist, or is required.
+            FileError: No shard is finished.
 
         Examples:
             >>> from pathlib import Path
@@ -230,20 +230,20 @@ class Embeddings:
         name = self._name_of(layer)
         arrays = [shard.arrays[name] for shard in self._shards()]
         if not arrays:
-            raise FileError(f"{self._folder.path}: no shard is finished yet")
+            raise FileError(f"{self._folder.path}: no shard is finished")
         return np.concatenate(arrays)
 
     def to_table(self, *, layer: int | None = None) -> dict[str, Any]:
-        """Read the embeddings as columns, which pandas and polars take as they are.
+        """Read the embeddings as columns for pandas or polars.
 
         Args:
-            layer: The layer, where there are several.
+            layer: The layer; required if there are several.
 
         Returns:
             ``ordinal``, ``id``, ``length`` and ``embedding``, a list of arrays.
 
         Raises:
-            ArgumentError: ``layer`` is not there, or there are several and none was named.
+            ArgumentError: ``layer`` does not exist, or is required.
 
         Examples:
             >>> from pathlib import Path
@@ -260,12 +260,12 @@ class Embeddings:
         columns: dict[str, Any] = {"ordinal": self.ordinals, "id": self.ids}
         return {**columns, "length": self.lengths, "embedding": rows}
 
-    def _shards(self) -> Iterator[HeldShard]:
-        """Open one shard after the other."""
+    def _shards(self) -> Iterator[OpenShard]:
+        """Open the shards in order."""
         return map(self._open, range(len(self._done)))
 
-    def _open(self, number: int) -> HeldShard:
-        """Open a shard, once; it must be as long as it was."""
+    def _open(self, number: int) -> OpenShard:
+        """Open a shard, or return it if it is open and unchanged."""
         if number not in self._held:
             is_by_residue = self.pool == "none"
             self._held[number] = open_shard(
@@ -278,13 +278,13 @@ class Embeddings:
         return self._held[number]
 
     def _name_of(self, layer: int | None) -> str:
-        """Name the array of a layer."""
+        """Return the name of the array of a layer."""
         if layer is None and len(self.layers) == 1:
             return name_of_array(self.layers[0], self.layers)
         if layer not in self.layers:
             raise ArgumentError(
                 f"layer must be one of {list(self.layers)}, got {quote(layer)}; "
-                "get(record, layer=...), to_numpy(layer=...) and to_table(layer=...) choose"
+                "pass layer= to get, to_numpy or to_table"
             )
         return name_of_array(layer, self.layers)
 
@@ -295,21 +295,21 @@ def load(
     partial: bool = False,
     cloud_options: Mapping[str, str] | None = None,
 ) -> Embeddings:
-    """Open a folder of embeddings; a shard is read when somebody looks at it.
+    """Open a folder of embeddings; shards are read when they are needed.
 
     Args:
-        folder: The folder that `embed` wrote, or the URL.
-        partial: Whether to open a folder whose job is not finished: it has the records of
-            the shards that are.
-        cloud_options: Options for the store of a URL, as `embed` takes them.
+        folder: The folder or URL that `embed` wrote.
+        partial: If True, also open the folder of an unfinished job, with the records of its
+            finished shards.
+        cloud_options: Options for the store of a URL, as in `embed`.
 
     Returns:
         The embeddings, by id or by ordinal.
 
     Raises:
-        FileError: The job is not finished, or a file is gone.
-        FormatError: A file is damaged.
-        MissingFileError: There is no such folder, or it holds no embeddings.
+        FileError: The job is not finished, or a file is missing.
+        FormatError: A file is corrupt.
+        MissingFileError: The folder does not exist, or has no embeddings.
 
     Examples:
         >>> from pathlib import Path
@@ -325,5 +325,5 @@ def load(
     """
     is_url = isinstance(folder, str) and "://" in folder
     if not is_url and not os.path.isdir(folder):  # noqa: PTH112 - a folder that is not made
-        raise MissingFileError(f"{folder}: no such folder; expected one that `embed` wrote")
+        raise MissingFileError(f"{folder}: no such folder; expected the output of `embed`")
     return Embeddings(open_folder(folder, cloud_options), partial=partial)

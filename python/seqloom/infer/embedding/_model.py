@@ -1,4 +1,4 @@
-"""A model as a job calls it, the device that it computes on, and its name in a plan."""
+"""The model of a job, its device, and its identity in a plan."""
 
 from __future__ import annotations
 
@@ -25,18 +25,19 @@ if TYPE_CHECKING:
 
     Batch = Mapping[str, Any]
 
-LAST = (-1,)
-_WIDTH = 1024  # of a model without `config.width`
-_VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-_SIMPLE = (bool, int, float, str)
+LAST_LAYER = (-1,)
+_ASSUMED_WIDTH = 1024  # of a model without `config.width`
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+_SCALARS = (bool, int, float, str)
 
 
 class Embedder:
-    """A model or a function, called with a batch: an array of rows for each layer.
+    """A model or function that is called with a batch and returns rows for each layer.
 
-    A model with a method ``embed(batch, layers=...)`` gives a dict of arrays by layer.
-    Another module is called with the arrays of a batch that its ``forward`` or
-    ``__call__`` asks for by name; a function with the batch, a dict of NumPy arrays.
+    A model with a method ``embed(batch, layers=...)`` returns a dict of arrays by layer.
+    Another module is called with the arrays of a batch that have the names of the
+    parameters of its ``forward`` or ``__call__``. A function is called with the batch, a
+    dict of NumPy arrays.
     """
 
     def __init__(self, model: Any, layers: tuple[int, ...], device: Device) -> None:
@@ -51,7 +52,7 @@ class Embedder:
             evaluate()
 
     def __call__(self, batch: Batch) -> dict[int, Any]:
-        """Compute the embeddings of a batch that is on the device."""
+        """Return the embeddings of a batch on the device."""
         with self.device.computing():
             return self._call(batch)
 
@@ -62,23 +63,23 @@ class Embedder:
 
     @property
     def width(self) -> int:
-        """The features of a row, by the configuration of the model."""
-        width = getattr(getattr(self.model, "config", self.model), "width", _WIDTH)
-        return width if isinstance(width, int) else _WIDTH
+        """The number of features of a row, from the configuration of the model."""
+        width = getattr(getattr(self.model, "config", self.model), "width", _ASSUMED_WIDTH)
+        return width if isinstance(width, int) else _ASSUMED_WIDTH
 
 
 class Device:
-    """A processor; a device with memory of its own overrides all methods."""
+    """The CPU; a device with separate memory overrides all methods."""
 
     name = "cpu"
-    is_cold = False  # True until the first batch, which would take longer than the others
+    is_cold = False  # True before the first batch, which takes longer than the others
 
     def place(self, batch: Batch) -> dict[str, Any]:
-        """Copy the arrays of a batch to the device, without waiting for it."""
+        """Copy the arrays of a batch to the device, without waiting."""
         return dict(batch)
 
     def computing(self) -> AbstractContextManager[Any]:
-        """Return a block in which torch, if it is loaded, records no gradients."""
+        """Return a context in which PyTorch, if loaded, records no gradients."""
         torch: Any = sys.modules.get("torch")
         return nullcontext() if torch is None else torch.inference_mode()
 
@@ -92,17 +93,17 @@ class Device:
         return np.add.reduceat(values, firsts, axis=0, dtype=np.float64)
 
     def fetch(self, values: Any) -> Callable[[], NDArray[Any]]:
-        """Begin to copy rows back; returns a function that waits for them."""
+        """Start to copy rows back; return a function that waits for them."""
         rows = to_numpy(values)
         return lambda: rows
 
     def is_full(self, error: BaseException) -> bool:
-        """Return whether an error means that memory is full; frees unused memory then."""
+        """Return whether an error means that memory is full; if so, free unused memory."""
         return isinstance(error, MemoryError)
 
 
 def to_numpy(values: Any) -> NDArray[Any]:
-    """Read an array of any library; NumPy has no bfloat16, so that becomes float32."""
+    """Convert an array of any library to NumPy; bfloat16 becomes float32."""
     raw = getattr(values, "raw", values)
     if hasattr(raw, "detach"):
         raw = raw.detach()
@@ -113,10 +114,10 @@ def to_numpy(values: Any) -> NDArray[Any]:
 
 
 def _find_call(model: Any, layers: tuple[int, ...]) -> Callable[[Batch], dict[int, Any]]:
-    """Choose how a model is called."""
+    """Return the function that calls a model."""
     if hasattr(model, "embed"):
         return lambda batch: model.embed(batch, layers=layers)
-    if layers != LAST:
+    if layers != LAST_LAYER:
         raise ArgumentError(
             f"layers={list(layers)} needs a model with a method embed(batch, layers=...), "
             f"such as sl.models.ESM2; {type(model).__name__} has none"
@@ -127,12 +128,12 @@ def _find_call(model: Any, layers: tuple[int, ...]) -> Callable[[Batch], dict[in
 
 
 def _unwrap(model: Any) -> Any:
-    """Return the module that torch.compile has wrapped, or the model itself."""
+    """Return the module inside a module of torch.compile, or the model itself."""
     return getattr(model, "_orig_mod", model)
 
 
 def _call_module(model: Any, batch: Batch) -> Any:
-    """Call a module with the arrays that it asks for by name."""
+    """Call a module with the arrays that have the names of its parameters."""
     plain = _unwrap(model)
     method = getattr(plain, "forward", None) or plain.__call__
     parameters = inspect.signature(method).parameters.values()
@@ -140,32 +141,31 @@ def _call_module(model: Any, batch: Batch) -> Any:
     options = {
         it.name: _to_model(model, values[it.name])
         for it in parameters
-        if it.kind not in _VARIABLE and it.name in values
+        if it.kind not in _VARIADIC and it.name in values
     }
     if not options:
         asked = ", ".join(it.name for it in parameters)
         raise ArgumentError(
-            f"{type(model).__name__} asks for {asked}, but a batch has "
-            f"{', '.join(batch)}; name a parameter as one of these, or pass a "
-            "function of the batch"
+            f"{type(model).__name__} needs {asked}, but a batch has {', '.join(batch)}; "
+            "rename a parameter to one of these, or pass a function of the batch"
         )
     output = model(**options)
     return getattr(output, "last_hidden_state", output)  # of a network of transformers
 
 
 def _to_model(model: Any, value: Any) -> Any:
-    """Convert an array to one of the module's library."""
+    """Convert an array to a tensor of the module's library."""
     if not hasattr(value, "dtype"):
         return value
     if isinstance(model, Module):
         return Tensor(model.backend.asarray(value), model.backend)
-    # A module of torch exists, so that torch is loaded.
+    # The model is a PyTorch module, so torch is loaded.
     is_array = isinstance(value, np.ndarray)
     return sys.modules["torch"].from_numpy(value) if is_array else value
 
 
 def identify(model: Any) -> str:
-    """Name a model by class, weights and settings, or a function by its code."""
+    """Return the identity of a model (class, weights, settings) or of a function."""
     kind = getattr(model, "__qualname__", type(model).__qualname__)
     if isinstance(model, FunctionType):
         words = "\n".join(_describe(model, set()))
@@ -176,9 +176,9 @@ def identify(model: Any) -> str:
 
 
 def _describe(value: Any, visited: set[int]) -> Iterator[str]:
-    """Describe a value of a function in words that are the same in another process."""
+    """Yield descriptions of a value that are the same in another process."""
     if id(value) in visited:
-        return  # a function that calls itself contains itself
+        return  # a recursive function contains itself
     parts = _parts_of(value)
     if parts is not None:
         visited.add(id(value))
@@ -186,14 +186,14 @@ def _describe(value: Any, visited: set[int]) -> Iterator[str]:
             yield from _describe(part, visited)
     elif isinstance(value, np.ndarray):
         yield checksum_of({"": value})
-    elif isinstance(value, (*_SIMPLE, bytes, complex, type(None))):
+    elif isinstance(value, (*_SCALARS, bytes, complex, type(None))):
         yield repr(value)
     else:
         yield f"{type(value).__qualname__} {_hash_weights(value)}"
 
 
 def _parts_of(value: Any) -> Iterable[Any] | None:
-    """List the parts of a function, its code or a container; None of other values."""
+    """Return the parts of a function, code or container; None for other values."""
     if isinstance(value, FunctionType):
         return value.__code__, value.__defaults__, *_closure_of(value)
     if isinstance(value, CodeType):
@@ -204,7 +204,7 @@ def _parts_of(value: Any) -> Iterable[Any] | None:
 
 
 def _closure_of(function: FunctionType) -> Iterator[Any]:
-    """List the values of the closure; None for one that is not set yet."""
+    """Yield the values of the closure; None for an unset value."""
     for cell in function.__closure__ or ():
         try:
             yield cell.cell_contents
@@ -213,12 +213,12 @@ def _closure_of(function: FunctionType) -> Iterator[Any]:
 
 
 def _hash_weights(model: Any) -> str:
-    """Hash the weights of a module of seqloom or torch; empty for another object."""
+    """Return the hash of the weights of a module; empty for other objects."""
     if isinstance(model, Module):
         identity = getattr(model, "identity", "")
         if isinstance(identity, str) and identity:
             return identity
-        # A record leaves out the layers under adapters.
+        # A record omits the layers under adapters.
         beneath = {
             path: param.value.numpy()
             for path, param in model.parameters()
@@ -232,7 +232,7 @@ def _hash_weights(model: Any) -> str:
 
 
 def _bits_of(tensor: Any) -> Any:
-    """Read the bits of a tensor of torch, bfloat16 too."""
+    """Return the bits of a PyTorch tensor as a NumPy array."""
     tensor = tensor.detach().cpu().contiguous()
     if "bfloat16" in str(tensor.dtype):
         tensor = tensor.view(sys.modules["torch"].uint16)
@@ -240,8 +240,8 @@ def _bits_of(tensor: Any) -> Any:
 
 
 def _list_settings(model: Any) -> str:
-    """List the settings of a model that are not their defaults, such as its heads."""
-    # A field that a later version adds changes nothing as long as it has its default.
+    """Return the settings of a model that differ from their defaults."""
+    # New fields of later versions change nothing as long as they have their defaults.
     config = getattr(model, "config", None)
     if not is_dataclass(config):
         return ""
@@ -250,4 +250,6 @@ def _list_settings(model: Any) -> str:
         for field in fields(config)
         if field.default is MISSING or getattr(config, field.name) != field.default
     }
-    return ",".join(f"{name}={it}" for name, it in given.items() if isinstance(it, _SIMPLE))
+    return ",".join(
+        f"{name}={it}" for name, it in given.items() if isinstance(it, _SCALARS)
+    )

@@ -1,7 +1,7 @@
 """The plan of a job, `plan.json`: its settings, its files, and the records of each shard.
 
-Every process makes the same plan from the same files and settings. The first one writes it
-into the folder; each other one compares its own settings and files with it.
+Every process computes the same plan from the same files and settings. The first process
+writes the plan into the folder; all others compare their settings and files with it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from seqloom.errors import (
     RunFolderError,
     ShapeError,
 )
-from seqloom.infer.embedding._settings import Rules
+from seqloom.infer.embedding._settings import OutputRules
 from seqloom.io import SequenceIndex
 
 if TYPE_CHECKING:
@@ -34,22 +34,22 @@ if TYPE_CHECKING:
     from seqloom.infer.embedding._settings import Settings
 
 PLAN = "plan.json"
-_VERSION = 1
-# Bytes and records of a shard at most, without `shard_size`.
-_SHARD_BYTES = 256 << 20
-_SHARD_RECORDS = 1 << 16
-# A number of files or records: two of them make one that an array holds.
+_PLAN_VERSION = 1
+# The maximum size of a shard in bytes and records, without `shard_size`.
+_MAX_SHARD_BYTES = 256 << 20
+_MAX_SHARD_RECORDS = 1 << 16
+# A number of files or records; limited so that sums of two fit into an array.
 _Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 40)]
-# The file of a shard, its first record, and the record after its last one.
+# The file of a shard, its first record, and the index after its last record.
 _Bounds: TypeAlias = tuple[_Count, _Count, _Count]
-_NO_PLAN = (KeyError, TypeError, ValueError, RecursionError, msgspec.ValidationError)
-# Residues of the window that an error suggests: ESM-2 was trained on as many.
-_USUAL_WINDOW = 1022
+_PLAN_ERRORS = (KeyError, TypeError, ValueError, RecursionError, msgspec.ValidationError)
+# The number of residues in a window that an error suggests; ESM-2 was trained with it.
+_SUGGESTED_WINDOW = 1022
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file as it was when the job was planned."""
+    """The state of a file when the job was planned."""
 
     path: str
     size: int
@@ -57,7 +57,7 @@ class Source:
 
     @classmethod
     def of(cls, path: str) -> Self:
-        """Read the size and the time of change of a file."""
+        """Read the size and modification time of a file."""
         try:
             stat = Path(path).stat()
         except FileNotFoundError as error:
@@ -65,13 +65,13 @@ class Source:
         return cls(path, stat.st_size, stat.st_mtime_ns)
 
     def check(self, path: str) -> None:
-        """Raise if the file, of which `path` is the name here, has changed."""
+        """Raise if the file has changed; `path` is its name on this machine."""
         now = Source.of(path)
         if (now.size, now.modified) != (self.size, self.modified):
             raise FileError(
                 f"{path}: has changed since the job was planned: {self.size:,} bytes then, "
-                f"{now.size:,} now, or another time of change; bring the file back, or "
-                "embed it into another folder"
+                f"{now.size:,} now, or another modification time; restore the file, or use "
+                "another folder"
             )
 
 
@@ -80,14 +80,14 @@ class Shard:
     """Consecutive records of one file that are computed and written together."""
 
     number: int
-    file: int  # which of the plan's sources
-    start: int  # the first record, counted in its file
+    file: int  # index in the plan's sources
+    start: int  # the first record, counted in the file
     stop: int
     ordinal: int  # the first record, counted over all files
 
     @property
     def name(self) -> str:
-        """The name of the shard's files, without an ending."""
+        """The name of the shard's files, without an extension."""
         return f"shard-{self.number:06d}"
 
     def __len__(self) -> int:
@@ -96,9 +96,9 @@ class Shard:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The rules, the files and the shards of a job, as ``plan.json`` holds them."""
+    """The settings, files and shards of a job, as in ``plan.json``."""
 
-    rules: Rules
+    rules: OutputRules
     sources: tuple[Source, ...]
     shards: tuple[Shard, ...]
     digest: str = ""  # of the text of `plan.json`
@@ -109,9 +109,9 @@ class Plan:
         return sum(map(len, self.shards))
 
     def to_json(self) -> str:
-        """Write the plan as text; a shard as a list, because there may be many."""
+        """Return the plan as JSON; shards are short lists, because there may be many."""
         values: dict[str, Any] = {
-            "version": _VERSION,
+            "version": _PLAN_VERSION,
             "rules": asdict(self.rules),
             "sources": [asdict(source) for source in self.sources],
             "shards": [[it.file, it.start, it.stop] for it in self.shards],
@@ -120,24 +120,24 @@ class Plan:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """Read what `to_json` wrote."""
+        """Parse the JSON of a plan."""
         try:
             values = json.loads(text)
             _check_version(values["version"])
-            rules = msgspec.convert(values["rules"], Rules)
+            rules = msgspec.convert(values["rules"], OutputRules)
             sources = msgspec.convert(values["sources"], tuple[Source, ...])
             shards = msgspec.convert(values["shards"], tuple[_Bounds, ...])
         except ConfigError:
             raise
-        except _NO_PLAN as error:
+        except _PLAN_ERRORS as error:
             raise FormatError(f"not the plan of an embedding job: {error}") from None
         files = len(sources)
         if any(file >= files or start >= stop for file, start, stop in shards):
-            raise FormatError("not the plan of an embedding job: a shard holds no records")
-        return cls(rules, sources, _number(shards))
+            raise FormatError("not the plan of an embedding job: a shard has no records")
+        return cls(rules, sources, _number_shards(shards))
 
-    def differences(self, rules: Rules, sources: Sequence[Source]) -> list[str]:
-        """List the settings and files in which a call differs, with both values."""
+    def differences(self, rules: OutputRules, sources: Sequence[Source]) -> list[str]:
+        """List the settings and files of a call that differ from the plan."""
         given = asdict(rules)
         facts = [
             *((name, value, given[name]) for name, value in asdict(self.rules).items()),
@@ -152,69 +152,69 @@ class Plan:
 
 
 def _check_version(version: object) -> None:
-    """Raise if a plan has another layout."""
-    if version != _VERSION:
+    """Raise if a plan has another version."""
+    if version != _PLAN_VERSION:
         raise ConfigError(
-            f"the plan has version {version}, this seqloom reads {_VERSION}; use the "
-            "seqloom that wrote it, or another folder"
+            f"the plan has version {version}, but this seqloom reads {_PLAN_VERSION}; use "
+            "the seqloom version that wrote it, or another folder"
         )
 
 
 def _compare_sources(
     planned: Sequence[Source], given: Sequence[Source]
 ) -> Iterator[tuple[str, Any, Any]]:
-    """Pair the facts of files by their positions, by which a shard names its file."""
+    """Yield pairs of facts of files in order, because shards refer to files by index."""
     for number, (old, new) in enumerate(zip(planned, given, strict=False), 1):
         # The folder may have another name on another machine.
         name = Path(new.path).name
         yield f"name of file {number}", Path(old.path).name, name
         yield f"size of {name}", old.size, new.size
-        yield f"time of the last change of {name} (ns)", old.modified, new.modified
+        yield f"modification time of {name} (ns)", old.modified, new.modified
 
 
 def begin_plan(folder: OutputFolder, settings: Settings, *, model: str, width: int) -> Plan:
-    """Write the plan of a job into its folder, or compare the one that is there."""
+    """Write the plan of a job into its folder, or compare it with an existing plan."""
     rules = settings.rules(model)
     sources = [Source.of(path) for path in settings.files]
     names = folder.names()
     if PLAN not in names:
         _check_free(folder, names)
         plan = _make_plan(rules, sources, settings, width=width)
-        # If another process is first, its plan is compared with ours.
+        # If another process is first, its plan is compared below.
         folder.create(PLAN, plan.to_json().encode())
     elif not settings.resume:
         raise RunFolderError(
-            f"{folder.path}: holds embeddings already; leave out resume=False "
-            "(--no-resume) to go on with them, or give another folder"
+            f"{folder.path}: contains embeddings; leave out resume=False (--no-resume) to "
+            "continue with them, or use another folder"
         )
     plan = read_plan(folder)
     if differences := plan.differences(rules, sources):
         listed = "; ".join(differences[:5])
         raise ConfigError(
-            f"{folder.path}: holds embeddings of another plan: {listed}. Give the same "
+            f"{folder.path}: contains embeddings of another plan: {listed}. Use the same "
             "settings and files, or another folder"
         )
     return plan
 
 
 def _check_free(folder: OutputFolder, names: set[str]) -> None:
-    """Raise if a folder holds other things, such as the model."""
+    """Raise if a folder contains other files, such as the model."""
     others = sorted(it for it in names if it.endswith((".json", ".safetensors")))
-    # Another process may have begun this job since the folder was listed.
+    # Another process may have begun this job after the folder was listed.
     if others and PLAN not in folder.names():
         raise RunFolderError(
-            f"{folder.path}: holds {others[0]}, but no {PLAN}: it is no folder of "
-            "embeddings; give another one as out"
+            f"{folder.path}: contains {others[0]}, but no {PLAN}, so it is not a folder of "
+            "embeddings; use another folder for out"
         )
 
 
 def read_plan(folder: OutputFolder) -> Plan:
-    """Read the plan of a folder that a job has begun."""
+    """Read the plan of a folder."""
     try:
         text = folder.read(PLAN)
     except MissingFileError as error:
         raise MissingFileError(
-            f"{folder.path}: no embeddings: there is no {PLAN}, which `embed` writes"
+            f"{folder.path}: no embeddings: {PLAN}, which `embed` writes, is missing"
         ) from error
     path = folder.where(PLAN)
     try:
@@ -227,9 +227,9 @@ def read_plan(folder: OutputFolder) -> Plan:
 
 
 def _make_plan(
-    rules: Rules, sources: Sequence[Source], settings: Settings, *, width: int
+    rules: OutputRules, sources: Sequence[Source], settings: Settings, *, width: int
 ) -> Plan:
-    """Cut the records of each file into shards; each must fit into a batch."""
+    """Divide the records of each file into shards; raise if a record is too long."""
     indexes = [*map(SequenceIndex, settings.files)]
     is_limited = settings.pool != "model" and settings.max_length is None
     for index in indexes:
@@ -239,13 +239,13 @@ def _make_plan(
     shards = [
         (file, *bounds)
         for file, index in enumerate(indexes)
-        for bounds in _bounds(index, rules, width)
+        for bounds in _shard_bounds(index, rules, width)
     ]
-    return Plan(rules, tuple(sources), _number(shards))
+    return Plan(rules, tuple(sources), _number_shards(shards))
 
 
-def _number(shards: Sequence[tuple[int, int, int]]) -> tuple[Shard, ...]:
-    """Numbers shards, and counts the records before each."""
+def _number_shards(shards: Sequence[tuple[int, int, int]]) -> tuple[Shard, ...]:
+    """Number shards, with the number of records before each shard."""
     sizes = (stop - start for _, start, stop in shards)
     firsts = accumulate(sizes, initial=0)
     return tuple(
@@ -256,8 +256,10 @@ def _number(shards: Sequence[tuple[int, int, int]]) -> tuple[Shard, ...]:
     )
 
 
-def _bounds(index: SequenceIndex, rules: Rules, width: int) -> Iterator[tuple[int, int]]:
-    """Cut the records of one file by number, or by the bytes of their embeddings."""
+def _shard_bounds(
+    index: SequenceIndex, rules: OutputRules, width: int
+) -> Iterator[tuple[int, int]]:
+    """Yield the bounds of shards by number of records, or by bytes of embeddings."""
     if (shard_size := rules.shard_size) is not None:
         starts = range(0, len(index), shard_size)
         yield from ((start, min(start + shard_size, len(index))) for start in starts)
@@ -268,42 +270,41 @@ def _bounds(index: SequenceIndex, rules: Rules, width: int) -> Iterator[tuple[in
     start = 0
     while start < len(index):
         before = int(ends[start - 1]) if start else 0
-        stop = int(np.searchsorted(ends, before + _SHARD_BYTES, side="right"))
-        stop = min(max(stop, start + 1), start + _SHARD_RECORDS, len(index))
+        stop = int(np.searchsorted(ends, before + _MAX_SHARD_BYTES, side="right"))
+        stop = min(max(stop, start + 1), start + _MAX_SHARD_RECORDS, len(index))
         yield start, stop
         start = stop
 
 
 def _check_empty(index: SequenceIndex) -> None:
-    """Raise if a file has no records, or a record has no letters."""
+    """Raise if a file has no records, or a record is empty."""
     lengths = index.lengths
     if not lengths.size:
         raise FormatError(f"{index.path}: the file has no records", path=index.path)
     empty = np.flatnonzero(lengths == 0)
     if empty.size:
         raise FormatError(
-            f"{index.path}: record {int(empty[0])} ({_id_of(index, empty[0])}) has no "
-            f"letters, so that it has no embedding (records without letters: "
-            f"{empty.size:,}); leave them out of the file",
+            f"{index.path}: record {int(empty[0])} ({_id_of(index, empty[0])}) is empty "
+            f"(empty records: {empty.size:,}); leave such records out of the file",
             path=index.path,
             record=int(empty[0]),
         )
 
 
 def _check_long(index: SequenceIndex, most: int) -> None:
-    """Raise if a batch does not hold a record."""
+    """Raise if a record does not fit into a batch."""
     lengths = index.lengths
     long = np.flatnonzero(lengths > most)
     if long.size:
-        first, cut = int(long[0]), min(_USUAL_WINDOW, most)
+        first, cut = int(long[0]), min(_SUGGESTED_WINDOW, most)
         options = f"max_length={cut}, overlap={cut // 5}"
         flags = f"--max-length {cut} --overlap {cut // 5}"
         raise ShapeError(
             f"{index.path}: record {first} ({_id_of(index, first)}) has "
-            f"{int(lengths[first]):,} letters, but a batch takes {most:,} "
-            f"(longer records: {long.size:,}). To embed it in windows whose residues are "
-            f"joined, give {options} ({flags}); "
-            f"to embed it whole, max_tokens={int(lengths.max()) + 2} "
+            f"{int(lengths[first]):,} residues, but a batch has at most {most:,} (longer "
+            f"records: {long.size:,}). To embed it in windows whose residues are joined, "
+            f"use {options} ({flags}). To embed it as a whole, use "
+            f"max_tokens={int(lengths.max()) + 2} "
             f"(--max-tokens {int(lengths.max()) + 2})"
         )
 

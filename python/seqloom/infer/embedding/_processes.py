@@ -1,4 +1,4 @@
-"""Several processes for one job: each computes a part, here or as a task of Ray."""
+"""Several processes for one job; each computes a part, locally or as a Ray task."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from seqloom.infer.embedding._folder import open_folder
 from seqloom.infer.embedding._plan import PLAN, read_plan
 from seqloom.infer.embedding._report import run_job
 from seqloom.infer.embedding._summary import EmbedSummary, Progress
-from seqloom.infer.monitor._monitor import IDLE, judge
+from seqloom.infer.monitor._monitor import IDLE, find_bottleneck
 from seqloom.io import SequenceIndex
 from seqloom.tensor import backend as find_backend
 
@@ -33,84 +33,83 @@ if TYPE_CHECKING:
     from seqloom.infer.embedding._settings import Settings
 
     Load = Callable[..., Any]
-    Tell = Callable[[Progress], Any]
+    OnProgress = Callable[[Progress], Any]
 
 Message: TypeAlias = Progress | EmbedSummary | Exception
-_PAUSE = 0.1  # seconds between messages of a process
-_GRACE = 10.0  # seconds in which a process that is stopped may end
-_RAY_PAUSE = 1.0  # seconds between looks at the folder
-_RAY_RETRIES = 3  # of a task whose process or machine died
+# Minimum seconds between messages of a process.
+_MESSAGE_INTERVAL = 0.1
+# Seconds for a process to end after it was stopped.
+_STOP_TIMEOUT = 10.0
+_RAY_INTERVAL = 1.0
+_RAY_RETRIES = 3
 
 
 def run_processes(
-    load: Load, devices: Sequence[str], settings: Settings, *, progress: Tell | None
+    load: Load, devices: Sequence[str], settings: Settings, *, progress: OnProgress | None
 ) -> EmbedSummary:
-    """Start a process for each device, and waits until all have ended."""
+    """Start a process for each device, and wait until all have ended."""
     begun = time.perf_counter()
-    calls = _share_out(load, devices, settings)
+    calls = _divide_work(load, devices, settings)
     workers: list[_Worker] = []
     try:
         for number, call in enumerate(calls):
             workers.append(_Worker.start(f"process {number} ({call.device})", call))
-        _follow(workers, progress, begun)
+        _receive_all(workers, progress, begun)
     finally:
         for worker in workers:
             worker.stop()
         for worker in workers:
             worker.join()
-    fates = [it.fate for it in workers if it.summary is None]
-    _raise_first([it.error for it in workers if it.error is not None], fates)
+    endings = [it.ending for it in workers if it.summary is None]
+    _raise_first([it.error for it in workers if it.error is not None], endings)
     parts = [it.summary for it in workers if it.summary is not None]
     return _join_summaries(parts, time.perf_counter() - begun)
 
 
 def run_on_ray(
-    load: Load, devices: Sequence[str], settings: Settings, *, progress: Tell | None
+    load: Load, devices: Sequence[str], settings: Settings, *, progress: OnProgress | None
 ) -> EmbedSummary:
-    """Return Ray a task for each device.
-
-    It repeats a task whose process or machine died.
-    """
+    """Start a Ray task for each device; Ray repeats a task that dies."""
     begun, ray = time.perf_counter(), _import_ray()
     out = settings.out if "://" in settings.out else str(Path(settings.out).absolute())
     files = tuple(str(Path(path).absolute()) for path in settings.files)
     settings = replace(settings, files=files, out=out)
-    calls = _share_out(load, devices, settings)
+    calls = _divide_work(load, devices, settings)
     if not ray.is_initialized():
         ray.init(log_to_driver=False, include_dashboard=False)
     tasks = [_start_task(ray, call) for call in calls]
     try:
         left = tasks
         while left:
-            _, left = ray.wait(left, timeout=_RAY_PAUSE)
+            _, left = ray.wait(left, timeout=_RAY_INTERVAL)
             if progress is not None:
-                _tell_of_markers(settings, progress, begun)
+                _report_markers(settings, progress, begun)
         results = [_result_of(ray, task) for task in tasks]
     finally:
         for task in tasks:
             ray.cancel(task, force=True)
     errors = [it for it in results if isinstance(it, Exception)]
-    _raise_first(errors, [f"a task of Ray ended: {error}" for error in errors])
+    _raise_first(errors, [f"a Ray task ended: {error}" for error in errors])
     parts = [it for it in results if isinstance(it, EmbedSummary)]
     return _join_summaries(parts, time.perf_counter() - begun)
 
 
 @dataclass(frozen=True, slots=True)
-class _Call:
-    """The part of one process, which loads the model on its device."""
+class _Work:
+    """The work of one process, which loads the model on its device."""
 
     load: Load
     device: str
     settings: Settings
 
-    def run(self, progress: Tell | None = None) -> EmbedSummary:
+    def run(self, progress: OnProgress | None = None) -> EmbedSummary:
         """Load the model and compute the part."""
         place = find_backend(self.device, num_threads=self.settings.threads)
         return run_job(self.load(backend=place), self.settings, progress)
 
 
-def _share_out(load: Load, devices: Sequence[str], settings: Settings) -> list[_Call]:
-    """Return the call of each process, and builds missing indexes once for all."""
+def _divide_work(load: Load, devices: Sequence[str], settings: Settings) -> list[_Work]:
+    """Return the work of each process, and build missing indexes."""
     is_list = not isinstance(devices, (str, bytes)) and hasattr(devices, "__iter__")
     names = [*devices] if is_list else []
     if not names or {*map(type, names)} != {str}:
@@ -120,52 +119,51 @@ def _share_out(load: Load, devices: Sequence[str], settings: Settings) -> list[_
         )
     if hasattr(load, "eval") or hasattr(load, "embed") or not callable(load):
         raise ArgumentError(
-            "devices= starts a process for each device, which loads the model itself: "
-            "model must be a function with a parameter backend, such as "
-            "functools.partial(sl.models.ESM2.load, folder), got "
+            "with devices=, each process loads the model: model must be a function with "
+            "backend=, such as functools.partial(sl.models.ESM2.load, folder), got "
             f"{type(load).__name__}"
         )
     folder = open_folder(settings.out, settings.cloud_options)
     if not settings.resume and PLAN in folder.names():
         raise RunFolderError(
-            f"{settings.out}: holds embeddings already; leave out resume=False "
-            "(--no-resume) to go on with them, or give another folder"
+            f"{settings.out}: contains embeddings; leave out resume=False (--no-resume) to "
+            "continue with them, or use another folder"
         )
     for path in settings.files:
         SequenceIndex(path)
     count = len(names)
     common = replace(settings, resume=True, threads=max(1, settings.threads // count))
     return [
-        _Call(load, name, replace(common, part=settings.part.split(number, count)))
+        _Work(load, name, replace(common, part=settings.part.split(number, count)))
         for number, name in enumerate(names)
     ]
 
 
 @dataclass(slots=True)
 class _Worker:
-    """A process of this machine, and the last messages from it."""
+    """A process on this machine, and the last messages from it."""
 
     name: str
     process: Any
-    messages: Any  # the receiving end of a pipe, whose type depends on the system
+    messages: Any  # the receiving end of a pipe; its type depends on the system
     progress: Progress | None = None
     summary: EmbedSummary | None = None
     error: Exception | None = None
 
     @classmethod
-    def start(cls, name: str, call: _Call) -> _Worker:
-        """Start a process that shares no memory with this one."""
+    def start(cls, name: str, call: _Work) -> _Worker:
+        """Start a process with its own memory."""
         context = multiprocessing.get_context("spawn")
         messages, sender = context.Pipe(duplex=False)
-        process = context.Process(target=_work, args=(call, sender), daemon=True)
-        # Ctrl-C reaches all processes of a terminal: this one passes it on as SIGTERM.
+        process = context.Process(target=_run_worker, args=(call, sender), daemon=True)
+        # Ctrl-C reaches all processes of a terminal; only the parent handles it.
         with without_signals(signal.SIGINT):
             process.start()
         sender.close()
         return cls(name, process, messages)
 
     def receive(self) -> bool:
-        """Receive one message; returns False when the process has ended."""
+        """Receive one message; return False if the process has ended."""
         try:
             message: Message = self.messages.recv()
         except (EOFError, OSError):
@@ -180,21 +178,21 @@ class _Worker:
         return True
 
     def stop(self) -> None:
-        """Stop the process; what it has published stays."""
+        """Stop the process; its published shards are kept."""
         if self.process.is_alive():
             self.process.terminate()
 
     def join(self) -> None:
         """Wait for the end of the process, and kill it if that takes too long."""
-        self.process.join(_GRACE)
+        self.process.join(_STOP_TIMEOUT)
         if self.process.is_alive():
             self.process.kill()
             self.process.join()
         self.messages.close()
 
     @property
-    def fate(self) -> str:
-        """How the process ended before its part was finished."""
+    def ending(self) -> str:
+        """A description of how the process ended before its part was finished."""
         if self.error is not None:
             return f"{self.name} ended: {type(self.error).__name__}: {self.error}"
         code = self.process.exitcode or 0
@@ -203,83 +201,85 @@ class _Worker:
         return f"{self.name} ended with exit code {code}"
 
 
-def _follow(workers: Sequence[_Worker], tell: Tell | None, begun: float) -> None:
-    """Receive messages until all processes have ended; none is started again."""
+def _receive_all(
+    workers: Sequence[_Worker], report: OnProgress | None, begun: float
+) -> None:
+    """Receive messages until all processes have ended."""
     left: dict[Any, _Worker] = {worker.messages: worker for worker in workers}
     while left:
         for messages in wait([*left]):
             if not left[messages].receive():
                 del left[messages]
         parts = [it.progress for it in workers if it.progress is not None]
-        if tell is not None and parts:
-            tell(_join_progress(parts, time.perf_counter() - begun))
+        if report is not None and parts:
+            report(_join_progress(parts, time.perf_counter() - begun))
 
 
-def _work(call: _Call, sender: Connection) -> None:
-    """Compute a part, in a process of its own."""
+def _run_worker(call: _Work, sender: Connection) -> None:
+    """Compute a part in a separate process."""
     signal.signal(signal.SIGTERM, _interrupt)
     last = 0.0
 
-    def tell(progress: Progress) -> None:
+    def report(progress: Progress) -> None:
         nonlocal last
-        if (now := time.monotonic()) >= last + _PAUSE:
-            # An error if the process that receives it has ended: then this one ends too.
+        if (now := time.monotonic()) >= last + _MESSAGE_INTERVAL:
+            # Raises if the parent process has ended; then this process ends too.
             sender.send(progress)
             last = now
 
     try:
-        sender.send(call.run(tell))
+        sender.send(call.run(report))
     except KeyboardInterrupt:
         raise SystemExit(128 + signal.SIGTERM) from None
-    except Exception as error:  # noqa: BLE001 - raised by the process that started this one
+    except Exception as error:  # noqa: BLE001 - raised by the parent process
         with suppress(OSError):
             _send_error(sender, error)
         raise SystemExit(1) from None
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Stop the work as Ctrl-C does, once."""
+    """Stop the work like Ctrl-C, once."""
     del frame  # part of the protocol
     signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
 def _send_error(sender: Connection, error: Exception) -> None:
-    """Send an error, or its text if another process cannot make it again."""
+    """Send an error, or its text if it cannot be copied to another process."""
     try:
-        copy.copy(error)  # makes it from its arguments, as the other process does
+        copy.copy(error)  # raises if the error cannot be rebuilt from its arguments
         sender.send(error)
     except OSError:
         raise
-    except Exception:  # noqa: BLE001 - an error of any library, with anything in it
+    except Exception:  # noqa: BLE001 - an error of any library
         sender.send(WorkerError(f"{type(error).__name__}: {error}"))
 
 
-def _raise_first(errors: Sequence[Exception], fates: Sequence[str]) -> None:
-    """Raise if a part is not finished: the first error, with the fates of all as notes."""
-    if not fates:
+def _raise_first(errors: Sequence[Exception], endings: Sequence[str]) -> None:
+    """Raise the first error if a part is not finished, with notes about all processes."""
+    if not endings:
         return
     error = WorkerError(
-        f"{fates[0]} before its part was finished; the shards that were finished stay, "
-        "and the same command computes those that are missing"
+        f"{endings[0]} before its part was finished; finished shards are kept, and the "
+        "same command computes the missing shards"
     )
     first = errors[0] if errors else error
-    for fate in fates:
-        first.add_note(fate)
+    for ending in endings:
+        first.add_note(ending)
     raise first
 
 
-def _start_task(ray: Any, call: _Call) -> Any:
-    """Return Ray one task: with a GPU of its own, or with its share of the cores."""
+def _start_task(ray: Any, call: _Work) -> Any:
+    """Start a Ray task with one GPU, or with its share of the cores."""
     has_gpu = call.device.startswith("torch:cuda")
     needs = {"num_gpus": 1} if has_gpu else {"num_cpus": call.settings.threads}
-    # Ray shows a task its own GPU alone, which is then the first.
+    # A Ray task only has access to its own GPU, which is then the first.
     call = replace(call, device="torch:cuda") if has_gpu else call
-    return ray.remote(**needs, max_retries=_RAY_RETRIES)(_Call.run).remote(call)
+    return ray.remote(**needs, max_retries=_RAY_RETRIES)(_Work.run).remote(call)
 
 
 def _result_of(ray: Any, task: Any) -> EmbedSummary | Exception:
-    """Return what a task of Ray returned, or its error."""
+    """Return the result of a Ray task, or its error."""
     try:
         return ray.get(task)
     except ray.exceptions.RayError as error:
@@ -293,24 +293,24 @@ def _import_ray() -> Any:
         import ray
     except ImportError as error:
         raise MissingExtraError(
-            'engine="ray" needs Ray: pip install ray; or leave engine out: '
+            'engine="ray" needs Ray: pip install ray; or leave engine out, because '
             "processes that share a folder need no scheduler"
         ) from error
     return ray
 
 
-def _tell_of_markers(settings: Settings, tell: Tell, begun: float) -> None:
-    """Tell how far a job is, by the markers in its folder."""
+def _report_markers(settings: Settings, report: OnProgress, begun: float) -> None:
+    """Report the progress of a job, from the markers in its folder."""
     folder = open_folder(settings.out, settings.cloud_options)
     if PLAN in (names := folder.names()):
         shards = settings.part.of(read_plan(folder).shards)
         done = sum(len(it) for it in shards if f"{it.name}.done" in names)
         seconds = time.perf_counter() - begun
-        tell(Progress(sum(map(len, shards)), done, done, 0, seconds, 0.0, 0.0))
+        report(Progress(sum(map(len, shards)), done, done, 0, seconds, 0.0, 0.0))
 
 
 def _join_progress(parts: Sequence[Progress], seconds: float) -> Progress:
-    """Add up the progress of several parts."""
+    """Return the total progress of several parts."""
     tokens = [part.tokens for part in parts]
     return Progress(
         records=sum(part.records for part in parts),
@@ -318,19 +318,19 @@ def _join_progress(parts: Sequence[Progress], seconds: float) -> Progress:
         sequences=sum(part.sequences for part in parts),
         tokens=sum(tokens),
         seconds=seconds,
-        fill=_weigh([part.fill for part in parts], tokens),
+        fill=_weighted_mean([part.fill for part in parts], tokens),
         waiting=sum(part.waiting for part in parts) / len(parts),
     )
 
 
 def _join_summaries(parts: Sequence[EmbedSummary], seconds: float) -> EmbedSummary:
-    """Add up what several processes did."""
+    """Return the combined results of several processes."""
     tokens = [part.tokens for part in parts]
     shares = {
         kind: sum(part.shares[kind] for part in parts) / len(parts)
         for kind in parts[0].shares
     }
-    verdict = judge(shares, seconds) if any(tokens) else IDLE
+    verdict = find_bottleneck(shares, seconds) if any(tokens) else IDLE
     return EmbedSummary(
         records=parts[0].records,
         shards=parts[0].shards,
@@ -339,14 +339,14 @@ def _join_summaries(parts: Sequence[EmbedSummary], seconds: float) -> EmbedSumma
         tokens=sum(tokens),
         seconds=seconds,
         shares=shares,
-        fill=_weigh([part.fill for part in parts], tokens),
+        fill=_weighted_mean([part.fill for part in parts], tokens),
         verdict=verdict.sentence,
         notes=(*dict.fromkeys(note for part in parts for note in part.notes),),
-        # The process that ended last has seen what all have published.
+        # The process that ended last has the smallest number.
         missing=min(part.missing for part in parts),
     )
 
 
-def _weigh(values: Sequence[float], weights: Sequence[int]) -> float:
-    """Return the mean by weight; 0 if all weights are 0."""
+def _weighted_mean(values: Sequence[float], weights: Sequence[int]) -> float:
+    """Return the weighted mean; 0 if all weights are 0."""
     return float(np.average(values, weights=weights)) if any(weights) else 0.0

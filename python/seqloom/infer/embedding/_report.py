@@ -1,4 +1,4 @@
-"""report.html: what a job computed, where its time went, and how that changed with time."""
+"""report.html: the results of a job, and its use of time."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ if TYPE_CHECKING:
 
     from seqloom.infer.embedding._settings import Settings
     from seqloom.infer.embedding._summary import EmbedSummary, Progress
-    from seqloom.infer.monitor._clock import Mark
+    from seqloom.infer.monitor._clock import TimeMark
 
-_REPORT = "report.html"
-# A table with more rows is too long to read.
-_MOST_ROWS = 50
-# In a shorter job nothing changes with time.
-_LEAST_SECONDS = 5.0
-_MOST_SPANS, _SPAN_ROWS = 150, 15
-_FROM_BELOW = ("device", "host", "input", "output")
+_REPORT_NAME = "report.html"
+# The maximum number of rows in a table.
+_MAX_ROWS = 50
+# The minimum seconds of a job for plots by time.
+_MIN_SECONDS = 5.0
+_MAX_PLOT_INTERVALS, _MAX_TABLE_INTERVALS = 150, 15
+_STACKING_ORDER = ("device", "host", "input", "output")
 
 
 def run_job(
     model: Any, settings: Settings, progress: Callable[[Progress], Any] | None = None
 ) -> EmbedSummary:
-    """Compute the shards of a part, and write the report if they were the last ones."""
+    """Compute the shards of a part; after the last shard, write the report."""
     job = Job(model, settings, progress)
     summary = job.run()
     write_report(job, summary)
@@ -52,23 +52,23 @@ def run_job(
 
 
 def write_report(job: Job, summary: EmbedSummary) -> None:
-    """Write the report, once: by the call that computed the last shard of the job."""
+    """Write the report after the last shard of the job, unless it exists."""
     is_last = summary.computed and not summary.missing
-    if is_last and _REPORT not in job.folder.names():
-        job.folder.create(_REPORT, make_page(_make_report(job, summary)))
+    if is_last and _REPORT_NAME not in job.folder.names():
+        job.folder.create(_REPORT_NAME, make_page(_make_report(job, summary)))
 
 
 def _make_report(job: Job, summary: EmbedSummary) -> Report:
-    """Describe what was computed and how long it took."""
+    """Return the report of a job."""
     number = len(job.plan.sources)
     files = f"{number} files" if number > 1 else "one file"
-    course = _course_section(job)
+    course = _timeline_section(job)
     whole = ""
     if summary.computed != summary.shards:
         whole = (
-            f"This page is about {summary.computed:,} of the {summary.shards:,} shards: "
-            "those that one process computed in one go. The others were there before, or "
-            "other processes made them."
+            f"This page describes {summary.computed:,} of the {summary.shards:,} shards, "
+            "which one process computed in one call. The other shards were computed by "
+            "earlier calls or other processes."
         )
     return Report(
         title=f"Embeddings: {Path(job.folder.where('')).absolute().name}",
@@ -82,18 +82,18 @@ def _make_report(job: Job, summary: EmbedSummary) -> Report:
 
 
 def _tiles(summary: EmbedSummary) -> Iterator[Tile]:
-    """Return the key figures."""
+    """Yield the key figures."""
     seconds = max(summary.seconds, 1e-9)
     speed = f"{summary.sequences / seconds:,.0f} sequences/s"
     yield Tile("tokens/s", f"{summary.tokens_per_second:,.0f}", note=speed)
-    yield Tile("time", _spell_time(summary.seconds), note=f"{summary.tokens:,} tokens")
+    yield Tile("time", _format_time(summary.seconds), note=f"{summary.tokens:,} tokens")
     waiting = percent(summary.shares["input"])
     yield Tile("waiting for input", waiting, note="of the time")
-    yield Tile("fill", percent(summary.fill), note="of the room in batches")
+    yield Tile("fill", percent(summary.fill), note="of the batch capacity")
 
 
-def _spell_time(seconds: float) -> str:
-    """Write a time in a unit for a person."""
+def _format_time(seconds: float) -> str:
+    """Format a time in seconds, minutes or hours."""
     if seconds < 60:  # noqa: PLR2004 - a minute
         return f"{seconds:.1f} s"
     minutes, hours = round(seconds / 60), seconds / 3600
@@ -101,12 +101,12 @@ def _spell_time(seconds: float) -> str:
 
 
 def _tables(job: Job, summary: EmbedSummary) -> Iterator[Table]:
-    """Yield tables of the time, the files and the shards, of all processes."""
+    """Yield the tables of time, files and shards."""
     rows = [
         (SPENT_ON[kind], percent(share), f"{share * summary.seconds:,.2f} s")
         for kind, share in summary.shares.items()
     ]
-    yield Table("Where the time went", ("what", "share", "time"), rows)
+    yield Table("Use of time", ("activity", "share", "time"), rows)
     sources, shards = job.plan.sources, job.plan.shards
     counts = np.zeros(len(sources), np.int64)
     np.add.at(counts, [shard.file for shard in shards], [len(shard) for shard in shards])
@@ -114,27 +114,27 @@ def _tables(job: Job, summary: EmbedSummary) -> Iterator[Table]:
         (Path(source.path).name, int(count), source.size)
         for source, count in zip(sources, counts, strict=True)
     ]
-    note = f"The first {_MOST_ROWS} of {len(rows):,}." if len(rows) > _MOST_ROWS else ""
-    yield Table("Files", ("file", "records", "bytes"), rows[:_MOST_ROWS], note=note)
-    if len(shards) <= _MOST_ROWS:
+    note = f"The first {_MAX_ROWS} of {len(rows):,}." if len(rows) > _MAX_ROWS else ""
+    yield Table("Files", ("file", "records", "bytes"), rows[:_MAX_ROWS], note=note)
+    if len(shards) <= _MAX_ROWS:
         done = [read_done(job.folder, shard) for shard in shards]
         rows = [(x.file, x.records, f"{x.first:,}", x.bytes, x.sha256[:12]) for x in done]
-        names = ("file", "records", "first ordinal", "bytes", "sha256 begins")
+        names = ("file", "records", "first ordinal", "bytes", "start of SHA-256")
         yield Table("Shards", names, rows)
 
 
 def _facts(job: Job) -> dict[str, str]:
-    """List what another person needs to run it again."""
+    """Return the settings that are needed to repeat the job."""
     rules, settings = job.plan.rules, job.settings
-    windows = f"windows of {rules.max_length} letters, {rules.overlap} of them shared"
+    windows = f"windows of {rules.max_length} residues, overlap {rules.overlap}"
     return {
         "model": rules.model,
         "tokens": rules.tokens,
         "layers": ", ".join(map(str, rules.layers)),
         "pool": rules.pool,
         "written as": f"{rules.dtype}, {rules.format}",
-        "long sequences": "whole" if rules.max_length is None else windows,
-        "batches": f"{settings.max_tokens:,} tokens at most, "
+        "long sequences": "not divided" if rules.max_length is None else windows,
+        "batches": f"at most {settings.max_tokens:,} tokens, "
         + ("packed" if rules.packing else "padded"),
         "device": job.embedder.device.name,
         "threads": str(settings.threads),
@@ -143,8 +143,8 @@ def _facts(job: Job) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
-    """Time, speed, fill and memory of a job between each moment and the next."""
+class JobTimeline:
+    """Use of time, speed, fill and memory of a job in consecutive intervals."""
 
     edges: NDArray[np.float64]
     shares: dict[str, NDArray[np.float64]]
@@ -153,19 +153,19 @@ class Course:
     memory: NDArray[np.float64]  # MiB
 
     @classmethod
-    def of(cls, marks: Sequence[Mark], *, spans: int, max_tokens: int) -> Course:
-        """Divide the time of a job into spans, as equal as its batches allow."""
-        # The first and the last mark, and between them the nearest to equal steps.
+    def of(cls, marks: Sequence[TimeMark], *, spans: int, max_tokens: int) -> JobTimeline:
+        """Divide the time of a job into intervals of nearly equal length."""
+        # The first and last mark, and the marks that are nearest to equal steps.
         seconds = [mark.seconds for mark in marks]
         wanted = np.linspace(seconds[0], seconds[-1], spans + 1)
         places = np.unique(np.searchsorted(seconds, wanted).clip(0, len(marks) - 1))
-        kept: list[Mark] = [marks[int(place)] for place in places]
+        kept: list[TimeMark] = [marks[int(place)] for place in places]
         edges = np.array([mark.seconds for mark in kept])
         spent = np.diff([mark.spent for mark in kept], axis=0)
         tokens = np.diff([mark.tokens for mark in kept])
         batches = np.diff([mark.batches for mark in kept])
         durations = np.maximum(np.diff(edges), 1e-9)
-        # A wait counts at its end, so that a span may have more of it than seconds.
+        # A wait is recorded at its end, so it may exceed the length of its interval.
         whole = np.maximum(durations, spent.sum(axis=1))
         return cls(
             edges=edges,
@@ -176,17 +176,17 @@ class Course:
         )
 
 
-def _course(job: Job, spans: int) -> Course | None:
-    """Return the course of a job; None if the job was short."""
+def _find_timeline(job: Job, spans: int) -> JobTimeline | None:
+    """Return the timeline of a job; None if the job was short."""
     marks = job.clock.timeline.rows
-    if len(marks) < 3 or marks[-1].seconds < _LEAST_SECONDS:  # noqa: PLR2004 - a course
+    if len(marks) < 3 or marks[-1].seconds < _MIN_SECONDS:  # noqa: PLR2004 - a course
         return None
-    return Course.of(marks, spans=spans, max_tokens=job.settings.max_tokens)
+    return JobTimeline.of(marks, spans=spans, max_tokens=job.settings.max_tokens)
 
 
-def _course_section(job: Job) -> Section | None:
-    """Draw shares of the time, speed, fill and memory, if a job took long enough."""
-    course = _course(job, _MOST_SPANS)
+def _timeline_section(job: Job) -> Section | None:
+    """Return plots of time, speed, fill and memory; None if the job was short."""
+    course = _find_timeline(job, _MAX_PLOT_INTERVALS)
     if course is None:
         return None
     middles = (course.edges[1:] + course.edges[:-1]) / 2
@@ -195,26 +195,26 @@ def _course_section(job: Job) -> Section | None:
         for title, values in (("Tokens/s", course.speed), ("Memory (MiB)", course.memory))
     )
     fill = Plot(
-        "Fill of the batches",
+        "Batch fill",
         [Trace("", middles, course.fill)],
         x_label="seconds",
         y_range=(0, 1),
         y_scale="share",
     )
     drawings = (_plot_shares(course), speed, fill, memory)
-    return Section(title="By time", drawings=drawings, details=_course_table(job))
+    return Section(title="Timeline", drawings=drawings, details=_timeline_table(job))
 
 
-def _plot_shares(course: Course) -> Plot:
-    """Plot the shares of the time on top of each other."""
+def _plot_shares(course: JobTimeline) -> Plot:
+    """Plot the shares of time as stacked bars."""
     traces: list[Trace] = []
     floor = np.zeros(len(course.speed))
-    for kind in _FROM_BELOW:
+    for kind in _STACKING_ORDER:
         top = floor + course.shares[kind]
         traces.append(Trace(SPENT_ON[kind], course.edges, top, low=floor, shape="bars"))
         floor = top
     return Plot(
-        "Shares of the time",
+        "Shares of time",
         traces,
         x_label="seconds",
         x_range=(float(course.edges[0]), float(course.edges[-1])),
@@ -223,9 +223,9 @@ def _plot_shares(course: Course) -> Plot:
     )
 
 
-def _course_table(job: Job) -> Table | None:
-    """Return the course in a few rows."""
-    course = _course(job, _SPAN_ROWS)
+def _timeline_table(job: Job) -> Table | None:
+    """Return the timeline as a table with few rows."""
+    course = _find_timeline(job, _MAX_TABLE_INTERVALS)
     if course is None:
         return None
     shares = [(course.shares[kind] * 100).round().astype(int) for kind in KINDS]

@@ -17,23 +17,23 @@ if TYPE_CHECKING:
 
     from seqloom.infer.embedding._model import Device
     from seqloom.infer.embedding._plan import Shard
-    from seqloom.infer.embedding._settings import Rules
+    from seqloom.infer.embedding._settings import OutputRules
 
     Array = NDArray[Any]
     Batch = Mapping[str, Any]
 
-_BY_SEQUENCE = ("ordinals", "starts", "lengths", "keep")
-_BY_TOKEN = ("input_ids", "position_ids")
-_SORTED = 16  # packed batches whose sequences are sorted by length together
+_SEQUENCE_ARRAYS = ("ordinals", "starts", "lengths", "keep")
+_TOKEN_ARRAYS = ("input_ids", "position_ids")
+_SORTED_BATCHES = 16  # number of packed batches that are sorted by length together
 
 
 class PaddedBatches:
-    """Make padded batches, of sequences of similar lengths, from packed ones.
+    """Padded batches of sequences with similar lengths, made from packed batches.
 
     Args:
         stream: Packed batches.
-        max_tokens: Tokens in a batch at most, the padding counted.
-        pad: The number of the padding token.
+        max_tokens: The maximum number of tokens in a batch, including padding.
+        pad: The id of the padding token.
     """
 
     def __init__(self, stream: Any, max_tokens: int, pad: int) -> None:
@@ -41,16 +41,16 @@ class PaddedBatches:
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         batches: Iterator[Any] = iter(self._stream)
-        while group := list(islice(batches, _SORTED)):
-            yield from self._cut(_join(group))
+        while group := list(islice(batches, _SORTED_BATCHES)):
+            yield from self._divide(_join(group))
 
     @property
     def content(self) -> str:
-        """The hash of what was read."""
+        """The hash of the input."""
         return self._stream.content
 
-    def _cut(self, whole: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Cut sequences, the shortest first, into batches of at most `max_tokens`."""
+    def _divide(self, whole: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Divide sequences, the shortest first, into batches of at most `max_tokens`."""
         sizes = np.diff(whole["cu_seqlens"])
         order = np.argsort(sizes, kind="stable")
         start = 0
@@ -63,14 +63,14 @@ class PaddedBatches:
     def _pad_rows(
         self, whole: dict[str, Any], rows: NDArray[np.int64], sizes: Array
     ) -> dict[str, Any]:
-        """Make a padded batch of some sequences."""
+        """Return a padded batch of some sequences."""
         lengths = sizes[rows]
         mask = np.arange(int(lengths.max())) < lengths[:, None]
         ids = np.full(mask.shape, self._pad, np.int32)
         begins = whole["cu_seqlens"][rows]
         pieces = zip(begins.tolist(), lengths.tolist(), strict=True)
         ids[mask] = np.concatenate([whole["input_ids"][a : a + n] for a, n in pieces])
-        chosen = {name: whole[name][rows] for name in _BY_SEQUENCE}
+        chosen = {name: whole[name][rows] for name in _SEQUENCE_ARRAYS}
         return {
             **chosen,
             "input_ids": ids,
@@ -84,8 +84,8 @@ class PaddedBatches:
 
 
 def _join(group: list[Any]) -> dict[str, Any]:
-    """Join packed batches."""
-    names = ("input_ids", *_BY_SEQUENCE)
+    """Concatenate packed batches."""
+    names = ("input_ids", *_SEQUENCE_ARRAYS)
     joined: dict[str, Any] = {
         name: np.concatenate([batch[name] for batch in group]) for name in names
     }
@@ -95,14 +95,14 @@ def _join(group: list[Any]) -> dict[str, Any]:
     return joined
 
 
-def cut_batch(batch: Batch, first: int, stop: int) -> dict[str, Any]:
-    """Make a batch of some of the sequences of a packed or padded batch."""
+def slice_batch(batch: Batch, first: int, stop: int) -> dict[str, Any]:
+    """Return a batch with some of the sequences of a packed or padded batch."""
     bounds = np.asarray(batch["cu_seqlens"])[first : stop + 1]
-    part = {name: batch[name][first:stop] for name in _BY_SEQUENCE}
+    part = {name: batch[name][first:stop] for name in _SEQUENCE_ARRAYS}
     if "mask" in batch:
         part |= {name: batch[name][first:stop] for name in ("input_ids", "mask")}
     else:
-        part |= {name: batch[name][bounds[0] : bounds[-1]] for name in _BY_TOKEN}
+        part |= {name: batch[name][bounds[0] : bounds[-1]] for name in _TOKEN_ARRAYS}
     cu_seqlens = bounds - bounds[0]
     return {
         **part,
@@ -116,13 +116,13 @@ def cut_batch(batch: Batch, first: int, stop: int) -> dict[str, Any]:
 def reduce_batch(
     device: Device, values: Any, batch: Batch, *, pool: str, before: int
 ) -> Any:
-    """Reduce the output of a model to sums over windows, first tokens, or residues."""
-    # `before` counts the tokens before the letters of a window.
+    """Reduce the output of a model to sums of windows, to first tokens, or to residues."""
+    # `before` is the number of tokens before the residues of a window.
     _check_shape(values, batch, pool)
     if pool == "model":
         return values
     starts = np.asarray(batch["cu_seqlens"])[:-1].astype(np.int64)
-    if "mask" in batch:  # padded: each sequence begins a row
+    if "mask" in batch:  # padded: each sequence is a row
         starts = np.arange(len(starts)) * values.shape[1]
         values = values.reshape(-1, values.shape[-1])
     if pool == "cls":
@@ -138,7 +138,7 @@ def _check_shape(values: Any, batch: Batch, pool: str) -> None:
     if not hasattr(values, "shape"):
         raise ShapeError(
             "the model must return an array with a row for each token (or with pool="
-            f'"model" for each sequence), it returned {type(values).__name__}'
+            f'"model" for each sequence), but returned {type(values).__name__}'
         )
     number, shape = int(batch["num_sequences"]), tuple(values.shape)
     if pool == "model":
@@ -150,30 +150,32 @@ def _check_shape(values: Any, batch: Batch, pool: str) -> None:
     if shape[:-1] != expected:
         wanted = ", ".join([*map(str, expected), "width"])
         is_pooled = pool != "model" and shape[:-1] == (number,)
-        remedy = '; pool="model" takes one row for each sequence' if is_pooled else ""
+        remedy = '; pool="model" needs a row for each sequence' if is_pooled else ""
         raise ShapeError(
-            f"the model must return ({wanted}) for this batch with pool={pool!r}, it "
-            f"returned {shape}{remedy}"
+            f"the model must return ({wanted}) for this batch with pool={pool!r}, "
+            f"but returned {shape}{remedy}"
         )
 
 
 def join_ranges(begins: NDArray[np.int64], counts: NDArray[np.int64]) -> Any:
-    """List the numbers of several ranges, one after the other."""
+    """Return the concatenated indices of several ranges."""
     firsts = offsets_of(counts)[:-1]
     return np.arange(int(counts.sum())) + np.repeat(begins - firsts, counts)
 
 
 class ShardRows:
-    """Collects the embeddings of a shard's records, whatever batches they come in.
+    """The embeddings of a shard's records, collected from batches in any order.
 
-    A record that was cut into windows gets its rows from each; a mean is the sum over the
-    residues that each window answers for, divided by the number of all.
+    A record that is divided into windows receives rows from each window. Its mean is the
+    sum over the residues of all windows, divided by their number.
     """
 
-    def __init__(self, shard: Shard, rules: Rules, lengths: NDArray[np.int64]) -> None:
+    def __init__(
+        self, shard: Shard, rules: OutputRules, lengths: NDArray[np.int64]
+    ) -> None:
         self.shard, self._rules = shard, rules
-        # The index counts the letters in the file. A tokenizer may leave letters out, such
-        # as a final stop (*), so that each batch has the lengths of its records.
+        # The index counts the residues in the file. A tokenizer may drop some, such as
+        # a final stop (*), so each batch contains the lengths of its records.
         self._room, self._begins = lengths, offsets_of(lengths)
         self.lengths = lengths.copy()
         self.ids: list[str | None] = [None] * len(shard)
@@ -182,12 +184,12 @@ class ShardRows:
 
     @property
     def is_by_residue(self) -> bool:
-        """Whether each residue has a row."""
+        """True if each residue has a row."""
         return self._rules.pool == "none"
 
     def add(self, batch: Batch, found: Mapping[int, Array]) -> None:
         """Add the reduced outputs of one batch to the rows of its records."""
-        # The stream counts records in their file.
+        # The ordinals of the stream are counted in the file.
         rows = np.asarray(batch["ordinals"]) - self.shard.start
         kept = batch["keep"][:, 1] - batch["keep"][:, 0]
         self._count(rows, np.asarray(batch["lengths"]), kept)
@@ -203,38 +205,38 @@ class ShardRows:
                 array[rows[first]] = values[first]
             elif np.unique(rows).size == rows.size:
                 array[rows] += values
-            else:  # several windows of one record are added in their order
+            else:  # windows of a record are added in order
                 np.add.at(array, rows, values)
 
     def _count(self, rows: Array, lengths: Array, kept: Array) -> None:
-        """Set lengths and counts residues, so that none comes twice or is missed."""
+        """Set lengths and count residues; raise if a record is a duplicate."""
         if (lengths > self._room[rows]).any():
             raise InternalError(f"{self.shard.name}: a record is longer than in the index")
         self._missing[rows] += lengths - self.lengths[rows]
         self.lengths[rows] = lengths
         np.subtract.at(self._missing, rows, kept)
         if (self._missing[rows] < 0).any():
-            raise InternalError(f"{self.shard.name}: a record came twice")
+            raise InternalError(f"{self.shard.name}: a record was returned twice")
 
     def _array_of(self, layer: int, values: Array) -> Array:
-        """Return the array of a layer, made when its width is known."""
+        """Return the array of a layer; create it if necessary."""
         if layer not in self._arrays:
             count = int(self._begins[-1]) if self.is_by_residue else len(self.shard)
-            # Sums are float32; the numbers that are written may be float16.
+            # Sums are float32; saved numbers may be float16.
             kind = self._rules.dtype if self.is_by_residue else "float32"
             self._arrays[layer] = np.zeros((count, values.shape[1]), kind)
         return self._arrays[layer]
 
     def arrays(self) -> dict[int, Array]:
-        """Return the finished arrays by layer; raises if a record is missing."""
+        """Return the finished arrays by layer; raise if a record is missing."""
         if self._missing.any() or None in self.ids:
             raise InternalError(f"{self.shard.name}: a record is missing")
         return {layer: self._finish(array) for layer, array in self._arrays.items()}
 
     def _finish(self, array: Array) -> Array:
-        """Divide sums, converts the numbers, and raises if one is not finite."""
+        """Divide sums and convert the numbers; raise if one is not finite."""
         if self.is_by_residue and (self.lengths != self._room).any():
-            # Residues took fewer rows than the index has letters.
+            # There are fewer rows than residues in the index.
             at = np.arange(int(self._begins[-1])) - np.repeat(self._begins[:-1], self._room)
             array = array[at < np.repeat(self.lengths, self._room)]
         if self._rules.pool == "mean":
@@ -247,7 +249,7 @@ class ShardRows:
 
     @property
     def offsets(self) -> NDArray[np.int64]:
-        """The first residue of each record, and the number of all."""
+        """The index of the first residue of each record, and the total number."""
         return offsets_of(self.lengths)
 
     def _not_finite(self, array: Array, finished: Array) -> NotFiniteError:
@@ -256,11 +258,9 @@ class ShardRows:
         record = row
         if self.is_by_residue:
             record = int(np.searchsorted(self.offsets, row, side="right")) - 1
-        remedy = "look at the model's weights, or compute with float32"
+        remedy = "check the model's weights, or compute in float32"
         if np.isfinite(array[row]).all():
-            remedy = (
-                'it does not fit into float16: give dtype="float32" (--save-as float32)'
-            )
+            remedy = 'it is too large for float16: use dtype="float32" (--save-as float32)'
         return NotFiniteError(
             f"the embedding of record {self.shard.ordinal + record} "
             f"({self.ids[record]!r}) is not finite: {remedy}"

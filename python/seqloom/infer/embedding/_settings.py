@@ -1,4 +1,4 @@
-"""The arguments of `embed`, checked: settings, tokenizer, and the part of the shards."""
+"""The checked settings of `embed`: arguments, tokenizer, and the part of the shards."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ FORMATS = ("safetensors", "parquet")
 _POOLS = ("mean", "cls", "none", "model")
 _DTYPES = ("float32", "float16")
 _PROBES = (b"A", b"AC", b"CA")
-_ARRAY = ("ID", "MIN", "MAX", "STEP", "COUNT")
+_SLURM_ARRAY_FIELDS = ("ID", "MIN", "MAX", "STEP", "COUNT")
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
-    """The settings on which the numbers of an output depend."""
+class OutputRules:
+    """The settings on which the embeddings depend."""
 
-    model: str  # names the weights
-    tokens: str  # names the tokenizer
+    model: str  # identifies the weights
+    tokens: str  # identifies the tokenizer
     pool: str
     layers: tuple[int, ...]
     dtype: str
@@ -43,7 +43,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The arguments of `embed` but for the model and for who is told of progress."""
+    """The arguments of `embed`, except the model and the progress function."""
 
     files: Sequence[str]
     out: str
@@ -62,22 +62,22 @@ class Settings:
     resume: bool
     threads: int
     part: Part
-    # Tokens before and after the letters of a sequence, by `for_model`.
+    # The numbers of tokens before and after the residues, set by `for_model`.
     ends: tuple[int, int] = (0, 0)
 
     def for_model(self, model: Any) -> Settings:
-        """Choose the tokenizer, and check the arguments, one by one and together."""
+        """Choose the tokenizer and check all arguments."""
         if self.pool not in _POOLS:
             raise ArgumentError(
                 f'pool must be "mean", "cls", "none" (each residue) or "model" (the model '
-                f"gives one row for each sequence), got {self.pool!r}"
+                f"returns a row for each sequence), got {self.pool!r}"
             )
         tokens = find_tokens(model, self.tokens)
         ends = (0, 0) if self.pool == "model" else _count_ends(tokens)
         if self.pool == "cls" and not ends[0]:
             raise ArgumentError(
-                'pool="cls" takes the token before the letters, but tokens= makes none; '
-                'give pool="mean"'
+                'pool="cls" needs a token before the residues, but tokens= adds none; use '
+                'pool="mean"'
             )
         least = sum(ends) + 1
         settings = replace(
@@ -93,7 +93,7 @@ class Settings:
         return settings
 
     def check(self) -> None:
-        """Raise if a value is no setting, or does not fit another one."""
+        """Raise if a setting is invalid, or conflicts with another setting."""
         if self.format not in FORMATS:
             raise ArgumentError(
                 f'format must be "safetensors" or "parquet", got {self.format!r}'
@@ -109,14 +109,14 @@ class Settings:
         if self.max_length is not None:
             self._check_windows(self.max_length)
         elif self.overlap:
-            raise ArgumentError("overlap= is of windows: give max_length= too")
+            raise ArgumentError("overlap= is for windows: also pass max_length=")
 
     def _check_windows(self, max_length: int) -> None:
-        """Raise if a batch does not hold a window, or if windows do not advance."""
+        """Raise if a window does not fit into a batch, or windows do not advance."""
         if max_length > self.letters:
             raise ArgumentError(
-                f"max_length must be at most {self.letters}, what a batch of max_tokens="
-                f"{self.max_tokens} holds, got {max_length}"
+                f"max_length must be at most {self.letters}, the limit of a batch with "
+                f"max_tokens={self.max_tokens}, got {max_length}"
             )
         if self.overlap >= max_length:
             raise ArgumentError(
@@ -125,26 +125,26 @@ class Settings:
             )
         if self.pool == "model":
             raise ArgumentError(
-                'windows are joined residue by residue, and pool="model" gives none: leave '
-                "out max_length=, or choose another pool"
+                'windows are joined by residue, but pool="model" returns no residues: '
+                "leave out max_length=, or use another pool"
             )
 
     @property
     def letters(self) -> int:
-        """The letters of one sequence that a batch holds."""
+        """The maximum number of residues of a sequence in a batch."""
         return self.max_tokens - sum(self.ends)
 
     @property
     def pad(self) -> int:
-        """The number of the padding token."""
+        """The id of the padding token."""
         for name in ("pad_value", "pad_token_id"):
             if (value := getattr(self.tokens, name, None)) is not None:
                 return int(value)
         return 0
 
-    def rules(self, model: str) -> Rules:
-        """Return the settings on which the numbers of the output depend."""
-        return Rules(
+    def rules(self, model: str) -> OutputRules:
+        """Return the settings on which the embeddings depend."""
+        return OutputRules(
             model=self.identity or model,
             tokens=_name_of_tokens(self.tokens),
             pool=self.pool,
@@ -159,7 +159,7 @@ class Settings:
 
 
 def _as_count(name: str, value: int | None) -> int | None:
-    """Return a plain integer above 0; None stays."""
+    """Return a positive integer, or None."""
     return None if value is None else as_integer(name, value, least=1)
 
 
@@ -175,19 +175,19 @@ def import_arrow() -> Any:
 
 
 def check_layers(layers: Iterable[int]) -> tuple[int, ...]:
-    """Raise if there are no layers, or one twice."""
+    """Return the layers; raise if there are none, or duplicates."""
     if isinstance(layers, (str, bytes)) or not hasattr(layers, "__iter__"):
         raise ArgumentError(f"layers must be integers such as (-1,), got {quote(layers)}")
     numbers = tuple(as_integer("layers", layer, least=-99) for layer in layers)
     if not numbers or len(set(numbers)) != len(numbers):
         raise ArgumentError(
-            f"layers must be one layer or several different ones, got {list(numbers)}"
+            f"layers must be one or more different layers, got {list(numbers)}"
         )
     return numbers
 
 
 def find_tokens(model: Any, tokens: Any) -> Any:
-    """Choose the tokenizer: the caller's, the model's, or ESM-2's."""
+    """Return the tokenizer: that of the caller, of the model, or of ESM-2."""
     if tokens is not None:
         if not callable(tokens):
             raise ArgumentError(
@@ -199,7 +199,7 @@ def find_tokens(model: Any, tokens: Any) -> Any:
 
 
 def _name_of_tokens(tokens: Any) -> str:
-    """Name a tokenizer, so that another one makes another plan."""
+    """Return the identity of a tokenizer in a plan."""
     if isinstance(tokens, Tokens):
         return tokens.to_json()
     source = getattr(tokens, "name_or_path", "")
@@ -207,26 +207,25 @@ def _name_of_tokens(tokens: Any) -> str:
 
 
 def _count_ends(tokens: Any) -> tuple[int, int]:
-    """Count the tokens before and after the letters; each letter must be one token."""
+    """Count the tokens before and after residues; raise unless a residue is one token."""
     if isinstance(tokens, Tokens):
         added = 2 if tokens.add_special_tokens else 0
         before, is_single = added // 2, tokens.k == 1
     else:
         one, two, other = (_tokenize(tokens, probe) for probe in _PROBES)
         added = one.size - 1
-        # A token with which both orders of the letters begin belongs to no letter.
+        # A common first token of both orders of two residues is a special token.
         before, is_single = int(added > 0 and two[0] == other[0]), two.size == added + 2
     if not is_single:
         raise ArgumentError(
-            f"tokens={_name_of_tokens(tokens)} does not make one token of each letter, so "
-            'that tokens are no residues; give pool="model" and a model that pools its '
-            "tokens itself"
+            f"tokens={_name_of_tokens(tokens)} does not make a token for each residue, so "
+            'residues cannot be pooled; use pool="model" and a model that pools its tokens'
         )
     return before, added - before
 
 
 def _tokenize(tokens: Any, letters: bytes) -> Any:
-    """Tokenize a few letters."""
+    """Tokenize a short sequence."""
     text = letters.decode() if hasattr(tokens, "pad_token_id") else letters
     result = tokens(text)
     return np.asarray(getattr(result, "input_ids", result)).reshape(-1)
@@ -234,15 +233,15 @@ def _tokenize(tokens: Any, letters: bytes) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One of `count` parts of the shards of a job: every `count`-th one from `number` on.
+    """One of `count` parts of the shards: every `count`-th shard from `number` on.
 
-    Shards are numbered in the order of the records, so that parts of files that are sorted
-    by length take equally long.
+    Shards are numbered in the order of the records, so the parts of files that are sorted
+    by length take equal time.
     """
 
     number: int = 0
     count: int = 1
-    variable: str = ""  # of the environment, if it names the part
+    variable: str = ""  # environment variable that sets the part
 
     def __str__(self) -> str:
         return f"{self.number + 1}/{self.count}"
@@ -258,7 +257,7 @@ class Part:
 
 
 def find_part(text: str | None) -> Part:
-    """Read the part from an argument, or from what torchrun and SLURM set."""
+    """Read the part from an argument, or from the variables of torchrun and SLURM."""
     if text is None:
         part, ranks = _read_slurm_array(), _read_number("WORLD_SIZE", default="1")
         if "RANK" not in os.environ or ranks == 1:
@@ -266,7 +265,7 @@ def find_part(text: str | None) -> Part:
         if (rank := _read_number("RANK")) >= ranks:
             raise ArgumentError(
                 f"RANK={rank} must be below WORLD_SIZE={ranks}, as torchrun sets them; or "
-                "give part= (--part i/n)"
+                "pass part= (--part i/n)"
             )
         return part.split(rank, ranks, "RANK")
     match = re.fullmatch(r"(\d+)/(\d+)", str(text))
@@ -280,27 +279,27 @@ def find_part(text: str | None) -> Part:
 
 
 def _read_slurm_array() -> Part:
-    """Read the part of a task of a SLURM array; outside of one, all is one part."""
+    """Read the part of a SLURM array task; outside an array it is the only part."""
     if "SLURM_ARRAY_TASK_ID" not in os.environ:
         return Part()
-    names = [f"SLURM_ARRAY_TASK_{name}" for name in _ARRAY]
+    names = [f"SLURM_ARRAY_TASK_{name}" for name in _SLURM_ARRAY_FIELDS]
     task, first, last, step, tasks = map(_read_number, names)
     count = (last - first) // max(step, 1) + 1
     if tasks != count:
         raise ArgumentError(
             f"the SLURM array has {tasks} tasks from {first} to {last} in steps of {step}: "
-            f"of {count} parts some would be left out; give an array without gaps, or the "
-            "part of each task: part= (--part i/n)"
+            f"some parts would be left out; use an array without gaps, or set part= "
+            "(--part i/n)"
         )
     return Part((task - first) // max(step, 1), count, names[0])
 
 
 def _read_number(name: str, *, default: str = "") -> int:
-    """Read a number that torchrun or SLURM has set."""
+    """Read an environment variable that torchrun or SLURM sets."""
     text = os.environ.get(name, default)
     if not text.isdecimal():
         raise ArgumentError(
             f"the variable {name} must be a number, as torchrun and SLURM set it, got "
-            f"{quote(text)}; or give part= (--part i/n)"
+            f"{quote(text)}; or pass part= (--part i/n)"
         )
     return int(text)

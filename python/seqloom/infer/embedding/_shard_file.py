@@ -1,4 +1,4 @@
-"""Shards as files, safetensors or Parquet, with a marker for each finished one."""
+"""Shards as files, safetensors or Parquet, with a marker file for each finished shard."""
 
 from __future__ import annotations
 
@@ -33,26 +33,26 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """The marker of a shard, its ``.done`` file."""
+class ShardMarker:
+    """The content of a shard's marker, its ``.done`` file."""
 
     file: str
     sha256: str
     bytes: int
     records: int
-    first: int  # ordinals
+    first: int  # ordinal
     last: int
-    content: str  # the hash of the ids and letters that were read
+    content: str  # the hash of the ids and residues
     plan: str  # the hash of plan.json
 
 
 def name_of_array(layer: int, layers: tuple[int, ...]) -> str:
-    """Return the name of the array of a layer; a single layer needs no number."""
+    """Return the name of the array of a layer; a single layer has no number."""
     return "embeddings" if len(layers) == 1 else f"embeddings.{layer}"
 
 
 def encode_shard(rows: ShardRows, layers: tuple[int, ...], kind: str) -> bytes:
-    """Encode a shard; the same rows give the same bytes."""
+    """Return the bytes of a shard; the same rows give the same bytes."""
     arrays = {name_of_array(layer, layers): array for layer, array in rows.arrays().items()}
     first = rows.shard.ordinal
     ordinals = np.arange(first, first + len(rows.shard))
@@ -68,7 +68,7 @@ def encode_shard(rows: ShardRows, layers: tuple[int, ...], kind: str) -> bytes:
 def _encode_parquet(
     columns: dict[str, Any], *, ids: list[str], arrays: dict[str, Any], rows: ShardRows
 ) -> bytes:
-    """Encode a table with a row for each record."""
+    """Return the bytes of a Parquet table with a row for each record."""
     arrow = import_arrow()
     singular = {name.removesuffix("s"): array for name, array in columns.items()}
     table = {"id": ids, **singular}
@@ -89,12 +89,12 @@ def _encode_parquet(
 def publish(
     folder: OutputFolder, shard: Shard, data: bytes, *, name: str, content: str, plan: str
 ) -> bool:
-    """Create a shard and then its marker; returns False if another process was first."""
+    """Create a shard and then its marker; return False if another process was first."""
     if not folder.create(name, data):
-        # Another process made it, or one that was killed before it wrote the marker.
-        # The marker describes that file, which is whole.
+        # The file is from another process, or from a process that was killed before it
+        # wrote the marker. It is complete, and the marker describes it.
         data = folder.read(name)
-    done = Done(
+    done = ShardMarker(
         file=name,
         sha256=hashlib.sha256(data).hexdigest(),
         bytes=len(data),
@@ -108,31 +108,31 @@ def publish(
     return folder.create(f"{shard.name}.done", marker)
 
 
-def read_done(folder: OutputFolder, shard: Shard) -> Done:
+def read_done(folder: OutputFolder, shard: Shard) -> ShardMarker:
     """Read the marker of a shard."""
     name = f"{shard.name}.done"
     try:
-        done = msgspec.convert(json.loads(folder.read(name)), Done)
+        done = msgspec.convert(json.loads(folder.read(name)), ShardMarker)
         _check_same(done, shard)
     except (ValueError, RecursionError, msgspec.ValidationError) as error:
         raise FormatError(
-            f"{folder.where(name)}: cannot be read ({error}); delete it, and the same "
-            "call of `embed` makes it again"
+            f"{folder.where(name)}: cannot be read ({error}); delete it, and repeat the "
+            "same call of `embed` to write it again"
         ) from None
     return done
 
 
-def _check_same(done: Done, shard: Shard) -> None:
-    """Raise if a marker is of another shard, or of a file elsewhere."""
+def _check_same(done: ShardMarker, shard: Shard) -> None:
+    """Raise if a marker belongs to another shard or file."""
     last = shard.ordinal + len(shard) - 1
     is_here = done.file in {f"{shard.name}.{kind}" for kind in FORMATS}
     if not is_here or (done.first, done.last) != (shard.ordinal, last):
-        raise ValueError("it is of another shard")
+        raise ValueError("it belongs to another shard")
 
 
 @dataclass(slots=True)
-class HeldShard:
-    """The columns of one shard; arrays of safetensors are views of the file."""
+class OpenShard:
+    """The columns of an open shard; arrays of safetensors are views of the file."""
 
     ids: list[str]
     lengths: NDArray[np.int64]
@@ -142,7 +142,7 @@ class HeldShard:
     size: int = 0
 
     def check(self) -> None:
-        """Raise if the file was cut since it was opened."""
+        """Raise if the file was truncated since it was opened."""
         if self.path is not None:
             check_not_truncated(self.path, self.size)
 
@@ -156,15 +156,15 @@ class HeldShard:
 
 
 def open_shard(
-    folder: OutputFolder, done: Done, layers: Sequence[str], *, is_by_residue: bool
-) -> HeldShard:
-    """Open the file of a shard and compare it with its checksums."""
+    folder: OutputFolder, done: ShardMarker, layers: Sequence[str], *, is_by_residue: bool
+) -> OpenShard:
+    """Open the file of a shard and verify its checksums."""
     where, size = folder.where(done.file), folder.size(done.file)
     if size != done.bytes:
-        found = "is gone" if size is None else f"has {size:,} bytes"
+        found = "is missing" if size is None else f"has {size:,} bytes"
         raise FileError(
-            f"{where}: {found}, its .done file says {done.bytes:,}; delete both, and the "
-            "same `embed` computes the shard again"
+            f"{where}: {found}, but its .done file records {done.bytes:,}; delete both, "
+            "and the same call of `embed` computes the shard again"
         )
     shard = _open(folder, done, is_by_residue=is_by_residue)
     if missing := next((name for name in layers if name not in shard.arrays), None):
@@ -172,8 +172,8 @@ def open_shard(
     return shard
 
 
-def _open(folder: OutputFolder, done: Done, *, is_by_residue: bool) -> HeldShard:
-    """Open a table, or arrays of safetensors."""
+def _open(folder: OutputFolder, done: ShardMarker, *, is_by_residue: bool) -> OpenShard:
+    """Open a Parquet table, or arrays of safetensors."""
     if done.file.endswith(".parquet"):
         return _open_parquet(folder, done.file, is_by_residue=is_by_residue)
     where = folder.where(done.file)
@@ -182,18 +182,18 @@ def _open(folder: OutputFolder, done: Done, *, is_by_residue: bool) -> HeldShard
     except RecordError as error:
         stem = done.file.partition(".")[0]
         raise FormatError(
-            f"{where}: {error}; delete {done.file} and {stem}.done, and the same `embed` "
-            "computes the shard again",
+            f"{where}: {error}; delete {done.file} and {stem}.done, and the same call of "
+            "`embed` computes the shard again",
             path=where,
         ) from error
     ids = Ragged(arrays["ids"], arrays["id_offsets"]).to_list()
     names = [name.decode() for name in ids]
     path = folder.local(done.file)
-    return HeldShard(names, arrays["lengths"], arrays, is_by_residue, path, done.bytes)
+    return OpenShard(names, arrays["lengths"], arrays, is_by_residue, path, done.bytes)
 
 
 def _read_arrays(folder: OutputFolder, name: str) -> dict[str, NDArray[Any]]:
-    """Read and check the arrays of safetensors; those of a local file are views of it."""
+    """Read and verify the arrays of safetensors; for a local file they are views."""
     if (path := folder.local(name)) is not None:
         record = load_record(path, mapped=True)
     else:
@@ -202,8 +202,8 @@ def _read_arrays(folder: OutputFolder, name: str) -> dict[str, NDArray[Any]]:
     return {name: np.asarray(array) for name, array in record.items()}
 
 
-def _open_parquet(folder: OutputFolder, name: str, *, is_by_residue: bool) -> HeldShard:
-    """Read a table."""
+def _open_parquet(folder: OutputFolder, name: str, *, is_by_residue: bool) -> OpenShard:
+    """Open a Parquet table."""
     import_arrow()
     from pyarrow import parquet
 
@@ -217,11 +217,11 @@ def _open_parquet(folder: OutputFolder, name: str, *, is_by_residue: bool) -> He
         for name in names
     }
     lengths = table["length"].to_numpy()
-    return HeldShard(table["id"].to_pylist(), lengths, arrays, is_by_residue)
+    return OpenShard(table["id"].to_pylist(), lengths, arrays, is_by_residue)
 
 
 def _flatten(column: Any, *, is_by_residue: bool) -> NDArray[Any]:
-    """Read a column of lists as one array of rows."""
+    """Return a column of lists as one array of rows."""
     values = column.combine_chunks()
     if is_by_residue:
         values = values.flatten()

@@ -1,4 +1,4 @@
-"""What a job did and how far it is, as values, as a bar and as a table."""
+"""The results and the progress of a job: values, a progress bar and a table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-# The kinds of time, for a person.
+# Descriptions of the uses of time.
 SPENT_ON = {
     "input": "waiting for input",
     "host": "preparing and pooling",
@@ -21,31 +21,30 @@ SPENT_ON = {
     "rest": "rest",
 }
 
-# Columns of a terminal in which all words of the bar fit, or their short forms.
-_WIDE, _NARROW = 125, 80
+# The minimum terminal widths for the full text of the bar, and for its short form.
+_FULL_WIDTH, _SHORT_WIDTH = 125, 80
 
 
 @dataclass(frozen=True, slots=True)
 class EmbedSummary:
-    """What a call of `embed` did.
+    """The results of a call of `embed`.
 
     Attributes:
-        records: Records of the job.
-        shards: Shards of the job.
-        computed: Shards that this call computed and published; another call computed the
-            others, or will.
-        sequences: Sequences, or windows of them, that this call embedded.
-        tokens: Their tokens.
-        seconds: Seconds that this call took, without loading the model.
-        shares: Shares of the time by what it was spent on: ``input``, waiting for batches;
-            ``host``, preparing and pooling them; ``device``, the model; ``output``, waiting
-            for what writes; ``rest``, such as the first look at the files.
-        fill: Tokens by tokens that the batches could have held.
-        verdict: What the job spent its time on, a sentence with its number; `Bottleneck`
-            says how it is found.
-        notes: What a person should know, such as that memory was full.
-        missing: Shards of other parts that were not published when this call ended; with
-            0 all records are in the folder.
+        records: The number of records of the job.
+        shards: The number of shards of the job.
+        computed: The number of shards that this call computed and published; other calls
+            compute the other shards.
+        sequences: The number of sequences, or windows, that this call embedded.
+        tokens: The number of tokens that this call embedded.
+        seconds: The seconds that this call took, without loading the model.
+        shares: The shares of the time by use. ``input`` is waiting for batches, ``host`` is
+            preparing and pooling, ``device`` is the model, ``output`` is waiting for the
+            writer. ``rest`` is other work, such as opening the files.
+        fill: The number of tokens divided by the capacity of the batches.
+        verdict: A sentence about the main use of time; see `Bottleneck`.
+        notes: Notes for the user, for example that memory was full.
+        missing: The number of shards of other parts that were not published at the end of
+            this call; with 0, all records are in the folder.
 
     Examples:
         >>> from pathlib import Path
@@ -72,22 +71,22 @@ class EmbedSummary:
 
     @property
     def tokens_per_second(self) -> float:
-        """Tokens that this call embedded in a second."""
+        """The number of tokens per second."""
         return self.tokens / self.seconds if self.seconds else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a job is, as `embed` tells its caller after each batch.
+    """The progress of a job, which `embed` reports after each batch.
 
     Attributes:
-        records: Records of the job, or of the part of it that this call computes.
-        done: Those of them that are in published shards.
-        sequences: Sequences, or windows of them, that this call embedded.
-        tokens: Their tokens.
-        seconds: Seconds since the call began.
-        fill: Tokens by tokens that the batches could have held.
-        waiting: Share of the time in which the model waited for batches.
+        records: The number of records of the job, or of the part of this call.
+        done: The number of these records in published shards.
+        sequences: The number of sequences, or windows, that this call embedded.
+        tokens: The number of tokens that this call embedded.
+        seconds: The seconds since the start of the call.
+        fill: The number of tokens divided by the capacity of the batches.
+        waiting: The share of the time in which the model waited for batches.
 
     Examples:
         >>> from pathlib import Path
@@ -112,7 +111,7 @@ class Progress:
 
 @contextmanager
 def embed_bar(console: Console) -> Generator[Callable[[Progress], None]]:
-    """Return a function that shows how far a job is, if the console is a terminal."""
+    """Yield a function that shows the progress of a job, if the console is a terminal."""
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -122,7 +121,7 @@ def embed_bar(console: Console) -> Generator[Callable[[Progress], None]]:
     )
 
     columns = (
-        BarColumn(bar_width=24 if console.width >= _WIDE else 10),
+        BarColumn(bar_width=24 if console.width >= _FULL_WIDTH else 10),
         MofNCompleteColumn(),
         TextColumn("{task.fields[rates]}"),
         TimeRemainingColumn(),
@@ -133,36 +132,38 @@ def embed_bar(console: Console) -> Generator[Callable[[Progress], None]]:
         task = bar.add_task("", total=None, visible=False, rates="")
         before: list[int] = []
 
-        def tell(news: Progress) -> None:
-            # The speed is that of this call, without what was finished before it.
+        def report(progress: Progress) -> None:
+            # The speed is that of this call, without shards finished by earlier calls.
             if not before:
-                before.append(news.done)
-                bar.reset(task, total=news.records, completed=news.done)
-            done = max(news.done, min(before[0] + news.sequences, news.records))
-            rates = _rates(news, console.width)
-            # Processes that have just started add their parts to the total.
-            bar.update(task, total=news.records, completed=done, rates=rates, visible=True)
+                before.append(progress.done)
+                bar.reset(task, total=progress.records, completed=progress.done)
+            done = max(progress.done, min(before[0] + progress.sequences, progress.records))
+            rates = _format_rates(progress, console.width)
+            # Processes that start later add their parts to the total.
+            bar.update(
+                task, total=progress.records, completed=done, rates=rates, visible=True
+            )
 
-        yield tell
+        yield report
 
 
-def _rates(news: Progress, width: int) -> str:
-    """Write speeds, fill and the share of waiting, as the terminal has room for."""
-    seconds = max(news.seconds, 1e-9)
-    sequences, tokens = news.sequences / seconds, news.tokens / seconds
-    if width < _NARROW:
-        return f"{sequences:,.0f}/s, waiting {news.waiting:.0%}"
-    if width < _WIDE:
+def _format_rates(progress: Progress, width: int) -> str:
+    """Format speed, fill and waiting for the width of the terminal."""
+    seconds = max(progress.seconds, 1e-9)
+    sequences, tokens = progress.sequences / seconds, progress.tokens / seconds
+    if width < _SHORT_WIDTH:
+        return f"{sequences:,.0f}/s, waiting {progress.waiting:.0%}"
+    if width < _FULL_WIDTH:
         speed = f"{sequences:,.0f} seq/s {_shorten(tokens)} tok/s"
-        return f"{speed} fill {news.fill:.0%} wait {news.waiting:.1%}"
+        return f"{speed} fill {progress.fill:.0%} wait {progress.waiting:.1%}"
     return (
         f"{sequences:,.0f} sequences/s, {tokens:,.0f} tokens/s, "
-        f"fill {news.fill:.1%}, waiting {news.waiting:.1%}"
+        f"fill {progress.fill:.1%}, waiting {progress.waiting:.1%}"
     )
 
 
 def _shorten(number: float) -> str:
-    """Write a large number in three or four characters."""
+    """Format a large number in three or four characters."""
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if number >= size:
             value = number / size
@@ -171,7 +172,7 @@ def _shorten(number: float) -> str:
 
 
 def summary_table(summary: EmbedSummary) -> Table:
-    """Return a table of what a job did."""
+    """Return a table of the results of a job."""
     from rich.table import Table
 
     table = Table(box=None, show_header=False, pad_edge=False)
@@ -188,8 +189,8 @@ def summary_table(summary: EmbedSummary) -> Table:
     table.add_row("sequences and windows", f"{summary.sequences:,}")
     table.add_row("tokens", f"{summary.tokens:,}")
     table.add_row("seconds", f"{summary.seconds:,.1f}")
-    table.add_row("tokens a second", f"{summary.tokens_per_second:,.0f}")
-    table.add_row("fill of the batches", f"{summary.fill:.1%}")
+    table.add_row("tokens per second", f"{summary.tokens_per_second:,.0f}")
+    table.add_row("batch fill", f"{summary.fill:.1%}")
     for kind, share in summary.shares.items():
         table.add_row(f"time: {SPENT_ON[kind]}", f"{share:.1%}")
     return table

@@ -1,4 +1,4 @@
-"""A GPU under torch: copies in both directions run beside the computation."""
+"""A GPU with PyTorch: copies in both directions overlap with the computation."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_RING = 8  # buffers on their way to the device
-_ALIGNED = 256  # bytes; kernels load from such places
+_MAX_COPIES = 8  # maximum number of copies to the device in progress
+_ALIGNMENT = 256  # bytes; alignment of arrays for kernels
 
 
 class TorchDevice(Device):
-    """A CUDA device: one stream computes, one copies there, one copies back."""
+    """A CUDA device with streams for computing, copying in and copying out."""
 
     is_cold = True
 
@@ -31,12 +31,12 @@ class TorchDevice(Device):
         self._device = torch.device(device)
         self._there = torch.cuda.Stream(self._device)
         self._back = torch.cuda.Stream(self._device)
-        self._ring, self._results = PinnedRing(), PinnedRing()
+        self._ring, self._results = PinnedBuffers(), PinnedBuffers()
         self._waiting: deque[tuple[Any, torch.Tensor]] = deque()
 
     def place(self, batch: Mapping[str, Any]) -> dict[str, Any]:
-        """Copy arrays of numbers through pinned memory, during the computation."""
-        slab = Slab.of(batch)
+        """Copy numeric arrays through pinned memory, during the computation."""
+        slab = PackedArrays.of(batch)
         buffer = self._ring.take(slab.size)
         pinned = slab.write(buffer)
         computing = torch.cuda.current_stream(self._device)
@@ -44,17 +44,17 @@ class TorchDevice(Device):
             there = pinned.to(self._device, non_blocking=True)
             copied = self._there.record_event(new_event())
         computing.wait_event(copied)
-        # The memory belongs to the stream that copies; keep it until it was computed on.
+        # The memory belongs to the copy stream; keep it until the computation ends.
         there.record_stream(computing)
         self._waiting.append((copied, buffer))
         self._reuse()
         return {**batch, **slab.read(there)}
 
     def _reuse(self) -> None:
-        """Reuse the buffers of copies that ended; waits for the oldest of too many."""
+        """Reuse the buffers of finished copies; wait if too many are in progress."""
         while self._waiting:
             copied, buffer = self._waiting[0]
-            if len(self._waiting) > _RING:
+            if len(self._waiting) > _MAX_COPIES:
                 copied.synchronize()
             elif not copied.query():
                 return
@@ -62,7 +62,7 @@ class TorchDevice(Device):
             self._ring.give(buffer)
 
     def computing(self) -> AbstractContextManager[Any]:
-        """Return a block in which no gradients are recorded."""
+        """Return a context in which no gradients are recorded."""
         return torch.inference_mode()
 
     def take(self, values: Any, rows: NDArray[np.int64]) -> torch.Tensor:
@@ -77,11 +77,11 @@ class TorchDevice(Device):
         )
 
     def _numbers(self, numbers: NDArray[np.int64]) -> torch.Tensor:
-        """Copy row numbers to the device, without waiting."""
+        """Copy row indices to the device, without waiting."""
         return self.place({"numbers": numbers})["numbers"]
 
     def fetch(self, values: Any) -> Callable[[], NDArray[Any]]:
-        """Begin the copy back; returns a function that waits for it."""
+        """Start the copy back; return a function that waits for it."""
         values = _raw(values)
         buffer = self._results.take(values.nbytes)
         rows = buffer[: values.nbytes].view(values.dtype).reshape(values.shape)
@@ -100,8 +100,8 @@ class TorchDevice(Device):
         return wait
 
     def is_full(self, error: BaseException) -> bool:
-        """Return whether memory is full, and frees unused memory."""
-        # cuBLAS has no error of its own for the memory that it works in.
+        """Return whether memory is full; if so, free unused memory."""
+        # cuBLAS has no separate error for its workspace.
         is_ours = isinstance(error, torch.OutOfMemoryError)
         if not is_ours and "CUBLAS_STATUS_ALLOC_FAILED" not in str(error):
             return isinstance(error, MemoryError)
@@ -110,26 +110,26 @@ class TorchDevice(Device):
 
 
 def new_event() -> Any:
-    """Make an event for which a thread sleeps instead of keeping a core busy."""
+    """Create an event for which a thread sleeps instead of polling."""
     return torch.cuda.Event(blocking=True)
 
 
 def _raw(values: Any) -> torch.Tensor:
-    """Return the tensor of torch in a tensor of seqloom."""
+    """Return the PyTorch tensor in a seqloom tensor."""
     return getattr(values, "raw", values)
 
 
-class PinnedRing:
-    """Pinned buffers that are used again, because pinning new memory stops the device.
+class PinnedBuffers:
+    """Pinned buffers for reuse, because pinning new memory stops the device.
 
-    One thread takes, another may give.
+    Different threads may take and return buffers.
     """
 
     def __init__(self) -> None:
         self._free: list[torch.Tensor] = []
 
     def take(self, size: int) -> torch.Tensor:
-        """Return a buffer of at least `size` bytes; replaces one that is too small."""
+        """Return a buffer of at least `size` bytes; replace one that is too small."""
         for position, buffer in enumerate(self._free):
             if buffer.numel() >= size:
                 return self._free.pop(position)
@@ -138,32 +138,32 @@ class PinnedRing:
         return pin(size + size // 4)
 
     def give(self, buffer: torch.Tensor) -> None:
-        """Take a buffer back whose copy has ended."""
+        """Return a buffer after its copy has finished."""
         self._free.append(buffer)
 
 
 def pin(size: int) -> torch.Tensor:
-    """Make a pinned buffer."""
+    """Return a new pinned buffer."""
     return torch.empty(size, dtype=torch.uint8, pin_memory=True)
 
 
-class Slab(NamedTuple):
-    """Arrays side by side in one buffer, which one copy takes to the device."""
+class PackedArrays(NamedTuple):
+    """Arrays in one buffer, so that a single copy transfers them to the device."""
 
     arrays: Mapping[str, NDArray[Any]]
     starts: Any
     size: int
 
     @classmethod
-    def of(cls, batch: Mapping[str, Any]) -> Slab:
-        """Return each array of numbers a place."""
+    def of(cls, batch: Mapping[str, Any]) -> PackedArrays:
+        """Assign an offset to each numeric array."""
         arrays = {name: it for name, it in batch.items() if _is_numeric(it)}
-        sizes = [-(-array.nbytes // _ALIGNED) * _ALIGNED for array in arrays.values()]
+        sizes = [-(-array.nbytes // _ALIGNMENT) * _ALIGNMENT for array in arrays.values()]
         starts = offsets_of(np.array(sizes, np.int64)).tolist()
         return cls(arrays, starts[:-1], starts[-1])
 
     def write(self, buffer: torch.Tensor) -> torch.Tensor:
-        """Copy the arrays into a buffer on the host; returns the part that they fill."""
+        """Copy the arrays into a buffer on the host; return the filled part."""
         host = buffer.numpy()
         for array, start in zip(self.arrays.values(), self.starts, strict=True):
             flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
@@ -182,6 +182,6 @@ class Slab(NamedTuple):
 
 
 def _is_numeric(value: Any) -> bool:
-    """Return whether a value is an array of a type that torch has."""
+    """Return whether a value is an array of a dtype that PyTorch has."""
     is_array = isinstance(value, np.ndarray)
     return is_array and cast("NDArray[Any]", value).dtype.kind in "biufc"

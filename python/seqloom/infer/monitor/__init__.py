@@ -1,1 +1,1 @@
-"""Where the time of a loop goes, and what the GPUs do meanwhile."""
+"""Use of time in a loop, with the utilization of GPUs."""

@@ -1,4 +1,4 @@
-"""Where the time of a loop goes (input, host, device, output), and its memory by time."""
+"""Use of time in a loop (input, host, device, output), and its memory over time."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 KINDS = ("input", "host", "device", "output")
-# Memory grows steadily if each quarter of the time after the first fifth has more than the
-# one before, and the last more than the first by both of these.
-_LEAST_SHARE, _LEAST_BYTES = 0.10, 64 << 20
-_LEAST_SAMPLES = 40
+# The first fifth of the time is ignored. Memory grows steadily if its mean increases in
+# each quarter of the rest, and the total increase exceeds both of these limits.
+_MIN_GROWTH_SHARE, _MIN_GROWTH_BYTES = 0.10, 64 << 20
+_MIN_SAMPLES = 40
 _QUARTERS = 4
 Row = TypeVar("Row")
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
-    """What was counted until one moment; only memory is that of the moment."""
+class TimeMark:
+    """The counts up to a moment, and the memory at that moment."""
 
     seconds: float
-    spent: tuple[float, ...]  # by kind
+    spent: tuple[float, ...]  # by use
     batches: int
     tokens: int
     sequences: int
@@ -38,22 +38,22 @@ class Mark:
 
 
 class Clock:
-    """Adds up seconds by what they were spent on.
+    """Seconds in a job, added up by use.
 
     ``input`` is waiting for batches, ``host`` is placing and pooling, ``device`` is the
-    model, and ``output`` is waiting for the writer, which has more than it can write.
+    model, and ``output`` is waiting for a writer that is too slow.
     """
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = dict.fromkeys(KINDS, 0.0)
         self.begun = time.perf_counter()
-        self.device_wait = 0.0  # of the thread that writes, for rows of the device
-        self.timeline, self.memory = Timeline[Mark](), MemoryWatch()
+        self.device_wait = 0.0  # seconds in which the writer thread waited for the device
+        self.timeline, self.memory = Timeline[TimeMark](), MemoryWatch()
         self.batches = self.tokens = self.sequences = 0
 
     @contextmanager
     def spending(self, kind: str) -> Generator[None]:
-        """Count the seconds of a block."""
+        """Record the seconds of a block."""
         begun = time.perf_counter()
         try:
             yield
@@ -62,7 +62,7 @@ class Clock:
 
     @contextmanager
     def handing_over(self) -> Generator[None]:
-        """Count seconds of waiting for the writer, or for the device that it waits for."""
+        """Record waiting for the writer, or for the device if the writer waits for it."""
         begun, waited = time.perf_counter(), self.device_wait
         try:
             yield
@@ -74,7 +74,7 @@ class Clock:
 
     @contextmanager
     def waiting_for_device(self) -> Generator[None]:
-        """Count the seconds in which the writer waits for rows."""
+        """Record the seconds in which the writer waits for rows."""
         begun = time.perf_counter()
         try:
             yield
@@ -86,16 +86,16 @@ class Clock:
         self.batches += 1
         self.tokens += tokens
         self.sequences += sequences
-        self.mark()
+        self.add_mark()
 
-    def mark(self) -> None:
-        """Note what was counted so far, if the last note is old enough."""
+    def add_mark(self) -> None:
+        """Add the counts so far to the timeline, if a mark is due."""
         now = self.wall
         if self.timeline.is_due(now):
             memory = self.memory.sample(now)
             spent = tuple(self.seconds[kind] for kind in KINDS)
             counts = (self.batches, self.tokens, self.sequences)
-            self.timeline.add(now, Mark(now, spent, *counts, memory))
+            self.timeline.add(now, TimeMark(now, spent, *counts, memory))
 
     @property
     def wall(self) -> float:
@@ -104,26 +104,26 @@ class Clock:
 
     @property
     def shares(self) -> dict[str, float]:
-        """The time by what it was spent on, as fractions of all; ``rest`` is the rest."""
+        """The shares of the time by use; ``rest`` is all other time."""
         wall = max(self.wall, 1e-9)
         shares = {kind: seconds / wall for kind, seconds in self.seconds.items()}
         return {**shares, "rest": max(0.0, 1 - sum(shares.values()))}
 
 
 def resident_bytes() -> int:
-    """Read the resident memory of this process and its children; 0 where nobody tells."""
+    """Return the resident memory of this process and its children; 0 if unknown."""
     return sum(map(resident_memory, ("self", *child_processes())))
 
 
 class MemoryWatch:
-    """The memory of a loop by time."""
+    """The memory of a loop over time."""
 
     def __init__(self) -> None:
         self._timeline: Timeline[tuple[float, int]] = Timeline()
         self.maximum = 0
 
     def sample(self, seconds: float) -> int:
-        """Look at the memory now."""
+        """Record and return the memory now."""
         memory = resident_bytes()
         self.maximum = max(self.maximum, memory)
         self._timeline.add(seconds, (seconds, memory))
@@ -131,7 +131,7 @@ class MemoryWatch:
 
     @property
     def note(self) -> str:
-        """Say that memory grew all the time; empty if it did not."""
+        """A warning if memory grew steadily, else empty."""
         rows = self._timeline.rows
         growth = steady_growth([memory for _, memory in rows])
         if not growth:
@@ -139,30 +139,30 @@ class MemoryWatch:
         return (
             f"the memory of this process and its workers grew steadily, by "
             f"{growth / 2**20:,.0f} MiB in {rows[-1][0]:,.0f} s, "
-            f"to {rows[-1][1] / 2**20:,.0f} MiB: unless that is meant, something leaks"
+            f"to {rows[-1][1] / 2**20:,.0f} MiB: this may be a memory leak"
         )
 
 
 def steady_growth(memory: ArrayLike) -> int:
-    """Find by how many bytes memory grew, if it did so from quarter to quarter."""
+    """Return the growth of memory in bytes if it was steady, else 0."""
     values = np.asarray(memory, np.float64)
-    if len(values) < _LEAST_SAMPLES:
+    if len(values) < _MIN_SAMPLES:
         return 0
     settled = values[len(values) // 5 :]
     means = [float(part.mean()) for part in np.array_split(settled, _QUARTERS)]
     steps = np.diff(means)
     growth = means[-1] - means[0]
-    # A pool that fills up once is no leak: the last step is over half of the mean step.
+    # A pool that fills up once is not a leak: then the last step is small.
     is_steady = bool((steps > 0).all() and steps[-1] > steps.mean() / 2)
-    is_much = growth > max(_LEAST_BYTES, _LEAST_SHARE * means[0])
+    is_much = growth > max(_MIN_GROWTH_BYTES, _MIN_GROWTH_SHARE * means[0])
     return int(growth) if is_steady and is_much else 0
 
 
 class Timeline(Generic[Row]):
-    """Rows of a job of any length: once there are too many, every second one goes.
+    """Rows of a job of any length; when there are too many, every second row is removed.
 
-    Rows that count from the beginning lose nothing by that: their differences are the sums
-    of the differences that were there.
+    Rows of cumulative counts lose nothing: their differences are sums of the original
+    differences.
     """
 
     def __init__(self, step: float = 0.05, *, most: int = 600) -> None:
@@ -171,7 +171,7 @@ class Timeline(Generic[Row]):
         self._first, self._last = 0.0, -step
 
     def is_due(self, seconds: float) -> bool:
-        """Return whether the last row is old enough."""
+        """Return whether a new row is due."""
         return seconds - self._last >= self._step
 
     def add(self, seconds: float, row: Row) -> None:
@@ -183,6 +183,6 @@ class Timeline(Generic[Row]):
         self.rows.append(row)
         if len(self.rows) > self._most:
             self.rows = self.rows[::2]
-            # Rows that come further apart than the step make it theirs.
+            # If rows are further apart than the step, their distance becomes the step.
             apart = (self._last - self._first) / (len(self.rows) - 1)
             self._step = max(2 * self._step, apart)

@@ -1,4 +1,4 @@
-"""What GPUs do, read through nvitop or pynvml: samples and their sums."""
+"""Samples of GPUs, read with nvitop or pynvml, and their statistics."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from seqloom.errors import MissingExtraError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# The first one that is installed is used.
+# Libraries in order of preference.
 _LIBRARIES = ("nvitop", "pynvml")
 
 
 @dataclass(frozen=True, slots=True)
 class GPUSample:
-    """What a GPU did at one moment.
+    """The state of a GPU at one moment.
 
     Attributes:
-        gpu: Its number, as CUDA counts: 0 is ``cuda:0`` of this process.
-        utilization: The share of the last moments in which it ran anything, from 0 to 1;
-            NaN if the driver does not tell.
-        memory: Bytes in use, of all processes; NaN if the driver does not tell.
+        gpu: The number of the GPU in CUDA's order; 0 is ``cuda:0`` of this process.
+        utilization: The share of the last moments in which the GPU was busy, from 0 to 1;
+            NaN if the driver does not report it.
+        memory: The bytes in use by all processes; NaN if the driver does not report them.
 
     Examples:
         >>> import seqloom as sl
@@ -42,8 +42,8 @@ class GPUSample:
 
 
 @dataclass(slots=True)
-class Spread:
-    """Counts values: their number, sum, least and largest."""
+class RunningStatistics:
+    """The number, sum, minimum and maximum of values."""
 
     count: int = 0
     total: float = 0.0
@@ -51,7 +51,7 @@ class Spread:
     maximum: float = math.nan
 
     def add(self, value: float) -> None:
-        """Count a value; NaN is none."""
+        """Add a value; ignore NaN."""
         if math.isnan(value):
             return
         is_first = not self.count
@@ -67,25 +67,25 @@ class Spread:
 
 
 @dataclass(slots=True)
-class GPUTally:
-    """The samples of one GPU, counted."""
+class GPUStatistics:
+    """Statistics of the samples of a GPU."""
 
     name: str
     idle_below: float
     samples: int = 0
     idle: int = 0
-    utilization: Spread = field(default_factory=Spread)
-    memory: Spread = field(default_factory=Spread)
+    utilization: RunningStatistics = field(default_factory=RunningStatistics)
+    memory: RunningStatistics = field(default_factory=RunningStatistics)
 
     def add(self, sample: GPUSample) -> None:
-        """Count a sample."""
+        """Add a sample."""
         self.samples += 1
         self.idle += sample.utilization < self.idle_below
         self.utilization.add(sample.utilization)
         self.memory.add(sample.memory)
 
-    def words(self, number: int) -> str:
-        """Tell how busy the GPU was."""
+    def describe(self, number: int) -> str:
+        """Describe the utilization of the GPU."""
         busy = self.utilization.total / self.utilization.count
         idle = self.idle / self.utilization.count
         return (
@@ -93,7 +93,7 @@ class GPUTally:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Sum the samples up."""
+        """Return the statistics as JSON values."""
         seen = self.utilization.count
         return {
             "name": self.name,
@@ -105,7 +105,7 @@ class GPUTally:
 
 
 class GPUs:
-    """The GPUs that CUDA shows this process; none without NVML, and ``note`` says so."""
+    """The GPUs that are visible to this process; without NVML none, and a note."""
 
     def __init__(self) -> None:
         self._library: Any = open_library()
@@ -114,13 +114,13 @@ class GPUs:
         try:
             self._devices = list_devices(self._library)
         except self._library.NVMLError as error:
-            self.note = f"no GPU is watched: {error}"
+            self.note = f"no GPU is sampled: {error}"
         if not self._devices and not self.note:
-            self.note = "no GPU is watched: NVML shows none here"
+            self.note = "no GPU is sampled: NVML found none"
         self.names = {number: str(it.name()) for number, it in enumerate(self._devices)}
 
     def read(self) -> tuple[GPUSample, ...]:
-        """Take a sample of each; a GPU that stops answering is left out from then on."""
+        """Sample all GPUs; if one stops responding, sample none from then on."""
         try:
             return tuple(
                 GPUSample(
@@ -129,25 +129,25 @@ class GPUs:
                 for number, it in enumerate(self._devices)
             )
         except self._library.NVMLError as error:
-            self.note = f"GPUs were no longer watched after a while: {error}"
+            self.note = f"sampling of GPUs stopped: {error}"
             self._devices = []
             return ()
 
 
 def _number(value: float | str) -> float:
-    """Read a number; what the driver does not tell is nvitop's NA, a kind of string."""
+    """Return a number; NaN for nvitop's NA, which is a string."""
     return float(value) if isinstance(value, (int, float)) else math.nan
 
 
 class Device(Protocol):
-    """A GPU; each call reads a value now, and raises the library's error."""
+    """A GPU; each call reads a current value, or raises the library's error."""
 
     def name(self) -> str:
         """Return the name of the model."""
         ...
 
     def gpu_utilization(self) -> float | str:
-        """Return the share of the last moments in which it was busy, in percent."""
+        """Return the utilization in percent."""
         ...
 
     def memory_used(self) -> float | str:
@@ -156,12 +156,12 @@ class Device(Protocol):
 
 
 def is_installed() -> bool:
-    """Return whether a library that reads GPUs is installed, without an import."""
+    """Return whether a library that reads GPUs is installed, without importing it."""
     return any(find_spec(name) is not None for name in _LIBRARIES)
 
 
 def open_library() -> Any:
-    """Import the library; its ``NVMLError`` is what a GPU raises."""
+    """Import the library; a GPU raises its ``NVMLError``."""
     for name in _LIBRARIES:
         try:
             return import_module(name)
@@ -173,10 +173,10 @@ def open_library() -> Any:
 
 
 def list_devices(library: Any) -> list[Device]:
-    """List the GPUs that CUDA shows this process, in CUDA's order."""
+    """Return the GPUs that are visible to this process, in CUDA's order."""
     if not hasattr(library, "Device"):
         return _list_by_pynvml(library)
-    # Without NVML nvitop writes an essay to standard error.
+    # Without NVML, nvitop writes a long message to standard error.
     with contextlib.redirect_stderr(io.StringIO()):
         is_there = library.Device.is_available()
         return list(library.Device.cuda.all()) if is_there else []
@@ -184,7 +184,7 @@ def list_devices(library: Any) -> list[Device]:
 
 @dataclass(frozen=True, slots=True)
 class _Handle:
-    """A GPU as pynvml reads it."""
+    """A GPU that is read with pynvml."""
 
     nvml: Any
     handle: Any
@@ -194,7 +194,7 @@ class _Handle:
         return _as_text(self.nvml.nvmlDeviceGetName(self.handle))
 
     def gpu_utilization(self) -> float:
-        """Return the share of the last moments in which it was busy, in percent."""
+        """Return the utilization in percent."""
         return self._read(lambda: self.nvml.nvmlDeviceGetUtilizationRates(self.handle).gpu)
 
     def memory_used(self) -> float:
@@ -202,7 +202,7 @@ class _Handle:
         return self._read(lambda: self.nvml.nvmlDeviceGetMemoryInfo(self.handle).used)
 
     def _read(self, read: Callable[[], float]) -> float:
-        """Read a number; NaN if the driver does not offer it, as for a part of a GPU."""
+        """Read a number; NaN if the driver does not support it, as for a MIG device."""
         try:
             return read()
         except self.nvml.NVMLError as error:
@@ -212,7 +212,7 @@ class _Handle:
 
 
 def _list_by_pynvml(nvml: Any) -> list[Device]:
-    """List the GPUs that ``CUDA_VISIBLE_DEVICES`` allows; none without a driver."""
+    """Return the GPUs that ``CUDA_VISIBLE_DEVICES`` allows, with pynvml."""
     nvml.nvmlInit()
     handles = [
         nvml.nvmlDeviceGetHandleByIndex(number)
@@ -224,14 +224,14 @@ def _list_by_pynvml(nvml: Any) -> list[Device]:
     found: list[Device] = []
     for word in allowed.split(","):
         handle = _find_handle(nvml, handles, word.strip())
-        if handle is None:  # CUDA ignores what follows an invalid entry, too
+        if handle is None:  # CUDA also ignores all entries after an invalid one
             break
         found.append(_Handle(nvml, handle))
     return found
 
 
 def _find_handle(nvml: Any, handles: list[Any], word: str) -> Any:
-    """Find a GPU by its number or the beginning of its UUID; None if it has neither."""
+    """Find a GPU by its number or the start of its UUID; None if there is none."""
     if word.isdecimal():
         number = int(word)
         return handles[number] if number < len(handles) else None
@@ -244,5 +244,5 @@ def _find_handle(nvml: Any, handles: list[Any], word: str) -> Any:
 
 
 def _as_text(value: str | bytes) -> str:
-    """Return a text; older versions of pynvml give bytes."""
+    """Return text; older versions of pynvml return bytes."""
     return value.decode() if isinstance(value, bytes) else value

@@ -1,4 +1,4 @@
-"""GPUMonitor: what a loop waits for, and what the GPUs do meanwhile."""
+"""GPUMonitor: the use of time in a loop, and the utilization of GPUs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from seqloom._arguments import as_choice, as_number
 from seqloom.errors import ArgumentError
 from seqloom.infer.monitor._clock import KINDS, Clock, MemoryWatch
-from seqloom.infer.monitor._gpus import GPUs, GPUTally, Spread
+from seqloom.infer.monitor._gpus import GPUs, GPUStatistics, RunningStatistics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -19,32 +19,32 @@ if TYPE_CHECKING:
     from seqloom.infer.monitor._gpus import GPUSample
 
 Batch = TypeVar("Batch")
-# Waiting for more than this share of the time is worth a person's attention.
-WAITING = 0.10
-_SOUND = {"device-bound", "idle"}
-_WORDS = {
+# A larger share of waiting is reported as the bottleneck.
+MAX_WAITING_SHARE = 0.10
+_GOOD_KINDS = {"device-bound", "idle"}
+_DESCRIPTIONS = {
     "input": "the model waited for batches",
-    "output": "the model waited for what writes its results",
-    "host": "the processor prepared batches and joined results",
+    "output": "the model waited for the writer of its results",
+    "host": "the CPU prepared batches and joined results",
     "device": "the model computed",
 }
 
 
 class GPUMonitor:
-    """Watches a loop of your own: what it waits for, and what the GPUs do meanwhile.
+    """Measures the use of time in your loop, and the utilization of GPUs.
 
-    Within ``with`` a thread looks at the GPUs and at the memory of this process and its
-    workers. How busy a GPU is says little about why, so the verdict comes from the time
-    that you record; what you do not record counts as the model's. Without NVML, the
-    library of NVIDIA's driver, time is accounted for all the same, and a note of the
-    summary says that no GPU was watched.
+    Inside ``with``, a thread samples the GPUs and the memory of this process and its
+    workers. The utilization of a GPU does not explain its causes, so the verdict uses the
+    time that you record. Time that you do not record counts as the model's. Without NVML,
+    the library of the NVIDIA driver, time is still measured, and a note of the summary
+    reports that no GPU was sampled.
 
     Args:
-        interval: Seconds between two looks.
-        idle_below: A GPU whose utilization is below this share counts as idle.
+        interval: The seconds between two samples.
+        idle_below: The utilization, as a fraction, below which a GPU counts as idle.
 
     Raises:
-        ArgumentError: An argument is no number above 0.
+        ArgumentError: An argument is not a number above 0.
         MissingExtraError: Neither nvitop nor pynvml is installed.
 
     Examples:
@@ -62,22 +62,22 @@ class GPUMonitor:
         self._interval = _above_zero("interval", interval)
         self._idle_below = _above_zero("idle_below", idle_below)
         self._gpus = GPUs()
-        self._begin()
+        self._reset()
         self._stop, self._lock = threading.Event(), threading.Lock()
         self._thread: threading.Thread | None = None
 
-    def _begin(self) -> None:
-        """Forget a loop that was watched before."""
+    def _reset(self) -> None:
+        """Reset all measurements."""
         self._clock, self._memory = Clock(), MemoryWatch()
-        self._waits = Spread()  # in milliseconds
+        self._waits = RunningStatistics()  # in milliseconds
         self._tallies = {
-            number: GPUTally(name, self._idle_below)
+            number: GPUStatistics(name, self._idle_below)
             for number, name in self._gpus.names.items()
         }
-        self._seconds: float | None = None  # once the loop has ended
+        self._seconds: float | None = None  # set when the loop has ended
 
     def __enter__(self) -> Self:
-        self._begin()
+        self._reset()
         self._stop.clear()
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
@@ -102,10 +102,10 @@ class GPUMonitor:
                 return
 
     def sample(self) -> tuple[GPUSample, ...]:
-        """Look at the GPUs and at the memory now; within ``with`` a thread does.
+        """Sample the GPUs and the memory now; inside ``with`` a thread does this.
 
         Returns:
-            A sample of each GPU that CUDA shows this process; none without NVML.
+            A sample of each GPU that is visible to this process; empty without NVML.
 
         Examples:
             >>> import seqloom as sl
@@ -123,14 +123,14 @@ class GPUMonitor:
     def record_dataloader_wait(
         self, wait_ms: float | None = None, *, seconds: float | None = None
     ) -> None:
-        """Count time in which the loop waited for a batch.
+        """Record time in which the loop waited for a batch.
 
         Args:
             wait_ms: The wait in milliseconds.
             seconds: The wait in seconds, instead of `wait_ms`.
 
         Raises:
-            ArgumentError: Both or none are given, or it is not a number from 0 up.
+            ArgumentError: Both or none are given, or the value is below 0 or no number.
 
         Examples:
             >>> import time
@@ -155,10 +155,10 @@ class GPUMonitor:
         self._waits.add(1000.0 * factor * wait)
 
     def wait_for(self, batches: Iterable[Batch]) -> Iterator[Batch]:
-        """Pass batches on and count the seconds in which the loop waits for them.
+        """Yield batches and record the time in which the loop waits for them.
 
         Args:
-            batches: What gives batches, such as a DataLoader.
+            batches: An iterable of batches, such as a DataLoader.
 
         Yields:
             Each batch.
@@ -181,17 +181,18 @@ class GPUMonitor:
             yield batch
 
     def spending(self, kind: str) -> AbstractContextManager[None]:
-        """Count the seconds of a block.
+        """Record the seconds of a block.
 
         Args:
-            kind: ``"input"``, waiting for batches; ``"host"``, what the processor prepares
-                and joins; ``"device"``, the model; ``"output"``, waiting for what writes.
+            kind: The use of time. ``"input"`` is waiting for batches, ``"host"`` is
+                preparing and joining on the CPU, ``"device"`` is the model, and
+                ``"output"`` is waiting for the writer.
 
         Returns:
-            What ``with`` takes.
+            A context manager.
 
         Raises:
-            ArgumentError: ``kind`` is another word.
+            ArgumentError: ``kind`` has another value.
 
         Examples:
             >>> import seqloom as sl
@@ -202,13 +203,12 @@ class GPUMonitor:
         return self._clock.spending(as_choice("kind", kind, KINDS))
 
     def check_bottleneck(self) -> Bottleneck:
-        """Find out by the recorded time what the loop waits for.
+        """Return the main use of time, from the recorded time.
 
         Returns:
-            The verdict. It is true in a condition if something other than the model takes
-            the time: the loop waits for batches or for its output, or the processor
-            prepares longer than the model computes. The sentence adds the utilization of
-            the GPUs as evidence.
+            The bottleneck. It is true in a condition if something other than the model
+            takes the time: waiting for batches or output, or work on the CPU. The sentence
+            adds the utilization of the GPUs as evidence.
 
         Examples:
             >>> import time
@@ -221,19 +221,19 @@ class GPUMonitor:
             input-bound
         """
         seconds = self._loop_seconds
-        return judge(self._shares(seconds), seconds, self._evidence())
+        return find_bottleneck(self._shares(seconds), seconds, self._evidence())
 
     def get_summary(self) -> dict[str, Any]:
-        """Sum up what was seen, as numbers and words that JSON holds.
+        """Return the measurements as JSON values.
 
         Returns:
-            ``seconds``; ``shares`` of them by kind; ``wait_ms``, the average, maximum and
-            minimum wait for a batch in milliseconds (NaN without one); ``bottleneck``, the
-            verdict's sentence;
-            ``evidence``, how busy the GPUs were, in words; ``gpus`` by number, each with
-            ``name``, ``samples``, ``utilization`` and ``memory`` (bytes) as average,
-            maximum and minimum, and the share of samples in which it was ``idle``;
-            ``process_memory``, the most bytes of this process and its workers; ``notes``.
+            ``seconds`` and their ``shares`` by use. ``wait_ms``: the average, maximum and
+            minimum wait for a batch in milliseconds (NaN if there is none).
+            ``bottleneck``: the sentence of the bottleneck. ``evidence``: a description of
+            the utilization of the GPUs. ``gpus`` by number: ``name``, ``samples``,
+            ``utilization`` and ``memory`` (bytes) as average, maximum and minimum, and
+            ``idle``, the share of samples in which the GPU was idle. ``process_memory``:
+            the peak bytes of this process and its workers. ``notes``.
 
         Examples:
             >>> import seqloom as sl
@@ -258,11 +258,11 @@ class GPUMonitor:
 
     @property
     def _loop_seconds(self) -> float:
-        """The seconds of the loop, so far or in all."""
+        """The seconds of the loop so far, or in total after its end."""
         return self._clock.wall if self._seconds is None else self._seconds
 
     def _shares(self, seconds: float) -> dict[str, float]:
-        """Divide the time; what nobody recorded is the model's."""
+        """Return the shares of time; time that was not recorded is the model's."""
         spent = self._clock.seconds
         rest = max(0.0, seconds - sum(spent.values()))
         whole = max(seconds, sum(spent.values()), 1e-9)
@@ -271,14 +271,16 @@ class GPUMonitor:
         }
 
     def _evidence(self) -> str:
-        """Tell how busy the GPUs were."""
+        """Describe the utilization of the GPUs."""
         return "; ".join(
-            it.words(number) for number, it in self._tallies.items() if it.utilization.count
+            it.describe(number)
+            for number, it in self._tallies.items()
+            if it.utilization.count
         )
 
 
 def _above_zero(name: str, value: float) -> float:
-    """Check a number that must be above 0."""
+    """Return a number; raise if it is not above 0."""
     number = as_number(name, value)
     if number <= 0:
         raise ArgumentError(f"{name} must be above 0, got {number}")
@@ -287,18 +289,18 @@ def _above_zero(name: str, value: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Bottleneck:
-    """What a loop spends its time on, and so what would make it quicker.
+    """The main use of time in a loop, which limits its speed.
 
-    In a condition it is true if something other than the model takes the time: its kind is
+    It is true in a condition if something other than the model takes the time: its kind is
     neither ``"device-bound"`` nor ``"idle"``.
 
     Attributes:
-        kind: ``"input-bound"`` or ``"output-bound"`` if waiting for that took over 10 %
-            of the time (the larger of both); otherwise ``"host-bound"`` if preparing and
-            joining took longer than the model, else ``"device-bound"``. ``"idle"`` if
-            an embedding job had nothing left to compute.
-        share: The share of the time that this took.
-        sentence: The same for a person, with its number; also what ``str`` gives.
+        kind: ``"input-bound"`` or ``"output-bound"`` if waiting for input or output took
+            over 10 % of the time (the larger of both). Otherwise ``"host-bound"`` if
+            preparing and joining took longer than the model, else ``"device-bound"``.
+            ``"idle"`` if an embedding job had nothing left to compute.
+        share: The share of the time of this use.
+        sentence: A description with the share; ``str`` returns it too.
 
     Examples:
         >>> import seqloom as sl
@@ -314,7 +316,7 @@ class Bottleneck:
     sentence: str
 
     def __bool__(self) -> bool:
-        return self.kind not in _SOUND
+        return self.kind not in _GOOD_KINDS
 
     def __str__(self) -> str:
         return self.sentence
@@ -323,14 +325,16 @@ class Bottleneck:
 IDLE = Bottleneck("idle", 0.0, "idle: nothing was computed")
 
 
-def judge(shares: Mapping[str, float], seconds: float, evidence: str = "") -> Bottleneck:
-    """Name what takes the time; evidence of other kinds stands beside it."""
-    # A wait that is too long comes before what computes longer.
+def find_bottleneck(
+    shares: Mapping[str, float], seconds: float, evidence: str = ""
+) -> Bottleneck:
+    """Return the main use of time; evidence is appended to the sentence."""
+    # A long wait has priority over computing.
     kind = max(("input", "output"), key=shares.__getitem__)
-    if shares[kind] <= WAITING:
+    if shares[kind] <= MAX_WAITING_SHARE:
         kind = max(("device", "host"), key=shares.__getitem__)
     share = shares[kind]
-    sentence = f"{kind}-bound: {_WORDS[kind]} in {share:.1%} of {seconds:,.1f} s"
+    sentence = f"{kind}-bound: {_DESCRIPTIONS[kind]} in {share:.1%} of {seconds:,.1f} s"
     if kind != "input":
-        sentence += f"; it waited for batches in {shares['input']:.1%}"
+        sentence += f"; the model waited for batches in {shares['input']:.1%}"
     return Bottleneck(f"{kind}-bound", share, "; ".join(filter(None, (sentence, evidence))))
