@@ -202,4 +202,4 @@ def test_evaluating_an_exported_model_suggests_the_run_folder(call, few, trained
     del few
     assert call("export", trained, "--out", "made").code == 0
     said = call("evaluate", "made", TEST, "--labels", TEST_LABELS)
-    assert "give the run folder that it was exported from" in said.err
+    assert "pass the run folder that it was exported from" in said.err

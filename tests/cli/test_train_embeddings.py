@@ -101,7 +101,7 @@ def test_embeddings_of_another_network_are_rejected(home, run, tmp_path):
                 "--out",
                 "{out}",
             ],
-            "embeddings are one folder at a time",
+            "embeddings must be a single folder",
         ),
         (
             [
@@ -114,7 +114,7 @@ def test_embeddings_of_another_network_are_rejected(home, run, tmp_path):
                 "--out",
                 "{out}",
             ],
-            "--kernel-size is of convolutions, but FILES are embeddings",
+            "--kernel-size is for convolutions; FILES are embeddings",
         ),
         (
             ["predict", "{home}/run", _demo.path("test.fa.gz"), "--out", "{out}"],
