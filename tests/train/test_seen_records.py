@@ -38,7 +38,8 @@ def test_fit_counts_duplicates_and_evaluates_the_model_without_them():
         run = fit(test=read(TESTED, "q"))
     part = run.test
     right = part.scores.to_numpy().argmax(axis=1) == part.labels
-    figures = f"accuracy {right[:8].mean():.4f} without these records, {right.mean():.4f} with all"
+    new, every = right[:8].mean(), right.mean()
+    figures = f"accuracy {new:.4f} without these records, {every:.4f} with all"
     assert str(found[0].message).endswith(figures)
     assert found[0].filename == __file__
     assert part.known.tolist() == [False] * 8 + [True] * 4
