@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use seqloom_core::error::Fault;
 use seqloom_core::{Error, Result, pool};
-use seqloom_kernels::pool::{is_joined_by_thread, run_in_pool};
+use seqloom_kernels::pool::{is_pool_member, run_in_pool};
 
 use crate::graph::Graph;
 use crate::memory::{ALIGNMENT, Memory, Outcome};
@@ -98,7 +98,7 @@ impl Model {
         let planned = taking.or(self.graphs.first());
         let (planned, slices) = planned.ok_or_else(|| internal_error("no graph".to_owned()))?;
         let inputs = planned.ordered_inputs(inputs).map_err(Error::argument)?;
-        let is_joined = threads > 1 && is_joined_by_thread(threads);
+        let is_joined = threads > 1 && is_pool_member(threads);
         let wanted = if is_joined { 1 } else { threads };
         let by = Runner {
             model: self,

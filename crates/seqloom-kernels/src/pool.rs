@@ -29,7 +29,7 @@ struct JoinedPool {
 
 /// Returns true if this thread belongs to a pool of `threads` threads. The first call
 /// sets the number.
-pub fn is_joined_by_thread(threads: usize) -> bool {
+pub fn is_pool_member(threads: usize) -> bool {
     JOINED.with(|joined| {
         let joined = joined.get_or_init(|| join(threads));
         joined

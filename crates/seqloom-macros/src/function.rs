@@ -18,7 +18,7 @@ pub(crate) struct Function {
 
 /// Parses a function. Returns `None` if the tokens are not a function.
 pub(crate) fn parse(tokens: &[TokenTree]) -> Option<Function> {
-    let keyword = tokens.iter().position(|token| is_word(token, "fn"))?;
+    let keyword = tokens.iter().position(|token| is_identifier(token, "fn"))?;
     let mut angles = Angles::default();
     let is_list = |token: &TokenTree| angles.pass(token) && is_group(token, Delimiter::Parenthesis);
     let arguments = keyword + tokens[keyword..].iter().position(is_list)?;
@@ -34,19 +34,19 @@ pub(crate) fn parse(tokens: &[TokenTree]) -> Option<Function> {
                 .get(1..generics.len().max(2) - 1)
                 .unwrap_or_default(),
         ),
-        parameters: split(&inside(&tokens[arguments]))
+        parameters: split(&group_tokens(&tokens[arguments]))
             .iter()
-            .map(|one| halves(one))
+            .map(|one| split_parameter(one))
             .collect(),
         output: output.map_or_else(|| vec![unit], <[_]>::to_vec),
-        body: inside(body),
+        body: group_tokens(body),
     })
 }
 
 /// Returns `count` numbered names.
 pub(crate) fn numbered(name: &str, count: usize) -> Vec<Tokens> {
     (0..count)
-        .map(|number| vec![word(&format!("{name}{number}"))])
+        .map(|number| vec![identifier(&format!("{name}{number}"))])
         .collect()
 }
 
@@ -64,13 +64,13 @@ pub(crate) fn typed(names: &[Tokens], kinds: &[Tokens]) -> Vec<Tokens> {
 }
 
 /// Replaces placeholders in a template by tokens.
-pub(crate) fn fill(template: TokenStream, parts: &[(&str, Tokens)]) -> TokenStream {
+pub(crate) fn fill_template(template: TokenStream, parts: &[(&str, Tokens)]) -> TokenStream {
     let fill_one = |token: TokenTree| -> TokenStream {
         if let TokenTree::Group(group) = &token {
-            let filled = fill(group.stream(), parts);
+            let filled = fill_template(group.stream(), parts);
             return TokenTree::Group(Group::new(group.delimiter(), filled)).into();
         }
-        let part = parts.iter().find(|(name, _)| is_word(&token, name));
+        let part = parts.iter().find(|(name, _)| is_identifier(&token, name));
         part.map_or_else(
             || token.into(),
             |(_, tokens)| tokens.iter().cloned().collect(),
@@ -108,7 +108,7 @@ fn split(tokens: &[TokenTree]) -> Vec<Tokens> {
 }
 
 /// Returns the pattern and the type of a parameter.
-fn halves(parameter: &[TokenTree]) -> (Tokens, Tokens) {
+fn split_parameter(parameter: &[TokenTree]) -> (Tokens, Tokens) {
     let is_colon =
         |token: &TokenTree| matches!(token, TokenTree::Punct(mark) if mark.as_char() == ':');
     let colon = parameter.iter().position(is_colon).unwrap_or(0);
@@ -124,7 +124,7 @@ pub(crate) fn join(lists: impl IntoIterator<Item = Tokens>) -> Tokens {
         .collect()
 }
 
-fn inside(token: &TokenTree) -> Tokens {
+fn group_tokens(token: &TokenTree) -> Tokens {
     match token {
         TokenTree::Group(group) => group.stream().into_iter().collect(),
         _ => Vec::new(),
@@ -135,10 +135,10 @@ fn is_group(token: &TokenTree, delimiter: Delimiter) -> bool {
     matches!(token, TokenTree::Group(group) if group.delimiter() == delimiter)
 }
 
-pub(crate) fn is_word(token: &TokenTree, wanted: &str) -> bool {
+pub(crate) fn is_identifier(token: &TokenTree, wanted: &str) -> bool {
     matches!(token, TokenTree::Ident(word) if word.to_string() == wanted)
 }
 
-pub(crate) fn word(name: &str) -> TokenTree {
+pub(crate) fn identifier(name: &str) -> TokenTree {
     TokenTree::Ident(Ident::new(name, Span::call_site()))
 }

@@ -2,7 +2,9 @@
 
 use proc_macro::{Group, TokenStream, TokenTree};
 
-use crate::function::{Function, fill, is_word, join, numbered, parse, tokens_of, typed, word};
+use crate::function::{
+    Function, fill_template, identifier, is_identifier, join, numbered, parse, tokens_of, typed,
+};
 
 /// The generic function, one instance for each type, and a wrapper that chooses an
 /// instance. Instances are not generic, so they are compiled in the crate that defines
@@ -25,11 +27,11 @@ __head fn __name<__generics>(__parameters) -> __output {
 /// Expands `compiled_once`. An item that is not a function is an error.
 pub(crate) fn rewrite(item: TokenStream) -> TokenStream {
     let tokens: Vec<TokenTree> = item.into_iter().collect();
-    parse(&tokens).map_or_else(refuse, with_instances)
+    parse(&tokens).map_or_else(not_a_function, with_instances)
 }
 
 /// Returns code that makes the compiler report an error.
-fn refuse() -> TokenStream {
+fn not_a_function() -> TokenStream {
     let error = "compile_error!(\"compiled_once expects a function\");";
     error.parse().unwrap_or_default()
 }
@@ -49,7 +51,7 @@ fn with_instances(function: Function) -> TokenStream {
         ("__names", join(names)),
         ("__body", function.body),
     ];
-    fill(TEMPLATE.parse().unwrap_or_default(), &parts)
+    fill_template(TEMPLATE.parse().unwrap_or_default(), &parts)
 }
 
 /// Returns a type with its elided lifetimes replaced by `'a`.
@@ -64,17 +66,17 @@ fn with_lifetime(kind: &[TokenTree]) -> Vec<TokenTree> {
                 let group = Group::new(group.delimiter(), inside.into_iter().collect());
                 tokens.push(TokenTree::Group(group));
             }
-            token if is_quoted && is_word(token, "_") => tokens.push(word("a")),
+            token if is_quoted && is_identifier(token, "_") => tokens.push(identifier("a")),
             token => tokens.push(token.clone()),
         }
-        is_quoted = is_mark(token, '\'');
-        if is_mark(token, '&') {
+        is_quoted = is_punctuation(token, '\'');
+        if is_punctuation(token, '&') {
             tokens.extend(lifetime.clone());
         }
     }
     tokens
 }
 
-fn is_mark(token: &TokenTree, mark: char) -> bool {
+fn is_punctuation(token: &TokenTree, mark: char) -> bool {
     matches!(token, TokenTree::Punct(punct) if punct.as_char() == mark)
 }

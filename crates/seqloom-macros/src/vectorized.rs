@@ -3,7 +3,8 @@
 use proc_macro::TokenStream;
 
 use crate::function::{
-    Function, Tokens, fill, is_word, join, numbered, parse, tokens_of, typed, word,
+    Function, Tokens, fill_template, identifier, is_identifier, join, numbered, parse, tokens_of,
+    typed,
 };
 
 /// The generated code: a kernel that stores the arguments, and a call that runs it.
@@ -29,10 +30,11 @@ pub(crate) fn rewrite(item: TokenStream) -> TokenStream {
 
 impl Function {
     fn into_kernel(self) -> TokenStream {
-        let is_simd = |(_, kind): &(Tokens, Tokens)| kind.len() == 1 && is_word(&kind[0], "S");
+        let is_simd =
+            |(_, kind): &(Tokens, Tokens)| kind.len() == 1 && is_identifier(&kind[0], "S");
         let (simd, parameters): (Vec<_>, Vec<_>) = self.parameters.into_iter().partition(is_simd);
         let simd = simd.into_iter().next().map(|(pattern, _)| pattern);
-        let is_bound = |generic: &Tokens| is_word(&generic[0], "S");
+        let is_bound = |generic: &Tokens| is_identifier(&generic[0], "S");
         let (bound, generics): (Vec<_>, Vec<_>) = self.generics.into_iter().partition(is_bound);
         let bound = bound.into_iter().next().unwrap_or_else(|| {
             let bound: TokenStream = "S: ::pulp::Simd".parse().unwrap_or_default();
@@ -51,9 +53,9 @@ impl Function {
             ("__patterns", join(patterns)),
             ("__names", join(names)),
             ("__bound", bound),
-            ("__simd", simd.unwrap_or_else(|| vec![word("_")])),
+            ("__simd", simd.unwrap_or_else(|| vec![identifier("_")])),
             ("__body", self.body),
         ];
-        fill(TEMPLATE.parse().unwrap_or_default(), &parts)
+        fill_template(TEMPLATE.parse().unwrap_or_default(), &parts)
     }
 }

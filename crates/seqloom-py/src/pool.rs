@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use seqloom_core::{Result, pool};
-use seqloom_kernels::pool::{is_joined_by_thread, run_in_pool};
+use seqloom_kernels::pool::{is_pool_member, run_in_pool};
 use seqloom_macros::native;
 
 use crate::{error, interrupt};
@@ -38,7 +38,7 @@ pub(crate) fn run_kernel(
 /// As [`run_kernel`], without the type of the work as a parameter, so that it is
 /// compiled once.
 fn call_kernel(py: Python<'_>, threads: usize, work: &mut (dyn FnMut() + Send)) -> PyResult<()> {
-    let is_joined = threads > 1 && is_joined_by_thread(threads);
+    let is_joined = threads > 1 && is_pool_member(threads);
     let wanted = if is_joined { 1 } else { threads };
     run(py, wanted, || {
         run_in_pool(is_joined, work);

@@ -68,7 +68,7 @@ impl ByteRows {
     }
 
     /// Returns some rows as a view for kernels.
-    pub(crate) fn picked<'a>(&'a self, rows: &'a [i64]) -> Result<Ragged<'a>> {
+    pub(crate) fn selected<'a>(&'a self, rows: &'a [i64]) -> Result<Ragged<'a>> {
         Ragged::picked(&self.data, &self.offsets, rows)
     }
 

@@ -113,7 +113,7 @@ impl GenotypeFeed {
 impl SampleWindow {
     /// Selects the samples of the next batch; the last sample fills up the batch.
     /// Returns false after the last sample.
-    fn pick(&mut self, size: usize, batch: &mut FeedBatch) -> bool {
+    fn select(&mut self, size: usize, batch: &mut FeedBatch) -> bool {
         let stop = self.samples.min(self.start + size);
         batch.real = stop.saturating_sub(self.start);
         batch.rows.clear();
@@ -185,7 +185,7 @@ impl Feed for GenotypeFeed {
         let Some(window) = &mut self.window else {
             return self.read();
         };
-        if !window.pick(self.batch_size, &mut spare) {
+        if !window.select(self.batch_size, &mut spare) {
             self.window = None;
             return Ok(Some(FeedEvent::End));
         }

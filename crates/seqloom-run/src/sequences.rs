@@ -99,7 +99,7 @@ impl SequenceFeed {
         };
         while let Some(lane) = window.lanes.get(window.lane) {
             let how = (self.batch_size, self.filler.batch_rule());
-            if lane.order.pick(window.start, how, &mut batch) {
+            if lane.order.select(window.start, how, &mut batch) {
                 window.start += batch.real;
                 self.filler.fill(&lane.records, &lane.order, &mut batch)?;
                 return Ok(Some(batch));

@@ -10,13 +10,13 @@ use seqloom_sequences::Reader;
 
 const RECORD_LENGTHS: [usize; 5] = [30, 24, 30, 17, 9];
 
-fn home() -> PathBuf {
+fn exports_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 /// Writes the first sequences of the demo, truncated to several lengths.
 fn write_records(path: &Path) {
-    let demo = home().join("python/seqloom/_demo/test.fa.gz");
+    let demo = exports_folder().join("python/seqloom/_demo/test.fa.gz");
     let mut reader = Reader::open(&demo, &seqloom_sequences::ReaderOptions::default()).unwrap();
     let batch = reader
         .read(RECORD_LENGTHS.len(), usize::MAX)
@@ -36,7 +36,7 @@ fn score(name: &str, threads: usize) -> Vec<f32> {
         std::process::id()
     ));
     write_records(&path);
-    let export = home().join("tests/export/data").join(name);
+    let export = exports_folder().join("tests/export/data").join(name);
     let model = Predictor::open(&export, threads).unwrap();
     let mut all = Scores::default();
     let files = [path.clone()];
@@ -59,7 +59,8 @@ fn score(name: &str, threads: usize) -> Vec<f32> {
 #[test]
 fn stored_exports_give_their_scores_for_any_number_of_threads() {
     for name in ["version_1_cnn", "version_1_lstm"] {
-        let text = fs::read(home().join(format!("tests/export/data/{name}.json"))).unwrap();
+        let text =
+            fs::read(exports_folder().join(format!("tests/export/data/{name}.json"))).unwrap();
         let wanted: Vec<[f32; 3]> = serde_json::from_slice(&text).unwrap();
         let found = score(name, 1);
         for (found, wanted) in found.iter().zip(wanted.as_flattened()) {

@@ -218,7 +218,7 @@ pub(crate) fn packed(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     let (q, k, v) = (view_by_head(&q)?, view_by_head(&k)?, view_by_head(&v)?);
     let sizes = AttentionSizes::new(&q, &k, &v)?;
     let bounds = call.array("cu_seqlens")?;
-    super::take::require_whole(&bounds)?;
+    super::take::require_ints(&bounds)?;
     let bounds = b.cast(&bounds, Dtype::Int64)?;
     let bounds = b.contiguous(&bounds)?;
     if bounds.rank() != 1 || sizes.queries != sizes.keys {

@@ -3,7 +3,7 @@
 
 use super::call::{Call, Resolved};
 use super::fused::{Operand, shape_of};
-use super::take::{position, require_whole};
+use super::take::{position, require_ints};
 use crate::Dtype;
 use crate::graph::MAX_RANK;
 use crate::layout::Layout;
@@ -84,7 +84,7 @@ fn basic(b: &mut Builder, x: &View, parts: Vec<Resolved>) -> Outcome<(View, Vec<
                 axis += 1;
             }
             Resolved::Array(view) => {
-                require_whole(&view)?;
+                require_ints(&view)?;
                 arrays.push(IndexArray { axis, view, place });
                 axis += 1;
             }

@@ -55,7 +55,7 @@ fn read_positions(
         return super::create::fill(b, Dtype::Int64, &[sizes.batch], place).map(Some);
     }
     let places = reader.array("indices")?;
-    super::take::require_whole(&places)?;
+    super::take::require_ints(&places)?;
     let is_one =
         places.shape() == [sizes.batch, 1, width] && (width == 1 || places.layout.strides[2] == 0);
     if !is_one {

@@ -37,7 +37,7 @@ pub(crate) fn take_positions(
     axis: usize,
     from_end: bool,
 ) -> Outcome<View> {
-    require_whole(indices)?;
+    require_ints(indices)?;
     let x = b.contiguous(x)?;
     let places = b.cast(indices, Dtype::Int64)?;
     let places = b.contiguous(&places)?;
@@ -64,7 +64,7 @@ pub(crate) fn take_positions(
     Ok(made)
 }
 
-pub(crate) fn require_whole(indices: &View) -> Outcome {
+pub(crate) fn require_ints(indices: &View) -> Outcome {
     if indices.dtype.is_float() || indices.dtype == Dtype::Bool {
         return Err(format!(
             "indices: expected whole numbers, got {}",
@@ -119,7 +119,7 @@ pub(crate) fn position(index: i64, size: usize, from_end: bool) -> Outcome<usize
 
 pub(crate) fn take_along_axis(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (x, indices) = (call.array("x")?, call.array("indices")?);
-    require_whole(&indices)?;
+    require_ints(&indices)?;
     let rank = x.rank();
     if rank == 0 || indices.rank() != rank {
         return Err(format!(

@@ -53,18 +53,18 @@ impl<'a, T: Float> HeadsMut<'a, T> {
     }
 
     /// Splits an array of 3n heads into three arrays of n heads.
-    pub fn thirds(self) -> [Self; 3] {
+    pub fn split_in_three(self) -> [Self; 3] {
         let [batch, all, rows, columns] = self.shape;
         let heads = (all / 3).max(1);
         let shape = [batch, all / 3, rows, columns];
-        let mut thirds = [(); 3].map(|()| Self {
+        let mut split_in_three = [(); 3].map(|()| Self {
             matrices: Vec::with_capacity(batch * heads),
             shape,
         });
         for (number, matrix) in self.matrices.into_iter().enumerate() {
-            thirds[number / heads % 3].matrices.push(matrix);
+            split_in_three[number / heads % 3].matrices.push(matrix);
         }
-        thirds
+        split_in_three
     }
 
     /// Returns the shape.

@@ -225,7 +225,7 @@ fn heads_of_one_array_are_split_correctly() {
     let mut data = vec![0.0_f32; 12];
     // (batch 1, heads 6, rows 1, columns 2): three arrays of two heads.
     let all = HeadsMut::new(&mut data, [1, 6, 1, 2], [12, 2, 12]).unwrap();
-    for (number, part) in (1_u8..).zip(all.thirds()) {
+    for (number, part) in (1_u8..).zip(all.split_in_three()) {
         assert_eq!(part.shape(), [1, 2, 1, 2]);
         for mut head in part.matrices {
             head.fill(f32::from(number));

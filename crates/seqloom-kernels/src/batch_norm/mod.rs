@@ -7,7 +7,7 @@ mod sums;
 use crate::{Float, Instances, parallel};
 use line::combine;
 use seqloom_macros::compiled_once;
-use sums::{Deviation, Slope, sum_channel};
+use sums::{DeviationTerms, SlopeTerms, sum_channel};
 
 pub use each::Positions;
 
@@ -67,7 +67,7 @@ fn moments<T: Float>(
         threads,
         |channel, mean, variance| {
             let sum = |center: T| {
-                let term = Deviation { center };
+                let term = DeviationTerms { center };
                 sum_channel(positions, channel, (x, x), term)
             };
             let center = T::from_f64(sum(T::ZERO)[0] / count);
@@ -107,7 +107,7 @@ pub fn gradients<T: Float>(
         (1, 1),
         threads,
         |channel, weight, bias| {
-            let term = Slope {
+            let term = SlopeTerms {
                 center: normal.mean[channel],
             };
             let [total, product] = sum_channel(positions, channel, (x, grad), term);

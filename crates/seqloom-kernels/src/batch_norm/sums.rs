@@ -13,11 +13,11 @@ pub(super) trait Term<T: Float>: Copy {
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct Deviation<T> {
+pub(super) struct DeviationTerms<T> {
     pub(super) center: T,
 }
 
-impl<T: Float> Term<T> for Deviation<T> {
+impl<T: Float> Term<T> for DeviationTerms<T> {
     #[inline(always)]
     fn apply<S: Simd>(self, x: Lanes<S, T>, _: Lanes<S, T>) -> [Lanes<S, T>; 2] {
         let off = x - x.like(self.center);
@@ -26,11 +26,11 @@ impl<T: Float> Term<T> for Deviation<T> {
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct Slope<T> {
+pub(super) struct SlopeTerms<T> {
     pub(super) center: T,
 }
 
-impl<T: Float> Term<T> for Slope<T> {
+impl<T: Float> Term<T> for SlopeTerms<T> {
     #[inline(always)]
     fn apply<S: Simd>(self, x: Lanes<S, T>, grad: Lanes<S, T>) -> [Lanes<S, T>; 2] {
         [grad, grad * (x - x.like(self.center))]

@@ -66,7 +66,7 @@ impl<T: Float> Lines<T> for Matrix<'_, T> {
 
     fn pack_panels(&self, first: usize, k: Range<usize>, width: usize, out: &mut [T]) {
         let size = (width * k.len()).max(1);
-        let whole = self.whole_panels(first, width).min(out.len() / size);
+        let whole = self.full_panels(first, width).min(out.len() / size);
         let (panels, rest) = out.split_at_mut(whole * size);
         for (number, out) in panels
             .chunks_mut(tuned::PACK_LINES.div_ceil(width) * size)
@@ -102,7 +102,7 @@ impl<T: Float> Matrix<'_, T> {
     }
 
     /// Returns the number of full panels of adjacent lines from `first`.
-    fn whole_panels(&self, first: usize, width: usize) -> usize {
+    fn full_panels(&self, first: usize, width: usize) -> usize {
         if self.line_step == 1 {
             self.lines.saturating_sub(first) / width.max(1)
         } else {

@@ -219,7 +219,7 @@ impl<'py, T: Element + Float> BorrowedGrads<'py, T> {
 
     fn heads(&mut self, shapes: [[usize; 4]; 3]) -> PyResult<[HeadsMut<'_, T>; 3]> {
         let outs = match self {
-            Self::Joined(all) => strided::heads_mut(all, "out_q")?.thirds(),
+            Self::Joined(all) => strided::heads_mut(all, "out_q")?.split_in_three(),
             Self::Apart([q, k, v]) => [
                 strided::heads_mut(q, "out_q")?,
                 strided::heads_mut(k, "out_k")?,

@@ -73,12 +73,12 @@ impl Stdout<'_> {
 impl Write for Stdout<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let done = self.stream.write(bytes);
-        self.note(done)
+        self.note_closed(done)
     }
 
     fn flush(&mut self) -> io::Result<()> {
         let done = self.stream.flush();
-        self.note(done)
+        self.note_closed(done)
     }
 }
 

@@ -52,7 +52,7 @@ fn too_short(records: &Records, encoder: &Encoder, row: usize) -> Error {
 /// Returns an error with the position of an invalid character in its file.
 fn residue_error(records: &Records, encoder: &Encoder, row: usize) -> Result<Error> {
     let row_alone = [as_i64(row)];
-    let sequence = records.letters.picked(&row_alone)?;
+    let sequence = records.letters.selected(&row_alone)?;
     let Some(Error::Letter {
         position,
         letter,

@@ -121,7 +121,7 @@ impl BatchFiller {
         } = batch;
         let letters = match &cut {
             Some(column) => column.rows()?,
-            None => records.letters.picked(rows)?,
+            None => records.letters.selected(rows)?,
         };
         let filler = FilledBatch {
             filler: self,
@@ -147,7 +147,7 @@ impl BatchFiller {
             return Ok(None);
         };
         let mut column = ByteRows::default();
-        let rows = records.letters.picked(&batch.rows)?;
+        let rows = records.letters.selected(&batch.rows)?;
         for row in rows.iter() {
             let row = self.encoder.letters().stripped(row);
             let most = self.encoder.max_residues(length, row.len());

@@ -38,7 +38,7 @@ impl Order {
 
     /// Selects the rows of the batch at a position, at most `size`. Returns false after
     /// the last batch.
-    pub(super) fn pick(
+    pub(super) fn select(
         &self,
         start: usize,
         (size, cut): (usize, BatchRule),
@@ -89,20 +89,20 @@ mod tests {
     fn the_last_batch_is_filled_up_with_its_last_record() {
         let order = Order::new(vec![1, 1, 1]);
         let mut batch = FeedBatch::default();
-        assert!(order.pick(2, (2, BatchRule::Full), &mut batch));
+        assert!(order.select(2, (2, BatchRule::Full), &mut batch));
         assert_eq!((batch.rows.as_slice(), batch.real), ([2, 2].as_slice(), 1));
-        assert!(order.pick(2, (2, BatchRule::Loose), &mut batch));
+        assert!(order.select(2, (2, BatchRule::Loose), &mut batch));
         assert_eq!(batch.rows, [2]);
-        assert!(!order.pick(4, (2, BatchRule::Full), &mut batch));
+        assert!(!order.select(4, (2, BatchRule::Full), &mut batch));
     }
 
     #[test]
     fn a_graph_without_a_mask_gets_records_of_one_length() {
         let order = Order::new(vec![5, 3, 5, 3]);
         let (mut batch, how) = (FeedBatch::default(), (3, BatchRule::OneLength));
-        assert!(order.pick(0, how, &mut batch));
+        assert!(order.select(0, how, &mut batch));
         assert_eq!((batch.rows.as_slice(), batch.real), ([1, 3].as_slice(), 2));
-        assert!(order.pick(2, how, &mut batch));
+        assert!(order.select(2, how, &mut batch));
         assert_eq!((batch.rows.as_slice(), batch.real), ([0, 2].as_slice(), 2));
     }
 
@@ -110,7 +110,7 @@ mod tests {
     fn a_window_of_one_length_has_full_batches_without_a_mask() {
         let order = Order::new(vec![5, 5]);
         let mut batch = FeedBatch::default();
-        assert!(order.pick(0, (3, BatchRule::OneLength), &mut batch));
+        assert!(order.select(0, (3, BatchRule::OneLength), &mut batch));
         assert_eq!(
             (batch.rows.as_slice(), batch.real),
             ([0, 1, 1].as_slice(), 2)

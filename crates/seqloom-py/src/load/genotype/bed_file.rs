@@ -158,11 +158,11 @@ fn picks(py: Python<'_>, positions: AxisPositions<'_>, count: usize) -> PyResult
     let positions = positions.as_slice()?.iter().map(|&at| usize::try_from(at));
     match positions.collect() {
         Ok(positions) => Ok(Picks::at(positions)),
-        Err(_) => Err(error::exception_for(py, &negative())),
+        Err(_) => Err(error::exception_for(py, &negative_position())),
     }
 }
 
-fn negative() -> Error {
+fn negative_position() -> Error {
     Error::OutOfRange {
         message: "positions must be 0 or more".to_owned(),
     }
