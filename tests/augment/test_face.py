@@ -42,7 +42,7 @@ WRONG: list[tuple[Any, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("make", "options"), WRONG, ids=str)
-def test_options_that_make_no_sense_are_an_error(make, options):
+def test_invalid_options_are_an_error(make, options):
     with pytest.raises(ArgumentError):
         make(**options)
 

@@ -26,12 +26,12 @@ from seqloom.errors import AlphabetError, ArgumentError
         "codes that are amino acids",
     ],
 )
-def test_letters_decide_the_alphabet(fasta, letters, alphabet):
+def test_residues_determine_the_guessed_alphabet(fasta, letters, alphabet):
     assert guess_alphabet(fasta({"a": letters})) == alphabet
 
 
 @pytest.mark.parametrize("letters", ["ACGT", "ACGTN" * 199, "MKRTGVSD"])
-def test_few_letters_that_fit_both_are_an_error_that_says_how_to_go_on(fasta, letters):
+def test_an_ambiguous_alphabet_is_an_error_that_names_the_option(fasta, letters):
     with pytest.raises(
         ArgumentError, match=r"a\.fa: DNA and protein both fit .*--alphabet dna"
     ):
@@ -61,7 +61,7 @@ def write_with(path, letter, *, base="T", at=(27, 33)):
 
 
 @pytest.mark.parametrize("letter", "EFIJLOPQXZU*-.1jx")
-def test_one_other_letter_among_bases_is_an_error_with_its_place(path, letter):
+def test_an_invalid_character_among_bases_is_an_error_with_its_position(path, letter):
     line, byte = write_with(path, letter)
     with pytest.raises(AlphabetError) as raised:
         guess_alphabet(path)
@@ -70,7 +70,7 @@ def test_one_other_letter_among_bases_is_an_error_with_its_place(path, letter):
     assert (error.line, error.byte, error.character) == (line, byte, letter)
 
 
-def test_the_error_counts_the_other_letters(path):
+def test_the_alphabet_error_counts_the_valid_residues(path):
     write_with(path, "J")
     said = r"record 27 \(r27\), .* expected dna, as the other 2,399 of 2,400 .*not: J 1\)"
     with pytest.raises(AlphabetError, match=said):
@@ -85,7 +85,7 @@ def test_a_t_among_rna_is_an_error(path):
 
 @pytest.mark.parametrize("symbols", ["zeros", "keep"])
 @pytest.mark.parametrize("gap", "-.")
-def test_gaps_that_an_option_allows_are_left_out_of_the_guess(path, symbols, gap):
+def test_gaps_allowed_by_an_option_do_not_affect_the_guess(path, symbols, gap):
     write_with(path, gap)
     assert guess_alphabet(path, symbols=symbols) == "dna"
 
@@ -99,33 +99,35 @@ def test_gaps_that_an_option_allows_are_left_out_of_the_guess(path, symbols, gap
         ("1", "correct the file$"),
     ],
 )
-def test_the_error_names_an_option_that_reads_the_letter(path, letter, remedy):
+def test_the_alphabet_error_names_an_option_that_accepts_the_character(
+    path, letter, remedy
+):
     write_with(path, letter)
     with pytest.raises(AlphabetError, match=f"{remedy}"):
         guess_alphabet(path)
 
 
-def test_a_gap_in_a_protein_is_an_error_with_its_place(fasta):
+def test_a_gap_in_a_protein_is_an_error_with_its_position(fasta):
     with pytest.raises(
         AlphabetError, match="line 2, byte 6 of the text: found '-', expected"
     ):
         guess_alphabet(fasta({"a": "MEE-PQSDPSV"}))
 
 
-def test_dna_masked_by_x_is_no_protein(fasta):
+def test_dna_masked_with_x_is_not_guessed_as_protein(fasta):
     with pytest.raises(AlphabetError, match="found 'X', expected dna"):
         guess_alphabet(fasta({"a": "ACGT" * 20 + "X" * 900}))
 
 
-def test_another_letter_in_memory_is_an_error_with_its_record():
+def test_an_invalid_character_in_memory_is_an_error_with_its_record():
     with pytest.raises(AlphabetError, match=r"record 1 \(b\), letter 4: found 'J'"):
         guess_alphabet({"id": ["a", "b"], "sequence": ["ACGT" * 300, "ACGTJACGT"]})
 
 
-def test_all_files_are_looked_at(fasta):
+def test_the_alphabet_is_guessed_from_all_files(fasta):
     files = [fasta({"a": "ACGT" * 99}), fasta({"b": "MEEPQSD" * 99}, "b.fa")]
     assert guess_alphabet(files) == "protein"
 
 
-def test_the_demo_is_dna():
+def test_the_alphabet_of_the_demo_files_is_dna():
     assert guess_alphabet([_demo.path("train.fa.gz"), _demo.path("test.fa.gz")]) == "dna"

@@ -111,7 +111,7 @@ def names_of(call, needed):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", CALLS)
-def test_no_wrong_argument_ends_in_an_error_of_pythons_own(name):
+def test_wrong_arguments_raise_errors_of_seqloom_only(name):
     call, needed, use = CALLS[name]
     use = use or (lambda made: made)
     arguments = sorted(names_of(call, needed()) - {"memory", "properties"})
@@ -146,13 +146,13 @@ SEEDED = {
 
 @pytest.mark.parametrize("seed", [1.5, "3", -1, True, None, 1 << 64, float("nan"), []])
 @pytest.mark.parametrize("name", SEEDED)
-def test_a_seed_is_a_whole_number_wherever_it_is_given(name, seed):
+def test_every_seed_argument_must_be_an_integer(name, seed):
     with pytest.raises(ArgumentError, match="seed"):
         SEEDED[name](seed)
 
 
 @pytest.mark.parametrize("name", sorted(SEEDED.keys() - {"fit"}))
-def test_a_seed_may_be_numpys(name):
+def test_a_seed_may_be_a_numpy_integer(name):
     assert type(SEEDED[name](np.int64(3))) is type(SEEDED[name](3))
 
 
@@ -175,26 +175,26 @@ SILENT = {
 
 
 @pytest.mark.parametrize("name", SILENT)
-def test_what_would_be_taken_for_something_else_is_refused(name):
+def test_ambiguous_argument_types_are_rejected(name):
     with pytest.raises(ArgumentError, match=re.escape(name)):
         SILENT[name]()
 
 
 @pytest.mark.parametrize("weights", [[1, float("nan")], [1, -1], [1, float("inf")], [0, 0]])
-def test_weights_are_finite_and_not_negative(weights):
+def test_weights_must_be_finite_and_not_negative(weights):
     with pytest.raises(ArgumentError, match="weights must be 0 or more and finite"):
         d.WeightedSampler(range(2), weights)
 
 
 @pytest.mark.parametrize("given", [None, "ACGT", 5, (b"AC", b"II")])
-def test_a_function_that_gives_no_letters_is_told_so(given):
+def test_an_augmentation_that_does_not_return_bytes_is_an_error(given):
     data = SequenceDataset("a.fa", augment=lambda letters, key: given)  # noqa: ARG005 - what it is given
     with pytest.raises(ArgumentError, match="augment must return bytes"):
         data[0]
 
 
 @pytest.mark.parametrize("given", [None, b"AC", (b"AC", None), (b"AC", b"I")])
-def test_a_function_that_gives_other_qualities_than_letters_is_told_so(given):
+def test_an_augmentation_that_returns_unequal_residues_and_qualities_is_an_error(given):
     data = SequenceDataset("a.fq", augment=lambda letters, key, quality=None: given)  # noqa: ARG005 - what it is given
     with pytest.raises(ArgumentError, match="augment must return"):
         data[0]

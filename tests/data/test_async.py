@@ -47,7 +47,7 @@ def items_of(loader):
 
 
 @pytest.mark.parametrize("workers", [0, 1, 3])
-def test_each_record_comes_exactly_once(files, workers):
+def test_each_record_is_delivered_exactly_once(files, workers):
     found = items_of(create_async_dataloader(files, list, workers))
     assert [item["ordinal"] for item in found] == list(range(2301))
     assert all(item["id"] == f"r{item['ordinal']}" for item in found)
@@ -57,7 +57,7 @@ def test_each_record_comes_exactly_once(files, workers):
     assert found[0].keys() == {"id", "sequence", "file", "ordinal"}
 
 
-def test_a_worker_that_grows_is_replaced_and_loses_nothing(tmp_path):
+def test_a_worker_that_uses_too_much_memory_is_replaced_without_loss(tmp_path):
     (tmp_path / "marks").mkdir()
     for number in range(8):
         (tmp_path / f"{number}.fa").write_text(_rows(number, 1))
@@ -75,14 +75,14 @@ def test_a_worker_that_grows_is_replaced_and_loses_nothing(tmp_path):
     assert [item["id"] for item in found] == [f"r{number}" for number in range(8)]
 
 
-def test_each_worker_is_prepared_by_the_users_function(files, tmp_path):
+def test_worker_init_fn_runs_in_each_worker(files, tmp_path):
     prepare = user.Marks(tmp_path)
     loader = create_async_dataloader(files, list, 2, worker_init_fn=prepare)
     assert len(items_of(loader)) == 2301
     assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "1"]
 
 
-def test_the_collator_runs_here(files):
+def test_the_collator_runs_in_the_main_process(files):
     loader = create_async_dataloader(files, user.with_pid, 1, batch_size=500)
     assert {pid for pid, _ in loader} == {os.getpid()}
     loader.close()
@@ -105,19 +105,19 @@ class _Pairs:
         raise AssertionError("a loader calls stream")
 
 
-def test_a_collator_that_streams_gets_every_item(files):
+def test_a_collator_with_stream_receives_every_item(files):
     found = items_of(create_async_dataloader(files, _Pairs(), 1))
     assert sorted(found) == list(range(2301))
 
 
-def test_a_second_epoch_uses_the_same_workers_and_gives_the_same(files):
+def test_a_second_epoch_uses_the_same_workers_and_gives_the_same_batches(files):
     loader = create_async_dataloader(files, list, 2)
     first, second = ([item for batch in loader for item in batch] for _ in range(2))
     loader.close()
     assert first == second
 
 
-def test_a_state_goes_on_behind_the_last_batch(files):
+def test_a_saved_state_resumes_after_the_last_batch(files):
     whole = list(create_async_dataloader(files, list, 0, batch_size=700))
     source = create_async_dataloader(files, list, 0, batch_size=700)
     next(iter(source))
@@ -126,7 +126,7 @@ def test_a_state_goes_on_behind_the_last_batch(files):
     assert list(again) == whole[1:]
 
 
-def test_a_broken_file_is_an_error_here(tmp_path):
+def test_an_invalid_file_raises_in_the_main_process(tmp_path):
     (tmp_path / "a.fa").write_text("ACGT\n")
     with pytest.raises(FormatError):
         items_of(create_async_dataloader(tmp_path / "a.fa", list, 2))
@@ -143,7 +143,7 @@ def test_a_file_that_changes_after_it_was_counted_is_an_error(tmp_path):
     loader.close()
 
 
-def test_a_worker_that_sees_a_device_refuses(monkeypatch):
+def test_a_worker_with_a_visible_gpu_raises(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     with pytest.raises(
         WorkerError, match=r"MainProcess \(pid \d+\): CUDA_VISIBLE_DEVICES is '0'"
@@ -153,7 +153,7 @@ def test_a_worker_that_sees_a_device_refuses(monkeypatch):
     check_cpu_only()
 
 
-def test_torch_with_cuda_in_a_worker_is_refused(monkeypatch):
+def test_pytorch_with_cuda_in_a_worker_is_an_error(monkeypatch):
     import torch
 
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
@@ -162,13 +162,13 @@ def test_torch_with_cuda_in_a_worker_is_refused(monkeypatch):
         check_cpu_only()
 
 
-def test_to_pin_memory_without_torch_is_an_error(monkeypatch):
+def test_pinning_memory_without_pytorch_is_an_error(monkeypatch):
     monkeypatch.setattr("seqloom.data.loader._async.find_spec", lambda _: None)
     with pytest.raises(MissingExtraError, match="pin_memory=True needs torch"):
         create_async_dataloader("a.fa", list, pin_memory=True)
 
 
-def test_pinning_half_of_the_memory_is_warned_of():
+def test_pinning_half_of_the_memory_causes_a_warning():
     class Pinned:
         nbytes = 600
 
@@ -182,7 +182,7 @@ def test_pinning_half_of_the_memory_is_warned_of():
         warn_of_pinned({"x": Pinned()}, 3, memory=4000)
 
 
-def test_a_collator_is_a_function():
+def test_a_collator_must_be_callable():
     with pytest.raises(ArgumentError, match="collate_fn must be a function"):
         create_async_dataloader("a.fa", cast("Any", "list"))
 

@@ -82,16 +82,16 @@ def plain(batch):
 
 
 @pytest.mark.parametrize("items", ITEMS.values(), ids=ITEMS.keys())
-def test_collating_gives_what_torch_gives(items):
+def test_default_collate_agrees_with_pytorch(items):
     assert plain(default_collate(items)) == plain(torch_collate(items))
 
 
-def test_unequal_arrays_are_an_error_that_names_the_collator():
+def test_arrays_of_unequal_length_are_an_error_that_names_pad_collator():
     with pytest.raises(ShapeError, match="PadCollator"):
         default_collate([np.ones(2), np.ones(3)])
 
 
-def test_unequal_lists_are_an_error():
+def test_lists_of_unequal_length_are_an_error():
     with pytest.raises(ShapeError, match="equally many"):
         default_collate([[1], [1, 2]])
 
@@ -104,24 +104,24 @@ def test_tensors_stay_tensors_and_arrays_become_tensors_without_a_copy():
     assert tensor.data_ptr() == batch["x"].ctypes.data
 
 
-def test_unequal_tensors_are_an_error_that_names_the_collator():
+def test_tensors_of_unequal_length_are_an_error_that_names_pad_collator():
     with pytest.raises(ShapeError, match="PadCollator"):
         default_collate([torch.ones(2), torch.ones(3)])
 
 
 @pytest.mark.parametrize("items", [[np.array(["a"])] * 2, [np.array([None])] * 2])
-def test_arrays_of_no_numbers_are_an_error_as_they_are_torchs(items):
+def test_arrays_of_strings_and_objects_are_an_error_as_in_pytorch(items):
     for collate in (default_collate, torch_collate):
         with pytest.raises(TypeError):
             collate(items)
 
 
-def test_a_kind_without_a_batch_is_an_error_that_names_it():
+def test_an_unsupported_item_type_is_an_error_that_names_it():
     with pytest.raises(TypeError, match="found NoneType"):
         default_collate([None, None])
 
 
-def test_padding_follows_each_item_and_is_marked():
+def test_padding_follows_each_item_and_the_mask_marks_it():
     batch = PadCollator(value=-1)([{"inputs": np.zeros((2, n)), "id": n} for n in (1, 3)])
     assert batch["inputs"][0].tolist() == [[0, -1, -1], [0, -1, -1]]
     assert batch["mask"].tolist() == [[1, 0, 0], [1, 1, 1]]
@@ -131,7 +131,7 @@ def test_padding_follows_each_item_and_is_marked():
 @pytest.mark.parametrize(
     ("options", "places"), [({"length": 9}, 9), ({"multiple": 4}, 4), ({}, 3)]
 )
-def test_the_number_of_places_is_the_callers(options, places):
+def test_length_sets_the_number_of_positions(options, places):
     batch = PadCollator(**options)([{"inputs": np.zeros((2, n))} for n in (1, 3)])
     assert batch["inputs"].shape == (2, 2, places)
 
@@ -144,7 +144,7 @@ def test_an_item_longer_than_the_length_is_an_error():
 @pytest.mark.parametrize(
     "options", [{"length": 0}, {"multiple": 0}, {"side": "up"}, {"keys": ()}]
 )
-def test_places_below_one_are_an_error(options):
+def test_a_length_below_one_is_an_error(options):
     with pytest.raises(ArgumentError):
         PadCollator(**options)
 
@@ -161,7 +161,7 @@ def test_places_below_one_are_an_error(options):
     ],
     ids=str,
 )
-def test_columns_are_what_the_items_give(fasta, channels, options):
+def test_columns_equal_collated_items(fasta, channels, options):
     records = {f"s{i}": "ACGTACGTAC"[: 1 + i] for i in range(9)}
     data = SequenceDataset(
         fasta(records),
@@ -177,7 +177,7 @@ def test_columns_are_what_the_items_give(fasta, channels, options):
 
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("value", [None, 9])
-def test_token_columns_are_what_the_items_give(fasta, side, value):
+def test_token_columns_equal_collated_items(fasta, side, value):
     tokens: Any = Tokens("dna")
     data = SequenceDataset(
         fasta({f"s{i}": "ACGTACGTAC"[: 1 + i] for i in range(9)}), encoder=tokens
@@ -188,19 +188,19 @@ def test_token_columns_are_what_the_items_give(fasta, side, value):
     np.testing.assert_equal(pad([data[i] for i in rows]), pad.columns(data, rows))
 
 
-def test_padding_holds_the_encoders_pad_value():
+def test_padding_uses_the_pad_value_of_the_encoder():
     items = [{"inputs": np.array([0, 5, 2])}, {"inputs": np.array([0, 5, 6, 2])}]
     batch = PadCollator(encoder=Tokens("esm2"))(items)
     assert batch["inputs"].tolist() == [[0, 5, 2, 1], [0, 5, 6, 2]]
 
 
-def test_tokens_are_never_padded_by_a_guess():
+def test_padding_tokens_needs_a_pad_value():
     items = [{"inputs": np.array([0, 5, 2])}, {"inputs": np.array([0, 5, 6, 2])}]
     with pytest.raises(ArgumentError, match="0 may be a token"):
         PadCollator()(items)
 
 
-def test_the_loader_tells_the_collator_what_pads_a_users_items(fasta):
+def test_the_loader_passes_the_pad_value_of_a_custom_dataset_to_the_collator(fasta):
     data = SequenceDataset(fasta({"a": "MK", "b": "MKT*"}), encoder=Tokens("esm2"))
     theirs, ours = (
         next(iter(DataLoader(each, 2, collate_fn=PadCollator())))
@@ -209,7 +209,7 @@ def test_the_loader_tells_the_collator_what_pads_a_users_items(fasta):
     assert theirs["inputs"].tolist() == ours["inputs"].tolist()
 
 
-def test_a_stop_that_is_left_out_is_no_place_of_an_item(fasta):
+def test_a_dropped_stop_is_not_a_position_of_an_item(fasta):
     tokens: Any = Tokens("esm2")
     data = SequenceDataset(fasta({"a": "MKT*", "b": "M"}), encoder=tokens)
     assert data[0]["inputs"].tolist() == tokens("MKT").tolist()
@@ -220,7 +220,7 @@ def test_a_stop_that_is_left_out_is_no_place_of_an_item(fasta):
 
 
 @pytest.mark.parametrize("value", [-1, 256, 0.5, float("nan"), float("inf")])
-def test_padding_that_the_inputs_cannot_hold_is_an_error(fasta, value):
+def test_a_pad_value_that_does_not_fit_the_dtype_is_an_error(fasta, value):
     encoder: Any = OneHot("dna", dtype="uint8")
     data = SequenceDataset(fasta({"a": "AC", "b": "ACG"}), encoder=encoder)
     pad, rows = PadCollator(value=value), np.arange(2)
@@ -231,20 +231,20 @@ def test_padding_that_the_inputs_cannot_hold_is_an_error(fasta, value):
 
 
 @pytest.mark.parametrize("value", [-1, float("nan")])
-def test_padding_that_a_tensor_cannot_hold_is_an_error(value):
+def test_a_pad_value_that_does_not_fit_a_tensor_is_an_error(value):
     items = [{"inputs": torch.ones(n, dtype=torch.uint8)} for n in (1, 3)]
     with pytest.raises(ArgumentError, match="cannot be stored as uint8"):
         PadCollator(value=value)(items)
 
 
-def test_left_padding_stands_before_the_letters():
+def test_left_padding_precedes_the_residues():
     items = [{"inputs": np.arange(1, n)} for n in (2, 4)]
     batch = PadCollator(side="left", value=0)(items)
     assert batch["inputs"].tolist() == [[0, 0, 1], [1, 2, 3]]
     assert batch["mask"].tolist() == [[0, 0, 1], [1, 1, 1]]
 
 
-def test_several_keys_are_padded_and_marked_where_they_differ():
+def test_several_keys_are_padded_with_separate_masks_if_they_differ():
     items = [
         {"inputs": np.ones((4, n)), "quality": bytes([n] * n), "target": np.ones(2 * n)}
         for n in (1, 2)
@@ -279,7 +279,7 @@ def test_an_item_without_the_key_is_an_error_that_names_it():
     st.integers(1, 5),
     st.sampled_from(["left", "right"]),
 )
-def test_the_mask_finds_the_items_again(sizes, multiple, side):
+def test_the_mask_recovers_the_items(sizes, multiple, side):
     items = [{"inputs": np.arange(1, size + 1)} for size in sizes]
     batch = PadCollator(multiple=multiple, side=side, value=0)(items)
     rows = zip(batch["inputs"], batch["mask"] == 1, strict=True)
@@ -290,6 +290,6 @@ def test_the_mask_finds_the_items_again(sizes, multiple, side):
 
 
 @pytest.mark.parametrize("collate", [PadCollator(), default_collate, VarlenCollator()])
-def test_a_batch_of_nothing_is_an_error(collate):
+def test_an_empty_batch_is_an_error(collate):
     with pytest.raises(ArgumentError, match="a batch needs at least one item"):
         collate([])

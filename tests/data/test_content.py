@@ -19,23 +19,23 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_composition_counts_ambiguous_and_lower_case_letters() -> None:
+def test_composition_counts_ambiguous_and_lower_case_residues() -> None:
     counts = composition([Ragged.from_list(["ACnNR", "gt"])], OneHot("dna"))
     assert counts == {"letters": 7, "N": 2, "ambiguous": 1, "soft_masked": 3}
 
 
-def test_the_line_about_letters_shows_counts_and_shares() -> None:
+def test_the_composition_line_shows_counts_and_percentages() -> None:
     counts = {"letters": 1000, "N": 20, "ambiguous": 0, "soft_masked": 5}
     line = "of 1,000 residues: N 20 (2.00 %), soft-masked 5 (0.50 %)"
     assert describe_letters(counts) == line
 
 
-def test_the_line_about_letters_is_empty_for_plain_letters() -> None:
+def test_the_composition_line_is_empty_for_plain_residues() -> None:
     counts = {"letters": 8, "N": 0, "ambiguous": 0, "soft_masked": 0}
     assert describe_letters(counts) == ""
 
 
-def test_the_digest_of_content_does_not_depend_on_how_records_are_parted() -> None:
+def test_the_content_digest_does_not_depend_on_batch_sizes() -> None:
     rows = [Ragged.from_list(["AC"]), Ragged.from_list(["G"])]
     both = Ragged.from_list(["AC", "G"])
     parts = [(row, row, None) for row in rows]
@@ -54,7 +54,7 @@ def test_a_span_is_clipped_to_its_chromosome() -> None:
     assert (clipped.starts.tolist(), clipped.stops.tolist()) == ([0], [2])
 
 
-def test_a_missing_label_is_moved_to_the_missing_ones() -> None:
+def test_drop_missing_moves_missing_labels_out_of_the_cells() -> None:
     source = LabelSource("a dict", ("label",), {"x": ("NA",), "y": ("yes",)})
     left = drop_missing(source, DEFAULTS)
     assert list(left.cells) == ["y"]

@@ -29,7 +29,7 @@ class Folder:
         return np.full(2, 10 * record + (0 if layer is None else layer))
 
 
-def test_labels_are_joined_by_id_whatever_their_order():
+def test_labels_of_embeddings_are_joined_by_id_in_any_order():
     data = sl.data.EmbeddingDataset(ROWS, labels=dict(reversed(LABELS.items())))
     assert data.labels is not None
     assert [data.classes[label] for label in data.labels] == [*LABELS.values()]
@@ -38,7 +38,7 @@ def test_labels_are_joined_by_id_whatever_their_order():
     assert list(batch["id"]) == ["p5", "p0"]
 
 
-def test_a_table_gives_values_to_learn(tmp_path):
+def test_a_table_of_numbers_gives_regression_labels(tmp_path):
     table = tmp_path / "t.tsv"
     table.write_text("id\tlabel\n" + "".join(f"p{i}\t{i}.5\n" for i in range(6)))
     data = sl.data.EmbeddingDataset(ROWS, labels=sl.data.Labels(table, task="regress"))
@@ -46,7 +46,7 @@ def test_a_table_gives_values_to_learn(tmp_path):
     assert data.labels.reshape(-1).tolist() == [i + 0.5 for i in range(6)]
 
 
-def test_records_without_a_label_are_an_error_or_left_out():
+def test_records_without_a_label_are_an_error_or_skipped():
     some = {"p1": "no", "p4": "yes", "other": "no"}
     with pytest.raises(
         sl.errors.LabelError, match=r"4 of 6 embeddings.*p0, p2, p3, \.\.\."
@@ -57,28 +57,28 @@ def test_records_without_a_label_are_an_error_or_left_out():
     np.testing.assert_array_equal(data[1]["inputs"], ROWS["p4"])
 
 
-def test_equal_ids_need_labels_in_order():
+def test_duplicate_ids_need_labels_in_record_order():
     with pytest.raises(sl.errors.LabelError, match="'b' occurs twice: embeddings 1 and 2"):
         sl.data.EmbeddingDataset(Folder(), labels={"a": "x", "b": "y"}, layer=0)
     data = sl.data.EmbeddingDataset(Folder(), labels=["x", "y", "x"], layer=0)
     assert data.batch([0, 1, 2])["label"].tolist() == [0, 1, 0]
 
 
-def test_rows_are_those_of_the_layer_and_the_ordinal():
+def test_embeddings_are_read_by_layer_and_ordinal():
     data = sl.data.EmbeddingDataset(Folder())
     np.testing.assert_array_equal(data.batch([2])["inputs"], [[59, 59]])
     assert data.batch([2])["ordinal"].tolist() == [6]
     assert data.encoder == sl.data.EmbeddingEncoder(2, "ESM2:0123", "mean", -1)
 
 
-def test_parts_share_the_classes():
+def test_subsets_of_embeddings_share_the_classes():
     data = sl.data.EmbeddingDataset(ROWS, labels=LABELS)
     train, valid = sl.data.split(data, (2 / 3, 1 / 3))
     assert sorted(train.ids + valid.ids) == sorted(ROWS)
     assert train.classes == valid.classes == ("no", "yes")
 
 
-def test_the_fingerprint_changes_with_a_number_and_with_a_label():
+def test_a_fingerprint_changes_with_embeddings_and_labels():
     whole = sl.data.EmbeddingDataset(ROWS, labels=LABELS).fingerprint()
     assert sl.data.EmbeddingDataset(ROWS, labels=LABELS).fingerprint() == whole
     rows = {**ROWS, "p3": ROWS["p3"] + 1}
@@ -95,20 +95,20 @@ def test_the_fingerprint_changes_with_a_number_and_with_a_label():
         ({"x": np.zeros((2, 2))}, ShapeError, r"one row of features, got shape \(2, 2\)"),
     ],
 )
-def test_what_is_no_row_for_each_record_is_refused(given, error, said):
+def test_embeddings_without_one_row_per_record_are_rejected(given, error, said):
     with pytest.raises(
         sl.errors.ArgumentError if "shape" not in said else sl.errors.ShapeError, match=said
     ):
         sl.data.EmbeddingDataset(given, layer=None)
 
 
-def test_rows_of_several_lengths_are_refused():
+def test_embeddings_of_different_lengths_are_rejected():
     data = sl.data.EmbeddingDataset({"x": np.zeros(3), "y": np.zeros(4)})
     with pytest.raises(sl.errors.ShapeError, match="one length"):
         data.batch([0, 1])
 
 
-def test_a_head_learns_embeddings_and_refuses_others(tmp_path):
+def test_a_head_trains_on_embeddings_and_rejects_those_of_another_model(tmp_path):
     rng = np.random.default_rng(0)
     rows = {f"r{i}": rng.normal(size=8) * 10.0 ** -np.arange(8) for i in range(120)}
     labels = {name: "up" if row[0] > 0 else "down" for name, row in rows.items()}

@@ -104,13 +104,13 @@ def assert_same(data, expected):
 
 
 @pytest.mark.parametrize("kind", WITH_LABELS)
-def test_a_table_in_memory_gives_the_batches_of_a_file(from_file, kind):
+def test_a_table_in_memory_returns_the_same_batches_as_a_file(from_file, kind):
     data = SequenceDataset(WITH_LABELS[kind](), encoder=OneHot("dna"))
     assert_same(data, from_file(IDS, labels=dict(zip(IDS, LABELS, strict=True))))
 
 
 @pytest.mark.parametrize("kind", WITHOUT)
-def test_sequences_with_ids_give_the_batches_of_a_file(from_file, kind):
+def test_sequences_with_ids_return_the_same_batches_as_a_file(from_file, kind):
     assert_same(SequenceDataset(WITHOUT[kind](), encoder=OneHot("dna")), from_file(IDS))
 
 
@@ -120,12 +120,12 @@ def test_sequences_without_ids_are_numbered(from_file, kind):
     assert_same(data, from_file(list("0123"), labels=[0, 1, 0, 1]))
 
 
-def test_an_array_of_bytes_is_a_sequence_a_row():
+def test_each_row_of_a_byte_array_is_a_sequence():
     array = np.array([list(b"ACGT"), list(b"GGCC")], np.uint8)
     assert [item["sequence"] for item in SequenceDataset(array)] == [b"ACGT", b"GGCC"]
 
 
-def test_qualities_come_with_records():
+def test_records_in_memory_keep_their_qualities():
     records = [sl.io.SequenceRecord("x", "of me", b"AC", b"I#")]
     item = SequenceDataset(records)[0]
     assert (item["id"], item["quality"]) == ("x", b"I#")
@@ -145,7 +145,9 @@ FILES = {
 
 
 @pytest.mark.parametrize("name", [*FILES, "a.parquet"])
-def test_a_table_of_sequences_gives_the_batches_of_a_file(from_file, tmp_path, name):
+def test_a_table_of_sequences_returns_the_same_batches_as_a_fasta_file(
+    from_file, tmp_path, name
+):
     path = tmp_path / name
     if name in FILES:
         path.write_bytes(FILES[name])
@@ -156,7 +158,7 @@ def test_a_table_of_sequences_gives_the_batches_of_a_file(from_file, tmp_path, n
     assert data[0]["file"] == str(path)
 
 
-def test_several_tables_are_read_one_after_the_other(tmp_path):
+def test_several_tables_are_read_in_order(tmp_path):
     for number in range(2):
         (tmp_path / f"{number}.csv").write_text(f"sequence,label\nACGT,{number}\n")
     data = SequenceDataset(tmp_path / "?.csv")
@@ -164,7 +166,7 @@ def test_several_tables_are_read_one_after_the_other(tmp_path):
     assert (data.ids, np.asarray(data.labels).tolist()) == (["0", "0"], [0, 1])
 
 
-def test_columns_of_a_table_are_named_by_the_caller(tmp_path):
+def test_the_columns_of_a_sequence_table_can_be_chosen(tmp_path):
     path = tmp_path / "scan.csv"
     path.write_text("mutant,mutated_sequence,score\nA1C,CCGT,0.5\nA1G,GCGT,-1.5\n")
     data = SequenceDataset(
@@ -178,14 +180,14 @@ def test_columns_of_a_table_are_named_by_the_caller(tmp_path):
         SequenceDataset(path)
 
 
-def test_several_columns_of_a_table_are_several_labels():
+def test_several_label_columns_of_a_table_are_several_labels():
     table = {"sequence": LETTERS, "p": list("1010"), "q": list("0110")}
     data = SequenceDataset(table, labels=Labels(label_column=("p", "q")))
     assert data.task == "multilabel"
     assert np.asarray(data.labels).tolist() == [[1, 0], [0, 1], [1, 1], [0, 0]]
 
 
-def test_labels_of_a_table_can_be_left_out_or_given_otherwise():
+def test_labels_of_a_table_can_be_ignored_or_replaced():
     assert SequenceDataset(COLUMNS, labels=False).labels is None
     by_id = dict(zip(IDS, "yxxy", strict=True))
     assert SequenceDataset(COLUMNS, labels=by_id).classes == ("x", "y")
@@ -193,7 +195,7 @@ def test_labels_of_a_table_can_be_left_out_or_given_otherwise():
     assert SequenceDataset(other, labels="kind").classes == ("u", "v")
 
 
-def test_a_missing_label_of_a_table_is_an_error_or_left_out():
+def test_a_missing_label_in_a_table_is_an_error_or_skipped():
     table = {"sequence": LETTERS, "label": ["neg", float("nan"), "pos", None]}
     with pytest.raises(
         LabelError, match="2 of 4 sequences have no label in the dict: 1, 3"
@@ -204,19 +206,19 @@ def test_a_missing_label_of_a_table_is_an_error_or_left_out():
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.txt"])
-def test_comments_may_stand_before_a_table_of_sequences(tmp_path, name):
+def test_comments_may_precede_a_table_of_sequences(tmp_path, name):
     (tmp_path / name).write_text("# made by me\nid,sequence,label\na,AC,x\nb,GG,y\n")
     data = SequenceDataset(tmp_path / name)
     assert (data.ids, data.classes) == (["a", "b"], ("x", "y"))
 
 
-def test_a_cell_may_be_longer_than_csv_has_it_by_default(tmp_path):
+def test_a_cell_may_exceed_the_default_limit_of_the_csv_module(tmp_path):
     path = tmp_path / "long.csv"
     path.write_text(f"sequence,label\n{'ACGT' * 50_000},1\nGG,0\n")
     assert SequenceDataset(path).lengths.tolist() == [200_000, 2]
 
 
-def test_worker_processes_get_sequences_from_memory():
+def test_worker_processes_receive_sequences_from_memory():
     data = SequenceDataset(COLUMNS, encoder=OneHot("dna"))
     here = DataLoader(data, 2, collate_fn=PadCollator())
     items = cast("torch.utils.data.Dataset[Any]", data)
@@ -225,7 +227,7 @@ def test_worker_processes_get_sequences_from_memory():
         np.testing.assert_array_equal(mine["inputs"], theirs["inputs"])
 
 
-def test_a_pickle_holds_the_records():
+def test_a_pickle_contains_sequences_from_memory():
     data = SequenceDataset(COLUMNS, encoder=OneHot("dna"))
     again = pickle.loads(pickle.dumps(data))  # noqa: S301 - our own
     assert again.ids == IDS
@@ -244,24 +246,24 @@ def test_a_pickle_holds_the_records():
     ],
     ids=range(6),
 )
-def test_what_is_no_sequence_is_named(data, message):
+def test_an_invalid_sequence_is_named_in_the_error(data, message):
     with pytest.raises(FormatError, match=message):
         SequenceDataset(data)
 
 
 @pytest.mark.parametrize("kind", ["list", "dict", "csv"])
-def test_blanks_are_left_out_where_asked(tmp_path, kind):
+def test_whitespace_strip_removes_blanks(tmp_path, kind):
     (tmp_path / "a.csv").write_text("id,sequence\n0,AC GT\n")
     data = {"list": [b"AC GT"], "dict": {"0": "AC\tGT\n"}, "csv": tmp_path / "a.csv"}[kind]
     assert SequenceDataset(data, whitespace="strip")[0]["sequence"] == b"ACGT"
 
 
-def test_a_letter_that_the_encoder_refuses_names_its_record():
+def test_an_invalid_character_is_reported_with_its_record():
     with pytest.raises(sl.errors.AlphabetError, match=r"<list>: record 1 \(1\), letter 2"):
         SequenceDataset(["ACGT", "ACJT"], encoder=OneHot("dna"))
 
 
-def test_names_of_files_in_a_list_are_files(fasta, tmp_path, monkeypatch):
+def test_a_list_of_paths_is_read_as_files(fasta, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     fasta({"x": "GG"}, "ACGT")
     assert SequenceDataset(["ACGT"]).ids == ["x"]
@@ -273,17 +275,17 @@ def test_names_of_files_in_a_list_are_files(fasta, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("data", [7, None, [("x", "AC", 1)], {"train": COLUMNS}])
-def test_what_is_neither_files_nor_sequences_is_named(data):
+def test_arguments_that_are_neither_files_nor_sequences_are_named(data):
     with pytest.raises((ArgumentError, FormatError), match=r"sequence"):
         SequenceDataset(data)
 
 
-def test_the_alphabet_of_sequences_in_memory_is_guessed():
+def test_the_alphabet_of_sequences_in_memory_can_be_guessed():
     assert guess_alphabet(["ACGT" * 5000, "GGCC"]) == "dna"
     assert guess_alphabet({"p": ["MKVLF", "MEEPQ"]}, sequence_column="p") == "protein"
 
 
-def test_a_stream_says_where_tables_and_memory_are_read(tmp_path):
+def test_a_stream_refers_to_sequence_dataset_for_tables_and_memory(tmp_path):
     (tmp_path / "a.csv").write_text(CSV)
     for data in (tmp_path / "a.csv", COLUMNS, LETTERS):
         with pytest.raises(ArgumentError, match="SequenceDataset"):
@@ -298,12 +300,12 @@ BLANKS = {
 
 
 @pytest.mark.parametrize("name", BLANKS)
-def test_ids_that_differ_behind_a_blank_alone_are_refused(name):
+def test_ids_that_differ_only_after_a_blank_are_rejected(name):
     with pytest.raises(FormatError, match="'sample 1' and 'sample 2' have the same first"):
         SequenceDataset(BLANKS[name]())
 
 
-def test_ids_of_a_table_that_differ_behind_a_blank_alone_are_refused(tmp_path):
+def test_table_ids_that_differ_only_after_a_blank_are_rejected(tmp_path):
     (tmp_path / "a.csv").write_text("id,sequence\nsample 1,ACGT\nsample 2,GG\n")
     with pytest.raises(FormatError, match="write ids without blanks"):
         SequenceDataset(tmp_path / "a.csv")
@@ -318,13 +320,13 @@ LETTERS_OF_ROWS = {
 
 
 @pytest.mark.parametrize("kind", LETTERS_OF_ROWS)
-def test_an_array_of_single_letters_is_a_sequence_a_row(kind):
+def test_each_row_of_a_character_array_is_a_sequence(kind):
     data = SequenceDataset(LETTERS_OF_ROWS[kind])
     assert [item["sequence"] for item in data] == [b"AC", b"GT"]
     assert data.ids == ["0", "1"]
 
 
-def test_an_array_of_texts_may_be_pairs():
+def test_an_array_of_strings_may_contain_pairs_of_id_and_sequence():
     data = SequenceDataset(np.array([["x", "AC"], ["y", "GT"]]))
     assert (data.ids, data[1]["sequence"]) == (["x", "y"], b"GT")
 
@@ -338,7 +340,7 @@ FIRST_WORDS = {
 
 
 @pytest.mark.parametrize("kind", FIRST_WORDS)
-def test_an_id_in_memory_is_the_first_word_as_in_a_file(tmp_path, kind):
+def test_an_id_in_memory_ends_at_the_first_blank_as_in_a_file(tmp_path, kind):
     (tmp_path / "a.fa").write_text(">x first\nAC\n>y second\nGT\n")
     assert SequenceDataset(FIRST_WORDS[kind]).ids == SequenceDataset(tmp_path / "a.fa").ids
 
@@ -354,13 +356,13 @@ WITHOUT_IDS = {
 
 
 @pytest.mark.parametrize("kind", WITHOUT_IDS)
-def test_a_record_without_an_id_is_an_error_or_numbered(kind):
+def test_a_record_without_an_id_is_an_error_or_is_numbered(kind):
     with pytest.raises(FormatError, match=r'record 1: expected an id, .* ids="number"'):
         SequenceDataset(WITHOUT_IDS[kind])
     assert SequenceDataset(WITHOUT_IDS[kind], ids="number").ids == ["x", "1"]
 
 
-def test_a_line_of_a_table_without_an_id_is_an_error_or_numbered(tmp_path):
+def test_a_table_row_without_an_id_is_an_error_or_is_numbered(tmp_path):
     (tmp_path / "a.csv").write_text("id,sequence\nx,AC\n,GT\n")
     with pytest.raises(FormatError, match=r"a\.csv: record 1: expected an id"):
         SequenceDataset(tmp_path / "a.csv")
@@ -377,7 +379,7 @@ def test_a_line_of_a_table_without_an_id_is_an_error_or_numbered(tmp_path):
     ],
     ids=range(4),
 )
-def test_rows_of_two_kinds_are_an_error(rows):
+def test_rows_of_different_types_are_an_error(rows):
     with pytest.raises(FormatError, match=r"record 1 is .*, but record 0 is"):
         SequenceDataset(rows)
 
@@ -387,12 +389,12 @@ def test_rows_of_two_kinds_are_an_error(rows):
     [{"AC", "GT"}, np.array("AC"), np.full((2, 2, 2), "A")],
     ids=["set", "scalar", "cube"],
 )
-def test_what_has_no_order_or_no_rows_is_no_sequences(given):
+def test_sets_and_scalars_are_rejected_as_sequences(given):
     with pytest.raises(ArgumentError, match="sequences must be a file"):
         SequenceDataset(given)
 
 
-def test_columns_of_a_frame_may_be_numbers():
+def test_column_names_of_a_data_frame_may_be_numbers():
     frame = pd.DataFrame({0: ["AC", "GT"], 1: ["no", "yes"]})
     data = SequenceDataset(frame, sequence_column="0", labels=Labels(label_column="1"))
     assert (data.classes, [item["sequence"] for item in data]) == (
@@ -402,19 +404,19 @@ def test_columns_of_a_frame_may_be_numbers():
 
 
 @pytest.mark.parametrize("option", ["sequence_column", "id_column"])
-def test_a_column_is_named_by_a_text(option):
+def test_a_column_name_must_be_a_string(option):
     options: dict[str, Any] = {option: 0}
     with pytest.raises(ArgumentError, match=f"{option} must be a column's name"):
         SequenceDataset(pd.DataFrame({0: [1, 2], "sequence": ["AC", "GT"]}), **options)
 
 
-def test_a_column_of_labels_is_named_by_a_text():
+def test_the_name_of_a_label_column_must_be_a_string():
     number: Any = 0
     with pytest.raises(ArgumentError, match="label_column must be a column's name"):
         Labels(label_column=number)
 
 
-def test_labels_are_found_by_the_first_word_too():
+def test_labels_are_joined_by_the_id_up_to_the_first_blank():
     data = {"x first": "AC", "y second": "GT"}
     with pytest.raises(
         LabelError, match="the labels have 'x first', but an id ends at the fir"
@@ -424,21 +426,21 @@ def test_labels_are_found_by_the_first_word_too():
 
 
 @pytest.mark.parametrize("given", [{}, pd.DataFrame({"sequence": []}), "a.csv"], ids=type)
-def test_no_sequences_are_an_error_as_an_empty_file_is(tmp_path, monkeypatch, given):
+def test_an_empty_list_of_sequences_is_an_error(tmp_path, monkeypatch, given):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.csv").write_text("id,sequence\n")
     with pytest.raises(FormatError, match="expected sequences, found none"):
         SequenceDataset(given)
 
 
-def test_columns_that_nobody_asks_for_may_lack_a_name(tmp_path):
+def test_unused_columns_may_lack_a_name(tmp_path):
     (tmp_path / "a.csv").write_text("id,sequence,,,n,n\nx,AC,,,1,2\ny,GT,,,3,4\n")
     assert SequenceDataset(tmp_path / "a.csv").ids == ["x", "y"]
     with pytest.raises(LabelError, match="2 columns are named 'n'"):
         SequenceDataset(tmp_path / "a.csv", labels=Labels(label_column="n"))
 
 
-def test_a_frame_with_an_index_of_integers_gives_its_records_these_ids():
+def test_an_integer_index_of_a_data_frame_becomes_the_ids():
     frame = pd.DataFrame({"eid": [1005, 1001], "sequence": ["AC", "GG"]}).set_index("eid")
     assert SequenceDataset(frame).ids == ["1005", "1001"]
     assert SequenceDataset(frame, id_column="eid").ids == ["1005", "1001"]
@@ -447,7 +449,7 @@ def test_a_frame_with_an_index_of_integers_gives_its_records_these_ids():
         SequenceDataset(frame, id_column="iid")
 
 
-def test_ids_of_a_column_with_gaps_are_integers():
+def test_ids_in_a_float_column_with_gaps_are_integers():
     frame = pd.DataFrame({"id": [7.0, 8.0], "sequence": ["AC", "GG"]})
     assert SequenceDataset(frame).ids == ["7", "8"]
 
@@ -472,7 +474,7 @@ WITH_CLASS_LABEL = {
 
 
 @pytest.mark.parametrize("how", WITH_CLASS_LABEL)
-def test_a_class_label_gives_names_and_its_missing_value_is_no_class(how):
+def test_a_hugging_face_class_label_returns_names_and_minus_one_is_missing(how):
     data, labels = WITH_CLASS_LABEL[how]()
     found = SequenceDataset(data, labels=Labels(labels, unlabelled="skip"))
     assert found.classes == ("neg", "pos")
@@ -480,7 +482,7 @@ def test_a_class_label_gives_names_and_its_missing_value_is_no_class(how):
     assert found.report["unlabelled"] == 1
 
 
-def test_columns_of_a_dict_are_series_of_one_index():
+def test_series_in_a_dict_of_columns_must_have_one_index():
     texts = pd.Series(["AAAA", "CCCC", "GGGG"], index=["x", "y", "z"])
     labels = pd.Series(["c", "b", "a"], index=["z", "y", "x"])
     with pytest.raises(
@@ -491,7 +493,7 @@ def test_columns_of_a_dict_are_series_of_one_index():
     assert (data.ids, data.labels.tolist()) == (["x", "y", "z"], [0, 1, 2])
 
 
-def test_a_sequence_that_looks_like_a_missing_value_is_a_warning(tmp_path):
+def test_a_sequence_that_looks_like_a_missing_value_causes_a_warning(tmp_path):
     (tmp_path / "a.csv").write_text("id,sequence\na,MKV\nb,NA\nc,NA\n")
     said = "the sequence 'NA' of the record 'b' and of 1 more looks like a missing value"
     with pytest.warns(DataWarning, match=said):

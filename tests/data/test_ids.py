@@ -25,14 +25,14 @@ def ids():
     return Ids(lambda: ["x", "y", "z"], 3)
 
 
-def test_ids_are_made_once_and_at_the_first_look():
+def test_ids_are_decoded_once_on_first_access():
     made = []
     ids = Ids(lambda: made.append(1) or ["x"], 1)
     assert not made
     assert (len(ids), ids[0], list(ids), "x" in ids, made) == (1, "x", ["x"], True, [1])
 
 
-def test_ids_behave_as_a_list_does(ids):
+def test_ids_behave_like_a_list(ids):
     wanted = ["x", "y", "z"]
     assert ids == wanted
     assert wanted == ids
@@ -44,16 +44,16 @@ def test_ids_behave_as_a_list_does(ids):
     assert (ids.index("y"), ids.count("q"), list(reversed(ids))) == (1, 0, ["z", "y", "x"])
 
 
-def test_ids_are_a_sequence(ids):
+def test_ids_are_a_collections_sequence(ids):
     assert isinstance(ids, Sequence)
 
 
-def test_a_list_of_ids_is_its_own(ids):
+def test_to_list_returns_a_new_list(ids):
     ids.to_list().append("w")
     assert list(ids) == ["x", "y", "z"]
 
 
-def test_ids_are_added_to_lists_alone(ids):
+def test_ids_can_only_be_added_to_lists(ids):
     with pytest.raises(TypeError):
         ("w",) + ids  # noqa: RUF005 - what is asked
 
@@ -61,7 +61,7 @@ def test_ids_are_added_to_lists_alone(ids):
 @pytest.mark.parametrize(
     "options", [{}, {"in_memory": False}, {"augment": Mutate(rate=0.1)}, {"encoder": None}]
 )
-def test_ids_are_of_one_kind_whatever_makes_the_batch(tmp_path, options):
+def test_every_batch_has_ids_of_one_type(tmp_path, options):
     path = tmp_path / "a.fa"
     path.write_text(">x one\nACGT\n>y\nACGT\n")
     chosen = {"encoder": OneHot("dna")} | options
@@ -70,12 +70,12 @@ def test_ids_are_of_one_kind_whatever_makes_the_batch(tmp_path, options):
         assert (type(ids), ids) == (Ids, ["x"])
 
 
-def test_beyond_the_end_there_is_no_id(ids):
+def test_an_id_index_out_of_range_is_an_error(ids):
     with pytest.raises(IndexError):
         ids[3]
 
 
-def test_numpy_and_a_set_take_ids(ids):
+def test_ids_convert_to_numpy_arrays_and_sets(ids):
     assert np.asarray(ids).tolist() == ["x", "y", "z"]
     assert set(ids) == {"x", "y", "z"}
 
@@ -132,29 +132,29 @@ def outcome(thing, name):
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_every_method_of_a_list_gives_what_it_gives_on_a_list(ids, name):
+def test_every_list_method_of_ids_agrees_with_list(ids, name):
     assert outcome(ids, name) == outcome(["x", "y", "z"], name)
 
 
-def test_no_method_of_a_list_is_left_out():
+def test_the_tests_cover_every_list_method():
     apart = {"__new__", "__init__", "__getattribute__", "__hash__", "__class_getitem__"}
     assert CALLS.keys() == vars(list).keys() - apart - {"__doc__", "__sizeof__"}
 
 
 @pytest.mark.parametrize("name", ["__add__", "__eq__", "__lt__", "__iadd__", "extend"])
-def test_two_rows_of_ids_know_each_other(ids, name):
+def test_ids_compare_with_other_ids(ids, name):
     other = Ids(lambda: ["x", "y", "w"], 3)
     wanted = getattr(["x", "y", "z"], name)(["x", "y", "w"])
     assert getattr(ids, name)(other) == wanted
 
 
-def test_a_row_of_ids_is_made_of_any_iterable_as_a_list_is(ids):
+def test_ids_can_be_created_from_any_iterable(ids):
     again = type(ids)(name for name in ids)
     assert (type(again), again, type(ids)()) == (Ids, ["x", "y", "z"], [])
 
 
 @pytest.mark.parametrize("arguments", [(lambda: ["x"],), (["x"], 1)])
-def test_ids_that_are_given_half_are_refused(arguments):
+def test_ids_from_a_function_need_a_count(arguments):
     with pytest.raises(ArgumentError, match="count"):
         Ids(*arguments)
 
@@ -175,11 +175,11 @@ TAKES: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("library", TAKES)
-def test_other_libraries_take_ids_as_the_list_that_they_are(ids, library):
+def test_other_libraries_accept_ids_as_a_list(ids, library):
     assert TAKES[library](ids) == TAKES[library](["x", "y", "z"])
 
 
-def test_what_reads_a_lists_memory_unasked_refuses_ids_that_nobody_has_looked_at(ids):
+def test_c_code_that_reads_list_memory_fails_on_undecoded_ids(ids):
     with pytest.raises(TypeError, match="UnreadId"):
         msgspec.json.encode(ids)
     assert msgspec.json.encode(ids.to_list()) == b'["x","y","z"]'
@@ -187,7 +187,7 @@ def test_what_reads_a_lists_memory_unasked_refuses_ids_that_nobody_has_looked_at
         pa.array([Ids(lambda: ["x"], 1)])
 
 
-def test_a_batch_of_tensors_leaves_ids_unread(toy):
+def test_converting_a_batch_to_tensors_does_not_decode_ids(toy):
     made = iter(DataLoader(toy(), 4, output="torch"))
     ids = next(made)["id"]
     assert list.__len__(ids) == 1
@@ -195,7 +195,7 @@ def test_a_batch_of_tensors_leaves_ids_unread(toy):
 
 
 @pytest.mark.parametrize("kind", [SequenceDataset, SequenceStream])
-def test_ids_of_a_batch_stay_right_whatever_becomes_of_it(tmp_path, kind):
+def test_ids_stay_valid_after_their_batch_changes(tmp_path, kind):
     names = [f"r{i}" for i in range(50)]
     path = tmp_path / "a.fa"
     path.write_text("".join(f">{name} more\nACGT\n" for name in names))
@@ -208,7 +208,7 @@ def test_ids_of_a_batch_stay_right_whatever_becomes_of_it(tmp_path, kind):
     assert [name for ids in kept for name in ids] == names
 
 
-def test_ids_that_are_no_utf8_are_spelled_with_backslashes(tmp_path):
+def test_ids_that_are_not_utf8_are_escaped_with_backslashes(tmp_path):
     path = tmp_path / "a.fa"
     path.write_bytes(b">\xff one\nAC\n>\xc3\xa9\nGT\n")
     batch = SequenceDataset(path, encoder=OneHot("dna")).batch([0, 1])
@@ -254,7 +254,7 @@ def test_a_pattern_finds_ids_of_tables_and_of_sequences_in_memory(tmp_path):
         assert found.ids == ["P00001", "P00002"]
 
 
-def test_labels_by_accession_are_answered_by_the_pattern_that_joins_them(uniprot):
+def test_labels_by_accession_are_an_error_that_suggests_a_pattern(uniprot):
     path, labels = uniprot
     with pytest.raises(LabelError) as error:
         SequenceDataset(path, labels=labels)
@@ -281,6 +281,6 @@ def test_a_header_without_the_id_of_the_pattern_is_an_error(uniprot, make, patte
 
 
 @pytest.mark.parametrize("pattern", ["(", 3])
-def test_an_id_pattern_that_is_none_is_an_error(uniprot, pattern):
+def test_an_invalid_id_pattern_is_an_error(uniprot, pattern):
     with pytest.raises(ArgumentError, match="regular expression"):
         SequenceDataset(uniprot[0], id_from_header=pattern)

@@ -384,13 +384,13 @@ def test_only_the_first_part_keeps_jitter(genome):
     assert set(train.to_numpy()["start"].tolist()) != {200}
 
 
-def test_a_slice_is_a_part(genome, bed):
+def test_a_slice_is_a_subset(genome, bed):
     data = IntervalDataset(genome, bed("chr1\t1\t5\nchr2\t1\t5\nchrX\t1\t5\n"))
     assert data[1:].whole is data
     assert data[1:].ids == data.ids[1:]
 
 
-def test_a_pickled_dataset_is_the_dataset(genome):
+def test_a_pickled_dataset_is_equal(genome):
     table = {"chrom": ["chr1"], "start": [200], "stop": [210]}
     data = IntervalDataset(genome, table, jitter=9, encoder=OneHot("dna"))
     again = pickle.loads(pickle.dumps(data))  # noqa: S301 - ours
@@ -448,7 +448,9 @@ def test_a_sequence_may_be_called_like_a_line_for_browsers(tmp_path, bed, name):
 
 
 @pytest.mark.parametrize("how", ["\ufeff{}", "{}\n \n\n"])
-def test_a_bed_says_the_same_however_it_was_saved(genome, bed, how):
+def test_an_interval_file_reads_the_same_in_every_encoding_and_line_ending(
+    genome, bed, how
+):
     text = how.format("chr1\t1\t5\nchr2\t2\t6\n")
     for written in (text, text.replace("\n", "\r\n"), text.replace("\t", "  ")):
         assert IntervalDataset(genome, bed(written)).ids == [

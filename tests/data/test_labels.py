@@ -830,7 +830,7 @@ AS_WRITTEN = {
 
 
 @pytest.mark.parametrize("how", AS_WRITTEN)
-def test_a_table_says_the_same_however_it_was_saved(labelled, how):
+def test_a_label_table_reads_the_same_in_every_encoding_and_line_ending(labelled, how):
     data = labelled(AS_WRITTEN[how]("id,label\na,x\nb,y\nc,x\nd,y\n"))
     assert (data.classes, values(data)) == (("x", "y"), [0, 1, 0, 1])
     assert data.report["labels_without_sequence"] == 0

@@ -32,7 +32,7 @@ def _facts(data):
     return data.ids, data.labels.tolist(), data.task, data.classes, data.report
 
 
-def test_a_sequence_dataset_reads_it_as_its_own_arguments(table):
+def test_a_sequence_dataset_reads_labels_like_single_options(table):
     alone = sl.data.SequenceDataset("a.fa", labels=table, **READ)
     assert _facts(sl.data.SequenceDataset("a.fa", labels=Labels(table, **READ))) == _facts(
         alone
@@ -40,14 +40,14 @@ def test_a_sequence_dataset_reads_it_as_its_own_arguments(table):
     assert alone.labels.tolist() == [1, 0]
 
 
-def test_an_interval_dataset_reads_it_as_its_own_arguments(table):
+def test_an_interval_dataset_reads_labels_like_single_options(table):
     alone = sl.data.IntervalDataset("a.fa", "a.bed", labels=table, **READ)
     found = sl.data.IntervalDataset("a.fa", "a.bed", labels=Labels(table, **READ))
     assert _facts(found) == _facts(alone)
     assert alone.labels.tolist() == [1, 0]
 
 
-def test_a_stream_reads_it_as_its_own_arguments(table):
+def test_a_stream_reads_labels_like_single_options(table):
     streams = [
         sl.data.SequenceStream("a.fa", labels=Labels(table, **READ)),
         sl.data.SequenceStream("a.fa", labels=table, **READ),
@@ -56,7 +56,7 @@ def test_a_stream_reads_it_as_its_own_arguments(table):
     assert one == other == [("x", 1), ("y", 0)]
 
 
-def test_a_genotype_dataset_reads_it_as_its_own_arguments(table):
+def test_a_genotype_dataset_reads_labels_like_single_options(table):
     names = {"iid": ["x", "y", "z"]}
     sl.io.to_bed("g.bed", np.zeros((3, 2), np.int8), properties=names)
     alone = sl.data.GenotypeDataset("g.bed", table, **READ)
@@ -64,7 +64,7 @@ def test_a_genotype_dataset_reads_it_as_its_own_arguments(table):
     assert alone.labels.tolist() == [1, 0]
 
 
-def test_one_value_serves_datasets_with_other_usual_columns(table):
+def test_one_labels_value_works_for_datasets_with_different_defaults(table):
     labels = Labels({"x": 1.5, "y": 2.5, "z": 3.5}, task="regress")
     sl.io.to_bed("g.bed", np.zeros((3, 2), np.int8), properties={"iid": ["x", "y", "z"]})
     genotypes = sl.data.GenotypeDataset("g.bed", labels)
@@ -72,17 +72,17 @@ def test_one_value_serves_datasets_with_other_usual_columns(table):
     assert genotypes.labels.tolist() == sequences.labels.tolist() == [1.5, 2.5, 3.5]
 
 
-def test_what_the_value_leaves_open_is_as_the_dataset_reads_it(table):
+def test_options_missing_in_labels_take_the_defaults_of_the_dataset(table):
     labels = Labels({"x": "a", "y": "b", "z": "NA"}, unlabelled="skip")
     assert sl.data.SequenceDataset("a.fa", labels=labels).ids == ["x", "y"]
 
 
-def test_a_header_is_searched_as_the_value_says(table):
+def test_label_from_header_of_labels_searches_the_headers(table):
     labels = Labels(label_from_header="[xyz]")
     assert sl.data.SequenceDataset("a.fa", labels=labels).classes == ("x", "y", "z")
 
 
-def test_an_option_given_twice_is_refused(table):
+def test_an_option_given_twice_is_rejected(table):
     message = r"labels is a Labels\(...\), which has task too: give it there"
     with pytest.raises(sl.errors.ArgumentError, match=message):
         sl.data.SequenceDataset("a.fa", labels=Labels(table, **READ), task="classify")
@@ -95,7 +95,7 @@ def test_an_option_given_twice_is_refused(table):
         ({"label_from_header": "x"}, "SequenceDataset"),
     ],
 )
-def test_an_option_of_another_dataset_is_refused(table, option, of):
+def test_an_option_of_another_dataset_is_rejected(table, option, of):
     message = f"{next(iter(option))} is only for {of}; leave it out of Labels"
     with pytest.raises(sl.errors.ArgumentError, match=message):
         sl.data.IntervalDataset("a.fa", "a.bed", labels=Labels(**option))
@@ -113,13 +113,13 @@ def test_an_option_of_another_dataset_is_refused(table, option, of):
         ({"source": "a.tsv", "label_from_header": "x"}, "not both"),
     ],
 )
-def test_a_wrong_option_is_refused_where_the_value_is_made(option, message):
+def test_an_invalid_option_of_labels_is_rejected_at_creation(option, message):
     with pytest.raises(sl.errors.ArgumentError, match=message):
         Labels(**option)
 
 
 @pytest.mark.filterwarnings("default:options of labels:DeprecationWarning")
-def test_options_one_by_one_give_the_same_dataset_and_a_warning(tmp_path):
+def test_deprecated_label_options_give_the_same_dataset_and_a_warning(tmp_path):
     (tmp_path / "a.fa").write_text(">x\nACGT\n>y\nGG\n")
     options: dict[str, Any] = {"task": "regress", "missing": ["-"]}
     with pytest.warns(DeprecationWarning, match=r"labels=Labels\(source, task=\.\.\."):
@@ -153,7 +153,7 @@ def test_the_old_keyword_phenotype_warns_and_gives_the_same_labels(table):
         ("SequenceStream", "label_colum", "labels=sl.data.Labels(label_column=...)?"),
     ],
 )
-def test_a_keyword_that_is_no_option_is_an_error(maker, keyword, hint):
+def test_an_unknown_keyword_is_an_error_with_a_suggestion(maker, keyword, hint):
     inputs = {"IntervalDataset": ("x.bed", "x.fa"), "EmbeddingDataset": ({"x": [1.0]},)}
     with pytest.raises(TypeError) as caught:
         getattr(sl.data, maker)(*inputs.get(maker, ("x",)), **{keyword: "regress"})

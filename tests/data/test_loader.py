@@ -181,7 +181,7 @@ def test_work_ahead_is_bounded(monkeypatch, factor, most):
     assert len(fetched) <= most
 
 
-def test_unequal_lengths_are_an_error_that_names_the_collator(hundred):
+def test_sequences_of_unequal_length_are_an_error_that_names_pad_collator(hundred):
     with pytest.raises(ShapeError, match="PadCollator"):
         list(DataLoader(hundred, 10))
 
@@ -233,7 +233,7 @@ def test_torchs_own_loader_reads_the_dataset(fasta):
     "options",
     [{"batch_size": 0}, {"num_workers": -1}, {"output": "jax"}, {"pin_memory": True}],
 )
-def test_an_argument_that_makes_no_sense_is_an_error(options):
+def test_an_invalid_argument_is_an_error(options):
     with pytest.raises(ArgumentError):
         DataLoader(range(3), **options)
 
@@ -256,7 +256,7 @@ def test_an_epoch_below_zero_is_an_error(loader):
         ),
     ],
 )
-def test_a_state_that_makes_no_sense_is_an_error(change, message):
+def test_an_invalid_state_is_an_error(change, message):
     loader = DataLoader(range(6))
     with pytest.raises(ArgumentError, match=message):
         loader.load_state_dict(loader.state_dict() | change)

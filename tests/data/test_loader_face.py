@@ -72,7 +72,7 @@ def shown(value):
     return [*value] if hasattr(value, "__iter__") else value
 
 
-def test_every_argument_of_pytorchs_loader_is_one_of_ours():
+def test_the_loader_accepts_every_argument_of_the_pytorch_loader():
     ours = inspect.signature(DataLoader).parameters
     theirs = inspect.signature(TorchLoader).parameters
     assert theirs.keys() <= ours.keys()
@@ -92,7 +92,7 @@ def test_every_argument_of_pytorchs_loader_is_one_of_ours():
         {"in_order": False, "pin_memory_device": "cuda"},
     ],
 )
-def test_attributes_are_those_of_pytorchs_loader(options):
+def test_the_loader_has_the_attributes_of_the_pytorch_loader(options):
     ours, theirs = DataLoader([1, 2, 3], **options), THEIRS([1, 2, 3], **options)
     for name in inspect.signature(TorchLoader).parameters.keys() - {
         "shuffle",  # theirs has no such attribute
@@ -105,7 +105,7 @@ def test_attributes_are_those_of_pytorchs_loader(options):
 
 
 @pytest.mark.parametrize("name", FIXED_OPTIONS)
-def test_what_cuts_an_epoch_cannot_be_set_later(name):
+def test_options_of_the_order_cannot_be_changed_later(name):
     for loader in (DataLoader([1, 2, 3]), THEIRS([1, 2, 3])):
         before = shown(getattr(loader, name))
         with pytest.raises(ValueError, match=f"{name}.* set"):
@@ -114,12 +114,12 @@ def test_what_cuts_an_epoch_cannot_be_set_later(name):
 
 
 @pytest.mark.parametrize("name", ["shuffle", "seed", "output", "rank", "even_ranks"])
-def test_what_only_our_loader_has_cannot_be_set_later_either(name):
+def test_further_options_of_the_order_cannot_be_changed_later(name):
     with pytest.raises(ArgumentError, match=f"{name} must not be set.*create another one"):
         setattr(DataLoader([1, 2, 3]), name, 1)
 
 
-def test_who_makes_batches_can_be_set_later_as_in_pytorch():
+def test_options_of_workers_can_be_changed_later_as_in_pytorch():
     for kind in (OURS, THEIRS):
         loader = kind([1, 2, 3, 4], batch_size=2)
         loader.collate_fn = sum
@@ -131,7 +131,7 @@ def test_who_makes_batches_can_be_set_later_as_in_pytorch():
     assert [batch.tolist() for batch in loader] == [[1, 2], [3, 4]]
 
 
-def test_a_wrong_setting_leaves_the_loader_as_it_was():
+def test_an_invalid_change_does_not_affect_the_loader():
     loader = DataLoader([1, 2, 3, 4], batch_size=2)
     with pytest.raises(ArgumentError, match="num_workers must be an integer"):
         loader.num_workers = -1
@@ -142,7 +142,7 @@ def test_a_wrong_setting_leaves_the_loader_as_it_was():
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("errors", [{3: KeyError(3)}, {0: KeyError(0), 9: KeyError(9)}])
-def test_an_epoch_goes_on_behind_an_exception_as_in_pytorch(workers, errors):
+def test_an_epoch_continues_after_an_exception_as_in_pytorch(workers, errors):
     options: dict[str, Any] = {"batch_size": 2, "num_workers": workers}
     if workers:
         options |= {"multiprocessing_context": "fork", "persistent_workers": True}
@@ -158,7 +158,7 @@ def test_an_epoch_goes_on_behind_an_exception_as_in_pytorch(workers, errors):
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_an_epoch_goes_on_behind_a_batch_that_threads_cannot_make(fasta, workers):
+def test_an_epoch_continues_after_a_batch_that_fails_in_rust(fasta, workers):
     path = fasta({"a": "ACGT", "b": "AC", "c": "GGGG", "d": "GG", "e": "TTTT", "f": "CCCC"})
     data = SequenceDataset(path, encoder=OneHot("dna"))
     batches = iter(
@@ -172,7 +172,7 @@ def test_an_epoch_goes_on_behind_a_batch_that_threads_cannot_make(fasta, workers
     assert next(batches, None) is None
 
 
-def test_the_state_stays_before_a_batch_that_was_not_handed_out():
+def test_the_state_does_not_advance_past_a_failed_batch():
     loader = DataLoader(Faulty({3: KeyError(3)}), batch_size=2)
     batches = iter(loader)
     next(batches)
@@ -183,7 +183,7 @@ def test_the_state_stays_before_a_batch_that_was_not_handed_out():
     assert loader.state_dict()["position"] == 6
 
 
-def test_stop_iteration_in_an_item_does_not_end_the_epoch_without_a_word():
+def test_stop_iteration_in_an_item_is_an_error():
     batches = iter(DataLoader(Faulty({1: StopIteration()}), batch_size=5))
     with pytest.raises(WorkerError, match="raised StopIteration"):
         next(batches)
@@ -199,7 +199,7 @@ def test_an_iterator_has_the_length_of_its_epoch():
         len(iter(DataLoader(iter("abc"))))
 
 
-def test_a_loader_warns_of_an_iterable_that_is_longer_than_it_said():
+def test_a_loader_warns_if_an_iterable_exceeds_its_len():
     loader = DataLoader(Liar(4), batch_size=2)
     assert len(loader) == 2
     with pytest.warns(
@@ -213,7 +213,7 @@ def test_a_loader_warns_of_an_iterable_that_is_longer_than_it_said():
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_samplers_show_the_order_of_the_next_pass_as_pytorchs_do(workers):
+def test_the_sampler_attributes_yield_the_order_of_the_next_pass(workers):
     options = {"batch_size": 4, "num_workers": workers}
     for each in (kind(range(10), **options) for kind in (OURS, THEIRS)):
         assert [[*rows] for rows in each.batch_sampler] == [
@@ -231,20 +231,20 @@ def test_samplers_show_the_order_of_the_next_pass_as_pytorchs_do(workers):
         assert [batch.tolist() for batch in loader] == rows
 
 
-def test_setting_the_epoch_of_the_sampler_leaves_a_loaded_place_in_that_epoch():
+def test_setting_the_current_epoch_on_the_sampler_keeps_a_loaded_position():
     loader = OURS(range(10), batch_size=4)
     loader.load_state_dict({**loader.state_dict(), "position": 8})
     loader.sampler.set_epoch(0)
     assert [batch.tolist() for batch in loader] == [[8, 9]]
 
 
-def test_an_iterator_that_nobody_steps_begins_no_epoch():
+def test_an_unused_iterator_does_not_begin_an_epoch():
     loader, other = (OURS(range(10), batch_size=10, shuffle=True) for _ in range(2))
     iter(loader)
     assert next(iter(loader)).tolist() == next(iter(other)).tolist()
 
 
-def test_a_batch_sampler_says_what_a_packing_collator_packs():
+def test_a_batch_sampler_chooses_the_items_of_a_packing_collator():
     items = [{"id": str(n), "inputs": np.arange(n)} for n in range(1, 7)]
     rows = [[0, 5], [1], [2, 3, 4]]
     loader = OURS(items, batch_sampler=rows, collate_fn=VarlenCollator())
@@ -252,13 +252,13 @@ def test_a_batch_sampler_says_what_a_packing_collator_packs():
     assert (found, len(loader)) == (rows, 3)
 
 
-def test_a_loader_takes_the_type_of_its_batches():
+def test_a_loader_is_generic_in_the_type_of_its_batches():
     kind = DataLoader[np.ndarray]
     assert [batch.tolist() for batch in kind([1, 2])] == [[1], [2]]
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_a_loader_is_pickled_and_goes_on(toy, workers):
+def test_a_pickled_loader_resumes(toy, workers):
     loader = DataLoader(toy(), 4, shuffle=True, num_workers=workers)
     batches = iter(loader)
     next(batches)

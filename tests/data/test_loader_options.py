@@ -119,7 +119,7 @@ def _ranks(size, world, batch_size, **options):
 
 @settings(deadline=None)
 @given(st.integers(0, 40), sizes, st.integers(1, 5), st.booleans(), st.integers(0, 5))
-def test_ranks_share_an_epoch(size, batch_size, world, shuffle, seed):
+def test_ranks_split_an_epoch(size, batch_size, world, shuffle, seed):
     _, ranks = _ranks(size, world, batch_size, shuffle=shuffle, seed=seed)
     assert len({len(batches) for batches in ranks}) == 1
     found, padding = [], []
@@ -155,7 +155,7 @@ def test_uneven_ranks_can_be_an_error():
         {"even_ranks": "some"},
     ],
 )
-def test_ranks_that_make_no_sense_are_an_error(options):
+def test_invalid_ranks_are_an_error(options):
     with pytest.raises(ArgumentError):
         DataLoader(range(3), **options)
 

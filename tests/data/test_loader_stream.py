@@ -112,7 +112,7 @@ def test_leaving_a_stream_early_ends_its_thread(stream):
 
 
 @pytest.mark.parametrize("workers", [0, 1, 2, 4])
-def test_what_stands_before_a_fault_is_handed_out_first(tmp_path, workers):
+def test_records_before_a_fault_are_delivered_first(tmp_path, workers):
     path = tmp_path / "a.fq"
     good = "".join(f"@r{i}\nACGT\n+\nIIII\n" for i in range(40))
     path.write_text(f"{good}@bad\nACGT\n+\nIII\n")

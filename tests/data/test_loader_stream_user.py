@@ -67,7 +67,7 @@ def ids(batches):
 
 
 @pytest.mark.parametrize("workers", [0, 1, 3])
-def test_each_record_comes_once_and_in_the_order_of_the_stream(load, workers):
+def test_each_record_is_delivered_once_in_stream_order(load, workers):
     loader = load(workers)
     for epoch in range(2):
         loader.dataset.set_epoch(epoch)
@@ -102,14 +102,14 @@ def test_an_epoch_resumes_with_another_number_of_workers(load, before, after):
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("workers", [0, 2])
-def test_ranks_share_an_epoch(load, workers):
+def test_ranks_split_an_epoch(load, workers):
     parts = [ids(load(workers, rank=rank, world_size=3)) for rank in range(3)]
     assert all(parts)
     assert sorted(chain(*parts)) == sorted(f"s{i}" for i in range(SIZE))
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_what_stands_before_a_fault_is_handed_out_first(tmp_path, workers):
+def test_records_before_a_fault_are_delivered_first(tmp_path, workers):
     path = tmp_path / "a.fa"
     path.write_text("".join(f">r{i}\nACGT\n" for i in range(40)) + ">bad\nACJT\n")
     stream = SequenceStream(path, encoder=DNA, augment=user.Backwards())
@@ -122,7 +122,7 @@ def test_what_stands_before_a_fault_is_handed_out_first(tmp_path, workers):
     assert found == [f"r{i}" for i in range(0, 40, 4)]
 
 
-def test_the_stream_counts_what_it_leaves_out_when_workers_encode(tmp_path):
+def test_a_stream_counts_skipped_records_when_workers_encode(tmp_path):
     path = tmp_path / "a.fq"
     path.write_text("@a\nACGT\n+\nIIII\n@b\nACGT\n+\nIII\n@c\nACGT\n+\nIIII\n")
     stream = SequenceStream(path, encoder=user.Codes(), on_error="skip")
@@ -131,7 +131,7 @@ def test_the_stream_counts_what_it_leaves_out_when_workers_encode(tmp_path):
     assert stream.report["left_out"] == {"length": 1}
 
 
-def test_a_stream_whose_iteration_is_a_users_own_hands_out_its_items(path):
+def test_a_stream_with_custom_iteration_yields_its_items(path):
     stream = user.MarkedStream(path, encoder=DNA, augment=user.Backwards())
     batches = list(DataLoader(stream, 32, collate_fn=PadCollator()))
     assert ids(batches) == [f"s{i}" for i in range(SIZE)]
@@ -144,7 +144,7 @@ def test_a_packed_stream_is_read_once_for_any_number_of_workers(path, workers):
     assert ids(DataLoader(stream, None, num_workers=workers)) == ids(stream)
 
 
-def test_a_packing_loader_refuses_the_state_of_another_file(path, fasta):
+def test_a_packing_loader_rejects_the_state_of_another_file(path, fasta):
     one, other = (
         DataLoader(SequenceStream(name), collate_fn=PACK)
         for name in (path, fasta([("a", "ACGT")], "b.fa"))

@@ -76,7 +76,7 @@ def test_an_encoder_that_overrides_a_method_is_called(kind, value, workers):
     assert (next(iter(loader))["inputs"] == expected).all()
 
 
-def test_a_class_that_declares_native_batches_keeps_them():
+def test_a_subclass_may_declare_native_batches():
     data = sl.data.SequenceDataset(RECORDS, encoder=Declared("dna"))
     assert data.supports_native_batches
 
@@ -103,7 +103,7 @@ class TwoMoreAtOnce(sl.encode.Tokens):
 
 
 @pytest.mark.parametrize("kind", [TwoMore, TwoMoreAtOnce])
-def test_tokens_that_override_a_method_are_packed_by_it(tmp_path, kind):
+def test_packing_calls_the_overridden_method_of_a_tokens_subclass(tmp_path, kind):
     (tmp_path / "a.fa").write_text(">x\nMKV\n")
     expected = sl.encode.Tokens("esm2")("MKV") + 2
     stream = sl.data.PackedStream(tmp_path / "a.fa", tokens=kind("esm2"), max_tokens=8)
@@ -122,7 +122,7 @@ class Named(Lines):
         return {"name": [f"n{row}" for row in rows]}
 
 
-def test_the_ordinal_is_added_to_columns_of_a_source():
+def test_a_dataset_adds_the_ordinal_to_the_columns_of_a_source():
     flip = sl.augment.ReverseComplement(p=1.0)
     data = sl.data.Dataset(Named(), encoder=sl.encode.OneHot("dna"), augment=flip)
     batch = data[2:4].batch([1, 0])
@@ -142,14 +142,14 @@ def _one_fewer(method):
 
 
 @pytest.mark.parametrize("method", ["fetch", "columns", "ids", "lengths"])
-def test_a_source_that_returns_one_fewer_is_refused(method):
+def test_a_source_that_returns_too_few_rows_is_rejected(method):
     data = sl.data.Dataset(_one_fewer(method)(), encoder=sl.encode.OneHot("dna"))
     with pytest.raises(sl.errors.ShapeError, match=rf"Short\.{method}.* 5 for 6 rows"):
         _ = data.to_numpy(), data.ids, data.lengths
 
 
 @pytest.mark.parametrize("name", ["label", "inputs"])
-def test_a_column_with_a_name_of_the_dataset_is_refused(name):
+def test_a_source_column_with_a_reserved_name_is_rejected(name):
     columns = {"columns": lambda _, rows, __: {name: rows}}
     data = sl.data.Dataset(type("Taken", (Lines,), columns)())
     with pytest.raises(sl.errors.ArgumentError, match=rf"Taken\.columns .*'{name}'"):
@@ -166,7 +166,7 @@ class Shared(Lines):
     supports_threads = True
 
 
-def test_threads_share_a_source_only_if_its_class_declares_it(tmp_path):
+def test_threads_share_a_source_only_if_its_class_declares_supports_threads(tmp_path):
     encoder = sl.encode.OneHot("dna")
     assert not supports_threads(FromFile())
     assert not sl.data.Dataset(FromFile(), encoder=encoder).supports_threads
@@ -177,7 +177,7 @@ def test_threads_share_a_source_only_if_its_class_declares_it(tmp_path):
     assert sl.data.SequenceDataset(RECORDS).supports_threads
 
 
-def test_the_error_of_a_letter_names_the_record_and_the_file():
+def test_the_error_for_an_invalid_character_names_record_and_file():
     source = Lines(20)
     source.letters[7] = "A!CG"
     data = sl.data.Dataset(source, encoder=sl.encode.OneHot("dna"))

@@ -17,7 +17,7 @@ def path(tmp_path):
 
 
 @pytest.mark.parametrize("in_memory", [True, False])
-def test_a_batch_and_the_items_hold_the_scores(path, in_memory):
+def test_batches_and_items_contain_quality_scores(path, in_memory):
     encoder = sl.encode.Quality()
     data = sl.data.SequenceDataset(path, encoder=encoder, in_memory=in_memory)
     assert data.batch([0, 1])["inputs"].tolist() == SCORES
@@ -25,7 +25,7 @@ def test_a_batch_and_the_items_hold_the_scores(path, in_memory):
 
 
 @pytest.mark.parametrize("num_workers", [0, 2])
-def test_a_loader_hands_out_the_scores(path, num_workers):
+def test_a_loader_returns_quality_scores(path, num_workers):
     data = sl.data.SequenceDataset(path, encoder=sl.encode.Quality())
     loader = sl.data.DataLoader(
         data, batch_size=2, num_workers=num_workers, collate_fn=sl.data.PadCollator()
@@ -35,12 +35,12 @@ def test_a_loader_hands_out_the_scores(path, num_workers):
     assert batch["mask"].tolist() == [[1] * 5, [1, 1, 0, 0, 0]]
 
 
-def test_a_stream_hands_out_the_scores(path):
+def test_a_stream_returns_quality_scores(path):
     stream = sl.data.SequenceStream(path, encoder=sl.encode.Quality())
     assert [item["inputs"].tolist() for item in stream] == [SCORES[0], SCORES[1][:2]]
 
 
-def test_a_part_hands_out_the_scores(path):
+def test_a_subset_returns_quality_scores(path):
     data = sl.data.SequenceDataset(path, encoder=sl.encode.Quality())
     np.testing.assert_array_equal(sl.data.Subset(data, [1]).batch([0])["inputs"], [[2, 3]])
 
@@ -52,7 +52,7 @@ def test_augmented_reads_keep_their_qualities(path):
     assert data[0]["inputs"].tolist() == SCORES[0][::-1]
 
 
-def test_records_without_qualities_are_refused_with_the_way_out(tmp_path):
+def test_encoding_qualities_of_fasta_is_an_error_with_a_remedy(tmp_path):
     (tmp_path / "a.fa").write_text(">a\nACGT\n")
     with pytest.raises(FormatError, match=r"the records have none; give FASTQ files, or"):
         sl.data.SequenceDataset(tmp_path / "a.fa", encoder=sl.encode.Quality())

@@ -65,24 +65,24 @@ def test_a_read_has_its_quality(fastq):
     assert list(data[0]) == ["id", "sequence", "quality", "file", "ordinal"]
 
 
-def test_encoded_reads_are_the_encoded_letters(fastq):
+def test_encoding_reads_encodes_their_sequences(fastq):
     batch = SequenceDataset(fastq, encoder=OneHot("dna")).batch([0, 1])
     np.testing.assert_array_equal(
         batch["inputs"], OneHot("dna").batch(["ACGT", "GG"], length=4)
     )
 
 
-def test_fasta_beside_fastq_is_an_error(fastq, fasta):
+def test_mixing_fasta_and_fastq_is_an_error(fastq, fasta):
     with pytest.raises(FormatError, match=r"a\.fq: FASTQ, but .*a\.fa is FASTA"):
         SequenceDataset([fasta(TWO), fastq])
 
 
-def test_a_quality_that_the_declared_kind_does_not_have_is_an_error(fastq):
+def test_a_quality_outside_the_declared_encoding_is_an_error(fastq):
     with pytest.raises(FormatError):
         SequenceDataset(fastq, quality="phred64")
 
 
-def test_a_slice_is_a_part(many):
+def test_a_slice_is_a_subset(many):
     data = SequenceDataset(many)
     assert data[5:20:5].whole is data
     assert data[5:20:5].ids == ["s5", "s10", "s15"]
@@ -92,7 +92,7 @@ def test_a_slice_is_a_part(many):
 
 
 @pytest.mark.parametrize("index", [3, -4])
-def test_an_index_beyond_a_part_names_its_size(many, index):
+def test_an_index_beyond_a_subset_is_an_error_with_its_size(many, index):
     with pytest.raises(OutOfRangeError, match=f"index {index} is out of range for 3 items"):
         SequenceDataset(many)[:3][index]
 
@@ -111,7 +111,7 @@ def test_augmentation_is_keyed_by_seed_epoch_and_ordinal(many, augment):
         assert sequences(data, epoch=epoch) == wanted
 
 
-def test_qualities_go_with_their_letters(fastq):
+def test_augmentation_moves_qualities_with_their_residues(fastq):
     data = SequenceDataset(fastq, augment=Turn())
     batch = data.batch([0, 1], epoch=4)
     wanted = [
@@ -130,21 +130,21 @@ def test_a_position_carries_its_epoch(many):
         assert alone == sequences(data, epoch=2)[:5]
 
 
-def test_set_epoch_counts_for_plain_positions(many):
+def test_set_epoch_applies_to_plain_indices(many):
     data = SequenceDataset(many, augment=Turn())
     data.set_epoch(3)
     assert [item["sequence"] for item in data] == sequences(data, epoch=3)
     assert sequences(data) == sequences(data, epoch=3)
 
 
-def test_an_iteration_stays_in_its_epoch(many):
+def test_an_iteration_keeps_its_epoch_when_another_is_set(many):
     data = SequenceDataset(many, augment=Turn())
     items = iter(data)
     data.set_epoch(1)
     assert next(items)["sequence"] == sequences(data, epoch=0)[0]
 
 
-def test_set_epoch_reaches_torchs_workers_that_live_on(many):
+def test_set_epoch_reaches_persistent_pytorch_workers(many):
     loaders = pytest.importorskip("torch.utils.data")
     data = SequenceDataset(many, augment=Turn())
     loader = loaders.DataLoader(
@@ -156,7 +156,7 @@ def test_set_epoch_reaches_torchs_workers_that_live_on(many):
         assert found == sequences(data, epoch=epoch)
 
 
-def test_only_the_first_part_is_augmented(many):
+def test_only_the_training_set_of_a_split_is_augmented(many):
     data = SequenceDataset(many, augment=Turn())
     train, valid = split(data, (0.5, 0.5))
     assert set(valid.to_numpy()["sequence"]) == {b"ACGGT" * 4}
@@ -164,7 +164,7 @@ def test_only_the_first_part_is_augmented(many):
     assert all(valid.augment is None and train.augment for train, valid in folds(data, 3))
 
 
-def test_a_letter_that_augmentation_made_is_named_so(fasta):
+def test_an_invalid_character_from_augmentation_is_reported_as_such(fasta):
     def spoil(sequence, key):
         return sequence[:1] + b"J"
 
@@ -175,21 +175,21 @@ def test_a_letter_that_augmentation_made_is_named_so(fasta):
         data[1]
 
 
-def test_a_function_gives_labels(fasta):
+def test_a_function_of_the_record_may_return_labels(fasta):
     data = SequenceDataset(
         fasta([("a one", "AC"), ("a two", "GGG")]), labels=lambda record: record.description
     )
     assert (data.classes, data.labels.tolist()) == (("one", "two"), [0, 1])
 
 
-def test_a_function_gives_numbers(fasta):
+def test_a_function_of_the_record_may_return_numbers(fasta):
     data = SequenceDataset(
         fasta(TWO), labels=Labels(lambda record: len(record.sequence) / 3, task="regress")
     )
     np.testing.assert_array_equal(data.labels, np.array([4 / 3, 2 / 3], np.float32))
 
 
-def test_a_function_that_gives_nothing_leaves_out_if_asked_to(fasta):
+def test_a_function_that_returns_none_skips_the_record_on_request(fasta):
     def label(record):
         return {"a": "x", "c": "y"}.get(record.id)
 
@@ -205,7 +205,7 @@ def test_a_function_that_gives_nothing_leaves_out_if_asked_to(fasta):
     }
 
 
-def test_out_is_written_and_given_back(many):
+def test_out_is_filled_and_returned(many):
     data = SequenceDataset(many, encoder=OneHot("dna"))
     out = np.full((2, 4, 24), 9, np.float32)
     batch = data.batch([1, 0], out=out, multiple=8)
@@ -213,13 +213,13 @@ def test_out_is_written_and_given_back(many):
     np.testing.assert_array_equal(out, data.batch([1, 0], multiple=8)["inputs"])
 
 
-def test_threads_change_nothing(many):
+def test_batches_do_not_depend_on_the_number_of_threads(many):
     data = SequenceDataset(many, encoder=OneHot("dna"))
     one, two = (data.batch(np.arange(40), num_threads=n) for n in (1, 2))
     np.testing.assert_equal(one, two)
 
 
-def test_batches_kept_are_not_written_again(many):
+def test_the_memory_of_stored_batches_is_not_reused(many):
     data = SequenceDataset(many, encoder=OneHot("dna"))
     kept = [data.batch([i, i + 1])["inputs"] for i in range(30)]
     for i, batch in enumerate(kept):
@@ -227,12 +227,12 @@ def test_batches_kept_are_not_written_again(many):
     assert not any(np.shares_memory(a, b) for a, b in pairwise(kept))
 
 
-def test_a_pickle_holds_no_letters(fasta):
+def test_a_pickle_of_files_contains_no_sequences(fasta):
     data = SequenceDataset(fasta({"a": "ACGT" * 100_000}))
     assert len(pickle.dumps(data)) < 5_000
 
 
-def test_a_pickle_opens_its_files_when_they_are_needed(fasta, tmp_path):
+def test_a_pickled_dataset_opens_its_files_on_first_use(fasta, tmp_path):
     data = SequenceDataset(fasta(TWO), labels={"a": 1, "b": 2})
     again = pickle.loads(pickle.dumps(data))  # noqa: S301 - ours
     assert len(again) == 2
@@ -251,7 +251,7 @@ def test_a_file_that_changed_since_the_pickle_is_an_error(fasta):
 
 
 @pytest.mark.parametrize("labels", [None, {"a": 0, "b": 1}])
-def test_a_fingerprint_does_not_tell_whether_records_are_held(fasta, labels):
+def test_a_fingerprint_is_equal_with_and_without_in_memory(fasta, labels):
     path = fasta(TWO)
     held, indexed = (
         SequenceDataset(path, labels=labels, in_memory=choice) for choice in (True, False)
@@ -259,7 +259,7 @@ def test_a_fingerprint_does_not_tell_whether_records_are_held(fasta, labels):
     assert held.fingerprint() == indexed.fingerprint()
 
 
-def test_records_left_out_stay_out_in_a_pickle(fasta):
+def test_skipped_records_stay_skipped_in_a_pickle(fasta):
     path = fasta({"a": "AC", "b": "GG", "c": "T"})
     data = SequenceDataset(path, labels=Labels({"a": 0, "c": 1}, unlabelled="skip"))
     again = pickle.loads(pickle.dumps(data))  # noqa: S301 - ours
@@ -268,7 +268,7 @@ def test_records_left_out_stay_out_in_a_pickle(fasta):
 
 @pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_other_processes_see_the_same_items(many, method):
+def test_other_processes_return_the_same_items(many, method):
     data = SequenceDataset(many, encoder=OneHot("dna"))
     context = multiprocessing.get_context(method)
     with ProcessPoolExecutor(1, mp_context=context) as pool:
@@ -277,7 +277,7 @@ def test_other_processes_see_the_same_items(many, method):
 
 
 @pytest.mark.parametrize("value", ["no", None])
-def test_unlabelled_has_two_choices(fasta, value):
+def test_unlabelled_must_be_error_or_skip(fasta, value):
     with pytest.raises(ArgumentError, match='unlabelled must be "error" or "skip"'):
         SequenceDataset(fasta(TWO), labels=Labels(unlabelled=value))
 
@@ -292,7 +292,7 @@ def both(many, fastq):
     return make
 
 
-def test_records_left_in_their_files_are_the_same(many, fasta, both):
+def test_indexed_records_equal_records_in_memory(many, fasta, both):
     paths = [many, fasta({"x": "ACCA", "y": "GG"}, "more.fa")]
     held, left = both(paths, encoder=OneHot("dna"), augment=Turn())
     order = np.random.default_rng(0).permutation(42)
@@ -300,18 +300,18 @@ def test_records_left_in_their_files_are_the_same(many, fasta, both):
     assert (left.ids, len(left), str(left)) == (held.ids, len(held), str(held))
 
 
-def test_reads_left_in_their_file_are_the_same(fastq, both):
+def test_indexed_reads_equal_reads_in_memory(fastq, both):
     held, left = both(fastq, labels=lambda record: len(record.sequence))
     np.testing.assert_equal(left.batch([1, 0, 1]), held.batch([1, 0, 1]))
 
 
-def test_records_left_out_are_left_out_of_files_too(many, both):
+def test_records_without_a_label_are_skipped_in_indexed_files(many, both):
     labels = {f"s{i}": i % 2 for i in range(0, 40, 3)}
     held, left = both(many, labels=Labels(labels, unlabelled="skip"))
     np.testing.assert_equal(left.to_numpy(), held.to_numpy())
 
 
-def test_a_pickle_of_files_left_alone_works_in_other_processes(many, both):
+def test_a_pickle_of_indexed_files_works_in_other_processes(many, both):
     _, left = both(many, encoder=OneHot("dna"))
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context) as pool:
@@ -319,14 +319,14 @@ def test_a_pickle_of_files_left_alone_works_in_other_processes(many, both):
     np.testing.assert_equal(found, left.batch([7, 3]))
 
 
-def test_a_bad_letter_in_a_file_left_alone_is_found_at_the_batch(fasta, both):
+def test_an_invalid_character_in_an_indexed_file_raises_at_the_batch(fasta, both):
     path = fasta({"a": "ACGT", "b": "AJ"})
     left = SequenceDataset(path, encoder=OneHot("dna"), in_memory=False)
     with pytest.raises(AlphabetError, match=r"record 1 \(b\), line 4, byte 12"):
         left[1]
 
 
-def test_large_files_are_left_where_they_are(many, monkeypatch):
+def test_large_files_are_read_through_an_index(many, monkeypatch):
     monkeypatch.setattr("seqloom.data._sequence_source.MEMORY_LIMIT", 100)
     data = SequenceDataset(many)
     assert many.with_name("many.fa.sli").exists()
@@ -345,7 +345,7 @@ def test_large_files_are_left_where_they_are(many, monkeypatch):
     ],
 )
 @pytest.mark.parametrize("held", [True, False])
-def test_an_item_has_the_places_that_its_encoder_makes(fasta, encoder, held):
+def test_an_item_has_the_positions_of_its_encoder(fasta, encoder, held):
     rows = {"a": "ACGTACG", "b": "ACGT", "c": "GG"}
     data = SequenceDataset(fasta(rows), encoder=encoder, in_memory=held)
     batch = data.batch([0, 1, 2])
@@ -358,13 +358,13 @@ def test_an_item_has_the_places_that_its_encoder_makes(fasta, encoder, held):
             assert batch["mask"][i].sum() == wanted.shape[axis]
 
 
-def test_a_sequence_too_short_for_the_encoder_is_named(fasta):
+def test_a_sequence_too_short_for_the_encoder_is_an_error(fasta):
     encoder: Any = Kmer(3)
     with pytest.raises(FormatError, match=r"record 1 \(b\): 2 residues are too few"):
         SequenceDataset(fasta(TWO), encoder=encoder)
 
 
-def test_the_columns_that_threads_read_cannot_be_written(tmp_path):
+def test_the_columns_in_memory_are_read_only(tmp_path):
     (tmp_path / "a.fa").write_text(">a\nACGT\n")
     dataset = SequenceDataset(tmp_path / "a.fa")
     assert isinstance(dataset.source, SequenceSource)

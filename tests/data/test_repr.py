@@ -35,7 +35,7 @@ def shown(fasta, tmp_path):
     ]
 
 
-def test_a_dataset_is_one_short_line(shown):
+def test_the_repr_of_a_dataset_is_one_short_line(shown):
     for data in shown:
         is_stream = isinstance(data, sl.data.SequenceStream)
         title = type(data).__name__ if is_stream else data.title
@@ -44,7 +44,7 @@ def test_a_dataset_is_one_short_line(shown):
     assert repr(shown[0]) == "SequenceDataset(2 sequences of 2 to 4; <i> 1, y 1)"
 
 
-def test_a_notebook_shows_text_of_files_as_text(shown):
+def test_notebook_html_escapes_file_names(shown):
     for data in shown:
         parser = Tags()
         parser.feed(data._repr_html_())

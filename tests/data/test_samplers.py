@@ -39,7 +39,7 @@ KINDS = pytest.mark.parametrize("kind", range(3), ids=["bucket", "budget", "weig
 
 
 @KINDS
-def test_seed_and_epoch_alone_decide(kind):
+def test_the_order_depends_only_on_seed_and_epoch(kind):
     first, again, other = makers(seed=1)[kind], makers(seed=1)[kind], makers(seed=2)[kind]
     epochs = [list(first) for _ in range(3)]
     again.set_epoch(2)
@@ -48,7 +48,7 @@ def test_seed_and_epoch_alone_decide(kind):
 
 
 @KINDS
-def test_the_global_random_state_is_left_alone(kind):
+def test_samplers_do_not_change_the_global_random_state(kind):
     np.random.seed(0)  # noqa: NPY002, TID251 - the claim
     torch.manual_seed(0)
     expected = np.random.random(), torch.rand(()).item()  # noqa: NPY002 - the claim
@@ -59,7 +59,7 @@ def test_the_global_random_state_is_left_alone(kind):
 
 
 @KINDS
-def test_positions_carry_the_epoch_and_the_length_is_told_before(kind):
+def test_sampled_indices_carry_the_epoch_and_len_is_known(kind):
     sampler = makers()[kind]
     for epoch in range(2):
         told = len(sampler)
@@ -70,7 +70,7 @@ def test_positions_carry_the_epoch_and_the_length_is_told_before(kind):
 
 @KINDS
 @pytest.mark.parametrize("even_ranks", ["pad", "drop"])
-def test_ranks_share_an_epoch_evenly(kind, even_ranks):
+def test_ranks_split_an_epoch_evenly(kind, even_ranks):
     whole = list(makers(seed=3)[kind])
     parts = [
         list(makers(seed=3, rank=rank, world_size=3, even_ranks=even_ranks)[kind])
@@ -85,14 +85,14 @@ def test_ranks_share_an_epoch_evenly(kind, even_ranks):
 
 @settings(deadline=None)
 @given(lengths, st.integers(1, 9), st.integers(1, 5))
-def test_buckets_hold_each_sequence_once(lengths, batch_size, window):
+def test_length_buckets_contain_each_sequence_once(lengths, batch_size, window):
     sampler = LengthBucketSampler(lengths, batch_size, window=window)
     batches = list(sampler)
     assert sorted(row for batch in batches for row in batch) == list(range(len(lengths)))
     assert all(1 <= len(batch) <= batch_size for batch in batches)
 
 
-def test_buckets_pad_little():
+def test_length_buckets_reduce_padding():
     def padding(batches):
         padded = sum(len(batch) * LENGTHS[batch].max() for batch in batches)
         return padded / LENGTHS.sum() - 1
@@ -102,14 +102,16 @@ def test_buckets_pad_little():
     assert padding(list(LengthBucketSampler(LENGTHS, 16))) < 0.05
 
 
-def test_batches_that_are_not_full_can_be_left_out():
+def test_drop_last_drops_batches_that_are_not_full():
     sampler = LengthBucketSampler(LENGTHS, 16, drop_last=True)
     assert {len(batch) for batch in sampler} == {16}
 
 
 @settings(deadline=None)
 @given(lengths, st.integers(40, 200), st.booleans(), st.sampled_from([None, 3]))
-def test_a_budget_is_kept_and_each_sequence_comes_once(lengths, most, padding, batch_size):
+def test_batches_stay_within_the_token_budget_and_contain_each_sequence_once(
+    lengths, most, padding, batch_size
+):
     sampler = TokenBudgetSampler(
         lengths, most, include_padding=padding, batch_size=batch_size, window=20
     )
@@ -121,7 +123,7 @@ def test_a_budget_is_kept_and_each_sequence_comes_once(lengths, most, padding, b
         assert batch_size is None or len(batch) <= batch_size
 
 
-def test_a_dataset_is_measured_in_tokens_of_its_encoder(fasta):
+def test_a_token_budget_counts_the_tokens_of_the_encoder(fasta):
     tokens: Any = Tokens("dna")
     data = SequenceDataset(fasta({"a": "ACGT", "b": "AC"}), encoder=tokens)
     sampler = TokenBudgetSampler(data, 10, include_padding=False, shuffle=False)
@@ -130,14 +132,14 @@ def test_a_dataset_is_measured_in_tokens_of_its_encoder(fasta):
         TokenBudgetSampler(data, 5)
 
 
-def test_items_are_drawn_as_often_as_they_weigh():
+def test_items_are_sampled_in_proportion_to_their_weights():
     sampler = WeightedSampler(range(4), [1, 2, 0, 3], size=6000)
     counts = Counter(sampler)
     assert 2 not in counts
     assert chisquare([counts[0], counts[1], counts[3]], [1000, 2000, 3000]).pvalue > 1e-6
 
 
-def test_balanced_draws_each_class_alike(fasta):
+def test_balanced_weights_sample_all_classes_equally(fasta):
     records = {f"s{i}": "ACGT" for i in range(100)}
     labels = {name: "rare" if i < 5 else "often" for i, name in enumerate(records)}
     data = SequenceDataset(fasta(records), labels=labels)
@@ -164,7 +166,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize("make", WRONG, ids=map(str, range(len(WRONG))))
-def test_arguments_that_make_no_sense_are_an_error(make):
+def test_invalid_arguments_are_an_error(make):
     with pytest.raises(ArgumentError):
         make()
 
@@ -181,7 +183,7 @@ def varied(fasta):
 
 
 @pytest.mark.parametrize("num_workers", [0, 2])
-def test_torchs_loader_and_ours_give_the_same_batches(varied, num_workers):
+def test_a_pytorch_loader_with_our_samplers_returns_the_same_batches(varied, num_workers):
     def sampler():
         return LengthBucketSampler(varied, 8, window=2, seed=5)
 
@@ -201,7 +203,7 @@ def test_torchs_loader_and_ours_give_the_same_batches(varied, num_workers):
             np.testing.assert_equal(dict(sorted(a.items())), dict(sorted(b.items())))
 
 
-def test_a_weighted_sampler_works_in_both_loaders(varied):
+def test_a_weighted_sampler_works_in_pytorch_and_seqloom_loaders(varied):
     ours = DataLoader(varied, 8, sampler=WeightedSampler(varied), collate_fn=PadCollator())
     theirs = torch.utils.data.DataLoader(
         varied, 8, sampler=WeightedSampler(varied), collate_fn=PadCollator()
@@ -211,7 +213,7 @@ def test_a_weighted_sampler_works_in_both_loaders(varied):
         np.testing.assert_array_equal(a["inputs"], b["inputs"])
 
 
-def test_weights_with_an_index_are_joined_by_id():
+def test_weights_in_an_indexed_series_are_joined_by_id():
     data = SequenceDataset({"1": "AC", "2": "GG", "3": "TT"})
     assert set(WeightedSampler(data, pd.Series({3: 0.0, 1: 1.0, 2: 0.0}))) == {0}
     assert set(WeightedSampler(data, cast("Any", {"3": 1, "1": 0, "2": 0}))) == {2}

@@ -21,7 +21,7 @@ from seqloom.errors import (
 TWO = {"a": "ACGT", "b": "GG"}
 
 
-def test_the_first_page_prints_what_it_says():
+def test_the_quickstart_prints_the_documented_output():
     data = SequenceDataset(
         path("train.fa.gz"), labels=path("train.tsv"), encoder=OneHot("dna")
     )
@@ -32,7 +32,7 @@ def test_unequal_lengths_are_printed_as_a_range(hundred):
     assert str(hundred) == "100 sequences of 1 to 9; x 60, y 30, z 10"
 
 
-def test_an_item_without_an_encoder_has_the_letters(fasta):
+def test_an_item_without_an_encoder_has_the_sequence(fasta):
     file = fasta(TWO)
     assert SequenceDataset(file, labels={"a": 1, "b": 2})[1] == {
         "id": "b",
@@ -50,7 +50,7 @@ def test_an_item_with_an_encoder_has_its_array(fasta):
     assert "label" not in item
 
 
-def test_channels_last_items_are_cut_at_their_length(fasta):
+def test_channels_last_items_have_no_padding(fasta):
     data = SequenceDataset(fasta(TWO), encoder=OneHot("dna", channels="last"))
     assert [item["inputs"].shape for item in data.__getitems__([0, 1])] == [(4, 4), (2, 4)]
 
@@ -61,7 +61,7 @@ def test_the_ordinal_counts_over_all_files(hundred):
     assert item["file"].endswith("1.fa")
 
 
-def test_items_fetched_together_are_the_items_fetched_alone(hundred):
+def test_items_fetched_together_equal_items_fetched_alone(hundred):
     together = hundred.__getitems__([3, 99, 3])
     for item, alone in zip(together, [hundred[3], hundred[99], hundred[3]], strict=True):
         np.testing.assert_equal(item, alone)
@@ -71,7 +71,7 @@ def test_iterating_ends_after_the_last_item(fasta):
     assert [item["id"] for item in SequenceDataset(fasta(TWO))] == ["a", "b"]
 
 
-def test_an_index_below_zero_counts_from_the_end(hundred):
+def test_a_negative_index_counts_from_the_end(hundred):
     assert hundred[-1]["id"] == "s99"
 
 
@@ -83,7 +83,7 @@ def test_an_index_beyond_the_size_is_an_error_that_names_it(hundred, index):
         hundred[index]
 
 
-def test_a_batch_has_a_mask_where_there_is_padding(fasta):
+def test_a_padded_batch_has_a_mask(fasta):
     batch = SequenceDataset(fasta(TWO), encoder=OneHot("dna")).batch([0, 1])
     assert batch["lengths"].tolist() == [4, 2]
     assert batch["mask"].tolist() == [[1, 1, 1, 1], [1, 1, 0, 0]]
@@ -96,24 +96,24 @@ def test_a_batch_of_equal_lengths_has_no_mask(fasta):
     assert "mask" in data.batch([1, 1], length=3)
 
 
-def test_the_longest_is_rounded_up_to_the_multiple(fasta):
+def test_the_number_of_positions_is_rounded_up_to_the_multiple(fasta):
     data = SequenceDataset(fasta(TWO), encoder=OneHot("dna"))
     assert data.batch([0, 1], multiple=8)["inputs"].shape == (2, 4, 8)
 
 
-def test_a_sequence_longer_than_the_length_is_named(fasta):
+def test_a_sequence_longer_than_length_is_named_in_the_error(fasta):
     data = SequenceDataset(fasta(TWO), encoder=OneHot("dna"))
     with pytest.raises(ShapeError, match="'a' takes 4 positions, more than length=3; crop"):
         data.batch([0, 1], length=3)
 
 
-def test_everything_at_once_is_one_batch(hundred):
+def test_to_numpy_returns_one_batch_of_all_records(hundred):
     everything = hundred.to_numpy()
     assert everything["inputs"].shape == (100, 4, 9)
     assert everything["id"] == hundred.ids
 
 
-def test_a_pattern_stands_for_its_files_in_sorted_order(fasta):
+def test_a_pattern_expands_to_its_files_in_sorted_order(fasta):
     files = [fasta({name: "AC"}, f"{name}.fa") for name in "ba"]
     data = SequenceDataset(files[0].with_name("*.fa"))
     assert data.ids == ["a", "b"]
@@ -124,13 +124,15 @@ def test_a_pattern_that_matches_nothing_is_an_error(tmp_path):
         SequenceDataset(tmp_path / "*.fa")
 
 
-def test_no_file_at_all_is_an_error():
+def test_an_empty_list_of_files_is_an_error():
     with pytest.raises(ArgumentError, match="no file is given"):
         SequenceDataset([])
 
 
 @pytest.mark.parametrize("opener", [open, gzip.open], ids=["plain", "gzip"])
-def test_a_bad_letter_is_named_by_file_record_line_and_byte(tmp_path, fasta, opener):
+def test_an_invalid_character_is_reported_with_file_record_line_and_byte(
+    tmp_path, fasta, opener
+):
     good = fasta({"x": "ACGT"}, "good.fa")
     with opener(tmp_path / "bad.fa", "wb") as file:
         file.write(b">a one\nACGT\nAC\n>b two\nAC\nGJT\n")
@@ -144,7 +146,7 @@ def test_a_bad_letter_is_named_by_file_record_line_and_byte(tmp_path, fasta, ope
     assert "ACGT" in str(error)
 
 
-def test_an_encoder_that_cannot_tell_in_advance_fails_at_the_batch(fasta):
+def test_an_encoder_without_refuses_raises_at_the_batch(fasta):
     class Plain:
         channels = "first"
 
@@ -156,40 +158,40 @@ def test_an_encoder_that_cannot_tell_in_advance_fails_at_the_batch(fasta):
         data[1]
 
 
-def test_a_sequence_above_the_longest_allowed_is_an_error(fasta):
+def test_a_sequence_longer_than_max_length_is_an_error(fasta):
     with pytest.raises(FormatError, match=r"record 0 \(a\): 4 residues, more than 3"):
         SequenceDataset(fasta(TWO), max_length=3)
 
 
-def test_a_sequence_without_letters_cannot_be_encoded(fasta):
+def test_an_empty_sequence_cannot_be_encoded(fasta):
     with pytest.raises(FormatError, match=r"record 1 \(b\): the sequence has no residues"):
         SequenceDataset(fasta({"a": "AC", "b": ""}), encoder=OneHot("dna"))
 
 
-def test_a_pickled_dataset_is_the_dataset(hundred):
+def test_a_pickled_dataset_is_equal(hundred):
     again = pickle.loads(pickle.dumps(hundred))  # noqa: S301 - ours
     assert again.fingerprint() == hundred.fingerprint()
     np.testing.assert_equal(again[17], hundred[17])
 
 
-def test_a_fingerprint_follows_the_content_not_the_name(fasta):
+def test_a_fingerprint_depends_on_content_and_not_on_file_names(fasta):
     same = [SequenceDataset(fasta(TWO, name)).fingerprint() for name in ("a.fa", "b.fa")]
     other = SequenceDataset(fasta({"a": "ACGA", "b": "GG"})).fingerprint()
     assert same[0] == same[1] != other
 
 
-def test_duplicate_ids_are_no_error_without_labels(fasta):
+def test_duplicate_ids_are_valid_without_labels(fasta):
     assert len(SequenceDataset(fasta([("a", "AC"), ("a", "GG")]))) == 2
 
 
 @pytest.mark.parametrize("encoder", ["dna", "onehot", "DNA", OneHot, 4])
-def test_an_encoder_that_is_none_says_what_to_pass(fasta, encoder):
+def test_the_error_for_an_invalid_encoder_shows_a_valid_one(fasta, encoder):
     with pytest.raises(ArgumentError, match=r'such as sl\.encode\.OneHot\("dna"\), got'):
         SequenceDataset(fasta(TWO), encoder=encoder)
 
 
 @pytest.mark.parametrize("augment", ["rc", ReverseComplement])
-def test_what_cannot_augment_is_an_error(fasta, augment):
+def test_an_invalid_augmentation_is_an_error(fasta, augment):
     with pytest.raises(ArgumentError, match=r"sl\.augment\.ReverseComplement"):
         SequenceDataset(fasta(TWO), augment=augment)
 
@@ -201,14 +203,14 @@ def test_what_cannot_augment_is_an_error(fasta, augment):
         ("protein", ["MKXB", "zzjxA"], {"letters": 9, "X": 2, "ambiguous": 4}),
     ],
 )
-def test_ambiguous_and_soft_masked_letters_are_counted(fasta, alphabet, letters, expected):
+def test_ambiguous_and_soft_masked_residues_are_counted(fasta, alphabet, letters, expected):
     path = fasta(dict(enumerate(letters)))
     data = SequenceDataset(path, encoder=OneHot(alphabet))
     lower = sum(map(str.islower, "".join(letters)))
     assert data.report["letters"] == expected | {"soft_masked": lower}
 
 
-def test_letters_of_records_that_are_left_out_are_not_counted(fasta):
+def test_residues_of_skipped_records_are_not_counted(fasta):
     path = fasta({"a": "ACNN", "b": "nnnn", "c": "GGGG"})
     labels = {"a": "x", "c": "y"}
     data = SequenceDataset(
@@ -231,7 +233,7 @@ def test_letters_of_records_that_are_left_out_are_not_counted(fasta):
     ],
     ids=range(5),
 )
-def test_a_protein_is_not_changed_as_nucleotides_are(augment, message):
+def test_augmentations_for_dna_are_rejected_for_proteins(augment, message):
     encoder = sl.encode.Integer("protein")
     with pytest.raises(ArgumentError, match=message):
         SequenceDataset(["MKVLAW"], encoder=encoder, augment=augment)
@@ -248,7 +250,7 @@ def test_a_protein_is_not_changed_as_nucleotides_are(augment, message):
     ],
     ids=range(5),
 )
-def test_what_is_made_for_proteins_changes_them(augment):
+def test_augmentations_for_proteins_change_proteins(augment):
     encoder = sl.encode.Integer("protein")
     data = SequenceDataset(["MKVLAW"], encoder=encoder, augment=augment)
     expected = encoder.batch([augment(b"MKVLAW", sl.Key(0, 0, 0))])[0]

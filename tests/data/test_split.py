@@ -35,7 +35,7 @@ def make(tmp_path_factory):
 
 
 @given(st.text("abc", min_size=8, max_size=60), shares_of, st.integers(0, 99))
-def test_parts_hold_each_sequence_once_in_its_order(make, classes, shares, seed):
+def test_a_split_contains_each_sequence_once_in_order(make, classes, shares, seed):
     data = make(classes)
     assume(min(shares) * len(classes) >= 1)
     parts = split(data, shares, seed=seed)
@@ -44,7 +44,7 @@ def test_parts_hold_each_sequence_once_in_its_order(make, classes, shares, seed)
 
 
 @given(st.text("abc", min_size=8, max_size=60), shares_of, st.booleans())
-def test_sizes_are_the_shares_to_the_nearest_sequence(make, classes, shares, stratify):
+def test_split_sizes_are_the_rounded_shares(make, classes, shares, stratify):
     assume(min(shares) * len(classes) >= 1)
     parts = split(make(classes), shares, stratify=stratify)
     for part, share in zip(parts, shares, strict=True):
@@ -52,7 +52,7 @@ def test_sizes_are_the_shares_to_the_nearest_sequence(make, classes, shares, str
 
 
 @given(st.text("abc", min_size=8, max_size=60), st.integers(1, 9), st.integers(0, 9))
-def test_each_of_two_parts_has_its_share_of_every_class(make, classes, tenth, seed):
+def test_both_subsets_have_their_share_of_every_class(make, classes, tenth, seed):
     assume(tenth / 10 * len(classes) >= 1 <= (10 - tenth) / 10 * len(classes))
     data = make(classes)
     first, second = split(data, (tenth / 10, 1 - tenth / 10), seed=seed)
@@ -66,32 +66,32 @@ def test_each_of_two_parts_has_its_share_of_every_class(make, classes, tenth, se
         assert first.class_counts[name] + second.class_counts[name] == count
 
 
-def test_the_first_page_splits_as_exactly_as_it_can(make):
+def test_the_split_of_the_quickstart_has_exact_shares(make):
     train, valid = split(make("a" * 464 + "b" * 485 + "c" * 1051), (0.9, 0.1))
     assert (len(train), len(valid)) == (1800, 200)
     assert valid.class_counts == {"a": 46, "b": 49, "c": 105}
 
 
-def test_a_split_follows_the_seed_alone(hundred):
+def test_a_split_depends_only_on_the_seed(hundred):
     first, same, other = (
         split(hundred, (0.5, 0.5), seed=seed)[0].ids for seed in (1, 1, 2)
     )
     assert first == same != other
 
 
-def test_parts_share_the_classes_of_the_whole(make):
+def test_subsets_share_the_classes_of_the_whole_dataset(make):
     part, _ = split(make("a" * 9 + "c"), (0.5, 0.5))
     assert part.classes == ("a", "b", "c")
 
 
-def test_an_unstratified_split_is_not_the_stratified_one(hundred):
+def test_unstratified_and_stratified_splits_differ(hundred):
     plain, _ = split(hundred, (0.5, 0.5), stratify=False)
     balanced, _ = split(hundred, (0.5, 0.5))
     assert balanced.class_counts == {"x": 30, "y": 15, "z": 5}
     assert plain.ids != balanced.ids
 
 
-def test_numbers_are_split_without_classes(make):
+def test_regression_data_is_split_without_stratification(make):
     data = make("abcabcabca")
     data.task, data.labels = "regress", np.linspace(0, 1, 10, dtype=np.float32)
     assert [len(part) for part in split(data, (0.7, 0.3))] == [7, 3]
@@ -99,7 +99,7 @@ def test_numbers_are_split_without_classes(make):
 
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.integers(0, 12), min_size=20, max_size=60), st.integers(0, 9))
-def test_no_group_is_cut(make, groups, seed):
+def test_each_group_falls_into_one_subset(make, groups, seed):
     assume(len(set(groups)) >= 4)
     data = Subset(make("ab" * 30), range(len(groups)))
     parts = split(data, (0.7, 0.3), groups=groups, seed=seed)
@@ -109,7 +109,7 @@ def test_no_group_is_cut(make, groups, seed):
     assert second
 
 
-def test_many_small_groups_give_the_shares_of_every_class(hundred):
+def test_splits_by_small_groups_keep_the_class_shares(hundred):
     groups = {f"s{i}": f"family {i // 2}" for i in range(100)}
     train, valid = split(hundred, (0.8, 0.2), groups=groups)
     assert abs(len(valid) - 20) <= 2
@@ -117,7 +117,7 @@ def test_many_small_groups_give_the_shares_of_every_class(hundred):
     assert len(train) + len(valid) == 100
 
 
-def test_groups_of_the_wrong_number_are_an_error(hundred):
+def test_a_wrong_number_of_groups_is_an_error(hundred):
     with pytest.raises(ArgumentError, match="each of 100 sequences, got shape"):
         split(hundred, (0.5, 0.5), groups=["a", "b"])
 
@@ -127,7 +127,7 @@ def test_an_id_without_a_group_is_an_error(hundred):
         split(hundred, (0.5, 0.5), groups={"s0": "a"})
 
 
-def test_fewer_groups_than_parts_are_an_error(hundred):
+def test_fewer_groups_than_subsets_are_an_error(hundred):
     with pytest.raises(
         ArgumentError, match="at least one group for each of the 2 parts, got 1"
     ):
@@ -135,36 +135,36 @@ def test_fewer_groups_than_parts_are_an_error(hundred):
 
 
 @pytest.mark.parametrize("shares", [(), (0.5, 0.4), (1.5, -0.5), (1.0, 0.0)])
-def test_shares_that_are_no_shares_are_an_error(hundred, shares):
+def test_invalid_shares_are_an_error(hundred, shares):
     with pytest.raises(ArgumentError, match="sum to 1"):
         split(hundred, shares)
 
 
-def test_an_empty_part_is_an_error(make):
+def test_an_empty_subset_is_an_error(make):
     with pytest.raises(ArgumentError, match="part 2 of 2 would be empty: 3 sequences"):
         split(make("abc"), (0.9, 0.1))
 
 
 @given(st.integers(2, 10), st.integers(0, 99))
-def test_every_sequence_validates_in_one_fold(hundred, k, seed):
+def test_every_sequence_is_in_one_validation_set(hundred, k, seed):
     pairs = folds(hundred, k, seed=seed)
     assert sorted(name for _, valid in pairs for name in valid.ids) == sorted(hundred.ids)
     assert all(set(train.ids).isdisjoint(valid.ids) for train, valid in pairs)
     assert {len(train) + len(valid) for train, valid in pairs} == {100}
 
 
-def test_folds_of_one_are_an_error(hundred):
+def test_a_single_fold_is_an_error(hundred):
     with pytest.raises(ArgumentError, match="k must be an integer of at least 2"):
         folds(hundred, 1)
 
 
-def test_a_part_of_a_part_is_a_part_of_the_whole(hundred):
+def test_a_subset_of_a_subset_is_a_subset_of_the_whole(hundred):
     part = Subset(Subset(hundred, range(50, 100)), [1, -1])
     assert part.ids == ["s51", "s99"]
     assert part.whole is hundred
 
 
-def test_a_part_answers_as_the_whole_does(hundred):
+def test_a_subset_supports_the_methods_of_the_whole_dataset(hundred):
     part = Subset(hundred, [3, 1])
     assert (
         [item["id"] for item in part]
@@ -182,12 +182,12 @@ def test_a_part_answers_as_the_whole_does(hundred):
     assert str(part) == "2 sequences of 2 to 4; x 2, y 0, z 0"
 
 
-def test_fingerprints_tell_parts_apart(hundred):
+def test_different_subsets_have_different_fingerprints(hundred):
     prints = [Subset(hundred, rows).fingerprint() for rows in ([0, 1], [1, 0], [0, 1])]
     assert prints[0] == prints[2] != prints[1]
 
 
-def test_parts_of_one_dataset_are_joined_by_plus(hundred):
+def test_subsets_of_one_dataset_are_joined_by_plus(hundred):
     train, valid = split(hundred, (0.8, 0.2), seed=1)
     assert (train + valid).ids == train.ids + valid.ids
     assert (hundred + valid).ids == hundred.ids + valid.ids
@@ -195,13 +195,13 @@ def test_parts_of_one_dataset_are_joined_by_plus(hundred):
 
 
 @pytest.mark.parametrize("other", [[1], "part", 3])
-def test_what_is_no_part_of_the_same_dataset_is_not_joined(hundred, make, other):
+def test_subsets_of_different_datasets_cannot_be_joined(hundred, make, other):
     another = make("ab")[:] if other == "part" else other
     with pytest.raises(ArgumentError, match="joins parts of one dataset, got a "):
         hundred + another
 
 
-def test_a_series_of_groups_is_joined_by_its_index(tmp_path):
+def test_an_indexed_series_of_groups_is_joined_by_id(tmp_path):
     path = tmp_path / "n.fa"
     path.write_text("".join(f">{i}\nACGT\n" for i in range(1, 13)))
     data = SequenceDataset(str(path))
@@ -213,7 +213,7 @@ def test_a_series_of_groups_is_joined_by_its_index(tmp_path):
         assert not first & second
 
 
-def test_a_frame_of_groups_needs_one_column(tmp_path):
+def test_a_data_frame_of_groups_must_have_one_column(tmp_path):
     (tmp_path / "a.fa").write_text(">a\nA\n>b\nC\n>c\nG\n>d\nT\n")
     data = SequenceDataset(tmp_path / "a.fa")
     frame = pd.DataFrame({"f": ["y", "x", "y", "x"]}, index=["d", "c", "b", "a"])
@@ -223,7 +223,7 @@ def test_a_frame_of_groups_needs_one_column(tmp_path):
         split(data, (0.5, 0.5), groups=frame.assign(sex=1))
 
 
-def test_groups_by_id_take_the_numbers_of_ids_and_values_of_one_text(hundred):
+def test_group_ids_may_be_integers_and_group_names_any_type(hundred):
     by_text = {f"s{i}": str(i // 2) for i in range(100)}
     by_number = pd.Series({f"s{i}": float(i // 2) for i in range(100)})
     one, other = (split(hundred, (0.5, 0.5), groups=it) for it in (by_text, by_number))
@@ -239,7 +239,7 @@ def test_a_record_without_a_group_is_an_error(hundred):
             folds(hundred, 2, groups={f"s{i}": group for i, group in enumerate(groups)})
 
 
-def test_an_index_of_groups_needs_ids_of_records():
+def test_an_indexed_series_of_groups_needs_records_with_ids():
     frame = pd.DataFrame({"s": ["AC", "GG", "TT"], "f": ["a", "b", "a"]}).iloc[[2, 0, 1]]
     data = SequenceDataset(frame["s"].tolist())
     with pytest.raises(ArgumentError, match="no ids to join it to"):
@@ -247,7 +247,7 @@ def test_an_index_of_groups_needs_ids_of_records():
     assert len(split(data, (0.5, 0.5), groups=frame["f"].to_numpy())) == 2
 
 
-def test_a_mask_with_an_index_of_ids_is_joined_by_it(tmp_path):
+def test_an_indexed_boolean_series_is_joined_by_id(tmp_path):
     (tmp_path / "a.fa").write_text(">a\nA\n>b\nC\n>c\nG\n")
     data = SequenceDataset(tmp_path / "a.fa")
     mask = pd.Series([True, False, False], index=["c", "b", "a"])

@@ -305,7 +305,7 @@ def test_records_without_a_label_are_left_out_and_counted(files):
     assert stream.report["unlabelled"] == 200
 
 
-def test_a_bad_letter_is_named_by_file_record_line_and_byte(tmp_path):
+def test_an_invalid_character_is_reported_with_file_record_line_and_byte(tmp_path):
     (tmp_path / "a.fa").write_text(">a\nAC\n>b\nAJ\n")
     stream = SequenceStream(tmp_path / "a.fa", encoder=OneHot("dna"))
     with pytest.raises(
@@ -314,7 +314,7 @@ def test_a_bad_letter_is_named_by_file_record_line_and_byte(tmp_path):
         list(stream)
 
 
-def test_a_sequence_without_letters_cannot_be_encoded(tmp_path):
+def test_an_empty_sequence_cannot_be_encoded(tmp_path):
     (tmp_path / "a.fa").write_text(">a\nAC\n>b\n\n")
     with pytest.raises(FormatError, match=r"record 1 \(b\): 0 residues are too few"):
         list(SequenceStream(tmp_path / "a.fa", encoder=OneHot("dna")))
@@ -387,7 +387,7 @@ def test_ranks_and_workers_share_without_loss(files):
     assert sorted(found) == list(range(SIZE))
 
 
-def test_set_epoch_reaches_workers_that_live_on(files):
+def test_set_epoch_reaches_persistent_workers(files):
     data = pytest.importorskip("torch.utils.data")
     stream = SequenceStream(files, shuffle_window=100)
     loader = data.DataLoader(
@@ -401,7 +401,7 @@ def test_set_epoch_reaches_workers_that_live_on(files):
         assert found == ordinals(alone)
 
 
-def test_fasta_beside_fastq_is_an_error_that_names_both(tmp_path):
+def test_mixing_fasta_and_fastq_is_an_error_that_names_both_files(tmp_path):
     one, other = tmp_path / "a.fa", tmp_path / "b.fq"
     one.write_text(">x\nACGT\n")
     other.write_text("@y\nACGT\n+\nIIII\n")

@@ -70,7 +70,7 @@ def test_padding_and_mask_are_rows_of_the_embedding():
         {"alphabet": "HEC", "symbols": "zeros"},
     ],
 )
-def test_an_option_that_makes_no_sense_is_an_error(options):
+def test_an_invalid_option_is_an_error(options):
     with pytest.raises(ArgumentError):
         Integer(**options)
 

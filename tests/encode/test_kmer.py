@@ -85,7 +85,7 @@ def test_a_word_with_an_ambiguity_code_can_be_an_error():
         {"k": 2, "counts": True, "dtype": "uint8"},
     ],
 )
-def test_an_option_that_makes_no_sense_is_an_error(options):
+def test_an_invalid_option_is_an_error(options):
     with pytest.raises(ArgumentError):
         Kmer(**options)
 

@@ -146,7 +146,7 @@ def test_what_was_met_is_counted():
         {"dtype": "uint8", "unknown": "uniform"},
     ],
 )
-def test_an_option_that_makes_no_sense_is_an_error(options):
+def test_an_invalid_option_is_an_error(options):
     with pytest.raises(ArgumentError):
         OneHot(**options)
 

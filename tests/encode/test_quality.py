@@ -68,7 +68,7 @@ def test_a_byte_below_the_scale_is_an_error_that_says_where(scale):
         {"encoding": "solexa", "dtype": "uint8"},
     ],
 )
-def test_an_option_that_makes_no_sense_is_an_error(options):
+def test_an_invalid_option_is_an_error(options):
     with pytest.raises(ArgumentError):
         Quality(**options)
 

@@ -92,7 +92,7 @@ def test_words_decode_to_their_sequence(text, k):
         {"name": "esm2", "rna_as_dna": True},
     ],
 )
-def test_an_option_that_makes_no_sense_is_an_error(options):
+def test_an_invalid_option_is_an_error(options):
     with pytest.raises(ArgumentError):
         Tokens(**options)
 

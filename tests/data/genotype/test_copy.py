@@ -22,7 +22,7 @@ def copies(cache):
     return sorted(cache.glob("genotypes/*/codes.bed"))
 
 
-def test_a_copy_is_made_once(write_bed, cache):
+def test_a_transposed_copy_is_written_once(write_bed, cache):
     path = write_bed(33, 50).path
     first = opened(path, cache).to_numpy()["inputs"]
     [made] = copies(cache)
@@ -32,7 +32,7 @@ def test_a_copy_is_made_once(write_bed, cache):
     assert made.stat().st_ino == before.st_ino
 
 
-def test_a_copy_is_a_bed_whose_lines_are_individuals(write_bed, cache):
+def test_the_cached_copy_is_a_sample_major_bed(write_bed, cache):
     written = write_bed(33, 50)
     opened(written.path, cache)
     data = copies(cache)[0].read_bytes()
@@ -40,7 +40,7 @@ def test_a_copy_is_a_bed_whose_lines_are_individuals(write_bed, cache):
     assert len(data) == 3 + 33 * 13
 
 
-def test_a_name_and_a_time_of_the_file_mean_nothing(write_bed, cache, tmp_path):
+def test_the_copy_does_not_depend_on_file_name_and_time(write_bed, cache, tmp_path):
     path = write_bed(33, 50).path
     opened(path, cache)
     for suffix in ("bed", "bim", "fam"):
@@ -50,9 +50,7 @@ def test_a_name_and_a_time_of_the_file_mean_nothing(write_bed, cache, tmp_path):
     assert len(copies(cache)) == 1
 
 
-def test_other_content_gets_another_copy_though_size_and_time_are_the_same(
-    write_bed, cache
-):
+def test_changed_content_of_equal_size_and_time_gets_a_new_copy(write_bed, cache):
     written = write_bed(33, 50)
     before = written.path.stat()
     first = opened(written.path, cache).to_numpy()["inputs"]
@@ -64,14 +62,14 @@ def test_other_content_gets_another_copy_though_size_and_time_are_the_same(
     assert (first != second).any()
 
 
-def test_another_choice_of_variants_gets_another_copy(write_bed, cache):
+def test_another_selection_of_variants_gets_another_copy(write_bed, cache):
     path = write_bed(33, 50).path
     opened(path, cache, variants=[3, 4])
     opened(path, cache, variants=[4, 3])
     assert len(copies(cache)) == 2
 
 
-def test_a_damaged_line_is_refused_and_then_made_anew(write_bed, cache):
+def test_a_damaged_line_of_a_copy_is_an_error_and_then_written_again(write_bed, cache):
     path = write_bed(33, 50).path
     data = opened(path, cache)
     expected = data.to_numpy()["inputs"].copy()
@@ -94,7 +92,7 @@ def damage(path, byte):
 
 @pytest.mark.parametrize("name", ["codes.bed", "sums", "facts.json"])
 @pytest.mark.parametrize("size", [0, 2, 100])
-def test_a_copy_that_was_cut_is_made_anew(write_bed, cache, name, size):
+def test_a_truncated_copy_is_written_again(write_bed, cache, name, size):
     path = write_bed(33, 50).path
     expected = opened(path, cache).to_numpy()["inputs"]
     [made] = copies(cache)
@@ -117,7 +115,7 @@ sl.data.GenotypeDataset(
 """
 
 
-def test_what_a_killed_process_left_is_no_copy(write_bed, cache):
+def test_an_unfinished_copy_of_a_killed_process_is_not_used(write_bed, cache):
     path = write_bed(2000, 3000).path
     command = [sys.executable, "-c", KILLED, str(path), str(cache)]
     assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
@@ -130,19 +128,19 @@ def test_what_a_killed_process_left_is_no_copy(write_bed, cache):
     assert not list(cache.glob("genotypes/.part-*")), left
 
 
-def test_a_copy_cannot_be_written_where_there_is_no_folder(write_bed, tmp_path):
+def test_a_copy_into_a_missing_folder_is_an_error(write_bed, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(sl.errors.FileError, match="cannot cache"):
         opened(write_bed().path, tmp_path / "file" / "cache")
 
 
-def test_whoever_watches_is_told_how_far_it_is(write_bed, cache):
+def test_progress_is_reported_while_a_copy_is_written(write_bed, cache):
     told = []
     opened(write_bed(40, 80).path, cache, progress=lambda *now: told.append(now))
     assert told[-1] == (800, 800)
 
 
-def test_who_watches_can_end_it(write_bed, cache):
+def test_the_progress_function_can_stop_the_copy(write_bed, cache):
     def stop(done, total):
         raise KeyboardInterrupt
 
@@ -151,7 +149,7 @@ def test_who_watches_can_end_it(write_bed, cache):
     assert not copies(cache)
 
 
-def test_a_file_that_was_changed_is_no_worker_s_file(write_bed, cache):
+def test_a_file_that_changed_is_an_error_in_a_worker(write_bed, cache):
     import pickle
 
     path = write_bed(33, 50).path
@@ -176,7 +174,7 @@ print(peak() - before)
 """
 
 
-def test_the_turn_takes_256_mib_at_most(tmp_path, cache):
+def test_transposing_takes_at_most_256_mib(tmp_path, cache):
     """A file of 400 MB: tiles are as large as they ever are."""
     individuals, variants = 40_000, 40_000
     path = tmp_path / "large.bed"
@@ -206,7 +204,7 @@ def assert_turned(path, made, individuals, variants):
         np.testing.assert_array_equal(found.reshape(-1), codes)
 
 
-def test_the_hash_of_a_large_file_is_not_found_twice(tmp_path, cache):
+def test_the_hash_of_a_large_file_is_computed_once(tmp_path, cache):
     path = tmp_path / "large.bed"
     path.write_bytes(b"\x6c\x1b\x01" + bytes(range(1, 65)) * (1 << 20))
     path.with_suffix(".fam").write_text(

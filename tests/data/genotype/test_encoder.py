@@ -10,7 +10,7 @@ import seqloom as sl
 from genotype_oracle import assert_equal_in_float32, standardised
 
 
-def test_statistics_come_from_the_samples_it_is_fitted_on_alone(write_bed):
+def test_statistics_come_only_from_the_fitted_samples(write_bed):
     written = write_bed(40, 30)
     data = sl.data.GenotypeDataset(written.path)
     train = data[:25]
@@ -19,7 +19,7 @@ def test_statistics_come_from_the_samples_it_is_fitted_on_alone(write_bed):
     assert_equal_in_float32(seen.to_numpy()["inputs"], expected)
 
 
-def test_genotypes_of_other_samples_change_nothing(write_bed):
+def test_genotypes_of_other_samples_do_not_affect_the_statistics(write_bed):
     written = write_bed(40, 30)
     other = np.nan_to_num(written.copies, nan=-127).astype(np.int8)
     other[25:] = np.random.default_rng(5).integers(0, 3, (15, 30))
@@ -31,7 +31,7 @@ def test_genotypes_of_other_samples_change_nothing(write_bed):
     assert found[0] == found[1]
 
 
-def test_parts_of_a_split_are_standardised_by_the_first(write_bed):
+def test_subsets_of_a_split_are_standardised_by_the_training_set(write_bed):
     written = write_bed(40, 30)
     for train, valid in [
         sl.data.split(sl.data.GenotypeDataset(written.path), (0.7, 0.3)),
@@ -43,7 +43,7 @@ def test_parts_of_a_split_are_standardised_by_the_first(write_bed):
             assert_equal_in_float32(part.to_numpy()["inputs"], expected)
 
 
-def test_a_split_of_a_part_learns_from_its_own_samples(write_bed):
+def test_a_split_of_a_subset_is_standardised_by_its_own_training_set(write_bed):
     written = write_bed(40, 30)
     part = sl.data.GenotypeDataset(written.path)[10:]
     train, valid = sl.data.split(part, (0.5, 0.5))
@@ -51,7 +51,7 @@ def test_a_split_of_a_part_learns_from_its_own_samples(write_bed):
     assert_equal_in_float32(valid.to_numpy()["inputs"], expected)
 
 
-def test_a_fitted_encoder_is_kept_by_a_split(write_bed):
+def test_a_split_keeps_a_fitted_encoder(write_bed):
     data = sl.data.GenotypeDataset(write_bed(40, 30).path)
     fitted = data.encoder.fit(data[:10])
     train, valid = sl.data.split(data.with_encoder(fitted), (0.5, 0.5))
@@ -60,7 +60,7 @@ def test_a_fitted_encoder_is_kept_by_a_split(write_bed):
 
 
 @pytest.mark.parametrize("how", ["unit", ("beta", 1, 25), None])
-def test_settings_and_arrays_bring_it_back_bit_for_bit(write_bed, how):
+def test_a_genotype_encoder_is_restored_from_settings_and_arrays(write_bed, how):
     data = sl.data.GenotypeDataset(
         write_bed(40, 30, sid=[f"é{i}" for i in range(30)]).path,
         np.arange(40.0) + 0.5,
@@ -76,7 +76,7 @@ def test_settings_and_arrays_bring_it_back_bit_for_bit(write_bed, how):
     np.testing.assert_array_equal(again.variants.ids, fitted.variants.ids)
 
 
-def test_arrays_of_another_encoder_are_refused(write_bed):
+def test_arrays_of_another_encoder_are_rejected(write_bed):
     data = sl.data.GenotypeDataset(write_bed(40, 30).path)
     one, other = data.encoder.fit(data[:20]), data.encoder.fit(data[20:])
     settings = sl.data.GenotypeEncoder.from_dict(one.to_dict())
@@ -96,13 +96,13 @@ def test_an_encoder_that_is_not_fitted_says_what_to_do():
         sl.data.GenotypeEncoder().tables()
 
 
-def test_nobody_is_nothing_to_learn_from(write_bed):
+def test_fitting_on_no_samples_is_an_error(write_bed):
     data = sl.data.GenotypeDataset(write_bed().path)
     with pytest.raises(ValueError, match="no samples"):
         data.encoder.fit(data[:0])
 
 
-def test_another_file_is_read_as_the_encoder_wants_it(write_bed):
+def test_another_file_is_read_with_the_variants_of_the_encoder(write_bed):
     """Variants in another order, more of them, and alleles exchanged."""
     written = write_bed(20, 12, allele_1=list("ACGT" * 3), allele_2=list("CGTA" * 3))
     data = sl.data.GenotypeDataset(written.path, variants=slice(2, 10))
@@ -132,7 +132,7 @@ def test_another_file_is_read_as_the_encoder_wants_it(write_bed):
     )
 
 
-def test_a_file_that_lacks_a_variant_is_refused(write_bed):
+def test_a_file_that_lacks_a_variant_is_rejected(write_bed):
     data = sl.data.GenotypeDataset(write_bed(20, 12).path)
     fitted = data.encoder.fit(data)
     fewer = write_bed(20, 11, name="b").path
@@ -140,7 +140,7 @@ def test_a_file_that_lacks_a_variant_is_refused(write_bed):
         sl.data.GenotypeDataset(fewer, encoder=fitted)
 
 
-def test_an_encoder_excludes_its_own_arguments(write_bed):
+def test_a_given_encoder_excludes_the_arguments_of_encoders(write_bed):
     path = write_bed().path
     data = sl.data.GenotypeDataset(path)
     fitted = data.encoder.fit(data)
@@ -151,7 +151,7 @@ def test_an_encoder_excludes_its_own_arguments(write_bed):
 
 
 @pytest.mark.parametrize("shape", [(5, 1), (5, 6), (6, 7), (70, 1003)])
-def test_codes_become_the_same_numbers_on_numpy_and_torch(write_bed, shape):
+def test_codes_decode_to_the_same_numbers_in_numpy_and_pytorch(write_bed, shape):
     torch = pytest.importorskip("torch")
     path = write_bed(*shape).path
     data = sl.data.GenotypeDataset(path)
@@ -165,13 +165,13 @@ def test_codes_become_the_same_numbers_on_numpy_and_torch(write_bed, shape):
     np.testing.assert_array_equal(decoded.numpy(), expected)
 
 
-def test_codes_of_another_number_of_variants_are_refused(write_bed):
+def test_codes_of_a_wrong_number_of_variants_are_rejected(write_bed):
     data = sl.data.GenotypeDataset(write_bed(5, 9).path)
     with pytest.raises(sl.errors.ShapeError, match=r"\(samples, 3\) for 9 variants"):
         data.encoder.fit(data).decode(np.zeros((2, 2), np.uint8))
 
 
-def test_covariates_are_standardised_by_who_is_learnt_from(write_bed):
+def test_covariates_are_standardised_by_the_training_samples(write_bed):
     values = np.random.default_rng(0).normal(size=(20, 3)) * [1, 10, 0] + [0, 5, 7]
     data = sl.data.GenotypeDataset(write_bed(20, 3).path, covariates=values)
     seen = data.with_encoder(data.encoder.fit(data[:12]))
@@ -183,7 +183,7 @@ def test_covariates_are_standardised_by_who_is_learnt_from(write_bed):
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
-def test_covariates_that_the_model_reads_must_be_given(write_bed):
+def test_covariates_of_a_fitted_encoder_are_required(write_bed):
     path = write_bed(20, 3).path
     data = sl.data.GenotypeDataset(path, covariates={f"iid{i + 1}": i for i in range(20)})
     fitted = data.encoder.fit(data)
@@ -199,7 +199,7 @@ def with_extras(names, **extras):
     return pd.DataFrame({"IID": ids} | {name: columns[name] for name in names})
 
 
-def test_a_model_reads_only_its_own_covariates(write_bed):
+def test_a_fitted_encoder_ignores_other_covariates(write_bed):
     path = write_bed(20, 3).path
     data = sl.data.GenotypeDataset(path, covariates=with_extras(["age", "dose"]))
     fitted = data.encoder.fit(data)
@@ -212,7 +212,7 @@ def test_a_model_reads_only_its_own_covariates(write_bed):
     assert found.report["missing_covariates"] == 0
 
 
-def test_a_covariate_that_the_model_reads_and_the_table_lacks_is_named(write_bed):
+def test_a_missing_covariate_of_a_fitted_encoder_is_named(write_bed):
     path = write_bed(20, 3).path
     data = sl.data.GenotypeDataset(path, covariates=with_extras(["age", "dose"]))
     with pytest.raises(
@@ -223,7 +223,7 @@ def test_a_covariate_that_the_model_reads_and_the_table_lacks_is_named(write_bed
         )
 
 
-def test_a_model_without_covariates_leaves_a_table_of_them_unread(write_bed):
+def test_an_encoder_without_covariates_does_not_read_their_table(write_bed):
     path = write_bed(20, 3).path
     data = sl.data.GenotypeDataset(path)
     table = with_extras(["site"], site=["Oslo"] * 20)

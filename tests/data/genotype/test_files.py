@@ -8,7 +8,7 @@ import seqloom as sl
 from seqloom.errors import ArgumentError
 
 
-def test_an_open_bed_is_the_file_that_it_has_open(write_bed, cache):
+def test_a_dataset_accepts_an_open_bed(write_bed, cache):
     path = write_bed(30, 20).path
     with sl.io.open_bed(path) as bed:
         data = sl.data.GenotypeDataset(bed, cache=cache)
@@ -16,45 +16,45 @@ def test_an_open_bed_is_the_file_that_it_has_open(write_bed, cache):
     np.testing.assert_array_equal(data.to_numpy()["inputs"], expected.to_numpy()["inputs"])
 
 
-def test_an_open_bed_with_tables_elsewhere_keeps_them(write_bed, cache, tmp_path):
+def test_an_open_bed_keeps_its_tables_in_other_folders(write_bed, cache, tmp_path):
     path = write_bed(30, 20).path
     fam = path.with_suffix(".fam").rename(tmp_path / "people.txt")
     bed = sl.io.open_bed(path, fam_location=fam)
     assert len(sl.data.GenotypeDataset(bed, cache=cache)) == 30
 
 
-def test_properties_of_an_open_bed_are_not_lost_in_silence(write_bed):
+def test_custom_properties_of_an_open_bed_are_an_error(write_bed):
     bed = sl.io.open_bed(write_bed(2, 3).path, properties={"iid": ["a", "b"]})
     with pytest.raises(ArgumentError, match=r"other properties \(iid\)"):
         sl.data.GenotypeDataset(bed)
 
 
-def test_an_open_bed_that_counts_the_other_allele_is_refused(write_bed):
+def test_an_open_bed_that_counts_the_other_allele_is_rejected(write_bed):
     bed = sl.io.open_bed(write_bed(2, 3).path, count_A1=False)
     with pytest.raises(ArgumentError, match="pass GenotypeDataset"):
         sl.data.GenotypeDataset(bed)
 
 
 @pytest.mark.parametrize("opened", [False, True])
-def test_a_url_is_refused_with_what_to_do(opened):
+def test_a_url_is_rejected_with_a_remedy(opened):
     url = "http://localhost:1/a.bed"
     bed = sl.io.open_bed(url, skip_format_check=True) if opened else url
     with pytest.raises(ArgumentError, match="copy the set"):
         sl.data.GenotypeDataset(bed)
 
 
-def test_of_a_set_that_is_not_there_the_bed_is_named(tmp_path):
+def test_the_error_for_a_missing_file_set_names_the_bed(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"none\.bed: no such file"):
         sl.data.GenotypeDataset(tmp_path / "none.bed")
 
 
-def test_an_encoder_that_is_none_is_refused(write_bed):
+def test_an_encoder_of_another_type_is_rejected(write_bed):
     strange: Any = "unit"
     with pytest.raises(ArgumentError, match="must be a GenotypeEncoder"):
         sl.data.GenotypeDataset(write_bed(2, 3).path, encoder=strange)
 
 
-def test_a_bed_that_is_written_in_place_meanwhile_is_an_error(write_bed, cache):
+def test_a_bed_that_changes_while_it_is_read_is_an_error(write_bed, cache):
     path = write_bed(30, 20).path
     data = sl.data.GenotypeDataset(path, by="variant", memory=0, cache=cache)
     later = path.stat().st_mtime_ns + 1_000_000_000

@@ -19,7 +19,7 @@ SHAPES = [(1, 1), (2, 3), (3, 2), (4, 4), (5, 6), (6, 5), (7, 9), (257, 130), (9
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("major", ["SNP", "individual"])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_samples_are_filled_in_and_standardised(write_bed, cache, way, major, shape):
+def test_samples_are_imputed_and_standardised(write_bed, cache, way, major, shape):
     written = write_bed(*shape, major=major)
     data = sl.data.GenotypeDataset(written.path, cache=cache, **way)
     assert_equal_in_float32(data.to_numpy()["inputs"], standardised(written.copies))
@@ -28,40 +28,40 @@ def test_samples_are_filled_in_and_standardised(write_bed, cache, way, major, sh
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("major", ["SNP", "individual"])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_variants_are_filled_in_and_standardised(write_bed, cache, way, major, shape):
+def test_variants_are_imputed_and_standardised(write_bed, cache, way, major, shape):
     written = write_bed(*shape, major=major)
     data = sl.data.GenotypeDataset(written.path, by="variant", cache=cache, **way)
     assert_equal_in_float32(data.to_numpy()["inputs"], standardised(written.copies).T)
 
 
 @pytest.mark.parametrize("how", ["unit", ("beta", 1, 25), ("beta", 0.5, 0.5), None])
-def test_each_way_to_standardise_is_the_formula(write_bed, how):
+def test_each_standardisation_follows_its_formula(write_bed, how):
     written = write_bed(60, 40)
     data = sl.data.GenotypeDataset(written.path, standardize=how)
     expected = standardised(written.copies, how=how)
     assert_equal_in_float32(data.to_numpy()["inputs"], expected)
 
 
-def test_float64_has_all_its_digits(write_bed):
+def test_float64_genotypes_have_full_precision(write_bed):
     written = write_bed(60, 40)
     found = sl.data.GenotypeDataset(written.path, dtype="float64").to_numpy()["inputs"]
     np.testing.assert_allclose(found, standardised(written.copies), rtol=1e-12, atol=1e-12)
 
 
-def test_missing_stays_nan_where_nothing_is_filled_in(write_bed):
+def test_missing_genotypes_are_nan_without_imputation(write_bed):
     written = write_bed(30, 20)
     data = sl.data.GenotypeDataset(written.path, impute=None, standardize=None)
     np.testing.assert_array_equal(data.to_numpy()["inputs"], written.copies)
 
 
-def test_the_other_allele_can_be_counted(write_bed):
+def test_count_a1_false_counts_the_other_allele(write_bed):
     written = write_bed(30, 20)
     data = sl.data.GenotypeDataset(written.path, count_A1=False, standardize=None)
     expected = standardised(2 - written.copies, how=None)
     assert_equal_in_float32(data.to_numpy()["inputs"], expected)
 
 
-def test_what_does_not_vary_becomes_zero_and_is_reported(write_bed):
+def test_constant_variants_become_zero_and_are_reported(write_bed):
     values = np.array([[2, 0, 1, -127], [2, 1, 1, -127], [2, 2, -127, -127]], np.int8)
     written = write_bed.values(values)
     data = sl.data.GenotypeDataset(written.path)
@@ -73,7 +73,7 @@ def test_what_does_not_vary_becomes_zero_and_is_reported(write_bed):
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("major", ["SNP", "individual"])
 @pytest.mark.parametrize("by", ["sample", "variant"])
-def test_variants_are_chosen_by_names_positions_masks_and_slices(
+def test_variants_are_selected_by_ids_indices_masks_and_slices(
     write_bed, cache, way, major, by
 ):
     written = write_bed(13, 21, major=major)
@@ -102,19 +102,19 @@ def test_variants_are_chosen_by_names_positions_masks_and_slices(
         ([], "must choose at least one variant"),
     ],
 )
-def test_variants_that_are_not_there_are_refused(write_bed, wanted, message):
+def test_unknown_variants_are_rejected(write_bed, wanted, message):
     path = write_bed().path
     with pytest.raises((ValueError, IndexError), match=message):
         sl.data.GenotypeDataset(path, variants=wanted)
 
 
-def test_a_name_that_stands_twice_is_refused(write_bed):
+def test_a_duplicate_variant_id_is_rejected(write_bed):
     path = write_bed(3, 2, sid=["x", "x"]).path
     with pytest.raises(ValueError, match="'x' occurs twice"):
         sl.data.GenotypeDataset(path, variants=["x"])
 
 
-def test_a_mask_of_variants_with_an_index_of_their_ids_is_joined_by_it(write_bed):
+def test_an_indexed_mask_of_variants_is_joined_by_id(write_bed):
     path = write_bed(4, 5).path
     ids = sl.io.open_bed(path).sid.tolist()
     mask = pd.Series([True, False, False, True, False], index=ids[::-1])
@@ -123,7 +123,7 @@ def test_a_mask_of_variants_with_an_index_of_their_ids_is_joined_by_it(write_bed
         assert data.ids == [ids[at] for at in wanted]
 
 
-def test_an_item_of_a_variant_says_where_it_stands(write_bed):
+def test_a_variant_item_has_chromosome_and_position(write_bed):
     written = write_bed(4, 3, chromosome=["1", "X", "2"], bp_position=[10, 20, 30])
     item = sl.data.GenotypeDataset(written.path, by="variant")[1]
     assert item["id"] == "sid2"
@@ -131,7 +131,7 @@ def test_an_item_of_a_variant_says_where_it_stands(write_bed):
     assert "label" not in item
 
 
-def test_an_item_is_a_row_of_a_batch(write_bed):
+def test_a_genotype_item_equals_a_row_of_a_batch(write_bed):
     data = sl.data.GenotypeDataset(
         write_bed().path, np.arange(10.0) + 0.5, np.arange(20.0).reshape(10, 2)
     )
@@ -163,12 +163,12 @@ def test_a_batch_can_be_written_into_an_array(write_bed):
         ({"by": "variant", "covariates": {"a": 1}}, "covariates are of samples"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(write_bed, options, message):
+def test_invalid_options_are_rejected(write_bed, options, message):
     with pytest.raises(ValueError, match=message):
         sl.data.GenotypeDataset(write_bed().path, **options)
 
 
-def test_a_fam_that_is_too_short_is_refused(write_bed):
+def test_a_truncated_fam_is_rejected(write_bed):
     path = write_bed(7, 5).path
     fam = path.with_suffix(".fam")
     fam.write_text("".join(fam.read_text().splitlines(keepends=True)[:-1]))
@@ -184,7 +184,7 @@ def test_a_fam_that_is_too_short_is_refused(write_bed):
     choice=st.data(),
 )
 @settings(max_examples=60, deadline=None)
-def test_any_choice_of_any_file_is_what_bed_reader_reads(
+def test_any_selection_agrees_with_bed_reader(
     tmp_path_factory, shape, seed, major, memory, choice
 ):
     folder = tmp_path_factory.mktemp("bed")

@@ -58,7 +58,7 @@ def whole_rows(whole, ids):
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("start", ["fork", "spawn"])
-def test_processes_make_the_same_items(data, way, start):
+def test_worker_processes_return_the_same_genotypes(data, way, start):
     from loader_user import plain
 
     whole = data(**way)
@@ -72,7 +72,7 @@ def test_processes_make_the_same_items(data, way, start):
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("num_workers", [0, 2])
-def test_torch_s_loader_takes_them(data, way, num_workers):
+def test_a_pytorch_loader_reads_genotypes(data, way, num_workers):
     torch = pytest.importorskip("torch")
     whole = data(**way)
     loader = torch.utils.data.DataLoader(whole, 16, num_workers=num_workers)
@@ -80,21 +80,21 @@ def test_torch_s_loader_takes_them(data, way, num_workers):
     np.testing.assert_array_equal(found.numpy(), whole.to_numpy()["inputs"])
 
 
-def test_a_loader_gives_tensors(data):
+def test_a_loader_returns_genotypes_as_tensors(data):
     torch = pytest.importorskip("torch")
     batch = next(iter(DataLoader(data(), 8, output="torch")))
     assert isinstance(batch["inputs"], torch.Tensor)
     assert batch["inputs"].shape == (8, 45)
 
 
-def test_a_loader_hands_out_codes(data):
+def test_a_loader_returns_genotype_codes(data):
     whole = data(output="codes")
     batch = next(iter(DataLoader(whole, 8, num_workers=1)))
     assert batch["codes"].shape == (8, 12)
     assert "inputs" not in batch
 
 
-def test_a_loader_hands_out_variants(write_bed):
+def test_a_loader_returns_variants(write_bed):
     whole = sl.data.GenotypeDataset(write_bed(30, 20).path, by="variant")
     batches = list(DataLoader(whole, 8, num_workers=2))
     found = np.concatenate([batch["inputs"] for batch in batches])
@@ -102,14 +102,14 @@ def test_a_loader_hands_out_variants(write_bed):
     assert batches[0]["chromosome"] == ["0"] * 8
 
 
-def test_a_padding_collator_changes_nothing(data):
+def test_a_pad_collator_does_not_change_genotypes(data):
     whole = data()
     batch = next(iter(DataLoader(whole, 8, collate_fn=sl.data.PadCollator())))
     np.testing.assert_array_equal(batch["inputs"], whole.batch(range(8))["inputs"])
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_pickle_is_the_same_dataset(data, way):
+def test_a_pickled_genotype_dataset_is_equal(data, way):
     whole = data(**way)
     again = pickle.loads(pickle.dumps(whole))  # noqa: S301 - its own
     same(again.to_numpy(), whole.to_numpy())
@@ -117,14 +117,14 @@ def test_a_pickle_is_the_same_dataset(data, way):
 
 
 @pytest.mark.parametrize("start", ["fork", "spawn"])
-def test_another_process_reads_the_same(data, start):
+def test_another_process_reads_the_same_genotypes(data, start):
     whole = data(memory=0)
     with multiprocessing.get_context(start).Pool(1) as pool:
         found = pool.apply_async(whole.batch, ([3, 4],)).get(timeout=60)
     same(found, whole.batch([3, 4]))
 
 
-def test_a_part_answers_as_the_whole(data):
+def test_a_subset_of_genotypes_supports_the_methods_of_the_whole(data):
     whole = data()
     part = whole[10:40:3]
     assert part.ids == whole.ids[10:40:3]
@@ -134,14 +134,14 @@ def test_a_part_answers_as_the_whole(data):
     assert part.fingerprint() != whole.fingerprint()
 
 
-def test_parts_keep_every_class_in_its_share(write_bed):
+def test_splits_of_genotypes_keep_class_shares(write_bed):
     path = write_bed(60, 5).path
     whole = sl.data.GenotypeDataset(path, np.arange(60) % 4 // 3 + 1)
     for part in sl.data.split(whole, (0.8, 0.2)):
         assert part.class_counts["case"] * 4 == len(part)
 
 
-def test_families_stay_together(write_bed):
+def test_a_split_by_family_keeps_families_together(write_bed):
     fids = [f"f{i // 4}" for i in range(60)]
     whole = sl.data.GenotypeDataset(write_bed(60, 5, fid=fids).path)
     parts = sl.data.split(whole, (0.7, 0.3), groups="fid")
@@ -149,14 +149,14 @@ def test_families_stay_together(write_bed):
     assert not families[0] & families[1]
 
 
-def test_samplers_take_genotypes(write_bed):
+def test_samplers_accept_genotype_datasets(write_bed):
     whole = sl.data.GenotypeDataset(write_bed(60, 5).path, np.arange(60) % 4 // 3)
     sampler = sl.data.WeightedSampler(whole, seed=0)
     loader = DataLoader(whole, 20, sampler=sampler)
     assert 20 <= sum(int(batch["label"].sum()) for batch in loader) <= 40
 
 
-def test_a_fingerprint_is_of_what_is_read(write_bed, cache):
+def test_a_fingerprint_depends_on_the_data_that_is_read(write_bed, cache):
     path = write_bed(30, 20).path
     others: list[dict[str, Any]] = [
         {},
@@ -177,7 +177,7 @@ def test_a_fingerprint_is_of_what_is_read(write_bed, cache):
         assert data.fingerprint() == prints[0]
 
 
-def test_a_cache_of_sequences_refuses_genotypes(data, tmp_path):
+def test_cached_rejects_genotypes(data, tmp_path):
     with pytest.raises(ValueError, match="sequences only"):
         sl.data.cached(data(), tmp_path)
 

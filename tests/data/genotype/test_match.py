@@ -18,7 +18,7 @@ WANTED = variants(("x", "A", "G"), ("y", "C", "T"), ("z", "T", "TA"))
 
 
 @given(st.permutations(range(8)), st.lists(st.booleans(), min_size=8, max_size=8))
-def test_any_order_and_any_exchange_is_found(order, exchanged):
+def test_variants_are_matched_in_any_order_with_any_allele_flip(order, exchanged):
     rows = [(f"v{i}", "A" * (i + 1), "C") for i in range(8)]
     there = [(a, c, b) if exchanged[i] else (a, b, c) for i, (a, b, c) in enumerate(rows)]
     found = match(variants(*rows), variants(*(there[i] for i in order)), name="x.bed")
@@ -26,30 +26,30 @@ def test_any_order_and_any_exchange_is_found(order, exchanged):
     assert found.is_flipped.tolist() == exchanged
 
 
-def test_an_id_twice_is_told_apart_by_alleles():
+def test_duplicate_variant_ids_are_distinguished_by_alleles():
     others = [("x", "A", "C"), ("y", "C", "T"), ("z", "TA", "T"), ("x", "G", "A")]
     found = match(WANTED, variants(*others), name="x.bed")
     assert found.positions.tolist() == [3, 1, 2]
     assert found.is_flipped.tolist() == [True, False, True]
 
 
-def test_the_same_variant_twice_is_refused():
+def test_duplicate_variants_with_equal_alleles_are_rejected():
     twice = [("x", "A", "G"), ("x", "G", "A"), ("y", "C", "T"), ("z", "T", "TA")]
     with pytest.raises(FormatError, match="2 variants x have the same alleles"):
         match(WANTED, variants(*twice), name="x.bed")
 
 
-def test_a_file_with_the_same_columns_matches_even_with_an_id_twice():
+def test_a_file_with_equal_variants_matches_despite_duplicate_ids():
     twice = variants(("x", "A", "G"), ("x", "A", "G"))
     assert match(twice, twice, name="x.bed").positions.tolist() == [0, 1]
 
 
-def test_what_is_missing_is_counted_and_named():
+def test_missing_variants_are_counted_and_named_in_the_error():
     with pytest.raises(FormatError, match=r"the 3 variants .* 2 of them .* \(x, z\)"):
         match(WANTED, variants(("y", "C", "T")), name="x.bed")
 
 
-def test_other_alleles_are_named():
+def test_different_alleles_are_named_in_the_error():
     others = [("x", "A", "G"), ("y", "C", "G"), ("z", "T", "TA")]
     with pytest.raises(FormatError, match="alleles of y are C and G, expected C and T"):
         match(WANTED, variants(*others), name="x.bed")
@@ -60,7 +60,9 @@ def test_other_alleles_are_named():
     ("alleles", "is_flipped"),
     [("?A", True), ("?G", False), ("A?", False), ("G?", True)],
 )
-def test_a_variant_with_a_missing_allele_is_found_by_the_other(alleles, is_flipped, mark):
+def test_a_variant_with_one_missing_allele_is_matched_by_the_other(
+    alleles, is_flipped, mark
+):
     first, second = alleles.replace("?", mark)
     found = match(
         variants(("w", "C", "T"), ("x", "A", "G")),
@@ -72,19 +74,19 @@ def test_a_variant_with_a_missing_allele_is_found_by_the_other(alleles, is_flipp
     assert found.missing_alleles == 1
 
 
-def test_a_model_s_missing_allele_is_any_allele_of_a_file():
+def test_a_missing_allele_of_a_model_matches_any_allele():
     found = match(variants(("x", "0", "G")), variants(("x", "G", "A")), name="x.bed")
     assert (found.is_flipped.tolist(), found.missing_alleles) == ([True], 1)
 
 
 @pytest.mark.parametrize("alleles", [("0", "C"), ("0", "0"), ("C", "0")])
-def test_a_missing_allele_beside_one_of_another_variant_is_refused(alleles):
+def test_a_missing_allele_with_a_different_other_allele_is_rejected(alleles):
     others = [("x", *alleles), ("y", "C", "T"), ("z", "T", "TA")]
     with pytest.raises(FormatError, match=r"the alleles of x are .* expected A and G"):
         match(WANTED, variants(*others), name="x.bed")
 
 
-def test_both_alleles_are_preferred_to_one():
+def test_a_match_of_both_alleles_is_preferred():
     others = [("x", "0", "G"), ("x", "G", "A"), ("y", "C", "T"), ("z", "T", "TA")]
     found = match(WANTED, variants(*others), name="x.bed")
     assert (found.positions.tolist(), found.missing_alleles) == ([1, 2, 3], 0)

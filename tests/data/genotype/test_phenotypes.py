@@ -81,7 +81,7 @@ def test_dicts_and_arrays_are_joined(four, phenotype):
     assert labelled(four(), phenotype)[0] == HALVES
 
 
-def test_both_ids_count_where_a_table_has_both(four, table):
+def test_a_table_with_fid_and_iid_is_joined_by_both(four, table):
     path = four(["x", "x", "y", "y"])
     text = "FID IID Y\nf2 x 0.5\nf1 x 1.5\nf4 y 2.5\nf3 y 3.5\n"
     assert labelled(path, table(text))[0] == {
@@ -103,7 +103,7 @@ def test_two_individuals_of_the_same_ids_cannot_be_labelled(write_bed):
         sl.data.GenotypeDataset(path, np.array([0.5, 1.5]))
 
 
-def test_a_column_is_chosen_where_there_are_several(four, table):
+def test_a_choice_among_several_phenotype_columns_is_required(four, table):
     path = table("FID IID Y1 Y2\n" + "".join(f"f{i} i{i} {i}.5 {i}\n" for i in range(1, 5)))
     with pytest.raises(sl.errors.LabelError, match="Y1, Y2: choose with label_column"):
         sl.data.GenotypeDataset(four(), path)
@@ -115,12 +115,12 @@ def test_a_column_is_chosen_where_there_are_several(four, table):
     np.testing.assert_array_equal(both.labels[1], [2, 2.5])
 
 
-def test_the_id_column_can_be_named(four, table):
+def test_the_id_column_can_be_chosen(four, table):
     path = table("who\tY\n" + "".join(f"i{i}\t{i}.5\n" for i in range(1, 5)))
     assert labelled(four(), path, id_column="who")[0]["i2"] == 2.5
 
 
-def test_rows_that_differ_are_refused(four, table):
+def test_contradictory_rows_for_one_sample_are_rejected(four, table):
     path = table("IID Y\ni1 0.5\ni2 1.5\ni3 1.5\ni4 1.5\ni1 0.7\n")
     with pytest.raises(
         sl.errors.LabelError, match=r"line 6: id 'i1' has '0.7', but .*line 2"
@@ -128,7 +128,7 @@ def test_rows_that_differ_are_refused(four, table):
         sl.data.GenotypeDataset(four(), path)
 
 
-def test_a_sample_without_a_row_is_an_error_or_left_out(four):
+def test_a_sample_without_a_row_is_an_error_or_skipped(four):
     some = {"i2": 0.5, "i4": 1.5, "j": 1, "k": 2, "l": 3, "m": 4}
     with pytest.raises(sl.errors.LabelError, match=r"2 of 4 samples have no row.*i1, i3"):
         labelled(four(), some)
@@ -144,14 +144,14 @@ def test_a_sample_without_a_row_is_an_error_or_left_out(four):
 
 
 @pytest.mark.parametrize("mark", ["NA", "na", "-9", "-9.000", "nan", "NaN"])
-def test_a_missing_phenotype_leaves_its_sample_out(four, table, mark):
+def test_a_sample_with_a_missing_phenotype_is_skipped(four, table, mark):
     path = table(f"IID,Y\ni1,0.5\ni2,{mark}\ni3,\ni4,1.5\n")
     found, data = labelled(four(), path)
     assert found == {"i1": 0.5, "i4": 1.5}
     assert data.report["missing_labels_examples"] == ["i2", "i3"]
 
 
-def test_what_is_missing_can_be_said(four):
+def test_the_marks_of_missing_phenotypes_can_be_chosen(four):
     numbers = {"i1": -9, "i2": 99, "i3": 1.5, "i4": 2.5}
     found = labelled(four(), numbers, missing=("99",))[0]
     assert found == {"i1": -9, "i3": 1.5, "i4": 2.5}
@@ -169,7 +169,7 @@ def test_what_is_missing_can_be_said(four):
         ("1 1 2 2", "12", [0, 0, 1, 1]),
     ],
 )
-def test_controls_and_cases_are_told_by_their_coding(four, values, coding, expected):
+def test_controls_and_cases_are_decoded_by_their_coding(four, values, coding, expected):
     numbers = dict(zip(NAMES, values.split(), strict=True))
     data = sl.data.GenotypeDataset(four(), sl.data.Labels(numbers, coding=coding))
     assert data.classes == ("control", "case")
@@ -181,13 +181,13 @@ def test_controls_and_cases_are_told_by_their_coding(four, values, coding, expec
 
 
 @pytest.mark.parametrize("values", ["0 1 2 1", "0 2 2 0", "0 1 2 -9"])
-def test_a_zero_beside_a_two_is_ambiguous(four, values):
+def test_phenotypes_with_both_zero_and_two_are_ambiguous(four, values):
     numbers = dict(zip(NAMES, values.split(), strict=True))
     with pytest.raises(sl.errors.LabelError, match='coding="12"'):
         sl.data.GenotypeDataset(four(), numbers)
 
 
-def test_a_number_that_a_coding_does_not_know_is_refused(four):
+def test_a_number_outside_the_coding_is_rejected(four):
     with pytest.raises(sl.errors.LabelError, match="coding=\"01\" has no meaning for '2'"):
         labelled(four(), dict(zip(NAMES, ["0", "1", "2", "1"], strict=True)), coding="01")
     with pytest.raises(ValueError, match='coding must be "auto", "01" or "12", got'):
@@ -196,12 +196,12 @@ def test_a_number_that_a_coding_does_not_know_is_refused(four):
         labelled(four(), HALVES, coding="12", task="regress")
 
 
-def test_numbers_can_be_values_where_they_look_like_codes(four):
+def test_numbers_that_look_like_codes_can_be_values(four):
     numbers = dict(zip(NAMES, ["0", "1", "2", "1"], strict=True))
     assert labelled(four(), numbers, task="regress")[0]["i3"] == 2
 
 
-def test_texts_are_classes(four):
+def test_phenotypes_in_words_are_classes(four):
     colours = dict(zip(NAMES, ["red", "blue", "red", "green"], strict=True))
     assert sl.data.GenotypeDataset(four(), colours).classes == ("blue", "green", "red")
     given = sl.data.GenotypeDataset(
@@ -210,14 +210,14 @@ def test_texts_are_classes(four):
     assert given.labels.tolist() == [0, 2, 0, 1]
 
 
-def test_the_fam_s_column_is_the_phenotype_where_nothing_else_is_said(four):
+def test_the_fam_column_is_the_default_phenotype(four):
     data = sl.data.GenotypeDataset(four(pheno=["1", "2", "-9", "2"]))
     assert (data.ids, data.labels.tolist()) == (["i1", "i2", "i4"], [0, 1, 1])
     assert data.report["missing_labels"] == 1
 
 
 @pytest.mark.parametrize("column", ["0 1 1 0", "0 1 -9 1", "0 1 NA 1"])
-def test_a_fam_of_0_and_1_warns_that_plink_reads_it_otherwise(four, column):
+def test_a_fam_of_0_and_1_warns_that_plink_reads_it_differently(four, column):
     path = four(pheno=column.split())
     with pytest.warns(sl.errors.DataWarning, match=r"PLINK reads 0 as missing") as caught:
         data = sl.data.GenotypeDataset(path)
@@ -226,7 +226,7 @@ def test_a_fam_of_0_and_1_warns_that_plink_reads_it_otherwise(four, column):
     assert [it.filename for it in caught] == [__file__]
 
 
-def test_a_coding_that_is_named_warns_of_nothing(four):
+def test_an_explicit_coding_does_not_warn(four):
     path = four(pheno=["0", "1", "1", "0"])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -238,7 +238,7 @@ def test_a_coding_that_is_named_warns_of_nothing(four):
 
 
 @pytest.mark.parametrize("mark", ["N/A", "None", "null", ".", "?", "#N/A", "<NA>"])
-def test_a_class_that_looks_like_a_missing_value_is_a_warning(four, mark):
+def test_a_class_that_looks_like_a_missing_value_causes_a_warning(four, mark):
     states = dict(zip(NAMES, ["well", "ill", mark, "ill"], strict=True))
     path, text = four(), f"'{re.escape(mark)}' looks like a missing value"
     with pytest.warns(sl.errors.DataWarning, match=text) as caught:
@@ -249,7 +249,7 @@ def test_a_class_that_looks_like_a_missing_value_is_a_warning(four, mark):
 
 
 @pytest.mark.parametrize("values", ["1 2 -99 2", "0 1 -1 1"])
-def test_a_negative_number_beside_two_states_is_a_warning(four, values):
+def test_a_negative_number_among_control_and_case_causes_a_warning(four, values):
     numbers = dict(zip(NAMES, values.split(), strict=True))
     mark = values.split()[2]
     with pytest.warns(sl.errors.DataWarning, match=f"'{mark}' looks like a missing value"):
@@ -258,7 +258,7 @@ def test_a_negative_number_beside_two_states_is_a_warning(four, values):
     assert data.classes == ("control", "case")
 
 
-def test_numbers_of_all_kinds_are_no_missing_values(four):
+def test_numbers_do_not_look_like_missing_values(four):
     for values in ("1 2 3 2", "-1 0 1 2", "-1.5 -99 2 4", "-99 2 1.5 1"):
         numbers = dict(zip(NAMES, values.split(), strict=True))
         with warnings.catch_warnings():
@@ -267,17 +267,17 @@ def test_numbers_of_all_kinds_are_no_missing_values(four):
 
 
 @pytest.mark.parametrize("column", ["0", "-9", "1", "NA"])
-def test_a_fam_s_column_that_says_nothing_is_none(four, column):
+def test_a_constant_fam_column_is_not_a_phenotype(four, column):
     data = sl.data.GenotypeDataset(four(pheno=[column] * 4))
     assert (len(data), data.labels, data.task) == (4, None, None)
 
 
-def test_false_leaves_labels_out(four):
+def test_labels_false_ignores_the_fam_column(four):
     data = sl.data.GenotypeDataset(four(pheno=["1", "2", "-9", "2"]), labels=False)
     assert (len(data), data.labels) == (4, None)
 
 
-def test_a_covariate_that_is_missing_names_its_sample(four, table):
+def test_the_error_for_a_missing_covariate_names_the_sample(four, table):
     path = table("IID age\ni1 30\ni2 NA\ni3 50\n")
     with pytest.raises(sl.errors.LabelError, match="2 samples lack a covariate: i2, i4"):
         sl.data.GenotypeDataset(four(), labels=False, covariates=path)
@@ -288,7 +288,7 @@ def test_a_covariate_that_is_missing_names_its_sample(four, table):
     assert data.report["missing_covariates"] == 2
 
 
-def test_a_covariate_of_words_says_what_to_do(four, table):
+def test_the_error_for_a_covariate_of_words_has_a_remedy(four, table):
     path = table("IID age sex\ni1 30 m\ni2 40 f\ni3 50 m\ni4 60 f\n")
     with pytest.raises(sl.errors.LabelError, match="'sex' of 'i1' is 'm', expected a num"):
         sl.data.GenotypeDataset(four(), labels=False, covariates=path)
@@ -307,12 +307,14 @@ def test_a_covariate_of_words_says_what_to_do(four, table):
         ("IID Y\ni1 1 2\n", "line 2: expected 2 cells, found 3"),
     ],
 )
-def test_a_table_that_is_none_says_what_was_expected(four, table, text, message):
+def test_the_error_for_an_invalid_phenotype_table_names_the_expected_format(
+    four, table, text, message
+):
     with pytest.raises(ValueError, match=message):
         sl.data.GenotypeDataset(four(), table(text))
 
 
-def test_something_else_than_a_phenotype_is_refused(four):
+def test_an_invalid_phenotype_argument_is_rejected(four):
     with pytest.raises(ValueError, match="phenotypes must be one or more paths"):
         sl.data.GenotypeDataset(four(), 1.5)
     with pytest.raises(ValueError, match="a row for each of the 4 individuals"):
@@ -320,7 +322,7 @@ def test_something_else_than_a_phenotype_is_refused(four):
 
 
 @needs_data
-def test_the_files_of_regenie_are_joined():
+def test_phenotype_files_of_regenie_are_joined():
     data = sl.data.GenotypeDataset(
         DATA / "example.bed",
         sl.data.Labels(DATA / "phenotype_bin_wNA.txt", label_column="Y1"),
@@ -338,7 +340,7 @@ def test_the_files_of_regenie_are_joined():
 BARE = "f1 i1 0.5 7\nf2 i2 1.5 8\nf3 i3 2.5 9\nf4 i4 3.5 7.5\n"
 
 
-def test_a_column_of_a_table_without_a_header_is_chosen_by_its_number(four, table):
+def test_a_headerless_column_is_chosen_by_its_number(four, table):
     data = sl.data.GenotypeDataset(
         four(), sl.data.Labels(table(BARE), label_column="phenotype2")
     )
@@ -349,7 +351,7 @@ def test_a_column_of_a_table_without_a_header_is_chosen_by_its_number(four, tabl
         )
 
 
-def test_columns_of_one_name_in_a_data_frame_are_refused(four):
+def test_duplicate_column_names_of_a_data_frame_are_rejected(four):
     rows = [[f"f{i}", f"i{i}", 1.0, 2.0] for i in range(4)]
     frame = pd.DataFrame(rows, columns=["FID", "IID", "age", "age"])
     with pytest.raises(sl.errors.LabelError, match="columns are named 'age'"):
@@ -358,7 +360,7 @@ def test_columns_of_one_name_in_a_data_frame_are_refused(four):
         sl.data.GenotypeDataset(four(), sl.data.Labels(frame, label_column="age"))
 
 
-def test_covariates_of_one_name_are_refused(four, table):
+def test_duplicate_covariate_names_are_rejected(four, table):
     named = table("FID IID A A\n" + BARE)
     with pytest.raises(sl.errors.LabelError, match="2 columns are named 'A'"):
         sl.data.GenotypeDataset(four(), covariates=named)
@@ -366,36 +368,36 @@ def test_covariates_of_one_name_are_refused(four, table):
         sl.data.GenotypeDataset(four(), covariates=named, covariate_columns=["A"])
 
 
-def test_covariates_of_nobody_are_refused_whatever_fills_them_in(four, table):
+def test_covariates_that_match_no_sample_are_rejected(four, table):
     others = table("FID IID A B\n" + BARE.replace("i", "j"))
     with pytest.raises(sl.errors.LabelError, match=r"it has f1:j1, .* expected i1, i2"):
         sl.data.GenotypeDataset(four(), covariates=others, missing_covariates="mean")
 
 
-def test_a_covariate_beyond_float32_is_refused(four):
+def test_a_covariate_beyond_float32_is_rejected(four):
     ages = dict.fromkeys(NAMES, 1.0) | {"i2": 1e300}
     with pytest.raises(sl.errors.LabelError, match=r"'1e\+300', expected a number"):
         sl.data.GenotypeDataset(four(), covariates=ages)
 
 
-def test_one_mark_of_missing_needs_no_list(four):
+def test_a_single_missing_mark_needs_no_list(four):
     found, data = labelled(four(), HALVES | {"i2": "NA"}, missing="NA")
     assert (list(found), data.task) == (["i1", "i3", "i4"], "regress")
 
 
 @pytest.mark.parametrize("phenotype", [3, True])
-def test_a_phenotype_that_is_no_table_is_named(four, phenotype):
+def test_an_invalid_phenotype_value_is_shown_in_the_error(four, phenotype):
     with pytest.raises(sl.errors.ArgumentError, match=f"got {phenotype}"):
         sl.data.GenotypeDataset(four(), phenotype)
 
 
-def test_of_a_file_that_is_no_table_little_is_shown(four, table):
+def test_the_error_for_a_binary_phenotype_file_is_short(four, table):
     with pytest.raises(sl.errors.LabelError, match="is not an individual of") as caught:
         sl.data.GenotypeDataset(four(), table("x" * 5000 + " y\n"))
     assert len(str(caught.value)) < 500
 
 
-def test_a_word_among_numbers_is_named_and_what_to_do(write_bed):
+def test_the_error_for_a_word_among_numeric_phenotypes_has_a_remedy(write_bed):
     path = write_bed(3, 2).path
     labels = {"iid1": "1.5", "iid2": "N/A", "iid3": "2"}
     with pytest.raises(sl.errors.LabelError, match=r"'N/A'; if these mark missing values"):
@@ -409,7 +411,7 @@ MARKS = [None, float("nan"), pd.NA, "NA", "nan", "", "-9"]
 
 @pytest.mark.parametrize("mark", MARKS, ids=repr)
 @pytest.mark.parametrize("kind", ["dict", "array", "series", "frame", "table"])
-def test_a_phenotype_that_says_nothing_is_left_out_and_counted(four, table, mark, kind):
+def test_a_missing_phenotype_in_memory_is_skipped_and_counted(four, table, mark, kind):
     rows = HALVES | {"i2": mark}
     text = "".join(f"f{n[1]}\t{n}\t{'NA' if v is pd.NA else v}\n" for n, v in rows.items())
     phenotype = {
@@ -427,7 +429,7 @@ def test_a_phenotype_that_says_nothing_is_left_out_and_counted(four, table, mark
 
 @pytest.mark.parametrize("word", ["1,25", ".", "unknown"])
 @pytest.mark.parametrize("number", ["1.5", "1"])
-def test_a_malformed_phenotype_is_no_class(four, word, number):
+def test_a_malformed_number_is_not_a_class(four, word, number):
     labels = {"i1": number, "i2": word, "i3": "2", "i4": number}
     with pytest.raises(sl.errors.LabelError, match=f"some are not: '{word}'"):
         sl.data.GenotypeDataset(four(), labels)
@@ -444,7 +446,7 @@ FRAMES = {
 
 
 @pytest.mark.parametrize("frame", FRAMES)
-def test_data_frames_are_phenotypes_and_covariates(four, frame):
+def test_phenotypes_and_covariates_may_be_data_frames(four, frame):
     order = ["i3", "i1", "i4", "i2"]
     columns = {
         "FID": [f"f{name[1]}" for name in order],
@@ -463,7 +465,7 @@ def test_data_frames_are_phenotypes_and_covariates(four, frame):
 
 
 @pytest.mark.parametrize("kind", ["list", "numpy", "pandas", "polars"])
-def test_numbers_in_the_order_of_the_fam_are_phenotypes_and_covariates(four, kind):
+def test_phenotypes_and_covariates_may_be_arrays_in_fam_order(four, kind):
     make = {"list": list, "numpy": np.array, "pandas": pd.Series, "polars": pl.Series}[kind]
     values = make(list(HALVES.values()))
     found, data = labelled(four(), values, covariates=values)
@@ -471,7 +473,7 @@ def test_numbers_in_the_order_of_the_fam_are_phenotypes_and_covariates(four, kin
     assert (data.covariate_names, data.report["missing_covariates"]) == (("covariate",), 0)
 
 
-def test_a_data_frame_without_ids_says_so(four):
+def test_a_data_frame_of_phenotypes_without_ids_is_an_error(four):
     with pytest.raises(sl.errors.LabelError, match=r"the DataFrame: .*no column IID"):
         sl.data.GenotypeDataset(four(), pd.DataFrame({"Y": [1.5, 2, 3, 4]}))
 
@@ -483,7 +485,7 @@ def test_an_iid_with_two_values_in_a_series_is_an_error(four, name):
         sl.data.GenotypeDataset(four(), **given)
 
 
-def test_values_of_samples_stand_in_the_order_of_their_names(four):
+def test_phenotype_columns_are_in_the_order_of_the_classes(four):
     frame = pd.DataFrame({"IID": NAMES, "p": [1.5, 2, 3, 4], "q": [5.5, 6, 7, 8]})
     data = sl.data.GenotypeDataset(
         four(),
@@ -496,12 +498,12 @@ def test_values_of_samples_stand_in_the_order_of_their_names(four):
     ("options", "message"),
     [({"classes": 3}, "classes must be"), ({"missing": b"NA"}, "missing must be")],
 )
-def test_names_of_no_kind_are_answered_by_a_sentence(four, options, message):
+def test_invalid_column_names_are_an_error_with_a_clear_message(four, options, message):
     with pytest.raises(sl.errors.ArgumentError, match=message):
         sl.data.GenotypeDataset(four(), sl.data.Labels(**options))
 
 
-def test_a_list_of_texts_that_are_no_phenotypes_tables_is_told_so(four):
+def test_a_list_of_strings_that_are_not_tables_is_an_error_with_a_remedy(four):
     with pytest.raises(
         sl.errors.MissingFileError, match=r"phenotypes in the order .*array"
     ):
@@ -509,7 +511,7 @@ def test_a_list_of_texts_that_are_no_phenotypes_tables_is_told_so(four):
 
 
 @pytest.mark.parametrize("cell", ["1_000", "\u0661"])
-def test_digits_that_plink_does_not_read_are_no_numbers(four, tmp_path, cell):
+def test_digits_that_plink_does_not_read_are_not_numbers(four, tmp_path, cell):
     rows = [f"{name},{value}" for name, value in zip(NAMES, [0.5, cell, 2, 3], strict=True)]
     (tmp_path / "y.csv").write_text("\n".join(["IID,Y", *rows]))
     with pytest.raises(
@@ -539,7 +541,9 @@ AS_WRITTEN = {
 
 
 @pytest.mark.parametrize("how", AS_WRITTEN)
-def test_a_table_of_phenotypes_says_the_same_however_it_was_saved(four, tmp_path, how):
+def test_a_phenotype_table_reads_the_same_in_every_encoding_and_line_ending(
+    four, tmp_path, how
+):
     (tmp_path / "y.csv").write_text(AS_WRITTEN[how], newline="")
     data = sl.data.GenotypeDataset(four(), tmp_path / "y.csv")
     assert data.labels.tolist() == [0.5, 1.5, 2.5, 3.5]
@@ -561,7 +565,7 @@ def test_a_phenotype_without_an_id_is_an_error(four, tmp_path, kind):
 
 
 @pytest.mark.parametrize("unlabelled", ["error", "skip"])
-def test_a_table_of_no_phenotypes_is_an_error(four, tmp_path, unlabelled):
+def test_an_empty_phenotype_table_is_an_error(four, tmp_path, unlabelled):
     (tmp_path / "y.csv").write_text("IID,Y\n")
     with pytest.raises(sl.errors.LabelError, match="4 of 4 samples have no row"):
         sl.data.GenotypeDataset(
@@ -570,7 +574,7 @@ def test_a_table_of_no_phenotypes_is_an_error(four, tmp_path, unlabelled):
 
 
 @pytest.mark.parametrize("kind", ["series", "frame", "floats", "both ids"])
-def test_values_of_samples_are_joined_by_an_index_of_integers(four, kind):
+def test_phenotypes_are_joined_by_an_integer_index(four, kind):
     path = four(["1001", "1002", "1003", "1004"])
     values = pd.Series({1003: 2.5, 1001: 0.5, 1004: 3.5, 1002: 1.5}, name="Y")
     both = pd.MultiIndex.from_tuples([(f"f{key - 1000}", key) for key in values.index])
@@ -606,12 +610,12 @@ MIXED = {
 
 
 @pytest.mark.parametrize("how", MIXED)
-def test_a_table_of_phenotypes_may_mix_blanks_and_tabs(four, table, how):
+def test_a_phenotype_table_may_mix_blanks_and_tabs(four, table, how):
     assert labelled(four(), table(MIXED[how]))[0] == HALVES
 
 
 @pytest.mark.parametrize("words", [["True", "False"], ["true", "false"], ["TRUE", "FALSE"]])
-def test_booleans_of_samples_are_controls_and_cases_from_every_source(four, table, words):
+def test_boolean_phenotypes_are_controls_and_cases_from_every_source(four, table, words):
     text = "IID,Y\n" + "".join(
         f"{name},{word}\n" for name, word in zip(NAMES, words * 2, strict=True)
     )

@@ -11,7 +11,7 @@ from seqloom.data.genotype._statistics import Variants, mean_and_scale
 from seqloom.data.genotype._variants import choose_rows, match
 
 
-def test_marks_of_missing_values_ignore_case_and_compare_numbers_as_numbers() -> None:
+def test_missing_marks_ignore_case_and_compare_numbers_by_value() -> None:
     missing = Missing.of(("NA", "-9"))
     assert missing.has("na")
     assert missing.has("-9.000")
@@ -22,18 +22,18 @@ def test_one_and_two_mean_control_and_case() -> None:
     assert states_of(["1", "2"], "auto", what="Y") == {"1": "control", "2": "case"}
 
 
-def test_a_column_with_a_fraction_has_values_and_no_states() -> None:
+def test_a_phenotype_column_with_a_fraction_is_a_regression_label() -> None:
     assert states_of(["0.5", "2"], "auto", what="Y") is None
 
 
-def test_a_variant_without_spread_is_constant() -> None:
+def test_a_variant_without_variance_is_constant() -> None:
     counts = np.array([[1, 2, 1], [0, 0, 4]])  # of 4 genotypes each
     mean, _, is_constant = mean_and_scale(counts, 4, "unit", count_a1=False)
     assert mean.round(3).tolist() == [1.333, 2.0]
     assert is_constant.tolist() == [False, True]
 
 
-def test_variants_are_chosen_by_name_or_by_position_from_the_end() -> None:
+def test_variants_are_selected_by_name_or_negative_index() -> None:
     ids = np.array(["a", "b", "c"])
     by_name, by_position = choose_rows(ids, ["c", "a"]), choose_rows(ids, [-1])
     assert by_name is not None
@@ -41,7 +41,7 @@ def test_variants_are_chosen_by_name_or_by_position_from_the_end() -> None:
     assert (by_name.tolist(), by_position.tolist()) == ([2, 0], [2])
 
 
-def test_a_variant_with_exchanged_alleles_is_found_and_marked() -> None:
+def test_a_variant_with_flipped_alleles_is_matched_and_marked() -> None:
     wanted = Variants(*np.array([["x", "y"], ["A", "C"], ["G", "T"]]))
     found = Variants(*np.array([["y", "x"], ["T", "A"], ["C", "G"]]))
     matched = match(wanted, found, name="new.bed")
@@ -53,7 +53,7 @@ def test_memory_is_read_in_decimal_and_binary_units() -> None:
     assert (memory_of("1.5 GB"), memory_of("2KiB"), memory_of(7)) == (1500000000, 2048, 7)
 
 
-def test_individuals_with_the_same_iid_are_named_by_fid_and_iid() -> None:
+def test_individuals_with_equal_iids_are_named_by_fid_and_iid() -> None:
     people = People("a.fam", np.array(["f", "g"]), np.array(["1", "1"]))
     assert people.names == ["f:1", "g:1"]
     assert people.find([("g", "1")]) == [1]

@@ -166,7 +166,7 @@ def test_a_second_pass_gives_the_same(proteins):
     assert same_batches(list(stream), list(stream))
 
 
-def test_a_pattern_stands_for_its_files(tmp_path):
+def test_a_pattern_expands_to_its_files(tmp_path):
     for name in "ab":
         write(tmp_path / f"{name}.fa", [5])
     batch = next(iter(PackedStream(tmp_path / "*.fa")))
