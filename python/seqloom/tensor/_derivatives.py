@@ -257,8 +257,8 @@ def find_level(backend: Backend) -> Engine:
 
 def is_custom_engine(backend: object) -> TypeGuard[CustomEngine]:
     """Return whether a backend is a custom engine, which records without `Autodiff`."""
-    # Not hasattr, because wrapper backends forward unknown names to their inner
-    # backend.
+    # `hasattr` does not work, because wrapper backends forward unknown names to
+    # their inner backend.
     return "is_engine" in vars(backend)
 
 

@@ -60,9 +60,9 @@ def custom_gradient(
         A function with the same arguments and results.
 
     Raises:
-        GradientError: The function does not return tensors. Or the rule does not return one
-            gradient per argument. Or a gradient differs from its argument in shape, type or
-            backend. Or the tensors are not on an `Autodiff` backend.
+        GradientError: The function does not return tensors, or they are not on an
+            `Autodiff` backend. The rule can also cause this error, if it does not return
+            one gradient per argument, or a gradient of another shape, type or backend.
 
     Examples:
         A rounding function with a straight-through gradient:

@@ -131,8 +131,8 @@ class Tensor(ArrayMethods, TensorConversions):
             The gradients; ``.wrt(x)`` returns the gradient with respect to `x`.
 
         Raises:
-            GradientError: This tensor does not depend on a leaf. Or it is not a scalar and
-                `gradient` is missing. Or an earlier call consumed the recorded operations.
+            GradientError: This tensor depends on no leaf, it is not a scalar and `gradient`
+                is missing, or an earlier call consumed the recorded operations.
             ShapeError: The shape of `gradient` differs from that of this tensor.
             DTypeError: `gradient` contains no numbers.
             BackendError: `gradient` is a tensor of a different library.

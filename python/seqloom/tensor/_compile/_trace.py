@@ -46,7 +46,7 @@ def trace(
     # The signature is taken afterwards, because an optimiser creates state in the step.
     capture = Capture(signature.backend)  # pyright: ignore[reportArgumentType]
     for leaf in signature.leaves:
-        leaf.on(capture.target)  # Creates arrays that are created on first use.
+        leaf.on(capture.target)  # Creates the arrays that a leaf creates on first use.
     with reject_impure_calls(executed):
         inputs, result, new = _run_on_symbols(capture, function, arguments, signature)
     after = Signature(arguments)

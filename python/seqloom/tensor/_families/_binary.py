@@ -273,7 +273,7 @@ RULES.update(
         ),
         "logaddexp": _make_rule(
             _save_inputs,
-            # Computed from the inputs, because the output loses digits for large
+            # The rule uses the inputs, because the output loses digits for large
             # values.
             lambda b, grad, x, y, _: b.multiply(grad, b.sigmoid(b.subtract(x, y))),
             lambda b, grad, x, y, _: b.multiply(grad, b.sigmoid(b.subtract(y, x))),

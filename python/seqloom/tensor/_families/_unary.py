@@ -209,8 +209,8 @@ RULES.update(
         "negative": Rule(keep.no_values, lambda b, _, grad, __: (b.negative(grad),)),
         "abs": by_input(lambda b, grad, x: b.multiply(grad, b.sign(x))),
         "exp": by_output(lambda b, grad, out: b.multiply(grad, out)),
-        # Uses the input, because the output is close to -1 for a small slope and lost
-        # digits.
+        # The rule uses the input, because an output close to -1 has lost the digits of
+        # a small slope.
         "expm1": by_input(lambda b, grad, x: b.multiply(grad, b.exp(x))),
         "log": by_input(lambda b, grad, x: b.divide(grad, x)),
         "log1p": by_input(lambda b, grad, x: b.divide(grad, b.add(x, 1))),

@@ -60,7 +60,7 @@ class Windows(NamedTuple):
 
     def _ends(self, lengths: Sequence[int]) -> list[int]:
         """Return, for each axis, the padded position before which all windows start."""
-        # Linear in the length, so that an exported graph can compute it for any length.
+        # The formulas are linear, so that an exported graph supports any length.
         ends: list[int] = []
         for length, k, s, p, d in self._per_axis(lengths):
             room = length + 2 * p - d * (k - 1)  # a whole window starts below this position

@@ -39,7 +39,7 @@ class Layout:
     stored: list[list[Value]]  # Values that each group writes to given arrays.
     fresh: set[int]  # Values that get new memory at each call.
     copied: set[int]  # Indices of the outputs that are copied.
-    spans: dict[int, Span]  # The places of values in the program's memory.
+    spans: dict[int, Span]  # The offsets of values in the program's memory.
     nbytes: int  # Size of the program's memory.
 
 
