@@ -27,7 +27,7 @@ from sybil.parsers.rest import DocTestParser
 HOME = Path(__file__).parent
 # Maximum size of the compilation cache of JAX and PyTorch at the start, in bytes.
 COMPILED_BYTES = 2**30
-# A block of commands: indented lines, at least one of which calls seqloom.
+# A block of commands: indented lines, with at least one call of seqloom.
 INDENTED = re.compile(r"(?:(?<=\n\n)|\A)(?: {4} *\S.*(?:\n|\Z))+")
 COMMAND = re.compile(r"^ {4}(?:.*\| )?seqloom ", re.MULTILINE)
 # Folder and output of blocks that ran in an empty folder, by their text.

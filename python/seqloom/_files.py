@@ -35,7 +35,7 @@ def write_atomic(path: str | os.PathLike[str], data: bytes) -> None:
 @contextmanager
 def atomic_path(path: str | os.PathLike[str]) -> Generator[Path]:
     """Yield a temporary path, and rename it to `path` if the block succeeds."""
-    # A symbolic link stays; the file behind it is replaced. A replaced file keeps its
+    # A symbolic link stays; its target is replaced. A replaced file keeps its
     # permissions; a new file gets those of the umask. A folder, a device or a pipe is
     # an error, because the rename would replace it.
     with atomic_paths([path]) as (part,):

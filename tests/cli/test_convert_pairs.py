@@ -157,7 +157,7 @@ def test_existing_outputs_of_a_pair_are_replaced_only_with_overwrite(call):
     ],
     ids=" ".join,
 )
-def test_a_file_of_a_pair_is_never_overwritten_by_itself(pairs, call, words):
+def test_a_file_of_a_pair_is_never_its_own_output(pairs, call, words):
     before = [(pairs / name).read_bytes() for name in ("1.fq", "2.fq")]
     said = call(*words, "--overwrite")
     assert (said.code, "is both read and written" in said.err) == (2, True)

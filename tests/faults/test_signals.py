@@ -108,7 +108,7 @@ def _send_at(number, sent):
         nonlocal others
         if "when" not in seen:
             return
-        # Of events in other places, such as Python's own files, test only some.
+        # Test only some events in other places, such as Python's own files.
         if not EVENTS.match(event) or not is_here(facts[0]):
             others += 1
             if others % 200:

@@ -79,7 +79,7 @@ def recompute(number):
 
 
 @pytest.mark.parametrize(("number", "backend", "compiled"), CASES)
-def test_a_published_network_gives_the_scores_of_its_own_implementation(
+def test_a_published_network_gives_the_scores_of_the_keras_description(
     number, backend, compiled
 ):
     model = network(number, backend)

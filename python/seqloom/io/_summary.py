@@ -162,7 +162,6 @@ class Summary:
         quality: Summary of the qualities; None for FASTA.
         positions: Residues and scores by position, in at most 512 bins: each bin covers
             more than one position if sequences are longer than 512 residues.
-            positions where sequences are longer than 512 letters.
 
     Examples:
         >>> from pathlib import Path

@@ -257,7 +257,7 @@ class RunFolder:
 
     Args:
         out: The run folder; None keeps everything in memory.
-        overwrite: If True, replace the run in the folder; other files stay.
+        overwrite: Replace the run in the folder; other files stay.
         checkpoint_every: The distance between checkpoints within an epoch: a number of
             steps, a time such as ``"90s"``, ``"10min"`` or ``"2h"``, or ``"epoch"`` for
             none. By default one minute, or longer if writing takes more than 2 % of the

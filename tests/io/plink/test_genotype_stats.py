@@ -186,7 +186,7 @@ def test_counts_mean_and_variance_match_the_values(
 
 
 @pytest.mark.parametrize("major", ["SNP", "individual"])
-def test_statistics_of_some_individuals_equal_those_of_their_own_file(tmp_path, major):
+def test_statistics_of_some_individuals_equal_those_of_a_subset_file(tmp_path, major):
     rng = np.random.default_rng(1)
     whole = draw_set(tmp_path / "x.bed", rng, major=major)
     bed, chosen = bed_reader.open_bed(whole), rng.permutation(61)[:23]

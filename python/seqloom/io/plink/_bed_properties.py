@@ -31,7 +31,7 @@ class BedProperties:
 
     Args:
         locations: The locations of the two tables.
-        counts: Numbers of individuals and variants, if the caller knows them.
+        counts: Numbers of individuals and variants, or None.
         properties: Columns that replace those of the tables; None hides a column.
         cloud_options: Options of the object store of the tables.
     """

@@ -83,7 +83,7 @@ def _name_of(source: Path | bytes, suffix: Suffix) -> str:
 
 
 def check_not_exchanged(fam: Path, bim: Path) -> None:
-    """Raise if the .fam and the .bim are exchanged, judging by their first lines."""
+    """Raise if the .fam and the .bim are exchanged, according to their first lines."""
     person, variant = _first_fields(fam), _first_fields(bim)
     if len(person) != _FIELDS or len(variant) != _FIELDS:
         return

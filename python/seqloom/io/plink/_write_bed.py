@@ -28,7 +28,7 @@ _BLOCK_BYTES = 8 << 20  # bytes of values packed at a time
 _DIMENSIONS = {"matrix": 2, "vector": 1}
 _DTYPE_NAMES = ("int8", "float32", "float64")
 _MISSING = -127
-_INVALID = -1  # stands in for integers beyond 8 bits
+_INVALID = -1  # replaces integers beyond 8 bits
 
 
 def to_bed(
