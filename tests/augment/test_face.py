@@ -64,12 +64,12 @@ ALL = Compose(
 )
 
 
-def test_json_and_pickle_give_an_augmentation_back():
+def test_json_and_pickle_restore_an_augmentation():
     assert JsonConfig.from_json(ALL.to_json()) == ALL
     assert pickle.loads(pickle.dumps(ALL)) == ALL  # noqa: S301 - ours
 
 
-def test_a_letter_without_a_complement_is_an_error_that_names_the_record():
+def test_a_character_without_a_complement_is_an_error_that_names_the_record():
     rows = Ragged.from_list([b"ACGT", b"ACE"])
     with pytest.raises(AlphabetError) as raised:
         ReverseComplement(p=0).batch(rows, Key(0).each([0, 1]))
@@ -77,17 +77,17 @@ def test_a_letter_without_a_complement_is_an_error_that_names_the_record():
     assert (error.record, error.position, error.character) == (1, 2, "E")
 
 
-def test_noise_without_qualities_is_an_error_that_says_what_to_pass():
+def test_quality_noise_without_qualities_is_an_error_with_a_remedy():
     with pytest.raises(ArgumentError, match="quality="):
         QualityNoise()(b"ACGT", Key(0))
 
 
-def test_a_quality_outside_the_encoding_is_an_error_that_says_where():
+def test_a_quality_outside_the_encoding_is_an_error_with_its_position():
     with pytest.raises(ArgumentError, match=r"sequence 0, position 2: .* found 32"):
         QualityNoise()(b"ACGT", Key(0), quality=b"II I")
 
 
-def test_keys_and_qualities_must_fit_the_sequences():
+def test_keys_and_qualities_must_match_the_sequences():
     rows = Ragged.from_list([b"ACGT", b"AC"])
     wrong: Any = np.zeros((2, 2))
     with pytest.raises(ShapeError, match=r"shape \(2, 2\)"):
@@ -100,14 +100,14 @@ def test_keys_and_qualities_must_fit_the_sequences():
         Crop(1)(b"ACGT", Key(0), quality=b"I")
 
 
-def test_a_slice_of_a_larger_batch_is_taken_as_it_is():
+def test_a_slice_of_a_ragged_array_is_augmented_without_a_copy():
     rows = Ragged.from_list([b"AC", b"GGT", b"TTTA"])
     keys = Key(0).each([1, 2])
     turned = ReverseComplement(p=1).batch(rows[1:], keys)
     assert turned.to_list() == [b"ACC", b"TAAA"]
 
 
-def test_results_that_are_kept_never_share_memory():
+def test_stored_results_never_share_memory():
     rows = Ragged.from_list([b"ACGT" * 20] * 50)
     change = Mutate(0.3)
     kept = [change.batch(rows, Key(0, i).each(range(50))) for i in range(20)]
@@ -115,7 +115,7 @@ def test_results_that_are_kept_never_share_memory():
     assert [k.to_list() for k in kept] == [a.to_list() for a in again]
 
 
-def test_nothing_gives_nothing():
+def test_augmenting_no_sequences_returns_no_sequences():
     empty = Ragged.from_list([])
     assert ALL.batch(empty, Key(0).each([]), qualities=empty)[0].to_list() == []
     assert Compose([])(b"ACGT", Key(0)) == b"ACGT"

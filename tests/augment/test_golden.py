@@ -31,11 +31,11 @@ GOLDEN = {
 
 
 @pytest.mark.parametrize(("change", "expected"), GOLDEN.items(), ids=str)
-def test_the_bits_are_those_of_the_first_release(change, expected):
+def test_augmented_sequences_equal_those_of_the_first_release(change, expected):
     assert change(LETTERS, Key(7, 1, 2)) == expected
 
 
-def test_noise_is_that_of_the_first_release():
+def test_quality_noise_equals_that_of_the_first_release():
     quality = bytes(33 + i % 8 for i in range(len(LETTERS)))
     assert (
         QualityNoise()(LETTERS, Key(7, 1, 2), quality=quality)[0]

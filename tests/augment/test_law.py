@@ -33,12 +33,12 @@ def within_five_sigma(hits, trials, rate):
 
 
 @pytest.mark.parametrize("rate", [0.0001, 2**-8, 0.01, 0.15, 0.5, 0.999])
-def test_as_many_letters_are_masked_as_the_rate_says(rate):
+def test_residues_are_masked_at_the_given_rate(rate):
     hidden = (Mask(rate).batch(EQUAL, KEYS).data == ord("N")).sum()
     assert within_five_sigma(hidden, EQUAL.data.size, rate)
 
 
-def test_substitutions_are_as_many_as_the_rate_says_and_fair():
+def test_substitutions_occur_at_the_given_rate_and_uniformly():
     changed = Mutate(0.1).batch(EQUAL, KEYS).data
     counts = Counter(changed.tobytes().decode())
     new = [counts[letter] for letter in "CGT"]
@@ -46,7 +46,7 @@ def test_substitutions_are_as_many_as_the_rate_says_and_fair():
     assert chisquare(new).pvalue > 1e-6
 
 
-def test_insertions_and_deletions_are_as_many_as_the_rates_say():
+def test_insertions_and_deletions_occur_at_the_given_rates():
     added = Mutate(insertions=0.03).batch(EQUAL, KEYS).data.size - EQUAL.data.size
     lost = EQUAL.data.size - Mutate(deletions=0.02).batch(EQUAL, KEYS).data.size
     assert within_five_sigma(added, EQUAL.data.size, 0.03)
@@ -54,7 +54,7 @@ def test_insertions_and_deletions_are_as_many_as_the_rates_say():
 
 
 @pytest.mark.parametrize("quality", [0, 2, 10, 20, 30])
-def test_noise_is_as_frequent_as_the_quality_says(quality):
+def test_quality_noise_occurs_at_the_error_probability(quality):
     qualities = Ragged(np.full(EQUAL.data.size, 33 + quality, np.uint8), EQUAL.offsets)
     changed, same = QualityNoise().batch(EQUAL, KEYS, qualities=qualities)
     assert same.data.tobytes() == qualities.data.tobytes()
@@ -65,27 +65,27 @@ def test_noise_is_as_frequent_as_the_quality_says(quality):
     )
 
 
-def test_strands_are_turned_as_often_as_p_says():
+def test_sequences_are_reverse_complemented_with_probability_p():
     rows = Ragged.from_list([b"AC"] * COUNT)
     turned = ReverseComplement(p=0.3).batch(rows, KEYS).to_list().count(b"GT")
     assert within_five_sigma(turned, COUNT, 0.3)
 
 
-def test_neighbouring_letters_are_decided_independently():
+def test_neighbouring_residues_are_changed_independently():
     hidden = Mask(0.5).batch(EQUAL, KEYS).data == ord("N")
     for distance in (1, 7, 8, 63, 64):
         agree = (hidden[distance:] == hidden[:-distance]).sum()
         assert within_five_sigma(agree, hidden.size - distance, 0.5)
 
 
-def test_crops_start_everywhere_alike():
+def test_crop_positions_are_uniformly_distributed():
     rows = Ragged.from_list([bytes(range(65, 85))] * COUNT)
     starts = Crop(11).batch(rows, KEYS).data[::11]
     assert sorted(set(starts.tolist())) == list(range(65, 75))
     assert chisquare(np.bincount(starts)[65:]).pvalue > 1e-6
 
 
-def test_shifts_go_everywhere_alike():
+def test_shifts_are_uniformly_distributed():
     rows = Ragged.from_list([b"ACGTACGA"] * COUNT)
     rolled = Counter(Shift(3, mode="roll").batch(rows, KEYS).to_list())
     assert len(rolled) == 7
@@ -112,7 +112,7 @@ def test_every_shuffle_is_equally_likely(letters, k):
     assert chisquare(list(drawn.values())).pvalue > 1e-6
 
 
-def test_dinucleotides_of_a_long_sequence_are_kept_exactly():
+def test_dinucleotide_counts_of_a_long_sequence_are_preserved():
     letters = Key(1).bits(3000).astype(np.uint8) % 4
     before = bytes(b"ACGT"[letter] for letter in letters)
     after = ShuffleKmers(2)(before, Key(2))
@@ -120,7 +120,7 @@ def test_dinucleotides_of_a_long_sequence_are_kept_exactly():
     assert after != before
 
 
-def test_complements_are_biopythons():
+def test_complements_agree_with_biopython():
     letters = b"ACGTRYSWKMBDHVNacgtryswkmbdhvn-."
     turned = ReverseComplement(p=1)(letters, Key(0))
     assert turned == bytes(Seq(letters).reverse_complement())

@@ -79,14 +79,14 @@ def judged(slow, sequence, key):
 @EACH
 @settings(max_examples=12, deadline=None)
 @given(sequence=sequences(), key=keys)
-def test_one_sequence_is_what_the_reference_makes_of_it(ours, slow, options, sequence, key):
+def test_one_sequence_agrees_with_the_reference(ours, slow, options, sequence, key):
     expected = judged(lambda pairs, words: slow(pairs, words, **options), sequence, key)
     assert ours(**options)(sequence[0], key, quality=sequence[1]) == expected
 
 
 @settings(max_examples=20, deadline=None)
 @given(sequence=sequences(), key=keys)
-def test_a_composition_folds_the_key_by_place(sequence, key):
+def test_compose_folds_the_key_by_the_index_of_the_member(sequence, key):
     members = [
         (ours, slow, options) for ours, slow, options in PAIRS if "alphabet" not in options
     ]
@@ -106,7 +106,9 @@ def test_a_composition_folds_the_key_by_place(sequence, key):
     seed=st.integers(0, 9),
     num_threads=st.sampled_from([None, 1, 2, 3]),
 )
-def test_a_batch_is_its_sequences_one_by_one(ours, slow, options, rows, seed, num_threads):
+def test_an_augmented_batch_equals_its_sequences_one_by_one(
+    ours, slow, options, rows, seed, num_threads
+):
     change, key = ours(**options), Key(seed, 1)
     letters, qualities = (
         Ragged.from_list(part) for part in ([r[0] for r in rows], [r[1] for r in rows])
@@ -119,7 +121,7 @@ def test_a_batch_is_its_sequences_one_by_one(ours, slow, options, rows, seed, nu
 
 
 @EACH
-def test_qualities_do_not_move_the_letters(ours, slow, options):
+def test_qualities_do_not_affect_the_residues(ours, slow, options):
     if ours is not QualityNoise:
         change, letters = ours(**options), b"ACGTTGCAACGTNNAC" * 5
         assert change(letters, Key(4)) == change(letters, Key(4), quality=bytes(80))[0]

@@ -58,7 +58,7 @@ def read_in_parts(path):
     st.integers(1, 30),
     st.sampled_from(["\n", "\r\n"]),
 )
-def test_parts_of_any_size_have_each_record_once(
+def test_file_parts_of_any_size_contain_each_record_once(
     tmp_path_factory, lengths, part, step, end
 ):
     path = write(tmp_path_factory.mktemp("parts") / "a.fa", lengths, 7, end)
@@ -104,7 +104,7 @@ def test_records_come_in_the_order_of_the_files(small_parts, mixed, workers):
 
 
 @pytest.mark.parametrize("workers", [0, 1, 2])
-def test_a_state_goes_on_with_any_number_of_workers(small_parts, mixed, workers):
+def test_a_state_resumes_with_any_number_of_workers(small_parts, mixed, workers):
     whole = list(create_async_dataloader(mixed, list, 0, batch_size=30))
     first = create_async_dataloader(mixed, list, 3, batch_size=30)
     assert [*islice(first, 4)] == whole[:4]
@@ -115,7 +115,7 @@ def test_a_state_goes_on_with_any_number_of_workers(small_parts, mixed, workers)
     second.close()
 
 
-def test_batches_that_were_out_are_not_collated_again(mixed):
+def test_delivered_batches_are_not_collated_again_on_resume(mixed):
     calls = []
     loader = create_async_dataloader(mixed, calls.append, 0, batch_size=30)
     loader.load_state_dict({**loader.state_dict(), "position": 4})
@@ -124,7 +124,9 @@ def test_batches_that_were_out_are_not_collated_again(mixed):
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_what_stands_before_a_fault_comes_first(small_parts, tmp_path, workers):
+def test_records_before_a_fault_in_a_part_are_delivered_first(
+    small_parts, tmp_path, workers
+):
     path = write(tmp_path / "a.fa", [500] * 50)
     text = path.read_text()
     at = text.index(">r40") + 100
@@ -179,14 +181,14 @@ def collated(files):
 
 
 @pytest.mark.parametrize("workers", [0, 1, 4])
-def test_packed_batches_are_those_of_the_collator(proteins, workers):
+def test_native_packed_batches_equal_those_of_the_collator(proteins, workers):
     loader = create_async_dataloader(proteins, COLLATE, workers, output="numpy")
     wanted = collated(proteins)
     assert same_batches(list(loader), wanted)
     assert same_batches(list(loader), wanted)
 
 
-def test_packed_batches_of_worker_processes_are_the_same(proteins, tmp_path):
+def test_packed_batches_of_worker_processes_are_equal(proteins, tmp_path):
     init = user.Marks(tmp_path)
     loader = create_async_dataloader(
         proteins, COLLATE, 2, output="numpy", worker_init_fn=init
@@ -196,7 +198,7 @@ def test_packed_batches_of_worker_processes_are_the_same(proteins, tmp_path):
 
 
 @pytest.mark.parametrize("workers", [0, 1, 3])
-def test_packed_batches_go_on_with_any_number_of_workers(proteins, workers):
+def test_packed_batches_resume_with_any_number_of_workers(proteins, workers):
     wanted = collated(proteins)
     first = create_async_dataloader(proteins, COLLATE, 2, output="numpy")
     before = [*islice(first, 7)]
@@ -206,14 +208,14 @@ def test_packed_batches_go_on_with_any_number_of_workers(proteins, workers):
     assert same_batches([*before, *second], wanted)
 
 
-def test_packed_batches_are_tensors_where_asked(proteins):
+def test_packed_batches_are_tensors_on_request(proteins):
     torch = pytest.importorskip("torch")
     batch = next(iter(create_async_dataloader(proteins, COLLATE, 0, output="torch")))
     assert batch["input_ids"].dtype == torch.int64
     assert isinstance(batch["sequence_ids"], list)
 
 
-def test_a_letter_in_packed_batches_is_an_error_with_file_and_line(tmp_path):
+def test_an_invalid_character_in_packed_batches_is_an_error_with_file_and_line(tmp_path):
     path = tmp_path / "a.fa"
     path.write_text(">a\nMK\n>b\nM!\n")
     loader = create_async_dataloader(path, COLLATE, 2)

@@ -52,7 +52,7 @@ def plain(value):
     ],
     ids=repr,
 )
-def test_a_cached_dataset_has_the_items_of_its_source(files, tmp_path, encoder):
+def test_a_cached_dataset_equals_its_source(files, tmp_path, encoder):
     data = sl.data.SequenceDataset(files, encoder=encoder)
     for _ in range(2):
         kept = sl.data.cached(data, tmp_path / "cache")
@@ -63,7 +63,7 @@ def test_a_cached_dataset_has_the_items_of_its_source(files, tmp_path, encoder):
     assert len(entries(tmp_path / "cache")) == 1
 
 
-def test_with_augmentation_letters_are_kept_and_each_epoch_differs(files, tmp_path):
+def test_with_augmentation_sequences_are_cached_and_epochs_differ(files, tmp_path):
     augment = sl.augment.Mutate(0.3)
     data = sl.data.SequenceDataset(files, encoder=ONEHOT, augment=augment)
     kept = sl.data.cached(data, tmp_path / "cache")
@@ -77,7 +77,7 @@ def test_with_augmentation_letters_are_kept_and_each_epoch_differs(files, tmp_pa
     )
 
 
-def test_what_is_found_is_not_made_again(files, tmp_path, monkeypatch):
+def test_an_existing_cache_entry_is_not_computed_again(files, tmp_path, monkeypatch):
     sl.data.cached(sl.data.SequenceDataset(files, encoder=ONEHOT), tmp_path / "cache")
     data = sl.data.SequenceDataset(files, encoder=ONEHOT)
     monkeypatch.setattr(type(data), "items_at", lambda *_: pytest.fail("made again"))
@@ -89,7 +89,7 @@ def test_what_is_found_is_not_made_again(files, tmp_path, monkeypatch):
         sl.data.cached(data, tmp_path / "empty")
 
 
-def test_other_content_and_other_settings_have_entries_of_their_own(files, tmp_path):
+def test_different_content_or_settings_have_separate_entries(files, tmp_path):
     cache = tmp_path / "cache"
     for alphabet in ("dna", "iupac"):
         encoder = sl.encode.OneHot(alphabet)
@@ -100,7 +100,7 @@ def test_other_content_and_other_settings_have_entries_of_their_own(files, tmp_p
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "facts", "missing"])
-def test_a_damaged_entry_is_made_anew(files, tmp_path, damage):
+def test_a_damaged_cache_entry_is_computed_again(files, tmp_path, damage):
     data = sl.data.SequenceDataset(files, encoder=ONEHOT)
     sl.data.cached(data, tmp_path / "cache")
     entry = tmp_path / "cache" / entries(tmp_path / "cache")[0]
@@ -117,7 +117,7 @@ def test_a_damaged_entry_is_made_anew(files, tmp_path, damage):
 
 
 @pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.soak)])
-def test_no_bit_of_what_is_said_of_an_entry_changes_an_item(files, tmp_path, step):
+def test_a_flipped_bit_in_the_description_of_an_entry_is_detected(files, tmp_path, step):
     data = sl.data.SequenceDataset(files, encoder=ONEHOT)
     sl.data.cached(data, tmp_path / "cache")
     facts = tmp_path / "cache" / entries(tmp_path / "cache")[0] / "facts.json"
@@ -129,7 +129,7 @@ def test_no_bit_of_what_is_said_of_an_entry_changes_an_item(files, tmp_path, ste
         same(sl.data.cached(data, tmp_path / "cache").to_numpy(), wanted)
 
 
-def test_files_hold_no_pickle(files, tmp_path):
+def test_cache_files_contain_no_pickle(files, tmp_path):
     sl.data.cached(sl.data.SequenceDataset(files), tmp_path / "cache")
     names = [p.name for p in (tmp_path / "cache").rglob("*") if p.is_file()]
     assert sorted(name for name in names if not name.endswith(".lock")) == [
@@ -139,7 +139,7 @@ def test_files_hold_no_pickle(files, tmp_path):
     ]
 
 
-def test_the_least_recently_used_entry_goes_first(tmp_path):
+def test_the_least_recently_used_cache_entry_is_removed_first(tmp_path):
     cache = CacheFolder(tmp_path / "cache", size_limit=1000)
     for key in ("a", "b", "a", "c"):
         cache.get(key, lambda: [{"x": np.zeros(50)}])
@@ -147,7 +147,7 @@ def test_the_least_recently_used_entry_goes_first(tmp_path):
     assert entries(tmp_path / "cache") == ["a", "c"]
 
 
-def test_what_is_mapped_stays_when_its_files_go(tmp_path):
+def test_mapped_arrays_stay_valid_after_their_files_are_removed(tmp_path):
     cache = CacheFolder(tmp_path / "cache", size_limit=600)
     first = cache.get("a", lambda: [{"x": np.arange(50)}])
     cache.get("b", lambda: [{"x": np.arange(50)}])
@@ -155,7 +155,7 @@ def test_what_is_mapped_stays_when_its_files_go(tmp_path):
     assert first["x"].tolist() == list(range(50))
 
 
-def test_a_dataset_above_the_limit_is_an_error_and_leaves_nothing(files, tmp_path):
+def test_a_dataset_above_the_size_limit_is_an_error_and_leaves_no_files(files, tmp_path):
     data = sl.data.SequenceDataset(files, encoder=ONEHOT)
     with pytest.raises(ArgumentError, match=r"size_limit must be .* got 100"):
         sl.data.cached(data, tmp_path / "cache", size_limit=100)
@@ -169,7 +169,7 @@ def test_a_pickled_cached_dataset_maps_its_files_itself(files, tmp_path):
     same(pickle.loads(text).to_numpy(), data.to_numpy())  # noqa: S301 - ours
 
 
-def test_parts_and_loaders_take_a_cached_dataset(files, tmp_path):
+def test_subsets_and_loaders_work_with_a_cached_dataset(files, tmp_path):
     data = sl.data.SequenceDataset(files, encoder=ONEHOT)
     kept = sl.data.cached(data, tmp_path / "cache")
     part = sl.data.cached(sl.data.Subset(data, [4, 2]), tmp_path / "cache")
@@ -208,7 +208,7 @@ def start(files, cache, notes, *more):
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
-def test_processes_that_start_together_make_an_entry_once(files, tmp_path):
+def test_concurrent_processes_write_a_cache_entry_once(files, tmp_path):
     notes = tmp_path / "notes"
     children = [start(files, tmp_path / "cache", notes) for _ in range(4)]
     sums = [child.communicate(timeout=60)[0] for child in children]
@@ -217,7 +217,7 @@ def test_processes_that_start_together_make_an_entry_once(files, tmp_path):
     assert notes.read_text() == "made\n"
 
 
-def test_a_process_killed_halfway_stops_nobody(files, tmp_path):
+def test_a_killed_process_does_not_block_the_cache(files, tmp_path):
     cache = tmp_path / "cache"
     child = start(files, cache, tmp_path / "notes", "slowly")
     assert child.stdout.readline() == "halfway\n"
@@ -229,7 +229,7 @@ def test_a_process_killed_halfway_stops_nobody(files, tmp_path):
     assert not [*Path(cache).glob(".part*")]
 
 
-def test_jitter_leaves_nothing_to_keep(files, tmp_path):
+def test_caching_a_dataset_with_jitter_is_an_error(files, tmp_path):
     (tmp_path / "a.bed").write_text("r0\t2\t5\n")
     data = sl.data.IntervalDataset(files, tmp_path / "a.bed", jitter=1, edge="drop")
     with pytest.raises(ArgumentError, match="jitter"):
@@ -243,13 +243,13 @@ def permissions(folder):
     return folders, {stat.S_IMODE(path.stat().st_mode) for path in every if path.is_file()}
 
 
-def test_nobody_else_may_read_what_is_kept(files, tmp_path):
+def test_only_the_owner_can_read_cached_sequences(files, tmp_path):
     data = sl.data.SequenceDataset(files, encoder=ONEHOT)
     sl.data.cached(data, tmp_path / "new" / "cache", size_limit=1 << 20).to_numpy()
     assert permissions(tmp_path / "new") == ({0o700}, {0o600})
 
 
-def test_nobody_else_may_read_kept_genotypes(tmp_path):
+def test_only_the_owner_can_read_cached_genotypes(tmp_path):
     rng = np.random.default_rng(0)
     sl.io.to_bed(tmp_path / "x.bed", rng.integers(0, 3, (40, 300)))
     data = sl.data.GenotypeDataset(tmp_path / "x.bed", cache=tmp_path / "cache", memory=1)
@@ -258,13 +258,13 @@ def test_nobody_else_may_read_kept_genotypes(tmp_path):
     assert permissions(tmp_path / "cache") == ({0o700}, {0o600})
 
 
-def test_a_folder_that_was_there_keeps_its_permissions(tmp_path):
+def test_an_existing_cache_folder_keeps_its_permissions(tmp_path):
     (tmp_path / "cache").mkdir(0o755)
     CacheFolder(tmp_path / "cache").get("0a", lambda: [{"x": np.arange(2)}])
     assert stat.S_IMODE((tmp_path / "cache").stat().st_mode) == 0o755
 
 
-def test_a_lock_that_is_a_link_is_not_followed(tmp_path):
+def test_a_lock_that_is_a_symbolic_link_is_not_followed(tmp_path):
     (tmp_path / "cache").mkdir()
     (tmp_path / "cache" / "0a.lock").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(FileError, match=r"cannot cache: .*symbolic links.*0a\.lock"):
@@ -272,7 +272,7 @@ def test_a_lock_that_is_a_link_is_not_followed(tmp_path):
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_an_entry_that_is_a_link_is_made_anew(tmp_path):
+def test_an_entry_that_is_a_symbolic_link_is_computed_again(tmp_path):
     other = CacheFolder(tmp_path / "other")
     other.get("0a", lambda: [{"x": np.arange(9)}])
     (tmp_path / "cache").mkdir()
@@ -283,7 +283,7 @@ def test_an_entry_that_is_a_link_is_made_anew(tmp_path):
     assert not list((tmp_path / "cache").glob(".gone*"))
 
 
-def test_a_cache_may_itself_be_a_link(tmp_path):
+def test_the_cache_folder_may_be_a_symbolic_link(tmp_path):
     (tmp_path / "disk").mkdir()
     (tmp_path / "cache").symlink_to(tmp_path / "disk")
     CacheFolder(tmp_path / "cache").get("0a", lambda: [{"x": np.arange(2)}])

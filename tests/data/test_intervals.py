@@ -69,7 +69,7 @@ rows = st.sampled_from(sorted(CHROMS)).flatmap(
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(rows, min_size=1, max_size=20))
-def test_letters_are_biopythons(genome, found):
+def test_interval_sequences_agree_with_biopython(genome, found):
     intervals = [(c, s, min(s + n, len(CHROMS[c])), d) for c, s, n, d in found]
     table = dict(
         zip(("chrom", "start", "stop", "strand"), zip(*intervals, strict=True), strict=True)
@@ -80,9 +80,7 @@ def test_letters_are_biopythons(genome, found):
 
 @settings(max_examples=30, deadline=None)
 @given(rows, st.integers(1, 80), st.integers(0, 30), st.integers(0, 3))
-def test_jittered_and_padded_letters_are_what_stands_there(
-    genome, row, width, jitter, epoch
-):
+def test_jittered_and_padded_intervals_read_the_genome(genome, row, width, jitter, epoch):
     chrom, start, size, strand = row
     table = {"chrom": [chrom], "start": [start], "stop": [start + size], "strand": [strand]}
     try:
@@ -101,7 +99,7 @@ def test_jittered_and_padded_letters_are_what_stands_there(
     assert batch["sequence"] == [wanted]
 
 
-def test_an_item_says_where_it_lies(genome, bed):
+def test_an_interval_item_has_its_position(genome, bed):
     data = IntervalDataset(genome, bed("chr1\t5\t9\nchr2\t3\t8\n"))
     assert data[-1] == {
         "id": "chr2:3-8(.)",
@@ -116,7 +114,7 @@ def test_an_item_says_where_it_lies(genome, bed):
 
 
 @pytest.mark.parametrize("how", [{"alphabet": "rna"}, {"encoder": OneHot("rna")}])
-def test_in_rna_a_faces_u(tmp_path, how):
+def test_the_complement_of_a_is_u_in_rna(tmp_path, how):
     (tmp_path / "r.fa").write_text(">c\nAACGUU\n")
     table = {"chrom": ["c"], "start": [0], "stop": [5], "strand": ["-"]}
     data = IntervalDataset(tmp_path / "r.fa", table, **how)
@@ -127,7 +125,7 @@ def test_in_rna_a_faces_u(tmp_path, how):
         assert OneHot("rna").decode(item["inputs"]) == [expected.encode()]
 
 
-def test_u_on_the_minus_strand_is_an_error_where_nothing_says_what_a_faces(tmp_path):
+def test_u_on_the_minus_strand_is_an_error_without_an_alphabet(tmp_path):
     (tmp_path / "r.fa").write_text(">c\nAACGUU\n")
     table = {"chrom": ["c", "c"], "start": [0, 0], "stop": [5, 5], "strand": ["+", "-"]}
     data = IntervalDataset(tmp_path / "r.fa", table)
@@ -136,7 +134,7 @@ def test_u_on_the_minus_strand_is_an_error_where_nothing_says_what_a_faces(tmp_p
         data[1]
 
 
-def test_the_strand_may_be_ignored(genome, bed):
+def test_strand_false_ignores_the_strand(genome, bed):
     path = bed("chr1\t5\t9\tx\t0\t-\n")
     assert IntervalDataset(genome, path, strand=False)[0]["sequence"] == read("chr1", 5, 9)
 
@@ -152,7 +150,7 @@ def test_a_peak_without_a_summit_is_centred_on_its_middle(genome, bed):
     assert IntervalDataset(genome, path, width=20)[0]["start"] == 140
 
 
-def test_comments_tracks_and_blank_lines_are_no_intervals(genome, bed):
+def test_comments_tracks_and_blank_lines_are_skipped(genome, bed):
     path = bed("track name=x\n# a\nbrowser position\n\nchr1\t1\t2\n")
     assert IntervalDataset(genome, path).ids == ["chr1:1-2(.)"]
 
@@ -163,7 +161,7 @@ def test_a_table_with_a_header_names_its_columns(genome, bed):
     assert (data.ids, data.group("kind")) == (["chr1:5-9(.)"], ["x"])
 
 
-def test_a_packed_bed_is_read(genome, tmp_path):
+def test_a_compressed_bed_is_read(genome, tmp_path):
     (tmp_path / "a.bed.gz").write_bytes(gzip.compress(b"chr1\t5\t9\n"))
     assert len(IntervalDataset(genome, tmp_path / "a.bed.gz")) == 1
 
@@ -188,14 +186,14 @@ def test_a_packed_bed_is_read(genome, tmp_path):
         ("chrom\tstart\tstop\n", "expected intervals, found none"),
     ],
 )
-def test_a_bad_line_is_named(genome, bed, text, message):
+def test_an_invalid_interval_is_reported_with_its_line(genome, bed, text, message):
     with pytest.raises(FormatError, match=message):
         IntervalDataset(genome, bed(text))
 
 
 @pytest.mark.parametrize("width", [None, 12])
 @pytest.mark.parametrize(("start", "stop"), [(-3, 9), (0, 12), (491, 503), (-2, 502)])
-def test_both_ends_are_padded_alike(genome, start, stop, width):
+def test_intervals_are_padded_at_both_ends(genome, start, stop, width):
     table = {"chrom": ["chr1"], "start": [start], "stop": [stop], "strand": ["+"]}
     item = IntervalDataset(genome, table, width=width, edge="pad")[0]
     middle = (start + stop) // 2
@@ -204,17 +202,17 @@ def test_both_ends_are_padded_alike(genome, start, stop, width):
     assert item["sequence"] == read("chr1", *span)
 
 
-def test_an_interval_before_its_sequence_is_dropped_where_asked(genome, bed):
+def test_edge_drop_removes_an_interval_before_its_sequence(genome, bed):
     data = IntervalDataset(genome, bed("chr1\t-1\t5\nchr1\t1\t5\n"), edge="drop")
     assert (len(data), data.report["dropped"]) == (1, 1)
 
 
-def test_an_interval_of_which_nothing_lies_in_its_sequence_is_no_padding(genome, bed):
+def test_an_interval_fully_outside_its_sequence_cannot_be_padded(genome, bed):
     with pytest.raises(FormatError, match=r"line 1: .* is not within"):
         IntervalDataset(genome, bed("chr1\t-9\t-2\n"), edge="pad")
 
 
-def test_dropped_intervals_are_counted_and_ordinals_stay(genome, bed):
+def test_dropped_intervals_are_counted_and_keep_their_ordinals(genome, bed):
     path = bed("chr1\t2\t4\nchr1\t100\t104\nchr1\t498\t500\n")
     data = IntervalDataset(genome, path, width=10, jitter=3, edge="drop")
     assert [int(item["ordinal"]) for item in data] == [1]
@@ -222,7 +220,7 @@ def test_dropped_intervals_are_counted_and_ordinals_stay(genome, bed):
     assert data.report["dropped_examples"] == ["chr1:-2-8(.)", "chr1:494-504(.)"]
 
 
-def test_jitter_depends_on_seed_epoch_and_ordinal_alone(genome):
+def test_jitter_depends_only_on_seed_epoch_and_ordinal(genome):
     table = {"chrom": ["chr1"] * 40, "start": [200] * 40, "stop": [210] * 40}
     data = IntervalDataset(genome, table, jitter=50, seed=3)
     first = data.batch(range(40), epoch=1)["start"]
@@ -240,7 +238,7 @@ def test_every_shift_up_to_the_jitter_occurs(genome):
     assert set(data.batch(range(400))["start"].tolist()) == {198, 199, 200, 201, 202}
 
 
-def test_set_epoch_moves_items(genome):
+def test_set_epoch_changes_the_jitter(genome):
     table = {"chrom": ["chr1"], "start": [200], "stop": [210]}
     data = IntervalDataset(genome, table, jitter=100)
     starts = set()
@@ -251,19 +249,19 @@ def test_set_epoch_moves_items(genome):
     assert len(starts) > 1
 
 
-def test_labels_are_a_column_of_the_intervals(genome, bed):
+def test_a_column_of_the_intervals_may_contain_the_labels(genome, bed):
     path = bed("chr1\t1\t5\tno\nchr2\t1\t5\tyes\n")
     data = IntervalDataset(genome, path, labels="name")
     assert (data.classes, data.labels.tolist()) == (("no", "yes"), [0, 1])
 
 
-def test_several_columns_are_several_labels(genome, bed):
+def test_several_interval_columns_are_several_labels(genome, bed):
     path = bed("chrom\tstart\tstop\tx\ty\nchr1\t1\t5\t0.5\t2\nchr2\t1\t5\t1.5\t3\n")
     data = IntervalDataset(genome, path, labels=Labels(("y", "x"), task="regress"))
     assert (data.classes, data.labels.tolist()) == (("y", "x"), [[2, 0.5], [3, 1.5]])
 
 
-def test_several_files_stand_behind_each_other(genome, bed):
+def test_intervals_of_several_files_are_concatenated(genome, bed):
     paths = [bed("chr1\t1\t5\tx\n", "b.bed"), bed("chr2\t1\t5\n\nchr1\t3\t9\n", "a.bed")]
     data = IntervalDataset(genome, paths)
     wanted = [("chr1", 1, 5), ("chr2", 1, 5), ("chr1", 3, 9)]
@@ -272,7 +270,7 @@ def test_several_files_stand_behind_each_other(genome, bed):
         IntervalDataset(genome, [paths[0], bed("\nchr2\t1\t999\n")])
 
 
-def test_each_file_is_a_class_of_intervals(genome, bed):
+def test_labels_file_makes_each_interval_file_a_class(genome, bed):
     paths = [bed("chr1\t1\t5\nchr2\t1\t5\n", "open.bed"), bed("chr1\t3\t9\n", "no.bed")]
     data = IntervalDataset(genome, paths, labels="file")
     assert [data.classes[i] for i in data.labels] == ["open", "open", "no"]
@@ -283,27 +281,27 @@ def test_each_file_is_a_class_of_intervals(genome, bed):
         IntervalDataset(genome, table, labels="file")
 
 
-def test_labels_that_no_interval_bears_are_told(genome, bed):
+def test_labels_without_an_interval_are_reported(genome, bed):
     tables = [bed("id\tlabel\np1\tx\nq\tx\n", "1.tsv"), bed("id\tlabel\np2\ty\n", "2.tsv")]
     data = IntervalDataset(genome, bed("chr1\t1\t5\tp1\nchr2\t1\t5\tp2\n"), labels=tables)
     assert (data.unmatched, data.report["labels_without_sequence"]) == (("q",), 1)
     assert [data.classes[i] for i in data.labels] == ["x", "y"]
 
 
-def test_a_bad_label_of_a_column_is_named_by_its_line(genome, bed):
+def test_an_invalid_label_in_a_column_is_reported_with_its_line(genome, bed):
     path = bed("chr1\t1\t5\tp1\t1.5\nchr2\t1\t5\tp2\thigh\n")
     with pytest.raises(LabelError, match=r"a\.bed, line 2: label 'high' is not a finite"):
         IntervalDataset(genome, path, labels=Labels("score", task="regress"))
 
 
-def test_a_column_that_there_is_not_is_an_error_that_lists_columns(genome, bed):
+def test_an_unknown_interval_column_is_an_error_that_lists_columns(genome, bed):
     with pytest.raises(
         MissingFileError, match=r"colour: no such file, nor a column .* name"
     ):
         IntervalDataset(genome, bed("chr1\t1\t5\tp1\n"), labels="colour")
 
 
-def test_letters_of_the_parts_are_counted(genome, bed):
+def test_residues_of_the_intervals_are_counted(genome, bed):
     data = IntervalDataset(
         genome,
         bed("chr1\t0\t90\nchr2\t10\t70\n"),
@@ -320,7 +318,7 @@ def test_letters_of_the_parts_are_counted(genome, bed):
     }
 
 
-def test_what_is_no_path_is_an_error(genome, bed):
+def test_an_invalid_genome_path_is_an_error(genome, bed):
     path = bed("chr1\t1\t5\n")
     with pytest.raises(ArgumentError, match="genome must be the path of a FASTA"):
         IntervalDataset([genome], path)  # pyright: ignore[reportArgumentType]
@@ -328,7 +326,7 @@ def test_what_is_no_path_is_an_error(genome, bed):
         IntervalDataset(genome, [path, 3])
 
 
-def test_labels_are_one_each_in_the_order_of_the_file(genome, bed):
+def test_interval_labels_may_be_in_file_order(genome, bed):
     path = bed("chr1\t1\t2\nchr1\t100\t104\nchr2\t100\t104\n")
     data = IntervalDataset(
         genome,
@@ -340,13 +338,13 @@ def test_labels_are_one_each_in_the_order_of_the_file(genome, bed):
     assert data.labels.tolist() == [1.5, 2.5]
 
 
-def test_labels_are_found_by_id_or_by_name(genome, bed):
+def test_interval_labels_are_joined_by_id_or_name(genome, bed):
     path = bed("chr1\t1\t5\tp1\nchr2\t1\t5\tp2\n")
     data = IntervalDataset(genome, path, labels={"p1": "x", "chr2:1-5(.)": "y"})
     assert [data.classes[i] for i in data.labels] == ["x", "y"]
 
 
-def test_an_interval_without_a_label_is_named(genome, bed):
+def test_the_error_for_an_interval_without_a_label_names_it(genome, bed):
     path = bed("chr1\t1\t5\tp1\nchr2\t1\t5\tp2\n")
     with pytest.raises(LabelError, match=r"line 2: 1 of 2 intervals have no label"):
         IntervalDataset(genome, path, labels={"p1": "x"})
@@ -357,7 +355,7 @@ def test_too_few_labels_are_an_error(genome, bed):
         IntervalDataset(genome, bed("chr1\t1\t5\n"), labels=[1, 2])
 
 
-def test_chromosomes_are_never_cut(genome):
+def test_a_split_by_chromosome_keeps_chromosomes_together(genome):
     chroms = ["chr1"] * 6 + ["chr2"] * 3 + ["chrX"]
     table = {"chrom": chroms, "start": list(range(10)), "stop": list(range(20, 30))}
     data = IntervalDataset(genome, table)
@@ -377,7 +375,7 @@ def test_an_unknown_group_is_an_error_that_lists_columns(genome, bed):
         split(data, (0.5, 0.5), groups="donor")
 
 
-def test_only_the_first_part_keeps_jitter(genome):
+def test_only_the_training_set_keeps_jitter(genome):
     table = {"chrom": ["chr1"] * 10, "start": [200] * 10, "stop": [210] * 10}
     train, valid = split(IntervalDataset(genome, table, jitter=90), (0.5, 0.5))
     assert set(valid.to_numpy()["start"].tolist()) == {200}
@@ -398,7 +396,7 @@ def test_a_pickled_dataset_is_equal(genome):
     assert again.fingerprint() == data.fingerprint()
 
 
-def test_a_letter_without_a_code_is_named_by_its_place(genome, bed):
+def test_an_invalid_character_in_an_interval_is_reported_with_its_position(genome, bed):
     where = CHROMS["chr1"].index("R")
     data = IntervalDataset(
         genome, bed(f"chr1\t{where}\t{where + 3}\n"), encoder=OneHot("dna", unknown="error")
@@ -409,7 +407,7 @@ def test_a_letter_without_a_code_is_named_by_its_place(genome, bed):
 
 @pytest.mark.parametrize("edge", ["keep", "pad", "drop"])
 @pytest.mark.parametrize(("width", "stride"), [(50, 50), (64, 20), (7, 30), (600, 600)])
-def test_windows_tile_each_sequence_up_to_its_end(genome, edge, width, stride):
+def test_windows_cover_each_sequence_to_its_end(genome, edge, width, stride):
     wanted = []
     for text in CHROMS.values():
         start = 0
@@ -429,19 +427,19 @@ def test_windows_tile_each_sequence_up_to_its_end(genome, edge, width, stride):
     assert [item["sequence"] for item in found] == wanted
 
 
-def test_a_short_tile_may_be_an_error(genome):
+def test_edge_error_rejects_a_short_window(genome):
     with pytest.raises(FormatError, match="is not within the 500 residues"):
         windows(genome, 300, edge="error")
 
 
-def test_groups_by_file_are_never_cut(fasta):
+def test_a_split_by_interval_file_keeps_files_together(fasta):
     paths = [fasta({f"{i}{j}": "AC" for j in range(3)}, f"{i}.fa") for i in range(4)]
     train, valid = split(SequenceDataset(paths), (0.5, 0.5), groups="file")
     assert set(train.group("file")).isdisjoint(valid.group("file"))
 
 
 @pytest.mark.parametrize("name", ["track1", "browser_1", "trackable", "Chromosome"])
-def test_a_sequence_may_be_called_like_a_line_for_browsers(tmp_path, bed, name):
+def test_a_sequence_name_may_begin_with_track(tmp_path, bed, name):
     (tmp_path / "g.fa").write_text(f">{name}\nACGTACGT\n")
     data = IntervalDataset(tmp_path / "g.fa", bed(f"{name}\t1\t4\n{name}\t2\t4\n"))
     assert [item["sequence"] for item in data] == [b"CGT", b"GT"]
@@ -473,12 +471,12 @@ ONE = {"chrom": ["chr1"], "start": [1], "stop": [5]}
     ],
     ids=range(5),
 )
-def test_a_table_in_memory_that_is_none_is_answered_by_a_sentence(genome, columns, message):
+def test_an_invalid_table_of_intervals_is_an_error(genome, columns, message):
     with pytest.raises((FormatError, ArgumentError), match=message):
         IntervalDataset(genome, columns)
 
 
-def test_two_columns_of_one_name_are_an_error(genome, bed):
+def test_duplicate_column_names_are_an_error(genome, bed):
     text = "chrom\tstart\tstop\tname\tname\nchr1\t1\t5\tp\tq\n"
     with pytest.raises(FormatError, match="two columns are named 'name'"):
         IntervalDataset(genome, bed(text), labels="name")
@@ -488,7 +486,7 @@ def test_chromosomes_in_memory_may_be_bytes(genome):
     assert IntervalDataset(genome, ONE | {"chrom": [b"chr1"]}).ids == ["chr1:1-5(.)"]
 
 
-def test_a_summit_outside_its_interval_is_an_error_where_it_decides(genome, bed):
+def test_a_summit_outside_its_interval_is_an_error_if_width_is_set(genome, bed):
     peak = bed("chr1\t100\t140\tp\t0\t+\t1\t1\t1\t120\n")
     assert IntervalDataset(genome, peak)[0]["sequence"] == read("chr1", 100, 140)
     with pytest.raises(FormatError, match=r"line 1: the summit .* 0 to 40.* found 120"):
@@ -498,7 +496,7 @@ def test_a_summit_outside_its_interval_is_an_error_where_it_decides(genome, bed)
 
 
 @pytest.mark.parametrize("nothing", [None, float("nan"), ".", ""])
-def test_a_missing_strand_or_summit_is_none(genome, nothing):
+def test_missing_strands_and_summits_are_accepted(genome, nothing):
     table = {
         "chrom": ["chr1", "chr1"],
         "start": [100, 200],
@@ -511,7 +509,7 @@ def test_a_missing_strand_or_summit_is_none(genome, nothing):
 
 
 @pytest.mark.parametrize("strand", [-1, -1.0, b"-", "-"], ids=range(4))
-def test_a_strand_is_said_in_any_way(genome, strand):
+def test_strands_are_accepted_in_every_common_form(genome, strand):
     data = IntervalDataset(genome, ONE | {"strand": [strand]})
     assert data[0]["sequence"] == read("chr1", 1, 5, "-")
 
@@ -529,7 +527,9 @@ def test_a_strand_is_said_in_any_way(genome, strand):
     ],
     ids=["comma", "semicolon", "quotes", "granges", "any order", "joined", "comment"],
 )
-def test_a_table_of_intervals_is_known_by_its_names_whatever_cuts_it(genome, bed, text):
+def test_an_interval_table_with_any_separator_is_recognised_by_its_header(
+    genome, bed, text
+):
     data = IntervalDataset(genome, bed(text), labels="label")
     assert data.ids == ["chr1:1-5(.)", "chr2:2-6(.)"]
     assert [data.classes[i] for i in data.labels] == ["x", "y"]
@@ -580,7 +580,7 @@ def test_a_data_frame_of_positions_from_1_is_converted(genome):
 
 
 @pytest.mark.parametrize("name", ["seqname", "seqnames"])
-def test_columns_of_gtf_and_granges_without_a_size_are_refused(genome, bed, name):
+def test_gtf_and_granges_columns_without_sizes_are_rejected(genome, bed, name):
     text = f"{name}\tsource\tfeature\tstart\tend\tstrand\nchr1\ta\texon\t101\t140\t-\n"
     said = f"peaks.tsv: the column '{name}' is one of GTF and GRanges, .* subtract 1"
     with pytest.raises(FormatError, match=said):
@@ -592,7 +592,7 @@ def test_columns_of_gtf_and_granges_without_a_size_are_refused(genome, bed, name
     ["chr1\t90\t105\t2", "10\t30\t7\t2", "101\t104\t255,0,0\t2", ".\t-1\t-1\t0"],
     ids=["overlap", "chromosome called 10", "BED12", "no overlap"],
 )
-def test_ten_columns_that_are_no_narrowpeak_have_no_summit(bed, rest):
+def test_ten_columns_that_are_not_narrowpeak_have_no_summit(bed, rest):
     # The middle of 100 to 140 is 120; the tenth column is a count, not a summit.
     chrom = "10" if rest.startswith("10") else "chr1"
     genome = bed(f">{chrom}\n{'ACGT' * 40}\n", "g.fa")
@@ -602,7 +602,7 @@ def test_ten_columns_that_are_no_narrowpeak_have_no_summit(bed, rest):
 
 
 @pytest.mark.parametrize("between", ["", "p\t"], ids=["column 4", "column 5"])
-def test_a_strand_in_another_column_than_the_sixth_is_refused(genome, bed, between):
+def test_strands_outside_the_sixth_column_are_rejected(genome, bed, between):
     number = 5 if between else 4
     with pytest.raises(FormatError, match=f"line 1: column {number} contains strands"):
         IntervalDataset(genome, bed(f"chr1\t1\t5\t{between}+\nchr1\t2\t6\t{between}-\n"))
@@ -610,7 +610,7 @@ def test_a_strand_in_another_column_than_the_sixth_is_refused(genome, bed, betwe
     assert len(IntervalDataset(genome, points)) == 1
 
 
-def test_a_size_that_one_row_contradicts_proves_nothing(genome):
+def test_a_size_column_with_a_contradiction_does_not_prove_one_based_positions(genome):
     chrom = {"chrom": ["chr1", "chr1"], "start": [5, 5]}
     data = IntervalDataset(genome, chrom | {"end": [9, 8], "length": [5, 3]})
     assert data.ids == ["chr1:5-9(.)", "chr1:5-8(.)"]
@@ -623,22 +623,22 @@ def test_a_size_that_one_row_contradicts_proves_nothing(genome):
         ("chr1\t5\t5\t0.5\n", "count from 1"),
     ],
 )
-def test_positions_that_may_count_from_1_are_named(genome, bed, text, message):
+def test_the_error_suggests_that_positions_count_from_1(genome, bed, text, message):
     with pytest.raises(FormatError, match=message):
         IntervalDataset(genome, bed(text))
 
 
-def test_the_other_name_of_a_chromosome_is_named(genome, bed):
+def test_the_error_names_the_other_spelling_of_a_chromosome(genome, bed):
     with pytest.raises(FormatError, match=r"no sequence '2'.*it has 'chr2'"):
         IntervalDataset(genome, bed("2\t5\t9\n"))
 
 
-def test_a_comment_about_chromosomes_is_a_comment(genome, bed):
+def test_a_comment_that_mentions_chromosomes_is_not_a_header(genome, bed):
     path = bed("# Chromosome names as in Ensembl\nchr1\t1\t5\n")
     assert IntervalDataset(genome, path).ids == ["chr1:1-5(.)"]
 
 
-def test_labels_are_found_by_the_place_of_the_file_whatever_the_width(genome, bed):
+def test_labels_by_original_position_work_with_any_width(genome, bed):
     path = bed("chr1\t100\t140\nchr1\t110\t130\nchr2\t100\t140\n")
     places = {"chr1:100-140(.)": "x", "chr1:110-130(.)": "y", "chr2:100-140(.)": "x"}
     # At this width the first interval is shown as the second is written.
@@ -646,7 +646,7 @@ def test_labels_are_found_by_the_place_of_the_file_whatever_the_width(genome, be
     assert [data.classes[i] for i in data.labels] == ["x", "y", "x"]
 
 
-def test_windows_find_the_home_folder(genome, monkeypatch):
+def test_windows_expand_the_home_folder(genome, monkeypatch):
     monkeypatch.setenv("HOME", str(genome.parent))
     assert windows("~/g.fa", 100).ids == windows(genome, 100).ids
 
@@ -669,7 +669,7 @@ def test_a_protein_without_an_encoder_is_padded_as_its_alphabet_says(protein):
     assert [item["sequence"] for item in tiles] == [b"MKVL", b"AWXX"]
 
 
-def test_padding_of_amino_acids_is_no_guess(protein):
+def test_padding_a_protein_without_an_alphabet_is_an_error(protein):
     table = {"chrom": ["p"], "start": [3], "stop": [8]}
     data = IntervalDataset(protein, table, edge="pad")
     with pytest.raises(
@@ -681,7 +681,7 @@ def test_padding_of_amino_acids_is_no_guess(protein):
     )
 
 
-def test_an_encoder_that_is_set_later_says_what_letters_are(protein):
+def test_an_encoder_set_later_determines_the_alphabet(protein):
     tiles = windows(protein, 4, edge="pad")
     tiles.encoder = Integer("protein")
     expected = Integer("protein").batch([b"AWXX"])[0]
@@ -695,7 +695,7 @@ def test_an_encoder_that_is_set_later_says_what_letters_are(protein):
 
 @pytest.mark.parametrize("name", ["start", "stop", "summit"])
 @pytest.mark.parametrize("place", [2**62, -(2**62), 2**63 - 1, 2**60 + 1])
-def test_a_place_whose_sums_would_overflow_is_an_error(genome, name, place):
+def test_a_position_that_would_overflow_is_an_error(genome, name, place):
     table = ONE | {"summit": [1], name: [place]}
     with pytest.raises(
         FormatError, match=f"row 0: {name} must be a position from .* found"
@@ -704,7 +704,7 @@ def test_a_place_whose_sums_would_overflow_is_an_error(genome, name, place):
 
 
 @pytest.mark.parametrize("place", [2**60 - 9, -(2**60)])
-def test_the_farthest_interval_lies_outside_its_sequence_at_any_width(genome, place):
+def test_the_largest_position_is_outside_its_sequence_at_any_width(genome, place):
     table = ONE | {"start": [place], "stop": [place + 9], "summit": [9]}
     for width in (1, 2**60 - 1):
         with pytest.raises(FormatError, match="is not within"):
@@ -744,7 +744,7 @@ def test_a_protein_has_no_minus_strand(protein):
     np.testing.assert_array_equal(data[0]["inputs"], expected)
 
 
-def test_parquet_is_named_and_its_data_frame_is_read(genome, tmp_path):
+def test_parquet_intervals_are_an_error_and_their_data_frame_is_read(genome, tmp_path):
     pytest.importorskip("pyarrow")
     pandas = pytest.importorskip("pandas")
     path = tmp_path / "a.parquet"
@@ -756,7 +756,7 @@ def test_parquet_is_named_and_its_data_frame_is_read(genome, tmp_path):
     assert IntervalDataset(genome, pandas.read_parquet(path)).ids == ["chr1:1-5(.)"]
 
 
-def test_a_column_of_the_frame_of_intervals_belongs_to_its_rows(genome):
+def test_a_column_of_the_interval_data_frame_labels_its_rows(genome):
     frame = pd.DataFrame(
         {"chrom": ["chr1"] * 3, "start": [1, 2, 3], "stop": [5, 6, 7], "y": ["a", "b", "c"]}
     ).iloc[[2, 0]]
@@ -766,7 +766,7 @@ def test_a_column_of_the_frame_of_intervals_belongs_to_its_rows(genome):
         IntervalDataset(genome, frame, labels=frame["y"].iloc[::-1])
 
 
-def test_labels_of_intervals_are_joined_to_their_names_by_an_index_of_integers(genome, bed):
+def test_interval_labels_are_joined_to_names_by_an_integer_index(genome, bed):
     labels = pd.Series({2: "b", 1: "a"})
     data = IntervalDataset(genome, bed("chr1\t1\t5\t1\nchr2\t1\t5\t2\n"), labels=labels)
     assert [data.classes[i] for i in data.labels] == ["a", "b"]

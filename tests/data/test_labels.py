@@ -57,13 +57,13 @@ def labelled(fasta, table):
     ],
     ids=["tsv", "csv", "semicolons", "blanks", "windows", "quotes", "columns"],
 )
-def test_a_table_is_read_whatever_its_form(labelled, text):
+def test_label_tables_are_read_in_every_format(labelled, text):
     data = labelled(text)
     assert data.classes == ("x", "y")
     assert values(data) == [0, 1, 0, 1]
 
 
-def test_a_table_may_be_compressed(fasta, tmp_path):
+def test_label_tables_may_be_compressed(fasta, tmp_path):
     (tmp_path / "a.tsv.gz").write_bytes(gzip.compress(b"id\tlabel\na\tx\nb\ty\n"))
     data = SequenceDataset(fasta({"a": "A", "b": "C"}), labels=tmp_path / "a.tsv.gz")
     assert data.class_counts == {"x": 1, "y": 1}
@@ -73,7 +73,7 @@ def test_a_table_may_be_compressed(fasta, tmp_path):
     ("text", "found"),
     [(",,\n,\n", "empty cells only"), ('id,"label"x\na,1\n', "line 1: ',' expected")],
 )
-def test_a_table_without_names_of_columns_is_an_error(labelled, tmp_path, text, found):
+def test_a_label_table_without_a_header_is_an_error(labelled, tmp_path, text, found):
     with pytest.raises(FormatError, match=found):
         labelled(text)
     (tmp_path / "b.tsv").write_text(text)
@@ -85,38 +85,38 @@ def test_labels_are_joined_by_id_not_by_order(labelled):
     assert values(labelled("id\tlabel\nd\ty\nc\tx\nb\ty\na\tx\n")) == [0, 1, 0, 1]
 
 
-def test_several_tables_are_one(fasta, table):
+def test_several_label_tables_are_combined(fasta, table):
     tables = [table("id\tlabel\na\tx\nb\ty\n"), table("label\tid\nx\tc\ny\td\n", "b.tsv")]
     assert values(SequenceDataset(fasta(FOUR), labels=tables)) == [0, 1, 0, 1]
 
 
-def test_columns_are_named_by_the_caller(labelled):
+def test_label_columns_can_be_chosen(labelled):
     text = "name\tkind\na\tx\nb\ty\nc\tx\nd\ty\n"
     data = labelled(text, id_column="name", label_column="kind")
     assert data.class_counts == {"x": 2, "y": 2}
 
 
-def test_a_missing_column_is_an_error_that_names_those_there_are(labelled):
+def test_a_missing_column_is_an_error_that_lists_the_columns(labelled):
     with pytest.raises(
         LabelError, match=r"no column 'kind', the first line names 'id', 'label'"
     ):
         labelled("id\tlabel\na\tx\n", label_column="kind")
 
 
-def test_whole_numbers_are_classes_in_the_order_of_their_values(labelled):
+def test_integer_classes_are_sorted_by_value(labelled):
     data = labelled("id\tlabel\na\t10\nb\t9\nc\t10\nd\t-1\n")
     assert (data.task, data.classes) == ("classify", ("-1", "9", "10"))
     assert np.asarray(data.labels).dtype == np.int64
 
 
-def test_a_fraction_is_an_error_that_names_the_task(labelled):
+def test_a_label_with_a_fraction_is_an_error_that_names_task_regress(labelled):
     with pytest.raises(
         LabelError, match=r"a\.tsv, line 3, id 'b': label '0.5' .*--task regress"
     ):
         labelled("id\tlabel\na\t1\nb\t0.5\nc\t1\nd\t2\n")
 
 
-def test_regression_reads_numbers(labelled):
+def test_regression_labels_are_read_as_numbers(labelled):
     data = labelled("id\tlabel\na\t1\nb\t0.5\nc\t-1e3\nd\t2\n", task="regress")
     assert values(data) == [1, 0.5, -1000, 2]
     assert (np.asarray(data.labels).dtype, data.classes, data.class_counts) == (
@@ -127,14 +127,14 @@ def test_regression_reads_numbers(labelled):
     assert str(data) == "4 sequences of 2; label -1000 to 2"
 
 
-def test_regression_reads_several_columns(labelled):
+def test_regression_labels_may_have_several_columns(labelled):
     text = "id\tp\tq\na\t1\t2\nb\t3\t4\nc\t5\t6\nd\t7\t8\n"
     data = labelled(text, task="regress", label_column=["q", "p"])
     assert (data.classes, values(data)[1]) == (("q", "p"), [4, 3])
 
 
 @pytest.mark.parametrize("cell", ["much", "1,25", "inf"])
-def test_a_value_that_is_no_number_is_an_error(labelled, cell):
+def test_a_regression_label_that_is_not_a_number_is_an_error(labelled, cell):
     with pytest.raises(
         LabelError, match=rf"line 3, id 'b': label '{cell}' is not a finite"
     ):
@@ -148,7 +148,7 @@ MARKS = ["NA", "nan", "NaN", "", ".", "N/A", "<NA>", "null", "None"]
 
 @pytest.mark.parametrize("task", ["auto", "classify", "regress"])
 @pytest.mark.parametrize("cell", MARKS)
-def test_a_mark_in_a_table_is_no_label(labelled, cell, task):
+def test_a_missing_mark_in_a_table_is_not_a_label(labelled, cell, task):
     text = f"id\tlabel\na\t1\nb\t{cell}\nc\t1\nd\t2\n"
     with pytest.raises(LabelError, match=r"1 of 4 sequences have no label .*: b"):
         labelled(text, task=task)
@@ -157,19 +157,19 @@ def test_a_mark_in_a_table_is_no_label(labelled, cell, task):
     assert len(data.classes) == (1 if task == "regress" else 2)
 
 
-def test_a_mark_is_named_with_its_line_and_what_to_do(labelled):
+def test_the_error_for_a_missing_mark_names_its_line_and_a_remedy(labelled):
     text = "id\tlabel\na\tneg\nb\tnan\nc\tpos\nd\tneg\n"
     with pytest.raises(LabelError, match=r"a\.tsv, line 3, id 'b': 'nan' .*missing="):
         labelled(text)
 
 
-def test_a_name_among_the_classes_is_no_mark(labelled):
+def test_a_class_name_is_never_a_missing_mark(labelled):
     text = "id\tlabel\na\tNA\nb\tEU\nc\tEU\nd\tNA\n"
     assert values(labelled(text, classes=["NA", "EU"])) == [0, 1, 1, 0]
     assert values(labelled(text, missing=["?"])) == [1, 0, 0, 1]
 
 
-def test_a_caller_names_what_is_missing(labelled):
+def test_the_missing_marks_can_be_chosen(labelled):
     text = "id\tlabel\na\tx\nb\ty\nc\t-9\nd\tx\n"
     data = labelled(text, missing=["-9"], unlabelled="skip")
     assert (data.ids, data.classes) == (["a", "b", "d"], ("x", "y"))
@@ -177,7 +177,7 @@ def test_a_caller_names_what_is_missing(labelled):
 
 @pytest.mark.parametrize("nothing", [*NOTHINGS, *MARKS], ids=repr)
 @pytest.mark.parametrize("source", ["dict", "function", "each", "pandas", "polars"])
-def test_what_says_nothing_is_no_label_wherever_it_stands(fasta, nothing, source):
+def test_missing_values_are_not_labels_in_any_source(fasta, nothing, source):
     rows = {"a": "neg", "b": nothing, "c": "pos", "d": "neg"}
     labels = {
         "dict": lambda: rows,
@@ -203,7 +203,7 @@ def test_what_says_nothing_is_no_label_wherever_it_stands(fasta, nothing, source
 ODD = {type(pd.NA), type(pd.NaT), np.float32, float}
 
 
-def test_nan_in_a_vector_is_no_label(fasta):
+def test_nan_in_a_vector_is_not_a_label(fasta):
     labels = {name: [1.5, 2.0] for name in FOUR} | {"c": [1.0, float("nan")], "d": None}
     with pytest.raises(LabelError, match="2 of 4 sequences have no label"):
         SequenceDataset(fasta(FOUR), labels=Labels(labels, task="regress"))
@@ -215,7 +215,7 @@ def test_nan_in_a_vector_is_no_label(fasta):
 
 @pytest.mark.parametrize("word", ["unknown", "?", "-", "inf", "1,25"])
 @pytest.mark.parametrize("number", ["1", "1.5"])
-def test_a_word_among_numbers_is_an_error(labelled, word, number):
+def test_a_word_among_numeric_labels_is_an_error(labelled, word, number):
     text = f"id\tlabel\na\t0\nb\t{word}\nc\t{number}\nd\t0\n"
     with pytest.raises(
         LabelError, match=rf"line 3, id 'b': .*some are not: '{re.escape(word)}'"
@@ -226,7 +226,7 @@ def test_a_word_among_numbers_is_an_error(labelled, word, number):
     assert word in labelled(text, task="classify").classes
 
 
-def test_a_decimal_comma_is_an_error_that_says_so(labelled):
+def test_a_decimal_comma_is_an_error_that_shows_the_decimal_point(labelled):
     text = "id\tlabel\na\t1,25\nb\t1,5\nc\t0,1\nd\t2,5\n"
     with pytest.raises(LabelError, match=r"line 2, id 'a': label '1,25' .*write a point"):
         labelled(text)
@@ -234,7 +234,7 @@ def test_a_decimal_comma_is_an_error_that_says_so(labelled):
         labelled(text, task="regress")
 
 
-def test_classes_that_hardly_two_records_share_are_an_error(fasta):
+def test_nearly_as_many_classes_as_records_are_an_error(fasta):
     records = {f"s{i}": "ACGT" for i in range(12)}
     labels = {name: i for i, name in enumerate(records)}
     with pytest.raises(LabelError, match=r"12 different labels for 12 records.*regress"):
@@ -243,20 +243,20 @@ def test_classes_that_hardly_two_records_share_are_an_error(fasta):
     assert len(data.classes) == 12
 
 
-def test_one_number_in_two_spellings_is_an_error(fasta):
+def test_two_spellings_of_one_number_are_an_error(fasta):
     labels = {"a": 1, "b": 1.0, "c": 0, "d": 0}
     with pytest.raises(LabelError, match=r"'1' and '1\.0' are one number"):
         SequenceDataset(fasta(FOUR), labels=labels)
 
 
-def test_a_stream_has_no_class_of_nan(fasta):
+def test_nan_is_not_a_class_in_a_stream(fasta):
     labels = {"a": "neg", "b": float("nan"), "c": "pos", "d": "nan"}
     stream = SequenceStream(fasta(FOUR), labels=Labels(labels, unlabelled="skip"))
     assert [item["id"] for item in stream] == ["a", "c"]
     assert (stream.classes, stream.report["unlabelled"]) == (("neg", "pos"), 2)
 
 
-def test_a_function_of_a_stream_may_say_nothing(fasta):
+def test_a_label_function_of_a_stream_may_return_none(fasta):
     values = {"a": 1.5, "b": float("nan"), "c": None, "d": 2.0}
     stream = SequenceStream(
         fasta(FOUR), labels=Labels(lambda record: values[record.id], unlabelled="skip")
@@ -265,7 +265,7 @@ def test_a_function_of_a_stream_may_say_nothing(fasta):
     assert stream.report["unlabelled"] == 2
 
 
-def test_names_between_commas_are_several_labels(labelled):
+def test_names_separated_by_commas_are_several_labels(labelled):
     text = "id\tlabel\na\tp,q\nb\t\nc\tq | r\nd\tp;\n"
     data = labelled(text, task="multilabel")
     assert data.classes == ("p", "q", "r")
@@ -292,7 +292,7 @@ def test_labels_may_be_a_dict(fasta):
     assert values(data) == [1, 0, 1, 0]
 
 
-def test_a_dict_may_hold_vectors(fasta):
+def test_a_dict_of_labels_may_contain_vectors(fasta):
     labels = {name: np.array([i, 0.5], np.float32) for i, name in enumerate("abcd")}
     data = SequenceDataset(fasta(FOUR), labels=Labels(labels, task="regress"))
     assert np.shape(values(data)) == (4, 2)
@@ -312,26 +312,26 @@ def test_a_header_without_a_match_has_no_label(fasta):
         SequenceDataset(file, labels=Labels(label_from_header=r"kind=(\w)"))
 
 
-def test_a_pattern_that_is_none_is_an_error(fasta):
+def test_an_invalid_header_pattern_is_an_error(fasta):
     with pytest.raises(ArgumentError, match="not a regular expression"):
         SequenceDataset(fasta(FOUR), labels=Labels(label_from_header="("))
 
 
-def test_tables_and_headers_together_are_an_error(fasta):
+def test_labels_from_both_table_and_header_are_an_error(fasta):
     with pytest.raises(ArgumentError, match="not both"):
         SequenceDataset(fasta(FOUR), labels=Labels({"a": 1}, label_from_header="x"))
 
 
-def test_one_id_with_two_values_is_an_error_that_names_both_lines(labelled):
+def test_an_id_with_two_labels_is_an_error_that_names_both_lines(labelled):
     with pytest.raises(LabelError, match=r"a\.tsv, line 4: id 'a' .*'y'.*line 2 says 'x'"):
         labelled("id\tlabel\na\tx\nb\ty\na\ty\nc\tx\nd\tx\n")
 
 
-def test_one_id_with_the_same_value_twice_is_no_error(labelled):
+def test_an_id_with_the_same_label_twice_is_valid(labelled):
     assert len(labelled("id\tlabel\na\tx\nb\ty\na\tx\nc\tx\nd\tx\n")) == 4
 
 
-def test_a_sequence_without_a_label_is_an_error_that_says_how_to_go_on(labelled):
+def test_a_sequence_without_a_label_is_an_error_with_a_remedy(labelled):
     with pytest.raises(
         LabelError, match=r"2 of 4 sequences have no label in .*: c, d .*skip"
     ):
@@ -361,7 +361,7 @@ def test_labels_without_a_sequence_are_counted_with_three_examples(labelled):
     assert labelled(text).unmatched == ("z0", "z1", "z2", "z3", "z4")
 
 
-def test_an_id_of_two_sequences_is_an_error_that_names_both(fasta):
+def test_a_duplicate_id_of_sequences_is_an_error_that_names_both(fasta):
     files = [fasta({"a": "AC", "b": "GG"}), fasta({"c": "AC", "a": "AC"}, "b.fa")]
     with pytest.raises(
         LabelError, match=r"'a' occurs twice: record 0 of .*a\.fa and record 1"
@@ -374,7 +374,7 @@ def test_a_single_class_is_an_error(labelled):
         labelled("id\tlabel\na\tx\nb\tx\nc\tx\nd\tx\n")
 
 
-def test_a_single_class_is_fine_where_the_classes_are_given(fasta):
+def test_a_single_class_is_valid_if_classes_are_given(fasta):
     labels = dict.fromkeys(FOUR, "x")
     data = SequenceDataset(fasta(FOUR), labels=Labels(labels, classes=("y", "x")))
     assert values(data) == [1, 1, 1, 1]
@@ -388,18 +388,18 @@ def test_a_label_outside_the_given_classes_is_an_error(labelled):
         labelled("id\tlabel\na\tx\nb\ty\nc\tx\nd\tx\n", classes=["x", "z"])
 
 
-def test_a_short_line_is_an_error_that_names_it(labelled):
+def test_a_line_with_missing_cells_is_an_error_that_names_it(labelled):
     with pytest.raises(FormatError, match=r"a\.tsv, line 3: expected 2 cells, found 1"):
         labelled("id\tlabel\na\tx\nb\n")
 
 
-def test_an_open_quote_is_an_error(labelled):
+def test_an_unclosed_quote_is_an_error(labelled):
     with pytest.raises(FormatError, match=r"a\.tsv, line \d"):
         labelled('id,label\na,"x\nb,y\n')
 
 
 @pytest.mark.parametrize("content", [b"", b"\n\n", b"\x89PNG\x00\x00"])
-def test_what_is_no_table_is_an_error(fasta, tmp_path, content):
+def test_a_file_that_is_not_a_table_is_an_error(fasta, tmp_path, content):
     (tmp_path / "a.tsv").write_bytes(content)
     with pytest.raises(FormatError, match="expected a table"):
         SequenceDataset(fasta(FOUR), labels=tmp_path / "a.tsv")
@@ -412,7 +412,7 @@ def test_a_table_that_cannot_be_read_is_an_error(fasta, tmp_path):
         SequenceDataset(fasta(FOUR), labels=tmp_path)
 
 
-def test_a_cut_gzip_table_is_an_error(fasta, tmp_path):
+def test_a_truncated_gzip_table_is_an_error(fasta, tmp_path):
     (tmp_path / "a.tsv").write_bytes(gzip.compress(b"id\tlabel\na\tx\n")[:-6])
     with pytest.raises(FormatError, match="gzip"):
         SequenceDataset(fasta(FOUR), labels=tmp_path / "a.tsv")
@@ -444,12 +444,12 @@ def test_a_control_character_in_a_name_is_an_error(labelled, name, task):
 
 
 @pytest.mark.parametrize("names", ["id\tlabel\tlabel", "id\tid\tlabel"])
-def test_two_columns_of_one_name_are_an_error(labelled, names):
+def test_duplicate_column_names_are_an_error(labelled, names):
     with pytest.raises(LabelError, match=r"a\.tsv: 2 columns are named '(id|label)'"):
         labelled(f"{names}\na\tx\ty\n")
 
 
-def test_a_column_asked_for_twice_is_an_error(labelled):
+def test_a_column_requested_twice_is_an_error(labelled):
     with pytest.raises(ArgumentError, match="names a column twice: x, x"):
         labelled("id\tx\na\t1\n", label_column=["x", "x"])
 
@@ -465,7 +465,7 @@ def test_classes_may_be_any_iterable(labelled):
     assert values(labelled(text, classes=iter("yx"))) == [1, 0, 1, 0]
 
 
-def test_a_label_for_nobody_says_what_to_pass(fasta):
+def test_an_array_of_labels_by_id_is_an_error_that_suggests_a_dict(fasta):
     with pytest.raises(ArgumentError, match=r"pass dict\(zip\(ids, labels\)\)"):
         SequenceDataset(fasta(FOUR), labels=3)
 
@@ -473,7 +473,7 @@ def test_a_label_for_nobody_says_what_to_pass(fasta):
 @pytest.mark.parametrize(
     "kind", [list, np.array, pd.Series, pl.Series, torch.tensor], ids=shown
 )
-def test_labels_may_be_one_for_each_record_in_order(fasta, kind):
+def test_labels_may_be_a_list_in_record_order(fasta, kind):
     files = [fasta({"a": "AC", "b": "GG"}), fasta({"a": "TT", "c": "CA"}, "b.fa")]
     data = SequenceDataset(files, labels=kind([7, 3, 3, 7]))
     assert (data.classes, values(data)) == (("3", "7"), [1, 0, 0, 1])
@@ -497,65 +497,67 @@ def test_a_data_frame_is_a_table_joined_by_id(fasta, kind):
     assert data.unmatched == ("z",)
 
 
-def test_the_names_of_rows_are_ids(fasta):
+def test_the_index_of_a_data_frame_contains_the_ids(fasta):
     series = pd.Series(["x", "y", "x", "y"], index=["d", "c", "b", "a"], name="label")
     for labels in (series, series.to_frame()):
         assert values(SequenceDataset(fasta(FOUR), labels=labels)) == [1, 0, 1, 0]
 
 
 @pytest.mark.parametrize("header", [">a", "@a", ">a some words"])
-def test_an_id_with_the_mark_of_a_header_is_said_to_have_one(labelled, header):
+def test_the_error_names_a_header_mark_in_a_label_id(labelled, header):
     text = f"id\tlabel\n{header}\tx\n>b\ty\n>c\tx\n>d\ty\n"
     match = rf"the labels have '{header}': write 'a' there, because '{header[0]}' begins"
     with pytest.raises(LabelError, match=match):
         labelled(text)
 
 
-def test_ids_that_differ_in_capitals_are_said_to(labelled):
+def test_the_error_names_ids_that_differ_only_in_case(labelled):
     match = r"4 of 4 .*the labels have 'A', which differs in capitals: write ids"
     with pytest.raises(LabelError, match=match):
         labelled("id\tlabel\nA\tx\nB\ty\nC\tx\nD\ty\n")
 
 
-def test_another_column_of_ids_is_suggested_where_no_id_looks_alike(labelled):
+def test_another_id_column_is_suggested_if_no_ids_are_similar(labelled):
     with pytest.raises(LabelError, match=r"their ids are 'q', .*--id-column"):
         labelled("id\tlabel\nq\tx\nr\ty\n")
 
 
 @pytest.mark.parametrize("name", ["Label", "labels", "my_label"])
-def test_a_column_whose_name_looks_alike_is_suggested(labelled, name):
+def test_a_column_with_a_similar_name_is_suggested(labelled, name):
     with pytest.raises(LabelError, match=rf"no column 'label'.*did you mean '{name}'\?"):
         labelled(f"id\t{name}\na\tx\n")
 
 
-def test_no_column_is_suggested_where_none_looks_alike(labelled):
+def test_no_column_is_suggested_without_similar_names(labelled):
     with pytest.raises(LabelError, match=r"names 'id', 'kind'; choose with"):
         labelled("id\tkind\na\tx\n")
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
-def test_a_table_in_utf_16_is_named_as_such(fasta, tmp_path, encoding, pack):
+def test_a_label_table_in_utf_16_is_an_error_that_names_the_encoding(
+    fasta, tmp_path, encoding, pack
+):
     path = tmp_path / "labels.txt"
     path.write_bytes(pack("id\tlabel\na\tx\n".encode(encoding)))
     with pytest.raises(FormatError, match=r"labels\.txt: is text in UTF-16.*\"CSV UTF-8\""):
         SequenceDataset(fasta(FOUR), labels=path)
 
 
-def test_a_table_of_sequences_in_utf_16_is_named_as_such(tmp_path):
+def test_a_sequence_table_in_utf_16_is_an_error_that_names_the_encoding(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("sequence,label\nACGT,x\n", "utf-16")
     with pytest.raises(FormatError, match=r"table\.csv: is text in UTF-16"):
         SequenceDataset(path)
 
 
-def test_a_data_frame_without_the_column_says_which_it_has(fasta):
+def test_a_missing_data_frame_column_is_an_error_that_lists_the_columns(fasta):
     frame = pd.DataFrame({"id": list("abcd"), "kind": list("xyxy")})
     with pytest.raises(LabelError, match=r"the DataFrame: no column 'label'.*'id', 'kind'"):
         SequenceDataset(fasta(FOUR), labels=frame)
 
 
-def test_a_column_without_any_label_is_named(labelled):
+def test_an_empty_label_column_is_named_in_the_error(labelled):
     text = "id\tlabel\na\t\nb\t\nc\t\nd\t\n"
     with pytest.raises(
         LabelError, match="no sequence has a label, 'label' is always empty"
@@ -574,28 +576,28 @@ def test_a_column_without_any_label_is_named(labelled):
     ],
     ids=range(5),
 )
-def test_comments_before_the_names_of_columns_are_left_out(labelled, text):
+def test_comments_before_the_header_line_are_skipped(labelled, text):
     data = labelled(text.format("id\tlabel\na\tx\nb\ty\nc\tx\nd\ty\n"))
     assert (data.classes, values(data)) == (("x", "y"), [0, 1, 0, 1])
 
 
-def test_lines_are_counted_with_the_comments_before_them(labelled):
+def test_line_numbers_in_errors_include_comments(labelled):
     with pytest.raises(FormatError, match="line 5: expected 2 cells, found 3"):
         labelled("# made by me\n\nid\tlabel\na\tx\nb\ty\tz\n")
 
 
 @pytest.mark.parametrize("text", ["# comment\nname label\na x\n", "# comment\n"])
-def test_a_comment_before_no_names_of_columns_is_shown_as_it_is(labelled, text):
+def test_a_comment_without_a_header_line_is_shown_in_the_error(labelled, text):
     with pytest.raises(LabelError, match="the first line names 'comment'; choose"):
         labelled(text)
 
 
-def test_a_mark_and_a_blank_before_the_first_name_are_left_out(labelled):
+def test_a_hash_and_blank_before_the_first_column_name_are_removed(labelled):
     data = labelled("# id\tlabel\na\tx\nb\ty\nc\tx\nd\ty\n")
     assert data.classes == ("x", "y")
 
 
-def test_a_pattern_is_shown_as_it_was_written(fasta):
+def test_a_header_pattern_is_shown_unescaped_in_the_error(fasta):
     with pytest.raises(LabelError, match=re.escape(r"headers searched for '\d+'")):
         SequenceDataset(fasta(FOUR), labels=Labels(label_from_header=r"\d+"))
 
@@ -613,7 +615,7 @@ def test_an_id_in_memory_with_two_labels_is_an_error(fasta, name):
         SequenceDataset(fasta(FOUR), labels=TWICE[name]())
 
 
-def test_the_same_label_twice_is_no_harm(fasta):
+def test_an_id_in_memory_with_the_same_label_twice_is_valid(fasta):
     same = pd.Series(list("xyxxy"), index=list("abacd"))
     assert values(SequenceDataset(fasta(FOUR), labels=same)) == [0, 1, 0, 1]
 
@@ -624,7 +626,7 @@ def test_ids_may_be_bytes(fasta):
 
 
 @pytest.mark.parametrize("task", ["regress", "multilabel"])
-def test_values_stand_in_the_order_of_their_names(fasta, task):
+def test_label_values_are_in_the_order_of_the_classes(fasta, task):
     frame = pd.DataFrame({"id": list("abcd"), "p": [0, 1, 0, 1], "q": [1, 1, 0, 0]})
     data = SequenceDataset(
         fasta(FOUR),
@@ -635,14 +637,14 @@ def test_values_stand_in_the_order_of_their_names(fasta, task):
 
 
 @pytest.mark.parametrize("task", ["auto", "multilabel"])
-def test_zeros_and_ones_may_be_floating_point(fasta, task):
+def test_multilabel_zeros_and_ones_may_be_floats(fasta, task):
     marks = np.array([[0, 1], [1, 1], [1, 0], [0, 0]], np.float32)
     data = SequenceDataset(fasta(FOUR), labels=Labels(marks, task=task))
     assert data.task == "multilabel"
     assert values(data) == marks.tolist()
 
 
-def test_a_name_in_a_list_is_never_parted(fasta):
+def test_a_name_in_a_list_is_never_split_at_commas(fasta):
     names = [["DNA-binding, zinc"], ["q"], ["q", "r"], []]
     with pytest.raises(LabelError, match=r"'DNA-binding, zinc' of .* has a comma"):
         SequenceDataset(fasta(FOUR), labels=Labels(names, task="multilabel"))
@@ -672,27 +674,27 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_an_option_of_another_type_is_answered_by_a_sentence(fasta, name):
+def test_a_label_option_of_a_wrong_type_is_an_error(fasta, name):
     options, message = WRONG[name]
     fields: dict[str, Any] = {"source": np.array(list("abab")), **options}
     with pytest.raises(ArgumentError, match=message):
         SequenceDataset(fasta(FOUR), labels=Labels(**fields))
 
 
-def test_a_length_that_is_no_integer_is_answered_by_a_sentence(fasta):
+def test_a_length_that_is_not_an_integer_is_an_error(fasta):
     length: Any = "a"
     with pytest.raises(ArgumentError, match="max_length must be an integer"):
         SequenceDataset(fasta(FOUR), max_length=length)
 
 
-def test_a_list_of_texts_that_are_no_tables_is_told_how_to_be_labels(fasta):
+def test_a_list_of_strings_that_are_not_tables_is_an_error_with_a_remedy(fasta):
     with pytest.raises(MissingFileError, match=r"labels in the order .* np\.array"):
         SequenceDataset(fasta(FOUR), labels=["x", "y", "x", "y"])
 
 
 @pytest.mark.parametrize("classes", [("0", "1"), ("0.0", "1.0")])
 @pytest.mark.parametrize("kind", [int, float])
-def test_a_whole_number_is_its_class_however_it_is_written(fasta, classes, kind):
+def test_integer_classes_match_floats_and_booleans(fasta, classes, kind):
     data = SequenceDataset(
         fasta(FOUR), labels=Labels(np.array([1, 0, 0, 1], kind), classes=classes)
     )
@@ -700,7 +702,7 @@ def test_a_whole_number_is_its_class_however_it_is_written(fasta, classes, kind)
     assert values(data) == [1, 0, 0, 1]
 
 
-def test_another_number_is_none_of_the_classes(fasta):
+def test_a_number_outside_the_classes_is_an_error(fasta):
     with pytest.raises(LabelError, match=r"label '2\.0' is not one of the classes 0, 1"):
         SequenceDataset(
             fasta(FOUR), labels=Labels(np.array([1.0, 0, 0, 2]), classes=["0", "1"])
@@ -712,7 +714,7 @@ NO_NUMBERS = ["1_000", "\u0661", "\uff11", "1_0.5"]
 
 
 @pytest.mark.parametrize("cell", NO_NUMBERS)
-def test_digits_of_another_script_or_with_underscores_are_no_numbers(labelled, cell):
+def test_digits_of_other_scripts_or_with_underscores_are_not_numbers(labelled, cell):
     text = f"id\tlabel\na\t1.5\nb\t{cell}\nc\t2.5\nd\t3.5\n"
     with pytest.raises(LabelError, match=f"label '{cell}' is not a finite number"):
         labelled(text, task="regress")
@@ -720,12 +722,12 @@ def test_digits_of_another_script_or_with_underscores_are_no_numbers(labelled, c
         labelled(text)
 
 
-def test_digits_of_another_script_are_names_of_classes(labelled):
+def test_digits_of_other_scripts_may_be_class_names(labelled):
     data = labelled("id\tlabel\na\t\u0661\nb\t1\nc\t\u0661\nd\t1\n", task="classify")
     assert data.classes == ("1", "\u0661")
 
 
-def test_whole_numbers_of_any_length_are_sorted_by_value(labelled):
+def test_integer_classes_of_any_length_are_sorted_by_value(labelled):
     long = "9" * 5000
     data = labelled(f"id\tlabel\na\t{long}\nb\t10\nc\t{long}\nd\t9\n", task="classify")
     assert data.classes == ("9", "10", long)
@@ -762,14 +764,14 @@ def test_lists_of_names_are_several_labels(fasta, tmp_path, labels, task):
     assert values(data) == HELD
 
 
-def test_lists_of_names_stand_in_a_table_of_sequences_and_of_a_stream(fasta):
+def test_sequence_tables_and_streams_accept_lists_of_names(fasta):
     frame = pd.DataFrame({"sequence": list(FOUR.values()), "label": LISTS})
     assert values(SequenceDataset(frame)) == HELD
     stream = SequenceStream(fasta(FOUR), labels=dict(zip("abcd", LISTS, strict=True)))
     assert [item["label"].tolist() for item in stream] == HELD
 
 
-def test_none_among_lists_of_names_is_no_label(fasta):
+def test_none_among_lists_of_names_is_not_a_label(fasta):
     lists = [["p", "q"], ["p"], None, []]
     for labels in (lists, pd.DataFrame({"id": list("abcd"), "label": lists})):
         with pytest.raises(LabelError, match="1 of 4 sequences have no label"):
@@ -778,18 +780,18 @@ def test_none_among_lists_of_names_is_no_label(fasta):
         assert values(data) == [[1, 1], [1, 0], [0, 0]]
 
 
-def test_a_list_of_one_name_each_is_a_class(fasta):
+def test_lists_of_one_name_each_are_classes(fasta):
     data = SequenceDataset(fasta(FOUR), labels=[["p"], ["q"], ["p"], ["q"]])
     assert (data.task, values(data)) == ("classify", [0, 1, 0, 1])
 
 
-def test_lists_of_names_are_no_classes(fasta):
+def test_lists_of_several_names_are_not_classes(fasta):
     lists = [["p", "q"], ["p"], ["q"], ["q"]]
     with pytest.raises(LabelError, match=r'list of several names.* task="multilabel"'):
         SequenceDataset(fasta(FOUR), labels=Labels(lists, task="classify"))
 
 
-def test_a_stream_takes_no_lists_of_a_function(fasta):
+def test_a_label_function_of_a_stream_must_not_return_lists_of_names(fasta):
     stream = SequenceStream(fasta(FOUR), labels=lambda record: [1] * len(record.id + "a"))
     assert len(list(stream)) == 4
     for wrong in (lambda _: ["p", "q"], lambda record: [0] * "abcd".index(record.id)):
@@ -812,7 +814,7 @@ def test_a_label_without_an_id_is_an_error(fasta, table, labels, message):
         SequenceDataset(fasta(FOUR), labels=labels)
 
 
-def test_a_line_of_separators_alone_is_empty(labelled):
+def test_a_line_of_only_separators_is_skipped(labelled):
     data = labelled("id,label\na,x\n,\nb,y\nc,x\nd,y\n,\n")
     assert values(data) == [0, 1, 0, 1]
 
@@ -837,7 +839,7 @@ def test_a_label_table_reads_the_same_in_every_encoding_and_line_ending(labelled
 
 
 @pytest.mark.parametrize("separator", [",", "\t", " "])
-def test_a_line_end_between_quotes_is_part_of_the_cell(labelled, separator):
+def test_a_line_end_inside_quotes_is_part_of_the_cell(labelled, separator):
     lines = ["id,note,label", 'a,"p\nq",x', "b,k,y", "c,k,x", "d,k,y"]
     text = "\n".join(lines).replace(",", separator)
     assert values(labelled(text)) == [0, 1, 0, 1]
@@ -846,12 +848,12 @@ def test_a_line_end_between_quotes_is_part_of_the_cell(labelled, separator):
 
 
 @pytest.mark.parametrize("unlabelled", ["error", "skip"])
-def test_a_table_of_no_rows_labels_nothing(labelled, unlabelled):
+def test_a_table_without_rows_is_an_error(labelled, unlabelled):
     with pytest.raises(LabelError, match="4 of 4 sequences have no label in"):
         labelled("id,label\n", unlabelled=unlabelled)
 
 
-def test_a_label_of_no_class_comes_with_a_way_out_that_works(labelled):
+def test_the_remedy_for_a_label_outside_the_classes_works(labelled):
     text = "id,label\na,other\nb,prom\nc,promoter\nd,other\n"
     classes = ["other", "promoter"]
     said = "did you mean 'promoter'.*--missing prom --unlabelled skip"
@@ -866,22 +868,22 @@ def test_an_empty_label_is_an_error_with_its_line(labelled):
         labelled("id,label\na,x\nb,\nc,y\nd,x\n")
 
 
-def test_exchanged_columns_are_named_as_a_possible_cause(labelled):
+def test_the_error_suggests_that_id_and_label_columns_are_exchanged(labelled):
     with pytest.raises(LabelError, match=r"columns may be exchanged.*--id-column"):
         labelled("id,label\nx,a\ny,b\nx,c\ny,d\n")
 
 
-def test_two_labels_of_one_id_are_no_sign_of_exchanged_columns(labelled):
+def test_equal_labels_do_not_suggest_exchanged_columns(labelled):
     with pytest.raises(LabelError, match=r"line 2 says 'x'$"):
         labelled("id,label\na,x\na,y\nc,x\nd,y\n")
 
 
-def test_a_table_without_a_line_of_names_is_told_by_the_id_in_its_first_line(labelled):
+def test_the_error_for_a_headerless_table_names_the_id_in_its_first_line(labelled):
     with pytest.raises(LabelError, match=r"'a' is the id of a record.*names the columns"):
         labelled("a,x\nb,y\nc,x\nd,y\n")
 
 
-def test_a_table_of_one_column_is_told_that_it_needs_two(labelled):
+def test_a_table_with_one_column_is_an_error(labelled):
     with pytest.raises(LabelError, match=r"names 'kind'; it needs two columns"):
         labelled("kind\nx\ny\nx\ny\n")
 
@@ -905,7 +907,7 @@ def numbers(tmp_path):
 
 @pytest.mark.parametrize("index", INDEXES.values(), ids=INDEXES)
 @pytest.mark.parametrize("is_frame", [False, True])
-def test_labels_with_an_index_are_joined_by_id(numbers, index, is_frame):
+def test_an_indexed_series_of_labels_is_joined_by_id(numbers, index, is_frame):
     names = {3: "three", 1: "one", 2: "two"}
     labels = pd.Series([names[int(key)] for key in index], index=index, name="label")
     found = SequenceDataset(numbers, labels=labels.to_frame() if is_frame else labels)
@@ -917,19 +919,19 @@ def test_labels_with_an_index_are_joined_by_id(numbers, index, is_frame):
     }
 
 
-def test_labels_of_a_stream_are_joined_by_an_index_of_integers(numbers):
+def test_labels_of_a_stream_are_joined_by_an_integer_index(numbers):
     labels = pd.Series(["b", "a", "b"], index=[3, 1, 2])
     stream = SequenceStream(numbers, labels=labels)
     found = {item["id"]: stream.classes[item["label"]] for item in stream}
     assert found == {"1": "a", "2": "b", "3": "b"}
 
 
-def test_labels_with_a_range_as_index_are_in_the_order_of_the_records(numbers):
+def test_labels_with_a_default_index_are_in_record_order(numbers):
     found = SequenceDataset(numbers, labels=pd.Series(["b", "a", "b"]))
     assert [found.classes[label] for label in found.labels] == ["b", "a", "b"]
 
 
-def test_an_index_that_matches_no_id_is_an_error_with_the_way_to_the_order(tmp_path):
+def test_an_index_that_matches_no_id_is_an_error_that_suggests_to_numpy(tmp_path):
     path = tmp_path / "s.fa"
     path.write_text(">s1\nACGT\n>s2\nGGCA\n")
     frame = pd.DataFrame({"y": ["a", "x", "b"]}).query("y != 'x'")
@@ -939,7 +941,7 @@ def test_an_index_that_matches_no_id_is_an_error_with_the_way_to_the_order(tmp_p
     assert [found.classes[label] for label in found.labels] == ["a", "b"]
 
 
-def test_an_index_is_not_joined_to_sequences_without_ids():
+def test_an_indexed_series_of_labels_needs_sequences_with_ids():
     frame = pd.DataFrame({"s": ["AC", "GG", "TT"], "y": ["a", "b", "a"]}).iloc[[2, 0, 1]]
     with pytest.raises(LabelError, match="no ids to join it to"):
         SequenceDataset(frame["s"].tolist(), labels=frame["y"])
@@ -948,7 +950,7 @@ def test_an_index_is_not_joined_to_sequences_without_ids():
     assert [found.classes[label] for label in found.labels] == ["a", "a", "b"]
 
 
-def test_a_column_of_the_frame_of_sequences_belongs_to_its_rows():
+def test_a_column_of_the_sequence_data_frame_labels_its_rows():
     frame = pd.DataFrame(
         {"id": ["0", "1", "2"], "sequence": ["AC", "GG", "TT"], "y": ["a", "b", "a"]},
         index=[2, 0, 1],
@@ -958,7 +960,7 @@ def test_a_column_of_the_frame_of_sequences_belongs_to_its_rows():
     assert [found.classes[label] for label in found.labels] == ["a", "b", "a"]
 
 
-def test_the_separator_that_excel_declares_is_used(labelled):
+def test_the_separator_declared_by_excel_is_used(labelled):
     data = labelled("sep=;\nid;label\na;x\nb;y\nc;x\nd;y\n")
     assert (data.classes, values(data)) == (("x", "y"), [0, 1, 0, 1])
     with pytest.raises(FormatError, match="line 4: expected 2 cells, found 1"):
@@ -977,12 +979,12 @@ def test_blanks_and_tabs_may_be_mixed(labelled, header):
     assert values(labelled(f"{header}\na x\tp\nb\ty q\nc x\tp\nd y\tq\n")) == [0, 1, 0, 1]
 
 
-def test_a_blank_within_a_name_is_no_separator_where_tabs_are(labelled):
+def test_a_blank_is_not_a_separator_in_a_line_with_tabs(labelled):
     text = "id\tmy label\na\tx y\nb\tz\nc\tx y\nd\tz\n"
     assert labelled(text, label_column="my label").classes == ("x y", "z")
 
 
-def test_an_id_of_a_header_may_end_in_a_no_break_space(fasta, tmp_path):
+def test_an_id_in_a_header_may_end_in_a_no_break_space(fasta, tmp_path):
     path = fasta({"a\u00a0": "AC", "b": "GG", "c": "TT"})
     table = tmp_path / "t.tsv"
     table.write_text("id\tlabel\na\tx\nb\u00a0\ty\nc\tx\n", encoding="utf-8")
@@ -992,7 +994,7 @@ def test_an_id_of_a_header_may_end_in_a_no_break_space(fasta, tmp_path):
     assert [item["label"] for item in stream] == [0, 1, 0]
 
 
-def test_an_array_of_labels_is_not_taken_for_tables_of_a_stream(fasta):
+def test_an_array_of_labels_for_a_stream_is_an_error(fasta):
     with pytest.raises(ArgumentError, match=r"an array of 4: pass dict\(zip\(ids, labels"):
         SequenceStream(fasta(FOUR), labels=np.array(["a", "b", "a", "b"]))
 
@@ -1052,14 +1054,14 @@ def test_columns_of_booleans_are_zeros_and_ones(fasta, task):
         ("0,5", "write a point: 0.5"),
     ],
 )
-def test_a_number_with_commas_is_answered_by_how_to_write_it(fasta, cell, remedy):
+def test_a_number_with_commas_is_an_error_that_shows_its_correct_form(fasta, cell, remedy):
     labels = {"a": cell, "b": "2", "c": "3", "d": "4"}
     for task in ("auto", "regress"):
         with pytest.raises(LabelError, match=re.escape(remedy)):
             SequenceDataset(fasta(FOUR), labels=Labels(labels, task=task))
 
 
-def test_labels_that_32_bits_round_to_each_other_are_refused(fasta):
+def test_labels_that_float32_cannot_distinguish_are_rejected(fasta):
     labels = {"a": 1e8 + 1, "b": 1e8 + 2, "c": 1e8 + 3, "d": 1e8 + 4}
     with pytest.raises(LabelError, match=r"differ by at most 3, .* subtract a number near"):
         SequenceDataset(fasta(FOUR), labels=Labels(labels, task="regress"))
@@ -1072,7 +1074,7 @@ def test_labels_that_32_bits_round_to_each_other_are_refused(fasta):
     ]
 
 
-def test_large_labels_that_differ_by_much_are_numbers(fasta):
+def test_large_labels_with_large_differences_are_valid(fasta):
     labels = {"a": 123_456_789.0, "b": 5.0, "c": 5.0, "d": 100_000_001.0}
     data = SequenceDataset(fasta(FOUR), labels=Labels(labels, task="regress"))
     assert values(data) == [123_456_792.0, 5.0, 5.0, 100_000_000.0]
@@ -1086,7 +1088,7 @@ def test_large_labels_that_differ_by_much_are_numbers(fasta):
         (["0.5", "2", "-999.0", "1"], {"task": "regress"}),
     ],
 )
-def test_a_code_of_a_missing_value_among_labels_is_a_warning(tmp_path, cells, options):
+def test_a_missing_value_code_among_labels_causes_a_warning(tmp_path, cells, options):
     (tmp_path / "a.fa").write_text("".join(f">s{i}\nAC\n" for i in range(4)))
     labels = {f"s{i}": cell for i, cell in enumerate(cells)}
     file = tmp_path / "a.fa"
@@ -1102,7 +1104,7 @@ def test_a_code_of_a_missing_value_among_labels_is_a_warning(tmp_path, cells, op
 @pytest.mark.parametrize(
     "cells", [["-1", "0", "1", "0"], ["-9", "-2", "3", "4"], ["-9", "-9", "1", "1"]]
 )
-def test_other_negative_numbers_are_labels(tmp_path, cells):
+def test_other_negative_labels_do_not_warn(tmp_path, cells):
     (tmp_path / "a.fa").write_text("".join(f">s{i}\nAC\n" for i in range(4)))
     labels = {f"s{i}": cell for i, cell in enumerate(cells)}
     classes = sorted(set(cells))

@@ -26,7 +26,7 @@ def test_the_name_of_a_file_is_the_class_of_its_records(files):
     assert np.asarray(data.labels).tolist() == [1, 1, 0, 0, 0]
 
 
-def test_endings_of_format_and_container_are_no_part_of_a_class(files, tmp_path):
+def test_suffixes_of_format_and_compression_are_not_part_of_a_class(files, tmp_path):
     import gzip
 
     packed = tmp_path / "pos.fa.gz"
@@ -34,7 +34,7 @@ def test_endings_of_format_and_container_are_no_part_of_a_class(files, tmp_path)
     assert SequenceDataset([packed, files[1]], labels="file").classes == ("neg.v2", "pos")
 
 
-def test_ids_of_two_files_are_kept_apart_by_file_and_ordinal(files):
+def test_equal_ids_in_two_files_are_distinguished_by_file_and_ordinal(files):
     data = SequenceDataset(files, labels="file", encoder=OneHot("dna"))
     both = [item for item in data if item["id"] == "a"]
     assert [(item["file"], item["ordinal"]) for item in both] == [
@@ -66,14 +66,14 @@ def test_a_file_without_a_class_is_an_error(files):
         SequenceDataset(files, labels={str(files[0]): "yes"})
 
 
-def test_files_of_one_name_say_how_to_name_them(fasta, tmp_path):
+def test_files_with_equal_names_are_an_error_with_a_remedy(fasta, tmp_path):
     (tmp_path / "other").mkdir()
     files = [fasta({"a": "AC"}, "x.fa"), fasta({"b": "AC"}, "other/x.fa")]
     with pytest.raises(LabelError, match=r"all 2 sequences .*a dict from file to label"):
         SequenceDataset(files, labels="file")
 
 
-def test_the_loader_gives_records_of_files_their_labels(files):
+def test_the_loader_returns_labels_by_file(files):
     data = SequenceDataset(files, labels="file", encoder=OneHot("dna"))
     batches = list(DataLoader(data, batch_size=2, shuffle=True, seed=1))
     pairs = [

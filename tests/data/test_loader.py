@@ -41,16 +41,16 @@ def test_an_epoch_visits_each_item_once(size, batch_size, shuffle, seed, workers
 
 
 @given(st.integers(0, 50), sizes)
-def test_drop_last_leaves_out_what_is_no_full_batch(size, batch_size):
+def test_drop_last_drops_a_partial_batch(size, batch_size):
     batches = list(DataLoader(range(size), batch_size, drop_last=True))
     assert [len(batch) for batch in batches] == [batch_size] * (size // batch_size)
 
 
-def test_without_shuffle_the_order_is_the_files(loader, hundred):
+def test_without_shuffle_items_are_in_file_order(loader, hundred):
     assert ids(loader(shuffle=False)) == hundred.ids
 
 
-def test_each_epoch_has_an_order_of_its_own(loader):
+def test_each_epoch_has_a_different_order(loader):
     batches = loader()
     first, second = ids(batches), ids(batches)
     assert first != second
@@ -58,7 +58,7 @@ def test_each_epoch_has_an_order_of_its_own(loader):
     assert ids(batches) == first
 
 
-def test_the_order_follows_the_seed(loader):
+def test_the_order_depends_on_the_seed(loader):
     assert ids(loader(seed=1)) == ids(loader(seed=1)) != ids(loader(seed=2))
 
 
@@ -70,7 +70,7 @@ def test_batches_are_the_same_bit_for_bit_for_any_number_of_workers(loader, work
         np.testing.assert_equal(one, other)
 
 
-def test_a_batch_kept_is_not_written_over(loader):
+def test_a_stored_batch_is_not_overwritten(loader):
     batches = loader(num_workers=2)
     kept = list(batches)
     batches.set_epoch(0)
@@ -80,7 +80,7 @@ def test_a_batch_kept_is_not_written_over(loader):
 
 @pytest.mark.parametrize("before", [0, 1, 2])
 @pytest.mark.parametrize("after", [0, 1, 2])
-def test_a_state_taken_at_any_batch_gives_the_rest(loader, before, after):
+def test_a_state_saved_at_any_batch_resumes_with_the_rest(loader, before, after):
     whole = list(loader())
     source = loader(num_workers=before)
     for done, _ in enumerate(source, 1):
@@ -98,7 +98,7 @@ def test_a_state_at_the_end_of_an_epoch_begins_the_next(loader):
     assert ids(again) == ids(source)
 
 
-def test_a_state_before_the_first_batch_gives_everything(loader):
+def test_a_state_before_the_first_batch_resumes_with_all_batches(loader):
     source, again = loader(), loader()
     again.load_state_dict(source.state_dict())
     assert ids(again) == ids(source)
@@ -112,7 +112,7 @@ def test_the_epoch_after_a_resumed_one_is_the_next(loader):
     assert ids(again) == ids(source)
 
 
-def test_a_state_after_an_early_end_points_behind_the_last_batch(loader):
+def test_a_state_after_an_early_end_resumes_after_the_last_batch(loader):
     source, again = loader(num_workers=2), loader()
     for done, _ in enumerate(source):
         if done == 4:
@@ -121,7 +121,7 @@ def test_a_state_after_an_early_end_points_behind_the_last_batch(loader):
     assert ids(again) == ids(loader())[35:]
 
 
-def test_a_loaded_state_is_the_state(loader):
+def test_a_loaded_state_is_returned_by_state_dict(loader):
     source, again = loader(), loader()
     next(iter(source))
     again.load_state_dict(source.state_dict())
@@ -150,7 +150,7 @@ def test_a_state_of_other_data_is_an_error(hundred):
         DataLoader(parts[1]).load_state_dict(state)
 
 
-def test_leaving_early_ends_the_threads(loader):
+def test_ending_a_pass_early_ends_the_threads(loader):
     before = threading.active_count()
     batches = iter(loader(num_workers=2))
     next(batches)
@@ -158,7 +158,7 @@ def test_leaving_early_ends_the_threads(loader):
     assert threading.active_count() == before
 
 
-def test_an_error_in_a_thread_reaches_the_caller_in_its_turn():
+def test_an_error_in_a_thread_is_raised_in_batch_order():
     items = [*range(20), object(), *range(9)]
     batches = iter(DataLoader(items, 10, num_workers=2))
     assert [len(next(batches)) for _ in range(2)] == [10, 10]
@@ -167,7 +167,7 @@ def test_an_error_in_a_thread_reaches_the_caller_in_its_turn():
 
 
 @pytest.mark.parametrize(("factor", "most"), [(None, 6), (1, 4)])
-def test_work_ahead_is_bounded(monkeypatch, factor, most):
+def test_the_number_of_batches_made_ahead_is_limited(monkeypatch, factor, most):
     fetched = []
     fetch = MapBatchMaker.__call__
     monkeypatch.setattr(
@@ -186,7 +186,7 @@ def test_sequences_of_unequal_length_are_an_error_that_names_pad_collator(hundre
         list(DataLoader(hundred, 10))
 
 
-def test_the_fast_way_gives_what_items_give(hundred):
+def test_native_batches_equal_collated_items(hundred):
     same = Subset(hundred, np.flatnonzero(hundred.lengths == 5))
     fast = next(iter(DataLoader(same, 6)))
     slow = next(iter(DataLoader(list(same), 6)))
@@ -194,14 +194,14 @@ def test_the_fast_way_gives_what_items_give(hundred):
     np.testing.assert_equal(fast, slow)
 
 
-def test_padded_batches_are_what_items_give(loader, hundred):
+def test_padded_batches_equal_collated_items(loader, hundred):
     for fast, slow in zip(
         loader(shuffle=False), DataLoader(list(hundred), 7, collate_fn=PAD), strict=True
     ):
         np.testing.assert_equal(fast, slow)
 
 
-def test_torch_output_shares_the_arrays_memory(monkeypatch, loader):
+def test_torch_tensors_share_the_memory_of_the_arrays(monkeypatch, loader):
     made = []
     monkeypatch.setattr(
         torch,
@@ -214,7 +214,7 @@ def test_torch_output_shares_the_arrays_memory(monkeypatch, loader):
     assert batch["inputs"].data_ptr() in {array.ctypes.data for array in made}
 
 
-def test_torchs_own_loader_reads_the_dataset(fasta):
+def test_a_pytorch_loader_reads_the_dataset(fasta):
     records = {f"s{i}": "ACGT" for i in range(6)}
     data = SequenceDataset(
         fasta(records),
@@ -238,7 +238,7 @@ def test_an_invalid_argument_is_an_error(options):
         DataLoader(range(3), **options)
 
 
-def test_an_epoch_below_zero_is_an_error(loader):
+def test_a_negative_epoch_is_an_error(loader):
     with pytest.raises(ArgumentError, match="at least 0"):
         loader().set_epoch(-1)
 
@@ -263,7 +263,7 @@ def test_an_invalid_state_is_an_error(change, message):
 
 
 @pytest.mark.parametrize("missing", ["version", "epoch", "position", "seed", "size"])
-def test_a_state_that_lacks_something_is_an_error(missing):
+def test_an_incomplete_state_is_an_error(missing):
     loader = DataLoader(range(6))
     state = {name: value for name, value in loader.state_dict().items() if name != missing}
     with pytest.raises(ArgumentError, match="a loader's state is a dict with version"):
@@ -271,12 +271,12 @@ def test_a_state_that_lacks_something_is_an_error(missing):
 
 
 @pytest.mark.parametrize("state", [None, "{}", [], {}, 5, b""])
-def test_what_is_no_state_is_an_error(state):
+def test_a_state_of_a_wrong_type_is_an_error(state):
     with pytest.raises(ArgumentError, match="a loader's state is a dict with version"):
         DataLoader(range(6)).load_state_dict(state)
 
 
 @pytest.mark.parametrize("size", [2.5, 0, True, "4"])
-def test_a_batch_size_is_a_whole_number(size):
+def test_batch_size_must_be_an_integer(size):
     with pytest.raises(ArgumentError, match="batch_size must be an integer of at least 1"):
         DataLoader(range(6), batch_size=cast("Any", size))

@@ -46,7 +46,7 @@ BATCHES = [[i, i + 1] for i in range(0, 20, 2)]
 
 
 @pytest.mark.parametrize("persistent", [False, True])
-def test_passes_that_run_at_the_same_time_do_not_end_each_other(persistent):
+def test_concurrent_passes_do_not_end_each_other(persistent):
     batches = loader(persistent_workers=persistent)
     outer = iter(batches)
     found = [next(outer)]
@@ -58,7 +58,7 @@ def test_passes_that_run_at_the_same_time_do_not_end_each_other(persistent):
     batches.close()
 
 
-def test_closing_a_loader_fails_the_batches_of_a_pass_over_processes_that_persist():
+def test_closing_a_loader_fails_pending_batches_of_persistent_workers():
     batches = loader(persistent_workers=True)
     running = iter(batches)
     next(running)
@@ -69,13 +69,13 @@ def test_closing_a_loader_fails_the_batches_of_a_pass_over_processes_that_persis
     batches.close()
 
 
-def test_a_timeout_error_of_a_users_code_is_not_a_wait():
+def test_a_timeout_error_of_custom_code_is_raised_at_once():
     with pytest.raises(TimeoutError, match="no answer from the store"):
         list(loader(worker_init_fn=user.raises_timeout_error))
 
 
 @pytest.mark.parametrize("delay", [0, 0.1])
-def test_an_idle_worker_that_dies_is_started_three_times(tmp_path, delay):
+def test_an_idle_worker_that_dies_is_restarted_three_times(tmp_path, delay):
     init = user.SecondDies(tmp_path, delay)
     batches = loader(sampler=[0, 1], worker_init_fn=init, persistent_workers=True)
     assert list(batches) == [[0, 1]]  # of the first worker
@@ -85,7 +85,7 @@ def test_an_idle_worker_that_dies_is_started_three_times(tmp_path, delay):
     batches.close()
 
 
-def test_a_worker_that_dies_at_each_start_is_an_error_that_says_so(tmp_path):
+def test_a_worker_that_dies_at_each_start_is_an_error(tmp_path):
     with pytest.raises(
         WorkerError,
         match=r"worker 1 .* died 3 times \(killed by SIGKILL\), before it began a request",
@@ -106,7 +106,7 @@ def test_an_exception_in_the_thread_of_a_worker_is_raised_by_the_loader():
         list(loader(dataset=dataset, collate_fn=user.is_killed))
 
 
-def test_a_second_process_that_cannot_start_leaves_no_noise(monkeypatch):
+def test_a_second_process_that_cannot_start_prints_nothing(monkeypatch):
     noise = []
     monkeypatch.setattr(sys, "unraisablehook", noise.append)
     context: Any = multiprocessing.get_context("fork")

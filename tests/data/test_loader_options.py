@@ -45,7 +45,7 @@ ROWS = SequentialSampler(range(6))
         {"dataset": Numbers(), "batch_sampler": [[0]]},
     ],
 )
-def test_what_torch_refuses_is_refused(options):
+def test_arguments_that_pytorch_rejects_are_rejected(options):
     options = {"dataset": range(6)} | options
     for kind in (TorchLoader, DataLoader):
         with pytest.raises(ValueError):  # noqa: PT011 - both have words of their own
@@ -65,7 +65,7 @@ def test_what_torch_refuses_is_refused(options):
         {"batch_size": None, "collate_fn": user.noted, "sampler": []},
     ],
 )
-def test_batches_are_those_of_torch(options):
+def test_batches_equal_those_of_pytorch(options):
     data = np.arange(12).reshape(6, 2) if options.get("batch_size", 1) is None else range(6)
     ours, theirs = DataLoader(data, **options), TorchLoader(cast("Any", data), **options)
     assert len(ours) == len(theirs)
@@ -74,7 +74,7 @@ def test_batches_are_those_of_torch(options):
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_torchs_iterables_are_followed(workers):
+def test_pytorch_iterable_datasets_are_supported(workers):
     options: dict[str, Any] = (
         {"num_workers": 2, "multiprocessing_context": "fork"} if workers else {}
     )
@@ -83,7 +83,7 @@ def test_torchs_iterables_are_followed(workers):
 
 
 @pytest.mark.parametrize("generator", [torch.Generator(), np.random.default_rng(4)])
-def test_a_generator_gives_the_seed(generator):
+def test_the_seed_is_taken_from_a_generator(generator):
     loader = DataLoader(range(50), 50, shuffle=True, generator=generator)
     again = DataLoader(range(50), 50, shuffle=True, seed=loader.seed)
     assert next(iter(loader)).tolist() == next(iter(again)).tolist()
@@ -132,7 +132,7 @@ def test_ranks_split_an_epoch(size, batch_size, world, shuffle, seed):
 
 
 @pytest.mark.parametrize(("even", "count"), [("pad", 4), ("drop", 3)])
-def test_uneven_ranks_are_padded_or_cut(even, count):
+def test_uneven_ranks_are_padded_or_truncated(even, count):
     loaders, ranks = _ranks(10, 3, 1, even_ranks=even)
     assert [len(batches) for batches in ranks] == [count] * 3
     assert {len(loader) for loader in loaders} == {count}
@@ -185,7 +185,7 @@ def _go_on(loader, state, steps, found):
     ),
     st.integers(0, 5),
 )
-def test_other_ranks_and_batch_sizes_go_on_without_loss(size, parts, seed):
+def test_resuming_with_other_ranks_and_batch_sizes_loses_nothing(size, parts, seed):
     """Each part goes on with a world and a batch size of its own."""
     state, found = None, []
     for world, batch_size, steps in parts:
@@ -211,7 +211,7 @@ def test_other_ranks_and_batch_sizes_go_on_without_loss(size, parts, seed):
     assert sorted(found) == list(range(size))
 
 
-def test_a_resume_of_a_resume_gives_the_rest():
+def test_a_resumed_run_can_be_resumed_again():
     options: dict[str, Any] = {"batch_size": 3, "shuffle": True}
     whole = [batch.tolist() for batch in DataLoader(range(40), **options)]
     found, state = [], None
@@ -236,7 +236,7 @@ def test_drop_last_and_resume_with_another_batch_size(drop_last):
     assert found == list(range(10, 94 if drop_last else 100))
 
 
-def test_a_sampler_is_told_the_epoch_and_resumed():
+def test_a_sampler_receives_the_epoch_and_resumes():
     sampler = EpochSampler(range(20), seed=3)
     whole = [batch.tolist() for batch in DataLoader(range(20), 3, sampler=sampler)]
     assert list(chain.from_iterable(whole)) == [
@@ -250,7 +250,7 @@ def test_a_sampler_is_told_the_epoch_and_resumed():
     assert [batch.tolist() for batch in again] == whole[2:]
 
 
-def test_a_batch_sampler_is_resumed_behind_the_last_batch():
+def test_a_batch_sampler_resumes_after_the_last_batch():
     groups = [[0, 1], [2], [5, 4, 3]]
     source = DataLoader(range(6), batch_sampler=groups)
     next(iter(source))
@@ -260,7 +260,7 @@ def test_a_batch_sampler_is_resumed_behind_the_last_batch():
 
 
 @pytest.mark.parametrize("world", [1, 2, 3])
-def test_batch_samplers_are_dealt_to_ranks_that_are_given(world):
+def test_batch_samplers_are_split_among_given_ranks(world):
     groups = [[i, i + 1] for i in range(0, 12, 2)]
     found = [
         batch.tolist()
@@ -272,13 +272,13 @@ def test_batch_samplers_are_dealt_to_ranks_that_are_given(world):
     assert sorted(found) == groups
 
 
-def test_the_last_batch_says_that_the_next_epoch_comes():
+def test_the_state_after_the_last_batch_is_the_next_epoch():
     loader = DataLoader(range(6), sampler=iter(range(6)), batch_size=4)
     states = [loader.state_dict()["epoch"] for _ in loader]
     assert states == [0, 1]
 
 
-def test_a_sampler_is_not_dealt_a_second_time(monkeypatch):
+def test_a_sampler_with_ranks_is_not_split_again(monkeypatch):
     monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.distributed, "get_rank", lambda: 1)
     monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
@@ -286,7 +286,7 @@ def test_a_sampler_is_not_dealt_a_second_time(monkeypatch):
     assert [int(batch[0]) for batch in DataLoader(range(6), sampler=sampler)] == [1, 3, 5]
 
 
-def test_a_sampler_of_ours_is_dealt_to_the_ranks_of_torch_distributed(monkeypatch):
+def test_a_built_in_sampler_is_split_among_torch_distributed_ranks(monkeypatch):
     monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
     seen: list[int] = []
@@ -300,13 +300,13 @@ def test_a_sampler_of_ours_is_dealt_to_the_ranks_of_torch_distributed(monkeypatc
 
 
 @pytest.mark.parametrize("sampler", [[0.5, 1.0], ["a", "b"]])
-def test_a_sampler_of_no_integers_is_an_error(fasta, sampler):
+def test_a_sampler_must_yield_integers(fasta, sampler):
     data = SequenceDataset(fasta({"a": "AC", "b": "GG"}), encoder=OneHot("dna"))
     with pytest.raises(ArgumentError, match="sampler must give integers"):
         list(DataLoader(data, 2, sampler=sampler))
 
 
-def test_a_batch_sampler_of_positions_is_an_error_that_names_sampler():
+def test_a_batch_sampler_of_single_indices_is_an_error_that_names_sampler():
     with pytest.raises(ArgumentError, match="pass it as sampler="):
         list(DataLoader(range(3), batch_sampler=[0, 1]))
 
@@ -316,13 +316,13 @@ def test_an_unknown_start_method_is_an_error():
         DataLoader(range(3), num_workers=1, multiprocessing_context="thread")
 
 
-def test_to_pin_memory_without_a_device_warns_and_goes_on():
+def test_pinning_memory_without_a_device_warns_and_continues():
     with pytest.warns(UserWarning, match="torch finds no CUDA device"):
         loader = DataLoader(range(3), 3, pin_memory=True, output="torch")
     assert next(iter(loader)).tolist() == [0, 1, 2]
 
 
-def test_a_packing_collator_gets_every_item_and_goes_on():
+def test_a_packing_collator_receives_every_item_and_resumes():
     """Two items at a time, whatever the batch size."""
     whole = list(DataLoader(range(9), 4, collate_fn=user.Pairs()))
     assert whole == [[0, 1], [2, 3], [4, 5], [6, 7], [8]]
@@ -338,7 +338,7 @@ def test_a_packing_collator_gets_every_item_and_goes_on():
         len(again)
 
 
-def test_ranks_share_what_a_packing_collator_gets():
+def test_ranks_split_the_items_of_a_packing_collator():
     found = [
         x
         for rank in range(2)
@@ -348,7 +348,7 @@ def test_ranks_share_what_a_packing_collator_gets():
     assert sorted(found) == list(range(9))
 
 
-def test_a_collate_fn_that_is_no_function_is_refused_at_once():
+def test_a_collate_fn_that_is_not_callable_is_rejected_at_once():
     options: dict[str, Any] = {"collate_fn": 3}
     with pytest.raises(ArgumentError, match="collate_fn must be a function, got 3"):
         DataLoader(range(3), **options)
@@ -372,7 +372,7 @@ def reused(kind):
 
 @pytest.mark.parametrize("workers", [0, 1, 2, 4])
 @pytest.mark.parametrize("kind", [list, np.array])
-def test_a_batch_sampler_may_use_its_memory_again(fasta, kind, workers):
+def test_a_batch_sampler_may_reuse_its_list(fasta, kind, workers):
     path = fasta([(f"r{i}", "ACGT"[i % 4] * 3) for i in range(8)])
     data = SequenceDataset(path, encoder=OneHot("dna"))
     loader = DataLoader(data, batch_sampler=reused(kind), num_workers=workers)
@@ -396,7 +396,7 @@ POSITIONS = [
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("part", [False, True])
 @pytest.mark.parametrize("rows", POSITIONS, ids=repr)
-def test_a_batch_sampler_may_give_any_whole_numbers(fasta, rows, part, workers):
+def test_a_batch_sampler_may_yield_any_integer_type(fasta, rows, part, workers):
     data = SequenceDataset(
         fasta([(f"r{i}", "ACG") for i in range(8)]), encoder=OneHot("dna")
     )
@@ -418,7 +418,9 @@ def test_a_batch_sampler_may_give_any_whole_numbers(fasta, rows, part, workers):
         ([], ArgumentError, "empty batch"),
     ],
 )
-def test_what_names_no_records_is_refused_alike(fasta, rows, error, words, part, workers):
+def test_invalid_indices_are_rejected_with_any_number_of_workers(
+    fasta, rows, error, words, part, workers
+):
     data = SequenceDataset(
         fasta([(f"r{i}", "ACG") for i in range(8)]), encoder=OneHot("dna")
     )
@@ -428,13 +430,13 @@ def test_what_names_no_records_is_refused_alike(fasta, rows, error, words, part,
         list(loader)
 
 
-def test_without_a_batch_size_a_sampler_gives_single_items():
+def test_a_sampler_without_a_batch_size_yields_single_items():
     rows: Any = [5, 6, 7, 8]
     for kind in (DataLoader, TorchLoader):
         assert list(kind(rows, batch_size=None, sampler=[3, 2])) == [8, 7]
 
 
-def test_an_iterable_may_use_its_memory_again():
+def test_an_iterable_may_reuse_its_arrays():
     class Reused(IterableDataset[Any]):
         def __iter__(self):
             buffer = np.zeros(1, np.int64)

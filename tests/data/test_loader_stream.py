@@ -30,7 +30,7 @@ def stream(fasta):
     return make
 
 
-def test_batches_of_a_stream_are_those_of_a_dataset(stream):
+def test_stream_batches_equal_dataset_batches(stream):
     data = SequenceDataset(stream().paths, encoder=OneHot("dna"), augment=Mutate(rate=0.2))
     pairs = zip(
         DataLoader(stream(), 32, collate_fn=PAD),
@@ -44,7 +44,7 @@ def test_batches_of_a_stream_are_those_of_a_dataset(stream):
 
 
 @pytest.mark.parametrize("workers", [1, 2, 4])
-def test_a_stream_gives_the_same_batches_for_any_number_of_workers(stream, workers):
+def test_stream_batches_do_not_depend_on_the_number_of_workers(stream, workers):
     alone = DataLoader(stream(shuffle_window=50), 32, collate_fn=PAD)
     together = DataLoader(
         stream(shuffle_window=50), 32, collate_fn=PAD, num_workers=workers
@@ -55,7 +55,7 @@ def test_a_stream_gives_the_same_batches_for_any_number_of_workers(stream, worke
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_a_users_collator_gets_the_items_of_a_stream(stream, workers):
+def test_a_custom_collator_receives_the_items_of_a_stream(stream, workers):
     options: dict[str, Any] = (
         {"num_workers": 2, "multiprocessing_context": "fork"} if workers else {}
     )
@@ -64,7 +64,7 @@ def test_a_users_collator_gets_the_items_of_a_stream(stream, workers):
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_a_stream_goes_on_behind_any_batch(stream, workers):
+def test_a_stream_resumes_after_any_batch(stream, workers):
     def loader(num_workers):
         return DataLoader(
             stream(shuffle_window=64), 32, collate_fn=PAD, num_workers=num_workers
@@ -81,7 +81,7 @@ def test_a_stream_goes_on_behind_any_batch(stream, workers):
             assert again.state_dict()["epoch"] == 1
 
 
-def test_ranks_share_a_stream(stream):
+def test_ranks_split_a_stream(stream):
     found = [
         name
         for rank in range(3)
@@ -91,17 +91,17 @@ def test_ranks_share_a_stream(stream):
     assert sorted(found) == sorted(f"s{i}" for i in range(300))
 
 
-def test_drop_last_leaves_out_what_is_no_full_batch(stream):
+def test_drop_last_drops_a_partial_batch(stream):
     batches = list(DataLoader(stream(), 32, collate_fn=PAD, drop_last=True))
     assert [len(batch["id"]) for batch in batches] == [32] * 9
 
 
-def test_without_a_batch_size_items_stay_alone(stream):
+def test_batch_size_none_yields_single_items(stream):
     items = list(DataLoader(stream(), None))
     assert [item["ordinal"] for item in items] == list(range(300))
 
 
-def test_leaving_a_stream_early_ends_its_thread(stream):
+def test_ending_a_stream_early_ends_its_thread(stream):
     import threading
 
     before = threading.active_count()
@@ -124,7 +124,7 @@ def test_records_before_a_fault_are_delivered_first(tmp_path, workers):
 
 
 @pytest.mark.parametrize("workers", [0, 1, 2, 4])
-def test_what_stands_before_a_foreign_letter_is_handed_out_first(tmp_path, workers):
+def test_records_before_an_invalid_character_are_delivered_first(tmp_path, workers):
     path = tmp_path / "a.fa"
     good = "".join(f">r{i}\nACGT\n" for i in range(40))
     path.write_text(f"{good}>bad\nACJT\n")
@@ -143,9 +143,7 @@ def backwards(letters, key, *, quality):
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_an_augmentation_set_after_the_loader_was_made_holds_from_the_next_epoch(
-    tmp_path, workers
-):
+def test_an_augmentation_set_later_takes_effect_in_the_next_epoch(tmp_path, workers):
     path = tmp_path / "a.fq"
     path.write_text("@a\nAACC\n+\nIIII\n@b\nGGTT\n+\nIIII\n")
     stream = SequenceStream(path, encoder=OneHot("dna"))

@@ -37,7 +37,7 @@ def test_a_position_carries_its_epoch_through_a_pickle():
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_three_epochs_are_those_of_our_loader_and_differ(changing, workers):
+def test_three_epochs_equal_those_of_the_seqloom_loader_and_differ(changing, workers):
     options: dict[str, Any] = {"num_workers": workers, "persistent_workers": workers > 0}
     if workers:
         options["multiprocessing_context"] = "fork"
@@ -67,7 +67,7 @@ def test_augmented_batches_are_the_same_for_any_number_of_workers(changing, work
             np.testing.assert_equal(one, other)
 
 
-def test_every_batch_kept_equals_a_fresh_read(changing):
+def test_stored_batches_equal_freshly_read_ones(changing):
     loader = DataLoader(changing, 4, shuffle=True, num_workers=2, output="torch")
     kept = [batch["inputs"] for batch in loader]
     views = [batch[1:].transpose(1, 2)[:, 3:] for batch in kept]
@@ -80,7 +80,7 @@ def test_every_batch_kept_equals_a_fresh_read(changing):
         np.testing.assert_equal(arrays[number], batch.numpy()[::2, 1])
 
 
-def test_memory_of_batches_that_died_is_used_again(changing):
+def test_the_memory_of_freed_batches_is_reused(changing):
     loader = DataLoader(changing, 2)
     places = set()
     for batch in loader:
@@ -95,7 +95,7 @@ class OwnIterator(user.OwnIterator, IterableDataset[int]):
 
 @pytest.mark.parametrize("size", [None, 3])
 @pytest.mark.parametrize("workers", [0, 2])
-def test_a_dataset_that_is_its_own_iterator_is_read_as_by_pytorch(size, workers):
+def test_a_dataset_that_is_its_own_iterator_is_read_as_in_pytorch(size, workers):
     options: dict[str, Any] = {"num_workers": workers}
     if workers:
         options["multiprocessing_context"] = "fork"
@@ -106,20 +106,20 @@ def test_a_dataset_that_is_its_own_iterator_is_read_as_by_pytorch(size, workers)
         assert [np.asarray(batch).tolist() for batch in ours] == wanted
 
 
-def test_a_worker_that_imports_torch_late_has_its_worker_info():
+def test_get_worker_info_works_if_pytorch_is_imported_late():
     options: dict[str, Any] = {"num_workers": 2, "multiprocessing_context": "spawn"}
     batches = list(DataLoader(user.ImportsTorchLate(), 2, **options))
     assert sorted(item for batch in batches for item in batch.tolist()) == list(range(10))
 
 
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning")
-def test_workers_carry_nested_tensors():
+def test_workers_return_nested_tensors():
     options: dict[str, Any] = {"num_workers": 1, "multiprocessing_context": "fork"}
     [batch] = DataLoader(range(3), 3, collate_fn=user.nest, **options)
     assert [row.tolist() for row in batch.unbind()] == [[0], [0, 1], [0, 1, 2]]
 
 
-def test_a_state_after_more_batches_than_an_iterable_has_is_an_error():
+def test_a_state_beyond_the_end_of_an_iterable_is_an_error():
     loader = DataLoader(user.OwnIterator(8), 2)
     batches = iter(loader)
     for _ in range(3):
@@ -131,7 +131,7 @@ def test_a_state_after_more_batches_than_an_iterable_has_is_an_error():
         list(shorter)
 
 
-def test_the_collator_of_a_loader_of_tensors_makes_tensors_in_pytorchs_loader(changing):
+def test_the_collator_of_a_tensor_loader_returns_tensors_in_a_pytorch_loader(changing):
     wanted = list(DataLoader(changing, 4, output="torch"))
     ours = DataLoader(changing, 4, output="torch")
     theirs = TorchLoader(

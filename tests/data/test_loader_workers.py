@@ -41,7 +41,7 @@ def test_batches_are_the_same_for_every_start_method(method):
 
 
 @pytest.mark.parametrize("workers", [1, 2, 4])
-def test_a_users_dataset_gives_the_same_batches_for_any_number_of_workers(workers):
+def test_batches_of_a_custom_dataset_do_not_depend_on_the_number_of_workers(workers):
     options: dict[str, Any] = {"shuffle": True, "batch_size": 3}
     here = DataLoader(user.Squares(20), **options)
     there = DataLoader(
@@ -52,7 +52,7 @@ def test_a_users_dataset_gives_the_same_batches_for_any_number_of_workers(worker
             np.testing.assert_equal(one, other)
 
 
-def test_a_users_code_runs_in_processes_and_ours_here():
+def test_custom_code_runs_in_processes_and_built_in_code_in_threads():
     pids = {pid for pid, _ in loader(user.with_pid)}
     assert os.getpid() not in pids
     assert len(pids) == 2
@@ -60,14 +60,14 @@ def test_a_users_code_runs_in_processes_and_ours_here():
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM])
-def test_a_worker_that_dies_is_started_again_and_no_batch_changes(tmp_path, number):
+def test_a_worker_that_dies_is_restarted_and_no_batch_changes(tmp_path, number):
     collate = user.DiesOnce(tmp_path, {0, 5, 6, 21, 39}, number)
     batches = np.concatenate(list(loader(collate)))
     assert batches.tolist() == list(range(40))
     assert len(list(tmp_path.iterdir())) == 5
 
 
-def test_a_worker_killed_from_outside_changes_nothing():
+def test_a_worker_killed_from_outside_does_not_change_batches():
     batches = loader(user.with_pid, size=60)
     got = []
     for number, (pid, items) in enumerate(batches):
@@ -79,7 +79,7 @@ def test_a_worker_killed_from_outside_changes_nothing():
     assert got == list(range(60))
 
 
-def test_three_deaths_on_one_batch_are_an_error_that_names_its_records():
+def test_three_crashes_on_one_batch_are_an_error_that_names_its_records():
     with pytest.raises(
         WorkerError,
         match=r"died 3 times \(killed by SIGKILL\), while working on records 4, 5, 6, 7",
@@ -114,9 +114,7 @@ def test_a_worker_that_is_stopped_is_an_error_after_the_timeout():
         (user.is_interrupted, KeyboardInterrupt, "by hand"),
     ],
 )
-def test_an_exception_comes_through_with_its_type_and_the_workers_traceback(
-    collate, kind, text
-):
+def test_a_worker_exception_keeps_its_type_and_traceback(collate, kind, text):
     with pytest.raises(kind, match=text) as caught:
         list(loader(collate))
     assert "loader_user.py" in str(caught.value.__cause__) or collate is user.gives_a_lambda
@@ -140,7 +138,7 @@ def test_a_loader_needs_no_shared_memory(tmp_path, method, mode):
     assert (done.stdout, done.stderr) == ("3990000 16000\n", "")
 
 
-def test_an_exception_that_is_kept_keeps_no_worker_alive():
+def test_a_stored_exception_does_not_keep_workers_alive():
     before = {*multiprocessing.active_children()}
     with pytest.raises(KeyError) as caught:
         list(loader(user.raises_key_error))
@@ -148,7 +146,7 @@ def test_an_exception_that_is_kept_keeps_no_worker_alive():
     assert {*multiprocessing.active_children()} <= before
 
 
-def test_a_callable_that_cannot_be_sent_is_one_error_that_shows_the_fix():
+def test_a_callable_that_cannot_be_pickled_is_an_error_with_a_remedy():
     with pytest.raises(
         ArgumentError,
         match=r"collate_fn cannot be sent to a worker process.*at the top of a module",
@@ -174,7 +172,7 @@ def _run(tmp_path, text, *args):
     )
 
 
-def test_a_script_without_a_main_guard_is_one_error_that_shows_the_fix(tmp_path):
+def test_a_script_without_a_main_guard_is_an_error_with_a_remedy(tmp_path):
     text = (
         "import loader_user\nfrom seqloom.data import DataLoader\n"
         "print(list(DataLoader(range(9), collate_fn=loader_user.plain, num_workers=2)))\n"
@@ -224,9 +222,7 @@ def shared():
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_when_the_parent_is_killed_no_process_and_no_shared_memory_is_left(
-    tmp_path, method
-):
+def test_a_killed_parent_leaves_no_processes_and_no_shared_memory(tmp_path, method):
     before = shared()
     process = _run(tmp_path, _LONG, method)
     pids = [int(pid) for pid in process.stdout.readline().split()]
@@ -255,7 +251,7 @@ def test_a_worker_that_holds_the_interpreter_ends_with_its_parent(tmp_path):
     wait_until(lambda: not _is_there(pid))
 
 
-def test_an_interrupt_ends_the_script_and_its_workers_without_noise(tmp_path):
+def test_an_interrupt_ends_the_script_and_its_workers_without_messages(tmp_path):
     process = _run(tmp_path, _LONG, "spawn")
     pids = [int(pid) for pid in process.stdout.readline().split()]
     process.send_signal(signal.SIGINT)
@@ -265,7 +261,7 @@ def test_an_interrupt_ends_the_script_and_its_workers_without_noise(tmp_path):
     assert not any(map(_is_there, pids))
 
 
-def test_workers_that_persist_serve_the_next_epoch():
+def test_persistent_workers_serve_the_next_epoch():
     batches = loader(user.with_pid, persistent_workers=True)
     first, second = ({pid for pid, _ in batches} for _ in range(2))
     batches.close()
@@ -273,7 +269,7 @@ def test_workers_that_persist_serve_the_next_epoch():
     assert not any(map(_is_there, first))
 
 
-def test_workers_that_persist_end_with_their_loader():
+def test_persistent_workers_end_with_their_loader():
     batches = loader(user.with_pid, persistent_workers=True)
     pids = {pid for pid, _ in batches}
     del batches
@@ -281,18 +277,18 @@ def test_workers_that_persist_end_with_their_loader():
     assert not any(map(_is_there, pids))
 
 
-def test_code_that_declares_it_runs_in_threads():
+def test_code_that_declares_supports_threads_runs_in_threads():
     found = DataLoader(range(8), 2, collate_fn=user.SharedPid(), num_workers=2)
     assert {pid for pid, _ in found} == {os.getpid()}
 
 
-def test_a_subclass_does_not_inherit_that_threads_may_share_it():
+def test_a_subclass_does_not_inherit_supports_threads():
     assert supports_threads(user.SharedPid())
     assert not supports_threads(user.LaterPid())
     assert not supports_threads(PadCollator(encoder=user.LaterPid()))
 
 
-def test_workers_that_persist_go_on_from_any_state():
+def test_persistent_workers_resume_from_any_state():
     whole = [batch.tolist() for batch in loader(np.array, shuffle=True, num_workers=0)]
     batches = loader(np.array, shuffle=True, persistent_workers=True)
     found = []
@@ -304,7 +300,7 @@ def test_workers_that_persist_go_on_from_any_state():
     assert found == whole
 
 
-def test_workers_that_persist_forget_an_epoch_that_was_left():
+def test_persistent_workers_discard_an_unfinished_epoch():
     batches = loader(user.with_pid, persistent_workers=True, shuffle=True)
     next(iter(batches))
     epoch = [items for _, items in batches]
@@ -320,19 +316,19 @@ def test_workers_end_with_the_epoch():
     assert not any(map(_is_there, pids))
 
 
-def test_leaving_early_ends_the_workers():
+def test_ending_a_pass_early_ends_the_workers():
     batches = iter(loader(user.with_pid))
     pid, _ = next(batches)
     batches.close()
     assert not _is_there(pid)
 
 
-def test_a_worker_is_told_its_number_and_uses_one_thread():
+def test_a_worker_receives_its_number_and_uses_one_thread():
     found = set(loader(user.noted, worker_init_fn=user.note_number))
     assert found == {("0", "1"), ("1", "1")}
 
 
-def test_batches_larger_than_a_pipe_come_whole():
+def test_batches_larger_than_a_pipe_buffer_are_complete():
     big = np.arange(12).repeat(200_000).reshape(12, 200_000)
     batches = DataLoader(
         [*big], 3, collate_fn=np.stack, num_workers=2, multiprocessing_context="fork"
@@ -341,7 +337,7 @@ def test_batches_larger_than_a_pipe_come_whole():
 
 
 @pytest.mark.parametrize("workers", [0, 1, 3])
-def test_an_iterable_is_followed_by_each_worker_as_torch_does(workers):
+def test_each_worker_reads_a_copy_of_an_iterable_as_in_pytorch(workers):
     options: dict[str, Any] = {"num_workers": workers} | (
         {"multiprocessing_context": "fork"} if workers else {}
     )
@@ -349,7 +345,7 @@ def test_an_iterable_is_followed_by_each_worker_as_torch_does(workers):
     assert sorted(found) == sorted([*range(7)] * max(1, workers))
 
 
-def test_the_state_of_an_iterable_goes_on_behind_the_last_batch():
+def test_the_state_of_an_iterable_resumes_after_the_last_batch():
     options: dict[str, Any] = {"num_workers": 2, "multiprocessing_context": "fork"}
     whole = [batch.tolist() for batch in DataLoader(user.Counter(17), 3, **options)]
     source = DataLoader(user.Counter(17), 3, **options)
@@ -373,7 +369,7 @@ def test_a_process_that_ends_in_its_first_task_has_started():
 
 
 @pytest.mark.parametrize("shared", [False, True], ids=["processes", "threads"])
-def test_an_epoch_that_was_begun_before_a_fork_is_an_error_behind_it(shared):
+def test_an_epoch_begun_before_a_fork_is_an_error_after_it(shared):
     """Takes 0.3 s."""
 
     class Shared(user.Squares):

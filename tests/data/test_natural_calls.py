@@ -94,35 +94,35 @@ def data(fasta):
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_natural_mistake_is_answered_by_a_sentence(data, name):
+def test_a_common_mistake_is_an_error_with_a_clear_message(data, name):
     call, message = WRONG[name]
     with pytest.raises(ArgumentError, match=message):
         call(data)
 
 
-def test_a_function_of_letters_alone_is_told_what_augment_is_given(data):
+def test_an_augmentation_without_a_key_argument_is_an_error(data):
     with pytest.raises(ArgumentError, match="lambda letters, key"):
         SequenceDataset(data.paths, augment=lambda letters: letters)
 
 
-def test_a_whole_number_is_a_key():
+def test_an_integer_is_accepted_as_a_key():
     turn: Any = ReverseComplement()
     for seed in range(4):
         assert turn(b"AACG", seed) == turn(b"AACG", Key(seed))
         assert turn(b"AACG", np.int64(seed)) == turn(b"AACG", Key(seed))
 
 
-def test_shares_may_be_an_array(data):
+def test_split_shares_may_be_an_array(data):
     assert [len(part) for part in split(data, np.array([0.8, 0.2]))] == [8, 2]
 
 
-def test_an_augmentation_of_a_users_own_changes_letters(data):
+def test_a_custom_augmentation_changes_the_residues(data):
     changed = SequenceDataset(data.paths, augment=Backwards())
     assert changed[0]["sequence"] == b"GCAA"
     assert changed.batch([0, 1])["sequence"] == [b"GCAA", b"GCAA"]
 
 
-def test_a_collator_packs_what_a_function_makes_of_letters():
+def test_a_collator_packs_the_tokens_of_a_function():
     items = [{"id": "a", "sequence": b"ACG"}, {"id": "b", "sequence": b"T"}]
     batch = VarlenCollator(tokens=lambda letters: [ord("x"), *letters])(items)
     assert batch["input_ids"].tolist() == [120, 65, 67, 71, 120, 84]

@@ -72,7 +72,7 @@ def raised(what):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_doors_of_sequences_name_it(tmp_path, kind):
+def test_functions_that_read_sequences_name_the_file_type(tmp_path, kind):
     content, name, (way, _, _) = KINDS[kind]
     (tmp_path / "a").write_bytes(content)
     for read in (sio.inspect, SequenceDataset, lambda path: list(SequenceStream(path))):
@@ -83,7 +83,7 @@ def test_the_doors_of_sequences_name_it(tmp_path, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_intervals_name_it(tmp_path, genome, kind):
+def test_functions_that_read_intervals_name_the_file_type(tmp_path, genome, kind):
     content, name, (_, way, _) = KINDS[kind]
     (tmp_path / "a").write_bytes(content)
     message = raised(lambda: IntervalDataset(genome, tmp_path / "a"))
@@ -92,7 +92,7 @@ def test_intervals_name_it(tmp_path, genome, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_tables_name_it(tmp_path, genome, bed, kind):
+def test_functions_that_read_tables_name_the_file_type(tmp_path, genome, bed, kind):
     content, name, (_, _, way) = KINDS[kind]
     path = tmp_path / "a"
     path.write_bytes(content)
@@ -106,6 +106,6 @@ def test_tables_name_it(tmp_path, genome, bed, kind):
         assert way in message
 
 
-def test_sequences_are_no_labels_and_no_intervals(genome):
+def test_sequence_files_are_rejected_as_labels_and_intervals(genome):
     assert "FASTA" in raised(lambda: SequenceDataset(genome, labels=genome))
     assert "FASTA" in raised(lambda: IntervalDataset(genome, genome))

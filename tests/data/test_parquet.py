@@ -22,12 +22,12 @@ def table(tmp_path):
     return write
 
 
-def test_text_in_parquet_is_a_class(fasta, table):
+def test_strings_in_parquet_are_classes(fasta, table):
     data = SequenceDataset(fasta(TWO), labels=table(id=["b", "a"], label=["no", "yes"]))
     assert [data.classes[i] for i in data.labels] == ["yes", "no"]
 
 
-def test_columns_are_chosen_by_name(fasta, table):
+def test_parquet_columns_are_chosen_by_name(fasta, table):
     path = table(x=[9, 8], name=["b", "a"], value=[0.25, 0.5])
     data = SequenceDataset(
         fasta(TWO),
@@ -37,24 +37,24 @@ def test_columns_are_chosen_by_name(fasta, table):
     assert data.labels.tolist() == [0.5, 0.25]
 
 
-def test_truth_is_one_and_whole_numbers_are_classes(fasta, table):
+def test_booleans_and_integers_in_parquet_are_classes(fasta, table):
     data = SequenceDataset(fasta(TWO), labels=table(id=["a", "b"], label=[True, False]))
     assert (data.classes, data.labels.tolist()) == (("0", "1"), [1, 0])
 
 
-def test_a_null_is_no_label(fasta, table):
+def test_a_parquet_null_is_not_a_label(fasta, table):
     with pytest.raises(LabelError, match="1 of 2 sequences have no label"):
         SequenceDataset(fasta(TWO), labels=table(id=["a", "b"], label=["x", None]))
 
 
-def test_an_unknown_column_is_named(fasta, table):
+def test_an_unknown_parquet_column_is_named(fasta, table):
     with pytest.raises(
         LabelError, match="no column 'label', the first line names 'id', 'kind'"
     ):
         SequenceDataset(fasta(TWO), labels=table(id=["a", "b"], kind=["x", "y"]))
 
 
-def test_a_cut_file_is_an_error(fasta, table):
+def test_a_truncated_parquet_file_is_an_error(fasta, table):
     path = table(id=["a", "b"], label=["x", "y"])
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(FormatError, match=r"a\.parquet: not a complete Parquet file"):

@@ -14,7 +14,7 @@ from seqloom.errors import AlphabetError, FileError
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
 @pytest.mark.parametrize("read", [SequenceDataset, guess_alphabet])
-def test_a_pipe_is_refused_not_waited_for(tmp_path, read):
+def test_a_pipe_is_rejected_without_waiting(tmp_path, read):
     os.mkfifo(tmp_path / "a.fa")
     with pytest.raises(FileError, match=r"a\.fa: a pipe can only be read once; save it"):
         read(tmp_path / "a.fa")
@@ -29,7 +29,7 @@ def written(path, text):
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
 @pytest.mark.parametrize("workers", [0, 2])
-def test_a_foreign_letter_in_a_pipe_is_named_without_reading_it_again(tmp_path, workers):
+def test_an_invalid_character_in_a_pipe_is_reported_without_rereading(tmp_path, workers):
     path = tmp_path / "a.fa"
     os.mkfifo(path)
     thread = written(path, ">x\nACGT\n>y\nACJT\n")

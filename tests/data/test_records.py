@@ -97,7 +97,7 @@ def test_an_index_beyond_a_subset_is_an_error_with_its_size(many, index):
         SequenceDataset(many)[:3][index]
 
 
-def test_two_iterators_do_not_disturb_each_other(many):
+def test_two_iterators_are_independent(many):
     data = SequenceDataset(many)
     first, second = iter(data), iter(data)
     assert [next(first)["id"], next(first)["id"], next(second)["id"]] == ["s0", "s1", "s0"]

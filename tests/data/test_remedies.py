@@ -114,7 +114,7 @@ REMEDIES = [
 ]
 
 
-def test_a_stream_that_failed_leaves_nothing_to_complain_of():
+def test_a_failed_stream_causes_no_later_warnings():
     # pytest makes an error of what a finaliser raises.
     with pytest.raises(SeqloomError) as caught:
         stream(labels=TWO)
@@ -129,7 +129,7 @@ def _here(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("door", "given", "remedy"), REMEDIES, ids=range(len(REMEDIES)))
-def test_a_remedy_that_is_named_is_accepted_there(door, given, remedy):
+def test_a_remedy_in_a_message_works(door, given, remedy):
     if door is samples and isinstance(given["labels"], list):
         given = {"labels": dict(zip(IIDS, given["labels"], strict=True))}
     if remedy is None:
@@ -143,7 +143,7 @@ def test_a_remedy_that_is_named_is_accepted_there(door, given, remedy):
 
 
 @pytest.mark.parametrize("door", [dataset, stream, packed, guess, look])
-def test_headers_without_a_word_are_numbered_where_asked(door):
+def test_records_with_empty_headers_are_numbered_on_request(door):
     text = PLAIN.replace(">b", ">")
     with pytest.raises(SeqloomError, match=r'expected an id .*ids="number"'):
         door(text)
@@ -177,7 +177,7 @@ def shell(*words):
         (PLAIN.replace(">b", ">"), "--ids number"),
     ],
 )
-def test_what_an_index_cannot_leave_out_convert_does(door, text, remedy):
+def test_convert_applies_options_that_an_index_does_not_support(door, text, remedy):
     Path("a.fa").write_text(text)
     with pytest.raises(SeqloomError, match=f"seqloom convert {remedy}"):
         INDEXES[door]("a.fa")
@@ -185,7 +185,7 @@ def test_what_an_index_cannot_leave_out_convert_does(door, text, remedy):
     INDEXES[door]("clean.fa")
 
 
-def test_what_predict_does_not_take_a_dataset_does():
+def test_a_dataset_accepts_options_that_predict_lacks():
     data = dataset(labels=TWO | {"c": "y"}, encoder=OneHot("dna"))
     config = sl.models.SequenceCNNConfig.for_data(data)
     model = sl.train.fit(config, data, epochs=1).trained
@@ -220,7 +220,7 @@ OPTIONS = {
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("name", OPTIONS)
-def test_the_command_line_has_the_remedy_too(name, capsys):
+def test_the_command_line_offers_the_same_remedy(name, capsys):
     from seqloom.cli import main
 
     # An option that --help does not list is one of --set.

@@ -9,12 +9,12 @@ from seqloom.errors import ArgumentError
 READS = {"x": "ACGT", "y": "GGTT", "z": "CC"}
 
 
-def test_rows_in_another_order_have_hashes_in_that_order():
+def test_sequence_hashes_are_in_the_order_of_the_rows():
     data = sl.data.SequenceDataset(READS)
     assert [*hash_letters(data.select([2, 1, 0]))] == [*hash_letters(data)][::-1]
 
 
-def test_a_dataset_of_rows_in_another_order_reads_those_rows():
+def test_a_dataset_reads_its_rows_in_the_given_order():
     source = sl.data.SequenceDataset(READS).source
     turned = sl.data.Dataset(source, rows=sl.data.SequenceDataset(READS).rows[::-1])
     assert turned.ids == ["z", "y", "x"]
@@ -22,7 +22,7 @@ def test_a_dataset_of_rows_in_another_order_reads_those_rows():
     assert turned.fingerprint() != sl.data.SequenceDataset(READS).fingerprint()
 
 
-def test_an_augmentation_that_was_put_in_later_follows_the_epoch():
+def test_an_augmentation_added_later_follows_the_epoch():
     augment = sl.augment.ReverseComplement(p=0.5)
     first = sl.data.SequenceDataset(READS, augment=augment)
     later = sl.data.SequenceDataset(READS).replace(augment=augment)
@@ -33,12 +33,12 @@ def test_an_augmentation_that_was_put_in_later_follows_the_epoch():
     assert later.plain().augment is None
 
 
-def test_an_attribute_that_a_dataset_does_not_have_cannot_be_replaced():
+def test_replacing_an_unknown_attribute_is_an_error():
     with pytest.raises(sl.errors.ArgumentError, match="got augmnet"):
         sl.data.SequenceDataset(READS).replace(augmnet=None)
 
 
-def test_a_copy_with_another_encoder_counts_the_letters_of_that_encoder():
+def test_a_copy_with_another_encoder_has_its_residue_counts():
     data = sl.data.SequenceDataset({"x": "ACGN"})
     assert "N" not in data.report["letters"]
     nucleotides = data.replace(encoder=sl.encode.OneHot("dna"))
@@ -46,19 +46,19 @@ def test_a_copy_with_another_encoder_counts_the_letters_of_that_encoder():
     assert "N" not in data.report["letters"]
 
 
-def test_a_part_of_a_copy_has_the_report_of_that_copy():
+def test_a_subset_of_a_copy_has_the_report_of_the_copy():
     part = sl.data.SequenceDataset(READS)[:2]
     copy = part.replace(encoder=sl.encode.OneHot("dna"))
     assert copy.report is copy.whole.report
     assert copy.report is not part.report
 
 
-def test_parts_with_and_without_augmentation_share_one_report():
+def test_subsets_with_and_without_augmentation_share_one_report():
     data = sl.data.SequenceDataset(READS, augment=sl.augment.ReverseComplement())
     assert data.plain().report is data.report
 
 
-def test_intervals_without_jitter_have_the_fingerprint_of_those_made_without(tmp_path):
+def test_removing_jitter_gives_the_fingerprint_without_jitter(tmp_path):
     (tmp_path / "g.fa").write_text(">c\nACGTACGTACGT\n")
     (tmp_path / "i.bed").write_text("c\t4\t6\n")
     paths = tmp_path / "g.fa", tmp_path / "i.bed"
@@ -69,20 +69,20 @@ def test_intervals_without_jitter_have_the_fingerprint_of_those_made_without(tmp
     assert moved.fingerprint() != still.fingerprint()
 
 
-def test_a_copy_of_a_part_keeps_what_the_part_alone_has():
+def test_a_copy_of_a_subset_keeps_the_settings_of_the_subset():
     part = sl.data.SequenceDataset(READS)[1:]
     part.encoder = sl.encode.OneHot("dna")
     copy = part.replace(seed=3)
     assert (copy.encoder, copy.seed, copy.ids) == (part.encoder, 3, ["y", "z"])
 
 
-def test_an_augmentation_that_was_set_later_is_left_out_of_the_plain_dataset():
+def test_plain_removes_an_augmentation_that_was_set_later():
     data = sl.data.SequenceDataset({"x": "AAC"})
     data.augment = sl.augment.ReverseComplement(p=1.0)
     assert (data[0]["sequence"], data.plain()[0]["sequence"]) == (b"GTT", b"AAC")
 
 
-def test_an_augmentation_that_was_set_later_draws_anew_in_each_epoch():
+def test_an_augmentation_set_later_differs_between_epochs():
     data = sl.data.SequenceDataset({f"x{n}": "AAC" for n in range(40)})
     data.augment = sl.augment.ReverseComplement()
     drawn = []
@@ -93,7 +93,7 @@ def test_an_augmentation_that_was_set_later_draws_anew_in_each_epoch():
 
 
 @pytest.mark.parametrize("wrong", [{"rows": [0]}, {"_whole": None}, {"color": 1}])
-def test_replace_refuses_what_would_make_another_dataset(wrong):
+def test_replace_rejects_attributes_that_define_the_dataset(wrong):
     data = sl.data.SequenceDataset(READS)
     with pytest.raises(ArgumentError, match=f"select.*got {next(iter(wrong))}"):
         data.replace(**wrong)

@@ -42,7 +42,7 @@ def ordinals(stream):
     return [int(item["ordinal"]) for item in stream]
 
 
-def test_items_are_those_of_the_dataset(files):
+def test_stream_items_equal_dataset_items(files):
     labels = {f"s{i}": i % 3 for i in range(SIZE)}
     options: dict[str, Any] = {"encoder": OneHot("dna"), "labels": labels}
     stream, data = SequenceStream(files, **options), SequenceDataset(files, **options)
@@ -51,7 +51,7 @@ def test_items_are_those_of_the_dataset(files):
         np.testing.assert_equal(item, wanted)
 
 
-def test_batches_are_those_of_the_dataset(files):
+def test_stream_batches_equal_batches_of_the_dataset(files):
     options: dict[str, Any] = {"encoder": OneHot("dna")}
     stream, data = SequenceStream(files, **options), SequenceDataset(files, **options)
     starts = range(0, SIZE, 64)
@@ -62,7 +62,7 @@ def test_batches_are_those_of_the_dataset(files):
 
 @settings(max_examples=25, deadline=None)
 @given(count=st.integers(1, 9), window=st.integers(0, 400), epoch=st.integers(0, 3))
-def test_shards_of_any_count_give_each_record_once(files, count, window, epoch):
+def test_any_number_of_shards_contains_each_record_once(files, count, window, epoch):
     stream = SequenceStream(files, shuffle_window=window, seed=5)
     parts = [stream.shard(i, count) for i in range(count)]
     stream.set_epoch(epoch)
@@ -70,7 +70,7 @@ def test_shards_of_any_count_give_each_record_once(files, count, window, epoch):
     assert sorted(chain(*found)) == list(range(SIZE))
 
 
-def test_shards_of_shards_give_each_record_once(files):
+def test_shards_of_shards_contain_each_record_once(files):
     stream = SequenceStream(files)
     found = [ordinals(stream.shard(i, 3).shard(j, 2)) for i in range(3) for j in range(2)]
     assert sorted(chain(*found)) == list(range(SIZE))
@@ -81,14 +81,14 @@ def test_an_ordinal_names_the_same_record_in_every_shard(files):
     assert names == {i: f"s{i}" for i in names}
 
 
-def test_epochs_have_orders_of_their_own_and_one_set(files):
+def test_epochs_have_different_orders_of_the_same_records(files):
     stream = SequenceStream(files, shuffle_window=100, seed=1)
     first, second = ordinals(stream), ordinals(stream)
     assert first != second
     assert sorted(first) == sorted(second) == list(range(SIZE))
 
 
-def test_an_epoch_set_again_is_the_same(files):
+def test_setting_an_epoch_again_repeats_its_order(files):
     stream = SequenceStream(files, shuffle_window=64)
     first = ordinals(stream)
     ordinals(stream)
@@ -103,7 +103,7 @@ def test_a_window_moves_records_no_further_than_its_size(files):
     assert (found != np.arange(SIZE)).mean() > 0.9
 
 
-def test_another_size_of_batch_is_the_same_order(files):
+def test_the_order_does_not_depend_on_the_batch_size(files):
     orders = []
     for size in (1, 7, 300, 1000):
         stream = SequenceStream(files, shuffle_window=40, seed=2)
@@ -113,7 +113,7 @@ def test_another_size_of_batch_is_the_same_order(files):
 
 @pytest.mark.parametrize("window", [0, 37])
 @pytest.mark.parametrize("shard", [(0, 1), (1, 3)])
-def test_resumed_after_any_item_it_gives_the_rest(files, window, shard):
+def test_a_stream_resumes_after_any_item(files, window, shard):
     def make():
         return SequenceStream(files, shuffle_window=window, seed=9).shard(*shard)
 
@@ -135,7 +135,7 @@ def test_a_state_after_the_last_item_is_the_next_epoch(files):
     assert ordinals(again) == ordinals(stream)
 
 
-def test_pieces_carry_the_state_behind_them(files):
+def test_pieces_have_the_state_after_them(files):
     stream = SequenceStream(files, shuffle_window=20)
     pieces = list(stream.pieces(64))
     again = SequenceStream(files, shuffle_window=20)
@@ -147,32 +147,32 @@ def test_pieces_carry_the_state_behind_them(files):
 @pytest.mark.parametrize(
     "other", [{"seed": 1}, {"shuffle_window": 3}], ids=["seed", "window"]
 )
-def test_a_state_of_another_stream_is_refused(files, other):
+def test_a_state_of_another_stream_is_rejected(files, other):
     state = SequenceStream(files).state_dict()
     with pytest.raises(ArgumentError, match=f"a stream with {next(iter(other))}"):
         SequenceStream(files, **other).load_state_dict(state)
 
 
-def test_a_state_of_another_file_is_refused(files, tmp_path):
+def test_a_state_of_another_file_is_rejected(files, tmp_path):
     state = SequenceStream(files[0]).state_dict()
     (tmp_path / "a.fa").write_text(">a\nAC\n")
     with pytest.raises(ArgumentError, match="a stream with files"):
         SequenceStream(tmp_path / "a.fa").load_state_dict(state)
 
 
-def test_two_passes_at_once_do_not_disturb_each_other(files):
+def test_concurrent_passes_are_independent(files):
     stream = SequenceStream(files)
     pairs = zip(stream, stream, strict=True)
     assert all(one["ordinal"] == other["ordinal"] for one, other in pairs)
 
 
-def test_a_pickled_stream_is_the_stream(files):
+def test_a_pickled_stream_is_equal(files):
     stream = SequenceStream(files, shuffle_window=30, seed=4)
     again = pickle.loads(pickle.dumps(stream))  # noqa: S301 - ours
     assert ordinals(again) == ordinals(stream)
 
 
-def test_a_gzip_is_dealt_out_too(folder, files):
+def test_a_gzip_file_is_split_into_shards(folder, files):
     path = folder / "both.fa.gz"
     path.write_bytes(gzip.compress(b"".join(file.read_bytes() for file in files)))
     parts = [ordinals(SequenceStream(path).shard(i, 4)) for i in range(4)]
@@ -212,7 +212,7 @@ def written(folder, packer, name):
     count=st.integers(1, 12),
     window=st.sampled_from([0, 25]),
 )
-def test_every_container_is_dealt_out_without_loss(folder, packer, count, window):
+def test_every_compression_is_split_into_shards_without_loss(folder, packer, count, window):
     path = written(folder, packer, "fa")
     stream = SequenceStream(path, shuffle_window=window)
     found = [
@@ -225,7 +225,7 @@ def test_every_container_is_dealt_out_without_loss(folder, packer, count, window
 
 @pytest.mark.parametrize("packer", sorted(PACKERS))
 @pytest.mark.parametrize("shard", [(0, 1), (2, 3)])
-def test_any_container_goes_on_where_it_stood(folder, packer, shard):
+def test_a_stream_of_any_compression_resumes(folder, packer, shard):
     stream = SequenceStream(written(folder, packer, "fa"), shuffle_window=10).shard(*shard)
     whole = ordinals(stream)
     for place in (1, 50, len(whole) - 1):
@@ -233,7 +233,7 @@ def test_any_container_goes_on_where_it_stood(folder, packer, shard):
         assert ordinals(stream) == whole[place:]
 
 
-def test_shards_hold_about_as_many_letters(tmp_path):
+def test_shards_have_similar_numbers_of_residues(tmp_path):
     path = tmp_path / "a.fa"
     path.write_text(
         "".join(f">s{i}\n{'ACGT' * (500 if i < 10 else 5)}\n" for i in range(110))
@@ -244,13 +244,13 @@ def test_shards_hold_about_as_many_letters(tmp_path):
     assert max(letters) < 9_000
 
 
-def test_labels_of_a_function_are_numbers(files):
+def test_a_label_function_may_return_numbers(files):
     stream = SequenceStream(files, labels=lambda record: len(record.sequence) / 2)
     batch = next(stream.batches(3))
     assert (batch["label"].dtype, batch["label"].tolist()) == (np.float32, [0.5, 1.0, 1.5])
 
 
-def test_names_of_a_function_are_classes(files):
+def test_a_label_function_may_return_class_names(files):
     labels = Labels(
         lambda record: "odd" if int(record.id[1:]) % 2 else "even", classes=["even", "odd"]
     )
@@ -268,7 +268,7 @@ def test_names_of_a_function_are_classes(files):
     ],
     ids=["integers", "booleans", "floats", "names of booleans"],
 )
-def test_numbers_of_a_function_are_names_of_classes(files, classes, label):
+def test_numbers_from_a_label_function_may_be_class_names(files, classes, label):
     def give(record):
         return label(int(record.id[1:]) % 2 == 1)
 
@@ -279,24 +279,24 @@ def test_numbers_of_a_function_are_names_of_classes(files, classes, label):
 
 
 @pytest.mark.parametrize("label", [7, -1, 0.5])
-def test_a_number_that_is_no_class_is_an_error(files, label):
+def test_a_number_outside_the_classes_from_a_function_is_an_error(files, label):
     stream = SequenceStream(files, labels=Labels(lambda _: label, classes=["0", "1"]))
     with pytest.raises(LabelError, match="which is not a class"):
         next(iter(stream))
 
 
-def test_a_name_that_is_no_class_is_an_error(files):
+def test_a_name_outside_the_classes_from_a_function_is_an_error(files):
     with pytest.raises(LabelError, match=r"returned 'x', which is not a class \(none"):
         next(iter(SequenceStream(files, labels=lambda _: "x")))
 
 
-def test_a_record_without_a_label_is_named(files):
+def test_the_error_for_a_record_without_a_label_names_it(files):
     labels = {f"s{i}": i % 2 for i in range(SIZE) if i != 155}
     with pytest.raises(LabelError, match=r"1\.fa: record 5 \(s155\) has no label"):
         list(SequenceStream(files, labels=labels))
 
 
-def test_records_without_a_label_are_left_out_and_counted(files):
+def test_records_without_a_label_are_skipped_and_counted(files):
     labels = {f"s{i}": i % 2 for i in range(0, SIZE, 3)}
     stream = SequenceStream(
         files, labels=Labels(labels, unlabelled="skip"), shuffle_window=32
@@ -320,7 +320,7 @@ def test_an_empty_sequence_cannot_be_encoded(tmp_path):
         list(SequenceStream(tmp_path / "a.fa", encoder=OneHot("dna")))
 
 
-def test_a_pipe_cannot_be_shared_out(tmp_path):
+def test_a_pipe_cannot_be_split_into_shards(tmp_path):
     import os
 
     os.mkfifo(tmp_path / "pipe")
@@ -329,7 +329,7 @@ def test_a_pipe_cannot_be_shared_out(tmp_path):
 
 
 @pytest.mark.parametrize("shard", [(2, 2), (-1, 2), (0, 0)])
-def test_a_shard_that_there_is_not_is_an_error(files, shard):
+def test_a_shard_index_out_of_range_is_an_error(files, shard):
     with pytest.raises(ArgumentError, match="must be an integer"):
         SequenceStream(files).shard(*shard)
 
@@ -351,7 +351,9 @@ def fastq(count, seed):
     size=st.integers(1, 400),
     packer=st.sampled_from(sorted(PACKERS)),
 )
-def test_reads_with_at_signs_as_qualities_come_once(tmp_path_factory, count, size, packer):
+def test_reads_with_at_signs_as_qualities_are_delivered_once(
+    tmp_path_factory, count, size, packer
+):
     path = tmp_path_factory.mktemp("q") / "a.fq"
     text = fastq(size, seed=size).encode()
     path.write_bytes(PACKERS[packer](text))
@@ -369,7 +371,7 @@ def test_reads_with_at_signs_as_qualities_come_once(tmp_path_factory, count, siz
 
 @pytest.mark.filterwarnings("ignore:This DataLoader will create")
 @pytest.mark.parametrize("workers", [0, 1, 3])
-def test_torchs_loader_gives_each_record_once(files, workers):
+def test_a_pytorch_loader_delivers_each_record_once(files, workers):
     data = pytest.importorskip("torch.utils.data")
     stream = SequenceStream(files, shuffle_window=50).to_torch()
     loader = data.DataLoader(stream, batch_size=16, num_workers=workers)
@@ -377,7 +379,7 @@ def test_torchs_loader_gives_each_record_once(files, workers):
     assert sorted(found) == list(range(SIZE))
 
 
-def test_ranks_and_workers_share_without_loss(files):
+def test_ranks_and_workers_split_a_stream_without_loss(files):
     data = pytest.importorskip("torch.utils.data")
     found = []
     for rank in range(2):
@@ -409,7 +411,7 @@ def test_mixing_fasta_and_fastq_is_an_error_that_names_both_files(tmp_path):
         list(SequenceStream([one, other]))
 
 
-def test_a_stream_of_letters_alone_refuses_a_quality_that_is_none(tmp_path):
+def test_a_stream_rejects_an_invalid_quality_even_if_qualities_are_unused(tmp_path):
     path = tmp_path / "bad.fq"
     path.write_bytes(b"@a\nACGT\n+\nIIII\n@b\nACGT\n+\nII\x01I\n")
     stream = SequenceStream(str(path), encoder=OneHot("dna"))
@@ -417,7 +419,7 @@ def test_a_stream_of_letters_alone_refuses_a_quality_that_is_none(tmp_path):
         list(stream.batches(1))
 
 
-def test_a_stream_of_letters_refuses_reads_beside_records_without_qualities(tmp_path):
+def test_a_stream_rejects_mixed_fasta_and_fastq_even_if_qualities_are_unused(tmp_path):
     (tmp_path / "a.fa").write_text(">x\nACGT\n")
     (tmp_path / "b.fq").write_text("@y\nACGT\n+\nIIII\n")
     paths = [str(tmp_path / name) for name in ("a.fa", "b.fq")]
@@ -443,21 +445,21 @@ def spelled(batch):
     return "".join("ACGT"[code] for code in batch["inputs"][0].argmax(0))
 
 
-def test_an_augmentation_set_in_mid_epoch_leaves_the_epoch_as_it_began(reads):
+def test_an_augmentation_set_during_an_epoch_does_not_change_that_epoch(reads):
     batches = reads.batches(1)
     next(batches)
     reads.augment = backwards
     assert spelled(next(batches)) == "GGTT"
 
 
-def test_an_augmentation_set_in_mid_epoch_is_given_qualities_in_the_next(reads):
+def test_an_augmentation_set_during_an_epoch_receives_qualities_in_the_next(reads):
     next(reads.batches(1))
     reads.augment = backwards
     assert [spelled(batch) for batch in reads.batches(1)] == ["CCAA", "TTGG"]
 
 
 @pytest.mark.parametrize("part", [0, 1])
-def test_a_shard_of_reads_of_two_kinds_of_packing_is_the_datasets(tmp_path, part):
+def test_shards_of_reads_in_two_compressions_equal_the_dataset(tmp_path, part):
     text = "".join(f"@r{i}\nACGT\n+\nIIII\n" for i in range(200)).encode()
     (tmp_path / "a.fq").write_bytes(text)
     (tmp_path / "b.fq.bz2").write_bytes(bz2.compress(text.replace(b"@r", b"@s")))

@@ -41,14 +41,14 @@ sizes = st.lists(st.integers(0, 30), max_size=60)
 
 @settings(deadline=None)
 @given(sizes.filter(len))
-def test_unpacking_gives_the_items_back(sizes):
+def test_unpacking_restores_the_items(sizes):
     items = items_of(sizes)
     assert unpacked(VarlenCollator(max_tokens=2000)(items)) == told(items)
 
 
 @settings(deadline=None)
 @given(sizes, st.integers(30, 100), st.integers(1, 20))
-def test_a_stream_gives_each_item_once_within_the_budget(sizes, max_tokens, window):
+def test_stream_packs_each_item_once_within_the_budget(sizes, max_tokens, window):
     items = items_of(sizes)
     batches = list(VarlenCollator(max_tokens=max_tokens, window=window).stream(iter(items)))
     assert sorted(row for batch in batches for row in unpacked(batch)) == sorted(
@@ -61,7 +61,7 @@ def test_a_stream_gives_each_item_once_within_the_budget(sizes, max_tokens, wind
 
 @settings(deadline=None)
 @given(sizes.filter(len))
-def test_a_batch_describes_itself(sizes):
+def test_a_packed_batch_has_consistent_offsets_and_lengths(sizes):
     batch = VarlenCollator(max_tokens=2000)(items_of(sizes))
     assert batch["position_ids"].tolist() == [p for size in sizes for p in range(size)]
     assert (batch["num_sequences"], batch["max_seqlen"]) == (len(sizes), max(sizes))
@@ -71,7 +71,7 @@ def test_a_batch_describes_itself(sizes):
     assert kinds == ["int64", "int64", "int32", "int64"]
 
 
-def test_letters_become_the_tokens_of_each_sequence():
+def test_packed_sequences_are_tokenised():
     records = {"a": b"MKTV", "b": b"M", "c": b"MKX"}
     items = [{"id": name, "sequence": letters} for name, letters in records.items()]
     batch = VarlenCollator(tokens=ESM2)(items)
@@ -85,7 +85,7 @@ def test_labels_are_collated():
     assert VarlenCollator()(items)["label"].tolist() == [0, 1]
 
 
-def test_the_pure_form_refuses_more_than_the_budget_and_names_the_stream():
+def test_packing_more_than_max_tokens_at_once_is_an_error_that_names_stream():
     with pytest.raises(
         ShapeError, match=r"2 items have 7 tokens, more than max_tokens=6.*\.stream"
     ):
@@ -99,13 +99,13 @@ def test_an_item_over_the_budget_is_an_error_that_names_the_record():
             call(items_of([3, 7]))
 
 
-def test_a_bad_letter_is_an_error_that_names_the_record():
+def test_an_invalid_character_is_an_error_that_names_the_record():
     items = [{"id": "good", "sequence": b"MK"}, {"id": "bad", "sequence": b"M!"}]
     with pytest.raises(AlphabetError, match="'bad', position 1"):
         VarlenCollator(tokens=ESM2)(items)
 
 
-def test_letters_without_tokens_are_an_error_that_says_what_to_pass():
+def test_sequences_without_tokens_are_an_error_with_a_remedy():
     with pytest.raises(ArgumentError, match="pass tokens="):
         VarlenCollator()([{"id": "a", "sequence": b"MK"}])
 
@@ -116,12 +116,12 @@ def test_tokens_of_more_than_one_row_are_an_error():
 
 
 @pytest.mark.parametrize("options", [{"max_tokens": 0}, {"window": 0}])
-def test_a_budget_below_one_is_an_error(options):
+def test_max_tokens_below_one_is_an_error(options):
     with pytest.raises(ArgumentError):
         VarlenCollator(**options)
 
 
-def test_batches_are_nearly_full():
+def test_packed_batches_are_nearly_full():
     rng = np.random.default_rng(0)
     items = items_of(rng.integers(20, 400, 3000))
     batches = list(VarlenCollator(max_tokens=4096).stream(items))
@@ -130,12 +130,12 @@ def test_batches_are_nearly_full():
     assert np.mean(full) > 0.99
 
 
-def test_many_short_sequences_fill_a_batch_beyond_the_window():
+def test_short_sequences_beyond_the_window_fill_a_batch():
     batches = list(VarlenCollator(max_tokens=400, window=8).stream(items_of([2] * 1000)))
     assert [batch["num_sequences"] for batch in batches] == [200] * 5
 
 
-def test_nothing_waits_between_two_streams():
+def test_no_items_remain_between_two_streams():
     collate = VarlenCollator(max_tokens=10)
     first = next(collate.stream(items_of([4] * 9)))
     assert len(unpacked(first)) == 2
@@ -143,7 +143,7 @@ def test_nothing_waits_between_two_streams():
 
 
 @pytest.mark.parametrize("num_workers", [0, 2])
-def test_our_loader_packs_a_dataset_each_record_once(fasta, num_workers):
+def test_the_loader_packs_each_record_of_a_dataset_once(fasta, num_workers):
     records = {f"p{i}": "MKTVLAG"[: 1 + i % 7] for i in range(200)}
     data = SequenceDataset(fasta(records))
     collate = VarlenCollator(tokens=ESM2, max_tokens=64, window=16)

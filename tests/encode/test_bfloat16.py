@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 
 
 @pytest.mark.parametrize("unknown", ["zeros", "uniform", "fractional"])
-def test_bfloat16_is_what_torch_rounds_to(unknown):
+def test_bfloat16_values_agree_with_pytorch(unknown):
     texts = ["ACGTNRYBD" * 20, "ACGTA"]
     single = OneHot("dna", unknown=unknown).batch(texts, length=200)
     short = OneHot("dna", unknown=unknown, dtype="bfloat16").batch(texts, length=200)
@@ -23,7 +23,7 @@ def test_bfloat16_probabilities_are_rounded_to_even():
     assert torch.equal(short, torch.from_numpy(double).bfloat16())
 
 
-def test_a_tensor_may_be_written_to():
+def test_out_may_be_a_tensor():
     encode = OneHot("dna", dtype="bfloat16")
     out = torch.full((1, 4, 3), 7, dtype=torch.bfloat16)
     assert encode.batch(["ACG"], out=out) is out
@@ -42,11 +42,11 @@ def test_a_tensor_may_be_written_to():
         torch.zeros((1, 3, 4), dtype=torch.bfloat16).mT,
     ],
 )
-def test_a_tensor_that_does_not_fit_is_an_error(out):
+def test_an_out_tensor_of_wrong_shape_or_dtype_is_an_error(out):
     with pytest.raises(ShapeError, match="bfloat16"):
         OneHot("dna", dtype="bfloat16").batch(["ACG"], out=out)
 
 
-def test_bfloat16_decodes():
+def test_bfloat16_tensors_can_be_decoded():
     encode = OneHot("dna", dtype="bfloat16", unknown="fractional")
     assert encode.decode(encode.batch(["ACGTNRY"])) == [b"ACGTNRY"]

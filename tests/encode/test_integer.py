@@ -11,7 +11,7 @@ rows = st.lists(st.text("ACGTNRYacgtn", max_size=100), min_size=1, max_size=6)
 
 
 @given(rows, st.sampled_from(["int64", "int32", "uint8"]), st.sampled_from([None, 7]))
-def test_numbers_are_what_a_dictionary_gives(texts, dtype, padding):
+def test_integer_codes_agree_with_a_dictionary(texts, dtype, padding):
     pad = 5 if padding is None else padding
     slow = [["ACGT".find(letter) % 5 for letter in text.upper()] for text in texts]
     fast = Integer("dna", dtype=dtype, padding=padding).batch(texts, length=100)
@@ -27,7 +27,7 @@ def test_decode_is_the_inverse_of_encode(texts):
 
 
 @given(rows)
-def test_flat_is_the_batch_without_padding(texts):
+def test_flat_equals_the_batch_without_padding(texts):
     encode = Integer("dna")
     tokens, offsets = encode.flat(texts)
     slow = encode.batch(texts, length=100).tolist()
@@ -35,7 +35,7 @@ def test_flat_is_the_batch_without_padding(texts):
     assert np.diff(offsets).tolist() == [len(text) for text in texts]
 
 
-def test_a_stop_at_the_end_takes_no_place_in_flat_and_is_padding_in_a_batch():
+def test_a_final_stop_is_dropped_in_flat_and_padding_in_a_batch():
     encode = Integer("protein")
     tokens, offsets = encode.flat(["MK*", "*", "A"])
     assert (tokens.tolist(), offsets.tolist()) == ([10, 8, 0], [0, 2, 2, 3])
@@ -75,7 +75,7 @@ def test_an_invalid_option_is_an_error(options):
         Integer(**options)
 
 
-def test_decoding_what_is_no_token_is_an_error():
+def test_decoding_an_invalid_token_is_an_error():
     with pytest.raises(ArgumentError, match="tokens must be from 0 to 5"):
         Integer("dna").decode(np.array([[0, 9]]))
 

@@ -11,7 +11,7 @@ dna = st.text("ACGTNacgt", max_size=120)
 
 
 @given(st.lists(dna, min_size=1, max_size=5), st.integers(1, 9), st.integers(1, 11))
-def test_tokens_are_the_words_numbers(texts, k, stride):
+def test_tokens_are_the_numbers_of_the_kmers(texts, k, stride):
     slow = [
         [4**k if (it := number(word)) is None else it for word in words(text, k, stride)]
         for text in (text.upper() for text in texts)
@@ -21,7 +21,7 @@ def test_tokens_are_the_words_numbers(texts, k, stride):
 
 
 @given(dna, st.integers(1, 6), st.sampled_from(["float32", "float64", "int64", "int32"]))
-def test_counts_are_how_often_each_word_occurs(text, k, dtype):
+def test_counts_are_the_occurrences_of_each_kmer(text, k, dtype):
     slow = np.zeros(4**k, dtype)
     for word in words(text.upper(), k):
         if number(word) is not None:
@@ -32,7 +32,7 @@ def test_counts_are_how_often_each_word_occurs(text, k, dtype):
 
 
 @given(st.text("ACGT", min_size=5, max_size=80), st.integers(1, 5))
-def test_a_canonical_word_is_the_lesser_of_both_strands(text, k):
+def test_a_canonical_kmer_is_the_smaller_of_both_strands(text, k):
     slow = [number(canonical(word)) for word in words(text, k)]
     assert Kmer(k, canonical=True)(text).tolist() == slow
     other = text.translate(str.maketrans("ACGT", "TGCA"))[::-1]
@@ -41,13 +41,13 @@ def test_a_canonical_word_is_the_lesser_of_both_strands(text, k):
 
 
 @given(st.text(AMINO_ACIDS, max_size=40), st.integers(1, 4))
-def test_words_of_residues_have_twenty_digits(text, k):
+def test_protein_kmers_are_numbered_in_base_twenty(text, k):
     slow = [number(word, AMINO_ACIDS) for word in words(text, k)]
     assert Kmer(k, "protein")(text).tolist() == slow
 
 
 @given(st.text("ACGT", max_size=60), st.integers(1, 6), st.data())
-def test_decode_is_the_inverse_where_words_meet(text, k, data):
+def test_decode_is_the_inverse_for_overlapping_or_adjacent_kmers(text, k, data):
     stride = data.draw(st.integers(1, k))
     covered = (len(text) - k) // stride * stride + k if len(text) >= k else 0
     encode = Kmer(k, stride=stride)
@@ -55,20 +55,20 @@ def test_decode_is_the_inverse_where_words_meet(text, k, data):
     assert encode.decode(array) == [text[:covered].encode()]
 
 
-def test_decode_leaves_letters_open_that_no_word_tells():
+def test_decode_writes_n_for_residues_without_a_valid_kmer():
     encode = Kmer(3)
     assert encode.decode(encode("ACGNTAC")) == [b"ACGNTAC"]
     with pytest.raises(ArgumentError, match="lose residues"):
         Kmer(3, canonical=True).decode(np.zeros(4))
 
 
-def test_the_longest_words_that_a_token_can_hold_are_numbered():
+def test_the_longest_kmers_that_fit_a_token_are_numbered():
     assert Kmer(30)("T" * 31).tolist() == [4**30 - 1] * 2
     with pytest.raises(ArgumentError, match="cannot hold"):
         Kmer(32)
 
 
-def test_a_word_with_an_ambiguity_code_can_be_an_error():
+def test_a_kmer_with_an_ambiguity_code_can_be_an_error():
     with pytest.raises(AlphabetError):
         Kmer(3, unknown="error")("ACNT")
 
@@ -91,7 +91,7 @@ def test_an_invalid_option_is_an_error(options):
 
 
 @pytest.mark.parametrize("counts", [False, True])
-def test_unusual_letters_are_counted(counts):
+def test_unusual_residues_are_counted(counts):
     found = Kmer(2, counts=counts).count_unusual(["ACNa"])
     assert (found["ambiguous"], found["lower_case"]) == (1, 1)
 

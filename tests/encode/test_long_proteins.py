@@ -34,7 +34,7 @@ def path(tmp_path_factory):
 
 
 @cases
-def test_every_residue_is_encoded(encode, expected):
+def test_every_residue_of_a_long_protein_is_encoded(encode, expected):
     np.testing.assert_array_equal(encode(RESIDUES), expected)
     batch = encode.batch([RESIDUES, "MKVA"], length=SIZE + 2)[0]
     shape = np.asarray(expected).shape
@@ -42,7 +42,7 @@ def test_every_residue_is_encoded(encode, expected):
 
 
 @cases
-def test_a_batch_that_has_no_room_for_it_is_an_error(encode, expected):
+def test_a_protein_longer_than_the_batch_is_an_error(encode, expected):
     del expected
     with pytest.raises(ShapeError, match=r"100,?000 residues.*more than length=1,?024"):
         encode.batch([RESIDUES, "MKVA"], length=1024)
@@ -50,7 +50,7 @@ def test_a_batch_that_has_no_room_for_it_is_an_error(encode, expected):
 
 @pytest.mark.parametrize("workers", [0, 2])
 @cases
-def test_a_loader_hands_out_every_residue(path, encode, expected, workers):
+def test_a_loader_returns_every_residue_of_a_long_protein(path, encode, expected, workers):
     data = SequenceDataset(path, encoder=encode)
     loader = DataLoader(data, 2, collate_fn=PadCollator(), num_workers=workers)
     [batch] = list(loader)
@@ -60,14 +60,14 @@ def test_a_loader_hands_out_every_residue(path, encode, expected, workers):
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_a_loader_that_has_no_room_for_it_says_so(path, workers):
+def test_a_loader_raises_for_a_protein_longer_than_the_batch(path, workers):
     data = SequenceDataset(path, encoder=Tokens("esm2"))
     collate = PadCollator(length=1024)
     with pytest.raises(ShapeError, match=r"more than length=1,?024"):
         list(DataLoader(data, 2, collate_fn=collate, num_workers=workers))
 
 
-def test_a_packed_batch_holds_it_whole_or_says_what_to_pass(path):
+def test_a_packed_batch_contains_a_long_protein_or_raises_with_a_remedy(path):
     data = SequenceDataset(path, encoder=Tokens("esm2"))
     roomy = VarlenCollator(max_tokens=SIZE + 10)
     [batch] = list(DataLoader(data, collate_fn=roomy))

@@ -30,7 +30,7 @@ def reference(text, unknown):
     st.text("ACGTNRYSWKMBDHVacgtn", max_size=60),
     st.sampled_from(["zeros", "uniform", "fractional"]),
 )
-def test_channels_are_what_a_dictionary_gives(text, unknown):
+def test_one_hot_channels_agree_with_a_dictionary(text, unknown):
     np.testing.assert_array_equal(
         OneHot("dna", unknown=unknown)(text), reference(text, unknown)
     )
@@ -49,7 +49,7 @@ def test_decode_is_the_inverse_of_encode(rows, channels, dtype):
 
 
 @pytest.mark.parametrize("alphabet", ["dna", "rna", "protein", "iupac", "HEC"])
-def test_every_alphabet_decodes_its_own_letters(alphabet):
+def test_every_alphabet_decodes_its_own_residues(alphabet):
     encode = OneHot(alphabet)
     assert encode.width == len(encode.letters)
     assert encode.decode(encode(encode.letters)) == [encode.letters.encode()]
@@ -63,7 +63,7 @@ def test_channels_last_is_the_transpose():
 
 @settings(max_examples=40)
 @given(st.lists(dna, min_size=1, max_size=40), st.integers(1, 4))
-def test_the_number_of_threads_changes_no_bit(rows, threads):
+def test_the_result_does_not_depend_on_the_number_of_threads(rows, threads):
     ragged = Ragged.from_list(rows)
     one, several = (
         OneHot("dna").batch(ragged, length=40, num_threads=n) for n in (1, threads)
@@ -71,7 +71,7 @@ def test_the_number_of_threads_changes_no_bit(rows, threads):
     np.testing.assert_array_equal(one, several)
 
 
-def test_out_is_filled_and_returned_also_where_it_was_dirty():
+def test_out_is_overwritten_completely_and_returned():
     out = np.full((2, 4, 3), 7, np.float32)
     assert OneHot("dna").batch(["ACG", "T"], length=3, out=out) is out
     np.testing.assert_array_equal(out, OneHot("dna").batch(["ACG", "T"], length=3))
@@ -85,7 +85,7 @@ def test_out_is_filled_and_returned_also_where_it_was_dirty():
         np.zeros((2, 2, 4), "f4").swapaxes(1, 2),
     ],
 )
-def test_an_out_that_does_not_fit_is_an_error(out):
+def test_an_out_array_of_wrong_shape_or_dtype_is_an_error(out):
     with pytest.raises(ShapeError, match="C-contiguous float32"):
         OneHot("dna").batch(["AC", "GT"], out=out)
 
@@ -103,7 +103,7 @@ def test_a_sequence_longer_than_the_length_is_an_error():
 @pytest.mark.parametrize(
     ("text", "position", "letter"), [("ACJ", 2, "J"), ("A-C", 1, "-"), ("é", 0, "é")]
 )
-def test_a_foreign_letter_is_an_error_that_says_where(text, position, letter):
+def test_an_invalid_character_is_an_error_with_its_position(text, position, letter):
     with pytest.raises(AlphabetError) as caught:
         OneHot("dna", unknown="zeros").batch(["ACG", text], length=3)
     assert (caught.value.record, caught.value.position) == (1, position)
@@ -118,7 +118,7 @@ def test_unknown_error_forbids_ambiguity_codes():
 @pytest.mark.parametrize(
     ("case", "column"), [("fold", [1, 0, 0, 0]), ("mask", [0, 0, 0, 0])]
 )
-def test_case_says_what_lower_case_means(case, column):
+def test_the_case_option_determines_the_meaning_of_lower_case(case, column):
     assert OneHot("dna", case=case)("a").ravel().tolist() == column
 
 
@@ -127,7 +127,7 @@ def test_lower_case_can_be_forbidden():
         OneHot("dna", case="error")("a")
 
 
-def test_what_was_met_is_counted():
+def test_unusual_residues_are_counted_by_category():
     counts = OneHot("dna").count_unusual(["ACNNRg", "n"])
     assert {name: count for name, count in counts.items() if count} == {
         "ambiguous": 4,
@@ -170,12 +170,12 @@ def test_decoding_the_wrong_number_of_channels_is_an_error():
         OneHot("dna").decode(np.zeros((2, 5, 3)))
 
 
-def test_refused_letters_are_told():
+def test_refuses_returns_the_invalid_characters():
     encode = OneHot("dna")
     assert encode.refuses(bytes(range(65, 91))) == b"EFIJLOPQUXZ"
 
 
-def test_a_stop_that_is_left_out_takes_no_place():
+def test_a_dropped_stop_takes_no_position():
     encode = OneHot("protein")
     assert encode("MK*").tolist() == encode("MK").tolist()
     assert encode.batch(["MK*", "MKV"], length=3)[0].sum() == 2

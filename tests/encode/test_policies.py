@@ -26,7 +26,7 @@ def unusual(encode, *texts):
     return {name: count for name, count in encode.count_unusual(texts).items() if count}
 
 
-def test_u_is_a_foreign_letter_of_dna_with_a_hint():
+def test_u_in_dna_is_an_error_with_a_hint():
     with pytest.raises(
         AlphabetError, match=r"rna_as_dna=True \(--rna-as-dna, of train\) reads it"
     ):
@@ -41,7 +41,7 @@ def test_rna_as_dna_reads_u_as_t_and_counts_it(text):
 
 
 @pytest.mark.parametrize("code", PROTEIN)
-def test_a_protein_code_is_shared_among_what_it_stands_for(code):
+def test_a_protein_ambiguity_code_is_divided_among_its_residues(code):
     row = OneHot("protein", unknown="fractional", dtype="float64")(code).ravel()
     share = 1 / len(PROTEIN[code])
     assert row.tolist() == [share if it in PROTEIN[code] else 0 for it in AMINO_ACIDS]
@@ -56,18 +56,18 @@ def test_a_protein_code_is_shared_among_what_it_stands_for(code):
         ("keep", [*[0] * 20, 1, 0]),
     ],
 )
-def test_selenocysteine_is_what_rare_says(rare, column):
+def test_selenocysteine_is_encoded_as_rare_specifies(rare, column):
     encode = OneHot("protein", rare=rare, unknown="fractional", dtype="float64")
     assert encode("U").ravel().tolist() == column
     assert unusual(encode, "U") == {"rare": 1}
 
 
-def test_rare_residues_are_an_error_by_default_and_say_what_helps():
+def test_rare_residues_are_an_error_by_default_with_a_remedy():
     with pytest.raises(AlphabetError, match=r"rare='replace' \(--rare replace, of train\)"):
         OneHot("protein")("MO")
 
 
-def test_rare_read_as_unknown_obeys_the_policy_for_unknown():
+def test_rare_residues_read_as_unknown_follow_the_unknown_option():
     with pytest.raises(AlphabetError):
         OneHot("protein", rare="unknown", unknown="error")("U")
 
@@ -80,7 +80,7 @@ def test_rare_read_as_unknown_obeys_the_policy_for_unknown():
         ("keep", "M*-.K", 5),
     ],
 )
-def test_symbols_are_what_the_policy_says(symbols, text, ones):
+def test_symbols_are_encoded_as_the_option_specifies(symbols, text, ones):
     encode = OneHot("protein", symbols=symbols)
     assert encode(text).sum() == ones
     assert sum(unusual(encode, text).values()) == (1 if "strip" in symbols else 3)
@@ -95,7 +95,7 @@ def test_symbols_are_what_the_policy_says(symbols, text, ones):
         ("error", ".", 0),
     ],
 )
-def test_a_symbol_that_is_not_taken_is_an_error(symbols, text, position):
+def test_a_symbol_that_is_not_accepted_is_an_error(symbols, text, position):
     with pytest.raises(AlphabetError) as caught:
         OneHot("protein", symbols=symbols)(text)
     assert caught.value.position == position
@@ -109,7 +109,7 @@ def test_gaps_of_aligned_dna_can_be_zeros_or_channels():
 @pytest.mark.parametrize("encode", ENCODERS, ids=repr)
 @settings(max_examples=20)
 @given(data=st.data())
-def test_the_number_of_threads_changes_no_bit(encode, data):
+def test_the_result_does_not_depend_on_the_number_of_threads(encode, data):
     letters = "ACGTN" if not isinstance(encode, Quality) else "!+5I"
     texts = data.draw(st.lists(st.text(letters, max_size=90), min_size=1, max_size=30))
     length = max(int(encode.places(90)), 1)
@@ -137,7 +137,7 @@ def test_out_is_filled_for_a_batch_and_for_one_sequence(encode):
 
 
 @pytest.mark.parametrize("encode", ENCODERS, ids=repr)
-def test_an_out_that_does_not_fit_is_an_error(encode):
+def test_an_out_array_of_wrong_shape_or_dtype_is_an_error(encode):
     right = encode.batch(["ACGTA"])
     locked = right.copy()
     locked.flags.writeable = False
@@ -148,19 +148,19 @@ def test_an_out_that_does_not_fit_is_an_error(encode):
 
 
 @pytest.mark.parametrize("encode", ENCODERS, ids=repr)
-def test_no_sequence_gives_an_empty_batch(encode):
+def test_encoding_no_sequences_returns_an_empty_batch(encode):
     places = 0 if not encode.places(0) else int(encode.places(0))
     assert encode.batch([], length=places).shape == encode.shape(0, places)
 
 
 @pytest.mark.parametrize("encode", ENCODERS, ids=repr)
-def test_shape_and_places_say_what_a_batch_is(encode):
+def test_shape_and_places_predict_the_shape_of_a_batch(encode):
     places = int(encode.places(9))
     assert encode.batch(["ACGTACGTA"] * 2).shape == encode.shape(2, places)
 
 
 @pytest.mark.parametrize("encode", ENCODERS, ids=repr)
-def test_what_is_refused_is_what_fails(encode):
+def test_refuses_lists_exactly_the_characters_that_raise(encode):
     refused = encode.refuses(bytes(range(1, 127)))
     for letter in range(1, 127):
         text = bytes([letter]) * 3
@@ -173,14 +173,14 @@ def test_what_is_refused_is_what_fails(encode):
 
 
 @pytest.mark.parametrize("name", ["nucleic", "", "AA", "A C"])
-def test_an_alphabet_that_is_none_is_an_error(name):
+def test_an_invalid_alphabet_is_an_error(name):
     with pytest.raises(ArgumentError):
         Integer(name)
 
 
 @pytest.mark.parametrize("make", [OneHot, Integer, lambda name: Kmer(2, alphabet=name)])
 @pytest.mark.parametrize("name", ["DNA", "RNA", "Protein", "PROTEIN", "IUPAC"])
-def test_the_name_of_an_alphabet_in_other_case_is_no_alphabet(make, name):
+def test_the_name_of_an_alphabet_in_upper_case_is_an_error(make, name):
     with pytest.raises(ArgumentError, match=f'did you mean "{name.lower()}"'):
         make(name)
 
@@ -189,7 +189,7 @@ def test_the_name_of_an_alphabet_in_other_case_is_no_alphabet(make, name):
     ("dtype", "unknown"),
     [("float16", "fractional"), ("int64", "zeros"), ("int32", "zeros")],
 )
-def test_every_dtype_holds_the_same_values(dtype, unknown):
+def test_every_dtype_gives_the_same_values(dtype, unknown):
     text = "ACGTNRY" * 30
     double = OneHot("dna", dtype="float64", unknown=unknown)(text)
     np.testing.assert_array_equal(
@@ -197,6 +197,6 @@ def test_every_dtype_holds_the_same_values(dtype, unknown):
     )
 
 
-def test_half_a_character_is_no_alphabet():
+def test_a_lone_surrogate_is_an_invalid_alphabet():
     with pytest.raises(ArgumentError, match="alphabet must be a name or its characters"):
         OneHot("AC\ud800")

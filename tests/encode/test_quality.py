@@ -19,7 +19,7 @@ def drawn(data, scale):
 
 @settings(max_examples=40)
 @given(st.data(), scales)
-def test_a_score_is_the_byte_less_the_scales_zero(data, scale):
+def test_a_score_is_the_byte_minus_the_offset_of_the_encoding(data, scale):
     text = drawn(data, scale)
     slow = [ord(letter) - ZERO[scale] for letter in text]
     assert Quality(scale, dtype="int32")(text).tolist() == slow
@@ -28,7 +28,7 @@ def test_a_score_is_the_byte_less_the_scales_zero(data, scale):
 
 @settings(max_examples=40)
 @given(st.data(), scales)
-def test_a_probability_is_that_of_the_formula(data, scale):
+def test_error_probabilities_follow_the_formula(data, scale):
     text = drawn(data, scale)
     slow = []
     for letter in text:
@@ -49,7 +49,7 @@ def test_decode_is_the_inverse_of_encode(data, scale, values):
 
 
 @pytest.mark.parametrize("scale", FIRST)
-def test_a_byte_below_the_scale_is_an_error_that_says_where(scale):
+def test_a_byte_below_the_encoding_is_an_error_with_its_position(scale):
     low = chr(FIRST[scale] - 1)
     with pytest.raises(AlphabetError, match=f"a quality of {scale}") as caught:
         Quality(scale).batch(["hh", f"h{low}"])

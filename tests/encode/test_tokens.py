@@ -20,7 +20,7 @@ def test_the_vocabulary_of_esm2_is_the_published_list():
 
 
 @given(st.lists(residues, min_size=1, max_size=5))
-def test_a_protein_stands_between_cls_and_eos(texts):
+def test_a_protein_is_encoded_between_cls_and_eos(texts):
     slow = [[0, *[ESM2.index(letter) for letter in text], 2] for text in texts]
     assert Tokens("esm2").batch(texts, length=62).tolist() == padded(slow, 62, 1)
 
@@ -40,14 +40,14 @@ def test_j_has_no_token_in_esm2():
         Tokens("esm2", unknown="error")("MX")
 
 
-def test_gaps_have_tokens_if_symbols_are_kept():
+def test_symbols_keep_gives_gaps_their_tokens():
     assert Tokens("esm2", symbols="keep")("M-.*").tolist() == [0, 20, 30, 29, 3, 2]
     assert Tokens("esm2", symbols="zeros")("M-").tolist() == [0, 20, 32, 2]
     with pytest.raises(AlphabetError):
         Tokens("esm2")("M-K")
 
 
-def test_a_stop_at_the_end_is_left_out_before_eos():
+def test_a_final_stop_is_dropped_before_eos():
     encode = Tokens("esm2")
     assert encode("MK*").tolist() == [0, 20, 15, 2]
     assert encode.batch(["MK*"]).tolist() == [[0, 20, 15, 2]]
@@ -56,7 +56,7 @@ def test_a_stop_at_the_end_is_left_out_before_eos():
     assert (tokens.tolist(), offsets.tolist()) == ([0, 20, 15, 2, 0, 5, 2], [0, 4, 7])
 
 
-def test_the_vocabulary_of_dna_letters_is_the_documented_one():
+def test_the_dna_vocabulary_is_the_documented_one():
     expected = ["<cls>", "<pad>", "<eos>", "<unk>", "A", "C", "G", "T", "N", "<mask>"]
     assert list(Tokens("dna").vocabulary) == expected
     assert list(Tokens("rna").vocabulary)[7] == "U"
@@ -64,7 +64,7 @@ def test_the_vocabulary_of_dna_letters_is_the_documented_one():
 
 
 @given(st.lists(st.text("ACGTN", max_size=50), min_size=1, max_size=4), st.integers(2, 6))
-def test_words_follow_the_first_four_tokens(texts, k):
+def test_kmers_follow_the_first_four_tokens(texts, k):
     slow = [
         [0, *[3 if (it := number(w)) is None else 4 + it for w in words(text, k)], 2]
         for text in texts
@@ -76,7 +76,7 @@ def test_words_follow_the_first_four_tokens(texts, k):
 
 
 @given(st.text("ACGT", min_size=6, max_size=50), st.integers(1, 6))
-def test_words_decode_to_their_sequence(text, k):
+def test_kmer_tokens_decode_to_their_sequence(text, k):
     encode = Tokens("dna", k=k)
     assert encode.decode(encode(text)) == [text.encode()]
 

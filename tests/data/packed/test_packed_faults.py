@@ -24,7 +24,7 @@ def drain(path, *arguments, **options):
 
 
 @THREADS
-def test_a_letter_is_an_error_that_names_file_record_line_and_byte(fasta, threads):
+def test_an_invalid_character_is_an_error_with_file_record_line_and_byte(fasta, threads):
     path = fasta([("a", "MK"), ("b one", "MK\nT!V"), ("c", "M")])
     before, error = drain(path, num_threads=threads)
     assert isinstance(error, AlphabetError)
@@ -34,7 +34,7 @@ def test_a_letter_is_an_error_that_names_file_record_line_and_byte(fasta, thread
     assert error.path == str(path)
 
 
-def test_a_letter_in_a_later_window_counts_from_the_record(fasta):
+def test_an_invalid_character_in_a_later_window_is_counted_from_the_record_start(fasta):
     path = fasta({"a": "MKTV" * 10 + "!" + "MKTV"})
     _, error = drain(path, max_length=8, overlap=2)
     assert isinstance(error, AlphabetError)
@@ -42,7 +42,7 @@ def test_a_letter_in_a_later_window_counts_from_the_record(fasta):
 
 
 @pytest.mark.parametrize("stop", [7, 8, 9, 40])
-def test_a_stop_within_a_record_is_no_end_of_a_window(fasta, stop):
+def test_a_stop_inside_a_record_is_not_dropped_at_a_window_end(fasta, stop):
     letters = "MKTV" * 11
     path = fasta({"a": letters[:stop] + "*" + letters[stop:]})
     _, error = drain(path, max_length=8, overlap=2)
@@ -50,7 +50,7 @@ def test_a_stop_within_a_record_is_no_end_of_a_window(fasta, stop):
     assert (error.position, error.character) == (stop, "*")
 
 
-def test_two_stops_at_the_end_are_an_error_as_elsewhere(fasta):
+def test_two_stops_at_the_end_are_an_error(fasta):
     with pytest.raises(AlphabetError):
         Tokens("esm2")("MK**")
     _, error = drain(fasta({"a": "MK**"}))
@@ -59,7 +59,7 @@ def test_two_stops_at_the_end_are_an_error_as_elsewhere(fasta):
 
 
 @THREADS
-def test_a_record_that_no_batch_holds_is_an_error_that_says_what_to_pass(fasta, threads):
+def test_a_record_longer_than_max_tokens_is_an_error_with_a_remedy(fasta, threads):
     path = fasta({"a": "MK", "b": "M" * 100_000})
     before, error = drain(path, num_threads=threads)
     assert isinstance(error, ShapeError)
@@ -71,7 +71,7 @@ def test_a_record_that_no_batch_holds_is_an_error_that_says_what_to_pass(fasta, 
     )
 
 
-def test_a_long_record_comes_whole_in_windows(fasta):
+def test_the_windows_of_a_long_record_cover_it(fasta):
     path = fasta({"a": "MKTV" * 25_000})
     batches = list(PackedStream(path, max_length=1022, overlap=128))
     kept = sum(int(stop - first) for b in batches for first, stop in b["keep"])
@@ -88,12 +88,12 @@ def test_an_empty_record_is_an_error(fasta, threads):
     assert 'empty="keep"' in str(error)
 
 
-def test_a_record_of_a_stop_alone_is_empty(fasta):
+def test_a_record_that_is_only_a_stop_counts_as_empty(fasta):
     _, error = drain(fasta({"a": "*"}))
     assert "no residues" in str(error)
 
 
-def test_empty_records_may_be_kept(fasta):
+def test_empty_keep_packs_empty_records(fasta):
     path = fasta({"a": "MK", "b": "", "c": "M"})
     batch = next(iter(PackedStream(path, empty="keep")))
     assert batch["cu_seqlens"].tolist() == [0, 4, 6, 9]
@@ -109,7 +109,7 @@ def test_an_empty_file_is_an_error(tmp_path):
 
 
 @THREADS
-def test_a_cut_gzip_gives_what_stands_before_the_cut(tmp_path, threads):
+def test_a_truncated_gzip_yields_the_records_before_the_error(tmp_path, threads):
     path = tmp_path / "a.fa.gz"
     text = "".join(f">r{i}\n{'MKTV' * (i % 50 + 1)}\n" for i in range(5000))
     path.write_bytes(gzip.compress(text.encode())[:-2000])
@@ -122,7 +122,7 @@ def test_a_cut_gzip_gives_what_stands_before_the_cut(tmp_path, threads):
 @pytest.mark.parametrize(
     "text", ["ACGT\n", ">a\nMK\n>b\nM K\n", ">a\nMK\n>\nMK\n", ">a\nM\0K\n"]
 )
-def test_a_faulty_file_is_the_readers_error(tmp_path, text):
+def test_an_invalid_file_raises_the_error_of_the_reader(tmp_path, text):
     path = tmp_path / "a.fa"
     path.write_text(text)
     with pytest.raises(FormatError) as wanted:
@@ -138,7 +138,7 @@ def _records(path):
         yield from reader
 
 
-def test_declared_options_of_reading_are_taken(tmp_path):
+def test_a_packed_stream_accepts_reading_options(tmp_path):
     path = tmp_path / "a.fa"
     path.write_text(">a\n;note\nM K\n>\nMT\n")
     options = {"comments": "skip", "whitespace": "strip", "ids": "number"}
@@ -147,13 +147,13 @@ def test_declared_options_of_reading_are_taken(tmp_path):
     assert batch["input_ids"].tolist() == tokens_of("MK") + tokens_of("MT")
 
 
-def test_fastq_is_read_too(tmp_path):
+def test_a_packed_stream_reads_fastq(tmp_path):
     path = tmp_path / "a.fq"
     path.write_text("@a\nACGT\n+\nIIII\n")
     batch = next(iter(PackedStream(path, Tokens("dna"))))
     assert batch["input_ids"].tolist() == [0, 4, 5, 6, 7, 2]
 
 
-def test_the_readers_of_the_tests_agree(fasta):
+def test_the_reference_readers_of_the_tests_agree(fasta):
     path = fasta({"a": "MK", "b": "M"})
     assert read(path) == [("a", "MK"), ("b", "M")]

@@ -45,7 +45,7 @@ OPTIONS = {"max_tokens": 400, "window": 20, "max_length": 90, "overlap": 11}
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_stream_goes_on_from_every_batch(files, threads):
+def test_a_packed_stream_resumes_from_every_batch(files, threads):
     whole = PackedStream(files, **OPTIONS)
     states, batches = [], []
     for batch in whole:
@@ -65,7 +65,7 @@ def test_a_stream_goes_on_from_every_batch(files, threads):
     st.integers(1, 12),
     st.integers(0, 30),
 )
-def test_nothing_is_lost_or_repeated_whatever_waits(
+def test_resuming_with_waiting_windows_loses_and_repeats_nothing(
     tmp_path_factory, lengths, window, stop
 ):
     path = write(tmp_path_factory.mktemp("any") / "a.fa", lengths)
@@ -78,7 +78,7 @@ def test_nothing_is_lost_or_repeated_whatever_waits(
     assert same_batches([*before, *second], whole)
 
 
-def test_some_records_go_on_too(files):
+def test_a_range_of_records_resumes(files):
     options = {"records": (30, 120), "max_tokens": 400}
     whole = list(PackedStream(files[1], **options))
     first, second = (PackedStream(files[1], **options) for _ in range(2))
@@ -87,7 +87,7 @@ def test_some_records_go_on_too(files):
     assert same_batches([*before, *second], whole)
 
 
-def test_a_function_goes_on_too(files):
+def test_a_stream_with_a_token_function_resumes(files):
     def tokens(sequence):
         return [*sequence]
 
@@ -99,7 +99,7 @@ def test_a_function_goes_on_too(files):
     assert same_batches([*before, *second], whole)
 
 
-def test_behind_the_last_batch_there_is_nothing(files):
+def test_resuming_after_the_last_batch_yields_nothing(files):
     first, second = (PackedStream(files, **OPTIONS) for _ in range(2))
     list(first)
     second.load_state_dict(first.state_dict())
@@ -107,13 +107,13 @@ def test_behind_the_last_batch_there_is_nothing(files):
     assert second.content == first.content
 
 
-def test_before_the_first_batch_everything_comes(files):
+def test_resuming_before_the_first_batch_yields_all_batches(files):
     first, second = (PackedStream(files, **OPTIONS) for _ in range(2))
     second.load_state_dict(first.state_dict())
     assert same_batches(list(second), list(first))
 
 
-def test_an_index_beside_the_file_spares_reading_its_beginning(tmp_path):
+def test_resuming_with_an_index_does_not_read_the_beginning(tmp_path):
     path = write(tmp_path / "a.fa", [300] * 20_000)
     stream = PackedStream(path, num_threads=1)
     list(islice(stream, 1300))
@@ -159,7 +159,7 @@ def test_a_state_of_another_file_is_an_error(files):
         PackedStream(files[1]).load_state_dict(state)
 
 
-def test_a_file_that_changes_in_its_middle_is_an_error_or_found_by_its_content(tmp_path):
+def test_a_file_changed_in_the_middle_is_an_error_or_changes_the_content_hash(tmp_path):
     lengths = [200] * 2000
     path = write(tmp_path / "a.fa", lengths)
     stream = PackedStream(path, max_tokens=1000)

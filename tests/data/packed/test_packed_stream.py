@@ -60,7 +60,7 @@ cases = st.tuples(
 
 
 @given(cases)
-def test_batches_are_those_of_plain_python(folder, case):
+def test_packed_batches_equal_those_of_a_python_packer(folder, case):
     lengths, max_tokens, window, most, overlap = case
     path = write(folder / "a.fa", lengths)
     windows = [
@@ -77,7 +77,7 @@ def test_batches_are_those_of_plain_python(folder, case):
 
 
 @given(cases)
-def test_kept_letters_give_every_record_back(folder, case):
+def test_the_kept_ranges_of_windows_restore_every_record(folder, case):
     lengths, max_tokens, window, most, overlap = case
     path = write(folder / "b.fa", lengths)
     stream = PackedStream(
@@ -95,14 +95,14 @@ def test_kept_letters_give_every_record_back(folder, case):
     assert [row.tolist() for row in merged] == wanted
 
 
-def test_every_record_comes_exactly_once(proteins):
+def test_every_record_is_packed_exactly_once(proteins):
     seen = np.zeros(300, np.uint8)
     for batch in PackedStream(proteins, max_tokens=2048):
         np.add.at(seen, batch["ordinals"], 1)
     assert (seen == 1).all()
 
 
-def test_a_batch_describes_itself(proteins):
+def test_a_packed_batch_has_consistent_offsets_and_lengths(proteins):
     for batch in PackedStream(proteins, max_tokens=2048):
         sizes = np.diff(batch["cu_seqlens"])
         assert batch["input_ids"].size == batch["cu_seqlens"][-1] <= 2048
@@ -121,14 +121,16 @@ def test_a_batch_describes_itself(proteins):
 
 @pytest.mark.parametrize("threads", [2, 3, 8])
 @pytest.mark.parametrize("max_tokens", [2048, 16_384])
-def test_threads_give_the_same_bits(proteins, threads, max_tokens):
+def test_packed_batches_do_not_depend_on_the_number_of_threads(
+    proteins, threads, max_tokens
+):
     alone = PackedStream(proteins, max_tokens=max_tokens, num_threads=1)
     several = PackedStream(proteins, max_tokens=max_tokens, num_threads=threads)
     assert same_batches(list(alone), list(several))
     assert alone.content == several.content
 
 
-def test_batches_are_those_of_the_collator(proteins):
+def test_packed_stream_batches_equal_those_of_the_collator(proteins):
     items = [
         {"id": name, "sequence": letters, "ordinal": ordinal}
         for ordinal, (name, letters) in enumerate(read(proteins))
@@ -145,7 +147,7 @@ def test_batches_are_those_of_the_collator(proteins):
     assert found == wanted
 
 
-def test_batches_of_a_budget_of_16384_are_nearly_full(tmp_path):
+def test_batches_with_16384_tokens_are_nearly_full(tmp_path):
     path = write(tmp_path / "p.fa", uniprot_like(30_000))
     sizes = [batch["input_ids"].size for batch in PackedStream(path, max_tokens=16384)]
     assert np.mean(sizes) / 16384 >= 0.998
@@ -161,7 +163,7 @@ def test_ordinals_count_over_all_files(tmp_path):
     ]
 
 
-def test_a_second_pass_gives_the_same(proteins):
+def test_a_second_pass_returns_the_same_batches(proteins):
     stream = PackedStream(proteins, max_tokens=2048)
     assert same_batches(list(stream), list(stream))
 
@@ -175,7 +177,9 @@ def test_a_pattern_expands_to_its_files(tmp_path):
 
 @pytest.mark.parametrize("packed", ["plain", "gzip", "bgzip"])
 @pytest.mark.parametrize("bounds", [(0, 300), (7, 8), (100, 250), (290, 300), (5, 5)])
-def test_some_records_of_a_file_are_those_of_the_whole(proteins, tmp_path, packed, bounds):
+def test_a_range_of_records_equals_that_range_of_the_whole_file(
+    proteins, tmp_path, packed, bounds
+):
     path = _packed(proteins, tmp_path, packed)
     first, stop = bounds
     found = sorted(
@@ -206,7 +210,7 @@ def _packed(plain, folder, packed):
     return path
 
 
-def test_only_the_bytes_of_the_records_are_read(tmp_path):
+def test_a_range_of_records_reads_only_its_bytes(tmp_path):
     path = write(tmp_path / "p.fa", [500] * 20_000)  # an index reads a MiB to know its file
     list(PackedStream(path, records=(0, 1)))  # makes the index
     before = _bytes_read()
@@ -219,7 +223,7 @@ def _bytes_read():
         return int(file.readline().split()[1])
 
 
-def test_the_content_names_ids_and_letters_in_order(tmp_path):
+def test_the_content_hash_covers_ids_and_sequences_in_order(tmp_path):
     texts = {
         "same": ">a x\nMK\nTV\n>b\nMM\n",
         "other lines": ">a y\nMKT\nV\n>b\nMM\n",
@@ -241,14 +245,14 @@ def test_the_content_names_ids_and_letters_in_order(tmp_path):
     assert all(len(content) == 16 for content in found.values())
 
 
-def test_a_stop_at_the_end_is_no_token(tmp_path):
+def test_a_final_stop_is_not_a_token(tmp_path):
     path = tmp_path / "a.fa"
     path.write_text(">a\nmkX\n>b\nMKT*\n")
     batch = next(iter(PackedStream(path, Tokens("esm2"))))
     assert batch["lengths"].tolist() == [3, 3]
 
 
-def test_ids_of_odd_bytes_are_text(tmp_path):
+def test_ids_with_invalid_utf8_are_strings(tmp_path):
     path = tmp_path / "a.fa"
     path.write_bytes(b">a/b'\"\x1b[31m\xff text\nMK\n>" + b"x" * 300 + b"\nM\n")
     batch = next(iter(PackedStream(path)))
@@ -261,7 +265,7 @@ def test_a_stream_may_be_pickled(proteins):
     assert same_batches(list(stream), list(PackedStream(proteins, max_tokens=2048)))
 
 
-def test_a_stream_that_is_left_early_ends_its_thread(proteins):
+def test_a_stream_that_ends_early_ends_its_threads(proteins):
     for _ in range(50):
         stream = PackedStream(proteins, max_tokens=1100, num_threads=2)
         next(iter(stream))
@@ -291,7 +295,7 @@ def _threads():
         ({"tokens": Tokens("dna", k=3), "max_length": 9}, "one token per residue"),
     ],
 )
-def test_a_wrong_setting_is_an_error_that_names_it(proteins, options, message):
+def test_an_invalid_setting_is_an_error_that_names_it(proteins, options, message):
     with pytest.raises(ArgumentError, match=message):
         PackedStream(proteins, **options)
 

@@ -15,7 +15,7 @@ PackedStream: Any = seqloom.data.PackedStream  # many tests keep its settings in
 RECORDS = {f"r{i}": ("MKTVLAGERXBUZO" * 20)[i:][: 5 + 3 * i] for i in range(40)}
 
 
-def test_a_function_gives_the_batches_of_the_kernel(fasta):
+def test_a_token_function_gives_the_same_batches_as_the_kernel(fasta):
     path = fasta(RECORDS)
     options = {"max_tokens": 300, "max_length": 50, "overlap": 7}
     ours = list(PackedStream(path, **options))
@@ -23,14 +23,14 @@ def test_a_function_gives_the_batches_of_the_kernel(fasta):
     assert same_batches(ours, list(theirs))
 
 
-def test_a_kernel_of_any_dtype_gives_int32(fasta):
+def test_tokens_of_any_dtype_are_packed_as_int32(fasta):
     path = fasta(RECORDS)
     wanted = list(PackedStream(path))
     for dtype in ("uint8", "int64"):
         assert same_batches(list(PackedStream(path, Tokens("esm2", dtype=dtype))), wanted)
 
 
-def test_words_of_several_letters_are_packed_whole(fasta):
+def test_kmer_tokens_are_packed_as_whole_records(fasta):
     path = fasta({"a": "ACGTACGT", "b": "ACG"})
     tokens = Tokens("dna", k=3)
     (batch,) = PackedStream(path, tokens)
@@ -62,18 +62,18 @@ def test_an_error_of_a_function_names_the_record(fasta):
         (["M"], ArgumentError),
     ],
 )
-def test_what_is_no_row_of_tokens_is_an_error(fasta, given, kind):
+def test_an_invalid_token_row_is_an_error(fasta, given, kind):
     with pytest.raises(kind, match="the function gave"):
         list(PackedStream(fasta({"a": "M"}), lambda _: given))
 
 
-def test_a_functions_row_that_no_batch_holds_is_an_error(fasta):
+def test_a_token_row_longer_than_max_tokens_is_an_error(fasta):
     path = fasta({"a": "M", "b": "MK"})
     with pytest.raises(ShapeError, match=r"record 1 \(b\): 2 residues are 20 tokens"):
         list(PackedStream(path, lambda letters: [0] * 10 * len(letters), max_tokens=15))
 
 
-def test_tokens_that_are_an_array_or_none_at_all_are_taken(fasta):
+def test_token_functions_may_return_arrays_and_empty_rows(fasta):
     path = fasta({"a": "M", "b": "MK"})
     rows = {b"M": np.array([7], np.uint8), b"MK": []}
     (batch,) = PackedStream(path, rows.__getitem__)
@@ -90,21 +90,21 @@ def tokenizer(tmp_path_factory):
     return transformers.EsmTokenizer(str(path))
 
 
-def test_a_hugging_face_tokenizer_gives_the_batches_of_ours(fasta, tokenizer):
+def test_a_hugging_face_tokenizer_gives_the_same_batches_as_tokens(fasta, tokenizer):
     path = fasta(RECORDS)
     options = {"max_tokens": 300, "max_length": 50, "overlap": 7}
     found = list(PackedStream(path, tokenizer, **options))
     assert same_batches(found, list(PackedStream(path, **options)))
 
 
-def test_a_varlen_collator_takes_a_hugging_face_tokenizer(tokenizer):
+def test_a_varlen_collator_accepts_a_hugging_face_tokenizer(tokenizer):
     items = [{"id": "a", "sequence": b"MK"}, {"id": "b", "sequence": "MKT"}]
     found = seqloom.data.VarlenCollator(tokens=tokenizer)(items)
     ours = seqloom.data.VarlenCollator(tokens=Tokens("esm2"))(items)
     assert found["input_ids"].tolist() == ours["input_ids"].tolist()
 
 
-def test_a_tokenizer_that_merges_letters_is_an_error_that_says_so(fasta, tokenizer):
+def test_a_tokenizer_that_merges_characters_is_an_error(fasta, tokenizer):
     path = fasta({"a": "MK", "b": "MJJK"})
     assert len(tokenizer("MJJK")["input_ids"]) == 5
     with pytest.raises(
