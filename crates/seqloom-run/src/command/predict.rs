@@ -61,7 +61,7 @@ struct Stdout<'a> {
 }
 
 impl Stdout<'_> {
-    fn note<T>(&self, done: io::Result<T>) -> io::Result<T> {
+    fn note_closed<T>(&self, done: io::Result<T>) -> io::Result<T> {
         let is_broken = done
             .as_ref()
             .is_err_and(|it| it.kind() == ErrorKind::BrokenPipe);
