@@ -190,7 +190,7 @@ def crafted(recorder, shape, data):
     """Return the file that a recorder writes for an array with a false shape."""
     file = io.BytesIO()
     array = SimpleNamespace(
-        kind="F32", shape=shape, nbytes=data.size, pieces=lambda: [data]
+        kind="F32", shape=shape, nbytes=data.size, blocks=lambda: [data]
     )
     recorder.encode(Odd(x=array), file)
     return file.getvalue()

@@ -228,7 +228,7 @@ def test_lazy_layers_are_an_error_until_they_are_initialised(toy):
     data = toy()
     net = nn.Sequential(nn.Flatten(), nn.LazyLinear(2))
     with pytest.raises(
-        ArgumentError, match=r"lazy layers, .* \(1\.weight, 1\.bias\): call it"
+        ArgumentError, match=r"lazy layers, .* \(1\.weight, 1\.bias\)\. Call"
     ):
         sl.train.fit(net, data, backend="torch", epochs=1)
     net(torch.as_tensor(data.batch([0])["inputs"]))

@@ -299,7 +299,7 @@ def _check_sizes(module: Any) -> None:
     if lazy := [path for path, tensor in tensors if is_lazy(tensor)]:
         raise ArgumentError(
             f"{type(module).__name__} has lazy layers, whose sizes are not known yet "
-            f"({', '.join(lazy[:3])}): call it once on a batch first, such as "
+            f"({', '.join(lazy[:3])}). Call the network once on a batch, such as "
             'net(torch.as_tensor(data.batch([0])["inputs"])), or pass the sizes'
         )
 

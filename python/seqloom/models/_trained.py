@@ -312,8 +312,8 @@ def _network(home: Path, config: object, model: Any, *, base: object) -> Module:
         )
         raise ArgumentError(
             f"{home}: does not name the class of its network{found}. In Python, pass a new "
-            "network or the Config that builds it: trained = sl.models.load(folder, "
-            'model=Net()), for PyTorch with backend="torch". sl.export.save(trained, '
-            '"model.seqloom") then writes a file for `seqloom predict`'
+            "network or its Config: trained = sl.models.load(folder, model=Net()). For "
+            'PyTorch, add backend="torch". Then sl.export.save(trained, "model.seqloom") '
+            "writes a file for `seqloom predict`"
         )
     return network

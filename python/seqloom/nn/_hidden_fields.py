@@ -62,7 +62,7 @@ def require_visible_field(owner: object, name: str, value: object) -> None:
             raise ArgumentError(
                 f"{type(owner).__name__}.{name} is a tensor but is not annotated. Add "
                 f"`{name}: Tensor` to the class for a constant (neither trained nor saved, "
-                "moved by `to`), or assign a Buffer (saved) or a Param (trained and saved)"
+                "moved by `to`). Or assign a Buffer (saved) or a Param (trained and saved)"
             )
     elif isinstance(value, ModuleArray) or is_module(value):
         _require_annotated_kind(owner, name, value)

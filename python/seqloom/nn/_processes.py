@@ -185,8 +185,8 @@ def find_tracked(param: int, path: str) -> Tensor | None:
     if len({one.owner for one in eager}) > 1:
         raise GradientError(
             f"{path} is read in a separate thread while value_and_grad runs on "
-            f"{len(eager)} other threads with this parameter, so it is unclear which of "
-            "them needs the gradient. Call value_and_grad in this thread, or use a copy of "
+            f"{len(eager)} other threads with this parameter. Each of them could need the "
+            "gradient. Call value_and_grad in this thread, or use a copy of "
             "the module in each thread"
         )
     return eager[-1].params[param] if eager else None

@@ -166,12 +166,12 @@ class PreparedArray:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:  # noqa: FBT001  # NumPy's protocol
         del copy
-        pieces = list(self.pieces())
-        data = np.concatenate(pieces) if pieces else np.empty(0, np.uint8)
+        blocks = list(self.blocks())
+        data = np.concatenate(blocks) if blocks else np.empty(0, np.uint8)
         array = data.view(self.dtype).reshape(self.shape)
         return array if dtype is None else array.astype(dtype)
 
-    def pieces(self) -> Iterator[NDArray[np.uint8]]:
+    def blocks(self) -> Iterator[NDArray[np.uint8]]:
         """Yield the bytes of the file; each block except the last is a number of MiB."""
         array = to_numpy(self.path, self.value)
         # np.ascontiguousarray makes a 0-d array 1-d.

@@ -118,7 +118,7 @@ def _write_array(file: Any, path: str, array: PreparedArray) -> str:
     head = f'{json.dumps(path)}:{{"dtype":"{array.kind}","shape":{shape},"data":"'
     file.write(head.encode())
     hashes: list[bytes] = []
-    for block in _split_into_blocks(array.pieces(), hashes):
+    for block in _split_into_blocks(array.blocks(), hashes):
         file.write(b64encode(block))
     file.write(b'"}')
     return checksum(array.kind, array.shape, b"".join(hashes))

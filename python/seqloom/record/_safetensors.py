@@ -40,7 +40,7 @@ LENGTH_BYTES = 8  # Size of the integer that contains the header's length.
 _MAX_HEADER_BYTES = 100_000_000  # Limit of the format.
 # The facts are a single entry of the header's string table, because other writers may
 # reorder several entries. The entry is a mark, the checksum, and the facts as JSON.
-_FACTS, _MARK = "seqloom", "seqloom facts "
+_FACTS, _FACTS_PREFIX = "seqloom", "seqloom facts "
 _PLAIN_METADATA = {"format": "pt"}
 # Arrays begin at a multiple of this number of bytes, the size of a cache line.
 _ALIGNMENT = 64
@@ -120,10 +120,12 @@ class Safetensors(Recorder):
         """
         arrays, strings = _read_header(source)
         entry = strings.get(_FACTS, "")
-        if not entry and not any(text.startswith(_MARK) for text in strings.values()):
+        if not entry and not any(
+            text.startswith(_FACTS_PREFIX) for text in strings.values()
+        ):
             # A file of another program.
             return Record({path: arrays[path].to_lazy() for path in sorted(arrays)})
-        facts = decode_facts(source.name, entry.removeprefix(_MARK))
+        facts = decode_facts(source.name, entry.removeprefix(_FACTS_PREFIX))
         if facts.sums.keys() != arrays.keys():
             raise RecordError(f"{source.name}: the names of its arrays are damaged")
         checked = {
@@ -137,7 +139,7 @@ def _write_array(file: BinaryIO, array: PreparedArray) -> str:
     """Write an array in blocks; return its checksum."""
     # A separate function, so that the last block is freed before the next array.
     hashes: list[bytes] = []
-    for piece in array.pieces():
+    for piece in array.blocks():
         hashes.append(hash_bytes(piece))
         file.write(piece.data)
     return checksum(array.kind, array.shape, b"".join(hashes))
@@ -151,7 +153,7 @@ def _sort_paths(record: Record) -> list[str]:
 def _build_header(record: Record, sums: Mapping[str, str], *, plain: bool) -> bytes:
     """Return length and header, padded with spaces to the alignment."""
     facts = Facts(sums, record.metadata, record.least_dtypes)
-    strings = _PLAIN_METADATA if plain else {_FACTS: _MARK + encode_facts(facts)}
+    strings = _PLAIN_METADATA if plain else {_FACTS: _FACTS_PREFIX + encode_facts(facts)}
     table: dict[str, object] = {"__metadata__": strings}
     start = 0
     for path in _sort_paths(record):

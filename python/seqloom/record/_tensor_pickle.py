@@ -63,7 +63,7 @@ _CONVERSIONS = {
     "torch._utils._rebuild_sparse_tensor": "tensor.to_dense()",
     "torch.complex32": "tensor.to(torch.complex64)",
 }
-_MARK = object()
+_LIST_START = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class _PickleMachine:
     def pop_to_mark(self) -> list[Any]:
         """Pop the values above the last mark."""
         place = len(self.stack) - 1
-        while self.stack[place] is not _MARK:
+        while self.stack[place] is not _LIST_START:
             place -= 1
             if place < 0:
                 raise ValueError("a mark is missing")
@@ -268,7 +268,7 @@ _CONSTANTS: dict[str, Callable[[], Any]] = {
     "EMPTY_DICT": dict,
     "EMPTY_LIST": list,
     "EMPTY_TUPLE": tuple,
-    "MARK": lambda: _MARK,
+    "MARK": lambda: _LIST_START,
     "NEWFALSE": lambda: False,
     "NEWTRUE": lambda: True,
     "NONE": lambda: None,

@@ -54,7 +54,7 @@ def _run(node: Node, values: Mapping[str, Any], opset: int) -> tuple[Any, ...]:
     call = Call(node, given, opset)
     try:
         if node.operator == "If":
-            is_true = bool(call.known(0, "condition").all())
+            is_true = bool(call.constant(0, "condition").all())
             branch = call.attribute("then_branch" if is_true else "else_branch")
             return tuple(evaluate(branch, values))
         found = OPERATORS[node.operator](call)

@@ -161,8 +161,8 @@ def _list_places(part: slice, length: int) -> range:
 
 def one_hot(call: Call) -> Tensor:
     """Write one value at the index of each class, and another value elsewhere."""
-    places, off_on = call.tensor(0), call.known(2, "values")
-    depth = int(call.known(1, "depth").reshape(()))
+    places, off_on = call.tensor(0), call.constant(2, "values")
+    depth = int(call.constant(1, "depth").reshape(()))
     require_plausible(call, (*places.shape, depth))
     places = places.astype("int32") if places.dtype.kind == "f" else places
     places = apply("where", places < 0, places + depth, places)
@@ -178,7 +178,7 @@ def one_hot(call: Call) -> Tensor:
 def trilu(call: Call) -> Tensor:
     """Keep one triangle of each matrix, and set the other to 0."""
     x = call.tensor(0)
-    above = int(call.known(1, "diagonal").reshape(())) if call.has(1) else 0
+    above = int(call.constant(1, "diagonal").reshape(())) if call.has(1) else 0
     return apply("triu" if call.attribute("upper", 1) else "tril", x, k=above)
 
 
@@ -200,7 +200,7 @@ def pad(call: Call) -> Tensor:
         )
         if mode == "constant":
             default = call.attribute("value", 0)
-            value = call.known(2, "value").item() if call.has(2) else default
+            value = call.constant(2, "value").item() if call.has(2) else default
             x = pad_axis(x, axis, both, value=value)
         else:
             x = take_constant(x, _list_padded(mode, x.shape[axis], both), axis)

@@ -104,7 +104,7 @@ def expand(call: Call) -> Any:
     new = np.broadcast_shapes(call.shape(0), tuple(call.integers(1, "shape")))
     require_plausible(call, new)
     if call.is_known:
-        return np.broadcast_to(call.known(0, "values"), new)
+        return np.broadcast_to(call.constant(0, "values"), new)
     return apply("broadcast_to", call.tensor(0), new)
 
 
@@ -125,7 +125,7 @@ def constant_of_shape(call: Call) -> NDArray[Any]:
 
 def make_range(call: Call) -> NDArray[Any]:
     """Return a range between constants."""
-    limits = [call.known(place, "limits") for place in range(3)]
+    limits = [call.constant(place, "limits") for place in range(3)]
     start, stop, step = (it.item() for it in limits)
     if step == 0:
         call.fail("has the step 0")
@@ -135,7 +135,7 @@ def make_range(call: Call) -> NDArray[Any]:
 
 def nonzero(call: Call) -> NDArray[np.int64]:
     """Return the indices of constants that are not 0."""
-    return np.stack(np.nonzero(call.known(0, "places"))).astype(np.int64)
+    return np.stack(np.nonzero(call.constant(0, "places"))).astype(np.int64)
 
 
 def require_plausible(call: Call, sizes: Sequence[int]) -> None:

@@ -291,7 +291,7 @@ class Call:
             return value.item()
         return self.tensor(place)
 
-    def known(self, place: int, what: str) -> NDArray[Any]:
+    def constant(self, place: int, what: str) -> NDArray[Any]:
         """Return a constant input; raise if it depends on the inputs' values."""
         value = self.value(place)
         if not is_known(value):
@@ -303,7 +303,7 @@ class Call:
 
     def integers(self, place: int, what: str) -> list[int]:
         """Return a constant input as integers."""
-        return [int(it) for it in self.known(place, what).ravel()]
+        return [int(it) for it in self.constant(place, what).ravel()]
 
     def listed(self, name: str, place: int, default: Any = None) -> Any:
         """Return integers from an input, or in older files from an attribute."""
