@@ -153,8 +153,8 @@ class ESM2(Module):
             dtype: Type of weights and hidden states: ``"float32"`` or ``"float64"``;
                 ``"bfloat16"`` or ``"float16"`` on devices of PyTorch and JAX with native
                 instructions; or, on a CPU, ``"int8"``. With ``"int8"`` the linear layers
-                have 8-bit weights, from `sl.nn.quantize_int8`; everything else, including
-                the heads, is float32.
+                have 8-bit weights, from `sl.nn.quantize_int8`; all other parts, including
+                the heads, are float32.
 
         Returns:
             The network in evaluation mode; its `load_report` lists the conversions.

@@ -27,8 +27,8 @@ def packed_huggingface(hf_model: Any) -> PackedHuggingFace:
 
     Args:
         hf_model: ``EsmModel``, ``EsmForMaskedLM`` or another network with an ESM encoder,
-            from transformers 5 or newer. It does not change; its weights are shared, not
-            copied.
+            from transformers 5 or newer. The network does not change; its
+            weights are shared, not copied.
 
     Returns:
         A network in evaluation mode, without gradients, on the device of `hf_model`.

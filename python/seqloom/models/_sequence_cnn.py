@@ -51,8 +51,9 @@ class SequenceCNNConfig(Config):
             embedding. Counts have no positions, so each layer reads all counts.
         vocabulary: Number of different tokens.
         aligned: Number of hidden features of a branch with weights for each residue at
-            each position, plus a linear model; 0 for no branch. It suits variants of one
-            sequence, and needs `length`. With it, ``widths`` may be empty.
+            each position, plus a linear model; 0 for no branch. The branch suits
+            variants of one sequence and needs `length`. With a branch, ``widths`` may be
+            empty.
 
     Raises:
         ArgumentError: A setting is out of range, or settings are inconsistent.
@@ -204,7 +205,8 @@ class SequenceCNNConfig(Config):
             encoder: Encoder of the records.
 
         Raises:
-            ArgumentError: Its records have another form, or a larger vocabulary.
+            ArgumentError: The records of the encoder have another form or a larger
+                vocabulary.
 
         Examples:
             >>> import seqloom as sl

@@ -119,7 +119,7 @@ class Classify(Task):
         return powers / powers.sum(axis=1, keepdims=True)
 
     def order(self, logits: Outputs) -> NDArray[np.float64]:
-        """Return the log-odds of each class: its output minus logsumexp of the others."""
+        """Return the log-odds of each class: output minus logsumexp of the other outputs."""
         wide, rows = logits.astype(np.float64), np.arange(len(logits))
         top = wide.argmax(axis=1)
         shifted = wide - wide[rows, top, None]
@@ -282,7 +282,7 @@ class Custom(Task):
     name: ClassVar[str] = "custom"
 
     def loss(self, logits: Tensor, labels: Labels) -> Tensor:
-        """Raise, because the loss is the one that you pass."""
+        """Raise; a task without a loss needs the `loss` argument of `fit`."""
         del logits, labels
         raise ArgumentError("a custom task has no loss; pass loss= or step=")
 

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 
 class TorchModule(Module):
-    """Wraps a ``torch.nn.Module`` as a module; `seqloom.train.fit` does so automatically.
+    """Wraps a ``torch.nn.Module`` as a module; `seqloom.train.fit` wraps automatically.
 
-    Parameters and persistent buffers keep their PyTorch names and memory. So seqloom's
-    optimisers, records, checkpoints and averages work on them, and PyTorch sees each
-    change. The network computes with PyTorch only: dropout uses PyTorch's generator,
+    Parameters and persistent buffers keep their PyTorch names and memory. Optimisers,
+    records, checkpoints and averages of SeqLoom therefore work on the PyTorch tensors.
+    The network computes with PyTorch only: dropout uses PyTorch's generator,
     which `fit` seeds with the key of each step.
 
     Args:

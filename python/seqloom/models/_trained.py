@@ -49,8 +49,8 @@ class Trained:
         encoder: Encoder of sequences or genotypes; None if the network was trained on
             arrays.
         task: Loss, metrics and names of the outputs.
-        batch_size: Number of records in an evaluation batch. It is stored with the model,
-            because another batch size changes the last bits of the scores.
+        batch_size: Number of records in an evaluation batch. The number is stored with the
+            model, because another batch size changes the last bits of the scores.
         trained_on: Lengths and files of the training set; None if unknown.
         known_letters: Hashes of the training sequences, with which `evaluate` finds
             duplicates in validation and test sets. None if the records are not sequences,
@@ -184,7 +184,7 @@ def find_trained(model: object, *, num_threads: int | None = None) -> Trained:
 
 
 def save_config(folder: Path, trained: Trained) -> None:
-    """Write ``config.json``: everything of a trained model except its weights.
+    """Write ``config.json``: all data of a trained model except the weights.
 
     Data that the encoder has learned are first written to a separate file, whose checksum
     is stored in ``config.json``.

@@ -279,7 +279,7 @@ def rotary_embedding(x: Tensor, positions: object = None, base: float = 10000.0)
     """Rotate pairs of features by angles that grow with the position (Su et al. 2021).
 
     As in the checkpoints of Llama and ESM-2, pair i consists of feature i of the first
-    half and feature i of the second half. Its angle is ``position * base ** (-2 i / d)``.
+    half and feature i of the second half. The angle is ``position * base ** (-2 i / d)``.
 
     Args:
         x: Queries or keys ``(..., l, d)`` with an even width d.
@@ -288,7 +288,7 @@ def rotary_embedding(x: Tensor, positions: object = None, base: float = 10000.0)
         base: Base of the wavelengths.
 
     Returns:
-        A tensor of the same shape.
+        A tensor with the shape of `x`.
 
     Raises:
         DTypeError: `x` has an integer or boolean type.

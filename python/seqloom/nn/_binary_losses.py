@@ -70,7 +70,7 @@ def binary_cross_entropy(
 
     Args:
         x: Probabilities of the label 1, from 0 to 1.
-        target: Labels from 0 to 1, of the same shape; a tensor, array or list.
+        target: Labels from 0 to 1, with the shape of `x`; a tensor, array or list.
         weight: Weight of each label.
         reduction: ``"mean"``, ``"sum"`` or ``"none"`` of the losses.
 
@@ -142,7 +142,7 @@ def sigmoid_focal_loss(
 
     Args:
         x: Logits, of any shape.
-        target: Labels 0 or 1, of the same shape; a tensor, array or list.
+        target: Labels 0 or 1, with the shape of `x`; a tensor, array or list.
         alpha: Weight of the label 1, from 0 to 1; the label 0 has the weight ``1 -
             alpha``. A negative number means no weights.
         gamma: Exponent of the factor; 0 gives the cross entropy.

@@ -33,15 +33,15 @@ def value_and_grad(
 ) -> Callable[..., tuple[Any, ...]]:
     """Create a function that returns the loss and the gradients of a module.
 
-    During the call, only the trainable parameters of the module record gradients. They do
-    so on the calling thread. They also do so on other threads without a `value_and_grad`
-    call, such as those of a pool that computes terms of the loss. Inside another
-    `value_and_grad`, the outer call also records the gradients of the inner one, which
-    gives second derivatives.
+    During the call, only the trainable parameters of the module record
+    gradients. Parameters record on the calling thread and on threads without a
+    `value_and_grad` call, such as a thread pool that computes terms of the loss. If two
+    calls of `value_and_grad` are nested, the outer call also records the gradients of the
+    inner call, which gives second derivatives.
 
     Args:
-        function: Function whose first argument is a module. It returns a loss (a scalar
-            tensor), or a tuple that begins with the loss.
+        function: Function whose first argument is a module. The result is the
+            loss (a scalar tensor), or a tuple that begins with the loss.
         inputs: Positions, from 0, of the arguments after the module that also get a
             gradient. ``gradients.wrt(x)`` is the gradient of the tensor `x` passed there.
 
@@ -206,7 +206,8 @@ def functional_call(
     """Call a module with substituted parameters; the module does not change.
 
     Gradients flow through the values, so a step of an inner optimiser can be
-    differentiated (Finn et al. 2017). It corresponds to ``torch.func.functional_call``.
+    differentiated (Finn et al. 2017). The function corresponds to
+    ``torch.func.functional_call``.
 
     Args:
         module: A module.

@@ -72,7 +72,7 @@ def require_visible_field(owner: object, name: str, value: object) -> None:
 
 
 def require_no_data_over_part(owner: object, name: str, value: object) -> None:
-    """Raise if plain data replaces a parameter or buffer; None and modules may."""
+    """Raise if data other than None or a module replaces a parameter or buffer."""
     before = list_own(owner).get(name)
     if not isinstance(before, ModuleArray) or value is None:
         return

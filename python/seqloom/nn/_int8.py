@@ -32,7 +32,7 @@ _MAX_INPUTS = 1 << 16  # so that a 32-bit sum cannot overflow
 class Int8Linear(Module):
     """Linear layer with int8 weights (-127 to 127) for inference.
 
-    It computes ``(x * factor) @ (weight * scale).T + bias``. On a CPU the rows of the
+    The output is ``(x * factor) @ (weight * scale).T + bias``. On a CPU the rows of the
     input are also rounded to 8 bits, each with its scale, and products are summed as
     integers. Integer sums are exact, so the result of a row is bitwise the same on every
     processor and does not depend on the other rows. `factor` shrinks input channels that

@@ -222,7 +222,7 @@ def dropout(x: Tensor, p: float = 0.5, key: Any = None, training: bool = True) -
         training: If False, return `x` unchanged.
 
     Returns:
-        A tensor of the same shape.
+        A tensor with the shape of `x`.
 
     Raises:
         ArgumentError: `key` is missing, or `p` is not in [0, 1).

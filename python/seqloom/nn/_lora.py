@@ -23,8 +23,8 @@ Network = TypeVar("Network", bound=Module)
 class LoRALinear(Linear):
     """Linear layer with an adapter: ``W x + b + alpha / rank * up (down x)``.
 
-    It keeps the weight and bias of the replaced layer, and their paths. `up` is
-    initialised to zero, so the adapter has no effect until it is trained (Hu et al.
+    The adapted layer keeps the weight, the bias and the paths of the replaced layer. `up`
+    is initialised to zero, so the adapter has no effect until it is trained (Hu et al.
     2021). Use `add_lora` to create such layers, and `merge_lora` to convert them to plain
     linear layers.
 

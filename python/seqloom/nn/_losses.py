@@ -14,7 +14,7 @@ def mse_loss(x: Tensor, target: object, reduction: str = "mean") -> Tensor:
 
     Args:
         x: Predictions, of any shape.
-        target: True values of the same shape; a tensor, array or list.
+        target: True values with the shape of `x`; a tensor, array or list.
         reduction: ``"mean"``, ``"sum"`` or ``"none"`` of the losses.
 
     Returns:
@@ -38,7 +38,7 @@ def l1_loss(x: Tensor, target: object, reduction: str = "mean") -> Tensor:
 
     Args:
         x: Predictions, of any shape.
-        target: True values of the same shape; a tensor, array or list.
+        target: True values with the shape of `x`; a tensor, array or list.
         reduction: ``"mean"``, ``"sum"`` or ``"none"`` of the losses.
 
     Returns:
@@ -67,7 +67,7 @@ def smooth_l1_loss(
 
     Args:
         x: Predictions, of any shape.
-        target: True values of the same shape; a tensor, array or list.
+        target: True values with the shape of `x`; a tensor, array or list.
         reduction: ``"mean"``, ``"sum"`` or ``"none"`` of the losses.
         beta: Difference at which the loss changes from squared to absolute.
 
@@ -102,7 +102,7 @@ def huber_loss(
 
     Args:
         x: Predictions, of any shape.
-        target: True values of the same shape; a tensor, array or list.
+        target: True values with the shape of `x`; a tensor, array or list.
         reduction: ``"mean"``, ``"sum"`` or ``"none"`` of the losses.
         delta: Difference at which the loss changes from squared to absolute.
 
@@ -138,7 +138,7 @@ def poisson_nll_loss(
 
     Args:
         x: Logarithm of the expected count; the expected count if `log_input` is False.
-        target: Counts of the same shape; a tensor, array or list.
+        target: Counts with the shape of `x`; a tensor, array or list.
         log_input: If True, `x` is a logarithm, and the loss is ``exp(x) - target * x``.
         full: If True, add Stirling's approximation of the constant term for counts above 1.
         eps: Number added to the expected count before taking the logarithm, if
@@ -182,7 +182,7 @@ def kl_div(
 
     Args:
         x: Log-probabilities.
-        target: Probabilities of the same shape; a tensor, array or list.
+        target: Probabilities with the shape of `x`; a tensor, array or list.
         reduction: ``"mean"`` over all elements, ``"batchmean"`` (the sum divided by the
             length of the first axis), ``"sum"`` or ``"none"``.
         log_target: If True, `target` contains log-probabilities.
@@ -248,7 +248,7 @@ def multinomial_nll(
 ) -> Tensor:
     """Compute the negative log-likelihood of counts under a multinomial distribution.
 
-    This is the profile loss of BPNet (Avsec et al. 2021), including the constant terms,
+    The loss is the profile loss of BPNet (Avsec et al. 2021) with the constant terms,
     as in ``MNLLLoss`` of bpnet-lite. If k_i of N reads are at position i, and p =
     softmax(x), the loss is ``-log N! + sum(log k_i!) - sum(k_i log p_i)``. The factorials
     do not depend on `x`, but make losses comparable with published ones. If several
@@ -257,7 +257,7 @@ def multinomial_nll(
 
     Args:
         x: Logits ``(..., l)``.
-        target: Counts of the same shape, 0 or more; a tensor, array or list.
+        target: Counts with the shape of `x`, 0 or more; a tensor, array or list.
         mask: 1 or true at real positions; broadcasts to the shape of `x`. Masked
             positions have probability 0, and their counts are ignored.
         reduction: ``"mean"``, ``"sum"`` or ``"none"`` of the losses.

@@ -246,7 +246,7 @@ def r2(labels: ArrayLike, predicted: ArrayLike) -> float:
 
     Args:
         labels: True values, ``(n,)`` or ``(n, columns)``.
-        predicted: Predicted values in the same shape.
+        predicted: Predicted values with the shape of `labels`.
 
     Returns:
         A number of at most 1: the mean over the columns in which the labels vary; NaN if
@@ -268,7 +268,7 @@ def pearson(labels: ArrayLike, predicted: ArrayLike) -> float:
 
     Args:
         labels: True values, ``(n,)`` or ``(n, columns)``.
-        predicted: Predicted values in the same shape.
+        predicted: Predicted values with the shape of `labels`.
 
     Returns:
         A number from -1 to 1: the mean over the columns in which labels and predictions
@@ -290,7 +290,7 @@ def spearman(labels: ArrayLike, predicted: ArrayLike) -> float:
 
     Args:
         labels: True values, ``(n,)`` or ``(n, columns)``.
-        predicted: Predicted values in the same shape.
+        predicted: Predicted values with the shape of `labels`.
 
     Returns:
         A number from -1 to 1: the mean over the columns in which labels and predictions

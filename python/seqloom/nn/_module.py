@@ -372,7 +372,7 @@ class Module:
         The summary lists output shapes, numbers of parameters and their memory, and the
         multiply-adds of matrix products, convolutions, attention and recurrent layers.
         PyTorch's flops are twice the multiply-adds. The call runs in evaluation mode and
-        changes nothing.
+        does not change the module.
 
         Args:
             *args: Arguments of the method; NumPy arrays become tensors.

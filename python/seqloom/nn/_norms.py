@@ -323,7 +323,7 @@ def normalize(x: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Te
         eps: Lower limit of the divisor.
 
     Returns:
-        A tensor of the same shape.
+        A tensor with the shape of `x`.
 
     Raises:
         DTypeError: `x` has an integer or boolean type.

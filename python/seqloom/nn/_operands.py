@@ -78,7 +78,7 @@ ATTENTION = "query", "key", "value"
 
 
 def is_inexact(x: object) -> bool:
-    """Return False for an array of integers or booleans, True for everything else."""
+    """Return False for an array of integers or booleans, True for all other objects."""
     if type(x) is Tensor and id(x.raw.dtype) in _FLOAT_DTYPES:
         return True
     if _kind(x) in _INTEGER_OR_BOOL:

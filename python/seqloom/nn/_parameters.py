@@ -160,13 +160,13 @@ class ModuleArray(Leaf):
         """Replace the values.
 
         Args:
-            values: Array or tensor of the same shape; it is cast to the element type.
+            values: Array or tensor with the shape of the present values. The values are
+                cast to the present dtype.
 
         Raises:
             ShapeError: The shape of `values` differs.
-            DTypeError: The element type cannot represent `values`: they are complex, or
-                too large. Or `values` is a tensor whose type an integer type does not
-                include.
+            DTypeError: `values` are complex or too large for the present dtype; or the
+                present dtype is an integer dtype without the range of a tensor's dtype.
 
         Examples:
             >>> import seqloom as sl
@@ -258,7 +258,7 @@ class Param(ModuleArray):
 
     Args:
         shape: Shape of the array.
-        initial: Initialiser of the values. It is called on first use with the backend, a
+        initial: Initialiser of the values. Its arguments on first use are the backend, a
             key of this parameter, and the shape.
         trainable: If False, `value_and_grad` computes no gradient for the parameter.
         dtype: Name of the element type: a float or complex type.
@@ -361,7 +361,8 @@ class Buffer(ModuleArray):
         """Replace the values; do nothing while `checkpoint` recomputes.
 
         Args:
-            values: Array or tensor of the same shape; it is cast to the element type.
+            values: Array or tensor with the shape of the present values. The values are
+                cast to the present dtype.
 
         Raises:
             ShapeError: The shape of `values` differs.

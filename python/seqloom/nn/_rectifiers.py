@@ -26,7 +26,7 @@ def relu(x: Tensor) -> Tensor:
         x: A tensor of any shape.
 
     Returns:
-        A tensor of the same shape.
+        A tensor with the shape of `x`.
 
     Raises:
         DTypeError: `x` has a boolean type.
@@ -71,7 +71,7 @@ def leaky_relu(x: Tensor, negative_slope: float = 0.01) -> Tensor:
         negative_slope: Factor of negative values.
 
     Returns:
-        A tensor of the same shape.
+        A tensor with the shape of `x`.
 
     Examples:
         >>> import seqloom as sl
@@ -115,7 +115,7 @@ def prelu(x: Tensor, weight: Tensor) -> Tensor:
         weight: ``(1,)``, or ``(c,)`` with a slope for each channel.
 
     Returns:
-        A tensor of the same shape.
+        A tensor with the shape of `x`.
 
     Raises:
         ShapeError: The length of `weight` is neither 1 nor the number of channels.
@@ -174,7 +174,7 @@ def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
         alpha: Factor; very negative values approach ``-alpha``.
 
     Returns:
-        A tensor of the same shape.
+        A tensor with the shape of `x`.
 
     Examples:
         >>> import seqloom as sl
@@ -219,7 +219,7 @@ def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
         alpha: Scale; very negative values approach ``-alpha``.
 
     Returns:
-        A tensor of the same shape.
+        A tensor with the shape of `x`.
 
     Raises:
         ArgumentError: `alpha` is 0.
@@ -245,7 +245,7 @@ def gelu(x: Tensor, approximate: str = "none") -> Tensor:
             tangent.
 
     Returns:
-        A tensor of the same shape.
+        A tensor with the shape of `x`.
 
     Raises:
         ArgumentError: `approximate` is neither ``"none"`` nor ``"tanh"``.
@@ -300,7 +300,7 @@ def silu(x: Tensor) -> Tensor:
         x: A tensor of any shape.
 
     Returns:
-        A tensor of the same shape.
+        A tensor with the shape of `x`.
 
     Raises:
         DTypeError: `x` has an integer or boolean type.
@@ -342,7 +342,7 @@ def mish(x: Tensor) -> Tensor:
         x: A tensor of any shape.
 
     Returns:
-        A tensor of the same shape.
+        A tensor with the shape of `x`.
 
     Raises:
         DTypeError: `x` has an integer or boolean type.

@@ -20,7 +20,7 @@ def sigmoid(x: Tensor) -> Tensor:
         x: A tensor of any shape.
 
     Returns:
-        A tensor of the same shape.
+        A tensor with the shape of `x`.
 
     Examples:
         >>> import seqloom as sl
@@ -54,7 +54,7 @@ def logsigmoid(x: Tensor) -> Tensor:
         x: A tensor of any shape.
 
     Returns:
-        A tensor of the same shape, with negative values.
+        A tensor with the shape of `x`, with negative values.
 
     Raises:
         DTypeError: `x` has an integer or boolean type.
@@ -90,7 +90,7 @@ def tanh(x: Tensor) -> Tensor:
         x: A tensor of any shape.
 
     Returns:
-        A tensor of the same shape.
+        A tensor with the shape of `x`.
 
     Examples:
         >>> import seqloom as sl
@@ -122,7 +122,7 @@ def softsign(x: Tensor) -> Tensor:
         x: A tensor of any shape.
 
     Returns:
-        A tensor of the same shape.
+        A tensor with the shape of `x`.
 
     Raises:
         DTypeError: `x` has an integer or boolean type.
@@ -146,7 +146,7 @@ def softplus(x: Tensor, beta: float = 1.0, threshold: float | None = None) -> Te
             default: never, because the exact value does not overflow.
 
     Returns:
-        A tensor of the same shape.
+        A tensor with the shape of `x`.
 
     Raises:
         DTypeError: `x` has an integer or boolean type.
@@ -246,7 +246,7 @@ def softmax(x: Tensor, dim: int = -1) -> Tensor:
         dim: Axis along which the result sums to 1.
 
     Returns:
-        A tensor of the same shape.
+        A tensor with the shape of `x`.
 
     Raises:
         DTypeError: `x` has an integer or boolean type.
@@ -291,7 +291,7 @@ def log_softmax(x: Tensor, dim: int = -1) -> Tensor:
         dim: Axis of the softmax.
 
     Returns:
-        A tensor of the same shape.
+        A tensor with the shape of `x`.
 
     Raises:
         DTypeError: `x` has an integer or boolean type.

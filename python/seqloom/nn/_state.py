@@ -98,7 +98,7 @@ def find_report(module: HasParts) -> LoadReport | None:
 
 
 def collect_by_path(module: HasParts) -> dict[str, ModuleArray]:
-    """Return parameters and buffers by path; raise if two have the same path."""
+    """Return parameters and buffers by path; raise if two of them have the same path."""
     parts: dict[str, ModuleArray] = {}
     for path, part in module.named(ModuleArray):
         if path in parts:

@@ -16,8 +16,8 @@ class LossScale:
     """Dynamic loss scale that keeps float16 gradients finite and above zero.
 
     In float16, small gradients become zero and large ones infinite. Multiply the loss by
-    `value`, and pass the gradients to `unscale`. It divides the gradients, or returns
-    None if one of them is not finite; then skip the step. The scale shrinks after a
+    `value`, and pass the gradients to `unscale`. `unscale` divides the gradients, or
+    returns None if a gradient is not finite; then skip the step. The scale shrinks after a
     skipped step, and grows after many good steps (Micikevicius et al. 2018). The defaults
     are those of ``torch.amp.GradScaler``. bfloat16 has the range of float32 and needs no
     scale. Convert a loss in float16 to float32 first, because 65536 is infinite in

@@ -155,7 +155,7 @@ class WarmupCosine(Schedule):
 class OneCycle(Schedule):
     """Learning rate that rises to a peak and then decays far below its start (Smith 2018).
 
-    It corresponds to PyTorch's ``OneCycleLR`` with cosine annealing.
+    The schedule corresponds to PyTorch's ``OneCycleLR`` with cosine annealing.
 
     Attributes:
         peak: Highest learning rate.
@@ -279,8 +279,8 @@ class Noam(Schedule):
 class Plateau(Schedule):
     """Learning rate that is reduced when a metric stops improving.
 
-    It makes the same reductions as PyTorch's ``ReduceLROnPlateau``. A plateau is
-    immutable: `observe` returns a new one. A saved plateau continues from its state.
+    The reductions are those of PyTorch's ``ReduceLROnPlateau``. A plateau is immutable:
+    `observe` returns a new one. A saved plateau continues from its state.
 
     Attributes:
         lr: Current learning rate.

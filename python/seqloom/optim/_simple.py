@@ -85,7 +85,7 @@ class SimpleOptimizer(Optimizer):
 
         Args:
             param: Current values.
-            grad: Gradient of the same shape.
+            grad: Gradient with the shape of `param`.
             state: Current state: an instance of ``State``, or None.
             lr: Learning rate: a number, or a tensor without axes in a compiled step.
             step: Number of updates of this parameter, including this one: a number, or a

@@ -41,8 +41,8 @@ def load(
 ) -> Record:
     """Open a record file; each array is read and checked on first use.
 
-    Files of other programs can be read, too. These are safetensors, and ``.pt`` and
-    ``.bin`` files from torch.save since version 1.6. With the extra ``h5``, also ``.h5``
+    Files of other programs can be read, too: safetensors, and ``.pt`` and ``.bin`` files
+    from torch.save since version 1.6. With the extra ``h5``, also ``.h5``
     and ``.keras`` files of Keras. A Hugging Face folder may have one weight file, or
     several and an index. Only arrays and plain values are read. Nothing is unpickled: an
     object that needs code to be loaded raises an error that names it.
@@ -60,7 +60,7 @@ def load(
         A record of lazy arrays; ``np.asarray(array)`` reads an array.
 
     Raises:
-        MissingExtraError: It is a Keras file, and h5py is not installed.
+        MissingExtraError: The file is a Keras file, and h5py is not installed.
         MissingFileError: The file does not exist.
         RecordError: The file is not a record, is damaged, or needs code to be loaded.
 

@@ -132,8 +132,8 @@ _SEQUENCE_AXES = 3
 class OnnxModule(Module):
     """Network of an ONNX file; created by `seqloom.models.from_onnx`.
 
-    Its parameters are the weights in the file, with ``/`` and ``:`` in their names
-    replaced by dots. The weights of a recurrent node are split by direction, with the
+    The weights in the file become parameters. In the names, dots replace ``/`` and ``:``.
+    The weights of a recurrent node are split by direction, with the
     gates in PyTorch's order. Running averages of batch norms are buffers. The module
     always computes as in evaluation: dropout has no effect, and batch norms use the
     averages of the file.

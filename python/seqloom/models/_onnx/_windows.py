@@ -168,7 +168,7 @@ def max_pool(call: Call) -> Tensor:
 def _fits_in_pool(window: Window) -> bool:
     """Return whether the pooling operation supports the padding.
 
-    It must be equal on both sides, and at most half of the kernel.
+    The padding must be equal on both sides, and at most half of the kernel.
     """
     sizes = zip(window.before, window.kernel, strict=True)
     return window.is_even and all(before <= k // 2 for before, k in sizes)
