@@ -119,7 +119,7 @@ class Classify(Task):
         return powers / powers.sum(axis=1, keepdims=True)
 
     def order(self, logits: Outputs) -> NDArray[np.float64]:
-        """Return log-odds of the classes: each output minus logsumexp of the other outputs."""
+        """Return log-odds: each output minus logsumexp of the other outputs."""
         wide, rows = logits.astype(np.float64), np.arange(len(logits))
         top = wide.argmax(axis=1)
         shifted = wide - wide[rows, top, None]
