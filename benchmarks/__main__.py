@@ -1,4 +1,4 @@
-"""Runs the suites that are named, or all; --simd avx2 caps every library at AVX2."""
+"""Run the named suites, or all; ``--simd avx2`` limits every library to AVX2."""
 
 import argparse
 import os
@@ -9,7 +9,7 @@ from benchmarks._against import compare_with
 from benchmarks._measure import QUICK
 from benchmarks._processor import CAPS, cap
 
-# The name that a person types, and the module that does it, quickest first.
+# Suite name -> module, fastest suite first.
 SUITES = {
     "import": "benchmarks.import_time",
     "logistic": "benchmarks.logistic",
@@ -43,12 +43,12 @@ SUITES = {
 
 
 def main() -> None:
-    """Run suites one after another; nothing is measured beside anything else."""
+    """Run suites one after another, so that nothing else runs during a measurement."""
     wanted = _arguments()
     if wanted.simd:
         cap(wanted.simd)
     if wanted.quick or wanted.against is not None:
-        os.environ[QUICK] = "1"  # before a suite is imported
+        os.environ[QUICK] = "1"  # Set before a suite is imported.
     if wanted.against is not None:
         compare_with(wanted.against, wanted.suites)
         return

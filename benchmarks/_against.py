@@ -1,4 +1,4 @@
-"""The cases of seqloom alone, on an older commit and on this working tree, in turn.
+"""Compare the seqloom cases of an older commit with those of this working tree.
 
 `python -m benchmarks --against COMMIT SUITE` builds the extension of the commit. Each round
 then runs the cases of a suite once with each package, each time in a fresh interpreter. The
@@ -20,7 +20,7 @@ from statistics import geometric_mean, median, quantiles
 from tempfile import TemporaryDirectory
 from typing import NamedTuple, TypeAlias
 
-from benchmarks._measure import HOME, ask_fresh, clock
+from benchmarks._measure import HOME, clock, run_module
 from benchmarks._page import machine, table
 from benchmarks.tensor._sides import environment
 
@@ -41,16 +41,16 @@ TOLERATED = 1.03
 # A round repeats a case for SECONDS, at least CALLS times, and keeps the shortest time.
 SECONDS, CALLS = 0.05, 3
 THREADS = 2  # the threads of the libraries; a case has its own number
-ALL = "all cases"  # the name under which a side that ended has its error
+ALL = "all cases"  # Key of the error message in the results of a process that failed.
 HEAD = ("ms", "old", "new", "new / old", "spread", "")
 
 Prepare: TypeAlias = Callable[[], Callable[[], object]]
-# The seconds of each case, or the message of its error.
+# Case -> seconds, or the error message.
 Times: TypeAlias = Mapping[str, float | str]
 
 
 class Comparison(NamedTuple):
-    """The medians of one case with either package, and how far its times spread."""
+    """Median times of one case with both packages, and their spread."""
 
     old: float
     new: float
@@ -62,7 +62,7 @@ class Comparison(NamedTuple):
         return self.new / self.old
 
     @property
-    def mark(self) -> str:
+    def verdict(self) -> str:
         """Return "slower" or "faster" if the ratio exceeds tolerance and spread."""
         limit = TOLERATED + self.spread
         if self.ratio > limit:
@@ -101,7 +101,13 @@ def report(old: Sequence[Times], new: Sequence[Times]) -> str:
         ratios.append(found.ratio)
         times = (f"{1e3 * found.old:.4g}", f"{1e3 * found.new:.4g}")
         rows.append(
-            (name, *times, f"{found.ratio:.3f}", f"{100 * found.spread:.1f} %", found.mark)
+            (
+                name,
+                *times,
+                f"{found.ratio:.3f}",
+                f"{100 * found.spread:.1f} %",
+                found.verdict,
+            )
         )
     if ratios:
         mean = f"{geometric_mean(ratios):.3f}"
@@ -110,7 +116,7 @@ def report(old: Sequence[Times], new: Sequence[Times]) -> str:
 
 
 def compare_with(commit: str, suites: Sequence[str]) -> None:
-    """Build a commit, measures the cases of each suite in turn, and print the tables."""
+    """Build a commit, measure the cases of each suite alternately, and print the tables."""
     unknown = sorted(set(suites) - set(MODULES))
     if unknown:
         sys.exit(
@@ -158,7 +164,7 @@ def build(commit: str) -> Path:
 
 
 def _git(*arguments: str) -> bytes:
-    """Return what git prints; nothing if it fails."""
+    """Return the output of git; empty if git fails."""
     command = ["git", *arguments]
     return subprocess.run(command, check=False, cwd=HOME, capture_output=True).stdout
 
@@ -168,7 +174,7 @@ def _measure(suite: str, packages: Mapping[str, Path]) -> dict[str, list[Times]]
     times: dict[str, list[Times]] = {side: [] for side in packages}
     with TemporaryDirectory() as cache:
         for number in range(ROUNDS):
-            # The package that runs first changes from round to round.
+            # The package that runs first alternates between rounds.
             for side in sorted(packages, reverse=number % 2 == 0):
                 found = _measure_once(suite, packages[side], f"{cache}/{side}")
                 times[side].append(found)
@@ -180,7 +186,7 @@ def _measure_once(suite: str, package: Path, cache: str) -> Times:
     """Run all cases of a suite in a fresh interpreter with one package."""
     variables = {"PYTHONPATH": str(package), "SEQLOOM_CACHE": cache}
     try:
-        return ask_fresh(
+        return run_module(
             "benchmarks._against",
             suite,
             str(package),
@@ -191,16 +197,16 @@ def _measure_once(suite: str, package: Path, cache: str) -> Times:
 
 
 def time_cases(cases: Iterable[tuple[str, Prepare]]) -> Iterator[tuple[str, float | str]]:
-    """Yield each case with its least seconds, or with the message of its error."""
+    """Yield each case with its shortest time in seconds, or with its error message."""
     for name, prepare in cases:
         try:
-            yield name, _least(prepare())
+            yield name, _shortest(prepare())
         except Exception as error:  # noqa: BLE001  # an older package may lack anything
             yield name, f"{type(error).__name__}: {error}"
 
 
-def _least(work: Callable[[], object]) -> float:
-    """Return the least seconds of several calls; the first one is not counted."""
+def _shortest(work: Callable[[], object]) -> float:
+    """Return the shortest of several calls in seconds; the first call is not counted."""
     work()
     count, total, least = 0, 0.0, float("inf")
     while count < CALLS or total < SECONDS:
@@ -210,7 +216,7 @@ def _least(work: Callable[[], object]) -> float:
 
 
 def _main(suite: str, package: str) -> None:
-    """Print the times of all cases of a suite, with the package that is expected."""
+    """Print the times of all cases of a suite, with the expected package."""
     import seqloom
 
     assert Path(seqloom.__file__).is_relative_to(package), f"not {package}'s seqloom"

@@ -1,4 +1,4 @@
-"""What our loader is measured beside: PyTorch's datasets, a loop of NumPy, and floors."""
+"""Rivals of the loader: PyTorch datasets, a NumPy loop, and floors."""
 
 from collections.abc import Iterator
 from importlib import import_module
@@ -14,16 +14,16 @@ from torch.utils.data import Dataset, IterableDataset
 Batch: TypeAlias = NDArray[np.float32]
 
 LETTERS, BATCH = 150, 512
-# As many batches as ours has made, or is making, at a time.
+# Number of batches that our loader prepares at the same time.
 IN_FLIGHT = 6
 BLOCK = 1 << 18
-# What each letter looks like, for whoever encodes read by read.
+# Lookup table: byte -> one-hot column, for encoding one read at a time.
 CODES = np.zeros((256, 4), np.float32)
 CODES[[*b"ACGT"], range(4)] = 1
 
 
 class Records(IterableDataset[Any]):
-    """dnaio's records, one-hot, as a PyTorch user writes it; workers take turns."""
+    """One-hot records of dnaio as a PyTorch dataset; each worker yields its share."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -37,7 +37,7 @@ class Records(IterableDataset[Any]):
 
 
 class Indexed(Dataset[Any]):
-    """pyfastx's random access, one-hot."""
+    """Random access with pyfastx, one-hot."""
 
     def __init__(self, path: str, count: int) -> None:
         self.path, self.count = path, count
@@ -53,12 +53,12 @@ class Indexed(Dataset[Any]):
 
 
 def one_hot(letters: str) -> Any:
-    """Encode one read by a table."""
+    """Encode one read with a lookup table."""
     return torch.from_numpy(CODES[np.frombuffer(letters.encode(), np.uint8)].T)
 
 
 def loop(path: str) -> Iterator[Batch]:
-    """Yield quickest loop that was found: dnaio, one join and four comparisons a batch."""
+    """Yield batches of the fastest NumPy loop: one join, four comparisons per batch."""
     out = np.empty((BATCH, 4, LETTERS), np.float32)
     with import_module("dnaio").open(path, open_threads=0) as file:
         while part := [record.sequence for record in islice(file, BATCH)]:
@@ -70,14 +70,14 @@ def loop(path: str) -> Iterator[Batch]:
 
 
 def fill(reads: int) -> None:
-    """Write as many numbers as an epoch has, into arrays that are used again."""
+    """Write the numbers of one epoch into arrays that are reused."""
     arrays = [np.empty((BATCH, 4, LETTERS), np.float32) for _ in range(IN_FLIGHT)]
     for number in range(-(-reads // BATCH)):
         arrays[number % IN_FLIGHT].fill(1)
 
 
 def read_and_fill(path: str, reads: int) -> None:
-    """Read the file into one block again and again, and writes as many numbers."""
+    """Read the file in blocks into one buffer, and write the numbers of one epoch."""
     block = bytearray(BLOCK)
     with Path(path).open("rb", buffering=0) as file:
         while file.readinto(block):

@@ -1,4 +1,4 @@
-"""Clocks and scales that the suites share."""
+"""Timers and sizes shared by the suites."""
 
 import json
 import os
@@ -12,18 +12,18 @@ from typing import Any, TypeVar
 import numpy as np
 
 HOME = Path(__file__).parents[1]
-# Set to 1 in a quick run, for the processes of the suites too.
+# Set to 1 in a quick run, also for child processes.
 QUICK = "SEQLOOM_BENCH_QUICK"
 T = TypeVar("T")
 
 
 def is_quick() -> bool:
-    """Return True in a quick run: `python -m benchmarks --quick`."""
+    """Return True in a quick run (`python -m benchmarks --quick`)."""
     return os.environ.get(QUICK) == "1"
 
 
 def pick(full: T, quick: T) -> T:
-    """Return the rounds, cases or sizes of a full run, or those of a quick one."""
+    """Return the first argument in a full run, the second in a quick run."""
     return quick if is_quick() else full
 
 
@@ -37,7 +37,7 @@ def clock(work: Callable[[], object]) -> float:
 def interleave(
     sides: Mapping[str, Callable[[], object]], *, rounds: int
 ) -> dict[str, list[float]]:
-    """Time each side once a round, in turn, so that a busy moment meets all of them."""
+    """Time each side once per round, alternating, so that other load affects all sides."""
     seconds: dict[str, list[float]] = {name: [] for name in sides}
     for _ in range(rounds):
         for name, work in sides.items():
@@ -45,7 +45,7 @@ def interleave(
     return seconds
 
 
-def ask_fresh(module: str, *arguments: str, **variables: str) -> Any:
+def run_module(module: str, *arguments: str, **variables: str) -> Any:
     """Run a module in a fresh interpreter and read the JSON on its last line.
 
     Args:
@@ -69,20 +69,20 @@ def ask_fresh(module: str, *arguments: str, **variables: str) -> Any:
 
 
 def memory_of(work: Callable[[], object]) -> int:
-    """Return the bytes by which the resident memory's peak in `work` exceeds its start."""
-    Path("/proc/self/clear_refs").write_text("5")  # forgets the peak so far
+    """Return the peak increase in resident memory during `work`, in bytes."""
+    Path("/proc/self/clear_refs").write_text("5")  # Resets the recorded peak.
     start = _resident("VmRSS")
     work()
     return _resident("VmHWM") - start
 
 
 def touch_memory(size: int = 4 << 30) -> None:
-    """Touch memory and give it back: on a virtual machine its first touch is slow."""
+    """Touch and release memory: on a virtual machine the first touch is slow."""
     np.ones(size, np.uint8)
 
 
 def read_blocks(path: Path) -> None:
-    """Read a file in blocks and does nothing with it: a floor of whoever reads it."""
+    """Read a file in blocks without using the data: the floor of all readers."""
     block = bytearray(1 << 20)
     with path.open("rb", buffering=0) as file:
         while file.readinto(block):
@@ -90,6 +90,6 @@ def read_blocks(path: Path) -> None:
 
 
 def _resident(key: str) -> int:
-    """Read the resident memory (VmRSS) or its peak (VmHWM) in bytes."""
+    """Return the resident memory (VmRSS) or its peak (VmHWM) in bytes."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(key)) * 1024

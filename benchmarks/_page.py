@@ -33,7 +33,7 @@ def publish(
     Args:
         suite: Name of the section.
         text: Tables and paragraphs of this run.
-        notes: How the suite measures; written once per section.
+        notes: Description of the method; written once per section.
         shown: Regular expression for the rows that the page shows. All rows of such a
             table are in the CSV file.
         kind: Processor or device; default: `name_processor()`.

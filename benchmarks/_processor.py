@@ -1,4 +1,4 @@
-"""Names the processor, and limits the instruction set that the libraries use."""
+"""Name the processor, and limit the instruction set that the libraries use."""
 
 import os
 import platform
@@ -10,9 +10,9 @@ from seqloom._rust import _native
 # The usual spelling of each name that SEQLOOM_SIMD takes.
 NAMES = {"avx512": "AVX-512", "avx2": "AVX2", "neon": "NEON", "portable": "no vectors"}
 
-# The environment variables that the libraries read when they start, in this order: seqloom;
-# torch and its compiler; MKL and oneDNN, which torch contains; OpenBLAS, whose Haswell
-# kernels use AVX2; NumPy; jax. Any other library uses all that the processor has.
+# Environment variables that the libraries read at start: seqloom, torch and its compiler,
+# MKL and oneDNN in torch, OpenBLAS (Haswell kernels use AVX2), NumPy, jax. Other libraries
+# are not limited.
 CAPS = {
     "avx2": {
         "SEQLOOM_SIMD": "avx2",
@@ -61,11 +61,11 @@ def describe_processor() -> str:
 
 
 def _read_name() -> str:
-    """Return the model name of the processor; the architecture where there is none."""
+    """Return the model name of the processor; the architecture if there is no name."""
     return _read_fact("model name").replace("(R)", "") or platform.machine()
 
 
 def _read_fact(wanted: str) -> str:
-    """Read a field of the first core from /proc/cpuinfo; "" if it is not there."""
+    """Return a field of the first core in /proc/cpuinfo; "" if it is missing."""
     facts = [line.partition(":") for line in Path("/proc/cpuinfo").read_text().splitlines()]
     return next((value.strip() for key, _, value in facts if key.strip() == wanted), "")

@@ -1,4 +1,4 @@
-"""Sequence files to read: reads as a sequencer writes them, and a proteome."""
+"""Input files for benchmarks: sequencer-like reads, and a proteome."""
 
 import gzip
 import shutil
@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 LETTERS, LINE, PART = 150, 60, 50_000
 RESIDUES = np.frombuffer(b"LAGVESIKRDTPNQFYMHCW", np.uint8)
-# How often each residue stands in UniProt, roughly.
+# Approximate frequencies of amino acids in UniProt.
 SHARES = np.array(
     [99, 83, 71, 69, 67, 66, 59, 58, 55, 55, 53, 47, 41, 39, 39, 29, 24, 23, 14, 11]
 )
 
 
 def write_reads(folder: Path, count: int) -> dict[str, Path]:
-    """Write reads of 150 bases, plain, packed by zlib and packed by htslib."""
+    """Write reads of 150 bases: plain, with zlib, and with htslib."""
     path = folder / "reads.fastq"
     rng = np.random.default_rng(0)
     with path.open("wb") as file:
@@ -31,7 +31,7 @@ def write_reads(folder: Path, count: int) -> dict[str, Path]:
 
 
 def write_proteins(folder: Path, count: int) -> dict[str, Path]:
-    """Write proteins in lines of 60, plain and packed by zlib."""
+    """Write proteins in lines of 60, plain and with zlib."""
     path = folder / "proteins.fasta"
     rng = np.random.default_rng(1)
     lengths = np.clip(rng.lognormal(5.8, 0.6, count), 30, 5000).astype(int)
@@ -41,7 +41,7 @@ def write_proteins(folder: Path, count: int) -> dict[str, Path]:
 
 
 def _reads(rng: Generator, first: int, count: int) -> Iterator[bytes]:
-    """Write some reads; their qualities fall towards the end, with sudden drops."""
+    """Write reads whose qualities decrease towards the end, with sudden drops."""
     letters = np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, (count, LETTERS))]
     places = rng.integers(1_000, 30_000, (count, 2))
     rows = zip(letters, _qualities(rng, count), places, strict=True)
@@ -55,14 +55,14 @@ def _reads(rng: Generator, first: int, count: int) -> Iterator[bytes]:
 
 
 def _qualities(rng: Generator, count: int) -> NDArray[np.uint8]:
-    """Draw qualities that a sequencer of today might give."""
+    """Draw qualities like those of a current sequencer."""
     usual = np.linspace(38, 33, LETTERS) + rng.normal(0, 1.5, (count, 1))
     drops = (rng.random((count, LETTERS)) < 0.06) * rng.integers(5, 25, (count, LETTERS))
     return (np.clip(np.rint(usual - drops), 2, 40) + 33).astype(np.uint8)
 
 
 def _protein(rng: Generator, number: int, size: int) -> bytes:
-    """Write one protein as UniProt does."""
+    """Write one protein in the format of UniProt."""
     letters = rng.choice(RESIDUES, size, p=SHARES / SHARES.sum()).tobytes()
     head = b">tr|A0A%06d|A0A%06d_ECOLI Protein %d OS=Escherichia coli OX=562" % (
         (number,) * 3
@@ -72,7 +72,7 @@ def _protein(rng: Generator, number: int, size: int) -> bytes:
 
 
 def _pack(path: Path) -> Path:
-    """Pack a file as the program gzip does."""
+    """Compress a file like the program gzip."""
     packed = path.with_name(f"{path.name}.gz")
     with path.open("rb") as source, gzip.open(packed, "wb", 6) as target:
         shutil.copyfileobj(source, target, 1 << 20)

@@ -1,4 +1,4 @@
-"""What saves and loads a model of 1 GB: ours and the rivals, and the memory of each."""
+"""Functions that save and load a model of 1 GB with seqloom and other libraries."""
 
 import json
 import os
@@ -16,33 +16,33 @@ import torch
 import seqloom as sl
 from benchmarks._measure import memory_of, pick
 
-TENSORS, SIDE = pick(60, 12), 2091  # 60 matrices of 2091 x 2091 float32: 1.05 GB
+TENSORS, SIDE = pick(60, 12), 2091  # 60 matrices of 2091 x 2091 float32: 1.05 GB.
 OURS = "seqloom"
 Arrays = dict[str, Any]
 
 
 def make_arrays() -> Arrays:
-    """Make the weights of the model."""
+    """Create the weights of the model."""
     rng = np.random.default_rng(0)
     shape = (SIDE, SIDE)
     return {f"layer{n}": rng.standard_normal(shape, "f4") for n in range(TENSORS)}
 
 
 class Model(sl.nn.Module):
-    """A module of as many parameters."""
+    """A module with the same number of parameters."""
 
     layers: dict[str, sl.nn.Param]
 
 
 def make_module(dtype: str = "float32") -> Model:
-    """Make a module that is not initialised."""
+    """Create an uninitialised module."""
     fill = sl.nn.Fill(0.0)
     params = {f"{n}": sl.nn.Param((SIDE, SIDE), fill, dtype=dtype) for n in range(TENSORS)}
     return Model(params).bind("numpy", 0)
 
 
 def savers(home: Path, arrays: Arrays) -> dict[str, tuple[Path, Callable[[], object]]]:
-    """Name the file of each side, and what writes it; the disk has it afterwards."""
+    """Return the file and the save function of each side; saving syncs the file to disk."""
     tensors = {path: torch.from_numpy(array) for path, array in arrays.items()}
     found = {
         OURS: ("ours.safetensors", sl.record.Record(arrays).save),
@@ -58,7 +58,7 @@ def savers(home: Path, arrays: Arrays) -> dict[str, tuple[Path, Callable[[], obj
 
 
 def loaders(home: Path) -> dict[str, Callable[[], Arrays]]:
-    """Name what reads the file of each side to NumPy arrays."""
+    """Return the function of each side that loads its file into NumPy arrays."""
     ours = home / "ours.safetensors"
     load = partial(torch.load, home / "torch.pt", weights_only=True)
     return {
@@ -79,7 +79,7 @@ def touch(arrays: Arrays) -> float:
 
 
 def _save(save: Callable[[Path], object], path: Path, *, is_synced: bool) -> None:
-    """Saves, and waits until the disk has the file and its name, as ours does by itself."""
+    """Save, then sync the file and its folder, as seqloom does."""
     save(path)
     for each in () if is_synced else (path, path.parent):
         handle = os.open(each, os.O_RDONLY)
@@ -88,19 +88,19 @@ def _save(save: Callable[[Path], object], path: Path, *, is_synced: bool) -> Non
 
 
 def _write_plain(arrays: Arrays, path: Path) -> None:
-    """Write the bytes and nothing else."""
+    """Write the bytes without a format."""
     with path.open("wb", buffering=0) as file:
         for array in arrays.values():
             file.write(array.data)
 
 
 def _to_numpy(arrays: Any) -> Arrays:
-    """Take NumPy's views of tensors; reads lazy arrays."""
+    """Return NumPy views of tensors; read lazy arrays."""
     return {path: np.asarray(array) for path, array in arrays.items()}
 
 
 def _works(home: Path) -> dict[str, Callable[[], Callable[[], object]]]:
-    """Name works whose memory is measured, each behind what prepares it."""
+    """Return the tasks whose memory is measured, each with its preparation."""
 
     def fit_module() -> Callable[[], object]:
         module = make_module()
@@ -139,7 +139,7 @@ WORKS = tuple(_works(Path()))
 
 
 def main(home: str, name: str) -> None:
-    """Print the bytes that one work takes at its peak."""
+    """Print the peak memory of one task in bytes."""
     work = _works(Path(home))[name]()
     kept: list[object] = []
     print(json.dumps(memory_of(lambda: kept.append(work()))))

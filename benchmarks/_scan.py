@@ -1,4 +1,4 @@
-"""A simulated mutational scan: variants of one protein, each with a few substitutions."""
+"""Simulated mutational scans: variants of one protein, each with a few substitutions."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -9,24 +9,24 @@ import numpy as np
 import seqloom as sl
 
 LETTERS = "ACDEFGHIKLMNPQRSTVWY"
-# What tells amino acids apart, and how many pairs of positions touch.
+# Number of features of an amino acid, and of interacting pairs of positions.
 _TRAITS = 3
 _TOUCHING = 0.05
 
 
 class Protein:
-    """A protein whose fitness is a curve over effects of letters, and of pairs of them.
+    """A protein whose fitness depends on its residues and on pairs of residues.
 
     Args:
-        length: Its letters.
-        seed: Which of the many proteins.
+        length: Number of residues.
+        seed: Seed of the protein.
     """
 
     def __init__(self, length: int, seed: int) -> None:
         self.random = np.random.default_rng(seed)
         draw = self.random.normal
         self.wild = self.random.integers(0, 20, length)
-        # How far each amino acid is from the one that stands at a position.
+        # Effect of each amino acid at each position, relative to the wild type.
         traits = draw(size=(20, _TRAITS))
         self.change = traits[None] - traits[self.wild][:, None]
         self.effect = self._effects()
@@ -37,7 +37,7 @@ class Protein:
         self.coupling = {pair: 0.4 * draw(size=(_TRAITS, _TRAITS)) for pair in self.pairs}
 
     def _effects(self) -> np.ndarray:
-        """Draw what each letter at each position does: most little, some much."""
+        """Draw the effect of each residue at each position: most are small, some large."""
         length = len(self.wild)
         sensitive = self.random.gamma(0.6, 1.0, length)[:, None]
         wishes = self.random.normal(size=(length, _TRAITS))
@@ -47,7 +47,7 @@ class Protein:
         return sensitive * (0.4 * liked - 0.36 * far + 0.2 * own)
 
     def variants(self, count: int, *, mean: float = 1.5) -> np.ndarray:
-        """Draw variants with one substitution and a Poisson number of others."""
+        """Draw variants with one substitution and a Poisson number of further ones."""
         rows = np.tile(self.wild, (count, 1))
         for row in rows:
             many = min(1 + self.random.poisson(mean), len(row))
@@ -56,7 +56,7 @@ class Protein:
         return rows
 
     def fitness(self, rows: np.ndarray, *, noise: float) -> np.ndarray:
-        """Measure variants: a sigmoid of all effects, with an error."""
+        """Return the fitness of variants: a sigmoid of all effects, with noise."""
         places = np.arange(rows.shape[1])
         total = self.effect[places, rows].sum(axis=1)
         change = self.change[places, rows]
@@ -69,17 +69,17 @@ class Protein:
 def scan(
     count: int, *, length: int, noise: float = 0.1, seed: int = 0
 ) -> tuple[list[str], np.ndarray]:
-    """Make a scan: the variants' letters and their fitness."""
+    """Simulate a scan: sequences of the variants and their fitness."""
     protein = Protein(length, seed)
     rows = protein.variants(count)
     letters = ["".join(LETTERS[number] for number in row) for row in rows]
     return letters, protein.fitness(rows, noise=noise)
 
 
-def learned_and_judged(
+def train_and_evaluate(
     folder: Path, letters: list[str], values: np.ndarray, *, learned: int, **options: Any
-) -> Any:  # a run whose test part is there
-    """Train what `for_data` chooses on the first variants, and judge it on the rest."""
+) -> Any:  # a run with a test set
+    """Train the defaults of `for_data` on the first variants and evaluate on the rest."""
     path, chosen_by = folder / "scan.fa", learned * 9 // 10
     path.write_text("".join(f">v{i}\n{row}\n" for i, row in enumerate(letters)))
     data = sl.data.SequenceDataset(
@@ -98,7 +98,7 @@ def learned_and_judged(
 
 
 def ridge(letters: list[str], values: np.ndarray, *, learned: int) -> np.ndarray:
-    """Predict the values behind the first ones by ridge regression on one-hot letters."""
+    """Predict the remaining values with ridge regression on one-hot residues."""
     from sklearn.linear_model import RidgeCV
 
     inputs = sl.encode.OneHot("protein").batch(letters).reshape(len(letters), -1)

@@ -1,4 +1,4 @@
-"""The demo's windows, as the suites take them."""
+"""The splice-site windows of the demo, for the suites."""
 
 from typing import Any
 
@@ -10,14 +10,14 @@ from seqloom.encode import OneHot
 
 
 def read(part: str) -> Dataset:
-    """Read the training part ("train") or the test part ("test")."""
+    """Read the training set ("train") or the test set ("test")."""
     fasta, table = _demo.path(f"{part}.fa.gz"), _demo.path(f"{part}.tsv")
     labels = Labels(table, classes=("EI", "IE", "N"))
     return SequenceDataset(fasta, labels=labels, encoder=OneHot("dna"))
 
 
 def windows_as_groups(data: Dataset) -> dict[str, str]:
-    """Return each id its letters: equal windows then fall into one part."""
+    """Map each id to its sequence, so that equal windows are in the same fold."""
     letters = SequenceDataset(data.paths)
     return {
         item["id"]: str(item["sequence"]) for item in (letters[i] for i in range(len(data)))
@@ -25,6 +25,6 @@ def windows_as_groups(data: Dataset) -> dict[str, str]:
 
 
 def batches(data: Dataset, size: int) -> list[dict[str, Any]]:
-    """Cut a dataset into batches, in the file's order, all of them made beforehand."""
+    """Return all batches of a dataset in file order, created in advance."""
     places = np.arange(len(data))
     return [data.batch(places[start : start + size]) for start in range(0, len(data), size)]

@@ -1,4 +1,4 @@
-"""Genotype statistics of a .bed: ours beside PLINK 1.9 and bed_reader with NumPy."""
+"""Compute genotype statistics with seqloom, PLINK 1.9, and bed_reader with NumPy."""
 
 import shutil
 import subprocess
@@ -29,7 +29,7 @@ HEAD = ("statistics of all variants", "seconds", "genotypes/s", "time relative t
 
 
 def main(*sizes: int) -> None:
-    """Make the files, checks that all sides agree, then times them."""
+    """Create the files, check that all sides agree, then time them."""
     shapes = tuple(zip(sizes[::2], sizes[1::2], strict=True)) or SHAPES
     with tempfile.TemporaryDirectory() as folder:
         parts = [_part(write(Path(folder), shape), shape) for shape in shapes]
@@ -38,7 +38,7 @@ def main(*sizes: int) -> None:
 
 
 def write(folder: Path, shape: tuple[int, int]) -> Path:
-    """Write variants in equilibrium, of every frequency, 1 % of genotypes missing."""
+    """Write variants in equilibrium with all frequencies; 1 % of genotypes are missing."""
     rng, path = np.random.default_rng(0), folder / f"x{shape[0]}.bed"
     rates = rng.uniform(0, 1, shape[1])
     properties = {"chromosome": ["1"] * shape[1], "bp_position": np.arange(shape[1])}
@@ -52,7 +52,7 @@ def write(folder: Path, shape: tuple[int, int]) -> Path:
 
 
 def by_numpy(path: Path) -> tuple[np.ndarray, ...]:
-    """Count as a user of bed_reader does; p-values it cannot give."""
+    """Count like a user of bed_reader; without p-values."""
     with import_module("bed_reader").open_bed(path) as bed:
         values = bed.read(dtype="int8")
     counts = [(values == code).sum(axis=0) for code in (-127, 0, 1, 2)]
@@ -61,7 +61,7 @@ def by_numpy(path: Path) -> tuple[np.ndarray, ...]:
 
 
 def by_plink(path: Path) -> None:
-    """Run PLINK, which writes frequencies and p-values to two tables."""
+    """Run PLINK, which writes two tables with frequencies and p-values."""
     out = path.with_suffix("")
     command = ["plink1.9", "--bfile", out, "--out", out, "--threads", "2"]
     words = [*command, "--freq", "--hardy", "--keep-allele-order", "--allow-no-sex"]
@@ -89,7 +89,7 @@ def _part(path: Path, shape: tuple[int, int]) -> str:
 
 
 def _check(path: Path) -> None:
-    """Prove that ours and NumPy's are the same."""
+    """Raise if seqloom and NumPy disagree."""
     ours = genotype_stats(path)
     missing, two, het, one, mean, variance = by_numpy(path)
     assert np.array_equal(ours.missing, missing)

@@ -1,4 +1,4 @@
-"""The demo's training for three seeds, each scored on the test windows at its end."""
+"""Run the training of the demo with three seeds, and score the test windows."""
 
 import time
 from statistics import median
@@ -11,13 +11,13 @@ from seqloom.models import SequenceCNNConfig
 from seqloom.train import Run, fit
 
 SEEDS = (0, 1, 2)
-# The best of the StatLog study on the same split.
+# Best result of the StatLog study on the same split.
 PUBLISHED = 0.959
 HEAD = ("seed", "epoch chosen", "training, s", "test accuracy")
 
 
 def main() -> None:
-    """Train for each seed; nothing is chosen by what the test windows say."""
+    """Train for each seed; the test windows do not influence the training."""
     runs = [_train(seed) for seed in SEEDS]
     accuracies = [run.test.metrics["accuracy"] for run, _ in runs if run.test]
     rows: list[tuple[object, ...]] = [
@@ -30,7 +30,7 @@ def main() -> None:
 
 
 def _train(seed: int) -> tuple[Run, float]:
-    """Train as the demo does, and time it."""
+    """Train like the demo, and return the run and its seconds."""
     splice = read_splice(seed)
     config = SequenceCNNConfig.for_data(splice.train)
     settings: dict[str, Any] = {**NETWORK, "seed": seed, "test": splice.test}

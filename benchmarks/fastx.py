@@ -1,4 +1,4 @@
-"""Reading FASTQ and FASTA: ours beside other readers, and the floors under all of them."""
+"""Read FASTQ and FASTA with seqloom and other readers, and measure the floors."""
 
 import gzip
 import json
@@ -40,7 +40,7 @@ FLOORS = {
 
 
 def main(reads: int = READS, proteins: int = PROTEINS) -> None:
-    """Make files, checks that all sides find the same, then times them."""
+    """Create files, check that all sides return the same counts, then time them."""
     touch_memory()
     floors = build_floors()
     with tempfile.TemporaryDirectory() as folder:
@@ -64,8 +64,8 @@ def main(reads: int = READS, proteins: int = PROTEINS) -> None:
     )
 
 
-def _ours(path: Path) -> Sums:
-    """seqloom: columns of headers, letters and qualities."""
+def _seqloom(path: Path) -> Sums:
+    """Read columns of headers, sequences and qualities with seqloom."""
     records = letters = 0
     with open_sequences(path) as reader:
         for batch in reader.batches(BATCH):
@@ -75,30 +75,30 @@ def _ours(path: Path) -> Sums:
 
 
 def read_by_dnaio(path: Path, *, threads: int) -> Sums:
-    """Return the parser of cutadapt."""
+    """Read with dnaio, the parser of cutadapt."""
     with import_module("dnaio").open(str(path), open_threads=threads) as file:
         return _sum(map(len, file))
 
 
 def _needletail(path: Path) -> Sums:
-    """Return a parser in Rust."""
+    """Read with needletail, a parser in Rust."""
     file = import_module("needletail").parse_fastx_file(str(path))
     return _sum(len(record.seq) for record in file)
 
 
 def _pyfastx(path: Path) -> Sums:
-    """Return a parser in C, without its index."""
+    """Read with pyfastx, a parser in C, without its index."""
     return _sum(len(record[1]) for record in import_module("pyfastx").Fastx(str(path)))
 
 
 def _pysam(path: Path) -> Sums:
-    """Return the parser of htslib; one object for all records."""
+    """Read with pysam, the parser of htslib, which reuses one record object."""
     with import_module("pysam").FastxFile(str(path), persist=False) as file:
         return _sum(len(record.sequence) for record in file)
 
 
 def _polars_bio(path: Path) -> Sums:
-    """Arrow columns, by as many threads as there are cores."""
+    """Read Arrow columns with polars-bio, on all cores."""
     os.environ["TQDM_DISABLE"] = "1"
     library = import_module("polars_bio")
     library.set_option("datafusion.execution.target_partitions", str(THREADS))
@@ -108,7 +108,7 @@ def _polars_bio(path: Path) -> Sums:
 
 
 def _biopython(path: Path) -> Sums:
-    """Biopython's quickest parsers, which make tuples."""
+    """Read with the fastest parsers of Biopython, which return tuples."""
     with _open_text(path) as file:
         if ".fastq" in path.name:
             records = import_module("Bio.SeqIO.QualityIO").FastqGeneralIterator(file)
@@ -118,13 +118,13 @@ def _biopython(path: Path) -> Sums:
 
 
 def _open_text(path: Path) -> TextIO:
-    """Open a plain or a packed file as text."""
+    """Open a plain or compressed file as text."""
     packed = path.suffix in {".gz", ".bgz"}
     return TextIOWrapper(gzip.open(path)) if packed else path.open(encoding="ascii")
 
 
 def _sum(lengths: Iterable[int]) -> Sums:
-    """Count records and letters."""
+    """Count records and residues."""
     records = letters = 0
     for length in lengths:
         records += 1
@@ -133,7 +133,7 @@ def _sum(lengths: Iterable[int]) -> Sums:
 
 
 SIDES: dict[str, Side] = {
-    "seqloom": _ours,
+    "seqloom": _seqloom,
     "dnaio, one thread": partial(read_by_dnaio, threads=0),
     "dnaio, decompression thread": partial(read_by_dnaio, threads=1),
     "needletail": _needletail,
@@ -145,7 +145,7 @@ SIDES: dict[str, Side] = {
 
 
 def _time(path: Path, floors: Path) -> Seconds:
-    """Return the median seconds of each side and each floor, taken in turn."""
+    """Return the median seconds of each side and floor."""
     found = {name: side(path) for name, side in SIDES.items()}
     assert len(set(found.values())) == 1, f"{path.name}: not the same: {found}"
     works = {name: partial(side, path) for name, side in SIDES.items()}
@@ -176,11 +176,11 @@ def measure_floors(program: Path, path: Path) -> Seconds:
 
 
 def _rows(columns: dict[str, Seconds]) -> list[tuple[str, ...]]:
-    """Write a row a side, and how many times as long as ours it took."""
+    """Return a row for each side."""
     names = next(iter(columns.values()))
     return [(name, *(_cell(each, name) for each in columns.values())) for name in names]
 
 
 def _cell(seconds: Seconds, name: str) -> str:
-    """Write one figure."""
+    """Format a time and its ratio to seqloom."""
     return f"{seconds[name]:.3f} ({seconds[name] / seconds['seqloom']:.2f})"

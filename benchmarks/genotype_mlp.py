@@ -1,9 +1,8 @@
-"""GenotypeMLP beside ridge regression: the same folds, the same standardised genotypes.
+"""Compare GenotypeMLP with ridge regression on the same folds and genotypes.
 
-Ridge chooses its penalty inside the training part, by leaving one sample out at a time,
-and then learns from all of it; the network puts a tenth aside to choose its epoch. The
-example's own traits hold hardly anything that 1,000 variants predict, so that the right
-answer is nearly the mean; traits that are simulated on its genotypes hold more.
+Ridge chooses its penalty by leave-one-out on the training set. The network uses a tenth of
+the training set to choose its epoch. The traits of the example are hardly predictable from
+1,000 variants; simulated traits on the same genotypes are more predictable.
 """
 
 from statistics import mean, stdev
@@ -22,7 +21,7 @@ from seqloom.train import Computation, fit
 
 DATA = HOME / "python/seqloom/_demo/genotypes"
 FOLDS, SEEDS = 5, pick(3, 1)
-# The causal variants of a simulated trait, and the share of it that they explain.
+# Number of causal variants of a simulated trait, and its heritability.
 TRAITS = pick(((20, 0.8), (1000, 0.95), (50, 0.5)), ((1000, 0.95),))
 PENALTIES = np.logspace(0, 6, 25)
 HEAD = (
@@ -36,7 +35,7 @@ HEAD = (
 
 
 def main() -> None:
-    """Score both on every fold of every seed."""
+    """Score both models on each fold and seed."""
     rows = [
         (f"{name}, of the example", *_compare(read(name)))
         for name in pick(("Y1", "Y2"), ("Y1",))
@@ -49,14 +48,14 @@ def main() -> None:
 
 
 def read(column: str) -> Dataset:
-    """Read the example with one of its traits."""
+    """Read the example data with one trait."""
     return GenotypeDataset(
         DATA / "example.bed", Labels(DATA / "phenotype.txt", label_column=column)
     )
 
 
 def simulate(causal: int, share: float, *, seed: int) -> NDArray[np.float64]:
-    """Draw a trait of which some variants explain a share."""
+    """Simulate a trait; the causal variants explain the given share."""
     rng = np.random.default_rng(seed)
     genotypes = GenotypeDataset(DATA / "example.bed", False).to_numpy()["inputs"]  # noqa: FBT003 - no labels
     chosen = rng.choice(genotypes.shape[1], causal, replace=False)
@@ -66,7 +65,7 @@ def simulate(causal: int, share: float, *, seed: int) -> NDArray[np.float64]:
 
 
 def scores_of(data: Dataset) -> list[tuple[float, float, float]]:
-    """Return the held-out r2 of ridge, of ridge on less and of the network by fold."""
+    """Return the r2 of ridge, of ridge on fewer samples, and of the network, per fold."""
     return [
         _score(teach, held, seed=FOLDS * seed + number)
         for seed in range(SEEDS)
@@ -75,13 +74,13 @@ def scores_of(data: Dataset) -> list[tuple[float, float, float]]:
 
 
 def _score(teach: Dataset, held: Dataset, *, seed: int) -> tuple[float, float, float]:
-    """Score all three on one fold."""
+    """Score all three models on one fold."""
     train, valid = split(teach, (0.9, 0.1), seed=seed)
     return ridge(teach, held), ridge(train, held), network(train, valid, held, seed=seed)
 
 
 def ridge(teach: Dataset, held: Dataset) -> float:
-    """Fit ridge regression and judge it on what was held out."""
+    """Fit ridge regression and return its r2 on the held-out samples."""
     encoder = teach.encoder.fit(teach)
     known, new = (part.with_encoder(encoder).to_numpy() for part in (teach, held))
     model = RidgeCV(PENALTIES).fit(known["inputs"], known["label"])
@@ -90,15 +89,15 @@ def ridge(teach: Dataset, held: Dataset) -> float:
 
 
 def network(train: Dataset, valid: Dataset, held: Dataset, *, seed: int) -> float:
-    """Train as `seqloom train` does and judges on what was held out."""
+    """Train like `seqloom train` and return the r2 on the held-out samples."""
     config = GenotypeMLPConfig.for_data(train)
-    # Matrices this small gain nothing by a second thread.
+    # Matrices of this size do not benefit from a second thread.
     run = fit(config, train, valid, seed=seed, backend=Computation(num_threads=1))
     return evaluate(run.trained, held, num_threads=1)["r2"]
 
 
 def _compare(data: Dataset) -> tuple[str, ...]:
-    """Write the means of all three, and the network's difference with its error."""
+    """Return the mean scores, and the difference of the network with its standard error."""
     scores = scores_of(data)
     gaps = [ours - theirs for theirs, _, ours in scores]
     means = [f"{mean(values):.4f}" for values in zip(*scores, strict=True)]

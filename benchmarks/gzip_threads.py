@@ -1,4 +1,4 @@
-"""One gzip file on all cores: by its index, in the first epoch, and in later ones."""
+"""Read one gzip file on all cores: with an index, in the first and in later epochs."""
 
 import json
 import os
@@ -31,7 +31,7 @@ FLOORS = {
 
 
 def main(reads: int = READS, proteins: int = PROTEINS) -> None:
-    """Make files with and without an index and time all sides in turn."""
+    """Create files with and without an index, and time all sides alternately."""
     floors = build_floors()
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
@@ -47,15 +47,15 @@ def main(reads: int = READS, proteins: int = PROTEINS) -> None:
 
 
 def _time(path: Path, floors: Path) -> dict[str, float]:
-    """Return the median seconds of each side and each floor, taken in turn."""
+    """Return the median seconds of each side and floor."""
     known = path.with_name(f"known_{path.name}")
     shutil.copy(path, known)
     build_index(known)
     works = {
-        "seqloom, one thread": partial(_ours, path, 1),
+        "seqloom, one thread": partial(_seqloom, path, 1),
         f"seqloom, first epoch, {THREADS} threads": partial(_first, path),
-        f"seqloom, later epochs, {THREADS} threads": partial(_ours, path, THREADS),
-        f"seqloom, index, {THREADS} threads": partial(_ours, known, THREADS),
+        f"seqloom, later epochs, {THREADS} threads": partial(_seqloom, path, THREADS),
+        f"seqloom, index, {THREADS} threads": partial(_seqloom, known, THREADS),
         "dnaio, decompression thread": partial(read_by_dnaio, path, threads=1),
     }
     found = {name: work() for name, work in works.items()}
@@ -70,8 +70,8 @@ def _time(path: Path, floors: Path) -> dict[str, float]:
     return {name: median(seconds[name] for seconds in rounds) for name in rounds[0]}
 
 
-def _ours(path: Path, threads: int) -> tuple[int, int]:
-    """Read columns of headers, letters and qualities."""
+def _seqloom(path: Path, threads: int) -> tuple[int, int]:
+    """Read columns of headers, sequences and qualities."""
     records = letters = 0
     with open_sequences(path, num_threads=threads) as reader:
         for batch in reader.batches(BATCH):
@@ -81,13 +81,13 @@ def _ours(path: Path, threads: int) -> tuple[int, int]:
 
 
 def _first(path: Path) -> tuple[int, int]:
-    """Read a file that was written since it was read last: nothing is known of it."""
+    """Read a file with a new modification time, so that no stored positions are used."""
     os.utime(path)
-    return _ours(path, THREADS)
+    return _seqloom(path, THREADS)
 
 
 def _floors(program: Path, path: Path) -> dict[str, float]:
-    """Measure once what unpacking takes without parsing."""
+    """Measure once how long decompression takes without parsing."""
     command = [str(program), "1", str(THREADS), str(path)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     found = json.loads(done.stdout)
@@ -95,7 +95,7 @@ def _floors(program: Path, path: Path) -> dict[str, float]:
 
 
 def _cell(seconds: dict[str, float], name: str) -> str:
-    """Write one figure, and how much sooner than one thread it is there."""
+    """Format a time, and the speed-up over one thread."""
     is_floor = name in FLOORS.values()
     base = seconds[FLOORS["unpack"] if is_floor else "seqloom, one thread"]
     return f"{seconds[name]:.3f} ({base / seconds[name]:.2f})"

@@ -1,4 +1,4 @@
-"""What `import seqloom` adds to `import numpy`."""
+"""Measure how much time `import seqloom` adds to `import numpy`."""
 
 import subprocess
 import sys
@@ -12,12 +12,12 @@ SIDES = {"import numpy": "import numpy", "import numpy, seqloom": "import numpy,
 
 
 def main() -> None:
-    """Time both in fresh interpreters, in turn."""
+    """Time both statements in new interpreters, alternating."""
     seconds: dict[str, list[float]] = {name: [] for name in SIDES}
     for _ in range(ROUNDS + 1):
         for name, statement in SIDES.items():
             seconds[name].append(_time_fresh(statement))
-    # The first round reads the files into the system's cache.
+    # The first round loads the files into the page cache.
     numpy, both = (1000 * median(times[1:]) for times in seconds.values())
     rows = [
         ("`import numpy`", f"{numpy:.1f}"),
@@ -29,7 +29,7 @@ def main() -> None:
 
 
 def _time_fresh(statement: str) -> float:
-    """Time a statement inside a new interpreter."""
+    """Return the seconds of a statement in a new interpreter."""
     code = (
         f"import time; t = time.perf_counter(); {statement}; print(time.perf_counter() - t)"
     )

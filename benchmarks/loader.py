@@ -1,4 +1,4 @@
-"""From a FASTQ file to one-hot batches, whole epochs: ours beside PyTorch's loader."""
+"""Read FASTQ into one-hot batches, whole epochs, with seqloom and the torch DataLoader."""
 
 import gc
 import sys
@@ -31,7 +31,7 @@ from seqloom.encode import OneHot
 Epoch: TypeAlias = Callable[[], object]
 
 READS, FEW = pick((1_000_000, 100_000), (200_000, 20_000))
-OWN_READS = 100_000  # compared with an older commit
+OWN_READS = 100_000  # Reads in comparisons with an older commit.
 ROUNDS = 3
 EPOCHS = 10
 NOTES = f"""
@@ -43,10 +43,10 @@ HEAD = ("one epoch", "seconds", "reads/s", "time relative to seqloom")
 
 
 def main(reads: int = READS, few: int = FEW) -> None:
-    """Make a file, checks that all sides give the same, then times them."""
+    """Create a file, check that all sides return equal batches, then time them."""
     with tempfile.TemporaryDirectory() as folder:
         path = write(Path(folder), reads)
-        whole = _whole(path, reads)
+        whole = _measure_in_order(path, reads)
         shuffled = _shuffled(path, few)
         growth = _growth(path)
     packages = machine("numpy", "torch", "dnaio", "pyfastx", "seqloom")
@@ -72,7 +72,7 @@ def write(folder: Path, reads: int) -> str:
 
 
 def ours(path: str, **options: Any) -> tuple[Epoch, Epoch, Epoch]:
-    """Our loader over a file that is read in each epoch, opened once, and held."""
+    """Return epochs of our loader: a stream, a newly opened dataset, an open dataset."""
     encoder = OneHot("dna")
     stream = DataLoader(SequenceStream(path, encoder=encoder), BATCH, **options)
     held = DataLoader(SequenceDataset(path, encoder=encoder), BATCH, **options)
@@ -84,13 +84,13 @@ def ours(path: str, **options: Any) -> tuple[Epoch, Epoch, Epoch]:
 
 
 def drain(batches: Iterable[Any]) -> None:
-    """Make every batch and keeps none."""
+    """Create every batch without keeping any."""
     for _ in batches:
         pass
 
 
-def _whole(path: str, reads: int) -> str:
-    """Time whole epochs in the file's order."""
+def _measure_in_order(path: str, reads: int) -> str:
+    """Time whole epochs in file order."""
     stream, opened, held = ours(path, num_workers=2)
     _check(path)
     sides: dict[str, Epoch] = {
@@ -108,22 +108,22 @@ def _whole(path: str, reads: int) -> str:
 
 
 def _torch(data: Any, **options: Any) -> Epoch:
-    """Return an epoch of PyTorch's loader."""
+    """Return an epoch of the torch DataLoader."""
     return partial(drain, TorchLoader(data, batch_size=BATCH, **options))
 
 
 def _shuffled(path: str, few: int) -> str:
-    """Time epochs in random order; the rivals read every n-th of the reads only."""
+    """Time epochs in random order; the rivals use a smaller file."""
     folder = Path(path).parent / "few"
     folder.mkdir()
     small = write(folder, few)
-    import_module("pyfastx").Fastq(small)  # makes its index, which is not timed
+    import_module("pyfastx").Fastq(small)  # Creates its index, which is not timed.
     data = SequenceDataset(small, encoder=OneHot("dna"))
     sides: dict[str, Epoch] = {
         "seqloom, shuffled": partial(
             drain, DataLoader(data, BATCH, shuffle=True, num_workers=2)
         ),
-        # One object each: workers that share an open file would move its position.
+        # One object per side: workers that share an open file would move its position.
         "DataLoader over pyfastx, 0 workers": _torch(Indexed(small, few), shuffle=True),
         "DataLoader over pyfastx, 2 workers": _torch(
             Indexed(small, few), shuffle=True, num_workers=2
@@ -134,13 +134,13 @@ def _shuffled(path: str, few: int) -> str:
 
 
 def drain_all(sides: dict[str, Epoch]) -> None:
-    """Run each side once: touches the machine's memory before anything is timed."""
+    """Run each side once, which touches memory before timing."""
     for epoch in sides.values():
         epoch()
 
 
 def _check(path: str) -> None:
-    """Prove that all sides give the same batches."""
+    """Raise if the sides return different batches."""
     stream = DataLoader(SequenceStream(path, encoder=OneHot("dna")), BATCH, num_workers=2)
     data = DataLoader(SequenceDataset(path, encoder=OneHot("dna")), BATCH)
     theirs = TorchLoader(Records(path), batch_size=BATCH)
@@ -152,7 +152,7 @@ def _check(path: str) -> None:
 
 
 def _table(sides: dict[str, Epoch], reads: int) -> str:
-    """Time all sides and write a row each."""
+    """Time all sides and return the table."""
     rounds = interleave(sides, rounds=ROUNDS)
     times = {name: median(seconds) for name, seconds in rounds.items()}
     first = next(iter(times.values()))
@@ -160,14 +160,14 @@ def _table(sides: dict[str, Epoch], reads: int) -> str:
 
 
 def _row(name: str, reads: int, times: tuple[float, float]) -> tuple[object, ...]:
-    """Write the time of one side, and beside it the first one's."""
+    """Return the row of one side, with its time relative to the first side."""
     seconds, first = times
     speed = f"{reads / seconds / 1e6:.2f} M"
     return name, f"{seconds:.2f}", speed, f"{seconds / first:.1f}"
 
 
 def _growth(path: str) -> str:
-    """Watch the memory of ten epochs."""
+    """Return the growth of memory over ten epochs."""
     data = SequenceDataset(path, encoder=OneHot("dna"))
     sizes: list[int] = []
     loader = DataLoader(data, BATCH, shuffle=True, num_workers=2)
@@ -183,12 +183,12 @@ def _growth(path: str) -> str:
 
 
 def _resident() -> int:
-    """Read how much memory this process has, in bytes."""
+    """Return the resident memory of this process in bytes."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
 def own_cases() -> Iterator[tuple[str, Callable[[], Epoch]]]:
-    """Yield the epochs of our loader, with one worker and with two."""
+    """Yield epochs of our loader with one and with two workers."""
     names = ("stream", "dataset, opened", "dataset, held")
     with tempfile.TemporaryDirectory() as folder:
         path = write(Path(folder), OWN_READS)

@@ -1,4 +1,4 @@
-"""Logistic regression on the one-hot letters: scikit-learn's beside the demo's own."""
+"""Compare logistic regression of scikit-learn and seqloom on one-hot bases."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ STRENGTHS = (0.01, 0.03, 0.1, 0.3, 1.0)
 
 
 def main() -> None:
-    """Fit both on all 2,000 training windows; the test windows are scored once."""
+    """Fit both on all 2,000 training windows; score the test windows once."""
     train, test = read("train"), read("test")
     strength, theirs = _fit_theirs(train, test)
     ours = _fit_ours(train, test)
@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def _fit_theirs(train: Dataset, test: Dataset) -> tuple[float, float]:
-    """Choose the penalty on the training windows; gives it and the test accuracy."""
+    """Choose the penalty on the training windows; return it and the test accuracy."""
     x, y = _flat(train)
     groups = list(windows_as_groups(train).values())
     cuts = list(StratifiedGroupKFold(5, shuffle=True, random_state=0).split(x, y, groups))
@@ -44,7 +44,7 @@ def _fit_theirs(train: Dataset, test: Dataset) -> tuple[float, float]:
 
 
 def _fit_ours(train: Dataset, test: Dataset) -> float:
-    """Train the demo's model on the same numbers."""
+    """Train the model of the demo on the same numbers."""
     model = Logistic(_flat(train)[0].shape[1], len(train.classes))
     updates = Updates(weight_decay=LINEAR_DECAY)
     training: dict[str, Any] = {**LINEAR, "optimizer": updates}
@@ -52,6 +52,6 @@ def _fit_ours(train: Dataset, test: Dataset) -> float:
 
 
 def _flat(data: Dataset) -> tuple[np.ndarray, np.ndarray]:
-    """Return one row of numbers a window, and the labels."""
+    """Return one row of numbers per window, and the labels."""
     arrays = data.to_numpy()
     return arrays["inputs"].reshape(len(data), -1), arrays["label"]

@@ -1,4 +1,4 @@
-"""From a FASTA file of proteins to packed batches of tokens: ours beside Hugging Face's."""
+"""Read FASTA into packed batches of tokens with seqloom and Hugging Face."""
 
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
@@ -40,7 +40,7 @@ sides return the same tokens for each record.
 
 
 def main() -> None:
-    """Write files, checks that all sides give the same tokens, then times them."""
+    """Write files, check that all sides return the same tokens, then time them."""
     with tempfile.TemporaryDirectory() as folder:
         whole, part = (
             write(Path(folder) / f"{count}.fa", count) for count in (RECORDS, FEW)
@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def write(path: Path, count: int) -> Path:
-    """Write random proteins whose lengths are like UniProt's, in lines of 60."""
+    """Write random proteins with the length distribution of UniProt, in lines of 60."""
     rng = np.random.default_rng(0)
     lengths = np.exp(rng.normal(np.log(290), 0.70, count)).clip(20, 1022).astype(int)
     with path.open("wb") as file:
@@ -70,19 +70,19 @@ def write(path: Path, count: int) -> Path:
     return path
 
 
-def _ours(path: Path, budget: int = BUDGET) -> Batches:
-    """Return all of it in Rust, on this thread."""
+def _seqloom(path: Path, budget: int = BUDGET) -> Batches:
+    """Return the batches of PackedStream, on one thread."""
     return PackedStream(path, TOKENS, max_tokens=budget, num_threads=1)
 
 
 def _ours_before(path: Path) -> Batches:
-    """Our former way: records as Python's objects, which a collator packs."""
+    """Return batches of SequenceStream and VarlenCollator."""
     items = iter(SequenceStream(path, num_threads=1))
     return VarlenCollator(tokens=TOKENS, max_tokens=BUDGET).stream(items)
 
 
 def _hugging_face(tokenizer: Any, path: Path) -> Batches:
-    """Biopython, a tokenizer of Hugging Face, and its collator, filled as records come."""
+    """Return batches of Biopython, a Hugging Face tokenizer and its collator."""
     collate = import_module("transformers").DataCollatorWithFlattening(
         return_flash_attn_kwargs=True, return_tensors="np"
     )
@@ -92,7 +92,7 @@ def _hugging_face(tokenizer: Any, path: Path) -> Batches:
 
 
 def _tokenise(tokenizer: Any, path: Path) -> Iterator[list[int]]:
-    """Read records and makes tokens of many at once."""
+    """Read records and tokenise a thousand at a time."""
     parse = import_module("Bio.SeqIO.FastaIO").SimpleFastaParser
     with path.open() as file:
         letters = (letters for _, letters in parse(file))
@@ -101,7 +101,7 @@ def _tokenise(tokenizer: Any, path: Path) -> Iterator[list[int]]:
 
 
 def _within_budget(rows: Iterator[list[int]]) -> Iterator[list[list[int]]]:
-    """Fill batches in order."""
+    """Fill batches in file order."""
     waiting: list[list[int]] = []
     total = 0
     for row in rows:
@@ -116,9 +116,9 @@ def _within_budget(rows: Iterator[list[int]]) -> Iterator[list[list[int]]]:
 def _sides(
     whole: Path, part: Path, folder: Path
 ) -> dict[str, tuple[Callable[[Path], Batches], Path]]:
-    """List whom to measure, and on which file: slow ones read a part."""
+    """Return the function and the file of each side; slow sides read a smaller file."""
     sides: dict[str, tuple[Callable[[Path], Batches], Path]] = {
-        OURS: (_ours, whole),
+        OURS: (_seqloom, whole),
         "seqloom, SequenceStream and VarlenCollator": (_ours_before, whole),
     }
     if find_spec("transformers") and find_spec("Bio"):
@@ -131,13 +131,13 @@ def _sides(
 
 
 def _check(path: Path, sides: dict[str, tuple[Callable[[Path], Batches], Path]]) -> None:
-    """Refuse to measure sides that do not give the same tokens of all records."""
+    """Raise if the sides return different tokens."""
     found = {_records(side(path)) for side, _ in sides.values()}
     assert len(found) == 1, "not the same tokens"
 
 
 def _records(batches: Batches) -> tuple[bytes, ...]:
-    """Take batches apart at the end of each record, and sort the records."""
+    """Split batches after each record, and return the sorted records."""
     eos = TOKENS.vocabulary["<eos>"]
     rows = (batch["input_ids"] for batch in batches)
     parts = (np.split(row, np.flatnonzero(row == eos)[:-1] + 1) for row in rows)
@@ -146,17 +146,17 @@ def _records(batches: Batches) -> tuple[bytes, ...]:
 
 def _count(path: Path) -> int:
     """Count tokens."""
-    return sum(batch["input_ids"].size for batch in _ours(path))
+    return sum(batch["input_ids"].size for batch in _seqloom(path))
 
 
 def _drain(side: Callable[[Path], Batches], path: Path) -> None:
-    """Make every batch and keeps none."""
+    """Create every batch without keeping any."""
     for _ in side(path):
         pass
 
 
 def _floor(path: Path, numbers: Any) -> None:
-    """Read the file, and copies two numbers a token, a batch at a time."""
+    """Read the file, and copy two numbers per token, one batch at a time."""
     read_blocks(path)
     out = np.empty(2 * BUDGET, np.int32)
     for start in range(0, numbers.size, out.size):
@@ -165,7 +165,7 @@ def _floor(path: Path, numbers: Any) -> None:
 
 
 def _table(speeds: dict[str, float]) -> str:
-    """Write a row a side."""
+    """Return the table of speeds."""
     rows = [
         (name, f"{speed / 1e6:.2f} M", f"{speed / speeds[OURS]:.4f}")
         for name, speed in speeds.items()
@@ -176,9 +176,9 @@ def _table(speeds: dict[str, float]) -> str:
 
 
 def _fill(path: Path) -> str:
-    """Write how full batches are."""
+    """Return a table of how full the batches are."""
     rows: list[tuple[str, str]] = []
     for budget in BUDGETS:
-        sizes = [batch["input_ids"].size for batch in _ours(path, budget)]
+        sizes = [batch["input_ids"].size for batch in _seqloom(path, budget)]
         rows.append((f"{budget:,}", f"{np.mean(sizes) / budget:.4f}"))
     return table(("max. tokens per batch", "mean fill, with the last batch"), rows)

@@ -1,4 +1,4 @@
-"""From a FASTA file to one-hot batches: ours beside other readers with NumPy's encoding."""
+"""Read FASTA into one-hot batches with seqloom, and with other readers and NumPy."""
 
 import gzip
 import hashlib
@@ -46,7 +46,7 @@ HEAD = (
 
 
 def main() -> None:
-    """Make a file, checks that all sides give the same batches, then times them."""
+    """Create a file, check that all sides return equal batches, then time them."""
     with tempfile.TemporaryDirectory() as folder, limit_blas(1):
         plain, packed = _write(Path(folder))
         program = build_floors()
@@ -55,8 +55,8 @@ def main() -> None:
     publish("read_fasta", text, notes=NOTES)
 
 
-def _ours(path: str) -> Batches:
-    """seqloom: columns, and one call a batch."""
+def _seqloom(path: str) -> Batches:
+    """Yield batches of seqloom, with one encoder call per batch."""
     encoder, out = OneHot("dna"), np.empty((BATCH, 4, LETTERS), np.float32)
     with open_sequences(path) as reader:
         for batch in reader.batches(BATCH):
@@ -65,26 +65,26 @@ def _ours(path: str) -> Batches:
 
 
 def _biopython(path: str) -> Iterable[bytes]:
-    """Biopython's quickest parser."""
+    """Yield sequences of the fastest parser of Biopython."""
     parse = import_module("Bio.SeqIO.FastaIO").SimpleFastaParser
     with _open_text(path) as file:
         yield from (letters.encode() for _, letters in parse(file))
 
 
 def _dnaio(path: str) -> Iterable[bytes]:
-    """Return the parser of cutadapt, in this thread alone."""
+    """Yield sequences of dnaio, the parser of cutadapt, without its thread."""
     with import_module("dnaio").open(path, open_threads=0) as file:
         yield from (record.sequence.encode() for record in file)
 
 
 def _pyfastx(path: str) -> Iterable[bytes]:
-    """Return a parser in C, without its index."""
+    """Yield sequences of pyfastx, a parser in C, without its index."""
     fastx = import_module("pyfastx").Fastx
     yield from (letters.encode() for _, letters in fastx(path))
 
 
 def _open_text(path: str) -> TextIO:
-    """Open a plain or a packed file as text."""
+    """Open a plain or compressed file as text."""
     packed = path.endswith(".gz")
     return TextIOWrapper(gzip.open(path)) if packed else Path(path).open(encoding="ascii")
 
@@ -94,12 +94,12 @@ READERS: dict[str, Callable[[str], Iterable[bytes]]] = {
     "dnaio": _dnaio,
     "pyfastx": _pyfastx,
 }
-# A rival that is not installed is left out, and the page says so by its absence.
+# A rival that is not installed is left out.
 RIVALS = [name for name in READERS if find_spec("Bio" if name == "biopython" else name)]
 
 
 def _theirs(reader: Callable[[str], Iterable[bytes]], path: str) -> Batches:
-    """Another reader, and the quickest one-hot that NumPy was found to do."""
+    """Yield batches of another reader, with the fastest one-hot encoding found in NumPy."""
     records, out = iter(reader(path)), np.empty((BATCH, 4, LETTERS), np.float32)
     while part := list(islice(records, BATCH)):
         letters = np.frombuffer(b"".join(part), np.uint8).reshape(-1, LETTERS)
@@ -110,13 +110,13 @@ def _theirs(reader: Callable[[str], Iterable[bytes]], path: str) -> Batches:
 
 
 SIDES: dict[str, Callable[[str], Batches]] = {
-    "seqloom": _ours,
+    "seqloom": _seqloom,
     **{name: partial(_theirs, READERS[name]) for name in RIVALS},
 }
 
 
 def _write(folder: Path) -> tuple[str, str]:
-    """Write random records in lines, plain and packed by gzip."""
+    """Write random records in lines, plain and with gzip."""
     rng = np.random.default_rng(0)
     letters = np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, (RECORDS, LETTERS))]
     plain = folder / "random.fa"
@@ -136,7 +136,7 @@ def _record(number: int, letters: bytes) -> bytes:
 
 
 def _time(path: str, program: Path) -> dict[str, float]:
-    """Return the median seconds of each side, and of the floor, on one file."""
+    """Return the median seconds of each side, and of the floor, for one file."""
     assert len({_digest(batches(path)) for batches in SIDES.values()}) == 1, "not the same"
     works: dict[str, Callable[[], None]] = {
         name: partial(_drain, batches, path) for name, batches in SIDES.items()
@@ -149,14 +149,14 @@ def _time(path: str, program: Path) -> dict[str, float]:
 
 
 def _fill() -> None:
-    """Write as many numbers as all batches have, into one array again and again."""
+    """Write the numbers of all batches into one reused array."""
     out = np.empty((BATCH, 4, LETTERS), np.float32)
     for _ in range(-(-RECORDS // BATCH)):
         out.fill(1)
 
 
 def _digest(batches: Batches) -> str:
-    """Name the content of all batches."""
+    """Return a hash of all batches."""
     digest = hashlib.blake2b()
     for batch in batches:
         digest.update(batch.tobytes())
@@ -164,13 +164,13 @@ def _digest(batches: Batches) -> str:
 
 
 def _drain(batches: Callable[[str], Batches], path: str) -> None:
-    """Make every batch and keeps none."""
+    """Create every batch without keeping any."""
     for _ in batches(path):
         pass
 
 
 def _rows(plain: dict[str, float], packed: dict[str, float]) -> list[tuple[object, ...]]:
-    """Write a row a side: its speed on both files, and ours beside it."""
+    """Return a row for each side: its speed on both files, and the ratio to seqloom."""
     letters = RECORDS * LETTERS / 1e6
     speeds = {name: (letters / plain[name], letters / packed[name]) for name in plain}
     ours = speeds["seqloom"]
@@ -181,5 +181,5 @@ def _rows(plain: dict[str, float], packed: dict[str, float]) -> list[tuple[objec
 
 
 def _share(ours: tuple[float, float], theirs: tuple[float, float]) -> list[str]:
-    """Write our time as a share of another side's."""
+    """Return our time as a share of the time of another side."""
     return [f"{other / own:.2f}" for own, other in zip(ours, theirs, strict=True)]

@@ -1,4 +1,4 @@
-"""A model of 1 GB, saved and loaded beside safetensors and torch."""
+"""Save and load a model of 1 GB with seqloom, safetensors and torch."""
 
 import os
 import shutil
@@ -12,10 +12,10 @@ import numpy as np
 
 from benchmarks._measure import (
     HOME,
-    ask_fresh,
     interleave,
     pick,
     read_blocks,
+    run_module,
     touch_memory,
 )
 from benchmarks._page import machine, publish, table
@@ -45,7 +45,7 @@ process.
 
 
 def main() -> None:
-    """Save and load by all sides in turn, in a folder on the disk that holds the code."""
+    """Save and load with all sides alternately, on the disk of this repository."""
     folder = HOME / "target"
     folder.mkdir(exist_ok=True)
     home = Path(tempfile.mkdtemp(dir=folder, prefix="bench_record_"))
@@ -53,11 +53,11 @@ def main() -> None:
         touch_memory()
         arrays = make_arrays()
         saved = _time_saves(home, arrays)
-        touch_memory()  # the system gave it to its cache of files
+        touch_memory()  # The system used the memory for its page cache.
         loaded = _time_loads(home, arrays)
         del arrays
         memory = {
-            name: ask_fresh("benchmarks._record_sides", str(home), name) for name in WORKS
+            name: run_module("benchmarks._record_sides", str(home), name) for name in WORKS
         }
     finally:
         shutil.rmtree(home)
@@ -69,14 +69,14 @@ def main() -> None:
 
 
 def _time_saves(home: Path, arrays: Arrays) -> dict[str, float]:
-    """Time each side; the file of before is removed first, out of the time."""
+    """Time each side; the previous file is removed first, outside the timing."""
     sides = savers(home, arrays)
     rounds = []
     for _ in range(ROUNDS):
         seconds: dict[str, float] = {}
         for name, (path, save) in sides.items():
             path.unlink(missing_ok=True)
-            os.sync()  # what was removed is given back to the disk now
+            os.sync()  # Frees the removed file on disk now.
             seconds |= {name: interleave({name: save}, rounds=1)[name][0]}
         rounds.append(seconds)
     return {name: median(each[name] for each in rounds) for name in sides}
@@ -96,14 +96,14 @@ def _time_loads(home: Path, arrays: Arrays) -> dict[str, float]:
 
 
 def _touching(load: Any) -> Any:
-    """Make a function that loads a record and read each of its pages."""
+    """Return a function that loads a record and reads each of its pages."""
     return lambda: touch(load())
 
 
 def _describe(
     saved: Mapping[str, float], loaded: Mapping[str, float], memory: Mapping[str, int]
 ) -> str:
-    """Write the tables."""
+    """Return the tables."""
     rows = [*_rows("save, with fsync", saved), *_rows("load and touch", loaded)]
     times = table(("", "seconds", "GB/s", "seqloom / this"), rows)
     peaks = table(
@@ -118,7 +118,7 @@ def _describe(
 
 
 def _rows(what: str, seconds: Mapping[str, float]) -> Sequence[Sequence[str]]:
-    """Write the rows of one work; mapped files are compared with mapped files."""
+    """Return the rows of one task; mapped files are compared with mapped files."""
     mapped = seconds.get(f"{OURS}, mapped=True", seconds[OURS])
     return [
         (

@@ -1,4 +1,4 @@
-"""GRU and LSTM in two directions, forward and backward: NumPy backend beside torch."""
+"""Time bidirectional GRU and LSTM, forward and backward, in seqloom and torch."""
 
 from collections.abc import Callable
 from statistics import median
@@ -13,7 +13,7 @@ from benchmarks._page import machine, publish, table
 
 BATCH, LENGTH, INSIDE, WIDTH = 32, 100, 64, 128
 KINDS = {"GRU": 3, "LSTM": 4}  # gates
-THREADS = (1,)  # torch's pool waits for the second where others work beside it
+THREADS = (1,)  # With more threads, torch waits for the cores that other programs use.
 ROUNDS = 15
 NOTES = f"""
 Outputs and the gradients of all parameters, in float32. The batch has {BATCH} rows and
@@ -22,7 +22,7 @@ Outputs and the gradients of all parameters, in float32. The batch has {BATCH} r
 
 
 def main() -> None:
-    """Time one step of each layer; both sides hold the same weights."""
+    """Time one step of each layer with equal weights on both sides."""
     rows = [_row(kind, threads) for kind in KINDS for threads in THREADS]
     head = "layer", "threads", "torch", "seqloom", "ratio", "products alone"
     text = f"{table(head, rows)}\n\n{machine('torch', 'seqloom')}"
@@ -30,7 +30,7 @@ def main() -> None:
 
 
 def _row(kind: str, threads: int) -> tuple[str, ...]:
-    """Time both sides and the products that each step must have, in turn."""
+    """Time both sides and the products of a step, alternating."""
     torch.set_num_threads(threads)
     backend = sl.tensor.backend("numpy", num_threads=threads)
     x = np.random.default_rng(0).normal(size=(BATCH, LENGTH, INSIDE)).astype("float32")
@@ -39,7 +39,7 @@ def _row(kind: str, threads: int) -> tuple[str, ...]:
     ours.load_state_dict(theirs.state_dict())
     sides: dict[str, Any] = {
         "torch": _step_of_torch(theirs, torch.tensor(x)),
-        "ours": _step_of_ours(ours, backend.tensor(x)),
+        "ours": _step_of_seqloom(ours, backend.tensor(x)),
         "floor": _products(backend, KINDS[kind]),
     }
     np.testing.assert_allclose(sides["ours"](), sides["torch"](), rtol=1e-3, atol=1e-3)
@@ -56,7 +56,7 @@ def _row(kind: str, threads: int) -> tuple[str, ...]:
 
 
 def _step_of_torch(layer: Any, x: torch.Tensor) -> Callable[[], Any]:
-    """Return a step of torch's; gives one gradient."""
+    """Return a step of torch, which returns one gradient."""
 
     def step() -> Any:
         layer.zero_grad()
@@ -66,8 +66,8 @@ def _step_of_torch(layer: Any, x: torch.Tensor) -> Callable[[], Any]:
     return step
 
 
-def _step_of_ours(layer: Any, x: sl.tensor.Tensor) -> Callable[[], Any]:
-    """Return the same step of ours."""
+def _step_of_seqloom(layer: Any, x: sl.tensor.Tensor) -> Callable[[], Any]:
+    """Return the same step in seqloom."""
 
     def loss(model: Any, x: Any) -> Any:
         return (model(x)[0] ** 2).sum()
@@ -77,7 +77,7 @@ def _step_of_ours(layer: Any, x: sl.tensor.Tensor) -> Callable[[], Any]:
 
 
 def _products(backend: Any, gates: int) -> Callable[[], None]:
-    """Return products of a step as if no position waited for another, and nothing else."""
+    """Return the products of a step, without the dependency between positions."""
     rows, columns = BATCH * LENGTH, gates * WIDTH
     make = np.random.default_rng(0).normal
     x, h, by_gates = (

@@ -1,7 +1,7 @@
-"""How the demo's network was chosen: cross-validation on the 2,000 training windows.
+"""Choose the network of the demo by cross-validation on the 2,000 training windows.
 
-The test part is never read here. Windows with equal letters fall into one fold. In each
-fold the demo's own procedure is followed: a tenth of what teaches chooses the epoch.
+The test set is not read. Equal windows are in the same fold. As in the demo, a tenth of the
+training set chooses the epoch.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ HEAD = ("network and training", "accuracy", "difference from the demo", "standar
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What differs from the demo's settings."""
+    """Differences from the settings of the demo."""
 
     name: str
     network: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -67,7 +67,7 @@ def main() -> None:
 
 
 def _summary(scores: list[float], first: list[float]) -> tuple[str, str, str]:
-    """Write the mean, and the mean gap to the first row fold by fold, with its error."""
+    """Return the mean, and the mean difference from the first row with its error."""
     gaps = [own - other for own, other in zip(scores, first, strict=True)]
     error = stdev(gaps) / len(gaps) ** 0.5
     return f"{mean(scores):.4f}", f"{mean(gaps):+.4f}", f"{error:.4f}"
@@ -92,7 +92,7 @@ def _score(
     *,
     seed: int,
 ) -> float:
-    """Train as the demo does and judges on what was held out."""
+    """Train like the demo and return the accuracy on the held-out fold."""
     teach, held = pair
     inner = {each: groups[each] for each in teach.ids}
     train, valid = split(teach, (0.9, 0.1), groups=inner, seed=seed)

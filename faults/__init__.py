@@ -1,1 +1,1 @@
-"""Makes every call fail at which a file is written or read: make faults."""
+"""Make every call that writes or reads files fail: `make faults`."""

@@ -1,4 +1,4 @@
-"""Makes calls of writers and readers fail: of those that are named, or of all."""
+"""Make calls of the named writers and readers fail, or of all of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from faults import _shim
 
 
 def main() -> None:
-    """Print how many faults were tried on each writer and reader, and what was wrong."""
+    """Print the number of faults for each writer and reader, and the wrong results."""
     wanted = _arguments()
     _shim.start_again()
     # Imported after the restart: in this process the library replaces functions of libc.
@@ -51,7 +51,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _count(text: str) -> int:
-    """Read a number from 1 up."""
+    """Parse a positive integer."""
     if not text.isdecimal() or not int(text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 up")
     return int(text)

@@ -1,4 +1,4 @@
-"""Tries the faults of all writers and readers, of slow writers a sample, in processes."""
+"""Try the faults of all writers and readers, in several processes."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from faults._story import Case
 
 KINDS = ("calls", "crash", "read", "damage", "rival")
-_LONGEST = 7200  # seconds that one may take
-SHOWN = 12  # faults that are shown of each story
+_TIMEOUT_SECONDS = 7200  # Seconds until a writer or reader counts as hanging.
+MAX_PRINTED = 12  # Maximum number of wrong results printed per writer or reader.
 
 
 @dataclass(slots=True)
 class Result:
-    """What was tried on a writer or reader, and what was wrong."""
+    """Faults tried on a writer or reader, and the wrong results."""
 
     name: str = ""
     kind: str = ""
@@ -50,7 +50,7 @@ class Result:
 
 
 def stories(kinds: Sequence[str]) -> dict[tuple[str, str], Writer | Reader]:
-    """List writers and readers by what is done to them; rivals get calls and crashes."""
+    """Return writers and readers by kind of fault; rivals get two kinds."""
     writers = [*file_writers(), *job_writers()]
     listed = {
         "calls": writers,
@@ -63,11 +63,11 @@ def stories(kinds: Sequence[str]) -> dict[tuple[str, str], Writer | Reader]:
 
 
 def try_all(wanted: Namespace) -> int:
-    """Print a line for each; returns 1 if anything was wrong."""
+    """Print a line for each writer and reader; return 1 if any result was wrong."""
     kinds, begins = wanted.kind or KINDS, tuple(wanted.names or [""])
     chosen = _choose(kinds, begins)
     begun = time.monotonic()
-    gc.freeze()  # a collection in a forked process would copy the pages of all objects
+    gc.freeze()  # A collection in a forked process would copy the pages of all objects.
     results: list[Result] = []
     for result in _in_processes(chosen, wanted.sample, jobs=wanted.jobs):
         results.append(result)
@@ -81,7 +81,7 @@ def try_all(wanted: Namespace) -> int:
 
 
 def _choose(kinds: Sequence[str], begins: Sequence[str]) -> list[tuple[str, str]]:
-    """Find the writers and readers whose names begin so; refuses unknown beginnings."""
+    """Return the writers and readers with these prefixes; exit if one is unknown."""
     names = [name for _, name in stories(KINDS)]
     unknown = [it for it in begins if not any(name.startswith(it) for name in names)]
     chosen = [it for it in stories(kinds) if it[1].startswith(tuple(begins))]
@@ -98,7 +98,7 @@ def list_calls(wanted: Namespace) -> int:
     before.mkdir(parents=True)
     writer.prepare(before)
     before.rename(place)
-    (home / "now").exists()  # strace sees from where on it is compared
+    (home / "now").exists()  # The comparison with strace starts at this call.
     arm(place, Fault("none", NO_FAULT, WRITING & ~CLOSE), -1, log=log)
     writer.write(place)  # pyright: ignore[reportAttributeAccessIssue]
     disarm()
@@ -109,13 +109,13 @@ def list_calls(wanted: Namespace) -> int:
 def _in_processes(
     chosen: Sequence[tuple[str, str]], sample: int | None, *, jobs: int
 ) -> Iterator[Result]:
-    """Try each in a process of its own, several at once."""
+    """Try each writer and reader in its own process, several at once."""
     waiting, running = list(chosen), dict[Running, tuple[str, str]]()
     while waiting or running:
         while waiting and len(running) < jobs:
             kind, name = waiting.pop(0)
             tried = partial(_try_story, kind, name, sample)
-            running[start_apart(tried, seconds=_LONGEST)] = kind, name
+            running[start_apart(tried, seconds=_TIMEOUT_SECONDS)] = kind, name
         ended, _, _ = select(list(running), [], [])
         for one in ended:
             kind, name = running.pop(one)
@@ -125,7 +125,7 @@ def _in_processes(
 
 
 def _try_story(kind: str, name: str, sample: int | None) -> dict[str, object]:
-    """Try the faults of a writer or reader, or a sample of that many."""
+    """Try the faults of a writer or reader, or a sample of them."""
     with tempfile.TemporaryDirectory(prefix="seqloom-faults-", dir=_memory()) as home:
         tempfile.tempdir = home
         try:
@@ -135,13 +135,13 @@ def _try_story(kind: str, name: str, sample: int | None) -> dict[str, object]:
 
 
 def _memory() -> str | None:
-    """Find a folder in memory: which call fails is the same there, and nothing waits."""
+    """Return a folder in memory, where the same calls fail without disk accesses."""
     place = "/dev/shm"  # noqa: S108 - a folder of its own is made there
     return place if os.access(place, os.W_OK) else None
 
 
 def _try(kind: str, name: str, sample: int | None) -> Result:
-    """Try faults in an order that is the same each time."""
+    """Try faults in a fixed order."""
     story = stories([kind])[kind, name]
     sweep = ReaderSweep(story) if isinstance(story, Reader) else WriterSweep(story)
     cases = _cases(sweep, kind)
@@ -150,14 +150,14 @@ def _try(kind: str, name: str, sample: int | None) -> Result:
     step = story.step if sample is None and isinstance(story, Writer) else 1
     for case in cases[::step][:sample]:
         result.tried += 1
-        wrong = [f"{case.place}: {one}" for one in case.judge()]
+        wrong = [f"{case.place}: {one}" for one in case.check()]
         # For rivals, report lost data only, not the types of their errors.
         result.wrong += [one for one in wrong if kind != "rival" or LOST in one]
     return result
 
 
 def _cases(sweep: WriterSweep | ReaderSweep, kind: str) -> list[Case]:
-    """List the faults of a kind."""
+    """Return the faults of a kind."""
     if isinstance(sweep, ReaderSweep):
         return list(damage_cases(sweep) if kind == "damage" else sweep.cases())
     if kind == "calls":
@@ -168,18 +168,18 @@ def _cases(sweep: WriterSweep | ReaderSweep, kind: str) -> list[Case]:
 
 
 def _print(result: Result) -> None:
-    """Print what was tried and what was wrong."""
+    """Print the number of faults and the wrong results."""
     print(
         f"{result.kind:5}  {result.name:31} {result.tried:6,} of {result.listed:6,} "
         f"faults, {len(result.wrong)} wrong",
         flush=True,
     )
-    for wrong in result.wrong[:SHOWN]:
+    for wrong in result.wrong[:MAX_PRINTED]:
         print(f"       {wrong}")
 
 
 def _conclude(results: list[Result], seconds: float) -> int:
-    """Print the sum."""
+    """Print the total and return the exit code."""
     ours = [result for result in results if result.kind != "rival"]
     tried = sum(result.tried for result in ours)
     wrong = sum(len(result.wrong) for result in ours)

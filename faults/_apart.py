@@ -1,4 +1,4 @@
-"""Runs a function in a forked process, which may die of it."""
+"""Run a function in a forked process, which may crash."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from seqloom.errors import SeqloomError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# A process that takes longer hangs.
+# Seconds until a process counts as hanging.
 SECONDS = 120
 
 
@@ -22,17 +22,17 @@ class Outcome:
     """How a process ended: with a value, an error, or by a signal."""
 
     value: Any = None
-    error: str = ""  # the exception's type and message
-    is_ours: bool = False  # a SeqloomError
+    error: str = ""  # Type and message of the exception.
+    is_ours: bool = False  # True for a SeqloomError.
     signal: int = 0
 
     @property
     def is_killed(self) -> bool:
-        """True if it was killed, as the fault wants."""
+        """True if the fault killed the process."""
         return self.signal == signal.SIGKILL
 
     def __str__(self) -> str:
-        """Say it in a line."""
+        """Return the outcome in one line."""
         if self.signal:
             return f"died of {signal.Signals(self.signal).name}"
         return self.error or f"gave {self.value!r}"
@@ -40,17 +40,17 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A process that was forked, and the pipe on which it says how it ended."""
+    """A forked process, and the pipe that returns its outcome."""
 
     child: int
     pipe: BinaryIO
 
     def fileno(self) -> int:
-        """Return the pipe's number, for `select`."""
+        """Return the file descriptor of the pipe, for `select`."""
         return self.pipe.fileno()
 
     def finish(self) -> Outcome:
-        """Wait until it ends."""
+        """Wait until the process ends, and return its outcome."""
         with self.pipe:
             said = self.pipe.read()
         status = os.waitpid(self.child, 0)[1]
@@ -60,7 +60,7 @@ class Running:
 
 
 def start_apart(function: Callable[[], Any], *, seconds: int = SECONDS) -> Running:
-    """Call a function in another process; its value must be of JSON's types."""
+    """Call a function in another process; its value must be JSON-serialisable."""
     reader, writer = os.pipe()
     child = os.fork()
     if not child:
@@ -71,12 +71,12 @@ def start_apart(function: Callable[[], Any], *, seconds: int = SECONDS) -> Runni
 
 
 def run_apart(function: Callable[[], Any]) -> Outcome:
-    """Call a function in another process, and waits until it ends."""
+    """Call a function in another process, and wait until it ends."""
     return start_apart(function).finish()
 
 
 def _end(writer: int, function: Callable[[], Any], seconds: int) -> None:
-    """Write what a function gives or raises, and ends this process."""
+    """Write the value or error of a function, and end this process."""
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(seconds)
     try:

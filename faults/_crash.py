@@ -1,4 +1,4 @@
-"""The machine stops: whatever the disk kept, the old state is read or the new one."""
+"""Power cuts: in each possible state of the disk, the old or the new state must be read."""
 
 from __future__ import annotations
 
@@ -20,45 +20,45 @@ if TYPE_CHECKING:
 
 
 def crash_cases(sweep: WriterSweep) -> Iterator[Case]:
-    """List each state of the disk that a writer's calls allow."""
+    """Yield each state of the disk that the calls of a writer allow."""
     seen: set[tuple[str, bool]] = set()
     for place, is_over, tree in _states(sweep):
         key = _digest(tree), is_over
         if key not in seen:
             seen.add(key)
-            yield Case(place, partial(_judge, sweep, tree, is_over=is_over))
+            yield Case(place, partial(_check, sweep, tree, is_over=is_over))
 
 
 def _states(sweep: WriterSweep) -> Iterator[tuple[str, bool, Tree]]:
-    """List what may be on the disk after each call; at last after all."""
+    """Yield the possible states of the disk after each call, and after the last one."""
     calls = sweep.calls(WRITING, data=True)
     disk = Disk.of(sweep.before, sweep.place)
     for number, call in enumerate(calls):
         disk.follow(call)
         is_over = number == len(calls) - 1
         for tree in disk.after_crash():
-            yield _say(number, call), is_over, tree
+            yield _name_call(number, call), is_over, tree
 
 
-def _say(number: int, call: Call) -> str:
-    """Name the call behind which the power failed."""
+def _name_call(number: int, call: Call) -> str:
+    """Name the call after which the power failed."""
     return f"power cut after call {number}, {call.name} {call.path.rpartition('/')[2]}"
 
 
 def _digest(tree: Tree) -> str:
-    """Hash what is on a disk."""
+    """Return a hash of the content of a disk."""
     return sha256(repr(sorted(tree.items())).encode()).hexdigest()
 
 
-def _judge(sweep: WriterSweep, tree: Tree, *, is_over: bool) -> Iterator[str]:
-    """Say what is wrong with what is on the disk."""
-    _lay(sweep, tree)
-    yield from sweep.judge_left([sweep.new] if is_over else [sweep.old, sweep.new])
-    yield from sweep.judge_next()
+def _check(sweep: WriterSweep, tree: Tree, *, is_over: bool) -> Iterator[str]:
+    """Return the errors in a state of the disk."""
+    _write_state(sweep, tree)
+    yield from sweep.check_files([sweep.new] if is_over else [sweep.old, sweep.new])
+    yield from sweep.check_next_write()
 
 
-def _lay(sweep: WriterSweep, tree: Tree) -> None:
-    """Write what is on the disk into the folder."""
+def _write_state(sweep: WriterSweep, tree: Tree) -> None:
+    """Write a state of the disk into the folder."""
     shutil.rmtree(sweep.place)
     sweep.place.mkdir()
     for name, data in sorted(tree.items()):

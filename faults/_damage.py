@@ -1,4 +1,4 @@
-"""Files that are cut or changed before they are read: each byte's end, each bit."""
+"""Truncated and changed files: each prefix of a file, and each flipped bit."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
     from faults._sweep import ReaderSweep
 
-# Of a longer file so many prefixes and bits are tried, at equal distances.
+# Longer files: number of prefixes and bits to try, at equal distances.
 PREFIXES, BITS = 100, 400
 
 
 def damage_cases(sweep: ReaderSweep) -> Iterator[Case]:
-    """List prefixes of each file of a reader, and its bits."""
+    """Return the prefixes and bits of each file of a reader."""
     for path in sorted(path for path in sweep.before.rglob("*") if path.is_file()):
         name, size = str(path.relative_to(sweep.before)), path.stat().st_size
         for length in range(0, size, -(-size // PREFIXES)):
@@ -39,7 +39,7 @@ def _try(
     _damage(path, length=length, bit=bit)
     before = digest(path)
     outcome = run_apart(lambda: sweep.reader.read(sweep.place))
-    yield from sweep.judge(
+    yield from sweep.check(
         outcome, [sweep.whole.value] if sweep.reader.is_checked else None
     )
     if digest(path) != before:
@@ -47,7 +47,7 @@ def _try(
 
 
 def _damage(path: Path, *, length: int | None, bit: int) -> None:
-    """Cut a file, or flips a bit of it."""
+    """Truncate a file, or flip one of its bits."""
     data = bytearray(path.read_bytes())
     if length is None:
         data[bit // 8] ^= 1 << bit % 8

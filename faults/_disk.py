@@ -1,8 +1,8 @@
-"""A disk that loses its power: what may be on it then.
+"""Model of a disk: its possible states after a power cut.
 
-POSIX promises little. What was written to a file is on the disk once that was synced.
-A name is there, or gone, once the folder that holds it was synced. Before that, each change
-of a folder may be there or not, whatever came before or after it; a rename is one change.
+POSIX guarantees the content of a file after a sync of the file, and a name after a sync of
+its folder. Before that, each change of a folder may be on the disk or not, in any
+combination; a rename is one change.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
     from faults._shim import Call
 
-# Changes of folders that were not synced: so many are tried in all combinations; of more,
-# those in which one or two are there, or one or two are not.
+# Maximum number of unsynced changes of folders that are tried in all combinations. More
+# changes are tried with one or two changes present, or one or two missing.
 _ALL = 6
 
 
 @dataclass(eq=False, slots=True)
 class File:
-    """A file: what was written, and what of it is on the disk."""
+    """A file: its current content, and its content on the disk."""
 
     now: bytes = b""
     synced: bytes = b""
@@ -33,21 +33,21 @@ class File:
 
 @dataclass(eq=False, slots=True)
 class Folder:
-    """A folder: its names now, and those on the disk."""
+    """A folder: its current names, and its names on the disk."""
 
     now: dict[str, Node] = field(default_factory=dict)
     synced: dict[str, Node] = field(default_factory=dict)
 
 
 Node: TypeAlias = File | Folder
-# Entries of folders that change together: a folder, a name, and what it names then.
+# Entries of folders that change together: folder, name, new content.
 Change: TypeAlias = tuple[tuple[Folder, str, Node | None], ...]
 Tree: TypeAlias = dict[str, bytes | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A call, and its paths below the place that is followed."""
+    """A call, and its paths relative to the watched folder."""
 
     call: Call
     path: tuple[str, ...] | None
@@ -63,30 +63,30 @@ class Disk:
 
     @classmethod
     def of(cls, before: Path, place: Path) -> Disk:
-        """Begin with what one folder holds, as if it lay at another place."""
+        """Return the disk with the content of a folder."""
         return cls(_load(before), place)
 
     def follow(self, call: Call) -> None:
-        """Do what a call has done."""
+        """Apply a call."""
         path, other = self._inside(call.path), self._inside(call.other)
         does = getattr(self, f"_{call.name.replace('-', '_')}", None)
         if does is not None and not (path is None and other is None):
             does(Step(call, path, other))
 
     def after_crash(self) -> Iterator[Tree]:
-        """List what may be on the disk if the power fails now."""
+        """Return the possible states of the disk if the power fails now."""
         for changes in _subsets(self.pending):
-            for content in (_synced, _written, _half, _zeros):
+            for content in (_synced, _written, _half_written, _zeros):
                 yield _tree(self.root, changes, content)
 
     def _inside(self, path: str) -> tuple[str, ...] | None:
-        """Split a path below the place; None for any other."""
+        """Return the relative parts of a path; None for a path outside the folder."""
         found = PurePosixPath(path.removesuffix(" (deleted)"))
         is_ours = bool(path) and found.is_relative_to(self.place)
         return found.relative_to(self.place).parts if is_ours else None
 
     def _find(self, parts: tuple[str, ...] | None) -> Node | None:
-        """Find what a path names now."""
+        """Return the file or folder at a path."""
         node: Node | None = self.root if parts is not None else None
         for part in parts or ():
             node = node.now.get(part) if isinstance(node, Folder) else None
@@ -103,7 +103,7 @@ class Disk:
             _enter(folder.now, name, node)
         self.pending.append(tuple(change))
 
-    # One function for each call, by its name. What has failed has changed nothing.
+    # One function per call, by name. A failed call changes nothing.
 
     def _create(self, step: Step) -> None:
         self._change((step.path, File()))
@@ -146,7 +146,7 @@ class Disk:
 
     def _rename(self, step: Step) -> None:
         moved, replaced = self._find(step.path), self._find(step.other)
-        # The flag of an exchange is not in the log: who exchanges folders finds one there.
+        # The log lacks the exchange flag; an existing target folder implies it.
         is_exchange = step.call.name == "renameat2" and isinstance(replaced, Folder)
         self._change((step.path, replaced if is_exchange else None), (step.other, moved))
 
@@ -165,7 +165,7 @@ class Disk:
     _unlinkat = _rmdir = _unlink
 
     def _sync_folder(self, folder: Folder) -> None:
-        """Put the changes of a folder on the disk."""
+        """Sync the changes of a folder to the disk."""
         for change in self.pending:
             if any(changed is folder for changed, _, _ in change):
                 for changed, name, node in change:
@@ -178,7 +178,7 @@ class Disk:
 
 
 def _load(place: Path) -> Folder:
-    """Read a folder that has been on the disk for long."""
+    """Read a folder that is completely on the disk."""
     folder = Folder()
     for path in place.iterdir():
         data = b"" if path.is_dir() else path.read_bytes()
@@ -188,7 +188,7 @@ def _load(place: Path) -> Folder:
 
 
 def _enter(names: dict[str, Node], name: str, node: Node | None) -> None:
-    """Give a name to something, or take it away."""
+    """Add an entry, or remove it."""
     if node is None:
         names.pop(name, None)
     else:
@@ -196,7 +196,7 @@ def _enter(names: dict[str, Node], name: str, node: Node | None) -> None:
 
 
 def _subsets(changes: list[Change]) -> Iterator[list[Change]]:
-    """List which of several changes may be on the disk."""
+    """Return the subsets of changes that may be on the disk."""
     few = range(len(changes) + 1)
     if len(changes) > _ALL:
         few = sorted({0, 1, 2, len(changes) - 2, len(changes) - 1, len(changes)})
@@ -213,22 +213,22 @@ def _written(file: File) -> bytes:
     return file.now
 
 
-def _half(file: File) -> bytes:
-    """What was not synced got there by half."""
+def _half_written(file: File) -> bytes:
+    """Return the file with half of its unsynced content."""
     if file.now == file.synced:
         return file.now
     return file.now[: (len(file.synced) + len(file.now)) // 2]
 
 
 def _zeros(file: File) -> bytes:
-    """Return the disk knows the new size, but has nothing of what was not synced."""
+    """Return the file with its new size, and zeros instead of unsynced content."""
     if file.now == file.synced:
         return file.now
     return file.synced[: len(file.now)].ljust(len(file.now), b"\0")
 
 
 def _tree(root: Folder, changes: list[Change], content: Callable[[File], bytes]) -> Tree:
-    """List the files after some changes: their bytes; None for a folder."""
+    """Return the files after some changes: their bytes; None for a folder."""
     names: dict[int, dict[str, Node]] = {}
     for change in changes:
         for folder, name, node in change:

@@ -1,4 +1,4 @@
-"""Writers of single files, and of sets of files: records, sequences, indexes, genotypes."""
+"""Writers of single files and of file sets: records, sequences, indexes, genotypes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RECORDERS = {
     "safetensors": sl.record.Safetensors,
     "json.gz": sl.record.JsonGz,
 }
-NOTHING = "nothing"
+EMPTY_FOLDER = "nothing"
 _MISSING = 0.1  # of the genotypes
 
 
@@ -52,10 +52,10 @@ def write_fasta(path: Path, seed: int) -> None:
 
 
 def file_writers() -> Iterator[Writer]:
-    """List them."""
+    """Return all writers of single files and file sets."""
     yield from map(_record, RECORDERS)
     yield from map(_sequences, ("x.fa", "x.fq", "x.fa.gz", "x.fa.bgz"))
-    # Two files cannot change at once: after a stop one may be old, and is written again.
+    # Two files cannot change at once: after a kill one can be old, and is written again.
     before = partial(_write_pairs, seed=1)
     yield Writer("sequences, pairs", before, _write_pairs, _read_pairs, is_job=True)
     yield from map(_index, ("x.fa", "x.fa.gz", "x.fa.bgz"))
@@ -135,7 +135,7 @@ def _read_by_index(place: Path, *, name: str) -> Any:
     try:
         index = sl.io.SequenceIndex(place / name, build=False)
     except MissingFileError:
-        return NOTHING
+        return EMPTY_FOLDER
     return [str(record.sequence) for record in index]
 
 
@@ -168,7 +168,7 @@ def _read_bed(place: Path) -> Any:
         with sl.io.open_bed(place / "x.bed") as bed:
             return [np.asarray(bed.iid).tolist(), bed.read(dtype="int8").tolist()]
     except MissingFileError:
-        return NOTHING
+        return EMPTY_FOLDER
 
 
 def _create_bed(place: Path) -> None:
@@ -189,7 +189,7 @@ def _transpose(place: Path) -> None:
 
 
 def _ignore_progress(done: int, total: int) -> None:
-    """Show nothing."""
+    """Ignore progress reports."""
 
 
 def _table(file: str, before: Any, write: Any) -> Writer:

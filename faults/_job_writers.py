@@ -30,7 +30,7 @@ PROGRAM = Path(sl.__file__).parent / "_rust/seqloom-run"
 
 
 def _dataset(path: Path) -> sl.data.Dataset:
-    """Make labelled sequences."""
+    """Return labelled sequences."""
     if not path.exists():
         write_fasta(path, 3)
     labels = {name: ("no", "yes")["GC" in text] for name, text in draw_records(3)}
@@ -38,7 +38,7 @@ def _dataset(path: Path) -> sl.data.Dataset:
 
 
 def make_network(seed: int = 0) -> Any:
-    """Make a network whose numbers are drawn."""
+    """Create a network with random weights."""
     model, rng = CONFIG.init("numpy").eval(), np.random.default_rng(seed)
     drawn = {
         path: rng.uniform(0.1, 1, size=each.shape).astype("f4")
@@ -49,7 +49,7 @@ def make_network(seed: int = 0) -> Any:
 
 
 def _fit(place: Path, *, report: bool = False, keep: int = 1) -> None:
-    """Trains, or goes on where a run was stopped."""
+    """Train, or resume a stopped run."""
     data, run = _dataset(place.parent / "train.fa"), place / "run"
     is_begun = (run / "config.json").exists()
     sl.train.fit(
@@ -73,7 +73,7 @@ def _read_run(place: Path) -> str:
 
 
 def _broken_run(place: Path) -> list[str]:
-    """List the files of a run that cannot be read."""
+    """Return the unreadable files of a run."""
     broken = []
     for path in (place / "run").rglob("[!.]*"):
         try:
@@ -87,7 +87,7 @@ def _broken_run(place: Path) -> list[str]:
 
 
 def _embed_without_links(place: Path) -> None:
-    """Embed on a disk that has no hard links."""
+    """Embed on a disk without hard links."""
 
     def refuse(*paths: object) -> None:
         raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), *paths[:1])
@@ -100,7 +100,7 @@ def _embed_without_links(place: Path) -> None:
 
 
 def _broken_shards(place: Path) -> list[str]:
-    """List the shards that a marker calls complete, and that are not."""
+    """Return the shards that are marked as complete but are not."""
     broken = []
     for marker in (place / "out").glob("*.done"):
         told = json.loads(marker.read_text(encoding="utf-8"))
@@ -111,12 +111,12 @@ def _broken_shards(place: Path) -> list[str]:
 
 
 def look_up(batch: dict[str, Any]) -> Any:
-    """Return a model of one table."""
+    """Return an exported model with one lookup table."""
     return TABLE[batch["input_ids"]]
 
 
 def _embed(place: Path) -> None:
-    """Embed sequences, or goes on where a job was stopped."""
+    """Embed sequences, or resume a stopped job."""
     fasta = place.parent / "x.fa"
     if not fasta.exists():
         write_fasta(fasta, 3)
@@ -131,19 +131,19 @@ def _read_embeddings(place: Path) -> str:
 
 
 def export_model(place: Path, *, name: str, seed: int = 2) -> None:
-    """Write a network for where there is no Python."""
+    """Export a network for use without Python."""
     sl.export.save(make_network(seed), place / name, encoder=DNA, task=TASK, overwrite=True)
 
 
 def _read_export(place: Path, *, name: str) -> str:
-    """Score a record by the program: it checks every hash."""
+    """Score a record with seqloom-run, which checks all hashes."""
     write_fasta(place.parent / "one.fa", 9)
     done = run_program(place / name, place.parent / "one.fa", env=_clean())
     return done.stdout.decode()[:400]
 
 
 def run_program(*arguments: object, **options: Any) -> subprocess.CompletedProcess[bytes]:
-    """Run seqloom-run; what it says of an error is raised, and so is how it died."""
+    """Run seqloom-run; raise its error message or its signal."""
     command = [PROGRAM, "predict", *map(str, arguments)]
     done = subprocess.run(command, check=False, capture_output=True, **options)
     if done.returncode < 0:
@@ -165,7 +165,7 @@ def _onnx(place: Path, *, seed: int = 2) -> None:
 
 
 def _score(place: Path) -> None:
-    """Score by the program, which is another process under the same library."""
+    """Score with seqloom-run, which is another process with the same library."""
     if not (place.parent / "m.zip").exists():
         export_model(place.parent, name="m.zip")
         write_fasta(place.parent / "many.fa", 3)
@@ -221,7 +221,7 @@ def _read_scores(place: Path) -> str:
 
 
 def job_writers() -> Iterator[Writer]:
-    """List them."""
+    """Return all writers of jobs."""
     run = partial(
         Writer, prepare=do_nothing, read=_read_run, is_job=True, broken=_broken_run
     )
@@ -233,7 +233,7 @@ def job_writers() -> Iterator[Writer]:
         prepare=do_nothing,
         read=_read_embeddings,
         is_job=True,
-        optional=("out/report.html",),  # of a call that computes a shard
+        optional=("out/report.html",),  # Number of the call that computes a shard.
         broken=_broken_shards,
     )
     yield shards("embeddings", write=_embed, step=8)
@@ -249,7 +249,7 @@ def job_writers() -> Iterator[Writer]:
 
 
 def _exported(name: str, what: str, *, step: int) -> Writer:
-    """Make the writer of a folder or of a zip."""
+    """Return the writer of an exported folder or zip."""
     write = partial(export_model, name=name)
     before, read = partial(write, seed=1), partial(_read_export, name=name)
     return Writer(f"exported model, {what}", before, write, read, step=step)

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-MANY = 20_000  # records: several pieces of a reader
+RECORDS = 20_000  # Number of records: more than one block of a reader.
 SAMPLES, VARIANTS = 300, 200
-# How Python packs what seqloom only reads.
+# Compression formats that seqloom reads but does not write.
 PACKERS = {"xz": lzma.compress, "bz2": bz2.compress}
 
 
 def readers() -> Iterator[Reader]:
-    """List them."""
+    """Return all readers."""
     yield from map(_sequences, ("x.fa", "x.fa.gz", "x.fa.bgz", "x.fa.xz", "x.fa.bz2"))
     yield from map(_indexed, ("x.fa", "x.fa.gz", "x.fa.bgz"))
     yield Reader("batches of sequences", _write_fasta, _read_batches)
@@ -58,10 +58,10 @@ def _sequences(name: str) -> Reader:
 def _write_sequences(place: Path, *, name: str) -> None:
     pack = PACKERS.get(name.rpartition(".")[2])
     if pack is None:
-        sl.io.write_sequences(place / name, draw_records(1, MANY))
+        sl.io.write_sequences(place / name, draw_records(1, RECORDS))
         return
     packed = place.parent / "x.fa.gz"
-    sl.io.write_sequences(packed, draw_records(1, MANY))
+    sl.io.write_sequences(packed, draw_records(1, RECORDS))
     text = gzip.decompress(packed.read_bytes())
     (place / name).write_bytes(pack(text))
 
@@ -72,7 +72,7 @@ def _read_sequences(place: Path, *, name: str) -> list[int]:
 
 
 def _sum(texts: Iterable[str]) -> list[int]:
-    """Count sequences and adds up what is in them, by its place."""
+    """Count sequences, and add up their bytes weighted by position."""
     number = total = 0
     for number, text in enumerate(texts, 1):
         total += number * sum(text.encode()) + len(text)
@@ -85,13 +85,13 @@ def _indexed(name: str) -> Reader:
 
 
 def _write_indexed(place: Path, *, name: str) -> None:
-    sl.io.write_sequences(place / name, draw_records(1, MANY))
+    sl.io.write_sequences(place / name, draw_records(1, RECORDS))
     sl.io.build_index(place / name)
 
 
 def _read_indexed(place: Path, *, name: str) -> list[int]:
     index = sl.io.SequenceIndex(place / name, build=False)
-    return _sum(str(index[row].sequence) for row in range(0, MANY, 701))
+    return _sum(str(index[row].sequence) for row in range(0, RECORDS, 701))
 
 
 def _write_fasta(place: Path) -> None:
@@ -193,7 +193,7 @@ def _export(place: Path) -> None:
 
 
 def _score(place: Path) -> str:
-    """Score by the program, which says on standard error what is wrong."""
+    """Score with seqloom-run, which prints errors to standard error."""
     done = run_program(place / "m.seqloom", place.parent / "s.fa")
     return done.stdout.decode()
 

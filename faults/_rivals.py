@@ -1,4 +1,4 @@
-"""What others do under the same faults: torch, safetensors, NumPy, bed_reader, ..."""
+"""Writers of other libraries for the same faults: torch, safetensors, NumPy and more."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from faults._file_writers import NOTHING, draw_genotypes, draw_records
+from faults._file_writers import EMPTY_FOLDER, draw_genotypes, draw_records
 from faults._story import Writer
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def _arrays(value: float) -> dict[str, np.ndarray]:
 
 
 def _values(arrays: dict[str, Any]) -> list[float]:
-    """Read all values, which must be one."""
+    """Read all values, which must be equal."""
     return np.unique(
         np.concatenate([np.asarray(it).ravel() for it in arrays.values()])
     ).tolist()
@@ -58,7 +58,7 @@ def _bed(place: Path, seed: int = 2) -> None:
 
 def _read_bed(place: Path) -> Any:
     if not (place / "x.bed").exists():
-        return NOTHING
+        return EMPTY_FOLDER
     with import_module("bed_reader").open_bed(place / "x.bed", num_threads=1) as bed:
         return [bed.iid.tolist(), bed.read(dtype="int8").tolist()]
 
@@ -77,7 +77,7 @@ def _read_fasta(place: Path) -> list[str]:
 
 
 def rivals() -> list[Writer]:
-    """List them: each replaces an old file by a new one."""
+    """Return the writers; each replaces an old file with a new one."""
     torch, biopython = version("torch").partition("+")[0], version("biopython")
     return [
         _rival(f"torch.save {torch}", _torch, _read_torch, old=1.0),
@@ -94,5 +94,5 @@ def rivals() -> list[Writer]:
 
 
 def _rival(name: str, write: Any, read: Any, *, old: float) -> Writer:
-    """Name a writer, whose other value is written before."""
+    """Return a writer, which first writes another value."""
     return Writer(name, lambda place: write(place, old), write, read)

@@ -1,4 +1,4 @@
-"""The C library that makes calls fail: built here, loaded by a program started again."""
+"""Build the library that makes calls fail, and restart this program with it."""
 
 from __future__ import annotations
 
@@ -16,40 +16,40 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# What a call does, as in shim.c.
+# Flags of calls, as in shim.c.
 CREATE, WRITE, SYNC, NAME, REMOVE, RIGHTS, CLOSE, OPEN_READ, READ = (
     1 << bit for bit in range(9)
 )
 WRITING = CREATE | WRITE | SYNC | NAME | REMOVE | RIGHTS | CLOSE
 READING = OPEN_READ | READ
-# Faults that are no errno, as in shim.c.
+# Kinds of faults without an errno, as in shim.c.
 KILL_BEFORE, KILL_AFTER, KILL_HALF, SHORT, CUT, GONE, CHANGED = range(-1, -8, -1)
 NO_FAULT = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What happens at a call: an errno or one of the kinds above."""
+    """A fault at a call: an errno or one of the kinds above."""
 
     name: str
     kind: int
-    calls: int = WRITING  # which calls are counted, and may meet it
-    stays: bool = False  # all later calls meet it too
-    only: tuple[str, ...] = ()  # the calls that it fits; empty: all
+    calls: int = WRITING  # Flags of the calls that are counted and can fail.
+    stays: bool = False  # True if all later calls fail too.
+    only: tuple[str, ...] = ()  # Names of the calls that can fail; empty: all.
 
     @property
     def is_kill(self) -> bool:
-        """True if the process dies of it."""
+        """True if the process is killed."""
         return self.kind in {KILL_BEFORE, KILL_AFTER, KILL_HALF}
 
     def fits(self, call: Call) -> bool:
-        """True if a call can meet it."""
+        """Return whether a call can fail in this way."""
         return not self.only or call.name in self.only
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call that the library has seen."""
+    """A call that the library has intercepted."""
 
     name: str
     path: str
@@ -60,13 +60,13 @@ class Call:
 
     @classmethod
     def parse(cls, line: str) -> Call:
-        """Read a line of the log."""
+        """Parse a line of the log."""
         name, path, other, offset, size, data = line.split("\t")
         return cls(name, path, other, int(offset), int(size), bytes.fromhex(data))
 
 
 def errors(*names: str, **options: object) -> list[Fault]:
-    """Name errors of the system."""
+    """Return the numbers of system errors by name."""
     return [Fault(name, getattr(errno, name), **options) for name in names]  # pyright: ignore[reportArgumentType]
 
 
@@ -82,12 +82,12 @@ def build(folder: Path) -> Path:
 
 
 def start_again() -> None:
-    """Start this program again under the library, unless it is under it already."""
+    """Restart this program with the library, unless it is loaded already."""
     if "SEQLOOM_SHIM" in os.environ:
         return
     with tempfile.TemporaryDirectory(prefix="seqloom-faults-") as home:
         library = str(build(Path(home)))
-        # One thread in each library: processes are forked from this one.
+        # One thread in each library, because processes are forked from this one.
         threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
         environment = {"LD_PRELOAD": library, "SEQLOOM_SHIM": library, **threads}
         command = [sys.executable, "-m", "faults", *sys.argv[1:]]
@@ -103,10 +103,10 @@ def arm(
     log: Path | None = None,
     data: bool = False,
 ) -> None:
-    """Count the calls on files below a folder from now on; one of them meets a fault."""
+    """Count the calls on files below a folder from now on; one of them fails."""
     text = "" if log is None else str(log)
     numbers = fault.calls, number, fault.kind, int(fault.stays), int(data)
-    # For programs that are started meanwhile.
+    # Programs that are started meanwhile read these variables.
     lines: Sequence[object] = (folder, text, " ".join(map(str, numbers)))
     os.environ["SEQLOOM_FAULT"] = "\n".join(map(str, lines))
     _library().arm(os.fsencode(folder), text.encode(), fault.calls, ctypes.c_long(number),
@@ -120,7 +120,7 @@ def disarm() -> None:
 
 
 def read_log(log: Path) -> list[Call]:
-    """Read what was called."""
+    """Return the logged calls."""
     if not log.exists():
         return []
     lines = log.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
@@ -128,5 +128,5 @@ def read_log(log: Path) -> list[Call]:
 
 
 def _library() -> ctypes.CDLL:
-    """Find the library that stands before libc."""
+    """Return the path of the library in LD_PRELOAD."""
     return ctypes.CDLL(os.environ["SEQLOOM_SHIM"])

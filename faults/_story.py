@@ -1,4 +1,4 @@
-"""What is broken: a writer that replaces something, or a reader of files."""
+"""Writers that replace files, and readers of files, for fault tests."""
 
 from __future__ import annotations
 
@@ -20,39 +20,39 @@ class Case:
     """One fault to try."""
 
     place: str
-    judge: Callable[[], Iterable[str]]  # tries it, and says what is wrong then
+    check: Callable[[], Iterable[str]]  # Tries the fault and returns the errors.
 
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Something that is written into a folder, and read again."""
+    """A function that writes into a folder, and a function that reads the result."""
 
     name: str
-    prepare: Step  # makes the folder before
+    prepare: Step  # Creates the initial folder.
     write: Step
-    read: Read  # a value of JSON's types, another one before than after
-    is_job: bool = False  # a stopped one leaves a part, with which the next goes on
-    broken: Callable[[Path], list[str]] | None = None  # what of that part is not whole
-    optional: tuple[str, ...] = ()  # files that a job which goes on may leave out
-    step: int = 1  # of so many faults one is tried, where each takes long
+    read: Read  # A JSON value, which differs before and after the write.
+    is_job: bool = False  # A stopped job leaves parts, with which the next call continues.
+    broken: Callable[[Path], list[str]] | None = None  # incomplete parts
+    optional: tuple[str, ...] = ()  # Files that a resumed job may leave out.
+    step: int = 1  # Try every n-th fault only, for slow writers.
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Files that are read."""
+    """A function that reads files."""
 
     name: str
     prepare: Step
     read: Read
-    is_checked: bool = False  # by checksums: a changed file is an error, or harmless
+    is_checked: bool = False  # With checksums: a changed file is an error or has no effect.
 
 
 def do_nothing(place: Path) -> None:
-    """Leave a folder empty."""
+    """Leave the folder empty."""
 
 
 def digest(*paths: Path) -> str:
-    """Hash files, or says that one is not there."""
+    """Return a hash of files, which may be missing."""
     content = hashlib.sha256()
     for path in paths:
         content.update(path.read_bytes() if path.exists() else b"absent")
@@ -60,11 +60,11 @@ def digest(*paths: Path) -> str:
 
 
 def names(folder: Path) -> list[str]:
-    """List all that is below a folder; an empty file for locks may be there or not."""
+    """Return all names below a folder, except lock files."""
     found = (path for path in folder.rglob("*") if path.suffix != ".lock")
     return sorted(str(path.relative_to(folder)) for path in found)
 
 
 def new_folder() -> Path:
-    """Make a folder that goes with this process's temporary files."""
+    """Create a folder that is removed with the temporary files of this process."""
     return Path(tempfile.mkdtemp(prefix="case-"))

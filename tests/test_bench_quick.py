@@ -70,18 +70,18 @@ def test_a_comparison_contains_medians_their_ratio_and_the_larger_spread():
 
 
 @pytest.mark.parametrize(
-    ("new", "mark"),
+    ("new", "verdict"),
     [(1.02, ""), (1.04, "**slower**"), (0.98, ""), (0.96, "faster")],
 )
-def test_differences_beyond_three_percent_are_marked(new, mark):
-    assert _against.compare([1.0] * 7, [new] * 7).mark == mark
+def test_differences_beyond_three_percent_are_marked(new, verdict):
+    assert _against.compare([1.0] * 7, [new] * 7).verdict == verdict
 
 
 def test_a_ratio_within_the_spread_is_not_marked():
     # The spread is 0.2 / 1, so the limit is 1.23.
     spread = [0.8, 0.9, 0.9, 1.0, 1.1, 1.1, 1.2]
-    assert _against.compare(spread, [1.22] * 7).mark == ""
-    assert _against.compare(spread, [1.24] * 7).mark == "**slower**"
+    assert _against.compare(spread, [1.22] * 7).verdict == ""
+    assert _against.compare(spread, [1.24] * 7).verdict == "**slower**"
 
 
 def test_a_case_that_fails_in_one_package_is_reported_but_not_compared():

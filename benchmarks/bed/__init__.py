@@ -1,4 +1,4 @@
-"""Genotype files: ours beside bed_reader, pgenlib and a NumPy table look-up."""
+"""Read PLINK files with seqloom, bed_reader, pgenlib and a NumPy lookup table."""
 
 from benchmarks.bed._story import main
 

@@ -1,4 +1,4 @@
-"""Larger and larger files, read in slices of variants into the same memory."""
+"""Read files of increasing size in slices of variants, into the same memory."""
 
 import shutil
 from collections.abc import Sequence
@@ -24,14 +24,14 @@ SLICE = 2000
 
 
 def rows(folder: Path) -> list[Sequence[object]]:
-    """Read files up to 4 GB or a tenth of the free disk."""
+    """Read files of up to 4 GB or a tenth of the free disk space."""
     most = min(SIZES[-1], shutil.disk_usage(folder).free / 10 / 1e9)
     sizes = sorted({min(size, most) for size in SIZES})
     return [_row(folder, size) for size in sizes]
 
 
 def _row(folder: Path, size: float) -> Sequence[object]:
-    """Make a file, reads it, and remove it."""
+    """Create a file, read it, and remove it."""
     variants = int(size * 1e9 / (PEOPLE / 4))
     file = _files.write(folder, (PEOPLE, variants), name="curve")
     out = np.zeros((PEOPLE, SLICE), np.int8, order="F")
@@ -46,7 +46,7 @@ def _row(folder: Path, size: float) -> Sequence[object]:
 
 
 def _read(file: _files.File, out: np.ndarray, threads: int) -> None:
-    """Read slice after slice."""
+    """Read one slice after another."""
     bed = open_bed(file.path, num_threads=threads)
     for first in range(0, file.shape[1], SLICE):
         part = out[:, : min(SLICE, file.shape[1] - first)]

@@ -1,4 +1,4 @@
-"""The files that are read: random genotypes, so that no branch is ever guessed right."""
+"""Create files with random genotypes, which defeat branch prediction."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from benchmarks._measure import pick
 
 
 class File(NamedTuple):
-    """A .bed, its individuals and its variants."""
+    """A .bed file with its numbers of individuals and variants."""
 
     path: Path
     shape: tuple[int, int]
@@ -19,7 +19,7 @@ class File(NamedTuple):
 
 
 SHAPES = pick(((4_000, 50_000), (50_000, 4_000)), ((1_000, 20_000), (20_000, 1_000)))
-# So many lines are made at once.
+# Number of lines that are created at once.
 BLOCK = 1000
 
 
@@ -39,7 +39,7 @@ def write(folder: Path, shape: tuple[int, int], *, name: str = "") -> File:
 
 
 def write_tables(path: Path, shape: tuple[int, int], *, long_allele: int = 1) -> None:
-    """Write .fam and .bim; one allele in the middle may be long."""
+    """Write .fam and .bim; one allele in the middle can be long."""
     people = (f"f{i} i{i} 0 0 {1 + i % 2} {i % 3}\n" for i in range(shape[0]))
     path.with_suffix(".fam").write_text("".join(people))
     with path.with_suffix(".bim").open("w") as file:

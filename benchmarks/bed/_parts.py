@@ -1,4 +1,4 @@
-"""Parts of files: a random subset, one variant, one individual, some samples."""
+"""Read parts of files: a random subset, one variant, one individual, some samples."""
 
 import tempfile
 import time
@@ -32,7 +32,7 @@ Floors: TypeAlias = Mapping[str, Callable[[], object]]
 NO_FLOORS: Floors = MappingProxyType({})
 ROUNDS = pick(7, 3)
 SAMPLES = 256
-CALLS = 50  # of one variant, in a row
+CALLS = 50  # Calls in a row, for one variant.
 
 
 def rows(file: File) -> list[Sequence[object]]:
@@ -58,7 +58,7 @@ def _subset(file: File) -> tuple[Any, ...]:
 
 
 def _row(file: File, part: tuple[str, Any, tuple[str, str], int]) -> Sequence[object]:
-    """Check that both agree, then times them in turn, and what every reader must do."""
+    """Check that both results are equal, then time both sides and the floors."""
     name, index, (dtype, order), threads = part
     options = {"index": index, "dtype": dtype, "order": order}
     ours = _sides.ours(file, threads, **options)
@@ -74,7 +74,7 @@ def _row(file: File, part: tuple[str, Any, tuple[str, str], int]) -> Sequence[ob
 
 
 def _floors(file: File, size: int) -> Floors:
-    """Return what a reader does besides decoding: the file's blocks and new memory."""
+    """Return the floors of a reader: reading the blocks, and touching new memory."""
     return {"blocks": lambda: read_blocks(file.path), "touch": lambda: touch(size, 1)}
 
 
@@ -87,7 +87,7 @@ def _without_floors(figures: Sequence[str]) -> Sequence[str]:
 def compared(
     ours: Side, theirs: Side, *, rounds: int, calls: int = 1, floors: Floors = NO_FLOORS
 ) -> Sequence[str]:
-    """Return both medians of a call in milliseconds, those of the floors, and the ratio."""
+    """Return the median milliseconds of both sides and of the floors, and the ratio."""
     sides = {"ours": _repeated(ours, calls), "theirs": _repeated(theirs, calls), **floors}
     seconds = interleave(sides, rounds=rounds)
     one, other = (1e3 * median(seconds[name]) / calls for name in ("ours", "theirs"))
@@ -96,12 +96,12 @@ def compared(
 
 
 def _repeated(work: Callable[[], object], calls: int) -> Callable[[], object]:
-    """Do brief work several times, as a loop of a user's does."""
+    """Return a function that repeats short work, like a user's loop."""
     return lambda: [work() for _ in range(calls)]
 
 
 def samples(file: File) -> tuple[Sequence[object], float]:
-    """Time random samples through the copy, and say what making it took."""
+    """Time random samples read from the copy; also return the time to create the copy."""
     with tempfile.TemporaryDirectory(dir=file.path.parent) as cache:
         start = time.perf_counter()
         data = GenotypeDataset(
@@ -118,7 +118,7 @@ def samples(file: File) -> tuple[Sequence[object], float]:
 
 
 def own_cases() -> Iterator[tuple[str, Callable[[], Side]]]:
-    """Yield whole files and parts of them, for each type, order and number of threads."""
+    """Yield whole files and parts of them for each dtype, order and number of threads."""
     with tempfile.TemporaryDirectory() as folder:
         for shape in _files.SHAPES:
             yield from _own_cases(_files.write(Path(folder), shape))
@@ -143,6 +143,6 @@ def _own_cases(file: File) -> Iterator[tuple[str, Callable[[], Side]]]:
 
 
 def _prepare_used(file: File, threads: int, **options: Any) -> Side:
-    """Make the memory that is read into."""
+    """Allocate the output array before timing."""
     out = np.zeros(file.shape, **options)
     return _sides.ours(file, threads, out=out, **options)

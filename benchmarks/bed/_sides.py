@@ -1,4 +1,4 @@
-"""Who reads, and how each is asked to."""
+"""Readers of .bed files, and how each is called."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -12,26 +12,26 @@ from seqloom.io import open_bed
 
 Side: TypeAlias = Callable[[], Any]
 
-# Lines that the NumPy look-up takes at once: more would fall out of the caches.
+# Lines per block of the NumPy lookup; larger blocks do not fit into the caches.
 LINES = 256
 
 
 def ours(file: File, threads: int, **options: Any) -> Side:
-    """seqloom, with the file open."""
+    """Return a call of seqloom with an open file."""
     bed = open_bed(file.path, num_threads=threads)
     assert bed.shape == file.shape
     return lambda: bed.read(**options)
 
 
 def bed_reader(file: File, threads: int, **options: Any) -> Side:
-    """Return the reader whose calls ours takes, with the counts known."""
+    """Return a call of bed_reader with known counts."""
     counts = dict(zip(("iid_count", "sid_count"), file.shape, strict=True))
     bed = import_module("bed_reader").open_bed(file.path, num_threads=threads, **counts)
     return lambda: bed.read(**options)
 
 
 def pgenlib(file: File, out: NDArray[Any]) -> Side:
-    """PLINK 2's reader, into memory that is used again: variants by individuals."""
+    """Return a call of the PLINK 2 reader into reused memory: variants by individuals."""
     individuals, variants = file.shape
     library = import_module("pgenlib")
     name = str(file.path).encode()
@@ -46,7 +46,7 @@ def pgenlib(file: File, out: NDArray[Any]) -> Side:
 
 
 def by_numpy(file: File, out: NDArray[Any]) -> Side:
-    """Return a table of four numbers for each byte; `out` is variants by individuals."""
+    """Look up four genotypes per byte in a table; `out` is variants by individuals."""
     codes = np.arange(256)[:, None] >> 2 * np.arange(4) & 3
     missing = -127 if out.dtype == np.int8 else np.nan
     numbers = np.array([2, missing, 1, 0], out.dtype)[codes]

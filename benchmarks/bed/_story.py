@@ -1,4 +1,4 @@
-"""Everything about .bed files, in one run."""
+"""Measure all .bed tasks in one run."""
 
 import tempfile
 from pathlib import Path
@@ -9,7 +9,7 @@ from benchmarks.bed import _curve, _files, _parts, _tables, _whole
 
 SQUARE = pick((50_000, 50_000), (10_000, 10_000))
 TOUCHED = 4 << 30
-SHOWN = (
+MAIN_ROWS = (
     r"4,000 x 50,000 float32 F, 1 thread|4,000 x 50,000: (one|random.*float32 F"
     r"(, 1 thread| \|))|by the copy|x 40,000"
 )
@@ -22,15 +22,15 @@ whole file without decoding. "By the copy" reads an individual-major copy of the
 
 
 def main() -> None:
-    """Make files, checks that all sides read the same, then times them."""
+    """Create files, check that all sides read the same values, then time them."""
     _whole.touch(TOUCHED, 1)
     with tempfile.TemporaryDirectory() as name:
         text = "\n\n".join(_sections(Path(name)))
-    publish("bed", text, notes=NOTES, shown=SHOWN)
+    publish("bed", text, notes=NOTES, shown=MAIN_ROWS)
 
 
 def _sections(folder: Path) -> list[str]:
-    """Measure every table."""
+    """Return the text of each table."""
     files = [_files.write(folder, shape) for shape in _files.SHAPES]
     used = [row for file in files for row in _whole.into_used(file)]
     new = [row for file in files for row in _whole.into_new(file)]

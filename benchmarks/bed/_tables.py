@@ -1,4 +1,4 @@
-"""The .bim of 300,000 variants, one of which may have an allele of 2,000 letters."""
+"""Read a .bim of 300,000 variants, optionally with one allele of 2,000 bases."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from benchmarks._measure import ask_fresh, memory_of
+from benchmarks._measure import memory_of, run_module
 from benchmarks.bed._files import write_tables
 from benchmarks.bed._parts import compared
 from seqloom.io import open_bed
@@ -20,7 +20,7 @@ NAMES = ("chromosome", "sid", "cm_position", "bp_position", "allele_1", "allele_
 
 
 def rows(folder: Path) -> tuple[list[Sequence[object]], float]:
-    """Time tables, and give the peak of memory of the one with a long allele."""
+    """Time the tables, and return the peak memory of the table with a long allele."""
     path = folder / "table.bed"
     write_tables(path, (PEOPLE, VARIANTS))
     ours, theirs = (lambda: _columns(open_bed, path)), (lambda: _columns(_theirs(), path))
@@ -28,11 +28,11 @@ def rows(folder: Path) -> tuple[list[Sequence[object]], float]:
         assert (one == other).all(), "the sides do not agree"
     row = [f"{VARIANTS:,} variants", *compared(ours, theirs, rounds=5)]
     write_tables(path, (PEOPLE, VARIANTS), long_allele=2000)
-    return [row], ask_fresh("benchmarks.bed._tables", str(path))
+    return [row], run_module("benchmarks.bed._tables", str(path))
 
 
 def _theirs() -> Reader:
-    """Return the class of the rival."""
+    """Return the reader class of bed_reader."""
     return import_module("bed_reader").open_bed
 
 

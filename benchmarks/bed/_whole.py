@@ -1,4 +1,4 @@
-"""Whole files, into memory that was used before, and into new memory."""
+"""Read whole files into used memory and into new memory."""
 
 from collections.abc import Callable, Sequence
 from statistics import median
@@ -41,12 +41,12 @@ HEAD_NEW = (
 
 
 def into_used(file: File) -> list[Sequence[object]]:
-    """Time every kind of result; pgenlib and NumPy have one thread, and one order."""
+    """Time all dtypes and orders; pgenlib and NumPy use one thread and one order."""
     return [_used_row(file, kind, threads) for threads in THREADS for kind in KINDS]
 
 
 def into_new(file: File) -> list[Sequence[object]]:
-    """Time results in memory that the system must clear first."""
+    """Time results in new memory, which the system must clear first."""
     return [
         _new_row(file, (kind, "F"), threads)
         for threads in THREADS
@@ -55,7 +55,7 @@ def into_new(file: File) -> list[Sequence[object]]:
 
 
 def _used_row(file: File, kind: Kind, threads: int) -> Sequence[object]:
-    """Check that all sides agree, then times them in turn."""
+    """Check that all sides agree, then time them alternately."""
     dtype, order = kind
     out = np.zeros(file.shape, dtype, order=order)
     sides = {
@@ -72,11 +72,11 @@ def _used_row(file: File, kind: Kind, threads: int) -> Sequence[object]:
     times = _medians(sides)
     names = ("ours", "bed_reader", "pgenlib", "NumPy")
     ratios = [_ratio(times.get(name), times["ours"]) for name in names[1:3]]
-    return [_name(file, kind, threads), *map(_shown, map(times.get, names)), *ratios]
+    return [_name(file, kind, threads), *map(_format_time, map(times.get, names)), *ratios]
 
 
 def _new_row(file: File, kind: Kind, threads: int) -> Sequence[object]:
-    """Time ours beside the clearing of as much memory by as many threads."""
+    """Time seqloom, and clearing the same memory with the same number of threads."""
     dtype, order = kind
     size = file.shape[0] * file.shape[1] * np.dtype(dtype).itemsize
     times = _medians(
@@ -88,14 +88,14 @@ def _new_row(file: File, kind: Kind, threads: int) -> Sequence[object]:
     )
     return [
         _name(file, kind, threads),
-        *map(_shown, times.values()),
+        *map(_format_time, times.values()),
         _ratio(times["ours"], times["touch"]),
         _ratio(times["bed_reader"], times["ours"]),
     ]
 
 
 def touch(size: int, threads: int) -> None:
-    """Write a byte of each page of new memory."""
+    """Write one byte to each page of new memory."""
     from concurrent.futures import ThreadPoolExecutor
 
     memory = np.empty(size, np.uint8)
@@ -105,18 +105,18 @@ def touch(size: int, threads: int) -> None:
 
 
 def _touch_part(part: np.ndarray) -> None:
-    """Write a byte of each page."""
+    """Write one byte to each page."""
     part[::4096] = 1
 
 
 def _with_our_missing(values: np.ndarray) -> np.ndarray:
-    """Write -127 or NaN where pgenlib writes -9."""
+    """Replace the missing value -9 of pgenlib with -127 or NaN."""
     missing = -127 if values.dtype == np.int8 else np.nan
     return np.where(values == -9, values.dtype.type(missing), values)
 
 
 def _agree(one: Callable[[], np.ndarray], other: Callable[[], np.ndarray]) -> None:
-    """Check that two sides read the same."""
+    """Raise if two sides read different values."""
     assert np.array_equal(one(), other(), equal_nan=True), "the sides do not agree"
 
 
@@ -127,16 +127,16 @@ def _medians(sides: dict[str, Callable[[], object]]) -> dict[str, float]:
 
 
 def _name(file: File, kind: Kind, threads: int) -> str:
-    """Name a row."""
+    """Return the label of a row."""
     plural = "s" if threads > 1 else ""
     return f"{file} {kind[0]} {kind[1]}, {threads} thread{plural}"
 
 
-def _shown(milliseconds: float | None) -> str:
-    """Write a time."""
+def _format_time(milliseconds: float | None) -> str:
+    """Format a time."""
     return "" if milliseconds is None else f"{milliseconds:.1f}"
 
 
 def _ratio(above: float | None, below: float) -> str:
-    """Write a ratio."""
+    """Format a ratio."""
     return "" if above is None else f"**{above / below:.2f}**"

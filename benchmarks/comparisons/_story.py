@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
-from benchmarks._measure import ask_fresh, is_quick, pick
+from benchmarks._measure import is_quick, pick, run_module
 from benchmarks._page import machine, table
 from benchmarks.comparisons._pages import (
     BEGIN,
@@ -82,7 +82,7 @@ def _measure(pair: Pair, folder: Path, arguments: Sequence[str]) -> tuple[float,
     codes = {"theirs": pair.theirs, "ours": pair.ours, "comparison": pair.comparison}
     for name, code in codes.items():
         (folder / f"{name}.py").write_text(code, "utf-8")
-    run = partial(ask_fresh, "benchmarks.comparisons._worker", *arguments)
+    run = partial(run_module, "benchmarks.comparisons._worker", *arguments)
     run(*(str(folder / f"{name}.py") for name in codes))
     files = [str(folder / f"{name}.py") for name in ("theirs", "ours")]
     rounds = [tuple(run(file) for file in files) for _ in range(ROUNDS)]
@@ -98,9 +98,6 @@ def _result(page: Page, seconds: tuple[float, float]) -> str:
     when = f"{datetime.now(UTC):%Y-%m-%d}"
     threads = f", threads: {page.threads}" if page.threads else ""
     return (
-        f"{table(head, [row])}\n\nOn {when}, with {page.sizes}{threads}, both tools ran "
-        f"alternately, {ROUNDS} times each; the table has the medians. Each run used a new "
-        "interpreter, in which the code had already run on the small input. Other programs "
-        "used the machine at the same time. "
+        f"{table(head, [row])}\n\nOn {when}, with {page.sizes}{threads}. "
         f"{machine(*page.packages, 'numpy', 'seqloom')}"
     )

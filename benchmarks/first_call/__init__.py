@@ -1,4 +1,4 @@
-"""What the first call of a compiled step costs, in a fresh process and in the next one."""
+"""Measure the first call of a compiled step, in a new process and in the next one."""
 
 from benchmarks.first_call._story import main
 

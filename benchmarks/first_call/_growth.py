@@ -1,4 +1,4 @@
-"""How first calls grow: a chain of operations compiled, an optimiser's first step."""
+"""Measure how the first call grows with the number of operations or parameters."""
 
 import json
 import sys
@@ -11,7 +11,7 @@ import seqloom as sl
 
 
 def chain(rounds: int) -> float:
-    """Measure the processor time of the first call of a chain of operations."""
+    """Return the processor seconds of the first call of a chain of operations."""
 
     def step(x: Any) -> Any:
         for _ in range(rounds):
@@ -25,8 +25,8 @@ def chain(rounds: int) -> float:
     return time.process_time() - start
 
 
-class Many(sl.nn.Module):
-    """A row of parameters."""
+class ParameterList(sl.nn.Module):
+    """A list of parameters."""
 
     params: list[sl.nn.Param]
 
@@ -35,8 +35,8 @@ class Many(sl.nn.Module):
 
 
 def optimizer(count: int) -> float:
-    """Return the processor's seconds of AdamW's first step over so many parameters."""
-    model = Many(count).bind("numpy", sl.Key(0))
+    """Return the processor seconds of the first AdamW step for a number of parameters."""
+    model = ParameterList(count).bind("numpy", sl.Key(0))
 
     def total(model: Any) -> Any:
         return sl.tensor.apply("concat", [each.value for each in model.params]).sum()

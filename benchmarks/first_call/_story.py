@@ -1,4 +1,4 @@
-"""Runs every side in fresh processes, with empty caches and with full ones."""
+"""Run each side in new processes, with empty and with filled caches."""
 
 import os
 from collections.abc import Generator, Sequence
@@ -6,11 +6,11 @@ from contextlib import contextmanager
 from statistics import median
 from tempfile import TemporaryDirectory
 
-from benchmarks._measure import ask_fresh, pick
+from benchmarks._measure import pick, run_module
 from benchmarks._page import machine, publish, table
 from benchmarks.tensor._networks import ON_PROCESSORS
 
-# Rounds of each side: torch's compiler takes up to a minute.
+# Rounds of each side: the compiler of torch takes up to a minute.
 SIDES = {"numpy compiled": 3, "torch.compile": 1, "jax.jit": 1}
 NETWORKS = pick(ON_PROCESSORS, ("MLP",))
 SIZES = {"chain": (1250, 5000), "optimizer": (1000, 4000)}
@@ -25,7 +25,7 @@ step on symbols. The growth table is in processor seconds.
 
 
 def main() -> None:
-    """Time them one after the other, and writes both tables."""
+    """Measure and write both tables."""
     with _compiled_sources():
         rows = [
             _row(network, {side: _calls(side, network) for side in SIDES})
@@ -54,33 +54,33 @@ def main() -> None:
 
 @contextmanager
 def _compiled_sources() -> Generator[None]:
-    """Have Python keep what it compiles of sources, as after an installation."""
+    """Let Python cache compiled sources, as after an installation."""
     before = dict(os.environ)
     with TemporaryDirectory() as folder:
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         os.environ["PYTHONPYCACHEPREFIX"] = folder
         for side in SIDES:
-            ask_fresh("benchmarks.first_call._worker", side, "MLP", f"{folder}/caches")
+            run_module("benchmarks.first_call._worker", side, "MLP", f"{folder}/caches")
         yield
     os.environ.clear()
     os.environ.update(before)
 
 
 def _calls(side: str, network: str) -> tuple[list[Calls], list[Calls]]:
-    """What a side says with empty folders, and with what it has kept there."""
+    """Return the results of a side with empty caches, and with the caches that it wrote."""
     cold: list[Calls] = []
     warm: list[Calls] = []
     for _ in range(SIDES[side]):
         with TemporaryDirectory() as folder:
             for found in (cold, warm):
                 found.append(
-                    ask_fresh("benchmarks.first_call._worker", side, network, folder)
+                    run_module("benchmarks.first_call._worker", side, network, folder)
                 )
     return cold, warm
 
 
 def _row(network: str, calls: dict[str, tuple[list[Calls], list[Calls]]]) -> list[str]:
-    """One network's figures."""
+    """Return the row of one network."""
     ours = [*calls["numpy compiled"][0], *calls["numpy compiled"][1]]
     row = [_middle(ours, "trace"), _middle(ours, "plan"), _added(ours)]
     others = [pair for side, pair in calls.items() if side != "numpy compiled"]
@@ -89,12 +89,12 @@ def _row(network: str, calls: dict[str, tuple[list[Calls], list[Calls]]]) -> lis
 
 
 def _middle(calls: Sequence[Calls], name: str) -> float:
-    """Return the median of one figure."""
+    """Return the median of one value."""
     return median([each[name] for each in calls])
 
 
 def _added(calls: Sequence[Calls]) -> float:
-    """What the first call takes longer than a later one."""
+    """Return the median seconds that the first call adds to a later call."""
     return median([each["first"] - each["later"] for each in calls])
 
 
@@ -112,10 +112,10 @@ def _growth() -> str:
 
 
 def _sizes(kind: str) -> list[str]:
-    """Return least seconds of both sizes in fresh processes, in turn, and their ratio."""
+    """Return the shortest seconds for both sizes in new processes, and their ratio."""
     seconds: dict[int, list[float]] = {size: [] for size in SIZES[kind]}
     for _ in range(ROUNDS):
         for size, found in seconds.items():
-            found.append(ask_fresh("benchmarks.first_call._growth", kind, str(size)))
+            found.append(run_module("benchmarks.first_call._growth", kind, str(size)))
     (few, short), (many, long) = ((size, min(found)) for size, found in seconds.items())
     return [f"{few:,}", f"{short:.3f}", f"{many:,}", f"{long:.3f}", f"{long / short:.1f}"]

@@ -1,4 +1,4 @@
-"""One side's first call of one network's step, in this fresh process.
+"""Run the first call of one network's step on one side, in this new process.
 
 python -m benchmarks.first_call._worker SIDE NETWORK FOLDER, where caches lie in FOLDER.
 """
@@ -15,7 +15,7 @@ LATER, DROPOUT, THREADS = 3, 0.1, 1
 
 
 def main(side: str, network: str, folder: str) -> None:
-    """Print the seconds of the first call, of a later one, and of our parts."""
+    """Print the seconds of the first call, of a later call, and of tracing and planning."""
     _keep_in(folder)
     parts = _watched() if side == "numpy compiled" else {}
     call = _step_of(side, network)
@@ -25,7 +25,7 @@ def main(side: str, network: str, folder: str) -> None:
 
 
 def _keep_in(folder: str) -> None:
-    """Have every library keep what it compiles in one folder, small things too."""
+    """Make all libraries keep their caches in one folder, small entries too."""
     os.environ.update(
         TORCHINDUCTOR_CACHE_DIR=f"{folder}/torch",
         JAX_COMPILATION_CACHE_DIR=f"{folder}/jax",
@@ -35,7 +35,7 @@ def _keep_in(folder: str) -> None:
 
 
 def _step_of(side: str, network: str) -> Callable[[], float]:
-    """Return step with its batch; the environment is read where libraries are imported."""
+    """Return a step with its batch; libraries read the environment when imported."""
     from benchmarks.tensor._networks import Setup, batch_of
     from benchmarks.tensor._sides import SIDES
 
@@ -46,7 +46,7 @@ def _step_of(side: str, network: str) -> Callable[[], float]:
 
 
 def _watched() -> dict[str, float]:
-    """Replace our tracing and planning by versions that note their seconds."""
+    """Replace tracing and planning by versions that record their seconds."""
     from seqloom.tensor._compile import _trace
     from seqloom.tensor.backends._numpy import NumPyBackend
 
@@ -60,7 +60,7 @@ def _watched() -> dict[str, float]:
 
 
 def _timed(function: Any, label: str, parts: dict[str, float]) -> Any:
-    """Return the function, which notes how long it takes."""
+    """Wrap a function so that it records its seconds."""
 
     def timed(*args: Any) -> Any:
         start = time.perf_counter()

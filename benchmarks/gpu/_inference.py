@@ -202,7 +202,7 @@ LOOPS_HEAD = (
 
 
 def make_tables(results: Sequence[Result], device_name: str) -> list[str]:
-    """Tables of the sides and of the whole loop, and what their figures mean."""
+    """Return the tables of the sides and of `embed`, with notes."""
     sides = [result for result in results if result["what"] == "inference"]
     loops = [result for result in results if result["what"] == "loop"]
     ours = {

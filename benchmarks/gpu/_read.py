@@ -112,7 +112,7 @@ def _list_skipped_and_failed(results: Sequence[Result]) -> list[str]:
 
 
 def _describe_name(result: Result) -> str:
-    """Return the part and what it measured, with the network and the side."""
+    """Return the part and its measurement, with the network and the side."""
     keys = ("part", "what", "network", "size", "dtype", "mode", "side")
     return ", ".join(str(result[key]) for key in keys if result.get(key))
 

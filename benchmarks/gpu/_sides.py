@@ -49,7 +49,7 @@ class Case(NamedTuple):
 
 
 def make_sides(case: Case) -> dict[str, Callable[[], Work]]:
-    """What loads each side, by name; seqloom is the first."""
+    """Functions that load each side, by name; seqloom is the first."""
     sides: dict[str, Callable[[], Work]] = {OURS: partial(_load_packed, case)}
     attentions = {"sdpa": "SDPA"}
     if find_spec("flash_attn") and case.device == "cuda" and case.dtype != "float32":

@@ -165,7 +165,7 @@ def _find_synchronisation(results: Results, setup: Setup, learners: dict[str, An
 
 
 def _explain_wait(work: Callable[[], object]) -> str:
-    """Where `work` waits for the GPU; empty if it does not."""
+    """Return the places where `work` waits for the GPU."""
     import torch
 
     torch.cuda.synchronize()
@@ -216,7 +216,7 @@ difference is relative to the first loss.
 
 
 def make_tables(results: Sequence[Result]) -> list[str]:
-    """Return the tables of the training part, and what their figures mean."""
+    """Return the tables of the training part, with notes."""
     steps = [row for it in results if it["what"] == STEP for row in _step_rows(it)]
     waits = [_wait_row(it) for it in results if it["what"] == WAIT]
     lines = [_describe_wait(it) for it in results if it["what"] == SYNCHRONISATION]

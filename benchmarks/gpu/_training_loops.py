@@ -20,7 +20,7 @@ from benchmarks.gpu._training import (
     Sides,
     write_step,
 )
-from benchmarks.tensor._crew import Failed, Late, Member, begin
+from benchmarks.tensor._crew import Failed, Member, TimedOut, begin
 from benchmarks.tensor._networks import Setup
 
 PAIRS = (
@@ -76,7 +76,7 @@ def _compile(results: Results, members: dict[str, Member]) -> Sides:
             member.answer(max(1.0, end - time.monotonic()))  # it has started
             is_ready = True
             answer = json.loads(member.answer(max(1.0, end - time.monotonic())))
-        except Late:
+        except TimedOut:
             sides[name] = {"skipped": f"its first steps took more than {seconds:.0f} s"}
         except Failed as failure:
             sides[name] = {"failed" if is_ready else "skipped": str(failure)}
@@ -98,28 +98,28 @@ def _time(results: Results, members: dict[str, Member], sides: Sides) -> None:
     }
     for _ in range(ROUNDS[is_tiny]):
         for name, member in compiled.items():
-            seconds = _ask(sides[name], member, "burst", steps=steps[name])
+            seconds = _request(sides[name], member, "burst", steps=steps[name])
             if seconds is not None:
                 sides[name].setdefault("seconds", []).append(seconds)
     for name, member in compiled.items():
-        peak = _ask(sides[name], member, "peak", steps=2)
+        peak = _request(sides[name], member, "peak", steps=2)
         if peak is not None:
             sides[name]["peak_bytes"] = peak
 
 
 def _count_steps(side: dict[str, Any], member: Member) -> int:
     """Return the number of steps that make a round long enough for the clock."""
-    _ask(side, member, "burst", steps=3)
-    seconds = _ask(side, member, "burst", steps=3)
+    _request(side, member, "burst", steps=3)
+    seconds = _request(side, member, "burst", steps=3)
     return 3 if seconds is None else max(3, round(ROUND_SECONDS / seconds))
 
 
-def _ask(side: dict[str, Any], member: Member, method: str, *, steps: int) -> Any:
+def _request(side: dict[str, Any], member: Member, method: str, *, steps: int) -> Any:
     """Return a side's answer; None if it fails, which is noted, or has failed before."""
     if "failed" in side:
         return None
     try:
-        return member.ask(method, steps)
+        return member.request(method, steps)
     except Failed as failure:
         side["failed"] = str(failure)
         return None

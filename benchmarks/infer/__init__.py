@@ -1,4 +1,4 @@
-"""Embeddings of proteins by ESM-2 on one thread: ours beside what people run on a CPU."""
+"""Compute ESM-2 embeddings on one thread with seqloom and other CPU engines."""
 
 from benchmarks.infer._story import main
 

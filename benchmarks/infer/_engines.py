@@ -1,4 +1,4 @@
-"""ONNX Runtime and OpenVINO, which run what torch exports of Hugging Face's EsmModel."""
+"""Run torch's export of EsmModel with ONNX Runtime and OpenVINO."""
 
 import contextlib
 import io
@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.infer._inputs import LONGEST, Ids, Task
+from benchmarks.infer._inputs import MAX_RESIDUES, Ids, Task
 
 PLAIN, INT8 = "network.onnx", "int8.onnx"
 Work = Callable[[], list[Any]]
 
 
 def export(folder: Path) -> None:
-    """Write the network as ONNX, and again with weights of eight bits."""
+    """Write the network as ONNX, and again with 8-bit weights."""
     quantization = import_module("onnxruntime.quantization")
     model = import_module("transformers").EsmModel
     logging.disable(logging.WARNING)
@@ -36,7 +36,7 @@ def export(folder: Path) -> None:
 
 def _export(network: torch.nn.Module, path: Path) -> None:
     """Write a network that takes one record of any length."""
-    length = torch.export.Dim("length", min=2, max=LONGEST + 2)
+    length = torch.export.Dim("length", min=2, max=MAX_RESIDUES + 2)
     torch.onnx.export(
         network,
         (torch.full((1, 40), 5),),
@@ -49,19 +49,19 @@ def _export(network: torch.nn.Module, path: Path) -> None:
 
 
 class _Hidden(torch.nn.Module):
-    """The last hidden states alone."""
+    """Wrapper that returns only the last hidden states."""
 
     def __init__(self, network: Any) -> None:
         super().__init__()
         self.network = network
 
     def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
-        """Ids ``(1, l)`` to states ``(1, l, width)``."""
+        """Map ids ``(1, l)`` to states ``(1, l, width)``."""
         return self.network(input_ids=input_ids).last_hidden_state
 
 
 def of_onnxruntime(task: Task, file: str) -> Work:
-    """One record at a time, as fast as ONNX Runtime can on one thread."""
+    """Return a function that runs one record at a time with ONNX Runtime on one thread."""
     onnxruntime = import_module("onnxruntime")
 
     options = onnxruntime.SessionOptions()
@@ -75,7 +75,7 @@ def of_onnxruntime(task: Task, file: str) -> Work:
 
 
 def of_openvino(task: Task, precision: str) -> Work:
-    """One record at a time, as fast as OpenVINO can on one thread."""
+    """Return a function that runs one record at a time with OpenVINO on one thread."""
     openvino = import_module("openvino")
 
     settings: Any = {

@@ -1,4 +1,4 @@
-"""What there is no way around: the products, the exponentials and the gelus."""
+"""Measure the unavoidable work: matrix products, exponentials and gelus."""
 
 import time
 from collections.abc import Callable
@@ -8,13 +8,13 @@ import numpy as np
 
 from benchmarks.infer._inputs import SHAPES, Task
 
-SQUARE = 1024  # rows of the matrices whose products tell the machine's rate
+SQUARE = 1024  # Rows of the square matrices that measure the speed of products.
 _DOUBLE = False  # precision
-SOME = 1 << 16  # numbers whose functions stay in the second-level cache
+CACHED_NUMBERS = 1 << 16  # Numbers that fit into the second-level cache.
 
 
 def products(task: Task) -> Callable[[], None]:
-    """Square products with as many operations, by whoever multiplies fastest here."""
+    """Run square products with the same number of operations, in the fastest library."""
     square = _fastest_product()
     times = round(_operations(task) / (2 * SQUARE**3))
 
@@ -26,27 +26,27 @@ def products(task: Task) -> Callable[[], None]:
 
 
 def functions(task: Task) -> Callable[[], None]:
-    """As many exponentials and gelus, over and over the same numbers."""
+    """Compute the same number of exponentials and gelus, on a small array."""
     from seqloom._rust import _native
     from seqloom.tensor import backend
 
     on: Any = backend("numpy", num_threads=1)
-    x = np.random.default_rng(0).uniform(-9, 0, SOME).astype("float32")
+    x = np.random.default_rng(0).uniform(-9, 0, CACHED_NUMBERS).astype("float32")
     out = np.empty_like(x)
     exp = _native.ElementwiseProgram(_DOUBLE, 1, [], [("exp", [0])], [(1, None, [])])
     exponentials, gelus = _counts(task)
 
     def work() -> None:
-        for _ in range(exponentials // SOME):
+        for _ in range(exponentials // CACHED_NUMBERS):
             exp.run((x,), (out,), 1)
-        for _ in range(gelus // SOME):
+        for _ in range(gelus // CACHED_NUMBERS):
             on.gelu(x, out=out)
 
     return work
 
 
 def _operations(task: Task) -> float:
-    """Multiplications and additions of all products."""
+    """Return the multiplications and additions of all products."""
     layers, width, _ = SHAPES[task.size]
     lengths = np.array([len(ids) for ids in task.records], float)
     linear = 2 * (4 + 8) * width**2 * lengths.sum()
@@ -55,7 +55,7 @@ def _operations(task: Task) -> float:
 
 
 def _counts(task: Task) -> tuple[int, int]:
-    """How many exponentials and gelus there are."""
+    """Return the numbers of exponentials and gelus."""
     layers, width, heads = SHAPES[task.size]
     lengths = [len(ids) for ids in task.records]
     pairs = sum(length**2 for length in lengths)
@@ -63,7 +63,7 @@ def _counts(task: Task) -> tuple[int, int]:
 
 
 def _fastest_product() -> Callable[[], object]:
-    """Return the product of ours, NumPy's or torch's, whichever takes the least time."""
+    """Return the fastest product: seqloom, NumPy or torch."""
     import torch
 
     from seqloom.tensor import backend
@@ -78,7 +78,7 @@ def _fastest_product() -> Callable[[], object]:
 
 
 def _seconds(work: Callable[[], object]) -> float:
-    """Return the least of some times."""
+    """Return the shortest of several times."""
     times: list[float] = []
     for _ in range(5):
         start = time.process_time()

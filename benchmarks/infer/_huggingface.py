@@ -1,4 +1,4 @@
-"""Hugging Face's EsmModel with SDPA, in the four ways in which people feed it."""
+"""Run EsmModel of Hugging Face with SDPA and four common ways of batching."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,26 +13,26 @@ Batches = list[list[int]]
 
 
 def _in_order(lengths: Sequence[int]) -> Batches:
-    """Sixteen at a time, as they come."""
+    """Return batches of sixteen records in file order."""
     numbers = range(len(lengths))
     return [list(numbers[start : start + BATCH]) for start in numbers[::BATCH]]
 
 
 def _sorted(lengths: Sequence[int]) -> Batches:
-    """Sixteen of about one length."""
+    """Return batches of sixteen records sorted by length."""
     order = np.argsort(lengths, kind="stable").tolist()
     return [[order[each] for each in batch] for batch in _in_order(lengths)]
 
 
 def _within_budget(lengths: Sequence[int]) -> Batches:
-    """Of about one length, as many as a budget of padded tokens holds."""
+    """Return batches of similar length, with a limit on padded tokens."""
     order = np.argsort(lengths, kind="stable").tolist()
     batches = budgeted([lengths[each] for each in order], BUDGET, padded=True)
     return [[order[each] for each in batch] for batch in batches]
 
 
 def _one_by_one(lengths: Sequence[int]) -> Batches:
-    """Alone, without padding."""
+    """Return each record alone, without padding."""
     return [[number] for number in range(len(lengths))]
 
 
@@ -45,7 +45,7 @@ ORDERS: dict[str, Callable[[Sequence[int]], Batches]] = {
 
 
 def prepare(task: Task, order: str, dtype: str = "float32") -> Callable[[], list[Any]]:
-    """Load the network; the work gives the hidden states of each record."""
+    """Load the network; return a function that computes all hidden states."""
     from transformers import EsmModel
 
     torch.set_num_threads(1)
@@ -72,7 +72,7 @@ def prepare(task: Task, order: str, dtype: str = "float32") -> Callable[[], list
 
 
 def _padded(rows: list[Ids]) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """Return the ids of a batch and the mask of its real tokens, where some are none."""
+    """Return padded ids, and the mask of real tokens if there is padding."""
     width = max(map(len, rows))
     ids = torch.full((len(rows), width), PAD)
     for number, row in enumerate(rows):

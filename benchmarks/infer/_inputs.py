@@ -1,4 +1,4 @@
-"""Proteins as token ids, and networks with random weights in a folder."""
+"""Create proteins as token ids, and networks with random weights."""
 
 import os
 from collections.abc import Sequence
@@ -12,28 +12,30 @@ Ids = NDArray[np.int64]
 
 
 class Task(NamedTuple):
-    """What a side computes."""
+    """Work of one side: the network, the records and the folder."""
 
-    size: str  # of the network
-    folder: Path  # with the network
+    size: str  # folder of the network
+    folder: Path  # path of the results
     records: list[Ids]
 
 
-# Layers, width and heads of the networks; the hidden layers are four times as wide.
+# Layers, width and heads of the networks; hidden layers are four times as wide.
 SHAPES = {
     "8M": (6, 320, 20),
     "35M": (12, 480, 20),
     "150M": (30, 640, 20),
     "650M": (33, 1280, 20),
 }
-LONGEST = 1022  # residues that the network was trained on
+MAX_RESIDUES = 1022  # Maximum residues per protein in training.
 CLS, EOS, RESIDUES, MASK = 0, 2, range(4, 24), 32
 
 
 def mix(count: int) -> list[Ids]:
-    """Proteins whose lengths are distributed as those of UniProt."""
+    """Draw proteins with the length distribution of UniProt."""
     rng = np.random.default_rng(0)
-    lengths = np.exp(rng.normal(np.log(290), 0.70, count)).clip(20, LONGEST).astype(int)
+    lengths = (
+        np.exp(rng.normal(np.log(290), 0.70, count)).clip(20, MAX_RESIDUES).astype(int)
+    )
     return [
         np.array([CLS, *rng.integers(RESIDUES.start, RESIDUES.stop, length), EOS])
         for length in lengths
@@ -41,7 +43,7 @@ def mix(count: int) -> list[Ids]:
 
 
 def query(count: int) -> list[Ids]:
-    """Return the first proteins of a file that the network takes whole.
+    """Return the first proteins of a file that fit into the network without truncation.
 
     None without the file.
     """
@@ -51,13 +53,15 @@ def query(count: int) -> list[Ids]:
     if not path.exists():
         return []
     records = sl.io.open_sequences(path)
-    sequences = [record.sequence for record in records if len(record.sequence) <= LONGEST]
+    sequences = [
+        record.sequence for record in records if len(record.sequence) <= MAX_RESIDUES
+    ]
     tokens, offsets = sl.encode.Tokens("esm2").flat(sequences[:count])
     return [ids.astype(np.int64) for ids in np.split(tokens, offsets[1:-1])]
 
 
 def write_fasta(records: Sequence[Ids], path: Path, copies: int = 1) -> None:
-    """Write proteins as FASTA, each as often as `copies`, under different names."""
+    """Write proteins as FASTA, each `copies` times with different names."""
     import seqloom as sl
 
     tokens = sl.encode.Tokens("esm2").vocabulary.items()
@@ -75,7 +79,7 @@ INPUTS = {"UniProt-like mix": mix, "QUERY.fasta": query}
 def write_network(
     size: str, folder: Path, *, device: str = "cpu", dtype: str = "float32"
 ) -> None:
-    """Write a network of Hugging Face's with random weights, drawn on a device."""
+    """Write a Hugging Face network with random weights, drawn on a device."""
     import torch
     from transformers import EsmConfig, EsmModel
 
@@ -89,7 +93,7 @@ def write_network(
         intermediate_size=4 * width,
         hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0,
-        max_position_embeddings=LONGEST + 4,
+        max_position_embeddings=MAX_RESIDUES + 4,
         layer_norm_eps=1e-5,
         position_embedding_type="rotary",
         emb_layer_norm_before=False,
@@ -106,7 +110,7 @@ def write_network(
 
 
 def budgeted(lengths: Sequence[int], budget: int, *, padded: bool) -> list[list[int]]:
-    """Cut records, in their order, into batches of at most so many tokens."""
+    """Split records in order into batches with a limit on tokens."""
     batches: list[list[int]] = [[]]
     for number in range(len(lengths)):
         batch = [*batches[-1], number]

@@ -1,4 +1,4 @@
-"""ESM2 of ours on packed batches."""
+"""Run ESM2 of seqloom on packed batches."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -12,12 +12,12 @@ from benchmarks._measure import HOME
 from benchmarks.infer._inputs import Ids, Task, budgeted, mix, write_network
 
 BUDGET = 4096
-# What is compared with an older commit: a network that is written once, and some proteins.
+# Input for comparisons with an older commit: a network and some proteins.
 OWN_SIZE, OWN_PROTEINS = "8M", 4
 
 
 def prepare(task: Task, backend: str, dtype: str) -> Callable[[], list[Any]]:
-    """Load the network; the work gives the hidden states of each record."""
+    """Load the network; return a function that computes all hidden states."""
     import seqloom as sl
 
     on = sl.tensor.backend(backend, num_threads=1)
@@ -35,13 +35,13 @@ def prepare(task: Task, backend: str, dtype: str) -> Callable[[], list[Any]]:
 
 
 def _cut(records: list[Ids]) -> list[list[Ids]]:
-    """Return the records in their order, as many as a budget of tokens holds."""
+    """Split records in order into batches with a limit on tokens."""
     batches = budgeted([len(ids) for ids in records], BUDGET, padded=False)
     return [[records[number] for number in batch] for batch in batches]
 
 
 def _pack(records: list[Ids]) -> dict[str, Any]:
-    """Some records end to end."""
+    """Concatenate records into one packed batch."""
     lengths = [len(ids) for ids in records]
     return {
         "input_ids": np.concatenate(records).astype("int32"),
@@ -51,7 +51,7 @@ def _pack(records: list[Ids]) -> dict[str, Any]:
 
 
 def own_cases() -> Iterator[tuple[str, Callable[[], Callable[[], object]]]]:
-    """Yield the hidden states in each type of numbers, and the whole loop."""
+    """Yield the hidden states in each dtype, and the complete `embed`."""
     folder = HOME / f"target/against/esm2-{OWN_SIZE}"
     if not (folder / "model.safetensors").exists():
         write_network(OWN_SIZE, folder)
@@ -62,7 +62,7 @@ def own_cases() -> Iterator[tuple[str, Callable[[], Callable[[], object]]]]:
 
 
 def _prepare_embed(task: Task) -> Callable[[], object]:
-    """Load the network; the work embeds a file of proteins."""
+    """Load the network; return a function that embeds a file of proteins."""
     import seqloom as sl
     from benchmarks.infer._whole import run_loop
 

@@ -1,4 +1,4 @@
-"""The sides by name; each loads its library when it is asked for its work."""
+"""Map the name of each side to its module, which is imported on first use."""
 
 from collections.abc import Callable
 from functools import partial
@@ -11,13 +11,13 @@ from seqloom._system import read_fact
 
 Prepare = Callable[[Task], Callable[[], Any]]
 
-ONE = "Hugging Face, one at a time"
+REFERENCE = "Hugging Face, one at a time"
 OURS, OURS_INT8 = "seqloom, NumPy", "seqloom, NumPy, int8"
 PRODUCTS, FUNCTIONS = "floor: products", "floor: exp and erf"
 
-# Only for processors with AVX512-BF16, and without a cap of the instruction set.
+# Only for processors with AVX512-BF16, without a limit on the instruction set.
 HALVES: dict[str, Prepare] = {
-    f"{ONE}, bfloat16": partial(
+    f"{REFERENCE}, bfloat16": partial(
         _huggingface.prepare, order="one at a time", dtype="bfloat16"
     ),
     "OpenVINO, bfloat16": partial(_engines.of_openvino, precision="bf16"),
@@ -41,7 +41,7 @@ SIDES: dict[str, Prepare] = {
     PRODUCTS: _floor.products,
     FUNCTIONS: _floor.functions,
 }
-# Sides that compute in float32, beside the one that all are compared with.
+# Sides that compute in float32; compared with the reference.
 EXACT = tuple(
     side for side in SIDES if not ("int8" in side or side in {*HALVES, PRODUCTS, FUNCTIONS})
 )

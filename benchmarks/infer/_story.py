@@ -1,4 +1,4 @@
-"""Times all sides in turn, compares what they give, and writes the tables."""
+"""Time all sides alternately, compare their results, and write the tables."""
 
 import json
 import subprocess
@@ -19,18 +19,18 @@ from benchmarks.infer._inputs import INPUTS, write_network
 from benchmarks.infer._sides import (
     EXACT,
     FUNCTIONS,
-    ONE,
     OURS,
     OURS_INT8,
     PRODUCTS,
+    REFERENCE,
     SIDES,
 )
-from benchmarks.infer._whole import tell_loops
+from benchmarks.infer._whole import measure_loops
 from benchmarks.tensor._sides import environment
 
 
 class Case(NamedTuple):
-    """A network and some records."""
+    """A network and a set of proteins."""
 
     size: str
     source: str
@@ -47,7 +47,7 @@ CASES = pick(
     ),
     (Case("8M", "UniProt-like mix", 8, 2),),
 )
-EQUAL = 2e-5  # the greatest difference of states in float32
+EQUAL = 2e-5  # Largest difference of states in float32.
 BOTH = f"{PRODUCTS}, exp and erf"
 RATIOS = (OURS, OURS_INT8)
 HEAD = (
@@ -73,7 +73,7 @@ AVX2. bfloat16 needs AVX512-BF16; seqloom uses torch for it.
 def main() -> None:
     """Measure each network and input on one thread."""
     cases = {title: rows for case in CASES for title, rows in _measure_case(case).items()}
-    text = [summarise(cases), tell_loops(), machine(*PACKAGES)]
+    text = [summarise(cases), measure_loops(), machine(*PACKAGES)]
     if not is_quick():
         text.append(link_cases(cases, f"infer {name_processor()}"))
     publish("infer", "\n\n".join(text), notes=NOTES)
@@ -118,7 +118,7 @@ def _times(case: Case, folder: str) -> dict[str, float]:
         for worker in workers.values():
             _read(worker)
         rounds = [
-            {side: _ask(worker) for side, worker in workers.items()}
+            {side: _request(worker) for side, worker in workers.items()}
             for _ in range(case.rounds)
         ]
     finally:
@@ -134,15 +134,15 @@ def _start(*arguments: str) -> Any:
         [sys.executable, "-m", "benchmarks.infer._worker", *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,  # bars of progress
+        stderr=subprocess.DEVNULL,  # Hides progress bars.
         text=True,
         cwd=HOME,
         env=environment(1),
     )
 
 
-def _ask(worker: Any) -> float:
-    """Let a process work once; gives the processor seconds."""
+def _request(worker: Any) -> float:
+    """Make a process work once; return its processor seconds."""
     worker.stdin.write("\n")
     worker.stdin.flush()
     return _read(worker)
@@ -164,8 +164,8 @@ def _rows(
 
 
 def _compare(side: str, states: dict[str, Any]) -> tuple[str, str]:
-    """How far a side's states are from Hugging Face's, one at a time."""
-    found, expected = states[side], states[ONE]
+    """Return how far the states of a side are from Hugging Face, one at a time."""
+    found, expected = states[side], states[REFERENCE]
     worst = float(abs(found - expected).max())
     assert worst <= EQUAL or side not in EXACT, f"{side} differs by {worst}"
     products = (found * expected).sum(-1)

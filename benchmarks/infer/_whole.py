@@ -1,4 +1,4 @@
-"""The whole loop: a file of proteins to shards on disk, by `sl.infer.embed`."""
+"""Embed a file of proteins into shards on disk with `sl.infer.embed`."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,15 +13,15 @@ PROTEINS = pick(150, 30)
 
 
 def run_loop(network: Any, records: Sequence[Ids], folder: Path, **options: Any) -> Any:
-    """Embed proteins from their text; returns what `embed` says."""
+    """Write proteins as FASTA, embed the file, and return the summary."""
     import seqloom as sl
 
     write_fasta(records, folder / "p.fa")
     return sl.infer.embed(network, folder / "p.fa", out=folder / "e", **options)
 
 
-def tell_loops() -> str:
-    """Embed some proteins by the 8M network on each backend: a table."""
+def measure_loops() -> str:
+    """Return a table: proteins embedded by the 8M network on each backend."""
     import seqloom as sl
 
     rows: list[list[str]] = []
@@ -41,9 +41,9 @@ HEAD = ("tokens/s", "waiting for input")
 
 
 def columns(summary: Any) -> tuple[str, str]:
-    """Return speed, and the share of the time in which the network waited for batches."""
+    """Return the speed, and the fraction of time spent waiting for batches."""
     return f"{summary.tokens_per_second:,.0f}", f"{summary.shares['input']:.4f}"
 
 
 if __name__ == "__main__":
-    print(tell_loops())
+    print(measure_loops())

@@ -1,4 +1,4 @@
-"""One side in a process of its own, which works once for each line of its input."""
+"""Run one side in this process; work once for each input line."""
 
 import json
 import sys
@@ -12,7 +12,7 @@ from benchmarks.infer._sides import SIDES
 
 
 def main() -> None:
-    """Save the first result, and then prints processor seconds for each line of input."""
+    """Save the first result, then print the processor seconds for each input line."""
     side, size, source, count, folder = sys.argv[1:]
     work = SIDES[side](Task(size, Path(folder), INPUTS[source](int(count))))
     first = work()

@@ -1,4 +1,4 @@
-"""Every kernel but the products of matrices, beside torch's at the networks' shapes."""
+"""Compare all kernels except matrix products with torch, at the networks' shapes."""
 
 from benchmarks.kernels._story import main
 

@@ -1,6 +1,6 @@
-"""What is measured: the kernels, the shapes of the four networks, and the inputs."""
+"""Cases to measure: kernels, the shapes of the four networks, and their inputs."""
 
-# A case unpacks its shape, one axis a position.
+# Each case unpacks its shape, one axis per position.
 # ruff: noqa: PLR0917
 
 from collections.abc import Callable, Iterable
@@ -12,13 +12,22 @@ from benchmarks._measure import pick
 from benchmarks.tensor._networks import NETWORKS
 
 Arrays = list[np.ndarray]
-K = 6  # letters of a k-mer
+K = 6  # Bases per k-mer.
 ENCODERS = ("encode_one_hot", "encode_kmers", "encode_kmer_counts")
-SEQUENCES = (120, 256, 200, 64, 256, 180, 248, 96)  # the lengths of a packed batch
+SEQUENCES = (
+    120,
+    256,
+    200,
+    64,
+    256,
+    180,
+    248,
+    96,
+)  # lengths in a packed batch
 
 
 class Case(NamedTuple):
-    """A kernel at a shape, whose axes are those that `draw` names for its kind."""
+    """A kernel and a shape; `draw` names the axes of each kind."""
 
     kind: str
     shape: tuple[Any, ...]
@@ -26,24 +35,24 @@ class Case(NamedTuple):
 
     @property
     def label(self) -> str:
-        """Return the name of its row."""
+        """Name of the table row."""
         axes = " x ".join(map(str, self.shape))
         double = ", float64" if self.dtype == "float64" else ""
         return f"{self.kind.replace('_', ' ')} {axes}{double}"
 
     @property
     def is_random(self) -> bool:
-        """Return True if the sides draw other numbers."""
+        """True if the sides draw different random numbers."""
         return self.kind in {"dropout", "normal", "uniform"}
 
     @property
     def is_fused(self) -> bool:
-        """Return True if it is a chain that compilers join."""
+        """True if compilers can fuse the chain."""
         return self.kind.startswith("fused")
 
     @property
     def operations(self) -> int:
-        """Return the multiplications and additions of its products; 0 if it has none."""
+        """Multiplications and additions of the matrix products; 0 without products."""
         if self.kind.startswith("conv"):
             n, c, o, k, length = self.shape
             axes = 2 if self.kind.startswith("conv2d") else 1
@@ -56,13 +65,13 @@ class Case(NamedTuple):
 
 
 def draw(case: Case) -> Arrays:
-    """Draw the inputs of a case, the same on every side: values first, a gradient last."""
+    """Draw the inputs of a case, equal for all sides: values first, a gradient last."""
     family = next(each for each in FAMILIES if case.kind.startswith(each))
     return FAMILIES[family](Draw(case.dtype), *case.shape)
 
 
 class Draw:
-    """Draws arrays of one type from a fixed seed."""
+    """Draws arrays of one dtype from a fixed seed."""
 
     def __init__(self, dtype: str) -> None:
         self.dtype, self.source = dtype, np.random.default_rng(0)
@@ -72,7 +81,7 @@ class Draw:
         return self.source.normal(size=shape).astype(self.dtype)
 
     def below(self, end: int, *shape: int) -> np.ndarray:
-        """Draw whole numbers from 0 to `end`."""
+        """Draw integers from 0 to `end`."""
         return self.source.integers(0, end, shape)
 
 
@@ -115,7 +124,7 @@ def _conv2d(rng: Draw, n: int, c: int, o: int, k: int, length: int) -> Arrays:
 
 
 def _heads(rng: Draw, n: int, h: int, rows: int, d: int) -> Arrays:
-    """Queries, keys and values as parts of one array, as a layer makes them."""
+    """Draw queries, keys and values as views of one array, as a layer creates them."""
     parts = rng(n, rows, 3, h, d).transpose(2, 0, 3, 1, 4)
     mask = np.arange(rows) < rng.source.integers(rows // 2, rows + 1, (n, 1, 1, 1))
     return [*parts, mask, rng(n, rows, h, d).transpose(0, 2, 1, 3)]
@@ -159,7 +168,7 @@ FAMILIES: dict[str, Callable[..., Arrays]] = {
 
 
 def _both(kind: str, *shapes: tuple[int, ...]) -> list[Case]:
-    """Return kernel and its gradient at each shape.
+    """Return a kernel and its gradient for each shape.
 
     In double precision at the first one.
     """
@@ -173,12 +182,12 @@ def _convolution(kind: str, *shapes: tuple[int, ...]) -> list[Case]:
 
 
 def _each_of(kinds: Iterable[str], *shapes: tuple[Any, ...]) -> list[Case]:
-    """Return each kernel at each shape, in a quick run at the first one."""
+    """Return each kernel for each shape; only the first shape in a quick run."""
     return [Case(kind, shape) for shape in pick(shapes, shapes[:1]) for kind in kinds]
 
 
 def cases() -> list[Case]:
-    """List the kernels at the shapes of the networks and at large ones."""
+    """Return the kernels with the shapes of the networks and with large shapes."""
     return [
         *_both("softmax", (2048, 256), (64, 10), (2048, 8192)),
         *_each_of(("cross_entropy",), (2048, 33), (64, 10), (2048, 8192)),

@@ -1,6 +1,6 @@
-"""Our kernels, as the NumPy backend calls them."""
+"""Kernels of seqloom, called like the NumPy backend calls them."""
 
-# A maker takes the inputs of its case one by one.
+# Each function takes the inputs of its case one by one.
 # ruff: noqa: PLR0917
 
 from collections.abc import Callable, Iterator
@@ -23,20 +23,20 @@ STEPS: Any = {"stride": 1, "padding": 0}
 
 
 def work_of(case: Case, threads: int) -> Work:
-    """Make the inputs, and what a measured call does with them."""
+    """Create the inputs, and return the call to measure."""
     b: Any = backend("numpy", num_threads=threads)
     return WORKS[case.kind](b, case, *draw(case))
 
 
 def own_cases() -> Iterator[tuple[str, Callable[[], Work]]]:
-    """Yield every kernel with one thread and with two."""
+    """Yield every kernel with one and with two threads."""
     for threads in (1, 2):
         for case in cases():
             yield f"{case.label}, {threads}", partial(work_of, case, threads)
 
 
 def _on(name: str, *places: int, **options: Any) -> Make:
-    """Return a function of the inputs at these places."""
+    """Return a function of the inputs at the given positions."""
 
     def make(b: Any, _: Case, *given: Any) -> Work:
         call, chosen = getattr(b, name), [given[place] for place in places]
@@ -46,7 +46,7 @@ def _on(name: str, *places: int, **options: Any) -> Make:
 
 
 def _back(name: str, *, of_output: bool) -> Make:
-    """Its gradient, from its input or from its output."""
+    """Return the gradient, computed from the input or from the output."""
 
     def make(b: Any, _: Case, x: np.ndarray, grad: np.ndarray) -> Work:
         kept = getattr(b, name)(x) if of_output else x
@@ -55,8 +55,8 @@ def _back(name: str, *, of_output: bool) -> Make:
     return make
 
 
-def _drawn(name: str) -> Make:
-    """Random numbers of a shape."""
+def _random(name: str) -> Make:
+    """Return random numbers of the given shape."""
 
     def make(b: Any, case: Case, *_: Any) -> Work:
         call, options = getattr(b, name), {"dtype": case.dtype}
@@ -79,7 +79,7 @@ def _layer_norm_grad(b: Any, _: Case, x: Any, weight: Any, bias: Any, grad: Any)
 
 
 def _batch_norm(b: Any, _: Case, x: Any, weight: Any, bias: Any, _grad: Any) -> Work:
-    """Return the output and the means: torch keeps 1 / deviation, we keep the variance."""
+    """Return the output and the means; torch stores 1 / deviation, seqloom the variance."""
     return lambda: b.batch_norm(x, weight, bias, eps=EPS)[:2]
 
 
@@ -145,7 +145,7 @@ def _varlen_grad(b: Any, _: Case, q: Any, k: Any, v: Any, bounds: Any, grad: Any
 
 
 def _compiled(function: Callable[..., Any]) -> Make:
-    """Return a function of tensors as one program."""
+    """Return a function of tensors as one compiled program."""
 
     def make(b: Any, _: Case, *arrays: np.ndarray) -> Work:
         tensors, program = [b.tensor(each) for each in arrays], compile_step(function)
@@ -172,7 +172,7 @@ def _norm_chain(x: Any, weight: Any, bias: Any, other: Any) -> Any:
 
 
 def _encoded(encoder: OneHot | Kmer) -> Make:
-    """Letters, which are one array and the places where reads begin, as numbers."""
+    """Encode the bases of reads, given as one array and the offsets of the reads."""
 
     def make(_b: Any, _: Case, letters: np.ndarray) -> Work:
         reads, length = letters.shape
@@ -198,8 +198,8 @@ WORKS: dict[str, Make] = {
     "max_pool1d": _pool,
     "max_pool1d_grad": _pool_grad,
     "dropout": _dropout,
-    "normal": _drawn("normal"),
-    "uniform": _drawn("uniform"),
+    "normal": _random("normal"),
+    "uniform": _random("uniform"),
     "adamw": _adamw,
     "embedding": _on("embedding", 0, 1),
     "embedding_grad": _embedding_grad,

@@ -33,23 +33,23 @@ class Side:
         )
 
     def set(self, case: Case) -> list[list[float]]:
-        """Make the inputs of a case, and returns some numbers of its results."""
-        return self._ask([case.kind, case.shape, case.dtype])
+        """Create the inputs of a case; return some numbers of its results."""
+        return self._request([case.kind, case.shape, case.dtype])
 
     def measure(self, times: int) -> float:
-        """Return the mean time of one call in seconds, over several."""
-        return self._ask(times)
+        """Return the mean seconds of one call."""
+        return self._request(times)
 
     def floor(self) -> float:
-        """Return the seconds that copying or multiplying alone would take."""
-        return self._ask("floor")
+        """Return the seconds of copying or multiplying alone."""
+        return self._request("floor")
 
-    def _ask(self, what: Any) -> Any:
+    def _request(self, what: Any) -> Any:
         self.process.stdin.write(f"{json.dumps(what)}\n")
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())
 
     def close(self) -> None:
-        """Close the input of the process, which then ends, and waits for it."""
+        """Close the input of the process, which then ends, and wait for it."""
         self.process.stdin.close()
         self.process.wait()

@@ -1,4 +1,4 @@
-"""Times every kernel on each side, in turn, and writes the tables."""
+"""Time all kernels on each side alternately, and write the tables."""
 
 from statistics import geometric_mean
 
@@ -10,10 +10,10 @@ from benchmarks.kernels._cases import FAMILIES, Case, cases
 from benchmarks.kernels._sides import SIDES, Side
 
 ROUNDS = pick(7, 3)
-# So long a side works at a time, and so many calls at most.
+# Seconds per measurement, and maximum number of calls.
 SECONDS, MOST = 0.01, 500
-# By how much of its greatest number a result may differ; the moments of random numbers may
-# by as much as so few of them vary.
+# Largest difference relative to the largest value. For random numbers, the tolerance
+# covers the sampling error of the moments.
 AGREED = {"float32": 1e-4, "float64": 1e-10, "random": 0.02}
 NOTES = """
 Shortest time of the rounds. Each call allocates its result. The floor is the slower of
@@ -51,7 +51,7 @@ def _measure(threads: int) -> list[list[str]]:
 
 
 def _row(case: Case, sides: dict[str, Side]) -> list[str]:
-    """Return the least time of a call on each side, of rounds in which they take turns."""
+    """Return the shortest time of a call on each side."""
     taking = [
         each for each in sides.values() if case.is_fused or "compile" not in each.name
     ]
@@ -67,7 +67,7 @@ def _row(case: Case, sides: dict[str, Side]) -> list[str]:
 
 
 def _check(case: Case, found: list[list[list[float]]]) -> None:
-    """Assert that all sides computed the same."""
+    """Raise if the sides computed different results."""
     agreed = AGREED["random" if case.is_random else case.dtype]
     first, *others = found
     for other in others:
@@ -77,7 +77,7 @@ def _check(case: Case, found: list[list[list[float]]]) -> None:
 
 
 def _family(row: list[str]) -> str:
-    """Return the kernel of a row, its gradients', types' and variants' too."""
+    """Return the kernel of a row; gradients and variants count as the same kernel."""
     names = (name.replace("_", " ") for name in FAMILIES)
     return next(name for name in names if row[0].startswith(name))
 

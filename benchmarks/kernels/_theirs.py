@@ -1,6 +1,6 @@
-"""Torch's kernels, called as its own engine calls them."""
+"""Kernels of torch, called like its autograd calls them."""
 
-# Torch declares these functions with positions, and gives no others for a gradient alone.
+# Torch declares these functions with positional arguments only.
 # ruff: noqa: FBT003, PLR0917, SLF001
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ aten: Any = torch.ops.aten
 
 
 def work_of(case: Case, threads: int, *, compiled: bool = False) -> Work:
-    """Make the inputs, and what a measured call does with them."""
+    """Create the inputs, and return the call to measure."""
     torch.set_num_threads(threads)
     torch.set_grad_enabled(False)
     given = [torch.from_numpy(each) for each in draw(case)]
@@ -31,7 +31,7 @@ def work_of(case: Case, threads: int, *, compiled: bool = False) -> Work:
 
 
 def _on(function: Callable[..., Any], *places: int) -> Make:
-    """Return a function of the inputs at these places."""
+    """Return a function of the inputs at the given positions."""
 
     def make(_: Case, *given: Any) -> Work:
         chosen = [given[place] for place in places]
@@ -40,8 +40,8 @@ def _on(function: Callable[..., Any], *places: int) -> Make:
     return make
 
 
-def _drawn(function: Callable[..., Any]) -> Make:
-    """Return a function of a shape and a type."""
+def _random(function: Callable[..., Any]) -> Make:
+    """Return a function of a shape and a dtype."""
 
     def make(case: Case, x: Any, _: Any) -> Work:
         return lambda: function(case.shape, dtype=x.dtype)
@@ -60,7 +60,7 @@ def _softmax_grad(_: Case, x: Any, grad: Any) -> Work:
 
 
 def _cross_entropy(_: Case, logits: Any, labels: Any) -> Work:
-    """Return the losses by row, and the derivative of their sum."""
+    """Return the losses per row, and the derivative of their sum."""
     one = torch.ones((), dtype=logits.dtype)
 
     def call() -> Any:
@@ -131,7 +131,7 @@ def _convolution(_: Case, x: Any, weight: Any, _grad: Any) -> Work:
 
 
 def _convolution_grad(by: str) -> Make:
-    """Return the derivative by the input, or those by the weight and by the bias."""
+    """Return the gradient of the input, or the gradients of the weight and the bias."""
     wanted = [by == "input", by == "weight", by == "weight"]
 
     def backward(_: Case, x: Any, weight: Any, grad: Any) -> Work:
@@ -169,7 +169,7 @@ def _attention_grad(case: Case, *arrays: Any) -> Work:
 
 
 def _varlen(_: Case, q: Any, k: Any, v: Any, bounds: Any, _grad: Any) -> Work:
-    """One call for each sequence, as torch has no such kernel on a processor."""
+    """Call attention for each sequence; torch has no variable-length kernel for CPUs."""
     each = [_parts((q, k, v), pair) for pair in pairwise(bounds)]
     made = torch.empty_like(q)
 
@@ -199,7 +199,7 @@ def _varlen_grad(_: Case, q: Any, k: Any, v: Any, bounds: Any, grad: Any) -> Wor
 
 
 def _parts(arrays: Any, pair: Any) -> list[Any]:
-    """Rows from one bound to the next, as ``(1, h, l, d)``."""
+    """Return the rows between consecutive offsets, as ``(1, h, l, d)``."""
     start, end = pair
     return [each[start:end].transpose(0, 1)[None] for each in arrays]
 
@@ -221,14 +221,14 @@ def _norm_chain(x: Any, weight: Any, bias: Any, other: Any) -> Any:
 
 
 def _one_hot(_: Case, letters: Any) -> Work:
-    """Four comparisons: the quickest of five ways; a foreign letter becomes zeros."""
+    """Encode with four comparisons, the fastest of five ways; other characters are 0."""
     bases = torch.tensor([*b"ACGT"], dtype=torch.uint8)[:, None]
     reads, length = letters.shape
     return lambda: torch.eq(letters[:, None], bases, out=torch.empty(reads, 4, length))
 
 
 def _words(letters: Any) -> Any:
-    """Return numbers of all words of six letters: of two, of three, and of two threes."""
+    """Return the numbers of all 6-mers, computed from 2-mers and 3-mers."""
     digits = DIGITS[letters.int()]
     twos = torch.add(digits[:, 1:], digits[:, :-1], alpha=4)
     threes = torch.add(digits[:, 2:], twos[:, :-1], alpha=4)
@@ -265,8 +265,8 @@ WORKS: dict[str, Make] = {
     "max_pool1d": _pool,
     "max_pool1d_grad": _pool_grad,
     "dropout": _on(partial(aten.native_dropout, p=0.1, train=True), 0),
-    "normal": _drawn(torch.randn),
-    "uniform": _drawn(torch.rand),
+    "normal": _random(torch.randn),
+    "uniform": _random(torch.rand),
     "adamw": _adamw,
     "embedding": _on(F.embedding, 1, 0),
     "embedding_grad": _embedding_grad,

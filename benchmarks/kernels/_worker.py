@@ -1,4 +1,4 @@
-"""One library in a process of its own, which does as its standard input says."""
+"""Run the kernels of one library in this process, as requested on standard input."""
 
 import json
 import sys
@@ -12,11 +12,11 @@ import numpy as np
 from benchmarks.kernels._cases import Case, draw
 
 SAMPLES = 1000
-SIDE = 512  # of the square matrices of the floor
+SIDE = 512  # Size of the square matrices of the floor.
 
 
 def _load(side: str) -> Callable[..., Callable[[], Any]]:
-    """Import one library and return what makes its work."""
+    """Import one library and return its function that prepares a case."""
     if side == "seqloom":
         from benchmarks.kernels._ours import work_of
 
@@ -29,13 +29,13 @@ def _load(side: str) -> Callable[..., Callable[[], Any]]:
 
 
 def _arrays(made: Any) -> list[np.ndarray]:
-    """Return the arrays of a result, which may be one."""
+    """Return the arrays of a result, which can be a single array."""
     several = isinstance(made, (tuple, list))
     return [np.asarray(each) for each in (made if several else [made])]
 
 
 def _said(made: Any, *, random: bool) -> list[list[float]]:
-    """Some numbers of each array of a result, to compare; the moments of random ones."""
+    """Return some numbers of each result array; for random arrays the moments."""
     arrays = _arrays(made)
     if random:
         return [[float(arrays[0].mean()), float(arrays[0].std())]]
@@ -43,7 +43,7 @@ def _said(made: Any, *, random: bool) -> list[list[float]]:
 
 
 def _sample(x: np.ndarray) -> list[float]:
-    """Numbers at equal distances, in C order."""
+    """Return equally spaced numbers, in C order."""
     flat = x.reshape(-1)
     return flat[:: max(1, flat.size // SAMPLES)].astype(float).tolist()
 
@@ -57,7 +57,7 @@ def _clock(work: Callable[[], Any], times: int) -> float:
 
 
 def _floor(case: Case, nbytes: int, threads: int) -> float:
-    """Return the seconds of torch for as many bytes copied, or operations multiplied."""
+    """Return the seconds of torch for copying the same bytes or the same operations."""
     import torch
 
     torch.set_num_threads(threads)
@@ -72,7 +72,7 @@ def _floor(case: Case, nbytes: int, threads: int) -> float:
 
 
 def _answer(side: str, threads: int) -> None:
-    """Answer a case with its results, "floor" and a number of calls with seconds."""
+    """Return the results of a case, or the seconds for "floor" or a number of calls."""
     work_of = _load(side)
     work: Callable[[], Any] = list
     case = Case("", ())

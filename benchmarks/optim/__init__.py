@@ -1,4 +1,4 @@
-"""A step of AdamW and of Muon beside torch's, and beside what memory and products allow."""
+"""Measure one step of AdamW and of Muon: seqloom, torch and floors."""
 
 from benchmarks.optim._story import main
 

@@ -1,9 +1,9 @@
-"""Runs both optimisers with one thread and with two, and writes their tables."""
+"""Run both optimisers with one and with two threads, and write their tables."""
 
 import os
 from collections.abc import Iterator
 
-from benchmarks._measure import ask_fresh
+from benchmarks._measure import run_module
 from benchmarks._page import machine, publish, table
 
 LAYERS = {"7.4 M": 6, "50 M": 41}
@@ -41,10 +41,10 @@ def _muon_rows() -> Iterator[list[str]]:
 
 
 def _row(label: str, kind: str, *numbers: int) -> list[str]:
-    """Measure one case in a fresh process; the last number is that of its threads."""
+    """Measure one case in a new process; the last number is the number of threads."""
     threads = numbers[-1]
     os.environ["OMP_NUM_THREADS"] = str(threads)
-    found: dict[str, float] = ask_fresh(
+    found: dict[str, float] = run_module(
         "benchmarks.optim._worker", kind, *map(str, numbers)
     )
     ours, torchs, floor = (found[name] for name in ("ours", "torch", "floor"))

@@ -1,4 +1,4 @@
-"""Our step and torch's on the same gradients, in turn, in a process of its own.
+"""Run our step and the step of torch on equal gradients, alternating, in this process.
 
 python -m benchmarks.optim._worker adamw LAYERS ROUNDS THREADS, or muon ROUNDS THREADS.
 """
@@ -16,15 +16,15 @@ import seqloom as sl
 from benchmarks._measure import interleave, touch_memory
 from seqloom._rust import _native
 
-# The matrices of one layer of an encoder of 320 features; six layers have 7.4 M numbers.
+# Matrices of one encoder layer with 320 features; six layers have 7.4 M numbers.
 LAYER = ((960, 320), (320, 320), (1280, 320), (320, 1280))
 MATRIX = (1280, 320)
-STEPS = 5  # of Newton-Schulz
+STEPS = 5  # Number of Newton-Schulz steps.
 RATE, DECAY = 1e-3, 0.1
 Seconds = dict[str, float]
 
 
-class Many(sl.nn.Module):
+class ParameterList(sl.nn.Module):
     """A list of parameters."""
 
     params: list[sl.nn.Param]
@@ -34,7 +34,7 @@ class Many(sl.nn.Module):
 
 
 class Pair:
-    """The same parameters and gradients on both sides, each with its optimiser.
+    """Equal parameters and gradients on both sides, each with its optimiser.
 
     Args:
         shapes: The shapes of the parameters.
@@ -44,23 +44,23 @@ class Pair:
     def __init__(self, shapes: list[tuple[int, ...]], threads: int) -> None:
         torch.set_num_threads(threads)
         plain = sl.tensor.backend("numpy", num_threads=threads)
-        self.model: Any = Many(shapes).bind(plain, sl.Key(0))
+        self.model: Any = ParameterList(shapes).bind(plain, sl.Key(0))
         draw = np.random.default_rng(0)
         self.grads = [draw.standard_normal(shape, np.float32) for shape in shapes]
         self.twins = [self._twin(each, grad) for each, grad in self._each()]
 
     def _each(self) -> Any:
-        """Go over our parameters and their gradients."""
+        """Yield our parameters and their gradients."""
         return zip(self.model.params, self.grads, strict=True)
 
     def _twin(self, ours: Any, grad: np.ndarray) -> Any:
-        """Make torch's parameter with the same numbers."""
+        """Return a torch parameter with the same numbers."""
         twin = torch.nn.Parameter(torch.from_numpy(ours.numpy()).clone())
         twin.grad = torch.from_numpy(grad).clone()
         return twin
 
     def steps(self, ours: Any, theirs: Any) -> dict[str, Callable[[], object]]:
-        """Return a step of each side."""
+        """Return the step of each side."""
         by_id = {each.id: grad for each, grad in self._each()}
         grads = sl.tensor.Gradients(by_id, self.model.params[0].bound_backend)
         return {
@@ -69,18 +69,18 @@ class Pair:
         }
 
     def changes(self) -> Any:
-        """Go over the change of each parameter, ours and torch's."""
+        """Yield the change of each parameter on both sides."""
         for ours, twin in zip(self.model.params, self.twins, strict=True):
             yield ours.numpy() - 0.5, twin.detach().numpy() - 0.5
 
 
 def time_adamw(layers: int, rounds: int, threads: int) -> Seconds:
-    """Time AdamW, and the traffic of its arrays, over so many layers."""
+    """Time AdamW and its memory traffic for a number of layers."""
     touch_memory()
     pair = Pair([*LAYER] * layers, threads)
     theirs = torch.optim.AdamW(pair.twins, RATE, weight_decay=DECAY, fused=True)
     sides = pair.steps(sl.optim.AdamW(weight_decay=DECAY), theirs)
-    # AdamW reads four arrays and writes three of them; this reads one and writes it.
+    # AdamW reads four arrays and writes three; this reads and writes one.
     moved = torch.ones(sum(twin.numel() for twin in pair.twins))
     sides["floor"] = lambda: moved.mul_(1.0001)
     seconds = _time(sides, rounds)
@@ -90,18 +90,21 @@ def time_adamw(layers: int, rounds: int, threads: int) -> Seconds:
 
 
 def time_muon(rounds: int, threads: int) -> Seconds:
-    """Time Muon, and the products of its Newton-Schulz steps, for one matrix."""
+    """Time Muon and the products of its Newton-Schulz steps for one matrix."""
     pair = Pair([MATRIX], threads)
     theirs = torch.optim.Muon(pair.twins, RATE, weight_decay=DECAY)
     sides = pair.steps(sl.optim.Muon(weight_decay=DECAY), theirs)
     seconds = _time({**sides, "floor": _products(threads)}, rounds)
-    for ours, their in pair.changes():  # torch computes with the 8 bits of bfloat16
+    for (
+        ours,
+        their,
+    ) in pair.changes():  # torch computes in bfloat16
         assert np.linalg.norm(ours - their) < 0.1 * np.linalg.norm(their)
     return seconds
 
 
 def _products(threads: int) -> Callable[[], None]:
-    """Multiply matrices as Newton-Schulz steps do, and does nothing else."""
+    """Multiply matrices like the Newton-Schulz steps."""
     rows, columns = min(MATRIX), max(MATRIX)
     x, y = np.full((2, rows, columns), 1e-3, np.float32)
     square, other = np.full((2, rows, rows), 1e-3, np.float32)
@@ -116,10 +119,10 @@ def _products(threads: int) -> Callable[[], None]:
 
 
 def _time(sides: dict[str, Callable[[], object]], rounds: int) -> Seconds:
-    """Return the least seconds of each side, in turn, after a first call of each."""
+    """Return the shortest seconds of each side, alternating, after one warm-up call."""
     for work in sides.values():
         work()
-    # The threads of torch's OpenMP go on for some milliseconds after they have finished.
+    # OpenMP threads of torch spin for some milliseconds after they have finished.
     seconds = interleave({"pause": lambda: time.sleep(0.02), **sides}, rounds=rounds)
     return {name: min(seconds[name]) for name in sides}
 

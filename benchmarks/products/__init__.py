@@ -1,4 +1,4 @@
-"""Products of matrices as the networks have them, beside OpenBLAS, MKL and crates."""
+"""Compare matrix products of the networks with OpenBLAS, MKL and Rust crates."""
 
 from benchmarks.products._story import main
 

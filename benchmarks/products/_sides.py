@@ -20,7 +20,7 @@ LIBRARIES = ("ours", "OpenBLAS", "torch")
 class Shape(NamedTuple):
     """The shape of a product: (rows, depth) times (depth, columns).
 
-    `layout` has one letter for each operand: "t" if it is transposed, "n" if it is not.
+    `layout` has one character for each operand: "t" if it is transposed, "n" if it is not.
     """
 
     layout: str

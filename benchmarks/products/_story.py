@@ -1,4 +1,4 @@
-"""Times every product of the four networks on each side, in turn, and writes the tables."""
+"""Time all products of the networks on each side alternately, and write the tables."""
 
 from statistics import median
 
@@ -14,12 +14,12 @@ weights, `nn` the gradient of its inputs; sizes are rows x depth x columns. Torc
 multiplies with MKL; gemm 0.19 and private-gemm-x86 0.1 (part of faer) are Rust crates.
 Above 1, seqloom is faster.
 """
-# So long a side works at a time, and so many products at most.
+# Seconds per measurement, and maximum number of products.
 SECONDS, MOST = pick(0.03, 0.02), 200
 
 
 def _dense(rows: int, before: int, after: int) -> list[Shape]:
-    """Return a layer forward, its gradient by the weights, and by the inputs."""
+    """Return the forward product of a layer, and the products of its gradients."""
     return [
         Shape("nt", rows, before, after),
         Shape("tn", after, rows, before),
@@ -27,8 +27,8 @@ def _dense(rows: int, before: int, after: int) -> list[Shape]:
     ]
 
 
-# Rows, inputs and outputs: an MLP's layers, an encoder's, windows of convolutions by their
-# channels (SequenceCNN's and DeepSEA's), and the square that everybody measures.
+# (rows, inputs, outputs) of MLP layers, an encoder, unfolded convolutions of
+# SequenceCNN and DeepSEA, and common sizes.
 LAYERS = pick(
     {
         "MLP": [(64, 784, 512), (64, 512, 512)],
@@ -52,7 +52,7 @@ LAYERS = pick(
 
 
 def shapes(dtype: str) -> list[tuple[str, Shape]]:
-    """List the products of every layer, with the name of its network."""
+    """Return the products of every layer, with the name of its network."""
     return [
         (name, shape._replace(dtype=dtype))
         for name, layers in LAYERS.items()
@@ -62,7 +62,7 @@ def shapes(dtype: str) -> list[tuple[str, Shape]]:
 
 
 def main() -> None:
-    """Measure in both precisions, with one thread and with two."""
+    """Measure in both precisions, with one and with two threads."""
     tables = [
         _table(threads, dtype) for dtype in ("float32", "float64") for threads in (1, 2)
     ]
@@ -71,7 +71,7 @@ def main() -> None:
 
 
 def _table(threads: int, dtype: str) -> str:
-    """One row a product, in GF/s, and the ratio to the best of the others."""
+    """Return one row per product, in Gflop/s, with the ratio to the fastest rival."""
     sides = {name: Side(name, threads) for name in SIDES}
     try:
         rows = [_row(name, shape, sides) for name, shape in shapes(dtype)]

@@ -1,4 +1,4 @@
-"""One library in a process of its own, which multiplies as its standard input says."""
+"""Multiply with one library in this process, as requested on standard input."""
 
 import sys
 import time
@@ -11,7 +11,7 @@ from benchmarks.products._sides import Shape
 
 
 def _arrays(shape: Shape) -> list[np.ndarray]:
-    """Both factors, as views where they are transposed, and the output."""
+    """Return both factors, as views where they are transposed, and the output."""
     left, right = (shape.rows, shape.depth), (shape.depth, shape.columns)
     stored = [
         np.full(size[::-1] if way == "t" else size, 0.5, shape.dtype)
@@ -21,7 +21,7 @@ def _arrays(shape: Shape) -> list[np.ndarray]:
     return [*views, np.empty((shape.rows, shape.columns), shape.dtype)]
 
 
-def _of_ours(shape: Shape, threads: int) -> Callable[[], object]:
+def _of_seqloom(shape: Shape, threads: int) -> Callable[[], object]:
     from seqloom._rust import _native
 
     left, right, out = _arrays(shape)
@@ -42,19 +42,19 @@ def _of_torch(shape: Shape, threads: int) -> Callable[[], object]:
 
 
 def own_cases() -> Iterator[tuple[str, Callable[[], Callable[[], object]]]]:
-    """Yield every product in single and double precision, with one thread and with two."""
+    """Yield every product in float32 and float64, with one and with two threads."""
     from benchmarks.products._story import shapes
 
     for threads in (1, 2):
         for dtype in ("float32", "float64"):
             for name, shape in shapes(dtype):
                 label = f"{name} {shape}, {dtype}, {threads}"
-                yield label, partial(_of_ours, shape, threads)
+                yield label, partial(_of_seqloom, shape, threads)
 
 
 def _answer(name: str, threads: int) -> None:
-    """Answer each line, a shape and how often, with the seconds of one product."""
-    work_of = {"ours": _of_ours, "OpenBLAS": _of_openblas, "torch": _of_torch}[name]
+    """Answer each line, a shape and a number of calls, with the seconds per product."""
+    work_of = {"ours": _of_seqloom, "OpenBLAS": _of_openblas, "torch": _of_torch}[name]
     for line in sys.stdin:
         _, dtype, layout, *numbers = line.split()
         rows, depth, columns, _, times = map(int, numbers)

@@ -1,4 +1,4 @@
-"""A published tool that finds ribosomal reads, as an exported model beside its command."""
+"""Compare RiboDetector, a published tool, with its exported model."""
 
 from benchmarks.ribodetector._story import main
 

@@ -1,4 +1,4 @@
-"""Pairs of reads of 100 letters, a half of them of ribosomal sequence."""
+"""Create pairs of reads of 100 bases, half of them ribosomal."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -9,13 +9,13 @@ import numpy as np
 import seqloom as sl
 
 LENGTH = 100
-_INSERT = 300  # letters from the start of one mate to the start of the other
+_INSERT = 300  # Bases from the start of one mate to the start of the other.
 _FILE = "fastx/genomes/28S.fasta"
 _PART = 10_000
 
 
 def write_pairs(folder: Path, count: int) -> tuple[Path, Path]:
-    """Write so many pairs, uncompressed; the second mate is the reverse complement."""
+    """Write pairs, uncompressed; the second mate is the reverse complement."""
     rng, pool = np.random.default_rng(0), _read_ribosomal()
     paths = folder / "reads_1.fq", folder / "reads_2.fq"
     with paths[0].open("wb") as first, paths[1].open("wb") as second:
@@ -34,7 +34,7 @@ def _records(fragments: Iterable[bytes], start: int, *, mate: int) -> Iterator[b
 
 
 def _draw(rng: np.random.Generator, pool: list[bytes], count: int) -> list[bytes]:
-    """Draw fragments: of ribosomal sequence, and of letters at random, in turn."""
+    """Draw fragments: ribosomal and random sequences alternate."""
     letters = np.frombuffer(b"ACGT", np.uint8)
     size = LENGTH + _INSERT
     found = [row.tobytes() for row in letters[rng.integers(0, 4, (count, size))]]
@@ -46,12 +46,12 @@ def _draw(rng: np.random.Generator, pool: list[bytes], count: int) -> list[bytes
 
 
 def _reverse(fragment: bytes) -> bytes:
-    """Return the reverse complement, in which N stays N."""
+    """Return the reverse complement; N stays N."""
     return fragment.translate(bytes.maketrans(b"ACGT", b"TGCA"))[::-1]
 
 
 def _read_ribosomal() -> list[bytes]:
-    """Read ribosomal sequences that are long enough, with N for every odd letter."""
+    """Read ribosomal sequences that are long enough; replace other characters with N."""
     home = os.environ.get("SEQLOOM_DATA")
     if home is None or not (path := Path(home, _FILE)).exists():
         raise SystemExit(f"SEQLOOM_DATA must name a folder with {_FILE}")

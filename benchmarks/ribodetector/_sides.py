@@ -1,4 +1,4 @@
-"""The published command, and the exported model of its network, as processes."""
+"""Run the published command, and `seqloom-run` with the exported network."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ from seqloom.cli._export import PROGRAM
 
 _COMMAND = "from ribodetector.detect_cpu import main; main()"
 _COLUMNS = ("other", "ribosomal")
-# Above it, a decision does not hang on rounding.
+# Above this difference of logits, rounding cannot change a decision.
 CLOSE = 1e-4
 
 Pair = tuple[Path, Path]
@@ -24,14 +24,14 @@ Pair = tuple[Path, Path]
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a process took, with those that it started."""
+    """Seconds and processor seconds of a process and its children."""
 
     seconds: float
     processor: float
 
 
 def find_network() -> Path | None:
-    """Find the network of the package ribodetector, which is no part of seqloom."""
+    """Return the ONNX file of the package ribodetector; None if it is not installed."""
     spec = find_spec("ribodetector")
     if spec is None or spec.submodule_search_locations is None:
         return None
@@ -39,7 +39,7 @@ def find_network() -> Path | None:
 
 
 def export(network: Path, folder: Path) -> Path:
-    """Write the network as an exported model of pairs."""
+    """Export the network as a model of read pairs."""
     encoder = sl.encode.OneHot(
         "dna",
         channels="last",
@@ -55,7 +55,7 @@ def export(network: Path, folder: Path) -> Path:
 
 
 def run_theirs(pair: Pair, folder: Path, *, chunk: int | None) -> Cost:
-    """Run the published command, with its own number of threads."""
+    """Run the published command with its default number of threads."""
     outputs = ["-o", *_files(folder, "other"), "-r", *_files(folder, "ribosomal")]
     files = ["-i", *map(str, pair), *outputs, "--log", str(folder / "log")]
     options = [] if chunk is None else ["--chunk_size", str(chunk)]
@@ -64,18 +64,18 @@ def run_theirs(pair: Pair, folder: Path, *, chunk: int | None) -> Cost:
 
 
 def run_ours(model: Path, pair: Pair, out: Path) -> Cost:
-    """Run the command of exported models, with its own number of threads."""
+    """Run `seqloom-run` with its default number of threads."""
     options = ["--out", str(out), "--overwrite", "--quiet"]
     return _measure([str(PROGRAM), "predict", str(model), *map(str, pair), *options])
 
 
 def _files(folder: Path, name: str) -> list[str]:
-    """Name the published command's outputs."""
+    """Return the output files of the published command."""
     return [str(folder / f"{name}_{mate}.fq") for mate in (1, 2)]
 
 
 def _measure(command: list[str]) -> Cost:
-    """Run a command to its end."""
+    """Run a command and return its cost."""
     before, start = getrusage(RUSAGE_CHILDREN), perf_counter()
     subprocess.run(command, check=True, capture_output=True)
     seconds, after = perf_counter() - start, getrusage(RUSAGE_CHILDREN)
@@ -84,7 +84,7 @@ def _measure(command: list[str]) -> Cost:
 
 
 def compare(folder: Path, table: Path, count: int) -> tuple[int, int]:
-    """Compare the decisions for all pairs; counts the close ones, and the ribosomal."""
+    """Compare all decisions; return the numbers of close and of ribosomal pairs."""
     theirs = _read_ids(folder / "ribosomal_1.fq")
     scores = sl.infer.Scores.read_tsv(table)
     names = [_bare(name) for name in scores.ids]

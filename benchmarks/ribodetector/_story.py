@@ -1,4 +1,4 @@
-"""Times both commands in turn, compares their decisions, and writes the table."""
+"""Time both commands alternately, compare their decisions, and write the table."""
 
 import os
 from pathlib import Path
@@ -20,8 +20,8 @@ from benchmarks.ribodetector._sides import (
 
 PAIRS = int(os.environ.get("SEQLOOM_PAIRS", pick("50000", "8000")))
 ROUNDS = 3
-CHUNKS = (16, 64, 256)  # times 1,024 reads; the quickest is measured
-TRIAL = 16_384  # pairs by which it is chosen
+CHUNKS = (16, 64, 256)  # In units of 1,024 reads; the fastest one is measured.
+TRIAL = 16_384  # Pairs of the trial runs.
 WANTED = {"default": 3.0, "best chunk": 2.0}
 NOTES = f"""
 {PAIRS:,} pairs of reads of {LENGTH} bases, half of them ribosomal; whole processes with
@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def _choose_chunk(folder: Path) -> int:
-    """Find the published command's best number of reads to hold."""
+    """Return the fastest chunk size of the published command."""
     trial = folder / "trial"
     trial.mkdir()
     pair = write_pairs(trial, min(PAIRS, TRIAL))
@@ -60,7 +60,7 @@ def _choose_chunk(folder: Path) -> int:
 def _round(
     model: Path, pair: tuple[Path, Path], folder: Path, *, chunk: int
 ) -> dict[str, Cost]:
-    """Run each side once, in turn."""
+    """Run each side once."""
     found = {
         "default": run_theirs(pair, folder, chunk=None),
         "best chunk": run_theirs(pair, folder, chunk=chunk),
@@ -73,7 +73,7 @@ def _round(
 
 
 def _table(costs: list[dict[str, Cost]], chunk: int) -> str:
-    """Write a row for each side, of the medians over the rounds."""
+    """Return a row for each side, with medians over the rounds."""
     labels = {
         "default": "ribodetector_cpu",
         "best chunk": f"ribodetector_cpu --chunk_size {chunk}",
@@ -94,7 +94,7 @@ def _table(costs: list[dict[str, Cost]], chunk: int) -> str:
 
 
 def _ratio(seconds: dict[str, float], side: str) -> str:
-    """Say how many times as fast ours is, and what was asked for."""
+    """Return the speed relative to the published command, and the requirement."""
     if side == "ours":
         return ""
     return f"**{seconds[side] / seconds['ours']:.1f}x** (required {WANTED[side]:.0f}x)"

@@ -1,4 +1,4 @@
-"""Exported models without Python, beside ONNX Runtime: `make bench SUITE=run`."""
+"""Run exported models without Python, compared with ONNX Runtime."""
 
 from benchmarks.run._story import main
 

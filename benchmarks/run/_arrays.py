@@ -1,4 +1,4 @@
-"""Times both runtimes over encoded arrays, in turn, and compares their outputs."""
+"""Time both runtimes on encoded arrays alternately, and compare their outputs."""
 
 import json
 import subprocess
@@ -20,8 +20,8 @@ from seqloom.export import Input
 from seqloom.infer._forward import Forward
 
 THREADS = (1, 2)
-ROUNDS, SECONDS = pick(15, 5), 0.05  # each round works so long
-EQUAL = 1e-4  # the greatest difference of outputs
+ROUNDS, SECONDS = pick(15, 5), 0.05  # seconds per round
+EQUAL = 1e-4  # Largest difference of outputs.
 NOTES = f"""
 The first table has batches of {BATCH} encoded records; medians of {ROUNDS} rounds.
 Outputs differ by at most {EQUAL:g}. Memory is the increase for the model and one batch.
@@ -30,8 +30,8 @@ The ratio after a pause includes waking the threads.
 _SIDE = "from benchmarks.run._sides import main; main()"
 
 
-def tell_arrays() -> str:
-    """Return a table: each network from encoded arrays."""
+def measure_arrays() -> str:
+    """Return a table of all networks on encoded arrays."""
     rows = [_measure(name, threads) for name in NETWORKS for threads in THREADS]
     sides = "ONNX Runtime", "seqloom", "ratio", "ratio after a pause"
     head = "", "threads", *sides, "memory", "memory of ONNX Runtime"
@@ -59,10 +59,10 @@ def _measure(name: str, threads: int) -> tuple[str, ...]:
 
 
 def write_models(name: str, folder: Path, *, of_reads: bool = False) -> int:
-    """Export a network in both forms; returns the length that it is measured at."""
+    """Export a network in both formats; return the length of its inputs."""
     trained, length = make(name, of_reads=of_reads)
     arrays = inputs_of(name, length)
-    # All records have one length: neither side reads a mask.
+    # All records have one length, so neither side reads a mask.
     inputs = {it: Input(("batch", *x.shape[1:]), str(x.dtype)) for it, x in arrays.items()}
     given = None if trained.encoder is not None else inputs
     sl.export.save(trained, folder / "model.seqloom", inputs=given)
@@ -73,15 +73,17 @@ def write_models(name: str, folder: Path, *, of_reads: bool = False) -> int:
 def _time_sides(
     name: str, length: int, *, threads: int, folder: str
 ) -> tuple[dict[str, int], dict[str, list[float]]]:
-    """Return the memory of each side, and its median seconds: after a rest, and then."""
+    """Return the memory of each side, and its median seconds."""
     workers = {
         side: _start(side, name, str(length), str(threads), folder) for side in SIDES
     }
     try:
         peaks = {side: _read(worker) for side, worker in workers.items()}
-        calls = {side: _count_calls(_ask(worker, 3)[1]) for side, worker in workers.items()}
+        calls = {
+            side: _count_calls(_request(worker, 3)[1]) for side, worker in workers.items()
+        }
         rounds = [
-            {side: _ask(worker, calls[side]) for side, worker in workers.items()}
+            {side: _request(worker, calls[side]) for side, worker in workers.items()}
             for _ in range(ROUNDS)
         ]
     finally:
@@ -93,7 +95,7 @@ def _time_sides(
 
 
 def _count_calls(seconds: float) -> int:
-    """Say how many calls make a round."""
+    """Return the number of calls per round."""
     return max(1, round(SECONDS / max(seconds, 1e-6)))
 
 
@@ -109,26 +111,26 @@ def _start(*arguments: str) -> Any:
     )
 
 
-def _ask(worker: Any, calls: int) -> list[float]:
-    """Let a process work; gives the seconds of a call, after a rest and then."""
+def _request(worker: Any, calls: int) -> list[float]:
+    """Make a process work; return the seconds per call after a pause and afterwards."""
     worker.stdin.write(f"{calls}\n")
     worker.stdin.flush()
     return _read(worker)
 
 
 def _read(worker: Any) -> Any:
-    """Read what a process says."""
+    """Read a line of JSON from a process."""
     return json.loads(worker.stdout.readline())
 
 
 def _compare(name: str, length: int, folder: Path) -> None:
-    """Check both sides' outputs against Python's."""
+    """Compare the outputs of both sides with Python."""
     trained, _ = make(name)
     forward = Forward.of(trained.model)
     arrays = inputs_of(name, length)
     expected = np.asarray(forward(trained.model, arrays, encoder=trained.encoder))
     ours, theirs = (np.load(folder / f"{side}.npy") for side in SIDES)
-    if name == "transformer":  # Python's attention sums in another order
+    if name == "transformer":  # Attention in Python adds in another order.
         np.testing.assert_allclose(ours, expected, rtol=1e-5, atol=1e-6)
     else:
         np.testing.assert_array_equal(ours, expected)

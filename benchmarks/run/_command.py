@@ -1,4 +1,4 @@
-"""The command `seqloom-run` as a process, and how long one takes to start."""
+"""Run `seqloom-run` as a process, and measure its start."""
 
 import subprocess
 import sys
@@ -26,7 +26,7 @@ def run_command(model: Path, reads: Path, out: Path, *, threads: int) -> None:
 
 
 def time_start(folder: Path) -> tuple[float, float]:
-    """Return the seconds from a process's start to its first score, ours and theirs."""
+    """Return the seconds from process start to the first score, for both programs."""
     record = folder / "one.fa"
     record.write_text(">a\n" + "ACGT" * 15 + "\n")
     ours = [str(PROGRAM), "predict", str(folder / "model.seqloom"), str(record)]
@@ -40,6 +40,6 @@ def time_start(folder: Path) -> tuple[float, float]:
 
 
 def _first_line(command: list[str]) -> None:
-    """Run a program to its end; it prints scores."""
+    """Run a program that prints scores, and return its first line."""
     done = subprocess.run(command, check=True, capture_output=True, cwd=HOME)
     assert done.stdout

@@ -1,4 +1,4 @@
-"""The five networks, with random weights, as trained models."""
+"""Create the five networks with random weights, as trained models."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +16,7 @@ BATCH = 256
 
 
 class LSTMClassifier(nn.Module):
-    """Two directions of an LSTM, and the mean of their states."""
+    """A bidirectional LSTM, and the mean of its states."""
 
     lstm: nn.LSTM
     head: nn.Linear
@@ -26,13 +26,13 @@ class LSTMClassifier(nn.Module):
         self.head = nn.Linear(128, 3)
 
     def logits(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """One-hot letters ``(n, 4, l)`` to outputs ``(n, 3)``."""
+        """Map one-hot bases ``(n, 4, l)`` to outputs ``(n, 3)``."""
         states = self.lstm(x.permute_dims((0, 2, 1)), mask=mask)[0]
         return self.head(F.masked_mean(states.permute_dims((0, 2, 1)), mask))
 
 
 class Dilated(nn.Module):
-    """Residual convolutions, each with twice the reach (BPNet, Avsec et al. 2021)."""
+    """Residual convolutions with doubling dilation (BPNet, Avsec et al. 2021)."""
 
     first: nn.Conv1d
     blocks: list[nn.Conv1d]
@@ -46,7 +46,7 @@ class Dilated(nn.Module):
         self.head = nn.Linear(64, 3)
 
     def logits(self, x: Tensor) -> Tensor:
-        """One-hot letters ``(n, 4, l)`` to outputs ``(n, 3)``."""
+        """Map one-hot bases ``(n, 4, l)`` to outputs ``(n, 3)``."""
         x = F.relu(self.first(x))
         for block in self.blocks:
             x = x + F.relu(block(x))
@@ -64,12 +64,12 @@ class Motifs(nn.Module):
         self.head = nn.Linear(16, 3)
 
     def logits(self, x: Tensor) -> Tensor:
-        """One-hot letters ``(n, 4, l)`` to outputs ``(n, 3)``."""
+        """Map one-hot bases ``(n, 4, l)`` to outputs ``(n, 3)``."""
         return self.head(F.relu(self.motifs(x)).max(axis=2))
 
 
 class Transformer(nn.Module):
-    """Tokens, a transformer encoder, and the mean of its rows."""
+    """A transformer encoder on tokens, and the mean of its rows."""
 
     embedding: nn.Embedding
     encoder: nn.TransformerEncoder
@@ -84,14 +84,14 @@ class Transformer(nn.Module):
         self.head = nn.Linear(128, 3)
 
     def logits(self, x: Tensor) -> Tensor:
-        """Tokens ``(n, l)`` to outputs ``(n, 3)``."""
+        """Map tokens ``(n, l)`` to outputs ``(n, 3)``."""
         return self.head(self.encoder(self.embedding(x)).mean(axis=1))
 
 
 def _demo(length: int = 60) -> tuple[Any, Any, int]:
     """Return the network that `make demo` trains.
 
-    For windows of 60 letters or another length.
+    For windows of 60 bases or another length.
     """
     config = sl.models.SequenceCNNConfig(
         channels=4,
@@ -105,17 +105,17 @@ def _demo(length: int = 60) -> tuple[Any, Any, int]:
 
 
 def _genotypes() -> tuple[Any, Any, int]:
-    """Return a perceptron of 10,000 variants."""
+    """Return a perceptron for 10,000 variants."""
     config = sl.models.GenotypeMLPConfig(variants=10_000, outputs=3, hidden=(64, 32))
     return config.init("numpy", key=sl.Key(0)), None, 10_000
 
 
 def _own(kind: Callable[[], Any], encoder: Any, length: int) -> tuple[Any, Any, int]:
-    """Return a network of this file."""
+    """Return a network of this module."""
     return kind().bind("numpy", sl.Key(0)), encoder, length
 
 
-READ = 150  # letters of a read
+READ = 150  # bases per read
 NETWORKS: dict[str, Callable[[], tuple[Any, Any, int]]] = {
     "SequenceCNN": _demo,
     "GenotypeMLP": _genotypes,
@@ -131,7 +131,7 @@ OF_READS: dict[str, Callable[[], tuple[Any, Any, int]]] = {
 
 
 def make(name: str, *, of_reads: bool = False) -> tuple[Trained, int]:
-    """Make a network and say which length it is measured at."""
+    """Create a network; also return the length of its inputs."""
     network, encoder, length = (OF_READS if of_reads else NETWORKS)[name]()
     task = Classify(("a", "b", "c")) if encoder is not None else Custom()
     _spread(network)
@@ -139,7 +139,7 @@ def make(name: str, *, of_reads: bool = False) -> tuple[Trained, int]:
 
 
 def inputs_of(name: str, length: int) -> dict[str, Any]:
-    """Draw a batch as the network's encoder gives it."""
+    """Draw a batch in the format of the network's encoder."""
     rng = np.random.default_rng(0)
     if name == "GenotypeMLP":
         return {"inputs": rng.normal(size=(BATCH, length)).astype("float32")}
@@ -152,7 +152,7 @@ def inputs_of(name: str, length: int) -> dict[str, Any]:
 
 
 def _spread(network: Any) -> None:
-    """Give weights that begin at zero a spread, so that outputs can be compared."""
+    """Randomise weights that are initialised to zero, so that outputs differ."""
     rng = np.random.default_rng(1)
     for _, param in network.named(nn.Param):
         values = np.asarray(param.value)

@@ -1,4 +1,4 @@
-"""Both runtimes over encoded arrays, each in a process of its own."""
+"""Run one runtime on encoded arrays in this process."""
 
 import json
 import sys
@@ -18,14 +18,14 @@ Work = Callable[[], Any]
 
 
 def of_seqloom(folder: Path, arrays: Arrays, threads: int) -> Work:
-    """Return the exported folder, by the library that `seqloom-run` is made of."""
+    """Return the exported folder, run by the library of `seqloom-run`."""
     native = import_module("seqloom._rust._native")
     model = native.ExportedModel(str(folder / "model.seqloom"))
     return lambda: model.run(arrays, threads)[0]
 
 
 def of_onnxruntime(folder: Path, arrays: Arrays, threads: int) -> Work:
-    """Return the ONNX file that the same model was exported to."""
+    """Return the ONNX file of the same model, run by ONNX Runtime."""
     onnxruntime = import_module("onnxruntime")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
@@ -41,12 +41,12 @@ SIDES = {"seqloom": of_seqloom, "ONNX Runtime": of_onnxruntime}
 
 
 def main() -> None:
-    """Save the first result, then works for a time at each line and print its seconds."""
+    """Save the first result, then work and print the seconds for each input line."""
     side, name, length, threads, folder = sys.argv[1:]
     work, peak = _load(side, name, int(length), threads=int(threads), folder=Path(folder))
     print(json.dumps(peak), flush=True)
     for line in sys.stdin:
-        # After a rest, and once threads that slept have found a core each.
+        # After a pause, and again when the threads are awake.
         both = [_time(work, int(line)) for _ in range(2)]
         print(json.dumps(both), flush=True)
 
@@ -54,7 +54,7 @@ def main() -> None:
 def _load(
     side: str, name: str, length: int, *, threads: int, folder: Path
 ) -> tuple[Work, int]:
-    """Return a side's work, and by how much its first call raised the memory's peak."""
+    """Return the work of a side, and the peak memory of its first call."""
     arrays, made = inputs_of(name, length), list[Work]()
 
     def first() -> None:

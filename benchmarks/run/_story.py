@@ -1,4 +1,4 @@
-"""Measures arrays, a file, the start and the sizes, and writes the tables."""
+"""Measure arrays, a file, the start and the sizes, and write the tables."""
 
 import gzip
 import subprocess
@@ -14,10 +14,10 @@ import seqloom as sl
 from benchmarks._measure import HOME, interleave, pick
 from benchmarks._page import machine, publish, table
 from benchmarks._reads import write_reads
-from benchmarks.run._arrays import NOTES, tell_arrays, write_models
+from benchmarks.run._arrays import NOTES, measure_arrays, write_models
 from benchmarks.run._command import run_command, time_start
 from benchmarks.run._networks import OF_READS, READ, make
-from benchmarks.run._web import tell_web
+from benchmarks.run._web import measure_web
 from seqloom.cli._export import PROGRAM
 
 READS = pick(100_000, 20_000)
@@ -27,18 +27,24 @@ The second table scores {READS:,} reads of {READ} bases from FASTQ with 2 thread
 whole processes. The Python loop uses dnaio, NumPy and ONNX Runtime. The required ratio
 was 4.
 """
-WINDOWS = 20_000  # that the module of the browser scores
+WINDOWS = 20_000  # Records that the WebAssembly module scores.
 
 
 def main() -> None:
-    """Measure arrays, a file, the start, and the sizes."""
-    parts = [tell_arrays(), _tell_file(), _tell_start(), _tell_size(), _tell_web()]
+    """Measure arrays, a file, the start and the sizes."""
+    parts = [
+        measure_arrays(),
+        _measure_files(),
+        _describe_start(),
+        _describe_size(),
+        _measure_web(),
+    ]
     text = "\n\n".join([*parts, machine("onnx", "onnxruntime", "numpy", "seqloom")])
     publish("run", text, notes=f"{NOTES} {NOTES_OF_FILES}", shown=r"\| 2 \||gzip")
 
 
-def _tell_file() -> str:
-    """Return a table: from a FASTQ file to a table of scores."""
+def _measure_files() -> str:
+    """Return a table of times from a FASTQ file to a table of scores."""
     with TemporaryDirectory() as name:
         reads = write_reads(Path(name), READS)
         rows = [
@@ -68,7 +74,7 @@ def _measure_file(network: str, reads: Path, kind: str) -> tuple[str, ...]:
 
 
 def _time_file(folder: Path, reads: Path) -> dict[str, float]:
-    """Return the median seconds of both programs, whose scores are compared."""
+    """Return the median seconds of both programs; compare their scores."""
     loop = [sys.executable, "-m", "benchmarks.run._whole", str(folder / "model.onnx")]
     theirs, ours = folder / "loop.tsv", folder / "ours.tsv"
     sides = {
@@ -85,13 +91,13 @@ def _time_file(folder: Path, reads: Path) -> dict[str, float]:
 
 
 def _read_scores(path: Path) -> tuple[list[str], Any]:
-    """Read a table: names, up to the first space, and numbers."""
+    """Read the names, up to the first space, and the scores of a table."""
     scores = sl.infer.Scores.read_tsv(path)
     return [name.split()[0] for name in scores.ids], scores.to_numpy()
 
 
-def _tell_start() -> str:
-    """Say how long a process takes to its first score."""
+def _describe_start() -> str:
+    """Return the time from process start to the first score."""
     with TemporaryDirectory() as folder:
         write_models("SequenceCNN", Path(folder))
         ours, theirs = time_start(Path(folder))
@@ -102,8 +108,8 @@ def _tell_start() -> str:
     )
 
 
-def _tell_size() -> str:
-    """Say how large the program is."""
+def _describe_size() -> str:
+    """Return the size of the program."""
     binary = PROGRAM.read_bytes()
     packed = len(gzip.compress(binary))
     return (
@@ -112,8 +118,8 @@ def _tell_size() -> str:
     )
 
 
-def _tell_web() -> str:
-    """Say how quick and how large the module of the browser is, at the demo's network."""
+def _measure_web() -> str:
+    """Return the speed and size of the WebAssembly module for the demo's network."""
     with TemporaryDirectory() as name:
         folder = Path(name)
         trained, length = make("SequenceCNN")
@@ -122,4 +128,4 @@ def _tell_web() -> str:
         letters = (row.tobytes().decode() for row in rows.astype(np.uint8))
         reads = folder / "windows.fa"
         reads.write_text("".join(f">{at}\n{row}\n" for at, row in enumerate(letters)))
-        return tell_web(folder, reads, WINDOWS)
+        return measure_web(folder, reads, WINDOWS)

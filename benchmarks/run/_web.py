@@ -1,4 +1,4 @@
-"""The module of the browser in Node, beside the command on one thread."""
+"""Run the WebAssembly module in Node, and the native command on one thread."""
 
 import gzip
 import json
@@ -13,13 +13,13 @@ from seqloom.cli._export import PROGRAM
 
 _MODULE = HOME / "web/dist/seqloom_web.wasm"
 _ROUNDS = pick(9, 3)
-# ort-wasm-simd-threaded.wasm, the smallest of onnxruntime-web's, is 12,810,620 bytes large:
+# ort-wasm-simd-threaded.wasm, the smallest module of onnxruntime-web, in bytes:
 # https://github.com/surisuririsu/gakumas-tools/pull/114 (September 2026).
 _THEIRS = 12_810_620
 
 
-def tell_web(folder: Path, reads: Path, records: int) -> str:
-    """Tell size and speed, at `model.seqloom.zip` of a folder and so many reads."""
+def measure_web(folder: Path, reads: Path, records: int) -> str:
+    """Return size and speed for `model.seqloom.zip` in a folder and a number of reads."""
     if not _MODULE.exists() or not shutil.which("node"):
         return "WebAssembly: not measured, it needs Node and web/dist (make web)."
     model = folder / "model.seqloom.zip"
@@ -35,24 +35,24 @@ def tell_web(folder: Path, reads: Path, records: int) -> str:
 
 
 def _time(model: Path, reads: Path) -> tuple[float, float]:
-    """Return the median records/s of both sides, in turn."""
+    """Return the median records/s of both sides, alternating."""
     speeds = [(_in_node(model, reads), _natively(model, reads)) for _ in range(_ROUNDS)]
     return median(it[0] for it in speeds), median(it[1] for it in speeds)
 
 
 def _in_node(model: Path, reads: Path) -> float:
-    """Return the records/s of one file, the engine warm."""
+    """Return the records/s for one file, after a warm-up."""
     script = HOME / "benchmarks/run/web.mjs"
     said = _run(["node", str(script), str(_MODULE), str(model), str(reads)])
     return json.loads(said)["speed"]
 
 
 def _natively(model: Path, reads: Path) -> float:
-    """Return the records/s of the command on one thread, as it says itself."""
+    """Return the records/s on one thread that the command prints."""
     said = _run([str(PROGRAM), "bench", str(model), str(reads), "--threads", "1"])
     return float(re.findall(r"^speed +(\d+)", said, re.MULTILINE)[0])
 
 
 def _run(command: list[str]) -> str:
-    """Return what a program prints."""
+    """Return the standard output of a program."""
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout

@@ -1,4 +1,4 @@
-"""From a FASTQ file to a table of scores: the command, and a loop of Python's."""
+"""Score a FASTQ file with a Python loop: dnaio, NumPy and ONNX Runtime."""
 
 import sys
 from importlib import import_module
@@ -14,7 +14,7 @@ _BATCH = 256
 
 
 def main() -> None:
-    """Score the reads of a file by dnaio, NumPy and ONNX Runtime, as people write it."""
+    """Score the reads of a file with a typical Python loop."""
     network, reads, out, threads = sys.argv[1:]
     session = _open(network, int(threads))
     with Path(out).open("w") as table:
@@ -37,7 +37,7 @@ def _open(network: str, threads: int) -> Any:
 
 
 def _batches(reads: str) -> Any:
-    """Return the ids and the letters of each batch of reads of one length."""
+    """Yield ids and bases of batches of reads with equal length."""
     dnaio = import_module("dnaio")
     ids, rows = list[str](), list[bytes]()
     with dnaio.open(reads) as file:
@@ -52,7 +52,7 @@ def _batches(reads: str) -> Any:
 
 
 def _stack(rows: list[bytes]) -> Any:
-    """Make an array of the letters ``(n, l)``."""
+    """Return the bases as an array ``(n, l)``."""
     return np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
 
 

@@ -1,4 +1,4 @@
-"""How time and memory grow: ours and the rivals, over three decades of each size."""
+"""Measure how time and memory grow over three decades, in seqloom and rivals."""
 
 from benchmarks.scale._story import main
 

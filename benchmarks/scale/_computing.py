@@ -1,4 +1,4 @@
-"""Operations on letters: encode, and predict by a network of one convolution."""
+"""Operations on sequences: encode, and predict with a convolutional network."""
 
 from collections.abc import Iterator
 from importlib import import_module
@@ -14,28 +14,28 @@ from benchmarks._measure import read_blocks
 from benchmarks.scale._reading import LETTERS, Maker, Work
 from benchmarks.scale._sweeps import FLOOR, Sizes
 
-# The network that predicts: so many features, places that each sees, and classes.
+# Features, positions per feature and classes of the network.
 WIDTH, KERNEL, CLASSES = 16, 9, ("a", "b", "c")
 BATCH = 64
-# So many windows a product of the floor has.
+# Windows per matrix product of the floor.
 WINDOWS = 4096
 CODES = np.zeros((256, 4), np.float32)
 CODES[LETTERS, range(4)] = 1
 
 
 def encode(side: str) -> Maker:
-    """Make one new array of the one-hot letters of sequences in memory."""
+    """Encode sequences in memory into one new one-hot array."""
     return lambda sizes, _: ENCODERS[side](_letters(sizes))
 
 
 def _letters(sizes: Sizes) -> NDArray[np.uint8]:
-    """Draw letters (record, place)."""
+    """Draw bases (record, position)."""
     draw = np.random.default_rng(0)
     return LETTERS[draw.integers(0, 4, (sizes.records, sizes.length))]
 
 
 def _by_seqloom(letters: NDArray[np.uint8]) -> Work:
-    """Call the encoder for all sequences at once."""
+    """Call the encoder once for all sequences."""
     from seqloom._ragged import Ragged
     from seqloom.encode import OneHot
 
@@ -46,7 +46,7 @@ def _by_seqloom(letters: NDArray[np.uint8]) -> Work:
 
 
 def _by_numpy(letters: NDArray[np.uint8]) -> Work:
-    """Compare with each letter, the quickest form found with NumPy."""
+    """Compare with each base, the fastest form found in NumPy."""
 
     def work() -> tuple[Any]:
         out = np.empty((len(letters), 4, letters.shape[1]), np.float32)
@@ -58,7 +58,7 @@ def _by_numpy(letters: NDArray[np.uint8]) -> Work:
 
 
 def _by_filling(letters: NDArray[np.uint8]) -> Work:
-    """Write as many numbers into new memory."""
+    """Write the same numbers into new memory."""
 
     def work() -> tuple[()]:
         np.empty((4, letters.size), np.float32).fill(1)
@@ -77,7 +77,7 @@ def predict(side: str) -> Maker:
 
 
 def _our_scores() -> Maker:
-    """seqloom: `predict` with a network that reads any length."""
+    """Predict with seqloom and a network that reads any length."""
     import seqloom as sl
     from seqloom.infer._loop import evaluation_batch_size
 
@@ -93,7 +93,7 @@ def _our_scores() -> Maker:
 
 
 def _network() -> Any:
-    """Make the network with its first weights."""
+    """Create the network with its initial weights."""
     import seqloom as sl
 
     config = sl.models.SequenceCNNConfig(
@@ -103,7 +103,7 @@ def _network() -> Any:
 
 
 def _torch_scores() -> Maker:
-    """torch: the same network over batches of dnaio's records."""
+    """Predict with the same network in torch, over batches of dnaio records."""
     import torch
 
     weights = {
@@ -118,7 +118,7 @@ def _torch_scores() -> Maker:
 
 
 def _torch_all(path: Path, weights: dict[str, Any]) -> NDArray[np.float32]:
-    """Score batch after batch; like ours, it keeps the names."""
+    """Score batch after batch; keep the names, like seqloom."""
     import torch
 
     names: list[str] = []
@@ -133,7 +133,7 @@ def _torch_all(path: Path, weights: dict[str, Any]) -> NDArray[np.float32]:
 
 
 def _records(path: Path) -> Iterator[list[Any]]:
-    """Read dnaio's records, a batch at a time."""
+    """Read records with dnaio, one batch at a time."""
     with import_module("dnaio").open(str(path), open_threads=0) as file:
         records = iter(file)
         while batch := list(islice(records, BATCH)):
@@ -141,7 +141,7 @@ def _records(path: Path) -> Iterator[list[Any]]:
 
 
 def _torch_network(x: Any, weights: dict[str, Any]) -> Any:
-    """Return the probabilities of the classes."""
+    """Return a function that computes class probabilities."""
     import torch
     from torch.nn import functional as F
 
@@ -156,10 +156,10 @@ NORM = ("running_mean", "running_var", "weight", "bias")
 
 
 def _products() -> Maker:
-    """Return the floor: reads the file and multiplies as often as the convolution does."""
+    """Return the floor: read the file, and multiply like the convolution."""
 
     def work_of(sizes: Sizes, path: Path) -> Work:
-        threadpool_limits(1, user_api="blas")  # for as long as the process lives
+        threadpool_limits(1, user_api="blas")  # Kept for the life of the process.
         windows = np.ones((WINDOWS, 4 * KERNEL), np.float32)
         kernels = np.ones((4 * KERNEL, WIDTH), np.float32)
         out = np.empty((WINDOWS, WIDTH), np.float32)

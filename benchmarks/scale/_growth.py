@@ -1,4 +1,4 @@
-"""What was measured at one size, and by which power of the size it grew."""
+"""Measurements at each size, and the exponent of their growth."""
 
 import math
 from collections.abc import Sequence
@@ -6,20 +6,20 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-# A process's own bookkeeping moves by less: what is smaller counts as this.
+# Minimum memory: smaller values are noise of the process.
 LEAST_BYTES = 1_000_000
-# So many decades at the large end say how something grows where it hurts.
+# Decades at the large end that define the slope.
 LAST = 2
 
 
 class Point(NamedTuple):
-    """What one side took at one size."""
+    """Seconds and megabytes of one side at one size."""
 
     seconds: float
     megabytes: float
 
 
-# The points of each side, from the smallest size to the largest.
+# Side -> points, from the smallest size to the largest.
 Points: TypeAlias = dict[str, list[Point]]
 
 
@@ -30,11 +30,11 @@ def slope(
 
     Args:
         sizes: The sizes, from the smallest to the largest.
-        values: What was measured at each, above 0.
-        decades: How far below the largest size the fit begins.
+        values: Measured values, above 0.
+        decades: Decades below the largest size where the fit begins.
 
     Returns:
-        The slope of the line of least squares through the logarithms; NaN of one point.
+        Slope of the least-squares line through the logarithms; NaN for one point.
 
     Examples:
         >>> round(slope([1, 10, 100], [3, 30, 300]), 6)

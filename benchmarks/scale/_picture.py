@@ -1,4 +1,4 @@
-"""One picture for each sweep: time on the left, memory on the right, both log-log."""
+"""Draw one picture for each sweep: time on the left, memory on the right, log-log."""
 
 import math
 import re
@@ -9,11 +9,11 @@ from benchmarks._processor import name_processor
 from benchmarks.scale._growth import LAST, Points, slope
 from benchmarks.scale._sweeps import FLOOR, UNITS, Sweep
 
-# Any, because matplotlib's own type stubs leave the types of keywords open.
+# Any, because the type stubs of matplotlib do not type keywords.
 Axes: TypeAlias = Any
 Figure: TypeAlias = Any
 
-FOLDER = PAGE.with_suffix("")  # docs/benchmarks, beside the page
+FOLDER = PAGE.with_suffix("")  # docs/benchmarks, next to the page
 TEXT, FAINT_TEXT, GRID = "#1b2430", "#5d6b7a", "#e4e9ee"
 COLOURS = ("#0f766e", "#c2570c", "#6d4bc3", FAINT_TEXT)
 MARKS = "osD^"
@@ -26,20 +26,20 @@ def draw(sweep: Sweep, points: Points) -> str:
     title = f"{sweep.name}, {name_processor()}"
     name = f"scale-{re.sub(r'[^a-z0-9]+', '-', title.lower()).strip('-')}.svg"
     FOLDER.mkdir(exist_ok=True)
-    with mpl.rc_context({"svg.hashsalt": name}):  # the same bytes for the same figures
+    with mpl.rc_context({"svg.hashsalt": name}):  # Equal measurements give equal bytes.
         _figure(sweep, points, title).savefig(FOLDER / name, metadata={"Date": None})
     return f"![{title}: time and memory]({FOLDER.name}/{name}){{ loading=lazy }}"
 
 
 def _figure(sweep: Sweep, points: Points, title: str) -> Figure:
-    """Draw both panels under one title, and what the lines are below them."""
+    """Draw both panels with one title and a legend below."""
     whole = _empty_figure()
     whole.get_layout_engine().set(w_pad=0.15, h_pad=0.12)
     whole.suptitle(title, x=0.01, ha="left", color=TEXT, fontsize=13)
     left, right = whole.subplots(1, 2)
     seconds = {side: [each.seconds for each in found] for side, found in points.items()}
     megabytes = {side: [each.megabytes for each in found] for side, found in points.items()}
-    megabytes.pop(FLOOR, None)  # it keeps nothing
+    megabytes.pop(FLOOR, None)  # The floor has no memory.
     _draw_panel(left, sweep, seconds)
     _draw_panel(right, sweep, megabytes)
     _style(left, "time")
@@ -75,23 +75,23 @@ def _style(axes: Axes, title: str) -> None:
 
 
 def _draw_panel(axes: Axes, sweep: Sweep, values: dict[str, list[float]]) -> None:
-    """Draw a line for each side; the floor's is dotted."""
+    """Draw one line per side; the line of the floor is dotted."""
     for number, (side, found) in enumerate(values.items()):
         style = {"color": TEXT, "lw": 1.2, "ls": ":"}
         if side != FLOOR:
             style = {"color": COLOURS[number], "lw": 1.8, "marker": MARKS[number]}
-        # Ours lies on top, and leaves the edge of an equal mark to be seen.
+        # Our line is drawn last, with visible edges where markers overlap.
         style |= {"ms": 7 if number else 5, "zorder": 9 - number}
         axes.loglog(sweep.values, found, clip_on=False, **style)
     axes.set_xticks(sweep.values, [f"{each:,}" for each in sweep.values])
     axes.minorticks_off()
-    axes.tick_params(pad=7)  # marks may stand on the lowest line
+    axes.tick_params(pad=7)  # Markers can overlap the lowest line.
     axes.set_ylim(*_decades_around([y for found in values.values() for y in found]))
     axes.set_xlabel(UNITS[sweep.axis], fontsize=9)
 
 
 def _label(sweep: Sweep, side: str, quantities: list[dict[str, list[float]]]) -> str:
-    """Name a side with its slopes over the last decades."""
+    """Return the name of a side with its slopes over the last decades."""
     slopes = [
         f"{slope(sweep.values, each[side], decades=LAST):z.2f}"
         for each in quantities

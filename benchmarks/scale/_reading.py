@@ -1,4 +1,4 @@
-"""Operations that read files: parse, load, .bed read; and the files."""
+"""Operations that read files: parse, load and .bed read, and their input files."""
 
 from collections.abc import Callable, Iterable
 from importlib import import_module
@@ -12,9 +12,9 @@ from benchmarks.bed import _files
 from benchmarks.scale._sweeps import FLOOR, Sizes
 from seqloom.io import open_sequences
 
-# Does the work once and gives numbers and arrays that all sides must agree on.
+# Runs the work once; returns numbers and arrays on which all sides must agree.
 Work: TypeAlias = Callable[[], tuple[Any, ...]]
-# Makes the work of so many records, letters and so on, in a file.
+# Prepares the work for a file and its sizes.
 Maker: TypeAlias = Callable[[Sizes, Path], Work]
 
 LINE, PEOPLE, BLOCK, BATCH = 60, 1_000, 1_000_000, 512
@@ -22,7 +22,7 @@ LETTERS = np.frombuffer(b"ACGT", np.uint8)
 
 
 def write(path: Path, sizes: Sizes) -> None:
-    """Write random reads, sequences in lines, or genotypes of 1,000 people."""
+    """Write random reads, sequences in lines, or genotypes of 1,000 individuals."""
     if path.suffix == ".bed":
         _files.write(path.parent, (PEOPLE, sizes.variants), name=path.stem)
         return
@@ -49,15 +49,15 @@ def _sequence(number: int, letters: bytes) -> bytes:
 
 
 def parse(side: str) -> Maker:
-    """Read all records, and count them and their letters."""
+    """Read all records, and count records and residues."""
     if side == FLOOR:
-        return lambda _, path: lambda: _nothing(read_blocks(path))
+        return lambda _, path: lambda: _empty_result(read_blocks(path))
     read = _count if side == "seqloom" else import_module("benchmarks.fastx").SIDES[side]
     return lambda _, path: lambda: read(path)
 
 
 def _count(path: Path) -> tuple[int, int]:
-    """seqloom: columns of headers, letters and qualities."""
+    """Read columns of headers, sequences and qualities with seqloom."""
     records = letters = 0
     with open_sequences(path, num_threads=1) as reader:
         for batch in reader.batches(BATCH):
@@ -66,7 +66,7 @@ def _count(path: Path) -> tuple[int, int]:
 
 
 def load(side: str) -> Maker:
-    """Make every one-hot batch of one epoch; no worker helps."""
+    """Create all one-hot batches of one epoch, without workers."""
     if side == "seqloom":
         return _our_loader()
     if side == FLOOR:
@@ -80,7 +80,7 @@ def load(side: str) -> Maker:
 
 
 def _our_loader() -> Maker:
-    """seqloom: our loader over a stream."""
+    """Return our loader over a stream."""
     from seqloom.data import DataLoader, SequenceStream
     from seqloom.encode import OneHot
 
@@ -94,7 +94,7 @@ def _our_loader() -> Maker:
 
 
 def _read_and_fill(sizes: Sizes, path: Path) -> Work:
-    """Read in blocks, and write the numbers of every batch into the same memory."""
+    """Read in blocks, and write the numbers of all batches into the same memory."""
     out = np.empty((BATCH, 4, sizes.length), np.float32)
 
     def work() -> tuple[()]:
@@ -107,7 +107,7 @@ def _read_and_fill(sizes: Sizes, path: Path) -> Work:
 
 
 def _drain(batches: Iterable[Any]) -> tuple[int, Any]:
-    """Count the records, and keep the last batch only."""
+    """Count the records, and keep only the last batch."""
     records, last = 0, None
     for batch in batches:
         records, last = records + len(batch), batch
@@ -115,10 +115,10 @@ def _drain(batches: Iterable[Any]) -> tuple[int, Any]:
 
 
 def bed_read(side: str) -> Maker:
-    """Open a .bed and read all of it into new memory, as int8."""
+    """Open a .bed and read it into new memory as int8."""
     if side == FLOOR:
         return lambda sizes, path: (
-            lambda: _nothing(read_blocks(path), _write(PEOPLE * sizes.variants))
+            lambda: _empty_result(read_blocks(path), _write(PEOPLE * sizes.variants))
         )
     library = import_module("seqloom.io" if side == "seqloom" else side)
     return lambda _, path: (
@@ -127,10 +127,10 @@ def bed_read(side: str) -> Maker:
 
 
 def _write(size: int) -> None:
-    """Write so many bytes into new memory, eight at a time, as NumPy does it quickest."""
+    """Write bytes into new memory, eight at a time, the fastest form in NumPy."""
     np.empty(-(-size // 8), np.int64).fill(1)
 
 
-def _nothing(*_: object) -> tuple[()]:
-    """Return what a floor finds."""
+def _empty_result(*_: object) -> tuple[()]:
+    """Return the empty result of a floor."""
     return ()

@@ -1,4 +1,4 @@
-"""Makes the files, measures every side at every size, and writes pictures and a table."""
+"""Create files, measure all sides at all sizes, and write pictures and a table."""
 
 import json
 import subprocess
@@ -18,10 +18,10 @@ from benchmarks.scale._reading import write
 from benchmarks.scale._sweeps import FLOOR, SIDES, SWEEPS, Sizes, Sweep
 
 PACKAGES = ("numpy", "torch", "dnaio", "pyfastx", "biopython", "bed-reader", "seqloom")
-# By how much of itself a number may differ between two sides.
+# Largest relative difference between two sides.
 AGREED = 1e-3
-# What each side does first, unmeasured.
-SMALL = Sizes(records=100, length=150, variants=100, parameters=10_000)
+# Sizes of the warm-up call.
+WARM_UP = Sizes(records=100, length=150, variants=100, parameters=10_000)
 SLOPES = (f"slope, last {LAST} decades", "slope, all")
 NOTES = f"""
 Milliseconds are the shortest of up to seven calls. MB are the peak increase in resident
@@ -41,8 +41,8 @@ HEAD = (
 
 
 def main(sweeps: Sequence[Sweep] = SWEEPS) -> None:
-    """Measure one sweep after another; nothing works beside what is measured."""
-    touch_memory(2 << 30)  # more than any side takes
+    """Measure the sweeps one after another."""
+    touch_memory(2 << 30)  # More than any side uses.
     rows: list[Sequence[object]] = []
     pictures: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
@@ -56,26 +56,26 @@ def main(sweeps: Sequence[Sweep] = SWEEPS) -> None:
 
 
 def _measure(sweep: Sweep, folder: Path) -> Points:
-    """Measure all sides at each size, in turn, and checks that they found the same."""
+    """Measure all sides at each size alternately, and check that their results agree."""
     workers = {side: _start(sweep.operation, side) for side in SIDES[sweep.operation]}
     points: Points = {side: [] for side in workers}
     for sizes in sweep.points:
         asked = [
-            _prepare(sweep, SMALL._replace(threads=sizes.threads), folder / "small"),
+            _prepare(sweep, WARM_UP._replace(threads=sizes.threads), folder / "small"),
             _prepare(sweep, sizes, folder / "measured"),
         ]
-        answers = {side: _ask(worker, asked) for side, worker in workers.items()}
+        answers = {side: _request(worker, asked) for side, worker in workers.items()}
         _check(sweep, sizes, answers)
         for side, answer in answers.items():
             megabytes = max(answer["bytes"], LEAST_BYTES) / 1e6
             points[side].append(Point(answer["seconds"], megabytes))
     for worker in workers.values():
-        worker.communicate()  # closes its input, and waits
+        worker.communicate()  # Closes the input and waits.
     return points
 
 
 def _prepare(sweep: Sweep, sizes: Sizes, path: Path) -> tuple[str, Sizes]:
-    """Write the file of so many records and so on, if one is read, and name it."""
+    """Write the input file if the operation reads one, and return its path."""
     path = path.with_suffix(sweep.suffix)
     if sweep.suffix:
         write(path, sizes)
@@ -83,7 +83,7 @@ def _prepare(sweep: Sweep, sizes: Sizes, path: Path) -> tuple[str, Sizes]:
 
 
 def _start(operation: str, side: str) -> Any:
-    """Start the process that measures one side, and waits for its libraries."""
+    """Start the process of one side, and wait until its libraries are loaded."""
     worker: Any = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.scale._worker", operation, side],
         stdin=subprocess.PIPE,
@@ -95,7 +95,7 @@ def _start(operation: str, side: str) -> Any:
     return worker
 
 
-def _ask(worker: Any, asked: list[tuple[str, Sizes]]) -> Any:
+def _request(worker: Any, asked: list[tuple[str, Sizes]]) -> Any:
     """Measure one point."""
     worker.stdin.write(json.dumps(asked) + "\n")
     worker.stdin.flush()
@@ -103,7 +103,7 @@ def _ask(worker: Any, asked: list[tuple[str, Sizes]]) -> Any:
 
 
 def _check(sweep: Sweep, sizes: Sizes, answers: dict[str, Any]) -> None:
-    """Assert that all sides found the same; says how far the sweep is."""
+    """Raise if the sides disagree; print the progress of the sweep."""
     found = [answer["found"] for side, answer in answers.items() if side != FLOOR]
     same = all(np.allclose(each, found[0], rtol=AGREED) for each in found)
     assert same, f"{sweep.name}, {sizes}: the sides differ: {answers}"
@@ -113,17 +113,17 @@ def _check(sweep: Sweep, sizes: Sizes, answers: dict[str, Any]) -> None:
 
 
 def _row(sweep: Sweep, side: str, points: Points) -> Sequence[object]:
-    """Write one side of one sweep: the largest size, and how it came to that."""
+    """Return the row of one side: values at the largest size, and slopes."""
     seconds, megabytes = zip(*points[side], strict=True)
     label = f"{sweep.name}; {sweep.values[-1]:,}"
     ratio = seconds[-1] / points["seqloom"][-1].seconds
     time = (f"{1e3 * seconds[-1]:.4g}", f"{ratio:.2f}", *_slopes(sweep, seconds))
-    if side == FLOOR:  # it keeps nothing
+    if side == FLOOR:  # The floor has no memory.
         return label, side, *time, "", "", ""
     return label, side, *time, f"{megabytes[-1]:.0f}", *_slopes(sweep, megabytes)
 
 
 def _slopes(sweep: Sweep, values: Sequence[float]) -> tuple[str, str]:
-    """Write the slope over the last decades, and over all sizes."""
+    """Return the slopes over the last decades and over all sizes."""
     last = slope(sweep.values, values, decades=LAST)
     return f"**{last:z.2f}**", f"{slope(sweep.values, values):z.2f}"

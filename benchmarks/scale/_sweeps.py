@@ -1,4 +1,4 @@
-"""What grows, over which sizes, and who takes part."""
+"""Sweeps: the growing axis, its sizes, and the sides."""
 
 import os
 from typing import NamedTuple
@@ -6,7 +6,7 @@ from typing import NamedTuple
 from benchmarks._measure import pick
 
 FLOOR = "floor"
-# Ours first, then the rivals, then what any program must do at least.
+# seqloom first, then the rivals, then the floor.
 SIDES = {
     "parse": ("seqloom", "dnaio, one thread", "pyfastx", "biopython", FLOOR),
     "encode": ("seqloom", "NumPy", FLOOR),
@@ -25,7 +25,7 @@ UNITS = {
 
 
 class Sizes(NamedTuple):
-    """How large one piece of work is, along every axis that something may grow by."""
+    """Sizes of the work, one per axis that can grow."""
 
     records: int = 1_000
     length: int = 100
@@ -38,11 +38,11 @@ class Sweep(NamedTuple):
     """One operation at growing sizes.
 
     Args:
-        operation: What is done, a name in `SIDES`.
-        axis: What grows, a field of `Sizes`.
-        values: Its sizes, from the smallest to the largest.
+        operation: Name in `SIDES`.
+        axis: Growing field of `Sizes`.
+        values: Sizes, from the smallest to the largest.
         rest: All other sizes.
-        suffix: Of the file that is read; "" where none is.
+        suffix: Suffix of the input file; "" without a file.
     """
 
     operation: str
@@ -53,27 +53,27 @@ class Sweep(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Return the words for the table and the picture."""
+        """Text for the table and the picture."""
         return f"{self.operation} by {self.axis}"
 
     @property
     def points(self) -> list[Sizes]:
-        """Return all sizes of the work, from the smallest to the largest."""
+        """All sizes of the work, from the smallest to the largest."""
         return [self.rest._replace(**{self.axis: value}) for value in self.values]
 
 
 def _decades(first: int) -> tuple[int, ...]:
-    """Three decades from the first size on; two in a quick run."""
+    """Return three decades from the first size; two in a quick run."""
     return tuple(first * 10**power for power in range(pick(4, 3)))
 
 
 def _threads() -> tuple[int, ...]:
-    """Powers of two up to the cores of this machine."""
+    """Return powers of two up to the cores of this machine."""
     return tuple(1 << power for power in range((os.cpu_count() or 1).bit_length()))
 
 
-# Every operation and every axis appears at least once; parse and predict are swept over the
-# length of a record, too.
+# Each operation and each axis occurs at least once; parse and predict are also swept
+# over the record length.
 SWEEPS = (
     Sweep("parse", "records", _decades(1_000), Sizes(length=150), ".fastq"),
     Sweep("parse", "length", _decades(100), suffix=".fasta"),

@@ -1,4 +1,4 @@
-"""The operation train step: two square layers, by seqloom and by torch, eager."""
+"""The operation "train step": two square layers in seqloom and in eager torch."""
 
 from importlib import import_module
 from typing import NamedTuple
@@ -14,12 +14,12 @@ ROWS, LR = 64, 1e-3
 
 
 class Start(NamedTuple):
-    """What every side starts from.
+    """Initial state of all sides.
 
     Args:
-        weights: Of both layers, (layer, output, input).
+        weights: Weights of both layers, (layer, output, input).
         x: The batch.
-        threads: How many threads may work.
+        threads: Number of threads.
     """
 
     weights: NDArray[np.float32]
@@ -28,26 +28,26 @@ class Start(NamedTuple):
 
 
 def train_step(side: str) -> Maker:
-    """Learn from one batch, and give the loss."""
-    makers = {"seqloom": _ours, "torch eager": _torch, FLOOR: _products}
+    """Train on one batch and return the loss."""
+    makers = {"seqloom": _seqloom, "torch eager": _torch, FLOOR: _products}
     if side == "torch eager":
-        import_module("torch._dynamo")  # as the optimizer would, but once for all points
+        import_module("torch._dynamo")  # Like the optimiser, but once for all points.
     return lambda sizes, _: makers[side](_start(sizes))
 
 
 def _start(sizes: Sizes) -> Start:
-    """Draw two square layers with so many weights in all, and a batch."""
+    """Draw two square layers with a given number of weights, and a batch."""
     width = round((sizes.parameters / 2) ** 0.5)
     draw = np.random.default_rng(0)
     weights = draw.normal(0, width**-0.5, (2, width, width)).astype(np.float32)
     return Start(weights, draw.normal(size=(ROWS, width)).astype(np.float32), sizes.threads)
 
 
-def _ours(start: Start) -> Work:
+def _seqloom(start: Start) -> Work:
     """Run seqloom on NumPy."""
     import seqloom as sl
 
-    threadpool_limits(start.threads, user_api="blas")  # for as long as the process lives
+    threadpool_limits(start.threads, user_api="blas")  # Kept for the life of the process.
     table = sl.tensor.backend("numpy", num_threads=start.threads)
     width = start.x.shape[1]
     first, second = (sl.nn.Linear(width, width, bias=False) for _ in range(2))
@@ -70,7 +70,7 @@ def _ours(start: Start) -> Work:
 
 
 def _torch(start: Start) -> Work:
-    """Run torch, with its fused AdamW."""
+    """Run torch with its fused AdamW."""
     import torch
 
     torch.set_num_threads(start.threads)
@@ -89,8 +89,8 @@ def _torch(start: Start) -> Work:
 
 
 def _products(start: Start) -> Work:
-    """Multiply as often as a step does, by NumPy's BLAS into used memory."""
-    threadpool_limits(start.threads, user_api="blas")  # for as long as the process lives
+    """Multiply like a step, with the BLAS of NumPy into used memory."""
+    threadpool_limits(start.threads, user_api="blas")  # Kept for the life of the process.
     matrix, x, width = start.weights[0], start.x, start.x.shape[1]
     row, square = np.empty((ROWS, width), np.float32), np.empty_like(matrix)
 

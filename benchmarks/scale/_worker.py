@@ -1,7 +1,7 @@
-"""Measures one side of one operation: python -m ... OPERATION SIDE.
+"""Measure one side of one operation: python -m ... OPERATION SIDE.
 
-Each line of its input names a file and sizes twice: small ones, and those that are
-measured. The libraries are loaded once; each point has a child process of its own.
+Each input line contains two pairs of a file and sizes: for the warm-up, and for the
+measurement. The libraries are loaded once; each point has its own child process.
 """
 
 import ctypes
@@ -29,15 +29,15 @@ OPERATIONS: dict[str, Callable[[str], Maker]] = {
     ".bed read": bed_read,
     "predict": predict,
 }
-# At most seven calls; no further one after 0.3 s in all, but three at least, unless those
-# take 1.5 s.
+# At most seven calls. After 0.3 s in total no further call starts, but at least three calls
+# run, unless these take 1.5 s.
 TIMES, SECONDS, LONG = 7, 0.3, 1.5
-# So many numbers of a result are compared.
-LOOKED_AT = 1000
+# Numbers of a result that are compared.
+COMPARED_NUMBERS = 1000
 
 
 def _main(operation: str, side: str) -> None:
-    """Say when it is ready, then answers each line of the input by a child."""
+    """Print a line when ready, then answer each input line in a child process."""
     maker = OPERATIONS[operation](side)
     print("ready", flush=True)
     for line in sys.stdin:
@@ -50,16 +50,16 @@ def _main(operation: str, side: str) -> None:
 
 
 def _answer(maker: Maker, asked: list[tuple[str, list[int]]]) -> None:
-    """Do the small work unmeasured, measures the other, prints it and ends."""
+    """Run the small work unmeasured, measure the other, print the result and exit."""
     small, large = ((Sizes(*sizes), Path(path)) for path, sizes in asked)
-    maker(*small)()  # what is loaded or made at the first call is not counted
+    maker(*small)()  # Excludes imports and first calls from the measurement.
     ctypes.CDLL(None).malloc_trim(0)
     print(json.dumps(_measure(maker(*large))), flush=True)
     os._exit(0)
 
 
 def _measure(work: Work) -> dict[str, Any]:
-    """Return the least seconds, the bytes of the first call, and what it found."""
+    """Return the shortest seconds, the bytes of the first call, and the results."""
     rounds: list[tuple[float, list[float]]] = []
     grown = memory_of(lambda: rounds.append(_time(work)))
     while len(rounds) < TIMES and sum(seconds for seconds, _ in rounds) < (
@@ -71,7 +71,7 @@ def _measure(work: Work) -> dict[str, Any]:
 
 
 def _time(work: Work) -> tuple[float, list[float]]:
-    """Time one call; gives a number for each thing that it found."""
+    """Time one call; also return a number for each result."""
     start = time.perf_counter()
     found = work()
     seconds = time.perf_counter() - start
@@ -79,8 +79,8 @@ def _time(work: Work) -> tuple[float, list[float]]:
 
 
 def _weighed(found: Any) -> float:
-    """Add up the last numbers along the last axis, each by a weight of its own."""
-    numbers = np.atleast_1d(np.asarray(found))[..., -1].ravel()[-LOOKED_AT:]
+    """Sum the last numbers along the last axis, each with a different weight."""
+    numbers = np.atleast_1d(np.asarray(found))[..., -1].ravel()[-COMPARED_NUMBERS:]
     return float(numbers.astype(float) @ np.linspace(1, 2, len(numbers)))
 
 

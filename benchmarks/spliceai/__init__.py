@@ -1,4 +1,4 @@
-"""SpliceAI's first network beside the same network in torch."""
+"""Compare the first SpliceAI network in seqloom and in torch."""
 
 from benchmarks.spliceai._story import main
 

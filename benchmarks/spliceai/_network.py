@@ -1,4 +1,4 @@
-"""The published arrays, the letters, and the network on each side."""
+"""Published arrays, input bases, and the network of seqloom."""
 
 from collections.abc import Callable
 from functools import cache
@@ -18,13 +18,13 @@ Work = Callable[[], Any]
 
 
 def letters(count: int) -> np.ndarray:
-    """Draw so many letters with their context, one-hot as ``(1, 4, count + context)``."""
+    """Draw one-hot bases with their context: ``(1, 4, count + context)``."""
     drawn = np.random.default_rng(0).integers(4, size=count + CONTEXT)
     return np.eye(4, dtype="float32")[:, drawn][None]
 
 
 def operations(count: int) -> int:
-    """Count the multiplications and additions of so many letters, without the head."""
+    """Return the multiplications and additions for a number of bases, without the head."""
     taps = sum(2 * units * size for units, size, _ in BLOCKS)
     skips = len(BLOCKS) + 1
     return 2 * (count + CONTEXT) * WIDTH * (WIDTH * (taps + skips) + 4)
@@ -43,7 +43,7 @@ def arrays() -> dict[str, np.ndarray]:
 
 
 def of_seqloom(count: int, threads: int, *, compiled: bool) -> Work:
-    """Prepare the example's network on NumPy."""
+    """Prepare the network of the example on NumPy."""
     import seqloom as sl
 
     spec = spec_from_file_location(EXAMPLE.stem, EXAMPLE)

@@ -1,4 +1,4 @@
-"""Times the network on each side, in turn, and writes the table."""
+"""Time the network on each side alternately, and write the table."""
 
 import json
 import subprocess
@@ -23,14 +23,14 @@ HEAD = ("shortest ms per 1,000 bases", *SIDES, "seqloom / torch", "compiled / to
 
 
 def main() -> None:
-    """Measure rows of one and five thousand letters with one thread and with two."""
+    """Measure 1,000 and 5,000 bases with one and with two threads."""
     rows = [_row(count, threads) for threads in (1, 2) for count in COUNTS]
     text = f"{table(HEAD, rows)}\n\n{machine('numpy', 'torch', 'seqloom')}"
     publish("spliceai", text, notes=NOTES, shown="5,000")
 
 
 def _row(count: int, threads: int) -> list[str]:
-    """One length and number of threads: a time for each side, and the ratios."""
+    """Return the times of all sides for one length and number of threads."""
     workers = [_start(side, count, threads) for side in SIDES]
     try:
         results = [np.array(_read(worker)) for worker in workers]
@@ -63,7 +63,7 @@ def _start(side: str, count: int, threads: int) -> Any:
 
 
 def _measure(worker: Any) -> float:
-    """Let a process work once; gives the seconds."""
+    """Make a process work once; return its seconds."""
     worker.stdin.write("\n")
     worker.stdin.flush()
     return _read(worker)

@@ -1,4 +1,4 @@
-"""The same network as a torch user writes it."""
+"""The same network, written for torch."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from benchmarks.spliceai._network import BLOCKS, CONTEXT, WIDTH, Work, arrays, letters
 
 Conv = partial(nn.Conv1d, padding="same")
-# What Keras calls torch's arrays of a batch norm.
+# Names of the batch norm arrays in torch -> in Keras.
 NORM = {
     "weight": "gamma",
     "bias": "beta",
@@ -32,12 +32,12 @@ class Unit(nn.Module):
         self.layers = nn.Sequential(*parts)
 
     def forward(self, x: Tensor) -> Tensor:
-        """``(n, width, l)`` to the same shape."""
+        """Map ``(n, width, l)`` to the same shape."""
         return x + self.layers(x)
 
 
 class SpliceAI(nn.Module):
-    """Units in blocks, whose sums are added up; layers are declared in Keras' order."""
+    """Blocks of units whose outputs are summed; layers have the order of Keras."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class SpliceAI(nn.Module):
         self.head = Conv(WIDTH, 3, 1)
 
     def forward(self, x: Tensor) -> Tensor:
-        """``(n, 4, l + context)`` to ``(n, 3, l)``."""
+        """Map ``(n, 4, l + context)`` to ``(n, 3, l)``."""
         x = self.stem(x)
         total = self.first(x)
         for *units, skip in self.blocks:
@@ -64,7 +64,7 @@ class SpliceAI(nn.Module):
 
 
 def of_torch(count: int, threads: int) -> Work:
-    """Prepare the network, eager."""
+    """Prepare the eager network."""
     torch.set_num_threads(threads)
     network = SpliceAI().eval()
     for layer, state in _states(network):
@@ -88,7 +88,7 @@ def _states(network: nn.Module) -> Iterator[tuple[nn.Module, dict[str, Tensor]]]
 
 
 def _state(layer: str) -> dict[str, Tensor]:
-    """Return the arrays of a layer under torch's names."""
+    """Return the arrays of a layer under their torch names."""
     found = {
         name.rpartition(".")[2]: torch.tensor(np.ascontiguousarray(values.T))
         for name, values in arrays().items()

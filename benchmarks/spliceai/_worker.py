@@ -1,4 +1,4 @@
-"""One side in a process of its own, which works once for each line of its input."""
+"""Run one side in this process; work once for each input line."""
 
 import json
 import sys
@@ -10,11 +10,11 @@ import numpy as np
 
 from benchmarks.spliceai._network import of_seqloom, operations
 
-SQUARE = 1024  # lines of the matrices of the floor
+SQUARE = 1024  # Rows of the matrices of the floor.
 
 
 def _prepare(side: str, count: int, threads: int) -> Callable[[], Any]:
-    """Load one library, and return what it does at each call."""
+    """Load one library, and return the function to measure."""
     if side.startswith("seqloom"):
         return of_seqloom(count, threads, compiled="compiled" in side)
     if side == "torch":
@@ -25,7 +25,7 @@ def _prepare(side: str, count: int, threads: int) -> Callable[[], Any]:
 
 
 def _floor(count: int, threads: int) -> Callable[[], Any]:
-    """Prepare square products of our own with about as many operations."""
+    """Prepare square products of seqloom with about the same number of operations."""
     from seqloom.tensor import backend
 
     ones = np.ones((SQUARE, SQUARE), "float32")
@@ -35,7 +35,7 @@ def _floor(count: int, threads: int) -> Callable[[], Any]:
 
 
 def main() -> None:
-    """Print a result, and then the seconds of a call for each line of the input."""
+    """Print a result, and then the seconds of a call for each input line."""
     side, count, threads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     work = _prepare(side, count, threads)
     first = work()

@@ -1,4 +1,4 @@
-"""Whole training steps: ours on each backend, beside torch eager, compiled, and jax.jit."""
+"""Time training steps of seqloom on each backend, of torch and of jax."""
 
 from benchmarks.tensor._story import main
 

@@ -1,4 +1,4 @@
-"""A few rows, printed and not kept: python -m benchmarks.tensor --only MLP --threads 1."""
+"""Print a few rows: python -m benchmarks.tensor --only MLP --threads 1."""
 
 import argparse
 from typing import Any
@@ -9,7 +9,7 @@ from benchmarks.tensor._sides import SIDES
 
 
 def main() -> None:
-    """Read what is wanted and print it."""
+    """Parse the arguments and print the rows."""
     wanted = _arguments()
     for network in wanted.only:
         for threads in wanted.threads:
@@ -35,10 +35,12 @@ def _print_speeds(wanted: Any, network: str, threads: int) -> None:
     found = speeds(wanted.sides, network, **options)
     beside = found.get("torch eager", {})
     for side, each in found.items():
-        print(f"{network}, {threads} threads, {side}: {_told(each, beside)}", flush=True)
+        print(
+            f"{network}, {threads} threads, {side}: {_describe(each, beside)}", flush=True
+        )
 
 
-def _told(found: dict[str, Any], beside: dict[str, Any]) -> str:
+def _describe(found: dict[str, Any], beside: dict[str, Any]) -> str:
     if "failed" in found:
         return f"failed: {found['failed']}"
     times = f"{step_of(found):.2f} ms, least {1000 * min(found['seconds']):.2f}"

@@ -1,4 +1,4 @@
-"""Processes that wait for their turn: one for each side, none working beside another."""
+"""Worker processes, one for each side; only one works at a time."""
 
 import json
 import subprocess
@@ -19,34 +19,34 @@ from benchmarks.tensor._sides import environment
 
 
 class Failed(Exception):  # noqa: N818  # a result, not a fault of this program
-    """A side could not do its part; the text says why."""
+    """A side failed; the text contains the reason."""
 
 
-class Late(Failed):
+class TimedOut(Failed):
     """A side did not answer in time."""
 
 
 class Member:
-    """The process of one side, seen from outside."""
+    """The process of one side."""
 
     def __init__(self, process: Any, errors: Any) -> None:
         self.process, self.errors = process, errors
 
-    def ask(self, method: str, steps: int) -> Any:
-        """Have the side do something, and waits for its answer."""
+    def request(self, method: str, steps: int) -> Any:
+        """Send a command and wait for the answer."""
         self.send(method, steps)
         return json.loads(self.answer())
 
     def send(self, method: str, steps: int) -> None:
-        """Have the side do something, and does not wait."""
+        """Send a command without waiting."""
         try:
             self.process.stdin.write(f"{method} {steps}\n")
             self.process.stdin.flush()
         except BrokenPipeError:
-            pass  # `answer` says why the process ended
+            pass  # `answer` reports why the process ended.
 
     def answer(self, seconds: float | None = None) -> str:
-        """Return the next line that the process writes; it is killed if it takes longer."""
+        """Return the next line of the process; kill it after a timeout."""
         late = Timer(seconds or 0.0, self.process.kill)
         if seconds is not None:
             late.start()
@@ -57,16 +57,16 @@ class Member:
         return line
 
     def _find_cause(self, seconds: float | None) -> Failed:
-        """Why the process ended."""
+        """Return the reason why the process ended."""
         if self.process.wait() == -SIGKILL and seconds is not None:
-            return Late(f"killed after {seconds:.0f} s without an answer")
+            return TimedOut(f"killed after {seconds:.0f} s without an answer")
         self.errors.seek(0)
         return Failed((self.errors.read().strip() or "it ended").splitlines()[-1])
 
 
 @contextmanager
 def begin(side: str, setup: Setup, **variables: str) -> Generator[Member]:
-    """Start the process of a side, whose first answer says that it is ready."""
+    """Start the process of a side, and return without waiting until it is ready."""
     settings = {"side": side, "setup": asdict(setup)}
     command = [sys.executable, "-m", "benchmarks.tensor._worker", json.dumps(settings)]
     with (
@@ -89,7 +89,7 @@ def begin(side: str, setup: Setup, **variables: str) -> Generator[Member]:
 
 @contextmanager
 def member(side: str, setup: Setup) -> Generator[Member]:
-    """Start the process of a side, waits until it is ready, and end it."""
+    """Start the process of a side, wait until it is ready, and end it at exit."""
     with begin(side, setup) as one:
         one.answer()
         yield one
@@ -98,7 +98,7 @@ def member(side: str, setup: Setup) -> Generator[Member]:
 def speeds(
     sides: Sequence[str], network: str, *, threads: int, dropout: float, rounds: int
 ) -> dict[str, dict[str, Any]]:
-    """Return each side's median seconds a step, taken in turn, and its first losses."""
+    """Return the median seconds per step of each side, and its first losses."""
     found: dict[str, dict[str, Any]] = {}
     setup = Setup(name=network, threads=threads, dropout=dropout)
     with ExitStack() as stack:
@@ -106,27 +106,27 @@ def speeds(
         for side in sides:
             try:
                 crew[side] = stack.enter_context(member(side, setup))
-                found[side] = {"losses": crew[side].ask("losses", 3), "seconds": []}
+                found[side] = {"losses": crew[side].request("losses", 3), "seconds": []}
             except Failed as failure:
                 crew.pop(side, None)
                 found[side] = {"failed": str(failure)}
         for _ in range(rounds):
             for side, each in crew.items():
-                seconds = each.ask("seconds", NETWORKS[network].steps)
+                seconds = each.request("seconds", NETWORKS[network].steps)
                 found[side]["seconds"].append(seconds)
                 time.sleep(REST)
     return found
 
 
-# Seconds between two turns: OpenBLAS's threads look for work for a while after their last,
-# on a processor that the next side would need.
+# Pause between two sides in seconds: threads of OpenBLAS spin after their last call,
+# on a core that the next side needs.
 REST = 0.3
 
 
 def memory(side: str, network: str, threads: int) -> int:
-    """Return the bytes that ten steps add in a fresh process."""
+    """Return the bytes that ten steps add in a new process."""
     with member(side, Setup(name=network, threads=threads)) as one:
-        return one.ask("memory", 10)
+        return one.request("memory", 10)
 
 
 def step_of(found: dict[str, Any]) -> float:

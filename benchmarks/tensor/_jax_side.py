@@ -1,4 +1,4 @@
-"""jax's side: the networks as plain functions; one jitted step with donated state."""
+"""Networks in jax: plain functions, and one jitted step with donated state."""
 
 from collections.abc import Callable
 from functools import partial
@@ -24,7 +24,7 @@ Tensors = dict[str, jax.Array]
 
 
 class JaxSide:
-    """A network with AdamW, the whole step in `jax.jit`.
+    """A network with AdamW, with the whole step in `jax.jit`.
 
     Args:
         setup: The network, and how it is computed.
@@ -45,19 +45,19 @@ class JaxSide:
         self.jitted = jax.jit(_step_of(loss), donate_argnums=(0, 1, 2))
 
     def prepare(self, batch: Arrays) -> Tensors:
-        """Return the batch as jax's arrays."""
+        """Return the batch as jax arrays."""
         return {key: jnp.array(each) for key, each in batch.items()}
 
     def step(self, batch: Tensors) -> float:
-        """Learn from one batch and give its loss."""
+        """Train on one batch and return the loss."""
         return float(self._learn(batch))
 
     def learn(self, batch: Tensors) -> None:
-        """Learn from one batch and does not wait for the loss."""
+        """Train on one batch without waiting for the loss."""
         self._learn(batch)
 
     def wait(self) -> None:
-        """Wait until the device has done what it was given."""
+        """Wait until the device has finished."""
         jax.block_until_ready(self.params)
 
     def _learn(self, batch: Tensors) -> Any:
@@ -84,7 +84,7 @@ def _in_half(loss: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _step_of(loss: Callable[..., Any]) -> Callable[..., Any]:
-    """Forward, backward and AdamW as one function."""
+    """Return forward, backward and AdamW as one function."""
 
     def step(params: Tensors, averages: Tensors, state: Any, key: Any, batch: Any) -> Any:
         key = jax.random.fold_in(key, state[2])

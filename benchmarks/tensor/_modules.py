@@ -1,4 +1,4 @@
-"""The networks as modules of ours; their paths are those of the weights."""
+"""Networks as seqloom modules; parameter paths are the keys of the weights."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ class MLP(nn.Module):
 
 
 class SpliceCNN(SequenceCNN):
-    """The demo's network."""
+    """The network of the demo."""
 
     def __init__(self, rate: float, length: int) -> None:
         super().__init__(
@@ -98,7 +98,7 @@ class Scale(nn.Module):
         self.bias = nn.Param((width,), nn.Fill(0.0))
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Any shape to the same shape."""
+        """Normalise the last axis."""
         return F.layer_norm(x, x.shape[-1:], self.weight.value, self.bias.value)
 
 
@@ -120,7 +120,7 @@ class Block(nn.Module):
         self.dropout = nn.Dropout(rate)
 
     def __call__(self, x: Tensor, key: Key) -> Tensor:
-        """``(row, place, width)`` to the same shape."""
+        """Map ``(row, position, width)`` to the same shape."""
         seen = self.mix(self._attention(self.norm1(x), key.fold(1)))
         x = x + self.dropout(seen, key=key.fold(2))
         fed = self.down(F.gelu(self.up(self.norm2(x))))
@@ -135,7 +135,7 @@ class Block(nn.Module):
 
 
 class Encoder(nn.Module):
-    """Blocks over letters and their places."""
+    """Transformer blocks on residues and their positions."""
 
     letters: nn.Param
     places: nn.Param
@@ -152,7 +152,7 @@ class Encoder(nn.Module):
         self.dropout = nn.Dropout(rate)
 
     def loss(self, batch: Any, key: Key) -> Tensor:
-        """Return the cross entropy of a batch's letters."""
+        """Return the cross entropy of the residues of a batch."""
         x = F.embedding(batch["x"], self.letters.value) + self.places.value
         x = self.dropout(x, key=key.fold(LAYERS))
         for number, block in enumerate(self.blocks):
@@ -162,7 +162,7 @@ class Encoder(nn.Module):
 
 
 class Dilated(nn.Module):
-    """Residual layers of growing dilation, a profile and a count (Avsec et al. 2021)."""
+    """Residual layers with growing dilation, a profile and a count (Avsec et al. 2021)."""
 
     first: nn.Conv1d
     layers: list[nn.Conv1d]
@@ -170,7 +170,7 @@ class Dilated(nn.Module):
     count: nn.Linear
 
     def __init__(self, rate: float, length: int) -> None:
-        del rate, length  # it has no dropout, and takes any length
+        del rate, length  # The network has no dropout and accepts any length.
         self.first = nn.Conv1d(4, CHANNELS, 21, padding="same")
         self.layers = [
             nn.Conv1d(CHANNELS, CHANNELS, 3, padding="same", dilation=2**number)

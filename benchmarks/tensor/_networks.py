@@ -1,4 +1,4 @@
-"""The networks: the shapes of their weights by path, and a batch for each."""
+"""Networks: the shapes of their weights by path, and a batch for each."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -17,15 +17,14 @@ DILATED_LENGTH, CHANNELS, DILATED_LAYERS, PROFILE_KERNEL = 2114, 64, 9, 75
 
 @dataclass(frozen=True)
 class Network:
-    """What every side is given.
+    """A network that all sides implement.
 
     Args:
-        shapes_of: From the length of a sample to the shapes of the weights, and of the
-            running averages, by path.
-        draw: Draws the arrays of a batch of some samples of some length.
+        shapes_of: Length of a sample -> shapes of weights and running averages, by path.
+        draw: Draws the arrays of a batch with the given rows and length.
         rows: The samples of a batch.
         length: The length of a sample.
-        steps: How many steps make a round long enough for the clock.
+        steps: Steps per round.
     """
 
     shapes_of: Callable[[int], Shapes]
@@ -36,18 +35,18 @@ class Network:
 
     @property
     def shapes(self) -> Shapes:
-        """The shapes of all weights by path."""
+        """Shapes of all weights by path."""
         return self.shapes_of(self.length)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setup:
-    """A network, and on what and how a side computes it.
+    """A network, its sizes and its device.
 
     Args:
         name: The network.
         threads: The threads that a side may use on the CPU.
-        dropout: The share that is dropped.
+        dropout: Dropout rate.
         device: ``cpu`` or ``cuda``.
         dtype: ``float32``, or ``bfloat16`` for products in half precision.
         rows: The samples of a batch; None for those of the network.
@@ -64,25 +63,25 @@ class Setup:
 
     @property
     def network(self) -> Network:
-        """The network with its sizes."""
+        """Network with its sizes."""
         given = {"rows": self.rows, "length": self.length}
         sizes: Any = {name: size for name, size in given.items() if size is not None}
         return replace(NETWORKS[self.name], **sizes)
 
 
 def weights_of(network: Network) -> Arrays:
-    """Draw weights that keep a signal's size; scales are 1, shifts 0."""
+    """Draw weights that preserve the scale of a signal; scales are 1, shifts 0."""
     draw = np.random.default_rng(0)
     return {path: _weight(draw, path, shape) for path, shape in network.shapes.items()}
 
 
 def batch_of(network: Network) -> Arrays:
-    """Draw the batch, the same for every side."""
+    """Draw the batch, equal for all sides."""
     return network.draw(np.random.default_rng(1), network.rows, network.length)
 
 
 def _weight(draw: np.random.Generator, path: str, shape: tuple[int, ...]) -> np.ndarray:
-    """One array of weights, by the last words of its path."""
+    """Return one array of weights, chosen by the end of its path."""
     if path.endswith(("running_var", "norm.weight", "norm1.weight", "norm2.weight")):
         return np.ones(shape, np.float32)
     if len(shape) == 1:
@@ -112,7 +111,7 @@ def _mlp(length: int) -> Shapes:
 
 
 def _cnn(length: int) -> Shapes:
-    """Return the demo's network, under the paths that `SequenceCNN` gives."""
+    """Return the network of the demo, with the paths of `SequenceCNN`."""
     shapes: dict[str, tuple[int, ...]] = {}
     for number, (before, size) in enumerate([(4, 3), (32, 5), (32, 5)]):
         path = f"blocks.{number}"
@@ -124,7 +123,7 @@ def _cnn(length: int) -> Shapes:
 
 
 def _deepsea(length: int) -> Shapes:
-    """Zhou and Troyanskaya 2015."""
+    """Return the network of Zhou and Troyanskaya 2015."""
     places = ((length - 7) // 4 - 7) // 4 - 7
     return {
         **_conv("first", 4, 320, 8),
@@ -136,7 +135,7 @@ def _deepsea(length: int) -> Shapes:
 
 
 def _encoder(length: int) -> Shapes:
-    """Normalisation comes before each half of a block (Xiong et al. 2020)."""
+    """Return an encoder with normalisation before each sublayer (Xiong et al. 2020)."""
     shapes: dict[str, tuple[int, ...]] = {
         "letters": (LETTERS, WIDTH),
         "places": (length, WIDTH),
@@ -152,7 +151,7 @@ def _encoder(length: int) -> Shapes:
 
 
 def _dilated(length: int) -> Shapes:
-    """Residual layers of growing dilation, and two heads (BPNet, Avsec et al. 2021)."""
+    """Return residual layers with growing dilation and two heads (Avsec et al. 2021)."""
     del length
     layers = [f"layers.{number}" for number in range(DILATED_LAYERS)]
     shapes: dict[str, tuple[int, ...]] = {**_conv("first", 4, CHANNELS, 21)}
@@ -163,7 +162,7 @@ def _dilated(length: int) -> Shapes:
 
 
 def middle_of(length: int) -> slice:
-    """Return the half of all positions for which the dilated network predicts a profile."""
+    """Return the middle half of all positions, for which the network predicts a profile."""
     return slice(length // 4, length - length // 4)
 
 
@@ -187,7 +186,7 @@ def _deepsea_batch(draw: np.random.Generator, rows: int, length: int) -> Arrays:
 
 
 def _dilated_batch(draw: np.random.Generator, rows: int, length: int) -> Arrays:
-    """Read by position, about one in four positions, and the logarithm of their sum."""
+    """Return reads per position, at about one in four positions, and the log of the sum."""
     middle = middle_of(length)
     counts = draw.poisson(0.25, (rows, middle.stop - middle.start)).astype(np.float32)
     total = np.log1p(counts.sum(axis=1, keepdims=True))
@@ -209,7 +208,7 @@ NETWORKS: dict[str, Network] = {
     "encoder": Network(_encoder, _encoder_batch, ROWS, PLACES, 1),
     "dilated": Network(_dilated, _dilated_batch, 8, DILATED_LENGTH, 1),
 }
-# Those that the suites for processors measure.
+# Networks that the CPU suites measure.
 ON_PROCESSORS = ("MLP", "SequenceCNN", "DeepSEA", "encoder")
 
 Loss = Callable[[Any, Any, float], Any]

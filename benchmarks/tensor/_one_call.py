@@ -1,4 +1,4 @@
-"""Times one call of ours and one of torch's: python -m benchmarks.tensor._one_call NAME."""
+"""Time one call in seqloom and in torch: python -m benchmarks.tensor._one_call NAME."""
 
 import json
 import sys
@@ -18,7 +18,7 @@ ROUNDS, CALLS = 100, 2000
 
 
 def tape() -> dict[str, list[float]]:
-    """Return a recorded addition, and ours less NumPy's own; the least of many rounds."""
+    """Return the time of a recorded addition, and its excess over NumPy."""
     torch.set_num_threads(1)
     plain = np.ones((8, 8), np.float32)
     level = Autodiff(backend("numpy", num_threads=1))
@@ -32,7 +32,7 @@ def tape() -> dict[str, list[float]]:
 
 
 def _additions(*values: Any) -> list[Callable[[], Any]]:
-    """Add each to itself."""
+    """Add each array to itself."""
     return [lambda each=each: each + each for each in values]
 
 
@@ -41,7 +41,7 @@ def _of(call: Callable[[], Any]) -> float:
 
 
 def dropout() -> dict[str, list[float]]:
-    """Return the dropout of a hidden layer of the encoder."""
+    """Time the dropout of a hidden layer of the encoder."""
     torch.set_num_threads(1)
     x = np.ones((8, 256, 1280), np.float32)
     ours, theirs = backend("numpy", num_threads=1).tensor(x), torch.from_numpy(x)

@@ -1,4 +1,4 @@
-"""Our side: one step function for every backend, as it is or compiled."""
+"""Networks in seqloom: one step function for all backends, eager or compiled."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -16,14 +16,14 @@ LR = 1e-3
 
 
 def train(model: Any, optimizer: AdamW, key: Key, lr: Any, batch: Any) -> Tensor:
-    """Learn from one batch and give its loss: the step that is measured."""
+    """Train on one batch and return the loss; the measured step."""
     loss, grads = value_and_grad(_loss_of)(model, batch, key)
     optimizer.step(lr, model, grads)
     return loss
 
 
 def train_in_half(model: Any, optimizer: AdamW, key: Key, lr: Any, batch: Any) -> Tensor:
-    """Do the same with products in bfloat16, as ``fit(precision="bfloat16")``."""
+    """Train with products in bfloat16, like ``fit(precision="bfloat16")``."""
     loss, grads = value_and_grad(_loss_in_half)(model, batch, key)
     optimizer.step(lr, model, grads)
     return loss
@@ -34,24 +34,24 @@ def _loss_of(model: Any, batch: Any, key: Key) -> Tensor:
 
 
 def _loss_in_half(model: Any, batch: Any, key: Key) -> Tensor:
-    # Slow ones too: a processor without bfloat16 shows that the step works.
+    # Includes slow ones: a CPU without bfloat16 still shows that the step works.
     with autocast("bfloat16", allow_slow=True):
         return model.loss(batch, key).astype("float32")
 
 
-# What is compared with an older commit; the rows keep a step of the large ones short.
+# Cases for comparisons with an older commit; few rows keep large networks fast.
 OWN_ROWS = {"MLP": 64, "SequenceCNN": 64, "DeepSEA": 4, "encoder": 1}
 
 STEPS = {"float32": train, "bfloat16": train_in_half}
 
 
 class OurSide:
-    """A network on one of our backends.
+    """A network on a backend of seqloom.
 
     Args:
         setup: The network, and how it is computed.
         on: The backend's name, without the device.
-        compiled: Whether the step goes through `compile`.
+        compiled: If True, the step is compiled with `compile`.
     """
 
     def __init__(self, setup: Setup, *, on: str, compiled: bool) -> None:
@@ -62,7 +62,7 @@ class OurSide:
         self.model = module.bind(table, Key(0)).load_record(weights_of(network))
         self.optimizer, self.count = AdamW(), 0
         self.limit = limit_blas(setup.threads)
-        self.limit.__enter__()  # for as long as the process lives
+        self.limit.__enter__()  # Kept for the life of the process.
         step = STEPS[setup.dtype]
         self.train = _compiled(step) if compiled else step
 
@@ -76,17 +76,17 @@ class OurSide:
         return {key: table.tensor(each, dtype=types[key]) for key, each in batch.items()}
 
     def step(self, batch: dict[str, Tensor]) -> float:
-        """Learn from one batch and give its loss."""
+        """Train on one batch and return the loss."""
         with scope():
             return float(self._learn(batch))
 
     def learn(self, batch: dict[str, Tensor]) -> None:
-        """Learn from one batch and does not wait for the loss."""
+        """Train on one batch without waiting for the loss."""
         with scope():
             self._learn(batch)
 
     def wait(self) -> None:
-        """Wait until the device has done what it was given."""
+        """Wait until the device has finished."""
         self.model.backend.sync()
 
     def _learn(self, batch: dict[str, Tensor]) -> Tensor:
@@ -95,14 +95,14 @@ class OurSide:
 
 
 def _compiled(step: Any) -> Any:
-    """Return the same step as one program."""
+    """Return the step as one compiled program."""
     from seqloom.tensor import compile as compile_step
 
     return compile_step(step)
 
 
 def own_cases() -> Iterator[tuple[str, Callable[[], Callable[[], float]]]]:
-    """Yield a step of each network, eager and compiled, with one thread and with two."""
+    """Yield a step of each network, eager and compiled, with one and with two threads."""
     for threads in (1, 2):
         for name, rows in OWN_ROWS.items():
             for compiled in (False, True):

@@ -1,4 +1,4 @@
-"""The floor: the matrix products that a step cannot do without, and nothing else."""
+"""Floor: the matrix products of a step."""
 
 from typing import Any
 
@@ -21,13 +21,13 @@ from benchmarks.tensor._networks import (
     Arrays,
 )
 
-# The shapes of two factors, and how often they are multiplied.
+# Shapes of two factors, and the number of products.
 Product = tuple[tuple[int, ...], tuple[int, ...], int]
-BATCH, BLOCK = 64, 16  # a convolution takes so many samples at once
+BATCH, BLOCK = 64, 16  # Samples per block of a convolution.
 
 
 def products_of(name: str) -> list[Product]:
-    """List the products of one step: forward, by the weights, by the inputs."""
+    """Return the products of one step: forward, and the gradients of weights and inputs."""
     return {
         "MLP": _mlp,
         "SequenceCNN": _cnn,
@@ -38,21 +38,21 @@ def products_of(name: str) -> list[Product]:
 
 
 class NumPyProducts:
-    """These products, in NumPy's BLAS.
+    """Matrix products in the BLAS of NumPy.
 
     Args:
-        shapes: Of the factors of each product.
+        shapes: Shapes of the factors of each product.
     """
 
     def __init__(self, shapes: list[Product]) -> None:
         self.work = [(_ones(a), _ones(b), _ones((*a[:-1], b[-1])), n) for a, b, n in shapes]
 
     def prepare(self, batch: Arrays) -> Arrays:
-        """Nothing of the batch is needed."""
+        """Do nothing: the products need no batch."""
         return batch
 
     def step(self, batch: Any) -> float:
-        """Multiplies."""
+        """Compute all products once."""
         del batch
         for one, other, out, times in self.work:
             for _ in range(times):
@@ -67,7 +67,7 @@ def _ones(shape: tuple[int, ...]) -> np.ndarray:
 def _dense(
     rows: int, before: int, after: int, times: int = 1, *, first: bool = False
 ) -> list[Product]:
-    """Forward, by the weights and, unless the layer is the first, by the inputs."""
+    """Return the products of a layer; the first layer has no input gradient."""
     products = [
         ((rows, before), (before, after), times),
         ((after, rows), (rows, before), times),
@@ -78,7 +78,7 @@ def _dense(
 def _conv(
     window: int, after: int, places: int, *, samples: int = BATCH, first: bool = False
 ) -> list[Product]:
-    """Return the same for a convolution, in blocks; a window is channels times letters."""
+    """Return the same for a convolution, in blocks; depth is channels times window."""
     block = min(BLOCK, samples)
     return _dense(block * places, window, after, samples // block, first=first)
 
@@ -126,5 +126,5 @@ def _encoder() -> list[Product]:
     ]
     maps, seen = (PLACES, PLACES), (PLACES, deep)
     every = ROWS * HEADS * LAYERS
-    # Of attention: two products forward, four backward.
+    # Attention: two products forward, four backward.
     return [*dense, (seen, (deep, PLACES), 2 * every), (maps, seen, 4 * every)]

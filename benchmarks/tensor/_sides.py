@@ -1,4 +1,4 @@
-"""The sides by name; each imports only what it needs."""
+"""Map the name of each side to its class; each imports only its libraries."""
 
 import os
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from benchmarks.tensor._products import NumPyProducts, products_of
 Build = Callable[[Setup], Any]
 
 
-def _ours(on: str, *, compiled: bool) -> Build:
+def _seqloom(on: str, *, compiled: bool) -> Build:
     def build(setup: Setup) -> Any:
         from benchmarks.tensor._our_side import OurSide
 
@@ -47,19 +47,19 @@ def _torch_floor(setup: Setup) -> Any:
 SIDES: dict[str, Build] = {
     "floor": _numpy_floor,
     "torch floor": _torch_floor,
-    "numpy": _ours("numpy", compiled=False),
-    "numpy compiled": _ours("numpy", compiled=True),
+    "numpy": _seqloom("numpy", compiled=False),
+    "numpy compiled": _seqloom("numpy", compiled=True),
     "torch eager": _torch(compiled=False),
     "torch.compile": _torch(compiled=True),
     "jax.jit": _jax,
-    "ours on torch": _ours("torch", compiled=False),
-    "ours on torch compiled": _ours("torch", compiled=True),
-    "ours on jax compiled": _ours("jax", compiled=True),
+    "ours on torch": _seqloom("torch", compiled=False),
+    "ours on torch compiled": _seqloom("torch", compiled=True),
+    "ours on jax compiled": _seqloom("jax", compiled=True),
 }
 
 
 def environment(threads: int) -> dict[str, str]:
-    """What tells BLAS, OpenMP and XLA their number of threads before they start."""
+    """Return the variables that set the threads of BLAS, OpenMP and XLA at start."""
     names = (
         "OMP_NUM_THREADS",
         "OPENBLAS_NUM_THREADS",

@@ -1,16 +1,16 @@
-"""What is smaller than a step: one recorded addition, one mask of dropout."""
+"""Measure parts of a step: one recorded addition, one dropout mask."""
 
 from statistics import median
 from typing import Any
 
-from benchmarks._measure import ask_fresh
+from benchmarks._measure import run_module
 
 MODULE = "benchmarks.tensor._one_call"
 
 
 def small_rows() -> list[list[str]]:
-    """Return a line for each: ours, torch's and their ratio."""
-    tape, mask = ask_fresh(MODULE, "tape"), ask_fresh(MODULE, "dropout")
+    """Return a row for each: seqloom, torch and their ratio."""
+    tape, mask = run_module(MODULE, "tape"), run_module(MODULE, "dropout")
     over = f"{1e6 * tape['over'][0]:.2f} over NumPy's own"
     return [
         _row(f"a recorded 8 x 8 addition, microseconds; {over}", tape, 1e6),

@@ -1,4 +1,4 @@
-"""Asks every side in its own process, in turn, and writes the tables."""
+"""Measure each side in its own process, alternating, and write the tables."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ ROUNDS = pick(
     {"MLP": 5, "SequenceCNN": 3},
 )
 NUMPY = ("floor", "torch floor", "numpy", "numpy compiled", "torch eager", "torch.compile")
-# A quick run has no side whose compiler takes longer than all steps.
+# A quick run excludes sides that compile longer than they run.
 SIDES = pick(
     (*NUMPY, "jax.jit", "ours on torch compiled", "ours on jax compiled"), NUMPY[:-1]
 )
@@ -39,7 +39,7 @@ Found = dict[str, dict[str, Any]]
 
 
 def main() -> None:
-    """Measure steps with and without dropout, memory, and what is smaller than a step."""
+    """Measure steps with and without dropout, memory, and small operations."""
     runs = {(name, n): _run(name, n, SIDES, 0.0) for name in ROUNDS for n in THREADS}
     for (name, threads), found in runs.items():
         _check(f"{name} at {threads}", found)
@@ -62,7 +62,7 @@ def _run(name: str, threads: int, sides: tuple[str, ...], dropout: float) -> Fou
 
 
 def _check(case: str, found: Found) -> None:
-    """From equal weights, the first losses of all sides are equal."""
+    """Raise if the first losses differ although the weights are equal."""
     first = {
         side: each["losses"][0]
         for side, each in found.items()
@@ -82,7 +82,7 @@ def _time(found: dict[str, Any]) -> str:
 
 
 def _ratios(name: str, threads: int, found: Found) -> list[str]:
-    """Ours over theirs; below 1 we are quicker."""
+    """Return the ratios; below 1, seqloom is faster."""
     above = _over(found, "numpy compiled", "torch eager", less="floor")
     return [
         f"{name}, {threads}",
@@ -95,7 +95,7 @@ def _ratios(name: str, threads: int, found: Found) -> list[str]:
 
 
 def _over(found: Found, one: str, other: str, *, less: str = "") -> str:
-    """Return a ratio of medians, of both less a third side's where one is named."""
+    """Return a ratio of medians; with `less`, subtract that side from both."""
     if not all("seconds" in found.get(side, {}) for side in (one, other)):
         return "none"
     floor = step_of(found[less]) if less else 0.0
@@ -103,7 +103,7 @@ def _over(found: Found, one: str, other: str, *, less: str = "") -> str:
 
 
 def _with_dropout() -> str:
-    """Return the same steps with a tenth of the values dropped."""
+    """Return the table of steps with a dropout of 0.1."""
     rows = list[list[str]]()
     for name in ROUNDS:
         for threads in THREADS:
@@ -114,7 +114,7 @@ def _with_dropout() -> str:
 
 
 def _memory() -> str:
-    """Return megabytes that ten steps add at their peak, each side in a fresh process."""
+    """Return the megabytes that ten steps add at their peak, each side in a new process."""
     sides = ("numpy", "numpy compiled", "torch eager")
     rows = [[name, *(_grown(side, name) for side in sides)] for name in ROUNDS]
     return table(("memory that ten steps add, MB", *sides), rows)

@@ -1,4 +1,4 @@
-"""torch's side: the networks as plain functions, and a step by its own engine."""
+"""Networks in torch: plain functions, and a step with autograd."""
 
 from functools import partial
 from typing import Any
@@ -23,11 +23,11 @@ Tensors = dict[str, Tensor]
 
 
 class TorchSide:
-    """A network, eager or compiled, with torch's fused AdamW.
+    """A network, eager or compiled, with the fused AdamW of torch.
 
     Args:
         setup: The network, and how it is computed.
-        compiled: Whether the loss goes through `torch.compile`.
+        compiled: If True, the loss is compiled with `torch.compile`.
     """
 
     def __init__(self, setup: Setup, *, compiled: bool) -> None:
@@ -46,20 +46,20 @@ class TorchSide:
         self.optimizer = torch.optim.AdamW(trained, lr=LR, fused=True)
 
     def prepare(self, batch: Arrays) -> Tensors:
-        """Return batch as tensors on the device; on a processor over the same memory."""
+        """Return the batch as tensors on the device; on a CPU they share the memory."""
         device = self.setup.device
         return {key: torch.from_numpy(each).to(device) for key, each in batch.items()}
 
     def step(self, batch: Tensors) -> float:
-        """Learn from one batch and give its loss."""
+        """Train on one batch and return the loss."""
         return self._learn(batch).item()
 
     def learn(self, batch: Tensors) -> None:
-        """Learn from one batch and does not wait for the loss."""
+        """Train on one batch without waiting for the loss."""
         self._learn(batch)
 
     def wait(self) -> None:
-        """Wait until the device has done what it was given."""
+        """Wait until the device has finished."""
         if self.setup.device != "cpu":
             torch.cuda.synchronize()
 
@@ -164,10 +164,10 @@ LOSSES: dict[str, Any] = {
 
 
 class TorchProducts:
-    """The step's matrix products alone, in torch's BLAS.
+    """Matrix products of a step in the BLAS of torch.
 
     Args:
-        shapes: Of the factors of each product.
+        shapes: Shapes of the factors of each product.
         threads: The threads of torch's operations.
     """
 
@@ -179,11 +179,11 @@ class TorchProducts:
         ]
 
     def prepare(self, batch: Arrays) -> Arrays:
-        """Nothing of the batch is needed."""
+        """Do nothing: the products need no batch."""
         return batch
 
     def step(self, batch: Any) -> float:
-        """Multiplies."""
+        """Compute all products once."""
         del batch
         for one, other, out, times in self.work:
             for _ in range(times):

@@ -1,4 +1,4 @@
-"""One side in a process of its own, which does as its standard input says, line by line."""
+"""Run one side in this process, as requested line by line on standard input."""
 
 import json
 import sys
@@ -25,24 +25,24 @@ class Worker:
         self.batch = self.side.prepare(batch_of(it.network))
 
     def losses(self, steps: int) -> list[float]:
-        """Make steps and give their losses."""
+        """Run steps and return their losses."""
         return [self.side.step(self.batch) for _ in range(steps)]
 
     def seconds(self, steps: int) -> float:
-        """Make steps and give the time of one."""
+        """Run steps and return the time per step."""
         start = time.perf_counter()
         self.losses(steps)
         return (time.perf_counter() - start) / steps
 
     def first(self, steps: int) -> dict[str, Any]:
-        """Make the first steps; gives their losses, and the seconds of the very first."""
+        """Run the first steps; return their losses, and the seconds of the first step."""
         start = time.perf_counter()
         loss = self.side.step(self.batch)
         seconds = time.perf_counter() - start
         return {"losses": [loss, *self.losses(steps - 1)], "seconds": seconds}
 
     def burst(self, steps: int) -> float:
-        """Make steps whose losses are not read, and give the time of one."""
+        """Run steps without reading their losses, and return the time per step."""
         start = time.perf_counter()
         for _ in range(steps):
             self.side.learn(self.batch)
@@ -50,7 +50,7 @@ class Worker:
         return (time.perf_counter() - start) / steps
 
     def peak(self, steps: int) -> int | None:
-        """Make steps and give the memory taken on a CUDA device; None without one."""
+        """Run steps and return the memory used on a CUDA device; None without a device."""
         self.burst(steps)
         if "jax" in self.name:
             import jax
@@ -59,11 +59,11 @@ class Worker:
             return stats.get("peak_bytes_in_use")
         import torch
 
-        # Reserved, because the memory of a CUDA graph does not count as allocated.
+        # Reserved memory, because allocated memory excludes CUDA graphs.
         return torch.cuda.max_memory_reserved() if torch.cuda.is_available() else None
 
     def memory(self, steps: int) -> int:
-        """Make steps and give the bytes by which memory's peak exceeds its start."""
+        """Run steps and return the peak increase in memory, in bytes."""
         return memory_of(lambda: self.losses(steps))
 
 

@@ -1,4 +1,4 @@
-"""One training step of the demo's network: NumPy with our kernels beside torch eager."""
+"""Time a training step of the demo's network on the NumPy backend and in eager torch."""
 
 from benchmarks.train_cnn._story import main
 

@@ -1,4 +1,4 @@
-"""The least time that a step can take here: its multiplications at BLAS's own speed."""
+"""Lower bound of a step: its multiplications at the speed of BLAS."""
 
 from statistics import median
 
@@ -13,22 +13,22 @@ SIZE = 1024
 
 
 def floor_ms(config: SequenceCNNConfig, threads: int) -> float:
-    """Return the milliseconds of a step's multiply-adds at the speed of a large matmul."""
+    """Return the milliseconds of a step at the speed of a large product."""
     return 1000 * _operations(config) / _speed(threads)
 
 
 def _operations(config: SequenceCNNConfig) -> float:
-    """Count a step's floating-point operations in convolutions, forward and backward."""
+    """Return the floating-point operations of the convolutions, forward and backward."""
     shapes = _conv_shapes(config)
     forward = [
         2 * BATCH_SIZE * places * outs * ins * size for places, outs, ins, size in shapes
     ]
-    # Weights and inputs need as much again each; the first inputs have no gradient.
+    # The gradients of weights and inputs cost the same each; the first inputs have none.
     return 3 * sum(forward) - forward[0]
 
 
 def _conv_shapes(config: SequenceCNNConfig) -> list[tuple[int, int, int, int]]:
-    """List places, channels after, channels before and letters of each convolution."""
+    """Return positions, output channels, input channels and window of each convolution."""
     params = dict(config.build().parameters())
     places, shapes = config.length or 0, list[tuple[int, int, int, int]]()
     for number, pool in enumerate(config.pools):
@@ -39,7 +39,7 @@ def _conv_shapes(config: SequenceCNNConfig) -> list[tuple[int, int, int, int]]:
 
 
 def _speed(threads: int) -> float:
-    """Measure floating-point operations a second in a product of large matrices."""
+    """Return the floating-point operations per second of a large product."""
     one = np.ones((SIZE, SIZE), np.float32)
     out = np.empty_like(one)
     with limit_blas(threads):

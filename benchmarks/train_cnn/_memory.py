@@ -1,4 +1,4 @@
-"""Ten steps of one side in a process of their own: python -m ... SIDE THREADS."""
+"""Run ten steps of one side in this process: python -m ... SIDE THREADS."""
 
 import json
 import sys
@@ -11,7 +11,7 @@ STEPS = 10
 
 
 def main(name: str, threads: int) -> None:
-    """Print the bytes by which the peak of ten steps exceeds what stood before them."""
+    """Print the peak increase in memory over ten steps, in bytes."""
     config, batches = prepare()
     side = make_side(name, config, threads)
     with limit_blas(threads):

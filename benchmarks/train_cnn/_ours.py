@@ -1,4 +1,4 @@
-"""Our side: the step that `fit` makes."""
+"""The step of seqloom, as in `fit`."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ class Ours:
         self.follow = value_and_grad(_loss_of)
 
     def step(self, batch: dict[str, Any]) -> float:
-        """Learn from one batch and give its loss."""
+        """Train on one batch and return the loss."""
         key = Key(0, self.optimizer.step_count)
         loss, grads = self.follow(self.model, batch, key)
         self.optimizer.step(self.lr, self.model, grads)

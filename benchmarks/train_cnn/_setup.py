@@ -1,4 +1,4 @@
-"""What both sides are given."""
+"""Inputs of both sides."""
 
 from dataclasses import replace
 from typing import Any
@@ -14,18 +14,18 @@ BATCH_SIZE = 64
 
 
 def prepare() -> tuple[SequenceCNNConfig, list[dict[str, Any]]]:
-    """Return the demo's network and the batches of one epoch."""
+    """Return the network of the demo and the batches of one epoch."""
     train = read("train")
     return SequenceCNNConfig.for_data(train), batches(train, BATCH_SIZE)
 
 
 def without_dropout(config: SequenceCNNConfig) -> SequenceCNNConfig:
-    """Take chance away, so that losses can be compared."""
+    """Disable dropout, so that losses can be compared."""
     return replace(config, dropout=0.0)
 
 
 def make_side(name: str, config: SequenceCNNConfig, threads: int) -> Any:
-    """Make a side; torch is imported only for its own."""
+    """Create a side; torch is imported only for its side."""
     ours = Ours(config, threads=threads, lr=LR)
     if name == "seqloom":
         return ours

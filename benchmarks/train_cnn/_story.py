@@ -1,9 +1,9 @@
-"""Asks every question in a process of its own and writes the table."""
+"""Run each measurement in its own process, and write the table."""
 
 from statistics import median
 from typing import Any
 
-from benchmarks._measure import ask_fresh
+from benchmarks._measure import run_module
 from benchmarks._page import machine, publish, table
 from benchmarks.train_cnn._floor import floor_ms
 from benchmarks.train_cnn._setup import BATCH_SIZE, EPOCHS, prepare
@@ -21,7 +21,7 @@ def main() -> None:
     config, _ = prepare()
     rows, apart = list[Any](), 0.0
     for threads in THREADS:
-        speed = ask_fresh("benchmarks.train_cnn._speed", str(threads))
+        speed = run_module("benchmarks.train_cnn._speed", str(threads))
         apart = max(apart, speed["apart"])
         rows += [*_times(threads, speed), _memory(threads)]
     floors = ", ".join(f"{floor_ms(config, n):.2f} ms with {n}" for n in THREADS)
@@ -30,27 +30,27 @@ def main() -> None:
 
 
 def _times(threads: int, speed: dict[str, Any]) -> list[tuple[object, ...]]:
-    """Write the median step and the whole training of both sides."""
+    """Return the median step and the total training time of both sides."""
     ours, theirs = speed["seconds"].values()
     step = [1000 * median(times) / speed["steps"] for times in (ours, theirs)]
     total = [float(sum(ours)), float(sum(theirs))]
     return [
-        (threads, "step, median over epochs, ms", *_beside(step)),
-        (threads, f"{EPOCHS} epochs, s", *_beside(total)),
+        (threads, "step, median over epochs, ms", *_with_ratio(step)),
+        (threads, f"{EPOCHS} epochs, s", *_with_ratio(total)),
     ]
 
 
 def _memory(threads: int) -> tuple[object, ...]:
-    """Write the memory that ten steps add, each side in a fresh process."""
+    """Return the memory that ten steps add, each side in a new process."""
     module = "benchmarks.train_cnn._memory"
     grown = [
-        float(ask_fresh(module, side, str(threads))) / 1e6 for side in ("seqloom", "torch")
+        float(run_module(module, side, str(threads))) / 1e6 for side in ("seqloom", "torch")
     ]
-    return (threads, "memory that ten steps add, MB", *_beside(grown))
+    return (threads, "memory that ten steps add, MB", *_with_ratio(grown))
 
 
-def _beside(pair: list[float]) -> tuple[str, str, str]:
-    """Write two numbers and their ratio."""
+def _with_ratio(pair: list[float]) -> tuple[str, str, str]:
+    """Return two numbers and their ratio."""
     return f"{pair[0]:.2f}", f"{pair[1]:.2f}", f"**{pair[0] / pair[1]:.2f}**"
 
 

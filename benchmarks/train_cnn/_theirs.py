@@ -1,4 +1,4 @@
-"""torch's side: the same network, eager, on the CPU, with its fused AdamW."""
+"""The same network in eager torch on the CPU, with the fused AdamW."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from seqloom.models import SequenceCNNConfig
 
 
 class Theirs:
-    """torch's network with its optimiser.
+    """The torch network with its optimiser.
 
     Args:
         config: The settings of our network.
@@ -38,7 +38,7 @@ class Theirs:
         self.optimizer = torch.optim.AdamW([wide, flat], lr=lr, fused=True)
 
     def step(self, batch: dict[str, Any]) -> float:
-        """Learn from one batch and give its loss."""
+        """Train on one batch and return the loss."""
         self.optimizer.zero_grad()
         logits = self.model(torch.from_numpy(batch["inputs"]))
         loss = F.cross_entropy(logits, torch.from_numpy(batch["label"]))
@@ -48,7 +48,7 @@ class Theirs:
 
 
 class Network(nn.Module):
-    """The layers of `SequenceCNN` under the same names."""
+    """Layers of `SequenceCNN` with the same names."""
 
     def __init__(
         self, config: SequenceCNNConfig, weights: Mapping[str, np.ndarray]
@@ -65,14 +65,14 @@ class Network(nn.Module):
         self.head = nn.Linear(features, outputs)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the logits ``(batch, output)`` of inputs ``(batch, channel, place)``."""
+        """Map inputs ``(batch, channel, position)`` to logits ``(batch, output)``."""
         for block in self.blocks:
             x = block(x)
         return self.head(self.dropout(x.flatten(1)))
 
 
 class Block(nn.Module):
-    """A convolution, batch normalisation, GELU and, if asked for, pooling."""
+    """A convolution, batch normalisation, GELU and optional pooling."""
 
     def __init__(self, shape: tuple[int, ...], pool: int) -> None:
         super().__init__()
@@ -82,10 +82,10 @@ class Block(nn.Module):
         self.pool = nn.MaxPool1d(pool) if pool > 1 else nn.Identity()
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the features ``(batch, channel, place)``."""
+        """Return the features ``(batch, channel, position)``."""
         return self.pool(F.gelu(self.norm(self.conv(x))))
 
 
 def _tensors(weights: Mapping[str, np.ndarray]) -> dict[str, Tensor]:
-    """Copy our weights; torch counts batches besides, which we do not."""
+    """Copy our weights; torch also counts batches."""
     return {path: torch.from_numpy(value.copy()) for path, value in weights.items()}

@@ -1,5 +1,5 @@
-//! Multiplies matrices by other people's crates, as its standard input says:
-//! `crate type layout rows depth columns threads times`; answers with seconds for one product.
+//! Multiplies matrices with other crates, one request per line of standard input:
+//! `crate type layout rows depth columns threads times`; prints the seconds per product.
 
 use std::hint::black_box;
 use std::io::{self, BufRead, Write};
@@ -101,7 +101,7 @@ impl<T: Clone + From<f32> + 'static> Product<T> {
         }
     }
 
-    /// How a crate multiplies; faer's is for x86 only.
+    /// Returns the multiplication of a crate; faer supports x86 only.
     fn by(library: &str) -> fn(&mut Self) {
         match library {
             #[cfg(target_arch = "x86_64")]
