@@ -40,7 +40,7 @@ def hide(text, start, stop, by="N"):
 
 
 THREE = linear(Classify(("a", "b", "c")))
-TWO = linear(Classify(("no", "yes")))
+YES_NO = linear(Classify(("no", "yes")))
 
 
 @pytest.fixture
@@ -102,8 +102,8 @@ def test_an_unknown_residue_is_replaced_by_every_base():
 @settings(max_examples=25)
 @given(text=SIX)
 def test_occlusion_of_a_linear_model_returns_its_weights(text):
-    found = sl.infer.explain(TWO, [text], target="yes")
-    table = weights_of(TWO)[1] - weights_of(TWO)[0]
+    found = sl.infer.explain(YES_NO, [text], target="yes")
+    table = weights_of(YES_NO)[1] - weights_of(YES_NO)[0]
     codes = ["ACGT".index(letter) for letter in text]
     np.testing.assert_allclose(found.weights[0], table[codes, np.arange(6)], atol=1e-5)
 
@@ -111,8 +111,8 @@ def test_occlusion_of_a_linear_model_returns_its_weights(text):
 @settings(max_examples=25)
 @given(text=SIX)
 def test_mutations_of_a_linear_model_return_differences_of_its_weights(text):
-    found = sl.infer.explain(TWO, [text], target="yes", method="mutations")
-    table = weights_of(TWO)[1] - weights_of(TWO)[0]
+    found = sl.infer.explain(YES_NO, [text], target="yes", method="mutations")
+    table = weights_of(YES_NO)[1] - weights_of(YES_NO)[0]
     codes = ["ACGT".index(letter) for letter in text]
     expected = (table - table[codes, np.arange(6)]).T
     np.testing.assert_allclose(found.weights[0], expected, atol=1e-5)
@@ -130,7 +130,9 @@ def test_the_weight_of_the_original_residue_is_exactly_0(text):
 @given(text=SIX)
 @settings(max_examples=10)
 def test_the_weights_of_two_classes_have_opposite_signs(text):
-    yes, no = (sl.infer.explain(TWO, [text], target=it).weights[0] for it in ("yes", "no"))
+    yes, no = (
+        sl.infer.explain(YES_NO, [text], target=it).weights[0] for it in ("yes", "no")
+    )
     np.testing.assert_allclose(yes, -no, atol=1e-6)
 
 
@@ -166,9 +168,9 @@ def test_weights_of_confident_predictions_are_not_truncated():
 
 
 def test_the_residues_of_a_window_share_its_weight():
-    found = sl.infer.explain(TWO, ["GATTAC"], window=4, target="yes")
+    found = sl.infer.explain(YES_NO, ["GATTAC"], window=4, target="yes")
     hidden = [hide("GATTAC", 0, 4), hide("GATTAC", 4, 6)]
-    changes = log_odds(TWO, ["GATTAC"], "yes") - log_odds(TWO, hidden, "yes")
+    changes = log_odds(YES_NO, ["GATTAC"], "yes") - log_odds(YES_NO, hidden, "yes")
     np.testing.assert_allclose(found.weights[0], np.repeat(changes, [4, 2]), atol=1e-5)
 
 

@@ -41,7 +41,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
     """A server of files that prints nothing."""
 
     def log_message(self, format, *args):  # noqa: A002
-        """Say nothing."""
+        """Print nothing."""
 
 
 def full():

@@ -1,4 +1,4 @@
-"""The program seqloom-run, and exported models of each kind with their trained ones."""
+"""The program seqloom-run, and exported models of each kind with their trained models."""
 
 import shutil
 import subprocess
@@ -19,7 +19,7 @@ YES_NO = sl.models.Classify(("no", "yes"))
 
 
 def splice() -> Any:
-    """Return the demo's network, which reads 60 letters."""
+    """Return the network of the demo, which reads 60 bases."""
     config = sl.models.SequenceCNNConfig(
         channels=4, outputs=3, length=60, widths=(8, 8), pools=(1, 2)
     )
@@ -28,7 +28,7 @@ def splice() -> Any:
 
 
 def genotypes() -> Any:
-    """Return a network of the demo's variants, standardised by its samples."""
+    """Return a network of the demo's variants, standardised by the demo's samples."""
     data = sl.data.GenotypeDataset(_demo.path("genotypes/example.bed"), labels=False)
     data = data.with_encoder(data.encoder.fit(data))
     network = sl.models.GenotypeMLPConfig(variants=int(data.lengths[0]), outputs=1)
@@ -37,7 +37,7 @@ def genotypes() -> Any:
 
 
 def counts() -> Any:
-    """Return a network of counts of words, whatever the length."""
+    """Return a network of word counts, for sequences of any length."""
     encoder = sl.encode.Kmer(3, counts=True)
     config = sl.models.SequenceCNNConfig(channels=64, outputs=2, length=1, inputs="counts")
     task = sl.models.Multilabel(("a", "b"))
@@ -45,7 +45,7 @@ def counts() -> Any:
 
 
 def of_any_length(network: Any) -> Callable[[], Any]:
-    """Return a network of letters, of records of any length."""
+    """Return a network of residues, for sequences of any length."""
     return lambda: sl.models.Trained(ready(network()), DNA, YES_NO, batch_size=16)
 
 
@@ -60,7 +60,7 @@ KINDS: dict[str, Callable[[], Any]] = {
 
 @pytest.fixture(scope="session")
 def program() -> Callable[..., subprocess.CompletedProcess[bytes]]:
-    """Run seqloom-run with some words."""
+    """Run seqloom-run with arguments."""
     if not PROGRAM.is_file():
         pytest.skip(f"{PROGRAM} is not built: make test builds it")
 
@@ -73,7 +73,7 @@ def program() -> Callable[..., subprocess.CompletedProcess[bytes]]:
 
 @pytest.fixture(scope="session")
 def exported(tmp_path_factory) -> Callable[[str], tuple[Any, Path]]:
-    """Make a trained model of a kind, once, and its export."""
+    """Return a trained model of a kind and its export; created once."""
     made: dict[str, tuple[Any, Path]] = {}
 
     def make(kind: str) -> tuple[Any, Path]:

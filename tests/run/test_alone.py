@@ -1,4 +1,4 @@
-"""seqloom-run needs the C library alone, and opens nothing but the files that are named."""
+"""seqloom-run needs only the C library, and opens only the files in its arguments."""
 
 import os
 import re
@@ -11,8 +11,8 @@ import pytest
 from seqloom import _demo
 from seqloom.cli._export import PROGRAM
 
-# What the C library reads of the process and of the machine: to begin a program, and (the
-# last) to decide how it gives a thread's memory back.
+# Files that the C library reads at the start of a program, and (the last one) to decide
+# how to return the memory of a thread.
 OF_THE_SYSTEM = (
     "/etc/ld.so",
     "/lib/",
@@ -24,18 +24,18 @@ OF_THE_SYSTEM = (
 
 
 def libraries():
-    """The libraries that the loader finds for the program."""
+    """Return the libraries that the loader finds for the program."""
     found = subprocess.run(["ldd", PROGRAM], capture_output=True, check=True)  # noqa: S607
     return [Path(it) for it in re.findall(r"(/\S+) \(0x", found.stdout.decode())]
 
 
-def test_the_c_library_is_all_it_needs(program):
-    del program  # skips where there is none
+def test_the_program_needs_only_the_c_library(program):
+    del program  # skips without the program
     names = {path.name.split(".")[0].split("-")[0] for path in libraries()}
     assert names <= {"ld", "libc", "libm"}
 
 
-def test_an_empty_root_is_enough(program, exported, tmp_path):
+def test_the_program_runs_in_an_empty_root(program, exported, tmp_path):
     _, export = exported("splice")
     if os.geteuid() != 0 or shutil.which("chroot") is None:
         pytest.skip("only root may change the root folder")
@@ -54,7 +54,7 @@ def test_an_empty_root_is_enough(program, exported, tmp_path):
 
 
 @pytest.mark.soak
-def test_the_smaller_program_of_a_wheel_writes_the_same_scores(program, exported):
+def test_the_smaller_program_in_a_wheel_writes_the_same_scores(program, exported):
     _, export = exported("splice")
     if shutil.which("cargo") is None:
         pytest.skip("cargo is not installed")
@@ -70,7 +70,7 @@ def test_the_smaller_program_of_a_wheel_writes_the_same_scores(program, exported
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_no_socket_and_no_other_file_is_opened(program, exported, tmp_path, threads):
+def test_the_program_opens_no_sockets_or_other_files(program, exported, tmp_path, threads):
     del program
     _, export = exported("splice")
     if shutil.which("strace") is None:

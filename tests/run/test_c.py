@@ -1,4 +1,4 @@
-"""The C interface: its header stands alone; odd calls are errors, not crashes."""
+"""The C interface: its header is self-contained; invalid calls are errors, not crashes."""
 
 import ctypes
 import subprocess
@@ -13,7 +13,7 @@ HOME = Path(__file__).parents[2]
 HEADER = HOME / "crates" / "seqloom-c" / "include"
 
 
-def test_the_header_stands_alone_in_c_and_in_cpp(compiler, tmp_path):
+def test_the_header_is_self_contained_in_c_and_cpp(compiler, tmp_path):
     for name in ("a.c", "a.cpp"):
         (tmp_path / name).write_text('#include "seqloom.h"\nint main(void) { return 0; }\n')
         kind = "c++" if name.endswith("cpp") else "c"
@@ -28,7 +28,7 @@ def test_the_header_stands_alone_in_c_and_in_cpp(compiler, tmp_path):
 
 @pytest.fixture(scope="module")
 def loaded(library):
-    """The library, loaded into this process; what it returns are pointers and texts."""
+    """The library, loaded into this process, with the types of its functions."""
     found = ctypes.CDLL(str(library))
     for name in ("open", "score", "run", "arrays_get", "scores_values"):
         getattr(found, f"seqloom_{name}").restype = ctypes.c_void_p
@@ -39,7 +39,7 @@ def loaded(library):
     return found
 
 
-def test_null_is_an_error_and_no_crash(loaded):
+def test_null_is_an_error_and_not_a_crash(loaded):
     zero = ctypes.c_size_t(0)
     assert loaded.seqloom_open(None, zero) is None
     assert loaded.seqloom_last_error() == b"path is null"
@@ -56,7 +56,7 @@ def test_null_is_an_error_and_no_crash(loaded):
         getattr(loaded, f"seqloom_{name}")(None)
 
 
-def test_scores_come_in_one_array(loaded, exported):
+def test_scores_are_returned_in_one_array(loaded, exported):
     trained, export = exported("splice")
     path = _demo.path("test.fa.gz")
     model = ctypes.c_void_p(loaded.seqloom_open(str(export).encode(), ctypes.c_size_t(1)))
@@ -76,7 +76,7 @@ def test_scores_come_in_one_array(loaded, exported):
     loaded.seqloom_free(model)
 
 
-def test_warnings_of_records_are_given_until_the_next_call(loaded, exported, tmp_path):
+def test_warnings_about_records_are_kept_until_the_next_call(loaded, exported, tmp_path):
     _, export = exported("lstm")
     model = ctypes.c_void_p(loaded.seqloom_open(str(export).encode(), ctypes.c_size_t(1)))
     for text, expected in (
@@ -92,7 +92,7 @@ def test_warnings_of_records_are_given_until_the_next_call(loaded, exported, tmp
     loaded.seqloom_free(model)
 
 
-def test_a_row_that_refuses_ends_the_work(loaded, exported):
+def test_a_callback_that_returns_an_error_ends_the_work(loaded, exported):
     _, export = exported("splice")
     kind = ctypes.CFUNCTYPE(
         ctypes.c_int,

@@ -1,4 +1,4 @@
-"""What seqloom-run prints, writes, and how it ends."""
+"""The output, the files and the exit codes of seqloom-run."""
 
 import json
 import signal
@@ -17,27 +17,27 @@ SIXTY = "ACGT" * 15
 
 @pytest.fixture
 def fasta(tmp_path):
-    """Two records of the demo's length."""
+    """Two records with the length of the demo."""
     path = tmp_path / "a.fa"
     path.write_text(f">x first\n{SIXTY}\n>y\n{SIXTY[::-1]}\n")
     return path
 
 
 def lines_of(program, *words):
-    """What a command that went well printed."""
+    """Return the output of a command that succeeded."""
     found = program(*words)
     assert found.returncode == 0, found.stderr
     return found.stdout.decode().splitlines()
 
 
-def test_the_short_form_is_predict(program, exported, fasta):
+def test_predict_is_the_default_command(program, exported, fasta):
     _, export = exported("splice")
     short = lines_of(program, export, fasta)
     assert short == lines_of(program, "predict", export, fasta)
     assert [line.split("\t")[0] for line in short] == ["id", "x", "y"]
 
 
-def test_a_zip_is_read_as_its_folder(program, exported, fasta, tmp_path):
+def test_a_zip_has_the_same_scores_as_its_folder(program, exported, fasta, tmp_path):
     trained, export = exported("splice")
     sl.export.save(trained, tmp_path / "model.zip")
     assert lines_of(program, tmp_path / "model.zip", fasta) == lines_of(
@@ -45,7 +45,7 @@ def test_a_zip_is_read_as_its_folder(program, exported, fasta, tmp_path):
     )
 
 
-def test_a_file_is_written_and_reads_back(program, exported, fasta, tmp_path):
+def test_a_written_file_can_be_read_back(program, exported, fasta, tmp_path):
     trained, export = exported("splice")
     found = program("predict", export, fasta, "--out", tmp_path / "a.tsv")
     assert (found.stdout, found.returncode) == (b"", 0)
@@ -54,7 +54,7 @@ def test_a_file_is_written_and_reads_back(program, exported, fasta, tmp_path):
     assert np.array_equal(scores, sl.infer.predict(trained, fasta))
 
 
-def test_a_name_that_ends_in_csv_has_commas(program, exported, fasta, tmp_path):
+def test_a_csv_file_has_commas(program, exported, fasta, tmp_path):
     _, export = exported("splice")
     program("predict", export, fasta, "--out", tmp_path / "a.tsv")
     program("predict", export, fasta, "--out", tmp_path / "a.csv")
@@ -62,16 +62,14 @@ def test_a_name_that_ends_in_csv_has_commas(program, exported, fasta, tmp_path):
     assert (tmp_path / "a.csv").read_text() == tabs.replace("\t", ",")
 
 
-def test_a_name_of_a_format_that_is_not_written_is_refused(
-    program, exported, fasta, tmp_path
-):
+def test_an_unsupported_extension_is_an_error(program, exported, fasta, tmp_path):
     _, export = exported("splice")
     found = program("predict", export, fasta, "--out", tmp_path / "a.xlsx")
     assert b"not as .xlsx; a spreadsheet program opens .csv" in found.stderr
     assert found.returncode != 0
 
 
-def test_lines_of_json_have_the_numbers_of_the_table(program, exported, fasta):
+def test_json_lines_have_the_numbers_of_the_table(program, exported, fasta):
     _, export = exported("splice")
     head, *rows = lines_of(program, export, fasta)
     found = lines_of(program, "predict", export, fasta, "--format", "jsonl")
@@ -82,7 +80,7 @@ def test_lines_of_json_have_the_numbers_of_the_table(program, exported, fasta):
         assert [str(it) for _, it in values] == row.split("\t")
 
 
-def test_arrays_of_numpy_have_ids_columns_and_scores(program, exported, tmp_path):
+def test_npz_files_have_ids_columns_and_scores(program, exported, tmp_path):
     trained, export = exported("splice")
     path = _demo.path("test.fa.gz")
     lines_of(program, "predict", export, path, "--out", tmp_path / "a.npz")
@@ -93,7 +91,7 @@ def test_arrays_of_numpy_have_ids_columns_and_scores(program, exported, tmp_path
         assert np.array_equal(found["scores"], scores)
 
 
-def test_arrays_of_many_windows_are_whole(program, exported, tmp_path):
+def test_npz_files_of_many_records_are_complete(program, exported, tmp_path):
     _, export = exported("lstm")
     rows = [f">r{row}\n{'ACGT' * (1 + row % 5)}\n" for row in range(20_000)]
     (tmp_path / "a.fa").write_text("".join(rows))
@@ -128,7 +126,7 @@ def test_arrays_of_many_windows_are_whole(program, exported, tmp_path):
         (["-"], "-: standard input is read alone; give it, or files"),
     ],
 )
-def test_a_wrong_word_is_an_error_before_any_work(
+def test_an_invalid_argument_is_an_error_at_the_start(
     program, exported, fasta, tmp_path, words, said
 ):
     _, export = exported("splice")
@@ -140,7 +138,7 @@ def test_a_wrong_word_is_an_error_before_any_work(
     assert fasta.read_text().startswith(">x first")
 
 
-def test_a_table_is_replaced_where_that_is_asked(program, exported, fasta, tmp_path):
+def test_overwrite_replaces_an_existing_table(program, exported, fasta, tmp_path):
     _, export = exported("splice")
     (tmp_path / "old.tsv").write_text("old")
     words = ("--out", tmp_path / "old.tsv", "--overwrite", "--quiet")
@@ -149,7 +147,7 @@ def test_a_table_is_replaced_where_that_is_asked(program, exported, fasta, tmp_p
     assert sorted(it.name for it in tmp_path.iterdir()) == ["a.fa", "old.tsv"]
 
 
-def test_an_error_in_the_middle_leaves_the_old_table(program, exported, tmp_path):
+def test_an_error_during_the_work_keeps_the_old_table(program, exported, tmp_path):
     _, export = exported("lstm")
     (tmp_path / "old.tsv").write_text("old")
     rows = [f">r{row}\nACGT\n" for row in range(20_000)]
@@ -162,7 +160,7 @@ def test_an_error_in_the_middle_leaves_the_old_table(program, exported, tmp_path
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_nobody_who_reads_on_is_no_error(program, exported, tmp_path):
+def test_a_closed_pipe_at_the_output_is_not_an_error(program, exported, tmp_path):
     _, export = exported("lstm")
     rows = [f">r{row}\n{'ACGT' * 9}\n" for row in range(20_000)]
     (tmp_path / "a.fa").write_text("".join(rows))
@@ -175,7 +173,7 @@ def test_nobody_who_reads_on_is_no_error(program, exported, tmp_path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_the_work_and_leaves_no_part(number, exported, tmp_path):
+def test_a_signal_ends_the_work_and_leaves_no_temporary_file(number, exported, tmp_path):
     _, export = exported("splice")
     (tmp_path / "out").mkdir()
     words = [PROGRAM, "predict", export, "-", "--out", tmp_path / "out" / "a.tsv"]
@@ -191,9 +189,9 @@ def test_a_signal_ends_the_work_and_leaves_no_part(number, exported, tmp_path):
     assert not list((tmp_path / "out").iterdir())
 
 
-def test_a_signal_ends_the_writing_of_an_npz_of_long_ids(exported, tmp_path):
+def test_a_signal_ends_the_writing_of_an_npz_with_long_ids(exported, tmp_path):
     _, export = exported("splice")
-    # Each id takes as many letters as the longest: 1.6 GB.
+    # Each id takes as many characters as the longest id: 1.6 GB.
     rows = [f">r{row}\n{SIXTY}\n" for row in range(4_000)]
     (tmp_path / "a.fa").write_text("".join([f">{'a' * 100_000}\n{SIXTY}\n", *rows]))
     (tmp_path / "out").mkdir()
@@ -206,7 +204,7 @@ def test_a_signal_ends_the_writing_of_an_npz_of_long_ids(exported, tmp_path):
     assert not list((tmp_path / "out").iterdir())
 
 
-def test_inspect_says_what_the_model_reads_and_says(program, exported):
+def test_inspect_prints_the_inputs_and_outputs_of_the_model(program, exported):
     _, export = exported("splice")
     lines = dict(line.split(maxsplit=1) for line in lines_of(program, "inspect", export))
     assert lines["task"] == "classify: EI, IE, N"
@@ -214,14 +212,14 @@ def test_inspect_says_what_the_model_reads_and_says(program, exported):
     assert lines["inputs"] == "inputs float32 (batch, 4, 60)"
 
 
-def test_bench_says_how_long_a_batch_takes(program, exported, fasta):
+def test_bench_prints_the_time_of_a_batch(program, exported, fasta):
     _, export = exported("splice")
     text = "\n".join(lines_of(program, "bench", export, fasta))
     assert "2 sequences in" in text
     assert "a batch" in text
 
 
-def test_a_seqloom_command_becomes_the_program(program, exported, fasta):
+def test_seqloom_run_executes_the_program(program, exported, fasta):
     _, export = exported("splice")
     words = ["seqloom", "run", str(export), str(fasta)]
     found = subprocess.run(words, capture_output=True, check=True)

@@ -1,4 +1,4 @@
-"""Exports and files that are damaged: an error that names them, and exit code 2."""
+"""Corrupt exports and files are errors that name the file, with exit code 2."""
 
 import hashlib
 import json
@@ -19,7 +19,7 @@ SIXTY = "ACGT" * 15
 
 @pytest.fixture
 def copied(exported, tmp_path):
-    """A copy of an export, to be damaged, and a file that it reads."""
+    """A copy of an export to be corrupted, and an input file for it."""
     _, export = exported("splice")
     shutil.copytree(export, tmp_path / "model")
     (tmp_path / "a.fa").write_text(f">x\n{SIXTY}\n")
@@ -27,21 +27,21 @@ def copied(exported, tmp_path):
 
 
 def fault(program, model, *files):
-    """What a command said that met an error."""
+    """Return the message of a command that failed."""
     found = program(model.name, *(files or ("a.fa",)), cwd=model.parent)
     assert (found.returncode, found.stdout) == (2, b"")
     assert found.stderr.startswith(b"error: ")
     return found.stderr.decode()
 
 
-def test_an_export_that_is_not_there_is_named(program, copied):
+def test_the_error_names_a_missing_export(program, copied):
     assert "none" in fault(program, copied.parent / "none")
 
 
 @pytest.mark.parametrize(
     "name", ["export.json", "graph.json", "model.safetensors", "encoder.json"]
 )
-def test_a_file_that_is_missing_or_changed_is_named(program, copied, name):
+def test_the_error_names_a_missing_or_changed_file(program, copied, name):
     content = (copied / name).read_bytes()
     middle = len(content) // 2
     changed = content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
@@ -54,7 +54,7 @@ def test_a_file_that_is_missing_or_changed_is_named(program, copied, name):
 
 
 @pytest.mark.parametrize("size", [0, 70_000, 2**63])
-def test_a_batch_size_out_of_range_is_refused(program, copied, size):
+def test_a_batch_size_out_of_range_is_an_error(program, copied, size):
     path = copied / "export.json"
     facts = json.loads(path.read_text())
     text = path.read_text().replace(facts["checksum"], "0" * 64)
@@ -64,7 +64,7 @@ def test_a_batch_size_out_of_range_is_refused(program, copied, size):
     assert "batch_size" in fault(program, copied)
 
 
-def test_a_file_that_is_no_export_is_named_with_what_is_expected(program, copied):
+def test_the_error_names_a_file_that_is_not_an_export(program, copied):
     other = copied.parent / "reads.fq"
     other.write_text("@x\nACGT\n+\nIIII\n")
     said = fault(program, other)
@@ -73,21 +73,21 @@ def test_a_file_that_is_no_export_is_named_with_what_is_expected(program, copied
 
 
 @pytest.mark.parametrize("name", ["export.json", "graph.json", "encoder.json"])
-def test_a_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for(program, copied, name):
+def test_a_pipe_in_place_of_a_file_is_an_error_at_once(program, copied, name):
     (copied / name).unlink()
     os.mkfifo(copied / name)
     assert f"{name}: expected a regular file" in fault(program, copied)
 
 
-def test_seqloom_run_works_where_standard_output_is_closed(exported, tmp_path):
+def test_seqloom_run_works_if_standard_output_is_closed(exported, tmp_path):
     _, export = exported("splice")
     (tmp_path / "a.fa").write_text(f">x\n{SIXTY}\n")
     line = f"'{sys.executable}' -m seqloom run '{export}' a.fa --out scores.tsv >&-"
-    subprocess.run(line, shell=True, cwd=tmp_path, check=True)  # noqa: S602 - our own line
+    subprocess.run(line, shell=True, cwd=tmp_path, check=True)  # noqa: S602 - a fixed command
     assert (tmp_path / "scores.tsv").read_text().startswith("id\t")
 
 
-def test_a_newer_version_is_refused_by_name(program, copied):
+def test_a_newer_version_of_an_export_is_an_error(program, copied):
     path = copied / "export.json"
     facts = json.loads(path.read_text()) | {"version": 99}
     path.write_text(json.dumps(facts))
@@ -113,7 +113,7 @@ def test_a_file_that_cannot_be_read_is_an_error(program, copied, content, said):
     assert said in fault(program, copied)
 
 
-def test_classes_without_number_are_refused_before_they_take_memory(program, copied):
+def test_a_huge_number_of_classes_is_an_error_without_allocation(program, copied):
     append_operation(
         copied, "astype", {"dtype": "int64"}, dtype="int64", shape=["batch", 3]
     )
@@ -123,19 +123,19 @@ def test_classes_without_number_are_refused_before_they_take_memory(program, cop
     assert "(--memory)" in message
 
 
-def test_the_least_diagonal_leaves_the_scores_as_they_are(program, copied):
+def test_the_lowest_diagonal_does_not_change_the_scores(program, copied):
     before = program(copied.name, "a.fa", cwd=copied.parent)
     append_operation(copied, "triu", shape=["batch", 3], k=-(2**63))
     after = program(copied.name, "a.fa", cwd=copied.parent)
     assert (after.returncode, after.stdout) == (0, before.stdout)
 
 
-def test_a_model_of_sequences_reads_no_genotypes(program, copied):
+def test_a_sequence_model_with_genotypes_is_an_error(program, copied):
     (copied.parent / "a.bed").write_bytes(b"\x6c\x1b\x01\x00")
     assert "a.bed" in fault(program, copied, "a.bed")
 
 
-def test_a_model_of_genotypes_names_what_is_missing(program, exported, tmp_path):
+def test_the_error_of_a_genotype_model_names_missing_variants(program, exported, tmp_path):
     _, export = exported("genotypes")
     np.savetxt(tmp_path / "a.fam", [["1", "s1", "0", "0", "0", "0"]], fmt="%s")
     (tmp_path / "a.bim").write_text("1 other 0 1 A G\n")
@@ -157,7 +157,7 @@ def test_a_model_of_genotypes_names_what_is_missing(program, exported, tmp_path)
         (b">\nACGT\n", "--ids number takes its number as the id"),
     ],
 )
-def test_an_odd_file_is_told_the_option_that_helps(
+def test_the_error_about_an_odd_file_names_the_option_that_helps(
     program, exported, tmp_path, content, said
 ):
     _, export = exported("lstm")
@@ -168,12 +168,12 @@ def test_an_odd_file_is_told_the_option_that_helps(
     assert program("predict", export, tmp_path / "a.fa", *option).returncode == 0
 
 
-def test_a_batch_that_is_larger_than_the_limit_is_refused(program, exported, tmp_path):
+def test_a_batch_larger_than_the_limit_is_an_error(program, exported, tmp_path):
     _, export = exported("lstm")
     model = Path(shutil.copytree(export, tmp_path / "model"))
     (tmp_path / "a.fa").write_text(f">x\n{SIXTY}\n")
     graph = json.loads((model / "graph.json").read_text())
-    graph["inputs"].reverse()  # the mask comes first, which is filled number by number
+    graph["inputs"].reverse()  # the mask comes first and is filled one number at a time
     (model / "graph.json").write_text(json.dumps(graph))
     facts = json.loads((model / "export.json").read_text())
     files = {name: (model / name).read_bytes() for name in facts.pop("files")}

@@ -1,4 +1,4 @@
-"""The examples in C and Go: compiled, linked with the library of seqloom-c, and run."""
+"""The examples in C and Go: compiled, linked with the seqloom-c library, and run."""
 
 import os
 import shutil
@@ -32,7 +32,7 @@ def build_go(go, library, target):
 
 @pytest.fixture(scope="module", params=[("cc", build_c), ("go", build_go)])
 def score(request, tmp_path_factory):
-    """An example, where its compiler is installed."""
+    """An example, if its compiler is installed."""
     name: str = request.param[0]
     compiler = shutil.which(name)
     if compiler is None:
@@ -43,7 +43,7 @@ def score(request, tmp_path_factory):
     return target
 
 
-def test_the_program_gives_the_scores_of_predict(score, exported):
+def test_the_example_prints_the_scores_of_predict(score, exported):
     trained, export = exported("splice")
     path = _demo.path("test.fa.gz")
     found = subprocess.run([score, export, path], capture_output=True, check=True)
@@ -55,7 +55,7 @@ def test_the_program_gives_the_scores_of_predict(score, exported):
     assert np.array_equal(scores, np.array(values, np.float32))
 
 
-def test_what_is_wrong_is_said(score, exported):
+def test_the_example_prints_errors(score, exported):
     _, export = exported("splice")
     found = subprocess.run([score, export, "none.fa"], capture_output=True, check=False)
     assert (found.returncode, found.stderr) == (2, b"error: none.fa: no such file\n")

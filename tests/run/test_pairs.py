@@ -1,4 +1,4 @@
-"""Pairs: two files side by side, or one in which mates alternate; outputs are added."""
+"""Paired reads in two files, or alternating in one: the outputs of both mates are added."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ TASK = sl.models.Classify(("no", "yes"))
 
 @pytest.fixture(scope="module")
 def paired(tmp_path_factory):
-    """A network, and its export for pairs of 12 letters, cut or padded."""
+    """A network, and its export for pairs of 12 bases, truncated or padded."""
     network, path = ready(Recurrent()), tmp_path_factory.mktemp("paired") / "model"
     options: Any = {"length": 12, "crop": "pad", "pair": "sum", "batch_size": 4}
     sl.export.save(network, path, encoder=DNA, task=TASK, **options)
@@ -35,7 +35,7 @@ def write(path, rows, mate):
 
 
 def outputs(network, rows):
-    """What the network says of records, cut or padded to 12, one by one."""
+    """Return the outputs of the network for single records, truncated or padded to 12."""
     found = []
     for row in rows:
         letters = row[:12]
@@ -70,7 +70,7 @@ def test_mates_may_alternate_in_one_file(program, paired, tmp_path):
     assert (found.returncode, found.stdout) == (0, apart.stdout)
 
 
-def test_a_file_that_ends_first_is_named(program, paired, tmp_path):
+def test_the_error_names_the_file_that_ends_first(program, paired, tmp_path):
     _, export = paired
     write(tmp_path / "1.fq", records(5, 1), 1)
     write(tmp_path / "2.fq", records(7, 2), 2)
@@ -96,7 +96,7 @@ def test_reads_of_other_fragments_are_an_error(program, paired, tmp_path):
     )
 
 
-def test_one_file_is_no_pair(program, paired, tmp_path):
+def test_a_single_file_for_pairs_is_an_error(program, paired, tmp_path):
     _, export = paired
     write(tmp_path / "1.fq", records(3, 1), 1)
     found = program(export, "1.fq", cwd=tmp_path)

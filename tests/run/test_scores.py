@@ -1,4 +1,4 @@
-"""seqloom-run gives the bytes of `predict`, and says what it says."""
+"""seqloom-run writes exactly the output of `predict`, and the same messages."""
 
 import gzip
 import os
@@ -12,18 +12,18 @@ from seqloom import _demo
 from seqloom.errors import SeqloomError
 
 DATA = Path(os.environ.get("SEQLOOM_DATA", "shared/data"))
-# Tables of sequences are read in Python alone.
+# Tables of sequences can be read only in Python.
 TABLES = {".tsv", ".csv", ".txt", ".yml", ".md"}
 
 
 def sequence_files():
-    """Every file of the shared data that may hold sequences."""
+    """Return all files of the shared data that may contain sequences."""
     folders = ("fastx", "protein", "splice")
     paths = (path for folder in folders for path in sorted((DATA / folder).rglob("*")))
     return [it for it in paths if it.is_file() and it.suffix not in TABLES]
 
 
-# What Python offers where a file is odd, and what is typed for it.
+# The advice of Python for odd files, and the option of the command line.
 DATASET = "SequenceDataset(data, encoder=model.encoder, {})"
 REMEDIES = {
     DATASET.format('whitespace="strip"'): "--whitespace strip",
@@ -35,7 +35,7 @@ REMEDIES = {
 
 
 def said_by_python(trained, path, out):
-    """The table that `predict` writes, or what it says, as it is typed."""
+    """Return the table of `predict`, or its message with command-line options."""
     try:
         sl.infer.predict(trained, path, num_threads=1).to_tsv(out)
     except SeqloomError as error:
@@ -59,13 +59,15 @@ def check(program, exported, kind, path, tmp_path, threads):
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("kind", ["splice", "counts", "lstm", "dilated"])
-def test_a_table_has_the_bytes_of_predict(program, exported, tmp_path, kind, threads):
+def test_a_table_is_identical_to_that_of_predict(
+    program, exported, tmp_path, kind, threads
+):
     path = _demo.path("test.fa.gz")
     check(program, exported, kind, path, tmp_path, threads)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_table_of_genotypes_has_the_bytes_of_predict(
+def test_a_table_of_genotypes_is_identical_to_that_of_predict(
     program, exported, tmp_path, threads
 ):
     path = _demo.path("genotypes/example.bed")
@@ -74,7 +76,7 @@ def test_a_table_of_genotypes_has_the_bytes_of_predict(
 
 @pytest.mark.parametrize("kind", ["counts", "lstm", "dilated"])
 @pytest.mark.parametrize("name", ["sanger_93.fastq", "example.fastq.bgz", "tricky.fastq"])
-def test_records_of_several_lengths_have_the_bytes_of_predict(
+def test_scores_of_different_lengths_are_identical_to_those_of_predict(
     program, exported, tmp_path, kind, name
 ):
     path = DATA / "fastx" / "quality" / name
@@ -86,7 +88,7 @@ def test_records_of_several_lengths_have_the_bytes_of_predict(
 @pytest.mark.soak
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("kind", ["splice", "counts", "lstm", "dilated"])
-def test_every_file_has_the_bytes_of_predict(program, exported, tmp_path, kind, threads):
+def test_all_files_are_scored_as_by_predict(program, exported, tmp_path, kind, threads):
     paths = sequence_files()
     assert len(paths) > 150
     for path in paths:
@@ -96,7 +98,7 @@ def test_every_file_has_the_bytes_of_predict(program, exported, tmp_path, kind, 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("threads", [1, 2])
-def test_every_bed_has_the_bytes_of_predict(program, tmp_path, threads):
+def test_all_beds_are_scored_as_by_predict(program, tmp_path, threads):
     for path in sorted((DATA / "plink").glob("*.bed")):
         data = sl.data.GenotypeDataset(path, labels=False)
         encoder = data.encoder.fit(data)
@@ -109,7 +111,7 @@ def test_every_bed_has_the_bytes_of_predict(program, tmp_path, threads):
 
 
 @pytest.mark.parametrize(("kind", "longest"), [("splice", 0), ("lstm", 32)])
-def test_windows_keep_the_order_of_the_input(program, exported, tmp_path, kind, longest):
+def test_records_keep_the_order_of_the_input(program, exported, tmp_path, kind, longest):
     _, export = exported(kind)
     each = range(4, longest, 4) if longest else [15]
     rows = (f">r{row}\n{'ACGT' * each[row % len(each)]}\n" for row in range(20_000))
@@ -120,13 +122,13 @@ def test_windows_keep_the_order_of_the_input(program, exported, tmp_path, kind, 
         assert program(*words).returncode == 0
     whole, cut = map(sl.infer.Scores.read_tsv, outs)
     assert cut.ids == whole.ids == [f"r{row}" for row in range(20_000)]
-    if longest:  # records of other lengths are padded otherwise, which may be rounded
+    if longest:  # other lengths have other padding, which may change the rounding
         np.testing.assert_allclose(cut, whole, rtol=0, atol=1e-6)
     else:
         assert np.array_equal(cut, whole)
 
 
-def test_several_files_are_one_after_the_other(program, exported, tmp_path):
+def test_several_files_are_scored_in_order(program, exported, tmp_path):
     _, export = exported("splice")
     text = gzip.decompress(_demo.path("test.fa.gz").read_bytes()).split(b">")[1:]
     parts = text[:100], text[100:300]
@@ -145,14 +147,14 @@ def test_standard_input_is_read(program, exported):
     assert (piped.returncode, piped.stdout) == (0, program(export, path).stdout)
 
 
-def test_ids_that_are_no_text_look_as_in_python(program, exported, tmp_path):
+def test_ids_that_are_not_utf8_look_like_in_python(program, exported, tmp_path):
     trained, export = exported("lstm")
     (tmp_path / "a.fa").write_bytes(b">\xffa\xe9 rest\nACGT\n>caf\xc3\xa9\nAC\n")
     sl.infer.predict(trained, tmp_path / "a.fa").to_tsv(tmp_path / "a.tsv")
     assert program(export, tmp_path / "a.fa").stdout == (tmp_path / "a.tsv").read_bytes()
 
 
-def test_a_missing_allele_is_found_by_the_other_as_in_python(program, exported, tmp_path):
+def test_missing_alleles_are_matched_like_in_python(program, exported, tmp_path):
     trained, export = exported("genotypes")
     bed = sl.io.open_bed(_demo.path("genotypes/example.bed"))
     values = np.ascontiguousarray(bed.read(dtype="int8")[:4])
@@ -183,10 +185,10 @@ def test_a_header_in_a_table_of_genotypes_is_an_error(program, exported, tmp_pat
     assert f"a.{suffix}: line 1: " in done.stderr.decode()
 
 
-def test_variants_are_found_by_id_and_alleles(program, exported, tmp_path):
+def test_variants_are_matched_by_id_and_alleles(program, exported, tmp_path):
     trained, export = exported("genotypes")
     bed = sl.io.open_bed(_demo.path("genotypes/example.bed"))
-    # Half of the variants, those with exchanged alleles, and the others before them.
+    # The variants with swapped alleles (half of them) come after the others.
     values, order = bed.read(dtype="int8"), list(reversed(range(bed.sid_count)))
     properties = {name: bed.properties[name][order] for name in ("sid", "chromosome")}
     one, other = bed.allele_1[order].copy(), bed.allele_2[order].copy()

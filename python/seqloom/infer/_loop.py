@@ -110,7 +110,7 @@ def _advise_mask(model: Any) -> str:
     if isinstance(model, TorchModule):
         return (
             f"Give its forward {mask} and leave padding out: "
-            "(x * mask[:, None]).sum(2) / mask.sum(1, keepdim=True) in place of x.mean(2). "
+            "(x * mask[:, None]).sum(2) / mask.sum(1, keepdim=True), not x.mean(2). "
             "mask is None for batches without padding"
         )
     return (

@@ -55,7 +55,7 @@ def _rows_of(data: Any) -> Any:
     found: list[Any] = list(data) if hasattr(data, "__iter__") else [None]
     if not all(map(_can_be_sequence, found)):
         raise ArgumentError(
-            "data must be a file, an open file, several files, sequences (a list, dict or "
+            "data must be a file, an open file, several files, sequences (list, dict or "
             f"data frame), or a dataset with the model's encoder, got {quote(data)}"
         )
     return data if hasattr(data, "__len__") else found

@@ -70,7 +70,7 @@ def write_report(folder: str | PathLike[str], report: Report) -> Path:
             title="splice",  # the run folder's or the data's name
             lead="SequenceCNN was trained on 1,800 sequences.",
             tiles=(Tile("test accuracy", "96.2 %", note="95.0 to 97.2 %"), ...),
-            notes=("12 sequences have no label and were left out.",),
+            notes=("12 sequences were left out.",),
             curves=(
                 Curve("loss", {"training": [...], "validation": [...]}),
                 Curve("accuracy", {"training": [...], "validation": [...]}),

@@ -200,8 +200,8 @@ def names_for(model: Module | Config, *, has_step: bool) -> Names:
         if count - 1 > len(asked):
             raise ArgumentError(
                 f"a tuple of {count} arrays has {count - 1} inputs and labels, but "
-                f"{type(model).__name__} has {len(asked)} inputs; pass a dict, or "
-                "objective=Objective(step=function(model, batch, key))"
+                f"{type(model).__name__} has {len(asked)} inputs; pass a dict, or an "
+                "Objective with a step"
             )
         return [*asked[: count - 1], "label"]
 
@@ -305,9 +305,9 @@ def make_loader(
         collate = BatchCollator()
     elif np.ptp(count_positions(train)):
         is_last = getattr(train.encoder, "channels", None) == "last"
-        collate = PadCollator(axis=0 if is_last else -1)  # axis of positions
-    # Not sorted by length: if lengths differ between classes, such batches would have
-    # one class, and the averages of batch normalisation would differ from evaluation.
+        collate = PadCollator(axis=0 if is_last else -1)
+    # Not sorted by length, because lengths may differ between classes. A batch would then
+    # have one class, and the averages of batch normalisation would be wrong.
     whole = DataLoader(
         train,
         batch_size=settings.batches.batch_size,

@@ -219,8 +219,8 @@ class Computation:
         precision: The dtype of matrix products in a training step. Half precision needs a
             backend and a processor with instructions for it. As with
             `seqloom.tensor.autocast`, weights, gradients, sums and validation stay float32.
-            float16 needs a `LossScale`, which the checkpoint contains, and excludes
-            compiled steps, because a step may be skipped.
+            float16 needs a `LossScale`, which the checkpoint contains. It excludes compiled
+            steps, because a step may be skipped.
         compile: If True, compile forward, backward and update into one program.
             ``"auto"`` compiles if the run is then shorter: on NumPy from 200 steps on, and
             on JAX. It needs records of one length, and no network, optimiser, loss or

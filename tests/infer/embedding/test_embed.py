@@ -108,8 +108,8 @@ def test_each_residue_comes_once_from_the_window_with_the_farther_edge(
     )
     starts, positions = sl.infer.load(folder / "e")[0].T
     np.testing.assert_array_equal(starts + positions - 1, np.arange(length))
-    # In an overlap, each residue is at least as far from the edge of its window as from
-    # that of the neighbour, except in the last window of a record.
+    # In an overlap, the used window has the farther edge, except in the last window of a
+    # record.
     for start in np.unique(starts)[1:]:
         first = int((starts >= start).argmax())
         assert first - start == overlap // 2 or overlap == 0 or first - start <= overlap
