@@ -1,7 +1,7 @@
-"""Every augmentation once more, slowly, in plain Python: what the fast ones are judged by.
+"""Reference implementations of all augmentations in plain Python.
 
-Which random word decides what is written in the documentation ("How it is drawn" in
-docs/reference/augment.md); nothing here is shared with the package but that text.
+The use of each random word is documented in docs/reference/augment.md. This module shares
+no code with the package.
 """
 
 from decimal import ROUND_HALF_EVEN, Decimal, localcontext
@@ -25,17 +25,17 @@ def threefry(key, count):
 
 
 def block(key, purpose, index):
-    """The two words of one counter of the range that augmentations draw from."""
+    """Return the two random words of one counter."""
     return threefry(key, (0xC0000000 | purpose << 24 | index >> 32, index & WORD))
 
 
 def threshold(probability):
-    """How many of 2^32 numbers say yes."""
+    """Return a probability in units of 2^-32."""
     return round(probability * 2**32)
 
 
 def letter_words(key, place):
-    """The 32 bits that decide about a letter, and the word that chooses for it."""
+    """Return the 32 bits that decide on a change of a residue, and the next word."""
     low, high = block(key, LETTERS, place // 8)
     byte = (low | high << 32) >> 8 * (place % 8) & 0xFF
     rest, choice = block(key, DETAILS, place)
@@ -43,7 +43,7 @@ def letter_words(key, place):
 
 
 class Choices:
-    """Choices about a sequence as a whole."""
+    """Random choices for a whole sequence."""
 
     def __init__(self, key):
         self.key, self.index = key, 0
@@ -63,7 +63,7 @@ class Choices:
 
 
 def instead(letter, word, members):
-    """Another member, of the same case."""
+    """Return another member of the alphabet in the same case."""
     own = members.find(letter.upper() if letter not in members else letter)
     if own < 0 or len(members) < 2:
         return letter
@@ -79,7 +79,7 @@ def cased(new, near, members):
     return new.lower() if near.islower() and near not in members else new
 
 
-# Each takes the letters with their qualities, as a list of pairs, and gives such a list.
+# Each function maps a list of (residue, quality) pairs to such a list.
 
 
 def reverse_complement(pairs, key, *, p=0.5, alphabet="dna"):
@@ -125,7 +125,7 @@ def quality_noise(pairs, key, *, offset=33, alphabet="dna"):
 
 
 def wrong_threshold(quality):
-    """10^(-Q / 10) in parts of 2^32, by decimal arithmetic."""
+    """Return 10^(-Q / 10) in units of 2^-32, in decimal arithmetic."""
     with localcontext() as context:
         context.prec = 60
         exact = Decimal(2) ** 32 * Decimal(10) ** (-Decimal(quality) / 10)
@@ -161,7 +161,7 @@ def shuffle_kmers(pairs, key, *, k=1):
 
 
 def euler_tour(pairs, width, choices):
-    """Altschul and Erickson 1985, with the tree drawn as Wilson does (1996)."""
+    """Shuffle like Altschul and Erickson (1985), with a random tree of Wilson (1996)."""
     letters = "".join(letter for letter, _ in pairs)
     words = [letters[i : i + width] for i in range(len(letters) - width + 1)]
     leaving = {word: [] for word in words}

@@ -1,4 +1,4 @@
-"""Bits that must never change: a model trained today is trained the same next year."""
+"""Results of augmentations must never change, so that training stays reproducible."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Rates are kept, choices are fair, and what should be equally likely is."""
+"""Rates are met, and random choices have the correct distribution."""
 
 from collections import Counter
 from itertools import pairwise, permutations
@@ -28,7 +28,7 @@ EQUAL = Ragged(
 
 
 def within_five_sigma(hits, trials, rate):
-    """Whether so many hits are no surprise."""
+    """Return whether a number of hits is plausible."""
     return abs(hits - trials * rate) <= 5 * (trials * rate * (1 - rate)) ** 0.5
 
 
@@ -93,7 +93,7 @@ def test_shifts_are_uniformly_distributed():
 
 
 def shuffles_of(letters, k):
-    """List every sequence of the same k-mers with the same ends, by trying all."""
+    """Return every sequence with the same k-mers and ends, by exhaustive search."""
 
     def words(text):
         return sorted(text[i : i + k] for i in range(len(text) - k + 1))

@@ -1,4 +1,4 @@
-"""Small files to make datasets of."""
+"""Fixtures with small files for datasets."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from seqloom.encode import OneHot
 
 @pytest.fixture
 def fasta(tmp_path):
-    """Write a FASTA file of a dict, or of rows of (header, letters)."""
+    """Write a FASTA file from a dict, or from rows of (header, sequence)."""
 
     def write(records, name="a.fa"):
         rows = records.items() if isinstance(records, dict) else records
@@ -32,7 +32,7 @@ def table(tmp_path):
 
 @pytest.fixture(scope="session")
 def hundred(tmp_path_factory):
-    """A hundred sequences of 1 to 9 letters in two files: 60 x, 30 y, 10 z."""
+    """A hundred sequences of 1 to 9 residues in two files: classes 60 x, 30 y, 10 z."""
     folder = tmp_path_factory.mktemp("hundred")
     for part in range(2):
         numbers = range(50 * part, 50 * part + 50)

@@ -40,17 +40,17 @@ def test_an_ambiguous_alphabet_is_an_error_that_names_the_option(fasta, letters)
 
 @pytest.fixture
 def path(tmp_path):
-    """A file to write."""
+    """Path of a FASTA file."""
     return tmp_path / "a.fa"
 
 
-# Sixty letters in each of 40 records, as nobody would take for proteins.
+# 40 records of 60 bases, which cannot be mistaken for proteins.
 BASES = "ACGTTGCAAC" * 6
 RECORDS = 40
 
 
 def write_with(path, letter, *, base="T", at=(27, 33)):
-    """Write DNA (or RNA) with one other letter; tells its line and byte by the text."""
+    """Write DNA (or RNA) with one invalid character; return its line and byte."""
     rows = [BASES.replace("T", base)] * RECORDS
     record, position = at
     rows[record] = f"{rows[record][:position]}{letter}{rows[record][position + 1 :]}"

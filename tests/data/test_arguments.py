@@ -1,4 +1,4 @@
-"""An argument of another type is answered by one sentence that names it."""
+"""An argument of a wrong type is an error that names it."""
 
 import inspect
 import itertools
@@ -32,11 +32,11 @@ def items():
 
 
 def first(batches):
-    """Take what comes first, if something does."""
+    """Return the first batch; None if there is none."""
     return next(iter(batches), None)
 
 
-# What is called, what it needs, and what is then done with it.
+# (function, required arguments, use of the result)
 CALLS: dict[str, tuple[Any, Any, Any]] = {
     "SequenceDataset": (SequenceDataset, lambda: {"paths": "a.fa"}, lambda it: it[0]),
     "SequenceStream": (d.SequenceStream, lambda: {"paths": "a.fa"}, first),
@@ -103,7 +103,7 @@ def _here(tmp_path, monkeypatch):
 
 
 def names_of(call, needed):
-    """List the arguments that can be given by name."""
+    """Return the names of the keyword arguments."""
     is_option = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     listed = inspect.signature(call).parameters.values()
     return {*needed, *(each.name for each in listed if each.kind in is_option)}

@@ -31,7 +31,7 @@ def _rows(start, count, length=30):
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """Three files: long, gzipped, and of one record."""
+    """Three files: a long one, a gzip file, and one with a single record."""
     folder = tmp_path_factory.mktemp("raw")
     (folder / "a.fa").write_text(_rows(0, 2000))
     (folder / "b.fa.gz").write_bytes(gzip.compress(_rows(2000, 300).encode()))
@@ -61,7 +61,7 @@ def test_a_worker_that_uses_too_much_memory_is_replaced_without_loss(tmp_path):
     (tmp_path / "marks").mkdir()
     for number in range(8):
         (tmp_path / f"{number}.fa").write_text(_rows(number, 1))
-    # Any process has more than 1 MiB: after its first answers it is replaced.
+    # Every process exceeds 1 MiB, so it is replaced after its first answers.
     loader = create_async_dataloader(
         tmp_path / "*.fa",
         list,

@@ -1,4 +1,4 @@
-"""Files in parts, which processes share: each byte once, and the same for any workers."""
+"""Files split into parts for processes: each byte is read exactly once."""
 
 import gzip
 import json
@@ -23,7 +23,7 @@ AMINO = np.frombuffer(b"LAGVSERTIDPKQNFYMHWC", np.uint8)
 
 
 def write(path, lengths, width=60, end="\n"):
-    """Write records of so many letters."""
+    """Write records of the given lengths."""
     rng = np.random.default_rng(0)
     with path.open("w", newline="") as file:
         for number, length in enumerate(lengths):
@@ -39,7 +39,7 @@ def records(path):
 
 
 def read_in_parts(path):
-    """Read all parts as a worker does."""
+    """Read all parts like a worker."""
     reader, found = _raw.RawReader(), []
     for part in _raw.divide((str(path),)):
         step = 0
@@ -76,7 +76,7 @@ def small_parts(monkeypatch):
 
 @pytest.fixture
 def mixed(tmp_path):
-    """A long FASTA file, gzip both long and short, FASTQ, and a record of many parts."""
+    """Long FASTA, long and short gzip, FASTQ, and a record longer than a part."""
     lengths = np.random.default_rng(1).integers(1, 900, 60).tolist()
     first = write(tmp_path / "a.fa", lengths)
     packed = tmp_path / "b.fa.gz"
@@ -159,7 +159,7 @@ def test_four_workers_read_one_file_once(tmp_path):
 
 
 def _bytes_read(pid):
-    """How many bytes a process has asked the system for."""
+    """Return the number of bytes that a process has read."""
     return int(Path(f"/proc/{pid}/io").read_text().split()[1])
 
 
@@ -174,7 +174,7 @@ def proteins(tmp_path_factory):
 
 
 def collated(files):
-    """Batches that the collator makes of the records in order."""
+    """Return the batches of the collator for the records in order."""
     loader = create_async_dataloader(files, list, 0, batch_size=1)
     items = (item for batch in loader for item in batch)
     return list(COLLATE.stream(items))

@@ -36,7 +36,7 @@ def same(one, other):
 
 
 def plain(value):
-    """A torch tensor of bfloat16 as NumPy can hold it."""
+    """Return a bfloat16 tensor as a NumPy array."""
     return value.float() if "bfloat16" in str(getattr(value, "dtype", "")) else value
 
 
@@ -237,7 +237,7 @@ def test_caching_a_dataset_with_jitter_is_an_error(files, tmp_path):
 
 
 def permissions(folder):
-    """The permissions of a folder and of all that is in it, folders and files apart."""
+    """Return the permissions in a folder, separately for folders and files."""
     every = [folder, *folder.rglob("*")]
     folders = {stat.S_IMODE(path.stat().st_mode) for path in every if path.is_dir()}
     return folders, {stat.S_IMODE(path.stat().st_mode) for path in every if path.is_file()}

@@ -21,7 +21,7 @@ from seqloom.errors import ArgumentError, ShapeError
 
 
 class Items:
-    """A dataset of a user, which says what encodes it."""
+    """A custom dataset with an encoder attribute."""
 
     def __init__(self, data):
         self.data, self.encoder = data, data.encoder
@@ -71,7 +71,7 @@ ITEMS = {
 
 
 def plain(batch):
-    """Write kinds and values, whichever library's."""
+    """Return types and values as plain Python, for any library."""
     if isinstance(batch, (np.ndarray, torch.Tensor)):
         return str(batch.dtype).removeprefix("torch."), batch.tolist()
     if isinstance(batch, Mapping):

@@ -1,4 +1,4 @@
-"""What datasets compute over the letters of their sources, and how tables are found."""
+"""Composition and digests of datasets, and recognition of tables."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ LABELS = {f"p{i}": ["no", "yes"][i % 2] for i in range(6)}
 
 
 class Folder:
-    """An open folder of embeddings, as far as a dataset needs one."""
+    """A substitute for an open folder of embeddings."""
 
     model, pool, layers = "ESM2:0123", "mean", (0, -1)
 

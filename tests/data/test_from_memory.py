@@ -1,4 +1,4 @@
-"""Sequences from memory and from tables: the same batches as from a file."""
+"""Sequences from memory and tables give the same batches as from a file."""
 
 import gzip
 import pickle
@@ -90,7 +90,7 @@ def from_file(fasta):
 
 
 def assert_same(data, expected):
-    """Compare batches bit for bit, in all that is no name of a file."""
+    """Compare batches bit for bit, except for file names."""
     loaders = (
         DataLoader(each, 3, shuffle=True, seed=5, collate_fn=PadCollator())
         for each in (data, expected)

@@ -1,4 +1,4 @@
-"""Ids that are made into texts at the first look."""
+"""Ids that are decoded on first access."""
 
 import copy
 import json
@@ -90,7 +90,7 @@ def test_a_copy_of_ids_is_a_list(ids, again):
     assert type(again(ids)) is list
 
 
-# Everything that a list can do, and what it is given beside the list.
+# Every method of a list, with its arguments.
 CALLS: dict[str, tuple[Any, ...]] = {
     "__add__": (["w"],),
     "__contains__": ("y",),
@@ -126,7 +126,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
 
 
 def outcome(thing, name):
-    """Call a method; iterators are gone through."""
+    """Call a method; return iterators as lists."""
     answer = getattr(thing, name)(*CALLS[name])
     return (list(answer) if hasattr(answer, "__next__") else answer), list(thing)
 

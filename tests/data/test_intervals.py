@@ -1,4 +1,4 @@
-"""Parts of a genome: Biopython says what stands there."""
+"""Sequences of intervals agree with Biopython."""
 
 import gzip
 import pickle
@@ -50,7 +50,7 @@ def bed(tmp_path):
 
 
 def read(chrom, start, stop, strand="+"):
-    """Read letters as Biopython would, N beyond the ends."""
+    """Return the expected sequence from Biopython, with N beyond the ends."""
     text = CHROMS[chrom]
     places = range(start, stop)
     whole = "".join(text[i] if 0 <= i < len(text) else "N" for i in places)
@@ -561,7 +561,7 @@ MACS_14 = (
     ids=["MACS", "MACS 1.4", "HOMER", "SAF", "GRanges"],
 )
 def test_a_table_of_positions_from_1_is_converted(genome, bed, text, signs):
-    # Positions 101 to 140 from 1, both included, are 100 to 140 from 0, half-open.
+    # One-based closed 101 to 140 is zero-based half-open 100 to 140.
     data = IntervalDataset(genome, bed(text, "peaks.txt"))
     assert data.ids == [f"chr1:100-140({signs[0]})", f"chr2:4-10({signs[1]})"]
     assert data[0]["sequence"] == read("chr1", 100, 140, signs[0])
@@ -569,7 +569,7 @@ def test_a_table_of_positions_from_1_is_converted(genome, bed, text, signs):
 
 @pytest.mark.parametrize("text", [MACS, MACS_14])
 def test_a_summit_of_macs_is_a_position_from_1(genome, bed, text):
-    # Position 112 from 1 is 111 from 0: a width of 2 about it begins at 110.
+    # One-based 112 is zero-based 111; an interval of width 2 around it starts at 110.
     data = IntervalDataset(genome, bed(text, "a_peaks.xls"), width=2)
     assert data.ids == ["chr1:110-112(.)", "chr2:5-7(.)"]
 
@@ -641,7 +641,7 @@ def test_a_comment_that_mentions_chromosomes_is_not_a_header(genome, bed):
 def test_labels_by_original_position_work_with_any_width(genome, bed):
     path = bed("chr1\t100\t140\nchr1\t110\t130\nchr2\t100\t140\n")
     places = {"chr1:100-140(.)": "x", "chr1:110-130(.)": "y", "chr2:100-140(.)": "x"}
-    # At this width the first interval is shown as the second is written.
+    # At this width the id of the first interval is the position of the second.
     data = IntervalDataset(genome, path, labels=places, width=20)
     assert [data.classes[i] for i in data.labels] == ["x", "y", "x"]
 

@@ -22,7 +22,7 @@ from seqloom.errors import (
 
 
 def shown(kind):
-    """Tell classes of one name apart."""
+    """A second class with the same name."""
     return f"{kind.__module__}.{kind.__name__}"
 
 
@@ -30,13 +30,13 @@ FOUR = {"a": "AC", "b": "GG", "c": "TT", "d": "CA"}
 
 
 def values(data):
-    """The labels as plain numbers."""
+    """Return the labels as Python numbers."""
     return np.asarray(data.labels).tolist()
 
 
 @pytest.fixture
 def labelled(fasta, table):
-    """Make a dataset of four sequences and a table."""
+    """Create a dataset of four sequences and a table."""
 
     def make(text, **options):
         return SequenceDataset(fasta(FOUR), labels=Labels(table(text), **options))
@@ -141,7 +141,7 @@ def test_a_regression_label_that_is_not_a_number_is_an_error(labelled, cell):
         labelled(f"id\tlabel\na\t1\nb\t{cell}\nc\t1\nd\t2\n", task="regress")
 
 
-# What says nothing, as a value of Python and as a text of a table.
+# Missing values, as Python values and as text of a table.
 NOTHINGS = [None, float("nan"), np.float32("nan"), pd.NA, pd.NaT]
 MARKS = ["NA", "nan", "NaN", "", ".", "N/A", "<NA>", "null", "None"]
 
@@ -199,7 +199,7 @@ def test_missing_values_are_not_labels_in_any_source(fasta, nothing, source):
     assert (data.report["unlabelled"], data.report["unlabelled_examples"]) == (1, ["b"])
 
 
-# What polars has no type for.
+# Values without a polars type.
 ODD = {type(pd.NA), type(pd.NaT), np.float32, float}
 
 
@@ -709,7 +709,7 @@ def test_a_number_outside_the_classes_is_an_error(fasta):
         )
 
 
-# Python reads these as numbers; NumPy's own reader of text and PLINK do not.
+# Python reads these as numbers; the text reader of NumPy and PLINK do not.
 NO_NUMBERS = ["1_000", "\u0661", "\uff11", "1_0.5"]
 
 
@@ -738,7 +738,7 @@ HELD = [[1, 1, 0], [1, 0, 0], [0, 0, 0], [0, 0, 1]]
 
 
 def a_parquet_file(tmp_path):
-    """Write ids and lists of names."""
+    """Write a table of ids and lists of names."""
     table = pa.table({"id": list("abcd"), "label": LISTS})
     parquet.write_table(table, tmp_path / "a.parquet")
     return tmp_path / "a.parquet"

@@ -1,4 +1,4 @@
-"""One `Labels` does for every dataset what its own arguments do."""
+"""`Labels` has the same effect as single label options, for every dataset."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""One file a class."""
+"""Each file is a class."""
 
 import pickle
 from pathlib import Path

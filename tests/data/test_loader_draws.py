@@ -1,4 +1,4 @@
-"""What a user's code draws from the global generators of Python, NumPy and torch."""
+"""Random numbers of custom code from the global generators of Python, NumPy and PyTorch."""
 
 import itertools
 import json
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 
 
 def draw():
-    """One number of each generator."""
+    """Return one random number of each generator."""
     return [random.random(), np.random.random(), torch.rand(()).item()]  # noqa: NPY002, S311 - as users do
 
 
@@ -27,7 +27,7 @@ def seed_all():
 
 
 class Noise:
-    """A map-style dataset that draws."""
+    """A map-style dataset of random numbers."""
 
     def __len__(self):
         return 30
@@ -37,7 +37,7 @@ class Noise:
 
 
 class NoisyPart:
-    """An iterable dataset that draws; each worker gives an equal part."""
+    """An iterable dataset of random numbers; each worker yields an equal part."""
 
     def __iter__(self):
         info: Any = torch.utils.data.get_worker_info()

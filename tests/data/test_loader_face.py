@@ -1,4 +1,4 @@
-"""Our loader has the face of PyTorch's: arguments, attributes, and what they do."""
+"""The loader has the arguments and attributes of the PyTorch loader."""
 
 import inspect
 import operator
@@ -14,7 +14,7 @@ from seqloom.data import DataLoader, SequenceDataset, VarlenCollator
 from seqloom.encode import OneHot
 from seqloom.errors import ArgumentError, ShapeError, WorkerError
 
-# Their types say less than they take.
+# The type annotations of PyTorch are narrower than what it accepts.
 OURS: Any = DataLoader
 THEIRS: Any = TorchLoader
 FIXED_OPTIONS = [
@@ -28,7 +28,7 @@ FIXED_OPTIONS = [
 
 
 class Faulty:
-    """Ten items, of which some raise an exception."""
+    """Ten items; some raise an exception."""
 
     def __init__(self, errors):
         self.errors = errors
@@ -43,7 +43,7 @@ class Faulty:
 
 
 class Liar:
-    """Says that it has fewer items than it gives."""
+    """An iterable whose len is too small."""
 
     def __init__(self, said):
         self.said = said
@@ -56,7 +56,7 @@ class Liar:
 
 
 def outcomes(batches):
-    """Take batches, and exceptions in their place, up to the end."""
+    """Return all batches, with exceptions in place of failed ones."""
     found = []
     while True:
         try:
@@ -68,7 +68,7 @@ def outcomes(batches):
 
 
 def shown(value):
-    """List what a sampler gives; everything else is itself."""
+    """Return the items of a sampler as a list; other values unchanged."""
     return [*value] if hasattr(value, "__iter__") else value
 
 
@@ -95,9 +95,9 @@ def test_the_loader_accepts_every_argument_of_the_pytorch_loader():
 def test_the_loader_has_the_attributes_of_the_pytorch_loader(options):
     ours, theirs = DataLoader([1, 2, 3], **options), THEIRS([1, 2, 3], **options)
     for name in inspect.signature(TorchLoader).parameters.keys() - {
-        "shuffle",  # theirs has no such attribute
+        "shuffle",  # the PyTorch loader lacks this attribute
         "collate_fn",
-        "sampler",  # no class of torch's
+        "sampler",  # not a PyTorch class
         "batch_sampler",
         "multiprocessing_context",
     }:

@@ -1,4 +1,4 @@
-"""What a loader takes and refuses: PyTorch's rules, ranks, samplers."""
+"""Valid and invalid options of the loader: PyTorch rules, ranks, samplers."""
 
 import json
 from itertools import chain
@@ -168,7 +168,7 @@ def test_ranks_come_from_torch_distributed(monkeypatch):
 
 
 def _go_on(loader, state, steps, found):
-    """Take some batches from a state on; notes what is no padding; gives the new state."""
+    """Read some batches from a state; record the items, and return the new state."""
     if state is not None:
         loader.load_state_dict(json.loads(json.dumps(state)))
     for _, batch in zip(range(steps), loader, strict=False):
@@ -186,7 +186,7 @@ def _go_on(loader, state, steps, found):
     st.integers(0, 5),
 )
 def test_resuming_with_other_ranks_and_batch_sizes_loses_nothing(size, parts, seed):
-    """Each part goes on with a world and a batch size of its own."""
+    """Each part resumes with another number of ranks and another batch size."""
     state, found = None, []
     for world, batch_size, steps in parts:
         loaders = [
@@ -323,7 +323,7 @@ def test_pinning_memory_without_a_device_warns_and_continues():
 
 
 def test_a_packing_collator_receives_every_item_and_resumes():
-    """Two items at a time, whatever the batch size."""
+    """A packing collator that packs two items at a time."""
     whole = list(DataLoader(range(9), 4, collate_fn=user.Pairs()))
     assert whole == [[0, 1], [2, 3], [4, 5], [6, 7], [8]]
     source = DataLoader(range(9), collate_fn=user.Pairs())
@@ -355,7 +355,7 @@ def test_a_collate_fn_that_is_not_callable_is_rejected_at_once():
 
 
 def reused(kind):
-    """A batch_sampler that gives the same list or array again and again."""
+    """A batch_sampler that reuses one list or array."""
 
     class Reused:
         def __len__(self):

@@ -1,4 +1,4 @@
-"""Programs of calls on loaders: an epoch is left, kept and gone on with, by other ranks."""
+"""Random sequences of calls on loaders: leave, save and resume epochs, with other ranks."""
 
 import json
 from functools import partial
@@ -25,7 +25,7 @@ MOST = 60
 
 
 class Plain:
-    """Items that threads of Python put together."""
+    """Items that Python threads collate."""
 
     ranks = st.integers(1, 9)
     examples = 30
@@ -38,7 +38,7 @@ class Plain:
 
 
 class Sequences:
-    """Sequences that threads of Rust put together."""
+    """Sequences that Rust threads collate."""
 
     ranks = st.integers(1, 9)
     examples = 30
@@ -56,7 +56,7 @@ class Sequences:
 
 
 class Stream:
-    """Sequences that are read again in each epoch, shuffled within a window."""
+    """A stream of sequences, shuffled within a window."""
 
     ranks = st.just(1)
     examples = 30
@@ -77,7 +77,7 @@ class Stream:
 
 
 class Processes:
-    """Items of a user's dataset, which processes make."""
+    """Items of a custom dataset, made in processes."""
 
     ranks = st.integers(1, 2)
     examples = 5
@@ -92,7 +92,7 @@ class Processes:
 
 
 class LoaderProgram(RuleBasedStateMachine):
-    """The loaders of all ranks beside the order of a run that nobody stops."""
+    """The loaders of all ranks, and the order of an uninterrupted run."""
 
     kept: Bundle[Any] = Bundle("kept")
 
@@ -157,7 +157,7 @@ class LoaderProgram(RuleBasedStateMachine):
             batches.close()
 
     def _start(self, world, batch_size, workers):
-        """Make the loaders of all ranks."""
+        """Create the loaders of all ranks."""
         self.step = world * batch_size
         self.loaders = [
             self.source.loader(
@@ -173,17 +173,17 @@ class LoaderProgram(RuleBasedStateMachine):
         self._begin_pass()
 
     def _begin_pass(self):
-        """Make iterators; a pass begins with its first batch."""
+        """Create iterators; a pass begins with its first batch."""
         self.batches = [iter(loader) for loader in self.loaders]
         self.is_begun = False
 
     def _begin_epoch(self, epoch):
-        """Expect the first batch of an epoch next."""
+        """Set the expected position to the start of an epoch."""
         self._begin_pass()
         self.epoch, self.position = epoch, 0
 
     def _order(self):
-        """The order of this epoch in the run that nobody stops."""
+        """The order of this epoch in the uninterrupted run."""
         while len(self.orders) <= self.epoch:
             batches = [self.source.numbers(batch) for batch in self.unstopped]
             self.orders.append(np.concatenate(batches).tolist())
@@ -191,12 +191,12 @@ class LoaderProgram(RuleBasedStateMachine):
         return self.orders[self.epoch]
 
     def _expect_end(self):
-        """No rank has another batch; the next pass is the next epoch."""
+        """Check that no rank has another batch; the next pass is the next epoch."""
         assert all(next(batches, None) is None for batches in self.batches)
         self._begin_epoch(self.epoch + 1)
 
     def _next_records(self):
-        """The records of one batch of each rank: in turns, without those that fill up."""
+        """Return the records of one batch of each rank, interleaved and without padding."""
         batches = [next(batches) for batches in self.batches]
         numbers = np.array([self.source.numbers(batch) for batch in batches])
         padding = [batch.get("is_padding", [False] * numbers.shape[1]) for batch in batches]

@@ -1,4 +1,4 @@
-"""Streams under our loader."""
+"""Streams in the loader."""
 
 import json
 from typing import Any
@@ -18,7 +18,7 @@ PAD = PadCollator()
 
 @pytest.fixture
 def stream(fasta):
-    """Three hundred sequences in two files, other ones in each epoch."""
+    """Three hundred sequences in two files, mutated differently in each epoch."""
     rows = [(f"s{i}", ("ACGT" * 5)[i % 4 : 8 + i % 9]) for i in range(300)]
     paths = [fasta(rows[:200]), fasta(rows[200:], "b.fa")]
 
@@ -138,7 +138,7 @@ def test_records_before_an_invalid_character_are_delivered_first(tmp_path, worke
 
 
 def backwards(letters, key, *, quality):
-    """An augmentation that must be given qualities."""
+    """An augmentation that requires qualities."""
     return letters[::-1], quality[::-1]
 
 

@@ -1,6 +1,6 @@
-"""Streams with a user's code under our loader: each record once, whoever makes the batches.
+"""Streams with custom code in the loader: each record is delivered once.
 
-Without the cases for `make soak` they take 7 seconds, most of them for starts of processes.
+Without the cases of `make soak` these tests take 7 seconds, mostly to start processes.
 """
 
 import json
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 SIZE = 150
 DNA = OneHot("dna")
 PACK = VarlenCollator(tokens=Tokens("dna"), max_tokens=200)
-# What is a user's: the stream, its options, and the collator.
+# Custom parts of each case: the stream, its options, and the collator.
 KINDS: dict[str, Any] = {
     "augmentation": (SequenceStream, {"augment": user.Backwards()}, PadCollator()),
     "draws": (SequenceStream, {"augment": user.Redrawn()}, PadCollator()),
@@ -43,7 +43,7 @@ def path(fasta):
 
 @pytest.fixture(params=KINDS)
 def load(request, path):
-    """Make a loader of one kind."""
+    """Create the loader of a case."""
     make_stream, changes, collate = KINDS[request.param]
 
     def make(workers=0, *, context="fork", window=50, **options):
@@ -56,7 +56,7 @@ def load(request, path):
 
 
 def ids(batches):
-    """The ids of batches of each kind."""
+    """Return the ids of batches of any type."""
     rows = [
         [item["id"] for item in batch]
         if isinstance(batch, list)

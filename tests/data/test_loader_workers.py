@@ -1,4 +1,4 @@
-"""Worker processes: what a user's code does there, and what becomes of them."""
+"""Worker processes: custom code in them, crashes, and how they end."""
 
 import gc
 import multiprocessing
@@ -72,7 +72,7 @@ def test_a_worker_killed_from_outside_does_not_change_batches():
     got = []
     for number, (pid, items) in enumerate(batches):
         got += items
-        # The worker of a batch that was made ahead may be dead already.
+        # The worker of a later batch may already have died.
         if number in {0, 3, 7}:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -155,7 +155,7 @@ def test_a_callable_that_cannot_be_pickled_is_an_error_with_a_remedy():
 
 
 def _with_tests():
-    """The environment of a process that imports what the tests share."""
+    """Return the environment of a process that imports the modules of the tests."""
     paths = os.pathsep.join([str(Path(user.__file__).parent), *filter(None, sys.path)])
     return os.environ | {"PYTHONPATH": paths}
 
@@ -217,7 +217,7 @@ def _is_there(pid):
 
 
 def shared():
-    """What lies in shared memory, but for what `make faults` writes there meanwhile."""
+    """Return the files in shared memory, except those of `make faults`."""
     return {it for it in SHARED.iterdir() if not it.name.startswith("seqloom-faults-")}
 
 
@@ -229,7 +229,8 @@ def test_a_killed_parent_leaves_no_processes_and_no_shared_memory(tmp_path, meth
     assert len(pids) == 2
     process.kill()
     process.communicate()
-    # Python's own tracker removes semaphores once the last process has ended.
+    # The resource tracker of Python removes semaphores after the last process has
+    # ended.
     wait_until(lambda: not any(map(_is_there, pids)) and shared() <= before)
 
 

@@ -1,4 +1,4 @@
-"""Natural calls work where it is clear what is meant; else a sentence answers."""
+"""Plausible calls work if they are unambiguous, and otherwise raise a clear error."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,13 +25,13 @@ from seqloom.errors import ArgumentError
 
 @dataclass(frozen=True)
 class Backwards(Augmentation):
-    """A user's own augmentation."""
+    """A custom augmentation."""
 
     def __call__(self, sequence, key, *, quality=None):  # noqa: ARG002 - what it is given
         return sequence[::-1]
 
 
-# What is wrong by its type is what is asked here.
+# The tests pass values of wrong types on purpose.
 NOTHING: Any = None
 TEXT: Any = "3"
 HALF: Any = 2.5

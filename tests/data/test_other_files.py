@@ -1,4 +1,4 @@
-"""Files of other kinds are named, with the command that converts them, at every door."""
+"""Every function names an unsupported file type and the command that converts it."""
 
 import io
 import zipfile
@@ -13,7 +13,7 @@ from seqloom.errors import FormatError
 
 
 def workbook():
-    """The first member of a workbook of Excel, as openpyxl writes it."""
+    """The first entry of an Excel workbook, as written by openpyxl."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as file:
         for name in ("[Content_Types].xml", "xl/workbook.xml"):
@@ -28,7 +28,7 @@ VCF = (
 GTF = b'#!genome-build x\nchr1\tr\tgene\t5\t9\t.\t+\t.\tgene_id "g";\n'
 XLS = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(60)
 UNIPROT = b"ID   CYC_HUMAN     Reviewed;     12 AA.\nAC   P99999;\n"
-# What each file is called, and the way from it as sequences, as intervals, as a table.
+# (name of the file type, remedies as sequences, as intervals, as a table)
 KINDS = {
     "vcf": (VCF, "VCF", ("plink2 --vcf", "%POS0", "plink2 --vcf")),
     "vcf.gz": (bgzip(VCF), "VCF", ("plink2 --vcf", "%POS0", "plink2 --vcf")),

@@ -1,4 +1,4 @@
-"""Sources and encoders that a user wrote: what is called, and what is refused."""
+"""Custom sources and encoders: which methods are called, and which results are errors."""
 
 import re
 
@@ -10,7 +10,7 @@ from seqloom._threads import supports_threads
 
 
 class Lines(sl.data.Source):
-    """Records in memory, which tests override."""
+    """A source in memory, which the tests subclass."""
 
     kind, title = "lines", "Lines"
 
@@ -50,7 +50,7 @@ class Below(Doubled):
 
 
 class Declared(sl.encode.OneHot):
-    """An encoder that says that Rust may encode."""
+    """An encoder that declares native batches."""
 
     supports_native_batches = True
 
@@ -115,7 +115,7 @@ def test_packing_calls_the_overridden_method_of_a_tokens_subclass(tmp_path, kind
 
 
 class Named(Lines):
-    """A source with a column of its own, and no ordinal."""
+    """A source with a custom column and without an ordinal."""
 
     def columns(self, rows, epoch):
         del epoch
@@ -132,7 +132,7 @@ def test_a_dataset_adds_the_ordinal_to_the_columns_of_a_source():
 
 
 def _one_fewer(method):
-    """Make a source of which a method returns one fewer."""
+    """Create a source whose method returns one row too few."""
     whole = getattr(Named, method)
 
     def change(self, rows, *others):
@@ -157,7 +157,7 @@ def test_a_source_column_with_a_reserved_name_is_rejected(name):
 
 
 class FromFile(Lines):
-    """A source with one place in one file, which threads cannot share."""
+    """A source that threads cannot share."""
 
 
 class Shared(Lines):

@@ -1,4 +1,4 @@
-"""An encoder of qualities reads the qualities of the records, never their letters."""
+"""The Quality encoder reads the qualities of records, never their sequences."""
 
 import numpy as np
 import pytest

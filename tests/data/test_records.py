@@ -1,4 +1,4 @@
-"""A dataset's records: FASTQ, augmentation, slices, pickles, other processes."""
+"""Records of datasets: FASTQ, augmentation, slices, pickles, other processes."""
 
 import multiprocessing
 import pickle
@@ -28,7 +28,7 @@ TWO = {"a": "ACGT", "b": "GG"}
 
 
 class Turn:
-    """Turns letters about by as many places as the key says."""
+    """Rotates a sequence by a number of positions from the key."""
 
     def __call__(self, sequence, key, quality=None) -> Any:
         turn = key.words[0] % max(len(sequence), 1)
@@ -37,7 +37,7 @@ class Turn:
 
 
 class TurnBatch(Turn):
-    """The same, many at once."""
+    """The same augmentation, for a batch."""
 
     def batch(self, sequences, keys, **_):
         rows = zip(sequences.to_list(), keys.tolist(), strict=True)
@@ -284,7 +284,7 @@ def test_unlabelled_must_be_error_or_skip(fasta, value):
 
 @pytest.fixture
 def both(many, fastq):
-    """The same files in memory and read where they lie."""
+    """The same files in memory and through an index."""
 
     def make(path, **options):
         return [SequenceDataset(path, in_memory=held, **options) for held in (True, False)]

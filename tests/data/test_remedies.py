@@ -1,4 +1,4 @@
-"""A remedy that a message names is accepted by the call that gave the message."""
+"""A remedy named in a message is accepted by the call that raised it."""
 
 import gc
 import re
@@ -25,61 +25,61 @@ TWO = {"a": "x", "b": "y"}
 
 
 def dataset(text=PLAIN, *, labels=None, **options):
-    """Open a FASTA file of some text."""
+    """Open a FASTA file with the given text."""
     Path("a.fa").write_text(text)
     return SequenceDataset("a.fa", **with_labels(labels, options))
 
 
 def stream(text=PLAIN, *, labels=None, **options):
-    """Read a stream of some text to its end."""
+    """Read a stream of the given text to its end."""
     Path("a.fa").write_text(text)
     return list(SequenceStream("a.fa", **with_labels(labels, options)))
 
 
 def with_labels(source, options) -> dict[str, Any]:
-    """Put options of labels into the value that has them."""
+    """Move label options into a `Labels`."""
     of_labels = {"unlabelled", "task", "coding"} & options.keys()
     labels = Labels(source, **{key: options.pop(key) for key in of_labels})
     return {"labels": labels, **options}
 
 
 def packed(text=PLAIN, **options):
-    """Pack the records of a FASTA file of some text."""
+    """Pack the records of a FASTA file with the given text."""
     Path("a.fa").write_text(text)
     return list(PackedStream("a.fa", **options))
 
 
 def guess(text, **options):
-    """Guess the alphabet of some text, often enough repeated to tell."""
+    """Guess the alphabet of the given text and many valid records."""
     Path("a.fa").write_text(text + "".join(f">{i}\nACGTNNNN\n" for i in range(5000)))
     return guess_alphabet("a.fa", **options)
 
 
 def look(text, **options):
-    """Inspect a FASTA file of some text."""
+    """Inspect a FASTA file with the given text."""
     Path("a.fa").write_text(text)
     return sl.io.inspect("a.fa", **options)
 
 
 def protein(letters, **policy):
-    """Open one protein with an encoder of some policy."""
+    """Open one protein with the given encoder options."""
     return SequenceDataset({"a": letters}, encoder=OneHot("protein", **policy))
 
 
 def dna(letters, **policy):
-    """Open one sequence of DNA with an encoder of some policy."""
+    """Open one DNA sequence with the given encoder options."""
     return SequenceDataset({"a": letters}, encoder=OneHot("dna", **policy))
 
 
 def samples(labels, **options):
-    """Open three samples with labels, or with covariates where labels are none."""
+    """Open three samples with labels or covariates."""
     sl.io.to_bed("x.bed", [[0, 1], [2, 1], [1, 0]])
     return GenotypeDataset("x.bed", **with_labels(labels, options))
 
 
 IIDS = ["iid1", "iid2", "iid3"]
 GAPS = {"iid1": 1.5, "iid2": 2.5}
-# The call, what the message names, and the same with the remedy.
+# (call, arguments that raise, remedy in the message)
 REMEDIES = [
     (dataset, {"text": BLANK}, {"whitespace": "strip"}),
     (stream, {"text": BLANK}, {"whitespace": "strip"}),
@@ -115,10 +115,12 @@ REMEDIES = [
 
 
 def test_a_failed_stream_causes_no_later_warnings():
-    # pytest makes an error of what a finaliser raises.
+    # pytest reports exceptions of finalisers as errors.
     with pytest.raises(SeqloomError) as caught:
         stream(labels=TWO)
-    caught.value.args += (caught,)  # a cycle, which only the collector ends
+    caught.value.args += (
+        caught,
+    )  # a reference cycle, which only the garbage collector frees
     del caught
     gc.collect()
 
@@ -162,7 +164,7 @@ INDEXES = {
 
 
 def shell(*words):
-    """Run a command line; its error is raised here."""
+    """Run a command line, and raise its error."""
     from seqloom.cli._app import make_app
 
     make_app(words)(list(words))
@@ -223,7 +225,7 @@ OPTIONS = {
 def test_the_command_line_offers_the_same_remedy(name, capsys):
     from seqloom.cli import main
 
-    # An option that --help does not list is one of --set.
+    # Options that --help does not list are options of --set.
     for command in OPTIONS[name]:
         texts: list[str] = []
         for words in (["--help"], ["--set", "help"]):

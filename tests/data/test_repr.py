@@ -21,7 +21,7 @@ class Tags(HTMLParser):
 
 @pytest.fixture
 def shown(fasta, tmp_path):
-    """A dataset of each kind, of a file whose name must be escaped."""
+    """A dataset of each kind, from a file whose name must be escaped."""
     path = fasta({"a": "ACGT", "b": "GG"}, "a<b>&.fa")
     whole = sl.data.SequenceDataset(path, labels={"a": "<i>", "b": "y"})
     sl.io.to_bed(tmp_path / "x.bed", np.array([[0, 1], [2, 1]], np.int8))

@@ -1,4 +1,4 @@
-"""Datasets with other rows or other attributes than those that they were made with."""
+"""Datasets with replaced rows or attributes."""
 
 import pytest
 

@@ -15,13 +15,13 @@ shares_of = st.lists(st.integers(1, 9), min_size=2, max_size=4).map(
 
 
 def values(data):
-    """The labels as plain numbers."""
+    """Return the labels as Python numbers."""
     return np.asarray(data.labels).tolist()
 
 
 @pytest.fixture(scope="module")
 def make(tmp_path_factory):
-    """Make a dataset with these classes, of one sequence each."""
+    """Create a dataset with one sequence for each of these labels."""
     folder = tmp_path_factory.mktemp("split")
 
     def make(classes):
@@ -258,5 +258,5 @@ def test_an_indexed_boolean_series_is_joined_by_id(tmp_path):
         Subset(data, mask[:2])
     with pytest.raises(ArgumentError, match=r"Subset\(dataset, mask\) joins by id"):
         data.batch(mask)
-    # A default index counts rows, and equal ids in the same order are the same rows.
+    # A default index and an index of equal ids in the same order select the same rows.
     assert Subset(data, pd.Series([True, False, False])).ids == ["a"]

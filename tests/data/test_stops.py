@@ -1,4 +1,4 @@
-"""Proteins that end in a stop, which the encoder leaves out."""
+"""Proteins with a final stop, which the encoder drops."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Streams: each record once, whatever the shards; the rest after any item."""
+"""Streams deliver each record once for any shards, and resume after any item."""
 
 import bz2
 import gzip
@@ -28,7 +28,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def files(folder):
-    """Three hundred records of 1 to 9 letters, in two files."""
+    """Three hundred records of 1 to 9 residues, in two files."""
     paths = []
     for part in range(2):
         numbers = range(150 * part, 150 * part + 150)
@@ -181,7 +181,7 @@ def test_a_gzip_file_is_split_into_shards(folder, files):
 
 
 def bgzip(text):
-    """Pack text as bgzip does: blocks that name their size, and an empty one."""
+    """Compress text like bgzip: blocks with their sizes, and a final empty block."""
     blocks = []
     for start in range(0, len(text), 700):
         packed = zlib.compressobj(wbits=-15)
@@ -198,7 +198,7 @@ PACKERS = {"plain": bytes, "gzip": gzip.compress, "bgzip": bgzip, "bzip2": bz2.c
 
 
 def written(folder, packer, name):
-    """Write the same records in any container."""
+    """Write the same records in any compression."""
     text = "".join(f">s{i} x\n{'ACGTACGTA'[: 1 + i % 9]}\n" for i in range(SIZE))
     path = folder / f"{packer}.{name}"
     if not path.exists():
@@ -335,7 +335,7 @@ def test_a_shard_index_out_of_range_is_an_error(files, shard):
 
 
 def fastq(count, seed):
-    """Write reads whose qualities begin with what begins a header."""
+    """Write reads whose qualities begin with a header character."""
     rng = random.Random(seed)  # noqa: S311 - a test
     rows = []
     for i in range(count):
@@ -429,13 +429,13 @@ def test_a_stream_rejects_mixed_fasta_and_fastq_even_if_qualities_are_unused(tmp
 
 
 def backwards(letters, key, *, quality):
-    """An augmentation that must be given qualities."""
+    """An augmentation that requires qualities."""
     return letters[::-1], quality[::-1]
 
 
 @pytest.fixture
 def reads(tmp_path):
-    """Two reads whose letters are other ones backwards."""
+    """Two reads that are reversed copies of others."""
     path = tmp_path / "reads.fq"
     path.write_text("@a\nAACC\n+\nIIII\n@b\nGGTT\n+\nIIII\n")
     return SequenceStream(path, encoder=OneHot("dna"))

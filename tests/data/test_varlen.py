@@ -12,7 +12,7 @@ ESM2 = Tokens("esm2")
 
 
 def items_of(sizes):
-    """Items of so many tokens, all tokens different from each other."""
+    """Create items of the given numbers of tokens, with distinct tokens."""
     count = itertools.count()
     return [
         {
@@ -25,14 +25,14 @@ def items_of(sizes):
 
 
 def unpacked(batch):
-    """Take a packed batch apart again."""
+    """Split a packed batch into sequences."""
     bounds = itertools.pairwise(batch["cu_seqlens"].tolist())
     rows = [batch["input_ids"][a:b].tolist() for a, b in bounds]
     return list(zip(batch["sequence_ids"], batch["ordinals"].tolist(), rows, strict=True))
 
 
 def told(items):
-    """What unpacking must give."""
+    """Return the expected result of unpacking."""
     return [(item["id"], item["ordinal"], item["inputs"].tolist()) for item in items]
 
 

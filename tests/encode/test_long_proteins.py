@@ -1,4 +1,4 @@
-"""A protein of 100,000 residues: longer than any that is known, and never cut."""
+"""A protein of 100,000 residues, longer than any known one, is never truncated."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ cases = pytest.mark.parametrize(
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    """A short protein, and a long one in lines of 60 letters."""
+    """A short protein, and a long one in lines of 60 residues."""
     path = tmp_path_factory.mktemp("long") / "a.fa"
     lines = "\n".join(RESIDUES[at : at + 60] for at in range(0, SIZE, 60))
     path.write_text(f">short\nMKV\n>long\n{lines}\n")

@@ -1,4 +1,4 @@
-"""Every policy of every encoder, against a table written by hand."""
+"""Every option of every encoder agrees with a table written by hand."""
 
 import numpy as np
 import pytest

@@ -10,7 +10,7 @@ import pytest
 
 @dataclass(frozen=True)
 class Genotypes:
-    """A .bed, and the copies of allele 1 as bed_reader reads them."""
+    """A .bed, and its dosages as read by bed_reader."""
 
     path: Path
     copies: np.ndarray
@@ -18,7 +18,7 @@ class Genotypes:
 
 @pytest.fixture
 def write_bed(tmp_path):
-    """Write random genotypes, a tenth of them missing, by bed_reader."""
+    """Write random genotypes with bed_reader; a tenth is missing."""
 
     def write(individuals=10, variants=7, *, name="a", seed=0, major="SNP", **properties):
         rng = np.random.default_rng(seed)
@@ -37,5 +37,5 @@ def write_bed(tmp_path):
 
 @pytest.fixture
 def cache(tmp_path):
-    """A folder for copies."""
+    """The cache folder."""
     return tmp_path / "cache"

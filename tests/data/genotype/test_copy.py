@@ -1,4 +1,4 @@
-"""The copy whose lines are samples: whole or absent, of this content, in bounded memory."""
+"""The transposed copy of a .bed: atomic, checked, and in bounded memory."""
 
 import os
 import signal
@@ -119,7 +119,7 @@ def test_an_unfinished_copy_of_a_killed_process_is_not_used(write_bed, cache):
     path = write_bed(2000, 3000).path
     command = [sys.executable, "-c", KILLED, str(path), str(cache)]
     assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
-    # It may have been killed after the last step: then the copy is whole.
+    # If it was killed after the last step, the copy is complete.
     left = copies(cache)
     data = opened(path, cache)
     held = sl.data.GenotypeDataset(path)
@@ -159,7 +159,7 @@ def test_a_file_that_changed_is_an_error_in_a_worker(write_bed, cache):
         pickle.loads(kept).batch([0])  # noqa: S301 - its own
 
 
-# getrusage's peak would begin with that of the process that started this one.
+# The peak of getrusage would include that of the parent process.
 MEASURED = """
 import sys
 from pathlib import Path
@@ -175,7 +175,7 @@ print(peak() - before)
 
 
 def test_transposing_takes_at_most_256_mib(tmp_path, cache):
-    """A file of 400 MB: tiles are as large as they ever are."""
+    """A file of 400 MB, for which tiles have their maximum size."""
     individuals, variants = 40_000, 40_000
     path = tmp_path / "large.bed"
     line = np.random.default_rng(0).integers(0, 256, individuals // 4 * 100, np.uint8)

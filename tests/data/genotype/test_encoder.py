@@ -1,4 +1,4 @@
-"""What an encoder learns, from whom, and how it is kept."""
+"""Fitting, saving and restoring the genotype encoder."""
 
 import json
 
@@ -103,7 +103,7 @@ def test_fitting_on_no_samples_is_an_error(write_bed):
 
 
 def test_another_file_is_read_with_the_variants_of_the_encoder(write_bed):
-    """Variants in another order, more of them, and alleles exchanged."""
+    """More variants in another order, with flipped alleles."""
     written = write_bed(20, 12, allele_1=list("ACGT" * 3), allele_2=list("CGTA" * 3))
     data = sl.data.GenotypeDataset(written.path, variants=slice(2, 10))
     fitted = data.encoder.fit(data)

@@ -1,4 +1,4 @@
-"""What items of genotypes hold: equal to the formula, whatever way they come."""
+"""Genotype items equal the formula, however they are read."""
 
 import bed_reader
 import numpy as np

@@ -1,4 +1,4 @@
-"""Genotypes in loaders, parts, samplers and other processes: the same bits everywhere."""
+"""Genotypes are bitwise equal in loaders, subsets, samplers and other processes."""
 
 import multiprocessing
 import pickle

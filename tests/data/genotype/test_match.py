@@ -1,4 +1,4 @@
-"""Finding a model's variants in another file, by id and alleles."""
+"""Variants of a model are matched in another file by id and alleles."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from seqloom.errors import FormatError
 
 
 def variants(*rows):
-    """Make variants of rows of id, counted allele and other allele."""
+    """Create variants from rows of id, counted allele and other allele."""
     return Variants(*np.array(rows).T)
 
 

@@ -1,4 +1,4 @@
-"""Whose label is whose, and what its numbers mean."""
+"""Phenotypes are joined to samples, and their codes are decoded."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""How texts of phenotypes, sizes and choices of variants are read, and what is computed."""
+"""Parsing of phenotypes, memory sizes and selections of variants."""
 
 from __future__ import annotations
 

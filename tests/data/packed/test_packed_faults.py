@@ -16,7 +16,7 @@ THREADS = pytest.mark.parametrize("threads", [1, 2])
 
 
 def drain(path, *arguments, **options):
-    """What is handed out before the error, and the error."""
+    """Return the batches before the error, and the error."""
     found = []
     with pytest.raises(SeqloomError) as caught:
         found.extend(PackedStream(path, *arguments, **options))

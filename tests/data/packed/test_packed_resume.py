@@ -1,4 +1,4 @@
-"""Going on from any batch, with any number of threads."""
+"""Packed streams resume from any batch, with any number of threads."""
 
 import gzip
 import json
@@ -30,7 +30,7 @@ def write(path, lengths):
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """A plain file, one beside which its index lies, and a gzip file."""
+    """A plain file, a file with an index, and a gzip file."""
     folder = tmp_path_factory.mktemp("resume")
     lengths = np.random.default_rng(1).integers(1, 200, 150).tolist()
     plain = write(folder / "a.fa", lengths)
@@ -124,7 +124,7 @@ def test_resuming_with_an_index_does_not_read_the_beginning(tmp_path):
 
 
 def _bytes_of(path, state):
-    """How much is read for one batch of a stream that goes on."""
+    """Return the number of bytes read for one batch of a resumed stream."""
     stream = PackedStream(path, num_threads=1)
     stream.load_state_dict(state)
     before = _bytes_read()
@@ -166,7 +166,7 @@ def test_a_file_changed_in_the_middle_is_an_error_or_changes_the_content_hash(tm
     list(islice(stream, 100))
     state = stream.state_dict()
     text = path.read_bytes()
-    # One record less, at the same size; both ends stay as they were.
+    # One record less at the same file size; both ends of the file are unchanged.
     middle = text.index(b">", len(text) // 2)
     path.write_bytes(text[:middle] + b"M" + text[middle + 1 :].replace(b"\n", b"M", 1))
     other = PackedStream(path, max_tokens=1000, num_threads=1)

@@ -1,4 +1,4 @@
-"""Files to packed batches, beside a packer in plain Python and Biopython's letters."""
+"""Packed batches equal those of a packer in plain Python with Biopython."""
 
 import gzip
 import itertools
@@ -23,7 +23,7 @@ LETTERS = "LAGVSERTIDPKQNFYMHWCXBUZO"
 
 
 def write(path, lengths, seed=0):
-    """Write records of so many letters, in lines of 60."""
+    """Write records of the given lengths, in lines of 60."""
     rng, residues = np.random.default_rng(seed), np.frombuffer(LETTERS.encode(), np.uint8)
     with path.open("w") as file:
         for number, length in enumerate(lengths):
@@ -196,7 +196,7 @@ def test_a_range_of_records_equals_that_range_of_the_whole_file(
 
 
 def _packed(plain, folder, packed):
-    """Write the same records, packed."""
+    """Write the same records, compressed."""
     if packed == "plain":
         return plain
     path = folder / "p.fa.gz"
@@ -211,7 +211,7 @@ def _packed(plain, folder, packed):
 
 
 def test_a_range_of_records_reads_only_its_bytes(tmp_path):
-    path = write(tmp_path / "p.fa", [500] * 20_000)  # an index reads a MiB to know its file
+    path = write(tmp_path / "p.fa", [500] * 20_000)  # checking an index reads 1 MiB
     list(PackedStream(path, records=(0, 1)))  # makes the index
     before = _bytes_read()
     list(PackedStream(path, records=(1000, 1100), num_threads=1))

@@ -1,4 +1,4 @@
-"""Tokens by a user's function, or by a Hugging Face tokenizer."""
+"""Tokens from a custom function or a Hugging Face tokenizer."""
 
 from typing import Any
 
@@ -82,7 +82,7 @@ def test_token_functions_may_return_arrays_and_empty_rows(fasta):
 
 @pytest.fixture(scope="module")
 def tokenizer(tmp_path_factory):
-    """ESM-2's tokenizer of Hugging Face, of the vocabulary alone."""
+    """The Hugging Face tokenizer of ESM-2, created from its vocabulary."""
     transformers = pytest.importorskip("transformers")
     words = [*VOCABULARY, "<null_1>", "<mask>"]
     path = tmp_path_factory.mktemp("hf") / "vocab.txt"
