@@ -7,8 +7,9 @@ use seqloom_kernels::special;
 use crate::sweep::{self, LanesFunction};
 use crate::{Number, math};
 
-/// Defines an operation: its name, the time for 16 elements in tenths of a nanosecond,
-/// the kind of function (of numbers or of vectors), and the function.
+/// Defines an operation from its name, its time, the kind of function (of numbers or of
+/// vectors), and the function. The time is that of 16 elements, in tenths of a
+/// nanosecond.
 macro_rules! operations {
     ($($op:ident $name:literal $cost:literal $way:ident |$($arg:ident),+| $body:expr;)*) => {
         /// One operation on numbers, named as in the Array API standard if it exists

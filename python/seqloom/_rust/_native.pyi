@@ -1086,9 +1086,9 @@ def recurrent(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[nump
 
 def recurrent_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], states: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], kept: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], first: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], cells: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mask: typing.Optional[numpy.typing.NDArray[numpy.bool_]], reverse: builtins.bool, out_seen: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_recurrent: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], out_first: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_cells: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], threads: builtins.int) -> None:
     r"""
-    Fills the gradients of `recurrent`: of the input part of the gates; of the recurrent
-    part of the gates (GRU only); and of the initial states and cells (n, w). The latter
-    contain the gradients of the final states and cells at the start.
+    Fills the gradients of `recurrent`. These are the gradients of the input part of the
+    gates, of the recurrent part (GRU only), and of the initial states and cells (n, w).
+    The latter contain the gradients of the final states and cells at the start.
     """
 
 def relu(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:

@@ -59,9 +59,9 @@ pub(crate) fn recurrent(
     })
 }
 
-/// Fills the gradients of `recurrent`: of the input part of the gates; of the recurrent
-/// part of the gates (GRU only); and of the initial states and cells (n, w). The latter
-/// contain the gradients of the final states and cells at the start.
+/// Fills the gradients of `recurrent`. These are the gradients of the input part of the
+/// gates, of the recurrent part (GRU only), and of the initial states and cells (n, w).
+/// The latter contain the gradients of the final states and cells at the start.
 #[native]
 pub(crate) fn recurrent_grad(
     py: Python<'_>,

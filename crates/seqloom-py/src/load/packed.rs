@@ -24,9 +24,9 @@ use crate::{error, pool, pooled};
 /// The number of batches that a thread makes ahead.
 const PREFETCHED_BATCHES: usize = 4;
 
-/// A batch: tokens and positions, starts of windows, length of the longest window, ids,
-/// ordinals, first residues and lengths of records, residues that a merge takes, and
-/// counts of unusual residues (if any).
+/// A batch. Tokens, positions, starts of windows, length of the longest window; ids,
+/// ordinals, first residues and lengths of records; residues that a merge takes; counts
+/// of unusual residues (if any).
 type PackedTuple<'py> = (
     [Bound<'py, PyArray1<u32>>; 2],
     Bound<'py, PyArray1<i32>>,
@@ -37,14 +37,14 @@ type PackedTuple<'py> = (
     Option<[i64; 7]>,
 );
 
-/// A resume point: (file, index, ordinal) of the first record that is needed again,
-/// (ordinal, first residue) of the next window, the hash of the earlier content, and
-/// (ordinal, first residue) of each waiting window.
+/// A resume point. It has the (file, index, ordinal) of the first record that is needed
+/// again, and the (ordinal, first residue) of the next window. The hash of the earlier
+/// content and the (ordinal, first residue) of each waiting window follow.
 type ResumeTuple = ((usize, u64, u64), (u64, u64), u64, Vec<(u64, u64)>);
 
-/// An invalid record: file, index, id, residues; "empty", "long", "letter" (an invalid
-/// character) or "other"; the number of tokens; position, character, and expected
-/// characters.
+/// An invalid record: file, index, id, residues; `"empty"`, `"long"`, `"letter"` (an
+/// invalid character) or `"other"`; the number of tokens; position, character, and
+/// expected characters.
 type RefusalTuple<'py> = (
     usize,
     u64,
