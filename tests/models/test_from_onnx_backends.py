@@ -25,7 +25,7 @@ SAMPLE = [case for case in SINGLE[::7] if "float64" not in case.name] + [
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("backend", ["torch", "jax"])
 @pytest.mark.parametrize("case", SAMPLE, ids=lambda case: case.name)
-def test_a_backend_computes_what_numpy_computes(tmp_path, case, backend):
+def test_each_backend_matches_numpy(tmp_path, case, backend):
     options = {"weights": case.weights, "opset": case.opset, "outputs": case.outputs}
     file = save(tmp_path / "case.onnx", case.nodes, case.inputs, **options)
     found = []

@@ -70,7 +70,7 @@ def test_packed_logits_match_the_padded_network(model, proteins, expected):
     assert error(logits, expected["logits"]) < TOLERANCE
 
 
-def test_each_protein_alone_gives_what_the_batch_gives(model, proteins, expected):
+def test_each_protein_alone_gives_the_result_of_the_batch(model, proteins, expected):
     alone = np.concatenate([model(ids).numpy() for ids in proteins.each])
     assert np.abs(alone - expected["hidden"][-1]).max() < TOLERANCE
 

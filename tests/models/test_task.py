@@ -65,7 +65,7 @@ def test_regression_metrics_include_an_error_in_label_units():
     assert metrics["rmse"] == pytest.approx(2**0.5)
 
 
-def test_areas_for_two_classes_are_those_of_the_second():
+def test_auroc_and_auprc_of_two_classes_use_the_scores_of_the_second():
     scores = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]], np.float32)
     metrics = Classify(("no", "yes")).measure(np.array([0, 1, 0]), scores)
     assert (metrics["auroc"], metrics["auprc"]) == (1.0, 1.0)

@@ -41,7 +41,7 @@ def edit(folder, **changes):
     path.write_text(json.dumps({name: it for name, it in facts.items() if it is not None}))
 
 
-def test_a_loaded_model_is_the_one_that_was_saved(toy, small, tmp_path):
+def test_a_loaded_model_equals_the_saved_model(toy, small, tmp_path):
     run = sl.train.fit(small, toy(), epochs=1, out=tmp_path / "run")
     loaded = sl.models.load(tmp_path / "run").model.to_record()
     for path, values in run.model.to_record().items():

@@ -258,7 +258,7 @@ def test_values_and_gradients_match_pytorch(name):
         )
 
 
-def test_a_certain_wrong_probability_has_loss_100_and_a_finite_gradient():
+def test_a_wrong_probability_of_0_or_1_has_loss_100_and_a_finite_gradient():
     p = A.tensor([0.0, 1.0], requires_grad=True)
     loss = F.binary_cross_entropy(p, [1.0, 1.0])
     assert loss.item() == 50.0

@@ -54,7 +54,7 @@ def test_a_tuple_is_unpacked_for_a_layer_with_several_arguments():
     assert values(nn.Sequential(Split(), lambda *all_of: all_of[1])(X)) == [[10.0, 20.0]]
 
 
-def test_a_layer_with_one_argument_gets_the_tuple_itself():
+def test_a_layer_with_one_argument_gets_the_tuple():
     assert values(nn.Sequential(Split(), First())(X)) == [[1.0, 2.0]]
 
 

@@ -100,7 +100,7 @@ def test_a_parameter_unfrozen_later_is_updated_like_a_new_one(name):
 
 @pytest.mark.parametrize("backend", ["numpy", "torch", "jax"])
 @pytest.mark.parametrize("kind", ["float16", "bfloat16"])
-def test_a_zero_gradient_does_not_make_half_precision_nan(backend, kind):
+def test_a_zero_gradient_gives_no_nan_in_half_precision(backend, kind):
     pytest.importorskip(backend)
     for make in OPTIMISERS.values():
         model, optimizer = new_model(backend, dtype=kind), make()

@@ -230,7 +230,7 @@ def test_invalid_step_counts_are_rejected(facts):
         sl.optim.AdamW().load_record(sl.record.Record({}, metadata=facts))
 
 
-def test_a_step_that_fails_does_not_count():
+def test_a_failed_step_is_not_counted():
     model, optimizer = new_model(), sl.optim.AdamW()
     run(plain_step, model, optimizer)
     wide = model.backend.tensor(X.astype("f8"))

@@ -258,8 +258,8 @@ class Param(ModuleArray):
 
     Args:
         shape: Shape of the array.
-        initial: Initialiser of the values. Its arguments on first use are the backend, a
-            key of this parameter, and the shape.
+        initial: Initialiser of the values. On first use, its arguments are the
+            backend, a key of this parameter, and the shape.
         trainable: If False, `value_and_grad` computes no gradient for the parameter.
         dtype: Name of the element type: a float or complex type.
         least_dtype: Name of the narrowest float type to which the parameter may be

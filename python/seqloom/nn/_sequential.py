@@ -27,15 +27,15 @@ _INNER = ("inner of Residual", "")
 
 
 class Sequential(Module):
-    """Chain of layers: each layer is called with the output of the previous one.
+    """Chain of layers: each layer is called with the output of the previous layer.
 
-    A layer is a module that defines ``__call__`` or ``forward``, or a function. Its
-    arguments depend on its signature:
+    A layer is a module that defines ``__call__`` or ``forward``, or a function. The
+    arguments of a layer depend on its signature:
 
     - The first layer gets the positional arguments of the call. A tuple that a layer
       returns is unpacked if the next layer has more than one positional argument;
-      otherwise it is passed as one argument.
-    - A keyword such as ``mask=`` is passed to each layer that accepts it.
+      otherwise the tuple is passed as one argument.
+    - A keyword such as ``mask=`` is passed to each layer that accepts the keyword.
     - A layer with an argument ``key`` gets ``key.fold(index)``, where `index` is its
       position in the chain.
 

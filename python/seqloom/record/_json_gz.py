@@ -48,8 +48,8 @@ class JsonGz(Recorder):
     """Recorder for gzip-compressed JSON.
 
     The document has ``arrays``, each with ``dtype``, ``shape`` and ``data``: the
-    little-endian bytes of the numbers in base64, so all numbers are restored exactly. It
-    is the slowest format. Arrays are written one at a time, and all are read at once.
+    little-endian bytes of the numbers in base64, so all numbers are restored exactly.
+    JSON is the slowest format. Arrays are written one at a time, and all are read at once.
 
     Args:
         precision: Float type of the arrays in the file, as for `Safetensors`.

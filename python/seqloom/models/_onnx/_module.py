@@ -223,9 +223,9 @@ class OnnxModule(Module):
 
         Args:
             x: Records as the encoder returns them, padded to one length.
-            mask: ``(record, position)``, true on a record and false after its end. It is
-                passed to the input with "mask" in its name, if the file has such an
-                input.
+            mask: ``(record, position)``, true on a record and false after its end. The
+                mask is passed to the input with "mask" in its name, if the file has such
+                an input.
 
         Returns:
             A tensor with one row for each record.
