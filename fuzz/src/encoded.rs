@@ -34,7 +34,7 @@ pub fn run(mut choices: Choices<'_>) {
             frame(style),
         );
     }
-    let counts = count::letters(&data);
+    let counts = count::count_bytes(&data);
     assert!((0..=u8::MAX).all(|byte| {
         let wanted = data.iter().filter(|letter| **letter == byte).count();
         counts[usize::from(byte)] == wanted as i64
@@ -55,7 +55,7 @@ fn pack_hostile(choices: &mut Choices<'_>) {
         assert!(chosen.windows(2).all(|pair| pair[0] < pair[1]));
     }
     let mut out = vec![-1; choices.below(40)];
-    if pack::positions(&numbers, &mut out).is_ok() {
+    if pack::write_positions(&numbers, &mut out).is_ok() {
         assert!(!out.contains(&-1));
     }
     let picked = [choices.number().cast_signed(), 0];
@@ -77,7 +77,7 @@ fn letters(choices: &mut Choices<'_>) -> Option<LetterTable> {
             Rare::Error,
             Rare::Zeros,
             Rare::Unknown,
-            Rare::Reposition,
+            Rare::Replace,
             Rare::Keep,
         ][choices.below(5)],
         symbols: [
@@ -94,7 +94,7 @@ fn letters(choices: &mut Choices<'_>) -> Option<LetterTable> {
 fn sequences(letters: &LetterTable, mut choices: Choices<'_>) -> (Vec<u8>, Vec<i64>) {
     let (is_raw, case) = (choices.one_in(4), choices.byte());
     let taken: Vec<u8> = (0..=u8::MAX)
-        .filter(|byte| !letters.refused().contains(byte))
+        .filter(|byte| !letters.rejected_bytes().contains(byte))
         .collect();
     let (mut data, mut offsets) = (Vec::new(), vec![0]);
     while !choices.is_empty() && offsets.len() < 30 {

@@ -82,8 +82,8 @@ impl Slow<'_> {
 
     /// The first letter that is refused.
     fn refused(&self) -> Option<(usize, usize, u8)> {
-        let refused = self.letters.refused();
-        let strips = self.letters.strips();
+        let refused = self.letters.rejected_bytes();
+        let strips = self.letters.strips_stop();
         let is_refused = |letter: &u8| refused.contains(letter) || strips && *letter == b'*';
         self.sequences.iter().enumerate().find_map(|(record, row)| {
             let row = self.letters.stripped(row);
@@ -167,7 +167,7 @@ impl Slow<'_> {
             let token = |number: Option<u64>| number.map_or(4, |number| (number + 5) as u32);
             framed(frame, numbers.into_iter().map(token), size)
         });
-        if asked.words.different() > MOST {
+        if asked.words.distinct_count() > MOST {
             return;
         }
         let kernel = KmerCounts {

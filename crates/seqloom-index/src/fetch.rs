@@ -15,7 +15,7 @@ use seqloom_compression::Trouble;
 use seqloom_compression::checksum::{hash, low, sum};
 use seqloom_compression::seekable::changed;
 use seqloom_core::number::as_u64;
-use seqloom_sequences::batch::{Batch, Collect};
+use seqloom_sequences::batch::{Batch, BatchSink};
 use seqloom_sequences::options::{Format, ReaderOptions};
 use seqloom_sequences::parser::Parser;
 
@@ -349,7 +349,7 @@ fn parse(format: Format, text: &[u8], records: usize) -> Option<Batch> {
         return Some(batch);
     }
     let mut parser = Parser::new(format, &ReaderOptions::default());
-    let mut sink = Collect::new(&mut batch, records + 1, usize::MAX);
+    let mut sink = BatchSink::new(&mut batch, records + 1, usize::MAX);
     let outcome = parser
         .feed(text, &mut sink)
         .and_then(|_| parser.finish(&mut sink));

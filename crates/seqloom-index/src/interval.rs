@@ -12,7 +12,7 @@ use super::row::{IndexRow, id_of};
 use seqloom_compression::Trouble;
 use seqloom_compression::checksum::{hash, low};
 use seqloom_compression::seekable::changed;
-use seqloom_sequences::bytes::Class;
+use seqloom_sequences::bytes::ByteClass;
 
 /// An interval of a record, and its position in the result.
 #[derive(Clone, Copy)]
@@ -173,7 +173,7 @@ fn strip(
     let mut count = first;
     while !rest.is_empty() {
         let (line, behind) = rest.split_at(count.min(rest.len()));
-        if !Class::Letter.has_all(line) {
+        if !ByteClass::Letter.has_all(line) {
             return None;
         }
         letters.extend_from_slice(line);

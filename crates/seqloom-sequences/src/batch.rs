@@ -1,22 +1,22 @@
-//! Many records, column by column.
+//! Batches of records, stored by column.
 
 use crate::sink::{Position, RecordSink};
 
-/// Sequence records without an object per record: letters and headers lie end
-/// to end, and record `i` is what lies between its two offsets.
+/// Sequence records, stored by column. Residues and headers are concatenated, and record `i` is the
+/// range from offset `i` to offset `i + 1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
-    /// The letters of all records.
+    /// The residues of all records.
     pub data: Vec<u8>,
-    /// Where each record's letters begin, and where the last one's end.
+    /// The offset of the residues of each record, and the end of the last record.
     pub offsets: Vec<i64>,
-    /// The headers of all records, without mark and line end.
+    /// The headers of all records, without `>` or `@` and without line ends.
     pub headers: Vec<u8>,
-    /// Where each header begins, and where the last one ends.
+    /// The offset of each header, and the end of the last header.
     pub header_offsets: Vec<i64>,
-    /// The quality of each letter; empty where there are none.
+    /// The quality of each residue; empty if the records have no qualities.
     pub qualities: Vec<u8>,
-    /// Whether letters have qualities.
+    /// True if the records have qualities.
     pub has_qualities: bool,
 }
 
@@ -34,28 +34,28 @@ impl Default for Batch {
 }
 
 impl Batch {
-    /// The number of finished records.
+    /// Returns the number of complete records.
     #[inline]
     pub fn len(&self) -> usize {
         self.offsets.len().saturating_sub(1)
     }
 
-    /// Whether no record is finished.
+    /// Returns whether the batch has no complete record.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Leaves out all records, and keeps the memory.
+    /// Removes all records but keeps the memory.
     pub fn clear(&mut self) {
         self.offsets.clear();
         self.offsets.push(0);
         self.header_offsets.clear();
         self.header_offsets.push(0);
-        self.cut();
+        self.truncate_to_records();
     }
 
-    /// Leaves out what is of no finished record.
-    fn cut(&mut self) {
+    /// Removes the data of incomplete records.
+    fn truncate_to_records(&mut self) {
         let end = |offsets: &[i64]| offsets.last().and_then(|end| usize::try_from(*end).ok());
         self.data.truncate(end(&self.offsets).unwrap_or(0));
         self.qualities.truncate(self.data.len());
@@ -64,8 +64,8 @@ impl Batch {
     }
 }
 
-/// Fills a batch.
-pub struct Collect<'a> {
+/// A sink that fills a batch.
+pub struct BatchSink<'a> {
     pub(crate) batch: &'a mut Batch,
     pub(crate) max_records: usize,
     pub(crate) max_bytes: usize,
@@ -73,14 +73,15 @@ pub struct Collect<'a> {
     is_exhausted: bool,
 }
 
-/// No vector is made larger than it must be by more than this.
-const SPARE: usize = 64 << 20;
-/// The smallest piece of memory that is asked for.
-const LEAST: usize = 4096;
-const PAGE: usize = 4096;
+/// The maximum unused capacity of a vector in bytes.
+const MAX_SPARE_BYTES: usize = 64 << 20;
+/// The minimum capacity of a vector, in elements.
+const MIN_CAPACITY: usize = 4096;
+/// The size of a memory page in bytes.
+const PAGE_BYTES: usize = 4096;
 
-impl<'a> Collect<'a> {
-    /// Fills `batch`, whose records are forgotten; with qualities where it has them.
+impl<'a> BatchSink<'a> {
+    /// Creates a sink that replaces the records of `batch`, with qualities if `has_qualities` is set.
     pub fn new(batch: &'a mut Batch, max_records: usize, max_bytes: usize) -> Self {
         batch.clear();
         Self {
@@ -92,10 +93,9 @@ impl<'a> Collect<'a> {
         }
     }
 
-    /// Ends the filling: what a fault left unfinished goes, and memory that was
-    /// asked for in vain.
+    /// Removes an incomplete record, and unused memory if an allocation failed.
     pub fn finish(self) {
-        self.batch.cut();
+        self.batch.truncate_to_records();
         if self.is_exhausted {
             self.batch.data.shrink_to_fit();
             self.batch.qualities.shrink_to_fit();
@@ -134,7 +134,7 @@ impl<'a> Collect<'a> {
     }
 
     fn push_ends(&mut self) {
-        let expected_size = self.max_records.min(SPARE / size_of::<i64>());
+        let expected_size = self.max_records.min(MAX_SPARE_BYTES / size_of::<i64>());
         let batch = &mut *self.batch;
         let mut has_capacity = |offsets: fn(&mut Batch) -> &mut Vec<i64>| {
             let offsets = offsets(batch);
@@ -157,31 +157,33 @@ fn offset(size: usize) -> i64 {
     i64::try_from(size).unwrap_or(i64::MAX)
 }
 
-/// One of the columns of a batch.
+/// A function that returns a column of a batch.
 type BatchColumn = fn(&mut Batch) -> &mut Vec<u8>;
 
 /// Reserves memory for `more` elements; returns whether it was available.
 #[cold]
 fn grow<T>(vector: &mut Vec<T>, more: usize, expected_size: usize) -> bool {
-    let least = vector.len().saturating_add(more);
-    let spare = SPARE / size_of::<T>();
-    let wanted = if least <= spare {
-        (least + least / 2).max(expected_size).clamp(LEAST, spare)
+    let required = vector.len().saturating_add(more);
+    let spare = MAX_SPARE_BYTES / size_of::<T>();
+    let capacity = if required <= spare {
+        (required + required / 2)
+            .max(expected_size)
+            .clamp(MIN_CAPACITY, spare)
     } else {
-        larger_capacity(least, spare)
+        larger_capacity(required, spare)
     };
-    vector.try_reserve_exact(wanted - vector.len()).is_ok()
+    vector.try_reserve_exact(capacity - vector.len()).is_ok()
 }
 
-/// Returns one and a half times `least`, rounded up to a multiple of `spare`, less a page for
+/// Returns one and a half times `required`, rounded up to a multiple of `spare`, less a page for
 /// the allocator.
-fn larger_capacity(least: usize, spare: usize) -> usize {
-    let wanted = least.saturating_add(least / 2 + 2 * PAGE);
-    let steps = (wanted / spare).saturating_add(1);
-    steps.saturating_mul(spare) - PAGE
+fn larger_capacity(required: usize, spare: usize) -> usize {
+    let capacity = required.saturating_add(required / 2 + 2 * PAGE_BYTES);
+    let steps = (capacity / spare).saturating_add(1);
+    steps.saturating_mul(spare) - PAGE_BYTES
 }
 
-impl RecordSink for Collect<'_> {
+impl RecordSink for BatchSink<'_> {
     fn begin(&mut self, header: &[u8]) {
         self.append(|batch| &mut batch.headers, header);
     }
@@ -202,7 +204,7 @@ impl RecordSink for Collect<'_> {
     }
 
     fn cancel(&mut self) {
-        self.batch.cut();
+        self.batch.truncate_to_records();
     }
 
     #[inline]
@@ -240,9 +242,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_batch_that_is_cleared_keeps_its_memory() {
+    fn a_cleared_batch_keeps_its_memory() {
         let mut batch = Batch::default();
-        let mut sink = Collect::new(&mut batch, 9, 99);
+        let mut sink = BatchSink::new(&mut batch, 9, 99);
         sink.begin(b"a");
         sink.letters(b"ACGT", Position { line: 2, byte: 3 });
         sink.end();
@@ -257,26 +259,27 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_is_refused_is_no_abort() {
+    fn a_failed_allocation_returns_false() {
         let mut vector: Vec<u8> = vec![0; 8];
         assert!(!grow(&mut vector, usize::MAX / 2, 0));
         assert_eq!(vector.len(), 8);
     }
 
     #[test]
-    fn a_vector_never_grows_beyond_half_as_much_again_and_the_spare() {
-        for least in [
-            SPARE + 1,
-            (2 * SPARE) - PAGE + 1,
+    fn capacity_is_at_most_three_halves_plus_the_spare_bytes() {
+        for required in [
+            MAX_SPARE_BYTES + 1,
+            (2 * MAX_SPARE_BYTES) - PAGE_BYTES + 1,
             100 << 20,
             1 << 28,
             (1 << 28) + 1,
             1 << 33,
         ] {
-            let larger_capacity = larger_capacity(least, SPARE);
+            let larger_capacity = larger_capacity(required, MAX_SPARE_BYTES);
             assert!(
-                least <= larger_capacity && larger_capacity <= least / 2 * 3 + SPARE + PAGE,
-                "{least}"
+                required <= larger_capacity
+                    && larger_capacity <= required / 2 * 3 + MAX_SPARE_BYTES + PAGE_BYTES,
+                "{required}"
             );
         }
     }

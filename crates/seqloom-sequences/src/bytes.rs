@@ -1,21 +1,18 @@
-//! What bytes may stand where: whole lines at once, without a branch for each.
+//! Validation of whole lines of bytes, without a branch for each byte.
 
-#![expect(
-    clippy::inline_always,
-    reason = "compiled anew for each instruction set"
-)]
+#![expect(clippy::inline_always, reason = "compiled for each instruction set")]
 
-/// What a byte must be.
+/// A set of valid bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
-    /// A letter of a sequence: printable ASCII but `>`.
+pub enum ByteClass {
+    /// A residue: printable ASCII except `>`.
     Letter,
-    /// A quality, from the lowest of its encoding to `~`.
+    /// A quality, from the lowest byte of its encoding to `~`.
     Quality(u8),
 }
 
-impl Class {
-    /// Whether one byte is of the class.
+impl ByteClass {
+    /// Returns whether the class contains a byte.
     #[inline(always)]
     pub fn has(self, byte: u8) -> bool {
         match self {
@@ -24,17 +21,17 @@ impl Class {
         }
     }
 
-    /// Whether all bytes are of the class.
+    /// Returns whether the class contains all bytes.
     #[inline(always)]
     pub fn has_all(self, bytes: &[u8]) -> bool {
         match self {
-            Self::Letter => all_match(bytes, LetterRule),
-            Self::Quality(lowest) => all_match(bytes, FromRule(lowest)),
+            Self::Letter => all_match(bytes, ResidueRule),
+            Self::Quality(lowest) => all_match(bytes, QualityRule(lowest)),
         }
     }
 
-    /// The first byte that is not.
-    pub fn misfit(self, bytes: &[u8]) -> Option<usize> {
+    /// Returns the index of the first byte that is not in the class.
+    pub fn first_invalid(self, bytes: &[u8]) -> Option<usize> {
         if self.has_all(bytes) {
             return None;
         }
@@ -42,119 +39,124 @@ impl Class {
     }
 }
 
-/// Whether a header may be made of these bytes: no line end and no NUL.
+/// Returns whether a header may consist of these bytes: no line end and no NUL.
 #[inline(always)]
 pub fn is_one_line(bytes: &[u8]) -> bool {
     all_match(bytes, OneLineRule)
 }
 
-/// Eight bytes are checked at once, in one number.
-const WIDE: usize = size_of::<u64>();
-/// The number of such words that are checked at once in a long line.
-const WORDS: usize = 4;
-/// The highest bit of each byte.
-const TOPS: u64 = of_each(0x80);
+/// The number of bytes that are checked together, in one integer.
+const INTEGER_BYTES: usize = size_of::<u64>();
+/// The number of such integers that are checked together in a long line.
+const CHUNK_INTEGERS: usize = 4;
+/// The top bit of each byte.
+const TOP_BITS: u64 = repeat_byte(0x80);
 
-/// A number whose bytes are all the same.
+/// Returns an integer with 8 equal bytes.
 #[inline(always)]
-const fn of_each(byte: u8) -> u64 {
-    u64::from_ne_bytes([byte; WIDE])
+const fn repeat_byte(byte: u8) -> u64 {
+    u64::from_ne_bytes([byte; INTEGER_BYTES])
 }
 
-/// What bytes must be. (Types instead of closures, because the compiler inlines these.)
+/// A condition for bytes. Implemented by types, because the compiler does not always inline closures.
 trait ByteRule: Copy {
-    /// The top bit of each byte that is as it must be; exact for all together.
-    fn answer(self, word: u64) -> u64;
+    /// Returns the top bit of each byte that meets the condition. All top bits are set only if all
+    /// bytes meet it; single bits may be wrong otherwise.
+    fn valid_bits(self, word: u64) -> u64;
 }
 
 #[derive(Clone, Copy)]
-struct LetterRule;
+struct ResidueRule;
 
 #[derive(Clone, Copy)]
-struct FromRule(u8);
+struct QualityRule(u8);
 
 #[derive(Clone, Copy)]
 struct OneLineRule;
 
-impl ByteRule for LetterRule {
+impl ByteRule for ResidueRule {
     #[inline(always)]
-    fn answer(self, word: u64) -> u64 {
-        lies_between(word, b'!') & differs(word, b'>')
+    fn valid_bits(self, word: u64) -> u64 {
+        in_range_bits(word, b'!') & different_bits(word, b'>')
     }
 }
 
-impl ByteRule for FromRule {
+impl ByteRule for QualityRule {
     #[inline(always)]
-    fn answer(self, word: u64) -> u64 {
-        lies_between(word, self.0)
+    fn valid_bits(self, word: u64) -> u64 {
+        in_range_bits(word, self.0)
     }
 }
 
 impl ByteRule for OneLineRule {
     #[inline(always)]
-    fn answer(self, word: u64) -> u64 {
-        differs(word, b'\n') & differs(word, b'\r') & differs(word, 0)
+    fn valid_bits(self, word: u64) -> u64 {
+        different_bits(word, b'\n') & different_bits(word, b'\r') & different_bits(word, 0)
     }
 }
 
-/// Checks all bytes. Checks the last ones of a long line twice instead of one by one.
+/// Returns whether all bytes meet a condition. The last bytes of a long line are checked twice,
+/// which is faster than one by one.
 #[inline(always)]
 fn all_match(bytes: &[u8], rule: impl ByteRule) -> bool {
-    let Some(last) = bytes.last_chunk::<{ WIDE * WORDS }>() else {
-        return few_match(bytes, rule);
+    let Some(last) = bytes.last_chunk::<{ INTEGER_BYTES * CHUNK_INTEGERS }>() else {
+        return all_match_in_short(bytes, rule);
     };
-    let mut all = answers(last, rule);
-    for chunk in bytes.as_chunks::<{ WIDE * WORDS }>().0 {
-        for (all, these) in all.iter_mut().zip(answers(chunk, rule)) {
-            *all &= these;
+    let mut all = valid_bits_of_chunk(last, rule);
+    for chunk in bytes.as_chunks::<{ INTEGER_BYTES * CHUNK_INTEGERS }>().0 {
+        for (all, bits) in all.iter_mut().zip(valid_bits_of_chunk(chunk, rule)) {
+            *all &= bits;
         }
     }
-    all.iter().fold(TOPS, |both, word| both & word) == TOPS
+    all.iter().fold(TOP_BITS, |both, word| both & word) == TOP_BITS
 }
 
-/// The answers to as many words as a vector of AVX2 has: the compiler makes one of them.
+/// Checks the integers of a chunk, which the compiler combines into one AVX2 vector.
 #[inline(always)]
-fn answers(chunk: &[u8; WIDE * WORDS], rule: impl ByteRule) -> [u64; WORDS] {
-    // A loop: closures of `array::from_fn` are not always inlined, and vectors are lost then.
-    let mut answers = [0; WORDS];
-    for (answer, word) in answers.iter_mut().zip(chunk.as_chunks::<WIDE>().0) {
-        *answer = rule.answer(u64::from_ne_bytes(*word));
+fn valid_bits_of_chunk(
+    chunk: &[u8; INTEGER_BYTES * CHUNK_INTEGERS],
+    rule: impl ByteRule,
+) -> [u64; CHUNK_INTEGERS] {
+    // A loop, because closures of `array::from_fn` are not always inlined and vectorised.
+    let mut results = [0; CHUNK_INTEGERS];
+    for (result, word) in results.iter_mut().zip(chunk.as_chunks::<INTEGER_BYTES>().0) {
+        *result = rule.valid_bits(u64::from_ne_bytes(*word));
     }
-    answers
+    results
 }
 
 #[inline(always)]
-fn few_match(bytes: &[u8], rule: impl ByteRule) -> bool {
-    let Some(last) = bytes.last_chunk::<WIDE>() else {
+fn all_match_in_short(bytes: &[u8], rule: impl ByteRule) -> bool {
+    let Some(last) = bytes.last_chunk::<INTEGER_BYTES>() else {
         return bytes.iter().fold(true, |all, byte| {
-            all & (rule.answer(of_each(*byte)) & TOPS == TOPS)
+            all & (rule.valid_bits(repeat_byte(*byte)) & TOP_BITS == TOP_BITS)
         });
     };
-    let mut all = rule.answer(u64::from_ne_bytes(*last));
-    for chunk in bytes.as_chunks::<WIDE>().0 {
-        all &= rule.answer(u64::from_ne_bytes(*chunk));
+    let mut all = rule.valid_bits(u64::from_ne_bytes(*last));
+    for chunk in bytes.as_chunks::<INTEGER_BYTES>().0 {
+        all &= rule.valid_bits(u64::from_ne_bytes(*chunk));
     }
-    all & TOPS == TOPS
+    all & TOP_BITS == TOP_BITS
 }
 
-/// The top bit of each byte that lies from `low` to `~`. A byte that is above
-/// may change the bits of its neighbours, but its own is clear.
+/// Returns the top bit of each byte from `low` to `~`. The bit of a byte above the range is clear, but
+/// the byte may change the bits of its neighbours.
 #[inline(always)]
-fn lies_between(word: u64, low: u8) -> u64 {
-    let above = word | word.wrapping_add(of_each(0x7F - b'~'));
-    (word | TOPS).wrapping_sub(of_each(low)) & !above
+fn in_range_bits(word: u64, low: u8) -> u64 {
+    let above = word | word.wrapping_add(repeat_byte(0x7F - b'~'));
+    (word | TOP_BITS).wrapping_sub(repeat_byte(low)) & !above
 }
 
-/// The top bit of each byte that is not `other`. A byte that is may change the
-/// bits of its neighbours, but its own is clear.
+/// Returns the top bit of each byte that differs from `other`. The bit of an equal byte is clear, but
+/// the byte may change the bits of its neighbours.
 #[inline(always)]
-fn differs(word: u64, other: u8) -> u64 {
-    let zeros = word ^ of_each(other);
-    zeros | !zeros.wrapping_sub(of_each(1))
+fn different_bits(word: u64, other: u8) -> u64 {
+    let zeros = word ^ repeat_byte(other);
+    zeros | !zeros.wrapping_sub(repeat_byte(1))
 }
 
-/// A byte in words, for an error.
-pub fn name(byte: u8) -> String {
+/// Describes a byte for an error.
+pub fn describe_byte(byte: u8) -> String {
     match byte {
         b' ' => "a space".into(),
         b'\t' => "a tab".into(),
@@ -171,20 +173,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_wrong_byte_is_found_wherever_it_stands() {
+    fn one_invalid_byte_is_found_at_any_position() {
         for length in 1..130 {
             for position in 0..length {
                 let mut line = vec![b'h'; length];
-                assert!(Class::Letter.has_all(&line));
+                assert!(ByteClass::Letter.has_all(&line));
                 line[position] = b'>';
-                assert!(!Class::Letter.has_all(&line), "{position} of {length}");
+                assert!(!ByteClass::Letter.has_all(&line), "{position} of {length}");
             }
         }
     }
 
     #[test]
-    fn a_line_of_any_length_is_judged_like_its_bytes() {
-        for class in [Class::Letter, Class::Quality(b'!'), Class::Quality(b'@')] {
+    fn a_line_of_any_length_is_checked_like_its_bytes() {
+        for class in [
+            ByteClass::Letter,
+            ByteClass::Quality(b'!'),
+            ByteClass::Quality(b'@'),
+        ] {
             for (length, byte) in (1..80).flat_map(|n| (0..=255).map(move |byte| (n, byte))) {
                 let mut line = vec![b'h'; length];
                 line[length * 2 / 3] = byte;

@@ -1,33 +1,33 @@
-//! Where in the text a parser stands, and which record it is in.
+//! The position of a parser in the text, and its current record.
 
 use memchr::{memchr, memchr2};
 use seqloom_core::error::{Fault, FaultCause, Kind};
 
-use crate::bytes::{Class, name};
+use crate::bytes::{ByteClass, describe_byte};
 use crate::options::MissingIds;
 use crate::pairs::{id, is_blank};
 use crate::sink::Position;
 use seqloom_core::number::as_u64;
 
-/// The longest header.
-pub(crate) const MAX_HEADER: usize = 1 << 20;
+/// The maximum length of a header in bytes.
+pub(crate) const MAX_HEADER_BYTES: usize = 1 << 20;
 const BYTE_ORDER_MARK: [u8; 3] = [0xEF, 0xBB, 0xBF];
 
-/// Where in the text a parser stands, and which record it is in.
+/// The position of a parser in the text, and its current record.
 #[derive(Debug)]
 pub(crate) struct Cursor {
     pub(crate) position: Position,
-    /// Where the line begins.
+    /// The offset of the current line.
     pub(crate) line_start: u64,
-    /// Where the record begins.
+    /// The position of the current record.
     pub(crate) record_start: Position,
     /// The header of the current record.
     pub(crate) header: Vec<u8>,
-    /// How many records have begun.
+    /// The number of records that have begun.
     pub(crate) begun: u64,
-    /// How many letters the current record has.
+    /// The number of residues of the current record.
     pub(crate) length: u64,
-    /// What a record without an id is.
+    /// The treatment of records without an id.
     pub(crate) ids: MissingIds,
 }
 
@@ -47,7 +47,7 @@ impl Default for Cursor {
 }
 
 impl Cursor {
-    /// The beginning of a text.
+    /// Creates a cursor at the beginning of a text.
     pub(crate) fn new(ids: MissingIds) -> Self {
         Self {
             ids,
@@ -55,22 +55,22 @@ impl Cursor {
         }
     }
 
-    /// A record begins with the byte that waits, which is its mark.
-    pub(crate) fn open(&mut self) {
+    /// Begins a record at the next byte, which is `>` or `@`.
+    pub(crate) fn begin_record(&mut self) {
         self.record_start = self.position;
         self.header.clear();
         self.begun += 1;
         self.length = 0;
     }
 
-    /// The line end was used.
+    /// Advances past a line end.
     pub(crate) fn end_line(&mut self) {
         self.position.line += 1;
         self.position.byte += 1;
         self.line_start = self.position.byte;
     }
 
-    /// The position some bytes further on the same line.
+    /// Returns the position `count` bytes further on the same line.
     pub(crate) fn after(&self, count: usize) -> Position {
         Position {
             byte: self.position.byte + as_u64(count),
@@ -78,8 +78,9 @@ impl Cursor {
         }
     }
 
-    /// Takes `first` if it belongs to a byte order mark, which may come in pieces.
-    pub(crate) fn take_mark(&mut self, first: u8) -> Result<bool, Fault> {
+    /// Advances past `first` if it belongs to a byte order mark, and returns whether it does. The mark
+    /// may be split between chunks.
+    pub(crate) fn skip_mark_byte(&mut self, first: u8) -> Result<bool, Fault> {
         let matched = usize::try_from(self.position.byte).unwrap_or(usize::MAX);
         if BYTE_ORDER_MARK.get(matched) == Some(&first) {
             self.position.byte += 1;
@@ -93,40 +94,41 @@ impl Cursor {
         Err(self.fault(Kind::Format, self.position, message))
     }
 
-    /// Takes a piece of the header's line.
-    pub(crate) fn push_header(&mut self, piece: &[u8]) -> Result<(), Fault> {
-        let limit = MAX_HEADER.saturating_sub(self.header.len());
-        let (kept, excess) = piece.split_at(piece.len().min(limit));
-        if self.header.try_reserve(kept.len()).is_err() {
-            return Err(self.no_memory());
+    /// Appends a chunk to the header.
+    pub(crate) fn append_header(&mut self, chunk: &[u8]) -> Result<(), Fault> {
+        let limit = MAX_HEADER_BYTES.saturating_sub(self.header.len());
+        let (accepted, excess) = chunk.split_at(chunk.len().min(limit));
+        if self.header.try_reserve(accepted.len()).is_err() {
+            return Err(self.out_of_memory());
         }
-        self.header.extend_from_slice(kept);
-        self.position.byte += as_u64(kept.len());
+        self.header.extend_from_slice(accepted);
+        self.position.byte += as_u64(accepted.len());
         if !excess.is_empty() {
             self.check_header_bytes()?;
-            let message = format!("the header is longer than {MAX_HEADER} bytes");
+            let message = format!("the header is longer than {MAX_HEADER_BYTES} bytes");
             return Err(self.fault(Kind::Limit, self.position, message));
         }
         Ok(())
     }
 
-    /// Checks the bytes of the header: a carriage return may only end it.
+    /// Checks the bytes of the header. A carriage return is valid only at the end.
     pub(crate) fn check_header_bytes(&self) -> Result<(), Fault> {
         let header = self.header.strip_suffix(b"\r").unwrap_or(&self.header);
-        let bad = memchr2(b'\r', 0, header);
-        let Some((bad, byte)) = bad.zip(bad.and_then(|bad| header.get(bad))) else {
+        let invalid = memchr2(b'\r', 0, header);
+        let Some((invalid, byte)) = invalid.zip(invalid.and_then(|invalid| header.get(invalid)))
+        else {
             return Ok(());
         };
         let start = self.position.byte - as_u64(self.header.len());
         let position = Position {
-            byte: start + as_u64(bad),
+            byte: start + as_u64(invalid),
             ..self.position
         };
-        let message = format!("expected a header, found {}", name(*byte));
+        let message = format!("expected a header, found {}", describe_byte(*byte));
         Err(self.fault(Kind::Header, position, message))
     }
 
-    /// Checks the header, which was read completely.
+    /// Checks the complete header.
     pub(crate) fn end_header(&mut self, mark: char) -> Result<(), Fault> {
         self.check_header_bytes()?;
         let start = self.position.byte - as_u64(self.header.len());
@@ -153,61 +155,65 @@ impl Cursor {
         })
     }
 
-    /// Checks that at most `limit` bytes follow, and that all belong to the class.
-    pub(crate) fn admit(&self, bytes: &[u8], class: Class, limit: u64) -> Result<(), Misfit> {
+    /// Checks that there are at most `limit` bytes, and that all belong to the class.
+    pub(crate) fn check_bytes(
+        &self,
+        bytes: &[u8],
+        class: ByteClass,
+        limit: u64,
+    ) -> Result<(), InvalidBytes> {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let bad = class.misfit(bytes);
-        match bad.zip(bad.and_then(|at| bytes.get(at))) {
-            Some((at, byte)) if at <= limit => Err(Misfit::Byte(self.after(at), *byte)),
-            _ if bytes.len() > limit => Err(Misfit::Excess(self.after(limit))),
+        let invalid = class.first_invalid(bytes);
+        match invalid.zip(invalid.and_then(|at| bytes.get(at))) {
+            Some((at, byte)) if at <= limit => Err(InvalidBytes::Byte(self.after(at), *byte)),
+            _ if bytes.len() > limit => Err(InvalidBytes::Excess(self.after(limit))),
             _ => Ok(()),
         }
     }
 
-    /// A fault in the current record.
+    /// Returns a fault in the current record.
     pub(crate) fn fault(
         &self,
         kind: Kind,
         position: Position,
         message: impl Into<String>,
     ) -> Fault {
-        let shown = shorten(id(&self.header));
+        let short_id = shorten(id(&self.header));
         Fault {
             kind,
             cause: None,
             record: self.begun.checked_sub(1),
-            id: Some(shown).filter(|id| !id.is_empty()),
+            id: Some(short_id).filter(|id| !id.is_empty()),
             line: Some(position.line),
             byte: Some(position.byte),
             message: message.into(),
         }
     }
 
-    /// The fault of a record that is longer than the limit.
-    pub(crate) fn too_long(&self, position: Position, limit: u64) -> Fault {
-        let message = format!(
-            "the sequence is longer than {limit} letters (max_record is the most that is taken)"
-        );
+    /// Returns the fault of a record that is longer than the limit.
+    pub(crate) fn record_too_long(&self, position: Position, limit: u64) -> Fault {
+        let message =
+            format!("the sequence is longer than {limit} letters (the limit is max_record)");
         self.fault(Kind::Limit, position, message)
     }
 
-    /// The fault of a record that no memory is left for.
-    pub(crate) fn no_memory(&self) -> Fault {
+    /// Returns the fault of a record that does not fit in memory.
+    pub(crate) fn out_of_memory(&self) -> Fault {
         let message = format!(
-            "the memory does not suffice for the record, of which {} letters were read",
+            "not enough memory for the record; {} residues were read",
             self.length
         );
         self.fault(Kind::Memory, self.position, message)
     }
 }
 
-/// Why bytes were not admitted.
-pub(crate) enum Misfit {
+/// The reason why bytes are invalid.
+pub(crate) enum InvalidBytes {
     Byte(Position, u8),
     Excess(Position),
 }
 
-/// Whether a header has a word, which is the id.
+/// Returns whether a header has an id: its first word.
 #[inline]
 pub(crate) fn has_id(header: &[u8]) -> bool {
     match header.first() {
@@ -216,9 +222,8 @@ pub(crate) fn has_id(header: &[u8]) -> bool {
     }
 }
 
-/// The line that text begins with: without its end if that is there, and
-/// whether it is.
-pub(crate) fn line(text: &[u8]) -> (&[u8], bool) {
+/// Returns the first line of a text without the line end, and whether the line end was found.
+pub(crate) fn first_line(text: &[u8]) -> (&[u8], bool) {
     let end = memchr(b'\n', text);
     let (line, _) = text.split_at(end.unwrap_or(text.len()));
     (line, end.is_some())

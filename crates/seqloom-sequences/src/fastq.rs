@@ -1,76 +1,76 @@
-//! FASTQ text to records, fed piece by piece.
+//! A parser for FASTQ text that arrives in chunks of any size.
 //!
 //! ```text
 //! @read1 lane 3            header: the id, then a description
-//! ACGTAC                   letters, in one line or several, up to a line of '+'
-//! +                        nothing, or the header again
-//! IIIIHH                   a quality for each letter, in one line or several
+//! ACGTAC                   residues, in one or more lines, up to a line that begins with '+'
+//! +                        optionally the header again
+//! IIIIHH                   a quality for each residue, in one or more lines
 //! ```
 //!
-//! A quality may be `@` or `+`, so a record ends where it has as many
-//! qualities as letters, never where a line looks like a header. The results,
-//! the same for every container and every size of the pieces:
+//! A quality may be `@` or `+`. Therefore a record ends when it has a quality for each residue, not
+//! where a line looks like a header. Accepted and rejected input, for every compression and chunk
+//! size:
 //!
-//! | input | verdict |
+//! | input | result |
 //! |---|---|
-//! | lines that end in `\n` or `\r\n`, a last line without an end | taken |
-//! | blank lines between records (blanks may stand in them), a byte order mark | taken, left out |
-//! | letters or qualities in several lines | taken |
-//! | a record without letters: a blank line of them, and one or none of qualities | taken |
-//! | any other blank line inside a record | error |
-//! | a header without a word, unless ids are numbered, or longer than 1 MiB | error |
+//! | lines that end in `\n` or `\r\n`, a last line without an end | accepted |
+//! | empty lines and lines of blanks between records, a byte order mark | accepted and ignored |
+//! | residues or qualities in several lines | accepted |
+//! | a record without residues: an empty residue line, and at most one empty quality line | accepted |
+//! | any other empty line inside a record | error |
+//! | a header without an id (unless ids are numbered), or longer than 1 MiB | error |
 //! | text before `@`, or between the qualities and the next `@` | error |
-//! | a line of letters that begins with `@`: qualities are missing | error |
-//! | a line of `+` that names another record | error |
-//! | more or fewer qualities than letters | error |
-//! | blanks among letters or qualities, a lone carriage return | error |
-//! | control bytes, bytes that are not ASCII, qualities below the lowest | error |
-//! | a record of more than `max_record` letters | error |
+//! | a line of residues that begins with `@`: qualities are missing | error |
+//! | a `+` line with a different header | error |
+//! | more or fewer qualities than residues | error |
+//! | blanks between residues or qualities, a lone carriage return | error |
+//! | control bytes, bytes that are not ASCII, qualities below the lowest valid byte | error |
+//! | a record of more than `max_record` residues | error |
 
 mod fast;
 mod faults;
 
 use seqloom_core::error::{Fault, Kind};
 
-use crate::bytes::Class;
-use crate::cursor::{Cursor, MAX_HEADER, Misfit, line};
+use crate::bytes::ByteClass;
+use crate::cursor::{Cursor, InvalidBytes, MAX_HEADER_BYTES, first_line};
 use crate::options::{Format, ReaderOptions};
 use crate::sink::{Position, RecordSink};
 use seqloom_core::number::as_u64;
 
-/// Where in FASTQ text the next piece goes on.
+/// A parser for FASTQ text in chunks.
 #[derive(Debug)]
 pub struct FastqParser {
     pub(crate) cursor: Cursor,
-    within: FastqState,
-    lowest: u8,
+    state: FastqState,
+    lowest_quality: u8,
     max_record: u64,
-    /// How many qualities the current record still needs.
+    /// The number of qualities that the current record still needs.
     missing: u64,
-    /// What the line of `+` says so far.
-    again: Vec<u8>,
-    /// The first empty line of these letters or qualities, and how many there were.
-    empty: (Position, u32),
-    /// A carriage return that ended a piece: the line must end behind it.
-    carriage: Option<Position>,
-    /// How long the last header and sequence were, as the next may be too.
-    usual: (usize, usize),
+    /// The text of the `+` line so far.
+    plus_text: Vec<u8>,
+    /// The first empty line of the current residues or qualities, and the number of empty lines.
+    empty_lines: (Position, u32),
+    /// A carriage return at the end of a chunk; a line feed must follow.
+    carriage_return: Option<Position>,
+    /// The lengths of the last header and sequence, which the next record may have too.
+    last_lengths: (usize, usize),
     completed: u64,
 }
 
-/// What kind of line the next byte belongs to.
+/// The kind of line that the next byte belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FastqState {
     /// The beginning of the text.
     Mark,
     /// Between two records.
     Between,
-    /// A line that is left out, after a fault.
+    /// A line that is skipped after a fault.
     Lost,
-    /// The beginning of a line, after a fault.
+    /// The beginning of a line after a fault.
     Seek,
     Header,
-    /// The beginning of a line of letters.
+    /// The beginning of a line of residues.
     Start,
     Letters,
     Plus,
@@ -78,89 +78,91 @@ enum FastqState {
 }
 
 impl FastqParser {
-    /// A parser at the beginning of a text.
+    /// Creates a parser at the beginning of a text.
     pub fn new(options: &ReaderOptions) -> Self {
         Self {
             cursor: Cursor::new(options.ids),
-            within: FastqState::Mark,
-            lowest: options.quality.lowest(),
+            state: FastqState::Mark,
+            lowest_quality: options.quality.lowest_byte(),
             max_record: options.limit(Format::Fastq),
             missing: 0,
-            again: Vec::new(),
-            empty: (Position { line: 1, byte: 0 }, 0),
-            carriage: None,
-            usual: (0, 0),
+            plus_text: Vec::new(),
+            empty_lines: (Position { line: 1, byte: 0 }, 0),
+            carriage_return: None,
+            last_lengths: (0, 0),
             completed: 0,
         }
     }
 
-    /// How many records are complete.
+    /// Returns the number of complete records.
     pub fn completed(&self) -> u64 {
         self.completed
     }
 
-    /// Whether no record is begun and not complete.
+    /// Returns whether there is no incomplete record.
     pub fn is_between(&self) -> bool {
         matches!(
-            self.within,
+            self.state,
             FastqState::Mark | FastqState::Between | FastqState::Lost | FastqState::Seek
         )
     }
 
-    /// Reads one piece of text. Says how much of it was used: all, or what
-    /// stands before the record with which the sink would be too full.
+    /// Parses one chunk of text. Returns the number of bytes that were consumed: the whole chunk, or
+    /// the bytes before the first record that does not fit in the sink.
     pub fn feed(&mut self, text: &[u8], sink: &mut impl RecordSink) -> Result<usize, Fault> {
         let mut rest = text;
         while let [first, ..] = rest {
-            if self.within == FastqState::Between && self.begins(*first) && self.carriage.is_none()
+            if self.state == FastqState::Between
+                && self.begins(*first)
+                && self.carriage_return.is_none()
             {
                 if sink.is_full() {
                     break;
                 }
-                let used = self.whole_records(rest, sink);
+                let used = self.read_whole_records(rest, sink);
                 rest = rest.get(used..).unwrap_or_default();
                 if used > 0 {
                     continue;
                 }
             }
-            let used = self.piece(rest, sink)?;
+            let used = self.read_part(rest, sink)?;
             rest = rest.get(used..).unwrap_or_default();
         }
         Ok(text.len() - rest.len())
     }
 
-    /// Takes one byte or one line, or as much of it as there is.
-    fn piece(&mut self, rest: &[u8], sink: &mut impl RecordSink) -> Result<usize, Fault> {
+    /// Reads one byte, or one line up to the end of the chunk.
+    fn read_part(&mut self, rest: &[u8], sink: &mut impl RecordSink) -> Result<usize, Fault> {
         let Some(&first) = rest.first() else {
             return Ok(0);
         };
-        if let Some(position) = self.carriage.filter(|_| first != b'\n') {
-            return Err(self.lone_carriage(position));
+        if let Some(position) = self.carriage_return.filter(|_| first != b'\n') {
+            return Err(self.lone_carriage_return(position));
         }
-        match (self.within, first) {
-            (FastqState::Mark, first) => self.mark(first),
-            (FastqState::Between, first) if self.begins(first) => Ok(self.open()),
-            (FastqState::Seek, b'@') => Ok(self.open()),
-            (FastqState::Start, b'+') => self.open_plus(),
-            (FastqState::Start, b'@') => Err(self.no_plus()),
-            (FastqState::Lost | FastqState::Seek, _) => Ok(self.lose(rest)),
-            (FastqState::Header, _) => self.header_piece(rest, sink),
-            (FastqState::Plus, _) => self.plus_piece(rest, sink),
-            _ => self.line_piece(rest, sink),
+        match (self.state, first) {
+            (FastqState::Mark, first) => self.skip_mark_byte(first),
+            (FastqState::Between, first) if self.begins(first) => Ok(self.begin_record()),
+            (FastqState::Seek, b'@') => Ok(self.begin_record()),
+            (FastqState::Start, b'+') => self.begin_plus_line(),
+            (FastqState::Start, b'@') => Err(self.missing_plus_line()),
+            (FastqState::Lost | FastqState::Seek, _) => Ok(self.skip_line(rest)),
+            (FastqState::Header, _) => self.read_header(rest, sink),
+            (FastqState::Plus, _) => self.read_plus_line(rest, sink),
+            _ => self.read_line(rest, sink),
         }
     }
 
-    /// Takes what stands between records, letters or qualities.
-    fn line_piece(&mut self, rest: &[u8], sink: &mut impl RecordSink) -> Result<usize, Fault> {
-        let (raw, ends) = line(rest);
+    /// Reads a line between records, or a line of residues or qualities.
+    fn read_line(&mut self, rest: &[u8], sink: &mut impl RecordSink) -> Result<usize, Fault> {
+        let (raw, ends) = first_line(rest);
         let bare = raw.strip_suffix(b"\r").unwrap_or(raw);
-        match self.within {
-            FastqState::Between => self.nothing(bare),
-            FastqState::Quality => self.qualities(bare, sink),
-            _ => self.letters(bare, sink),
+        match self.state {
+            FastqState::Between => self.check_blank_line(bare),
+            FastqState::Quality => self.add_qualities(bare, sink),
+            _ => self.add_residues(bare, sink),
         }?;
         if bare.len() < raw.len() {
-            self.carriage = Some(self.cursor.after(bare.len()));
+            self.carriage_return = Some(self.cursor.after(bare.len()));
         }
         self.cursor.position = self.cursor.after(raw.len());
         if ends {
@@ -171,94 +173,94 @@ impl FastqParser {
 
     fn end_line(&mut self, sink: &mut impl RecordSink) {
         let size = self.cursor.position.byte - self.cursor.line_start;
-        if size == u64::from(self.carriage.is_some()) {
-            self.note_empty_line();
+        if size == u64::from(self.carriage_return.is_some()) {
+            self.count_empty_line();
         }
         self.cursor.end_line();
-        self.carriage = None;
-        match self.within {
-            FastqState::Quality if self.missing == 0 => self.close(sink),
-            FastqState::Letters => self.within = FastqState::Start,
+        self.carriage_return = None;
+        match self.state {
+            FastqState::Quality if self.missing == 0 => self.complete_record(sink),
+            FastqState::Letters => self.state = FastqState::Start,
             _ => {}
         }
     }
 
-    fn close(&mut self, sink: &mut impl RecordSink) {
+    fn complete_record(&mut self, sink: &mut impl RecordSink) {
         sink.end();
         self.completed += 1;
-        self.within = FastqState::Between;
+        self.state = FastqState::Between;
     }
 
-    fn mark(&mut self, first: u8) -> Result<usize, Fault> {
-        let is_mark = self.cursor.take_mark(first)?;
+    fn skip_mark_byte(&mut self, first: u8) -> Result<usize, Fault> {
+        let is_mark = self.cursor.skip_mark_byte(first)?;
         if !is_mark {
-            self.within = FastqState::Between;
+            self.state = FastqState::Between;
         }
         Ok(usize::from(is_mark))
     }
 
-    fn open(&mut self) -> usize {
-        self.cursor.open();
+    fn begin_record(&mut self) -> usize {
+        self.cursor.begin_record();
         self.cursor.position.byte += 1;
-        self.within = FastqState::Header;
+        self.state = FastqState::Header;
         1
     }
 
-    /// A record has letters, or one empty line in their position.
-    fn open_plus(&mut self) -> Result<usize, Fault> {
-        match (self.cursor.length, self.empty.1) {
-            (0, 0) => return Err(self.no_letters()),
+    /// Begins the `+` line, which follows residues or exactly one empty line.
+    fn begin_plus_line(&mut self) -> Result<usize, Fault> {
+        match (self.cursor.length, self.empty_lines.1) {
+            (0, 0) => return Err(self.missing_residues()),
             (0, 1) | (1.., 0) => {}
             _ => return Err(self.empty_line()),
         }
-        self.again.clear();
+        self.plus_text.clear();
         self.cursor.position.byte += 1;
-        self.within = FastqState::Plus;
+        self.state = FastqState::Plus;
         Ok(1)
     }
 
-    fn note_empty_line(&mut self) {
-        if self.empty.1 == 0 {
-            self.empty.0 = self.cursor.position;
-            self.empty.0.byte = self.cursor.line_start;
+    fn count_empty_line(&mut self) {
+        if self.empty_lines.1 == 0 {
+            self.empty_lines.0 = self.cursor.position;
+            self.empty_lines.0.byte = self.cursor.line_start;
         }
-        self.empty.1 += 1;
+        self.empty_lines.1 += 1;
     }
 
-    fn header_piece(&mut self, rest: &[u8], sink: &mut impl RecordSink) -> Result<usize, Fault> {
-        let (piece, ends) = line(rest);
-        self.cursor.push_header(piece)?;
+    fn read_header(&mut self, rest: &[u8], sink: &mut impl RecordSink) -> Result<usize, Fault> {
+        let (chunk, ends) = first_line(rest);
+        self.cursor.append_header(chunk)?;
         if ends {
             self.cursor.end_header('@')?;
             sink.begin(&self.cursor.header);
             self.check_memory(sink)?;
             self.cursor.end_line();
-            self.empty.1 = 0;
-            self.within = FastqState::Start;
+            self.empty_lines.1 = 0;
+            self.state = FastqState::Start;
         }
-        Ok(piece.len() + usize::from(ends))
+        Ok(chunk.len() + usize::from(ends))
     }
 
-    fn plus_piece(&mut self, rest: &[u8], sink: &mut impl RecordSink) -> Result<usize, Fault> {
-        let (piece, ends) = line(rest);
-        // A longer line cannot be the header, and need not be kept.
-        let limit = (MAX_HEADER + 2).saturating_sub(self.again.len());
-        let (kept, _) = piece.split_at(piece.len().min(limit));
-        if self.again.try_reserve(kept.len()).is_err() {
-            return Err(self.cursor.no_memory());
+    fn read_plus_line(&mut self, rest: &[u8], sink: &mut impl RecordSink) -> Result<usize, Fault> {
+        let (chunk, ends) = first_line(rest);
+        // The rest of a longer line is not stored, because the line cannot be the header.
+        let limit = (MAX_HEADER_BYTES + 2).saturating_sub(self.plus_text.len());
+        let (stored, _) = chunk.split_at(chunk.len().min(limit));
+        if self.plus_text.try_reserve(stored.len()).is_err() {
+            return Err(self.cursor.out_of_memory());
         }
-        self.again.extend_from_slice(kept);
-        self.cursor.position = self.cursor.after(piece.len());
+        self.plus_text.extend_from_slice(stored);
+        self.cursor.position = self.cursor.after(chunk.len());
         if ends {
-            self.end_plus()?;
+            self.check_plus_text()?;
             self.end_plus_line(sink);
         }
-        Ok(piece.len() + usize::from(ends))
+        Ok(chunk.len() + usize::from(ends))
     }
 
-    fn end_plus(&self) -> Result<(), Fault> {
-        let again = self.again.trim_ascii_end();
-        if again.is_empty() || again == self.cursor.header.trim_ascii_end() {
+    fn check_plus_text(&self) -> Result<(), Fault> {
+        let text = self.plus_text.trim_ascii_end();
+        if text.is_empty() || text == self.cursor.header.trim_ascii_end() {
             return Ok(());
         }
         let byte = self.cursor.line_start;
@@ -266,30 +268,29 @@ impl FastqParser {
             byte,
             ..self.cursor.position
         };
-        let shown: String = String::from_utf8_lossy(again).chars().take(60).collect();
-        let message = format!("expected '+' alone or with the header, found {shown:?} behind it");
+        let shown: String = String::from_utf8_lossy(text).chars().take(60).collect();
+        let message = format!("expected '+' alone or with the header, found {shown:?} after it");
         Err(self.cursor.fault(Kind::Names, position, message))
     }
 
     fn end_plus_line(&mut self, sink: &mut impl RecordSink) {
         self.cursor.end_line();
         self.missing = self.cursor.length;
-        self.empty.1 = 0;
-        self.within = FastqState::Quality;
+        self.empty_lines.1 = 0;
+        self.state = FastqState::Quality;
         if self.missing == 0 {
-            self.close(sink);
+            self.complete_record(sink);
         }
     }
 
-    /// Nothing but line ends may stand between records.
-    /// Whether a byte begins a record: in a line of blanks alone it would not.
+    /// Returns whether a byte begins a record: `@` at the start of a line.
     #[inline]
     fn begins(&self, first: u8) -> bool {
         first == b'@' && self.cursor.position.byte == self.cursor.line_start
     }
 
-    /// Takes blanks between records, which fill a line.
-    fn nothing(&self, bytes: &[u8]) -> Result<(), Fault> {
+    /// Checks that a line between records contains only blanks.
+    fn check_blank_line(&self, bytes: &[u8]) -> Result<(), Fault> {
         let mut bytes = bytes.iter().enumerate();
         let Some((at, &found)) = bytes.find(|(_, byte)| !matches!(byte, b' ' | b'\t')) else {
             return Ok(());
@@ -302,33 +303,35 @@ impl FastqParser {
             let byte = self.cursor.line_start;
             (Position { byte, ..position }, b' ')
         };
-        Err(self.misfit(Misfit::Byte(position, byte)))
+        Err(self.invalid_bytes(InvalidBytes::Byte(position, byte)))
     }
 
-    fn letters(&mut self, letters: &[u8], sink: &mut impl RecordSink) -> Result<(), Fault> {
-        if letters.is_empty() {
+    fn add_residues(&mut self, residues: &[u8], sink: &mut impl RecordSink) -> Result<(), Fault> {
+        if residues.is_empty() {
             return Ok(());
         }
-        if self.empty.1 > 0 {
+        if self.empty_lines.1 > 0 {
             return Err(self.empty_line());
         }
         let limit = self.max_record - self.cursor.length;
-        let admitted = self.cursor.admit(letters, Class::Letter, limit);
-        admitted.map_err(|misfit| self.misfit(misfit))?;
-        self.within = FastqState::Letters;
-        sink.letters(letters, self.cursor.position);
-        self.cursor.length += as_u64(letters.len());
+        let checked = self.cursor.check_bytes(residues, ByteClass::Letter, limit);
+        checked.map_err(|invalid| self.invalid_bytes(invalid))?;
+        self.state = FastqState::Letters;
+        sink.letters(residues, self.cursor.position);
+        self.cursor.length += as_u64(residues.len());
         self.check_memory(sink)
     }
 
-    fn qualities(&mut self, qualities: &[u8], sink: &mut impl RecordSink) -> Result<(), Fault> {
-        if self.empty.1 > 0 && !qualities.is_empty() {
+    fn add_qualities(&mut self, qualities: &[u8], sink: &mut impl RecordSink) -> Result<(), Fault> {
+        if self.empty_lines.1 > 0 && !qualities.is_empty() {
             return Err(self.empty_line());
         }
-        let admitted = self
-            .cursor
-            .admit(qualities, Class::Quality(self.lowest), self.missing);
-        admitted.map_err(|misfit| self.misfit(misfit))?;
+        let checked = self.cursor.check_bytes(
+            qualities,
+            ByteClass::Quality(self.lowest_quality),
+            self.missing,
+        );
+        checked.map_err(|invalid| self.invalid_bytes(invalid))?;
         self.missing -= as_u64(qualities.len());
         sink.qualities(qualities);
         self.check_memory(sink)
@@ -336,31 +339,31 @@ impl FastqParser {
 
     fn check_memory(&self, sink: &impl RecordSink) -> Result<(), Fault> {
         if sink.is_exhausted() {
-            return Err(self.cursor.no_memory());
+            return Err(self.cursor.out_of_memory());
         }
         Ok(())
     }
 
-    /// Says that no text follows.
+    /// Ends the text, and completes the last record.
     pub fn finish(&mut self, sink: &mut impl RecordSink) -> Result<(), Fault> {
-        if self.within == FastqState::Header {
+        if self.state == FastqState::Header {
             self.cursor.check_header_bytes()?;
         }
-        let is_whole = match self.within {
+        let is_whole = match self.state {
             FastqState::Quality => self.missing == 0,
-            FastqState::Plus => self.cursor.length == 0 && self.end_plus().is_ok(),
+            FastqState::Plus => self.cursor.length == 0 && self.check_plus_text().is_ok(),
             FastqState::Header | FastqState::Start | FastqState::Letters => false,
-            _ => return self.finish_between(),
+            _ => return self.finish_between_records(),
         };
         if !is_whole {
-            return Err(self.cut());
+            return Err(self.truncation());
         }
-        self.close(sink);
+        self.complete_record(sink);
         Ok(())
     }
 
-    fn finish_between(&self) -> Result<(), Fault> {
-        if self.cursor.begun == 0 && matches!(self.within, FastqState::Mark | FastqState::Between) {
+    fn finish_between_records(&self) -> Result<(), Fault> {
+        if self.cursor.begun == 0 && matches!(self.state, FastqState::Mark | FastqState::Between) {
             let message = "expected FASTQ, found no record: the text is blank";
             return Err(Fault::whole(message));
         }
@@ -368,29 +371,29 @@ impl FastqParser {
     }
 }
 
-/// Going on after a fault.
+/// Recovery after a fault.
 impl FastqParser {
-    /// Looks for the next record from where the parser stands.
+    /// Skips to the next record after the current position.
     pub(crate) fn seek(&mut self) {
         let at_start = self.cursor.position.byte == self.cursor.line_start;
-        self.within = if at_start {
+        self.state = if at_start {
             FastqState::Seek
         } else {
             FastqState::Lost
         };
-        self.carriage = None;
+        self.carriage_return = None;
     }
 
-    /// Leaves out a line, or as much of it as there is.
-    fn lose(&mut self, rest: &[u8]) -> usize {
-        let (piece, ends) = line(rest);
-        self.within = FastqState::Lost;
-        self.cursor.position = self.cursor.after(piece.len());
+    /// Skips a line up to the end of the line or chunk.
+    fn skip_line(&mut self, rest: &[u8]) -> usize {
+        let (chunk, ends) = first_line(rest);
+        self.state = FastqState::Lost;
+        self.cursor.position = self.cursor.after(chunk.len());
         if ends {
             self.cursor.end_line();
-            self.within = FastqState::Seek;
+            self.state = FastqState::Seek;
         }
-        piece.len() + usize::from(ends)
+        chunk.len() + usize::from(ends)
     }
 }
 

@@ -1,16 +1,16 @@
-//! Text to sequence records and back: FASTA and FASTQ, plain and compressed.
+//! Reads and writes FASTA and FASTQ, compressed or not.
 //!
 //! ```text
 //! >chr1 assembled 2024     header: the id, then a description
-//! ACGTACGTAC               letters, wrapped at any width
+//! ACGTACGTAC               residues, wrapped at any width
 //! ACGT
 //! ```
 //!
-//! [`fasta`] and [`fastq`] make records of the text that `seqloom-compression` reads, and
-//! [`reader`] makes batches of the records. Nothing is cut or dropped silently: what is neither
-//! FASTA nor FASTQ is an error that names file, record, line and byte.
+//! [`fasta`] and [`fastq`] parse the text that `seqloom-compression` decompresses, and [`reader`]
+//! collects the records in batches. Invalid text is never dropped silently: it is an error that names
+//! file, record, line and byte.
 
-#![deny(clippy::indexing_slicing)] // what a file says is no proof of a bound
+#![deny(clippy::indexing_slicing)] // numbers in a file are not trusted as indices
 
 pub mod batch;
 pub mod bytes;
@@ -21,8 +21,8 @@ pub mod locate;
 pub mod options;
 pub mod pairs;
 pub mod parser;
-mod pieces;
 pub mod profile;
+mod pushback;
 pub mod reader;
 pub mod render;
 pub mod report;

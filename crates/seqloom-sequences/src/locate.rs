@@ -1,4 +1,4 @@
-//! Where in a file a letter stands: read again, and only for an error.
+//! Finds the position of a residue in a file, for error messages. Reads the file again.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::reader::Reader;
 use crate::sink::{Position, RecordSink};
 use seqloom_core::number::as_u64;
 
-/// The line and the byte of letter `position` of record `record`, both counted from 0.
+/// Returns the line and byte of a residue. `record` and `position` are zero-based.
 pub fn locate(path: &Path, record: u64, position: u64) -> Result<Position> {
     let options = ReaderOptions {
         comments: Comments::Skip,
@@ -18,7 +18,7 @@ pub fn locate(path: &Path, record: u64, position: u64) -> Result<Position> {
         ..ReaderOptions::default()
     };
     let mut reader = Reader::open(path, &options)?;
-    let mut search = Search {
+    let mut search = ResidueSearch {
         begun: 0,
         record,
         position,
@@ -37,15 +37,15 @@ pub fn locate(path: &Path, record: u64, position: u64) -> Result<Position> {
     }
 }
 
-struct Search {
+struct ResidueSearch {
     begun: u64,
     record: u64,
-    /// How many letters of the record stand before the one that is sought.
+    /// The number of residues between the current position and the target.
     position: u64,
     found: Option<Position>,
 }
 
-impl RecordSink for Search {
+impl RecordSink for ResidueSearch {
     fn begin(&mut self, _: &[u8]) {
         self.begun += 1;
     }
@@ -76,13 +76,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_letter_is_found_across_wrapped_lines() {
+    fn a_residue_is_found_across_wrapped_lines() {
         let path = std::env::temp_dir().join(format!("seqloom-locate-{}.fa", std::process::id()));
         std::fs::write(&path, b">a\nACGT\n>b x\r\nAC\r\n\r\nGT\r\n").unwrap();
         let found = locate(&path, 1, 3).unwrap();
-        let beyond = locate(&path, 1, 4);
+        let after_end = locate(&path, 1, 4);
         std::fs::remove_file(&path).unwrap();
         assert_eq!(found, Position { line: 6, byte: 21 });
-        assert!(matches!(beyond, Err(Error::OutOfRange { .. })));
+        assert!(matches!(after_end, Err(Error::OutOfRange { .. })));
     }
 }

@@ -1,4 +1,4 @@
-//! How a file is to be read.
+//! Options for reading files.
 
 use std::fmt;
 
@@ -6,19 +6,19 @@ use seqloom_core::{Error, Result};
 
 use seqloom_compression as compression;
 
-/// What records are written in.
+/// The text format of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// Headers of `>`, and letters.
+    /// Headers that begin with `>`, and residues.
     Fasta,
-    /// Headers of `@`, letters, and a quality for each letter.
+    /// Headers that begin with `@`, residues, and a quality for each residue.
     Fastq,
 }
 
 impl Format {
-    /// The one of this name.
+    /// Returns the option with this name.
     pub fn named(name: &str) -> Result<Self> {
-        choose(
+        parse_choice(
             "format",
             name,
             &[("fasta", Self::Fasta), ("fastq", Self::Fastq)],
@@ -35,7 +35,7 @@ impl fmt::Display for Format {
     }
 }
 
-/// How FASTQ's quality letters stand for numbers: declared, never guessed.
+/// The encoding of FASTQ qualities as characters. The caller declares it; it is never guessed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum QualityEncoding {
     /// `!` is 0 (Sanger, and Illumina since 1.8).
@@ -43,14 +43,14 @@ pub enum QualityEncoding {
     Phred33,
     /// `@` is 0 (Illumina 1.3 to 1.7).
     Phred64,
-    /// `;` is -5, on a scale of its own (Solexa).
+    /// `;` is -5, on a different scale (Solexa).
     Solexa,
 }
 
 impl QualityEncoding {
-    /// The one of this name.
+    /// Returns the option with this name.
     pub fn named(name: &str) -> Result<Self> {
-        choose(
+        parse_choice(
             "quality",
             name,
             &[
@@ -63,8 +63,8 @@ impl QualityEncoding {
 }
 
 impl QualityEncoding {
-    /// The lowest byte; the highest is `~` for all.
-    pub fn lowest(self) -> u8 {
+    /// Returns the lowest valid byte; the highest is always `~`.
+    pub fn lowest_byte(self) -> u8 {
         match self {
             Self::Phred33 => b'!',
             Self::Phred64 => b'@',
@@ -73,22 +73,22 @@ impl QualityEncoding {
     }
 }
 
-/// What a fault in a record does.
+/// The treatment of a fault in a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnError {
-    /// It ends the reading.
+    /// The fault is an error, and reading ends.
     #[default]
     Raise,
-    /// The record is left out, and counted.
+    /// The record is skipped and counted.
     Skip,
-    /// The record is left out, counted, and the fault kept.
+    /// The record is skipped and counted, and the fault is stored.
     Collect,
 }
 
 impl OnError {
-    /// The one of this name.
+    /// Returns the option with this name.
     pub fn named(name: &str) -> Result<Self> {
-        choose(
+        parse_choice(
             "on_error",
             name,
             &[
@@ -100,20 +100,20 @@ impl OnError {
     }
 }
 
-/// What lines of FASTA that begin with `;` or `#` are.
+/// The treatment of FASTA lines that begin with `;` or `#`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Comments {
-    /// A fault.
+    /// They are faults.
     #[default]
     Error,
-    /// Nothing: they are left out.
+    /// They are skipped.
     Skip,
 }
 
 impl Comments {
-    /// The one of this name.
+    /// Returns the option with this name.
     pub fn named(name: &str) -> Result<Self> {
-        choose(
+        parse_choice(
             "comments",
             name,
             &[("error", Self::Error), ("skip", Self::Skip)],
@@ -121,20 +121,20 @@ impl Comments {
     }
 }
 
-/// What blanks between the letters of FASTA are.
+/// The treatment of blanks between FASTA residues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Whitespace {
-    /// A fault.
+    /// They are faults.
     #[default]
     Error,
-    /// Nothing: they are left out.
+    /// They are removed.
     Strip,
 }
 
 impl Whitespace {
-    /// The one of this name.
+    /// Returns the option with this name.
     pub fn named(name: &str) -> Result<Self> {
-        choose(
+        parse_choice(
             "whitespace",
             name,
             &[("error", Self::Error), ("strip", Self::Strip)],
@@ -142,20 +142,20 @@ impl Whitespace {
     }
 }
 
-/// What a record is whose header has no word.
+/// The treatment of records without an id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MissingIds {
-    /// A fault.
+    /// They are faults.
     #[default]
     Error,
-    /// A record whose id is its number in the file, from 0 on.
+    /// The id is the index of the record in the file, from 0.
     Number,
 }
 
 impl MissingIds {
-    /// The one of this name.
+    /// Returns the option with this name.
     pub fn named(name: &str) -> Result<Self> {
-        choose(
+        parse_choice(
             "ids",
             name,
             &[("error", Self::Error), ("number", Self::Number)],
@@ -166,29 +166,29 @@ impl MissingIds {
 /// Options for reading a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReaderOptions {
-    /// What the file must be; nothing takes what it is.
+    /// The required format; `None` detects the format.
     pub format: Option<Format>,
-    /// How qualities are written.
+    /// The encoding of qualities.
     pub quality: QualityEncoding,
-    /// What a fault in a record does.
+    /// The treatment of a fault in a record.
     pub on_error: OnError,
-    /// What comments in FASTA are.
+    /// The treatment of comments in FASTA.
     pub comments: Comments,
-    /// What blanks between letters of FASTA are.
+    /// The treatment of blanks between FASTA residues.
     pub whitespace: Whitespace,
-    /// What a header without a word is.
+    /// The treatment of records without an id.
     pub ids: MissingIds,
-    /// The most letters of a record; nothing is 64 Mi for FASTQ, and no limit
-    /// for FASTA, where a record may be a chromosome.
+    /// The maximum number of residues in a record. `None` is 64 Mi for FASTQ, and no limit for
+    /// FASTA, because a record may be a chromosome.
     pub max_record: Option<u64>,
-    /// How many records the file must hold.
+    /// The required number of records in the file.
     pub expect: Option<u64>,
-    /// Whether bgzip must end with the block that says so.
+    /// True if a bgzip file must end with the end-of-file block.
     pub require_eof: bool,
-    /// Whether batches have the qualities of FASTQ; they are checked in any case.
+    /// True if batches contain the qualities of FASTQ. Qualities are always validated.
     pub with_qualities: bool,
-    /// How many threads may read, the caller's among them; with one, nothing
-    /// runs ahead.
+    /// The number of threads for reading, including the thread of the caller. With 1 there is no
+    /// read-ahead.
     pub threads: usize,
 }
 
@@ -210,11 +210,11 @@ impl Default for ReaderOptions {
     }
 }
 
-/// The default limit of the number of letters of a FASTQ record.
-const MAX_READ: u64 = 64 << 20;
+/// The default maximum number of residues in a FASTQ record.
+const DEFAULT_FASTQ_LIMIT: u64 = 64 << 20;
 
 impl ReaderOptions {
-    /// How the file is unpacked.
+    /// Returns the options for decompression.
     pub fn unpacking(&self) -> compression::UnpackOptions {
         compression::UnpackOptions {
             threads: self.threads,
@@ -222,21 +222,21 @@ impl ReaderOptions {
         }
     }
 
-    /// The most letters that a record of `format` may have.
+    /// Returns the maximum number of residues in a record of this format.
     pub fn limit(&self, format: Format) -> u64 {
-        let usual = match format {
+        let default = match format {
             Format::Fasta => u64::MAX,
-            Format::Fastq => MAX_READ,
+            Format::Fastq => DEFAULT_FASTQ_LIMIT,
         };
-        self.max_record.unwrap_or(usual)
+        self.max_record.unwrap_or(default)
     }
 }
 
-fn choose<T: Copy>(what: &str, name: &str, choices: &[(&str, T)]) -> Result<T> {
+fn parse_choice<T: Copy>(argument: &str, name: &str, choices: &[(&str, T)]) -> Result<T> {
     let found = choices.iter().find(|(choice, _)| *choice == name);
     found.map(|(_, choice)| *choice).ok_or_else(|| {
         let names: Vec<&str> = choices.iter().map(|(choice, _)| *choice).collect();
         let names = names.join(", ");
-        Error::argument(format!("{what} must be one of {names}; got {name:?}"))
+        Error::argument(format!("{argument} must be one of {names}; got {name:?}"))
     })
 }

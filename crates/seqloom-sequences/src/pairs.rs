@@ -1,36 +1,38 @@
-//! Whether two headers name the two ends of one fragment.
+//! Compares the headers of paired-end reads.
 //!
-//! What is compared is the id: the header's first word. Illumina wrote
-//! the end into it (`/1` and `/2`), later into the comment behind the blank
-//! (`1:N:0:ATCACG`), which is ignored. `fastq-dump -I` writes `.1` and
-//! `.2`, and other programs `_1` and `_2`.
+//! The id, the first word of the header, is compared. Old Illumina software marks the mates in the
+//! id (`/1` and `/2`); newer software marks them in the description (`1:N:0:ATCACG`), which is
+//! ignored. `fastq-dump -I` writes `.1` and `.2`, and other programs write `_1` and `_2`.
 
 use seqloom_core::Ragged;
 
-/// The first row whose two headers name different fragments.
+/// Returns the index of the first pair of headers from different fragments.
 pub fn mismatch(first: &Ragged<'_>, second: &Ragged<'_>) -> Option<usize> {
     let mut pairs = first.iter().zip(second.iter());
-    pairs.position(|(one, other)| !are_mates(one, other))
+    pairs.position(|(first, second)| !are_mates(first, second))
 }
 
-/// Whether two headers have the same id, but for `/1` in the first and a later
-/// number (`/2`, or `/3` where an index was read between) in the second; or for
-/// `.1` and `.2`, or `_1` and `_2`.
+/// Returns whether two headers belong to mates: their ids are equal except for the mate number.
+///
+/// Mate numbers are `.1` and `.2`, `_1` and `_2`, or `/1` and a higher number. (The second read is
+/// `/3` if `/2` is the index read.)
 pub fn are_mates(first: &[u8], second: &[u8]) -> bool {
     match (id(first), id(second)) {
-        ([one @ .., b'/', end], [other @ .., b'/', mate]) if is_end(*end) && is_end(*mate) => {
-            one == other && end < mate
+        ([first_id @ .., b'/', end], [second_id @ .., b'/', mate])
+            if is_mate_number(*end) && is_mate_number(*mate) =>
+        {
+            first_id == second_id && end < mate
         }
-        // Records may be numbered in this way too, so no other numbers are ends: of
-        // files that are one record apart, the second pair is none.
-        ([one @ .., mark @ (b'.' | b'_'), b'1'], [other @ .., same, b'2']) => {
-            mark == same && one == other
+        // Only 1 and 2 mark mates, because records may be numbered in the same way: `.2` and
+        // `.3` are different records.
+        ([first_id @ .., mark @ (b'.' | b'_'), b'1'], [second_id @ .., same, b'2']) => {
+            mark == same && first_id == second_id
         }
-        (one, other) => one == other,
+        (first_id, second_id) => first_id == second_id,
     }
 }
 
-/// The first word of a header; blanks in front are left out.
+/// Returns the first word of a header, without blanks before it.
 pub fn id(header: &[u8]) -> &[u8] {
     let start = header.iter().position(|byte| !is_blank(*byte));
     let (_, header) = header.split_at(start.unwrap_or(header.len()));
@@ -39,12 +41,12 @@ pub fn id(header: &[u8]) -> &[u8] {
     id
 }
 
-/// What Python's `bytes.split` splits at.
+/// Returns whether `bytes.split` of Python splits at this byte.
 pub(crate) const fn is_blank(byte: u8) -> bool {
     byte.is_ascii_whitespace() || byte == b'\x0b'
 }
 
-fn is_end(letter: u8) -> bool {
+fn is_mate_number(letter: u8) -> bool {
     matches!(letter, b'1'..=b'3')
 }
 
@@ -53,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mates_have_one_id_whatever_their_comments_say() {
+    fn mates_have_the_same_id_and_any_description() {
         for (first, second) in [
             ("r1", "r1"),
             ("r1/1", "r1/2"),
@@ -73,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn other_ids_or_the_same_end_twice_are_no_mates() {
+    fn different_ids_and_equal_mate_numbers_are_not_mates() {
         for (first, second) in [
             ("r1", "r2"),
             ("r1/1", "r2/2"),
@@ -99,11 +101,11 @@ mod tests {
 
     #[test]
     fn the_first_mismatch_is_found() {
-        let one = Ragged::new(b"a/1b/1c/1", &[0, 3, 6, 9]).unwrap();
-        let other = Ragged::new(b"a/2b/2d/2", &[0, 3, 6, 9]).unwrap();
-        assert_eq!(mismatch(&one, &other), Some(2));
+        let first = Ragged::new(b"a/1b/1c/1", &[0, 3, 6, 9]).unwrap();
+        let second = Ragged::new(b"a/2b/2d/2", &[0, 3, 6, 9]).unwrap();
+        assert_eq!(mismatch(&first, &second), Some(2));
         assert_eq!(
-            mismatch(&one, &Ragged::new(b"a/2b/2", &[0, 3, 6]).unwrap()),
+            mismatch(&first, &Ragged::new(b"a/2b/2", &[0, 3, 6]).unwrap()),
             None
         );
     }

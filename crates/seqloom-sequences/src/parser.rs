@@ -1,4 +1,4 @@
-//! A parser of either format.
+//! A parser for FASTA or FASTQ.
 
 use seqloom_core::error::Fault;
 
@@ -7,17 +7,17 @@ use crate::options::{Format, ReaderOptions};
 use crate::sink::{Position, RecordSink};
 use crate::{fasta, fastq};
 
-/// A parser of either format.
+/// A parser for FASTA or FASTQ.
 #[derive(Debug)]
 pub enum Parser {
-    /// Of FASTA.
+    /// The FASTA parser.
     Fasta(fasta::FastaParser),
-    /// Of FASTQ.
+    /// The FASTQ parser.
     Fastq(fastq::FastqParser),
 }
 
 impl Parser {
-    /// A parser at the beginning of a text.
+    /// Creates a parser at the beginning of a text.
     pub fn new(format: Format, options: &ReaderOptions) -> Self {
         match format {
             Format::Fasta => Self::Fasta(fasta::FastaParser::new(options)),
@@ -25,7 +25,7 @@ impl Parser {
         }
     }
 
-    /// What it parses.
+    /// Returns the format.
     pub fn format(&self) -> Format {
         match self {
             Self::Fasta(_) => Format::Fasta,
@@ -33,7 +33,7 @@ impl Parser {
         }
     }
 
-    /// Parses more of the text, up to a position where it needs more; says how much that was.
+    /// Parses the next chunk of text; returns the number of bytes that were consumed.
     pub fn feed(&mut self, text: &[u8], sink: &mut impl RecordSink) -> Result<usize, Fault> {
         match self {
             Self::Fasta(parser) => parser.feed(text, sink),
@@ -41,7 +41,7 @@ impl Parser {
         }
     }
 
-    /// Ends the last record, at the end of the text.
+    /// Ends the text, and completes the last record.
     pub fn finish(&mut self, sink: &mut impl RecordSink) -> Result<(), Fault> {
         match self {
             Self::Fasta(parser) => parser.finish(sink),
@@ -49,7 +49,7 @@ impl Parser {
         }
     }
 
-    /// How many records are complete.
+    /// Returns the number of complete records.
     pub fn completed(&self) -> u64 {
         match self {
             Self::Fasta(parser) => parser.completed(),
@@ -57,13 +57,13 @@ impl Parser {
         }
     }
 
-    /// Where the next byte stands.
+    /// Returns the position of the next byte.
     pub fn position(&self) -> Position {
         self.cursor().position
     }
 
-    /// Whether the last record is known to be complete: one of FASTA is so only
-    /// when the next begins.
+    /// Returns whether the last record is complete. Always false for FASTA, where a record is
+    /// complete only when the next one begins.
     pub fn is_between(&self) -> bool {
         match self {
             Self::Fasta(_) => false,
@@ -71,14 +71,14 @@ impl Parser {
         }
     }
 
-    /// Where the current record begins.
+    /// Returns the position of the current record.
     pub fn record_start(&self) -> Position {
         self.cursor().record_start
     }
 
-    /// The fault of a record for which there is no memory.
-    pub fn no_memory(&self) -> Fault {
-        self.cursor().no_memory()
+    /// Returns the fault of a record that does not fit in memory.
+    pub fn out_of_memory(&self) -> Fault {
+        self.cursor().out_of_memory()
     }
 
     fn cursor(&self) -> &Cursor {
@@ -95,7 +95,7 @@ impl Parser {
         }
     }
 
-    /// Looks for the next record from where the parser stands.
+    /// Skips to the next record after the current position.
     pub fn seek(&mut self) {
         match self {
             Self::Fasta(parser) => parser.seek(),
@@ -103,7 +103,7 @@ impl Parser {
         }
     }
 
-    /// Looks for the next record from a line's beginning.
+    /// Skips to the next record after `position`, which is the beginning of a line.
     pub fn seek_from(&mut self, position: Position) {
         let cursor = self.cursor_mut();
         cursor.position = position;
@@ -111,7 +111,7 @@ impl Parser {
         self.seek();
     }
 
-    /// What began the last time was no record.
+    /// Corrects the count: the text that began last was not a record.
     pub fn uncount(&mut self) {
         self.cursor_mut().begun -= 1;
     }

@@ -1,27 +1,27 @@
-//! What stands at each position of many sequences, in bounded memory.
+//! Residue and quality counts by position, in bounded memory.
 //!
-//! A bin holds one position until a sequence is longer than there are bins;
-//! then neighbours are added up and a bin holds two, four, ... Sums are the
-//! same in whatever order sequences come.
+//! A bin covers one position until a sequence is longer than the number of bins. Then pairs of bins
+//! are merged, and a bin covers two positions, four, and so on. The counts do not depend on the
+//! order of the sequences.
 
 use seqloom_core::{Error, Ragged, Result};
 
 use seqloom_core::number::as_u64;
 
-/// The most bins.
-const MOST: usize = 512;
-/// Column 0 counts bytes that are no letters; A is column 1, and case is ignored.
-pub const LETTERS: usize = 32;
-/// A quality letter is ASCII.
-pub const QUALITIES: usize = 128;
+/// The maximum number of bins.
+const MAX_BINS: usize = 512;
+/// The columns of residue counts: 1 to 26 for A to Z in either case, 0 for other bytes.
+pub const RESIDUE_COLUMNS: usize = 32;
+/// The columns of quality counts, by ASCII byte.
+pub const QUALITY_COLUMNS: usize = 128;
 
-/// Counts of letters and qualities by position, and of mean qualities.
+/// Counts of residues and qualities by position, and of mean qualities.
 #[derive(Clone, Debug)]
 pub struct Profile {
     width: usize,
-    letters: Vec<[u64; LETTERS]>,
-    qualities: Vec<[u64; QUALITIES]>,
-    means: [u64; QUALITIES],
+    letters: Vec<[u64; RESIDUE_COLUMNS]>,
+    qualities: Vec<[u64; QUALITY_COLUMNS]>,
+    means: [u64; QUALITY_COLUMNS],
 }
 
 impl Default for Profile {
@@ -30,50 +30,50 @@ impl Default for Profile {
             width: 1,
             letters: Vec::new(),
             qualities: Vec::new(),
-            means: [0; QUALITIES],
+            means: [0; QUALITY_COLUMNS],
         }
     }
 }
 
 impl Profile {
-    /// How many positions a bin holds.
+    /// Returns the number of positions in a bin.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// How often each letter stands in each bin.
-    pub fn letters(&self) -> &[[u64; LETTERS]] {
+    /// Returns the count of each residue in each bin.
+    pub fn letters(&self) -> &[[u64; RESIDUE_COLUMNS]] {
         &self.letters
     }
 
-    /// How often each quality letter stands in each bin; nothing for FASTA.
-    pub fn qualities(&self) -> &[[u64; QUALITIES]] {
+    /// Returns the count of each quality byte in each bin; empty for FASTA.
+    pub fn qualities(&self) -> &[[u64; QUALITY_COLUMNS]] {
         &self.qualities
     }
 
-    /// How many sequences have each mean quality letter, rounded down.
-    pub fn means(&self) -> &[u64; QUALITIES] {
+    /// Returns the number of sequences with each mean quality byte, rounded down.
+    pub fn means(&self) -> &[u64; QUALITY_COLUMNS] {
         &self.means
     }
 
-    /// Counts sequences.
+    /// Adds sequences to the counts.
     pub fn add(&mut self, sequences: &Ragged<'_>) {
-        self.widen(sequences.max_length());
+        self.merge_until_fits(sequences.max_length());
         for sequence in sequences.iter() {
             let width = self.width;
-            add_up(&mut self.letters, sequence, width, column);
+            count_row(&mut self.letters, sequence, width, column);
         }
     }
 
-    /// Counts quality letters.
+    /// Adds qualities to the counts.
     pub fn add_qualities(&mut self, qualities: &Ragged<'_>) -> Result<()> {
         if qualities.iter().flatten().any(|letter| !letter.is_ascii()) {
-            return Err(Error::argument("a quality letter is ASCII"));
+            return Err(Error::argument("qualities must be ASCII"));
         }
-        self.widen(qualities.max_length());
+        self.merge_until_fits(qualities.max_length());
         for quality in qualities.iter().filter(|quality| !quality.is_empty()) {
             let width = self.width;
-            add_up(&mut self.qualities, quality, width, usize::from);
+            count_row(&mut self.qualities, quality, width, usize::from);
             let sum: u64 = quality.iter().copied().map(u64::from).sum();
             let mean = usize::try_from(sum / as_u64(quality.len())).unwrap_or(0);
             if let Some(count) = self.means.get_mut(mean) {
@@ -83,17 +83,17 @@ impl Profile {
         Ok(())
     }
 
-    /// Adds neighbours up until so many positions fit into the bins.
-    fn widen(&mut self, positions: usize) {
-        while positions > MOST.saturating_mul(self.width) {
-            halve(&mut self.letters);
-            halve(&mut self.qualities);
+    /// Merges bins until this number of positions fits.
+    fn merge_until_fits(&mut self, positions: usize) {
+        while positions > MAX_BINS.saturating_mul(self.width) {
+            merge_pairs(&mut self.letters);
+            merge_pairs(&mut self.qualities);
             self.width *= 2;
         }
     }
 }
 
-/// Which column a letter is counted in.
+/// Returns the column of a residue.
 fn column(letter: u8) -> usize {
     if letter.is_ascii_alphabetic() {
         usize::from(letter & 31)
@@ -102,7 +102,7 @@ fn column(letter: u8) -> usize {
     }
 }
 
-fn add_up<const N: usize>(
+fn count_row<const N: usize>(
     bins: &mut Vec<[u64; N]>,
     row: &[u8],
     width: usize,
@@ -112,8 +112,8 @@ fn add_up<const N: usize>(
     if bins.len() < used {
         bins.resize(used, [0; N]);
     }
-    for (bin, piece) in bins.iter_mut().zip(row.chunks(width)) {
-        for &letter in piece {
+    for (bin, positions) in bins.iter_mut().zip(row.chunks(width)) {
+        for &letter in positions {
             if let Some(count) = bin.get_mut(column(letter)) {
                 *count += 1;
             }
@@ -121,11 +121,11 @@ fn add_up<const N: usize>(
     }
 }
 
-fn halve<const N: usize>(bins: &mut Vec<[u64; N]>) {
-    *bins = bins.chunks(2).map(sum).collect();
+fn merge_pairs<const N: usize>(bins: &mut Vec<[u64; N]>) {
+    *bins = bins.chunks(2).map(sum_bins).collect();
 }
 
-fn sum<const N: usize>(bins: &[[u64; N]]) -> [u64; N] {
+fn sum_bins<const N: usize>(bins: &[[u64; N]]) -> [u64; N] {
     let mut sums = [0; N];
     for bin in bins {
         sums.iter_mut()
@@ -135,8 +135,8 @@ fn sum<const N: usize>(bins: &[[u64; N]]) -> [u64; N] {
     sums
 }
 
-/// The mean score of each row of quality letters, by a table of every letter's
-/// score; 0 for a row without letters.
+/// Returns the mean score of each row of qualities, with a table of the score of each byte. The mean
+/// of an empty row is 0.
 #[expect(clippy::cast_precision_loss, reason = "a length is far below 2^52")]
 pub fn means(qualities: &Ragged<'_>, scores: &[f64; 256]) -> Vec<f64> {
     let mean = |row: &[u8]| {
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn letters_are_counted_by_position_in_either_case() {
+    fn residues_are_counted_by_position_in_either_case() {
         let mut profile = Profile::default();
         profile.add(&Ragged::new(b"AcGaT", &[0, 3, 5]).unwrap());
         let at = |position: usize, letter: u8| profile.letters()[position][column(letter)];
@@ -164,9 +164,9 @@ mod tests {
     }
 
     #[test]
-    fn a_long_sequence_widens_the_bins_and_loses_nothing() {
+    fn a_long_sequence_merges_bins_and_keeps_all_counts() {
         let short = vec![b'A'; 3];
-        let long = vec![b'C'; 5 * MOST];
+        let long = vec![b'C'; 5 * MAX_BINS];
         let mut profile = Profile::default();
         profile.add(&Ragged::new(&short, &[0, 3]).unwrap());
         profile.add(&Ragged::new(&long, &[0, 5 * 512]).unwrap());
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mean_score_of_no_letters_is_0() {
+    fn the_mean_score_of_an_empty_row_is_0() {
         let mut scores = [0.0; 256];
         scores[usize::from(b'I')] = 40.0;
         let rows = Ragged::new(b"II!I", &[0, 2, 2, 4]).unwrap();

@@ -1,4 +1,4 @@
-//! A file of sequences, read batch by batch.
+//! Reads a FASTA or FASTQ file in batches.
 
 mod recover;
 
@@ -8,40 +8,39 @@ use seqloom_core::Error;
 use seqloom_core::error::{Fault, Kind, Result};
 use seqloom_core::interrupt::Stop;
 
-use crate::batch::{Batch, Collect};
+use crate::batch::{Batch, BatchSink};
 use crate::options::{Format, OnError, ReaderOptions};
 use crate::parser::Parser;
-use crate::pieces::TextPieces;
+use crate::pushback::PushbackText;
 use crate::report::Report;
 use crate::sink::RecordSink;
 use crate::sniff;
 use seqloom_compression::input::BufferedInput;
 use seqloom_compression::{Compression, Text, Trouble, unpack};
 
-/// Bytes of text that are unpacked after a fault, to find a wrong checksum.
-const CHECKED_AFTER_FAULT: usize = 64 << 20;
+/// The bytes of text that are decompressed after a fault to find a wrong checksum.
+const CHECKED_BYTES_AFTER_FAULT: usize = 64 << 20;
 
-/// Reads the records of a file, in order, each once.
+/// Reads the records of a file in order.
 pub struct Reader {
     path: PathBuf,
     options: ReaderOptions,
     compression: Compression,
-    pieces: TextPieces,
+    text: PushbackText,
     parser: Parser,
     state: ReaderState,
     report: Report,
-    /// The text of the record that has begun, where it may be read again.
-    trail: Vec<u8>,
-    /// The line of the last fault that was counted, and how many records had
-    /// ended then.
+    /// The text of the current record, if it may have to be read again.
+    record_text: Vec<u8>,
+    /// The line of the last counted fault, and the number of complete records then.
     last_fault: (u64, u64),
 }
 
 enum ReaderState {
     Reading,
-    /// The end was reached, and all was well.
+    /// The end was reached without an error.
     Finished,
-    /// Nothing can be read any more; every further call says so again.
+    /// Reading failed; every further call returns this error.
     Failed(Error),
 }
 
@@ -52,22 +51,22 @@ impl Reader {
         Self::new(path, input, options)
     }
 
-    /// Reads from `input`; `path` is what errors call it.
+    /// Reads from `input`; `path` is its name in errors.
     pub fn new(path: &Path, input: BufferedInput, options: &ReaderOptions) -> Result<Self> {
         let unpacked = unpack(input, &options.unpacking());
-        let unpacked = unpacked.map_err(|trouble| translate(path, trouble))?;
+        let unpacked = unpacked.map_err(|trouble| to_error(path, trouble))?;
         Self::of_text(path, unpacked, options)
     }
 
-    /// Reads text that was packed so.
+    /// Reads decompressed text; `compression` is that of the file.
     pub fn of_text(
         path: &Path,
         (compression, text): (Compression, Box<dyn Text>),
         options: &ReaderOptions,
     ) -> Result<Self> {
-        let of_path = |trouble| translate(path, trouble);
-        let mut pieces = TextPieces::new(text);
-        let start = pieces.peek(sniff::is_enough).map_err(of_path)?;
+        let of_path = |trouble| to_error(path, trouble);
+        let mut text = PushbackText::new(text);
+        let start = text.peek(sniff::is_enough).map_err(of_path)?;
         let packed = Some(compression).filter(|_| !start.is_empty());
         let format = sniff::format(start, options)
             .map_err(|fault| Error::format(path, add_compression(fault, packed)))?;
@@ -75,31 +74,31 @@ impl Reader {
             path: path.to_path_buf(),
             options: options.clone(),
             compression,
-            pieces,
+            text,
             parser: Parser::new(format, options),
             state: ReaderState::Reading,
             report: Report::default(),
-            trail: Vec::new(),
+            record_text: Vec::new(),
             last_fault: (0, 0),
         })
     }
 
-    /// What the file is packed in.
+    /// Returns the compression of the file.
     pub fn compression(&self) -> Compression {
         self.compression
     }
 
-    /// What the records are written in.
+    /// Returns the format of the records.
     pub fn format(&self) -> Format {
         self.parser.format()
     }
 
-    /// The path as it was given.
+    /// Returns the path from the caller.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What was read and what was left out so far.
+    /// Returns the records that were read and skipped so far.
     pub fn report(&self) -> Report {
         Report {
             records: self.parser.completed(),
@@ -107,18 +106,18 @@ impl Reader {
         }
     }
 
-    /// Reads records until there are `max_records`, or at least `max_bytes` of
-    /// letters, whichever comes first; `None` after the last.
+    /// Reads records until the batch has `max_records` records or at least `max_bytes` residues.
+    /// Returns `None` after the last record.
     ///
-    /// Records before a fault are given first; the next call raises it.
+    /// Records before a fault are returned first; the next call returns the error.
     pub fn read(&mut self, max_records: usize, max_bytes: usize) -> Result<Option<Batch>> {
         let mut batch = Batch::default();
         let is_more = self.read_into(&mut batch, max_records, max_bytes)?;
         Ok(is_more.then_some(batch))
     }
 
-    /// Does the same with the memory of a batch, whose records are forgotten;
-    /// says whether there was one.
+    /// Like [`read`](Self::read), but replaces the records of a batch. Returns whether a record was
+    /// read.
     pub fn read_into(
         &mut self,
         batch: &mut Batch,
@@ -131,7 +130,7 @@ impl Reader {
             ));
         }
         batch.has_qualities = self.options.with_qualities && self.format() == Format::Fastq;
-        let mut sink = Collect::new(batch, max_records, max_bytes);
+        let mut sink = BatchSink::new(batch, max_records, max_bytes);
         self.drive(&mut sink);
         sink.finish();
         match &self.state {
@@ -141,7 +140,7 @@ impl Reader {
         }
     }
 
-    /// Parses until the sink is full, the text ends, or a fault is met.
+    /// Parses until the sink is full, the text ends, or a fault is found.
     pub fn drive(&mut self, sink: &mut impl RecordSink) {
         let mut continues = matches!(self.state, ReaderState::Reading);
         while continues {
@@ -152,7 +151,7 @@ impl Reader {
         }
     }
 
-    /// The fault that was met, if any.
+    /// Returns the error that ended the reading, if any.
     pub fn failure(&self) -> Option<&Error> {
         match &self.state {
             ReaderState::Failed(error) => Some(error),
@@ -160,41 +159,41 @@ impl Reader {
         }
     }
 
-    /// Parses one piece of text; returns whether to continue. Checks whether the sink is full
-    /// only between records, so that none is left unfinished.
+    /// Parses one chunk of text; returns whether to continue. The sink can be full only between
+    /// records, so that no record is left incomplete.
     fn step(&mut self, sink: &mut impl RecordSink) -> Result<bool> {
         if self.parser.is_between() && sink.is_full() {
             return Ok(false);
         }
         let from = self.parser.position().byte;
-        let filled = self.pieces.fill();
-        let text = filled.map_err(|trouble| translate(&self.path, trouble))?;
+        let filled = self.text.fill();
+        let text = filled.map_err(|trouble| to_error(&self.path, trouble))?;
         let count = text.len();
         if count == 0 {
             return self.end(sink);
         }
         let used = match self.parser.feed(text, sink) {
             Ok(used) => used,
-            Err(fault) => return self.pass_over(fault, from, sink),
+            Err(fault) => return self.handle_fault(fault, from, sink),
         };
-        if !self.keep_trail(from, used)? {
-            return self.pass_over(self.parser.no_memory(), from, sink);
+        if !self.keep_record_text(from, used)? {
+            return self.handle_fault(self.parser.out_of_memory(), from, sink);
         }
-        self.pieces.consume(used);
+        self.text.consume(used);
         Ok(used == count)
     }
 
     fn end(&mut self, sink: &mut impl RecordSink) -> Result<bool> {
         let from = self.parser.position().byte;
         if let Err(fault) = self.parser.finish(sink) {
-            return self.pass_over(fault, from, sink);
+            return self.handle_fault(fault, from, sink);
         }
         self.state = ReaderState::Finished;
         self.check_count()?;
         Ok(false)
     }
 
-    /// Whether as many records were there as were expected.
+    /// Returns an error if the number of records is not the expected one.
     fn check_count(&self) -> Result<()> {
         let (found, left_out) = (self.parser.completed(), self.report.count());
         match self.options.expect {
@@ -215,48 +214,58 @@ impl Reader {
         }
     }
 
-    /// Raises a fault as an error, or skips to the next record; returns whether to continue.
-    fn pass_over(&mut self, fault: Fault, from: u64, sink: &mut impl RecordSink) -> Result<bool> {
+    /// Returns a fault as an error, or skips to the next record and returns true.
+    fn handle_fault(
+        &mut self,
+        fault: Fault,
+        from: u64,
+        sink: &mut impl RecordSink,
+    ) -> Result<bool> {
         if self.options.on_error == OnError::Raise || fault.kind == Kind::Memory {
-            return Err(self.check_rest(fault));
+            return Err(self.check_checksum(fault));
         }
         sink.cancel();
         self.recover(fault, from)?;
         Ok(true)
     }
 
-    /// Damage to compressed data often shows as bad text first. Some of the rest is
-    /// unpacked: if a checksum is wrong, that is the error. Ctrl-C ends it.
-    fn check_rest(&mut self, fault: Fault) -> Error {
+    /// Decompresses more text after a fault to test the checksum, because damage to compressed data
+    /// often appears as invalid text first. Returns the error of the checksum, or else the fault.
+    /// Ctrl-C interrupts the test.
+    fn check_checksum(&mut self, fault: Fault) -> Error {
         let stop = Stop::with_signals();
         let is_packed = self.compression != Compression::None && fault.kind != Kind::Memory;
-        let mut left = if is_packed { CHECKED_AFTER_FAULT } else { 0 };
+        let mut left = if is_packed {
+            CHECKED_BYTES_AFTER_FAULT
+        } else {
+            0
+        };
         while left > 0 {
             if let Err(error) = stop.check() {
                 return Error::io(&self.path, &error);
             }
-            match self.pieces.fill() {
+            match self.text.fill() {
                 Ok([]) => break,
                 Ok(text) => {
                     let count = text.len();
                     left = left.saturating_sub(count);
-                    self.pieces.consume(count);
+                    self.text.consume(count);
                 }
-                Err(trouble) => return translate(&self.path, trouble),
+                Err(trouble) => return to_error(&self.path, trouble),
             }
         }
         Error::format(&self.path, fault)
     }
 }
 
-fn translate(path: &Path, trouble: Trouble) -> Error {
+fn to_error(path: &Path, trouble: Trouble) -> Error {
     match trouble {
         Trouble::Io(error) => Error::io(path, &error),
         Trouble::Damage(fault) => Error::format(path, fault),
     }
 }
 
-/// Adds the compression to the message about a file's content.
+/// Adds the compression to a message about the content of a file.
 fn add_compression(mut fault: Fault, compression: Option<Compression>) -> Fault {
     if let Some(packed) = compression.filter(|packed| *packed != Compression::None) {
         fault.message = format!("{} (inside {packed})", fault.message);

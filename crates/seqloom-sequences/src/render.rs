@@ -1,34 +1,34 @@
-//! Records to FASTA or FASTQ text that reads back as the same records.
+//! Writes records as FASTA or FASTQ text.
 //!
-//! What the reader would refuse, or read as something else, is refused here.
+//! A record that the reader would reject or read as a different record is an error.
 
 use seqloom_core::error::Fault;
 use seqloom_core::{Error, Ragged, Result};
 
-use crate::cursor::{MAX_HEADER, has_id};
+use crate::cursor::{MAX_HEADER_BYTES, has_id};
 use seqloom_core::number::as_u64;
 
-/// Records, column by column.
+/// Records to write, by column.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordColumns<'a> {
-    /// How many records were written before, for errors.
+    /// The number of records that were written before, for errors.
     pub before: u64,
-    /// Header lines without their mark.
+    /// The headers without `>` or `@`.
     pub headers: Ragged<'a>,
-    /// The letters.
+    /// The residues.
     pub sequences: Ragged<'a>,
-    /// Quality letters, for FASTQ.
+    /// The qualities, for FASTQ.
     pub qualities: Option<Ragged<'a>>,
 }
 
-/// Writes FASTA behind `text`; letters in lines of `width`, or in one line.
+/// Appends FASTA to `text`, with residues in lines of `width`, or in one line if it is `None`.
 pub fn fasta(
     columns: &RecordColumns<'_>,
     width: Option<usize>,
     text: &mut Vec<u8>,
 ) -> std::result::Result<(), Fault> {
     for (row, (header, letters)) in rows(columns).enumerate() {
-        check(header, letters, b">;#")
+        check_record(header, letters, b">;#")
             .map_err(|message| fault(columns.before + as_u64(row), header, &message))?;
         text.push(b'>');
         text.extend_from_slice(header);
@@ -41,13 +41,13 @@ pub fn fasta(
     Ok(())
 }
 
-/// Writes FASTQ behind `text`, four lines a record.
+/// Appends FASTQ to `text`, with four lines for each record.
 pub fn fastq(columns: &RecordColumns<'_>, text: &mut Vec<u8>) -> std::result::Result<(), Fault> {
     let Some(qualities) = columns.qualities else {
         return Err(Fault::whole("FASTQ needs qualities, found none"));
     };
     for ((row, (header, letters)), quality) in rows(columns).enumerate().zip(qualities.iter()) {
-        check(header, letters, b">@+")
+        check_record(header, letters, b">@+")
             .and_then(|()| check_quality(letters, quality))
             .map_err(|message| fault(columns.before + as_u64(row), header, &message))?;
         text.push(b'@');
@@ -59,7 +59,7 @@ pub fn fastq(columns: &RecordColumns<'_>, text: &mut Vec<u8>) -> std::result::Re
     Ok(())
 }
 
-/// That all columns have one row for each record.
+/// Returns an error if the columns have different numbers of rows.
 pub fn check_columns(columns: &RecordColumns<'_>) -> Result<()> {
     let (headers, sequences) = (columns.headers.len(), columns.sequences.len());
     let qualities = columns.qualities.map_or(sequences, |column| column.len());
@@ -78,16 +78,19 @@ fn rows<'a>(columns: &RecordColumns<'a>) -> impl Iterator<Item = (&'a [u8], &'a 
     (0..headers.len()).map(move |row| (headers.get(row), letters.get(row)))
 }
 
-/// `marks`: what would be read as something else where a line begins with it.
-fn check(header: &[u8], letters: &[u8], marks: &[u8]) -> std::result::Result<(), String> {
+/// Returns a message if a header or sequence is invalid. `marks` are characters that would change the
+/// meaning of a line that begins with them.
+fn check_record(header: &[u8], letters: &[u8], marks: &[u8]) -> std::result::Result<(), String> {
     if !has_id(header) {
         return Err("expected an id in the header, found none".into());
     }
     if header.iter().any(|byte| matches!(byte, b'\n' | b'\r' | 0)) {
         return Err("a header is one line, found a line end or a NUL byte in it".into());
     }
-    if header.len() > MAX_HEADER {
-        return Err(format!("the header is longer than {MAX_HEADER} bytes"));
+    if header.len() > MAX_HEADER_BYTES {
+        return Err(format!(
+            "the header is longer than {MAX_HEADER_BYTES} bytes"
+        ));
     }
     let is_letter = |byte: &u8| byte.is_ascii_graphic() && !marks.contains(byte);
     let mut letters = letters.iter().enumerate();
@@ -119,10 +122,10 @@ fn check_quality(letters: &[u8], quality: &[u8]) -> std::result::Result<(), Stri
 
 fn fault(record: u64, header: &[u8], message: &str) -> Fault {
     let id = String::from_utf8_lossy(crate::pairs::id(header));
-    let shown: String = id.chars().take(60).collect();
+    let short_id: String = id.chars().take(60).collect();
     Fault {
         record: Some(record),
-        ..Fault::whole(format!("record {record} ({shown}): {message}"))
+        ..Fault::whole(format!("record {record} ({short_id}): {message}"))
     }
 }
 
@@ -140,23 +143,23 @@ mod tests {
     }
 
     #[test]
-    fn fasta_is_wrapped_or_not() {
-        let given = columns(b"ACGTA", b"IIIII", &[0, 5, 5]);
+    fn fasta_lines_are_wrapped_at_the_width() {
+        let records = columns(b"ACGTA", b"IIIII", &[0, 5, 5]);
         let mut text = Vec::new();
-        fasta(&given, Some(2), &mut text).unwrap();
-        fasta(&given, None, &mut text).unwrap();
+        fasta(&records, Some(2), &mut text).unwrap();
+        fasta(&records, None, &mut text).unwrap();
         assert_eq!(text, b">a x\nAC\nGT\nA\n>b\n>a x\nACGTA\n>b\n");
     }
 
     #[test]
-    fn fastq_has_four_lines_even_for_no_letters() {
+    fn an_empty_fastq_record_has_four_lines() {
         let mut text = Vec::new();
         fastq(&columns(b"ACGTA", b"II@I!", &[0, 5, 5]), &mut text).unwrap();
         assert_eq!(text, b"@a x\nACGTA\n+\nII@I!\n@b\n\n+\n\n");
     }
 
     #[test]
-    fn what_would_not_read_back_is_refused() {
+    fn a_record_that_would_not_read_back_is_an_error() {
         for letters in [&b"AC GT"[..], b"AC\nGT", b">CGTA", b"AC;TA", b"AC\xC3TA"] {
             let found = fasta(
                 &columns(letters, b"IIIII", &[0, 5, 5]),
@@ -171,10 +174,10 @@ mod tests {
 
     #[test]
     fn a_header_needs_an_id_and_one_line() {
-        assert!(check(b"", b"A", b">").is_err());
-        assert!(check(b" \t", b"A", b">").is_err());
-        assert!(check(b" a", b"A", b">").is_ok());
-        assert!(check(b"a\nb", b"A", b">").is_err());
-        assert!(check(b"a\xFF >b", b"A", b">").is_ok());
+        assert!(check_record(b"", b"A", b">").is_err());
+        assert!(check_record(b" \t", b"A", b">").is_err());
+        assert!(check_record(b" a", b"A", b">").is_ok());
+        assert!(check_record(b"a\nb", b"A", b">").is_err());
+        assert!(check_record(b"a\xFF >b", b"A", b">").is_ok());
     }
 }

@@ -1,4 +1,4 @@
-//! What was left out of a file, and why.
+//! A report of the records that were skipped in a file.
 
 use std::collections::BTreeMap;
 
@@ -6,30 +6,30 @@ use seqloom_core::error::{Fault, Kind};
 
 use crate::options::OnError;
 
-/// So many faults are kept; all are counted.
-const MOST: usize = 1000;
+/// The maximum number of stored faults; all faults are counted.
+const MAX_STORED_FAULTS: usize = 1000;
 
-/// What was left out of a file, and why.
+/// The numbers of records that were read and skipped, and the faults.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// How many records were read.
+    /// The number of records that were read.
     pub records: u64,
-    /// How many faults were passed over, by kind. A record with a fault is left
-    /// out; where a fault hides that a record began, one may stand for several.
+    /// The number of faults by kind. A record with a fault is skipped. A fault can hide the start
+    /// of the next record, so that one fault counts for several records.
     pub left_out: BTreeMap<Kind, u64>,
-    /// The first thousand of them, where they are collected.
+    /// The first 1000 faults, with [`OnError::Collect`].
     pub faults: Vec<Fault>,
 }
 
 impl Report {
-    /// How many faults were passed over.
+    /// Returns the number of faults.
     pub fn count(&self) -> u64 {
         self.left_out.values().sum()
     }
 
     pub(crate) fn add(&mut self, fault: Fault, on_error: OnError) {
         *self.left_out.entry(fault.kind).or_default() += 1;
-        if on_error == OnError::Collect && self.faults.len() < MOST {
+        if on_error == OnError::Collect && self.faults.len() < MAX_STORED_FAULTS {
             self.faults.push(fault);
         }
     }

@@ -1,4 +1,4 @@
-//! Some rows of many, copied; and ids as numbers.
+//! Copies rows, and hashes ids.
 
 use std::hash::{DefaultHasher, Hasher};
 
@@ -6,8 +6,7 @@ use seqloom_core::{Error, Ragged, Result};
 
 use crate::pairs;
 
-/// Copies the rows that are asked for, in that order: their bytes end to end,
-/// and where each begins.
+/// Copies the `wanted` rows in that order; returns the concatenated bytes and the offsets.
 pub fn take(all: &Ragged<'_>, wanted: &[i64]) -> Result<(Vec<u8>, Vec<i64>)> {
     let positions = wanted
         .iter()
@@ -31,8 +30,7 @@ fn position(all: &Ragged<'_>, row: i64) -> Result<usize> {
     })
 }
 
-/// A number for the id in each header: the same for the same id, and very
-/// likely another for another.
+/// Returns a hash of the id in each header.
 pub fn hash_ids(headers: &Ragged<'_>) -> Vec<u64> {
     let hash = |header| {
         let mut hasher = DefaultHasher::new();
@@ -47,20 +45,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_come_in_the_order_that_is_asked_for() {
+    fn rows_are_copied_in_the_requested_order() {
         let all = Ragged::new(b"ACGTA", &[0, 2, 2, 5]).unwrap();
         let found = take(&all, &[2, 0, 0, 1]).unwrap();
         assert_eq!(found, (b"GTAACAC".to_vec(), vec![0, 3, 5, 7, 7]));
     }
 
     #[test]
-    fn a_row_that_is_not_there_is_an_error() {
+    fn a_row_out_of_range_is_an_error() {
         let all = Ragged::new(b"ACGTA", &[0, 2, 2, 5]).unwrap();
         assert!(take(&all, &[3]).is_err());
         assert!(take(&all, &[-1]).is_err());
     }
     #[test]
-    fn a_hash_is_the_ids_whatever_the_description_says() {
+    fn the_hash_of_an_id_ignores_the_description() {
         let headers = Ragged::new(b"a xa\tyb", &[0, 3, 6, 7]).unwrap();
         let found = hash_ids(&headers);
         assert_eq!(found[0], found[1]);

@@ -1,40 +1,40 @@
-//! The receiver of the records that a parser finds.
+//! The interface between a parser and the receiver of its records.
 
 /// A position in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
-    /// One-based.
+    /// The line, counted from 1.
     pub line: u64,
-    /// Zero-based.
+    /// The byte offset, counted from 0.
     pub byte: u64,
 }
 
-/// Receives the records that a parser finds.
+/// A receiver of the records that a parser finds.
 pub trait RecordSink {
-    /// A record begins.
+    /// Begins a record.
     fn begin(&mut self, header: &[u8]);
 
-    /// Letters of the record, and where the first of them stands.
+    /// Adds residues to the record; `position` is that of the first residue.
     fn letters(&mut self, letters: &[u8], position: Position);
 
-    /// Qualities of the record, behind all its letters.
+    /// Adds qualities to the record, after all of its residues.
     fn qualities(&mut self, _qualities: &[u8]) {}
 
-    /// The record is complete.
+    /// Completes the record.
     fn end(&mut self);
 
-    /// The record that has begun is none.
+    /// Discards the incomplete record.
     fn cancel(&mut self) {}
 
-    /// Whether no further record should begin.
+    /// Returns whether no further record should begin.
     fn is_full(&self) -> bool;
 
-    /// Whether memory was refused; the record that has begun is then lost.
+    /// Returns whether an allocation failed; the incomplete record is lost then.
     fn is_exhausted(&self) -> bool {
         false
     }
 
-    /// A whole record of FASTQ, whose letters stand at `position`.
+    /// Adds a whole FASTQ record; `letters` contains the residues and their position.
     #[inline]
     fn record(&mut self, header: &[u8], letters: (&[u8], Position), qualities: &[u8]) {
         self.begin(header);

@@ -1,32 +1,31 @@
-//! What text is written in, and what it is if neither FASTA nor FASTQ, so that
-//! the error can name it.
+//! Detects the format of a text. An error names the content that was found instead.
 
 mod contents;
 
 use self::contents::content_of;
-pub use self::contents::{Purpose, foreign};
+pub use self::contents::{Purpose, describe_other};
 use crate::options::{Comments, Format, ReaderOptions};
 use seqloom_core::error::{Fault, FaultCause};
 
-/// So many blank bytes may stand before a file shows what it is.
-const PATIENCE: usize = 1 << 20;
-/// So much is needed to name something else.
-const ENOUGH_TO_NAME: usize = 4096;
+/// The maximum number of blank bytes before the content of a file.
+const MAX_BLANK_BYTES: usize = 1 << 20;
+/// The number of bytes that are needed to recognise other content.
+const MIN_OTHER_BYTES: usize = 4096;
 
 /// Returns whether the beginning of a text is long enough to detect its format.
 pub(crate) fn is_enough(start: &[u8]) -> bool {
-    match content(start) {
+    match skip_blank(start) {
         [b'>', ..] | [b'@', _, _, _, ..] => true,
-        [] => start.len() >= PATIENCE,
-        text => text.len() >= ENOUGH_TO_NAME,
+        [] => start.len() >= MAX_BLANK_BYTES,
+        text => text.len() >= MIN_OTHER_BYTES,
     }
 }
 
-/// Returns the format of a text that begins like this, or why it is neither FASTA nor FASTQ.
+/// Returns the format of a text from its beginning, or a fault that names other content.
 pub(crate) fn format(start: &[u8], options: &ReaderOptions) -> Result<Format, Fault> {
-    let found = match content(start) {
+    let found = match skip_blank(start) {
         _ if start.is_empty() => {
-            let message = format!("the file is empty, expected {}", wanted(options));
+            let message = format!("the file is empty, expected {}", expected_format(options));
             return Err(Fault::whole(message));
         }
         [] => options.format.or(Some(Format::Fasta)),
@@ -38,12 +37,12 @@ pub(crate) fn format(start: &[u8], options: &ReaderOptions) -> Result<Format, Fa
     };
     match (found, options.format) {
         (Some(found), None) => Ok(found),
-        (Some(found), Some(wanted)) if found == wanted => Ok(found),
+        (Some(found), Some(expected)) if found == expected => Ok(found),
         (Some(Format::Fasta), _) => Err(Fault::whole("expected FASTQ, found FASTA")),
         (Some(Format::Fastq), _) => Err(Fault::whole("expected FASTA, found FASTQ")),
         (None, _) => {
-            let (cause, found) = describe(content(start));
-            let message = format!("expected {}, found {found}", wanted(options));
+            let (cause, found) = describe(skip_blank(start));
+            let message = format!("expected {}, found {found}", expected_format(options));
             Err(Fault {
                 cause,
                 ..Fault::whole(message)
@@ -52,7 +51,7 @@ pub(crate) fn format(start: &[u8], options: &ReaderOptions) -> Result<Format, Fa
     }
 }
 
-fn wanted(options: &ReaderOptions) -> &'static str {
+fn expected_format(options: &ReaderOptions) -> &'static str {
     match options.format {
         None => "FASTA or FASTQ",
         Some(Format::Fasta) => "FASTA",
@@ -60,8 +59,8 @@ fn wanted(options: &ReaderOptions) -> &'static str {
     }
 }
 
-/// What stands behind a byte order mark and blanks.
-fn content(start: &[u8]) -> &[u8] {
+/// Returns the text after a byte order mark and blanks.
+fn skip_blank(start: &[u8]) -> &[u8] {
     let text = start.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(start);
     text.trim_ascii_start()
 }
@@ -77,17 +76,17 @@ fn describe(start: &[u8]) -> (Option<FaultCause>, String) {
             "FASTA with ';' comments: comments=\"skip\" (--comments skip) leaves them out".into()
         }
         (None, [b'#', ..]) => {
-            "text that begins with a '#' comment: comments=\"skip\" (--comments skip) leaves \
-             such lines of FASTA out"
+            "text that begins with a '#' comment: comments=\"skip\" (--comments skip) skips \
+             such lines of FASTA"
                 .into()
         }
-        (None, _) => return by_first_line(start),
+        (None, _) => return describe_first_line(start),
     };
     (None, text)
 }
 
 /// Describes other text by its first line.
-fn by_first_line(start: &[u8]) -> (Option<FaultCause>, String) {
+fn describe_first_line(start: &[u8]) -> (Option<FaultCause>, String) {
     let is_text = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | 0x0C | b' '..=b'~' | 0x80..);
     if !start.iter().all(is_text) {
         return (None, "binary data".into());
@@ -109,15 +108,15 @@ fn by_first_line(start: &[u8]) -> (Option<FaultCause>, String) {
     } else if line.starts_with(b"LOCUS ") {
         "a GenBank flat file: convert it to FASTA".into()
     } else if line.len() > 20 && line.iter().all(u8::is_ascii_alphabetic) {
-        "letters without a header: begin each sequence with a line of '>' and an id".into()
+        "residues without a header: begin each sequence with a line of '>' and an id".into()
     } else {
-        let shown: String = String::from_utf8_lossy(line).chars().take(40).collect();
-        format!("text that begins with {shown:?}")
+        let beginning: String = String::from_utf8_lossy(line).chars().take(40).collect();
+        format!("text that begins with {beginning:?}")
     };
     (None, text)
 }
 
-/// Whether a line is a name, a start and an end behind it.
+/// Returns whether a line is an interval: a name, a start, and an end after it.
 fn is_interval(line: &[u8]) -> bool {
     let mut fields = line.split(|byte| *byte == b'\t').skip(1);
     let mut number = || {

@@ -1,7 +1,7 @@
-//! Records to a file: text, plain or packed in gzip or bgzip.
+//! Writes records to a file, uncompressed or as gzip or bgzip.
 //!
-//! The same records give the same bytes, whatever the number of threads: no
-//! name and no time is written into a header.
+//! The same records give the same bytes for any number of threads: the headers contain neither a name
+//! nor a time.
 
 mod bgzip;
 #[cfg(test)]
@@ -20,26 +20,26 @@ use seqloom_core::number::as_u64;
 
 pub use bgzip::WriteTarget;
 
-/// How hard gzip can try.
-const HIGHEST: u8 = 9;
+/// The maximum compression level of gzip.
+const MAX_GZIP_LEVEL: u8 = 9;
 
 /// Options for writing records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriterOptions {
-    /// What they are written in.
+    /// The text format.
     pub format: Format,
-    /// What that is packed in: nothing, gzip or bgzip.
+    /// The compression: none, gzip or bgzip.
     pub compression: Compression,
-    /// How hard to pack, from 0 (not at all) to 9.
+    /// The compression level, from 0 (none) to 9.
     pub level: u8,
-    /// How many letters a line of FASTA has; nothing is all of them.
+    /// The number of residues in a line of FASTA; `None` writes one line.
     pub line_width: Option<usize>,
-    /// How many threads may pack bgzip, the caller's among them.
+    /// The number of threads that compress bgzip, including the thread of the caller.
     pub threads: usize,
 }
 
 impl WriterOptions {
-    /// Nothing packed, lines of 60, one thread.
+    /// Returns the defaults: no compression, lines of 60 residues, one thread.
     pub fn new(format: Format) -> Self {
         Self {
             format,
@@ -51,8 +51,11 @@ impl WriterOptions {
     }
 
     fn check(&self) -> Result<()> {
-        if self.level > HIGHEST {
-            let message = format!("level must be from 0 to {HIGHEST}, got {}", self.level);
+        if self.level > MAX_GZIP_LEVEL {
+            let message = format!(
+                "level must be from 0 to {MAX_GZIP_LEVEL}, got {}",
+                self.level
+            );
             return Err(Error::argument(message));
         }
         if self.line_width == Some(0) {
@@ -62,47 +65,47 @@ impl WriterOptions {
     }
 }
 
-/// What was written.
+/// The result of writing a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WriteSummary {
-    /// How many records.
+    /// The number of records.
     pub records: u64,
-    /// How many bytes of text.
+    /// The number of bytes of text.
     pub text: u64,
-    /// Where each block of bgzip but the first begins: in the file, and in the
-    /// text. It is what a `.gzi` index holds.
+    /// The offsets of each bgzip block except the first, in the file and in the text. A `.gzi` index
+    /// contains the same offsets.
     pub blocks: Vec<(u64, u64)>,
 }
 
-/// Writes records. A file is whole only after [`finish`](Self::finish).
+/// Writes records. A file is complete only after [`finish`](Self::finish).
 pub struct RecordWriter {
-    packer: Packer,
+    compressor: Compressor,
     options: WriterOptions,
-    /// The text of one call, kept for its memory.
+    /// The text buffer, which calls reuse.
     text: Vec<u8>,
-    written: WriteSummary,
+    summary: WriteSummary,
 }
 
-enum Packer {
+enum Compressor {
     Plain(WriteTarget),
     Gzip(Box<deflate::Writer<WriteTarget>>),
     Bgzip(Box<bgzip::BgzipWriter>),
 }
 
 impl RecordWriter {
-    /// Writes to `target`, which may well be a file: writes are large.
+    /// Creates a writer. The target needs no buffer, because writes are large.
     pub fn new(target: WriteTarget, options: WriterOptions) -> Result<Self> {
         options.check()?;
         let level = deflate::Level::new(options.level);
-        let packer = match options.compression {
-            Compression::None => Packer::Plain(target),
+        let compressor = match options.compression {
+            Compression::None => Compressor::Plain(target),
             Compression::Gzip => {
-                let packer = deflate::Writer::new(sirocco::Format::Gzip, level, target);
-                Packer::Gzip(Box::new(packer))
+                let compressor = deflate::Writer::new(sirocco::Format::Gzip, level, target);
+                Compressor::Gzip(Box::new(compressor))
             }
             Compression::Bgzip => {
-                let packer = bgzip::BgzipWriter::new(target, level, options.threads);
-                Packer::Bgzip(Box::new(packer))
+                let compressor = bgzip::BgzipWriter::new(target, level, options.threads);
+                Compressor::Bgzip(Box::new(compressor))
             }
             other => {
                 let message = format!("compression must be none, gzip or bgzip, got {other}");
@@ -110,15 +113,15 @@ impl RecordWriter {
             }
         };
         Ok(Self {
-            packer,
+            compressor,
             options,
             text: Vec::new(),
-            written: WriteSummary::default(),
+            summary: WriteSummary::default(),
         })
     }
 
-    /// Writes records. One that would not read back as it is is a fault, and
-    /// none of this call's records is written then.
+    /// Writes records. If a record would not read back unchanged, this is a fault, and no record
+    /// of the call is written.
     pub fn write(&mut self, columns: &RecordColumns<'_>) -> std::result::Result<(), Trouble> {
         let mut text = std::mem::take(&mut self.text);
         text.clear();
@@ -128,30 +131,30 @@ impl RecordWriter {
         };
         rendered.map_err(Trouble::Damage)?;
         self.write_text(&text)?;
-        self.written.records += as_u64(columns.sequences.len());
+        self.summary.records += as_u64(columns.sequences.len());
         self.text = text;
         Ok(())
     }
 
-    /// Writes text as it is.
+    /// Writes text unchanged.
     pub fn write_text(&mut self, text: &[u8]) -> io::Result<()> {
-        self.written.text += as_u64(text.len());
-        match &mut self.packer {
-            Packer::Plain(target) => target.write_all(text),
-            Packer::Gzip(packer) => packer.write_all(text),
-            Packer::Bgzip(packer) => packer.write(text),
+        self.summary.text += as_u64(text.len());
+        match &mut self.compressor {
+            Compressor::Plain(target) => target.write_all(text),
+            Compressor::Gzip(compressor) => compressor.write_all(text),
+            Compressor::Bgzip(compressor) => compressor.write(text),
         }
     }
 
-    /// Writes what ends the file, and says what was written.
+    /// Completes the file; returns a summary.
     pub fn finish(self) -> io::Result<WriteSummary> {
-        let mut written = self.written;
-        let mut target = match self.packer {
-            Packer::Plain(target) => target,
-            Packer::Gzip(packer) => packer.finish()?,
-            Packer::Bgzip(packer) => packer.finish(&mut written.blocks)?,
+        let mut summary = self.summary;
+        let mut target = match self.compressor {
+            Compressor::Plain(target) => target,
+            Compressor::Gzip(compressor) => compressor.finish()?,
+            Compressor::Bgzip(compressor) => compressor.finish(&mut summary.blocks)?,
         };
         target.flush()?;
-        Ok(written)
+        Ok(summary)
     }
 }

@@ -1,4 +1,4 @@
-//! Real files, valid and not, from the folder that `SEQLOOM_DATA` names.
+//! Real files, valid and invalid, from the folder in the environment variable `SEQLOOM_DATA`.
 #![expect(clippy::panic, reason = "a test")]
 
 mod support;
@@ -12,7 +12,7 @@ use seqloom_sequences::ReaderOptions;
 use seqloom_sequences::options::{Comments, Whitespace};
 use support::{files, read, read_as};
 
-/// The kind of the fault, if there is one.
+/// Returns the kind of the fault, if there is one.
 fn kind(file: &[u8]) -> Option<Kind> {
     match read(file) {
         Err(Error::Format { fault, .. }) => Some(fault.kind),
@@ -22,7 +22,7 @@ fn kind(file: &[u8]) -> Option<Kind> {
 }
 
 #[test]
-fn each_of_the_published_faults_is_found_and_named() {
+fn every_published_fault_is_found_with_its_kind() {
     let expected = [
         ("error_diff_ids", Kind::Names),
         ("error_double_qual", Kind::Header),
@@ -48,18 +48,18 @@ fn each_of_the_published_faults_is_found_and_named() {
         ("error_trunc_in_title", Kind::Cut),
     ];
     for (name, file) in files("fastx/quality") {
-        let wanted = expected
+        let expected_kind = expected
             .iter()
             .find(|(fault, _)| name.starts_with(fault))
             .map(|(_, kind)| *kind);
         if Path::new(&name).extension() != Some(OsStr::new("qual")) {
-            assert_eq!(kind(&file), wanted, "{name}");
+            assert_eq!(kind(&file), expected_kind, "{name}");
         }
     }
 }
 
 #[test]
-fn specimens_are_what_their_index_says() {
+fn specimens_are_valid_or_invalid_as_their_index_states() {
     for folder in ["FASTA", "FASTQ"] {
         let all = files(&format!("fastx/specimens/{folder}"));
         let index = all.iter().find(|(name, _)| name == "index.yml");
@@ -83,7 +83,7 @@ fn specimens_are_what_their_index_says() {
 }
 
 #[test]
-fn comments_and_white_space_are_left_out_where_the_options_say_so() {
+fn comments_and_white_space_are_skipped_with_the_options() {
     let options = ReaderOptions {
         comments: Comments::Skip,
         whitespace: Whitespace::Strip,
@@ -104,7 +104,7 @@ fn comments_and_white_space_are_left_out_where_the_options_say_so() {
 }
 
 #[test]
-fn the_size_of_the_pieces_changes_no_verdict() {
+fn the_chunk_size_does_not_change_the_result() {
     let folders = [
         "fastx/quality",
         "fastx/specimens/FASTA",
@@ -115,9 +115,9 @@ fn the_size_of_the_pieces_changes_no_verdict() {
             continue;
         }
         let whole = read(&file);
-        for piece in (1..24).chain([64, 100, 1000]) {
-            let found = read_as(&file, piece, &ReaderOptions::default());
-            assert_eq!(found, whole, "{name} in pieces of {piece}");
+        for chunk_size in (1..24).chain([64, 100, 1000]) {
+            let found = read_as(&file, chunk_size, &ReaderOptions::default());
+            assert_eq!(found, whole, "{name} in chunks of {chunk_size}");
         }
     }
 }

@@ -4,7 +4,7 @@ use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
 use seqloom_core::Ragged;
 use seqloom_macros::native;
-use seqloom_sequences::profile::{LETTERS, Profile, QUALITIES};
+use seqloom_sequences::profile::{Profile, QUALITY_COLUMNS, RESIDUE_COLUMNS};
 
 use crate::pool;
 
@@ -63,7 +63,7 @@ impl SequenceProfile {
     fn letters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u64>>> {
         let rows = self.profile.letters().len();
         let flat = self.profile.letters().concat();
-        flat.into_pyarray(py).reshape([rows, LETTERS])
+        flat.into_pyarray(py).reshape([rows, RESIDUE_COLUMNS])
     }
 
     /// Returns counts of quality characters, (bins, 128).
@@ -71,7 +71,7 @@ impl SequenceProfile {
     fn qualities<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u64>>> {
         let rows = self.profile.qualities().len();
         let flat = self.profile.qualities().concat();
-        flat.into_pyarray(py).reshape([rows, QUALITIES])
+        flat.into_pyarray(py).reshape([rows, QUALITY_COLUMNS])
     }
 
     /// Returns the number of sequences for each mean quality character, (128,).

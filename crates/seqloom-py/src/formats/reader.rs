@@ -13,7 +13,7 @@ use seqloom_macros::native;
 use seqloom_sequences::options::{
     Comments, Format, MissingIds, OnError, QualityEncoding, Whitespace,
 };
-use seqloom_sequences::sniff::{Purpose, foreign};
+use seqloom_sequences::sniff::{Purpose, describe_other};
 use seqloom_sequences::{Batch, Reader, ReaderOptions};
 
 use super::source::{PythonFailure, PythonReader};
@@ -248,5 +248,5 @@ pub(crate) fn foreign_content(start: Vec<u8>, purpose: &str) -> Option<String> {
         "intervals" => Purpose::Intervals,
         _ => Purpose::Table,
     };
-    foreign(&start, purpose)
+    describe_other(&start, purpose)
 }

@@ -1,39 +1,36 @@
-//! The lines that lie whole in one piece of text: nearly all.
+//! The fast path of the FASTA parser, for lines that are complete in one chunk of text.
 //!
-//! What is not plainly right is left to the careful path, which finds the fault.
+//! Any other line is left to the slow path, which also finds faults.
 
-#![expect(
-    clippy::inline_always,
-    reason = "compiled anew for each instruction set"
-)]
+#![expect(clippy::inline_always, reason = "compiled for each instruction set")]
 
 use memchr::{memchr, memchr3};
 use seqloom_core::simd::dispatch;
 use seqloom_macros::vectorized;
 
 use super::FastaParser;
-use crate::bytes::Class;
-use crate::cursor::{MAX_HEADER, has_id};
+use crate::bytes::ByteClass;
+use crate::cursor::{MAX_HEADER_BYTES, has_id};
 use crate::sink::RecordSink;
 use seqloom_core::number::as_u64;
 
 impl FastaParser {
-    /// Takes whole lines from the beginning of `text`; says how much of it.
-    pub(super) fn whole_lines(&mut self, text: &[u8], sink: &mut impl RecordSink) -> usize {
-        take_whole(self, text, sink)
+    /// Reads whole lines from the beginning of `text`; returns the number of bytes.
+    pub(super) fn read_whole_lines(&mut self, text: &[u8], sink: &mut impl RecordSink) -> usize {
+        read_lines(self, text, sink)
     }
 
     #[inline(always)]
-    fn take_whole(&mut self, text: &[u8], sink: &mut impl RecordSink) -> usize {
+    fn read_lines(&mut self, text: &[u8], sink: &mut impl RecordSink) -> usize {
         let mut at = 0;
         while !sink.is_exhausted() {
             let rest = text.get(at..).unwrap_or_default();
-            let taken = match rest.first() {
-                Some(b'>') => self.whole_header(rest, sink),
-                Some(_) if self.is_open => self.whole_line(rest, sink),
+            let read = match rest.first() {
+                Some(b'>') => self.read_whole_header(rest, sink),
+                Some(_) if self.is_open => self.read_line(rest, sink),
                 _ => None,
             };
-            let Some(size) = taken else {
+            let Some(size) = read else {
                 break;
             };
             self.cursor.position.line += 1;
@@ -44,56 +41,57 @@ impl FastaParser {
         at
     }
 
-    /// Takes a line of letters; returns its length with its end. Searches the end first where
-    /// most lines end.
+    /// Reads a line of residues; returns its length including the line end. The line end is first
+    /// expected where most lines end.
     #[inline(always)]
-    fn whole_line(&mut self, text: &[u8], sink: &mut impl RecordSink) -> Option<usize> {
-        let size = match text.get(self.usual_length) {
-            Some(b'\n') => self.usual_length,
+    fn read_line(&mut self, text: &[u8], sink: &mut impl RecordSink) -> Option<usize> {
+        let size = match text.get(self.common_length) {
+            Some(b'\n') => self.common_length,
             _ => memchr(b'\n', text)?,
         };
         let line = text.get(..size)?;
         let letters = line.strip_suffix(b"\r").unwrap_or(line);
-        let is_fine = !matches!(letters.first(), None | Some(b';' | b'#'))
+        let is_valid = !matches!(letters.first(), None | Some(b';' | b'#'))
             && self.cursor.length + as_u64(size) <= self.max_record
-            && Class::Letter.has_all(letters);
-        if !is_fine {
+            && ByteClass::Letter.has_all(letters);
+        if !is_valid {
             return None;
         }
         sink.letters(letters, self.cursor.position);
         self.cursor.length += as_u64(letters.len());
-        self.note_length(size);
+        self.update_common_length(size);
         Some(size + 1)
     }
 
-    /// One line of another length may be a record's last; two in a row are the usual ones.
+    /// Updates the common length after two lines with a different length: one such line may be the
+    /// last line of a record.
     #[inline(always)]
-    fn note_length(&mut self, size: usize) {
-        let differs = size != self.usual_length;
-        if differs && self.differed {
-            self.usual_length = size;
+    fn update_common_length(&mut self, size: usize) {
+        let differs = size != self.common_length;
+        if differs && self.last_differed {
+            self.common_length = size;
         }
-        self.differed = differs;
+        self.last_differed = differs;
     }
 
-    /// Takes a header, if the sink takes a record; says how long its line is.
-    fn whole_header(&mut self, text: &[u8], sink: &mut impl RecordSink) -> Option<usize> {
-        let behind = text.get(1..)?;
-        let (header, end) = behind.split_at_checked(memchr3(b'\n', b'\r', 0, behind)?)?;
+    /// Reads a header, unless the sink is full; returns the length of its line.
+    fn read_whole_header(&mut self, text: &[u8], sink: &mut impl RecordSink) -> Option<usize> {
+        let rest = text.get(1..)?;
+        let (header, end) = rest.split_at_checked(memchr3(b'\n', b'\r', 0, rest)?)?;
         let end = match end {
             [b'\n', ..] => 1,
             [b'\r', b'\n', ..] => 2,
             _ => return None,
         };
-        let is_fine = has_id(header) && header.len() < MAX_HEADER;
-        if !is_fine || self.cursor.header.try_reserve(header.len()).is_err() {
+        let is_valid = has_id(header) && header.len() < MAX_HEADER_BYTES;
+        if !is_valid || self.cursor.header.try_reserve(header.len()).is_err() {
             return None;
         }
         self.end_record(sink);
         if sink.is_full() {
             return None;
         }
-        self.cursor.open();
+        self.cursor.begin_record();
         self.cursor.header.extend_from_slice(header);
         sink.begin(header);
         self.is_open = true;
@@ -102,6 +100,6 @@ impl FastaParser {
 }
 
 #[vectorized]
-fn take_whole<Into: RecordSink>(parser: &mut FastaParser, text: &[u8], sink: &mut Into) -> usize {
-    parser.take_whole(text, sink)
+fn read_lines<Into: RecordSink>(parser: &mut FastaParser, text: &[u8], sink: &mut Into) -> usize {
+    parser.read_lines(text, sink)
 }

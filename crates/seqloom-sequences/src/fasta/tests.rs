@@ -4,7 +4,7 @@ use seqloom_core::error::Fault;
 use super::{FastaParser, Position, RecordSink};
 use crate::options::{Comments, ReaderOptions, Whitespace};
 
-/// Keeps what is found as it comes.
+/// A sink that stores the records.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct FastaRecords {
     records: Vec<(String, String)>,
@@ -31,10 +31,10 @@ impl RecordSink for FastaRecords {
     }
 }
 
-/// The records of a text that comes in pieces of this size.
-fn parse(text: &[u8], piece: usize) -> Result<Vec<(String, String)>, Fault> {
+/// Parses a text in chunks of this size.
+fn parse(text: &[u8], chunk_size: usize) -> Result<Vec<(String, String)>, Fault> {
     let (mut parser, mut found) = (FastaParser::default(), FastaRecords::default());
-    for part in text.chunks(piece) {
+    for part in text.chunks(chunk_size) {
         assert_eq!(parser.feed(part, &mut found)?, part.len());
     }
     parser.finish(&mut found)?;
@@ -53,7 +53,7 @@ fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Record, line, byte and message of the fault.
+/// Returns record, line, byte and message of the fault.
 fn fault(text: &[u8]) -> (Option<u64>, u64, u64, String) {
     let fault = parse(text, text.len()).unwrap_err();
     (
@@ -73,7 +73,7 @@ fn wrapped_lines_are_joined() {
 }
 
 #[test]
-fn line_ends_blank_lines_and_blanks_at_line_ends_are_left_out() {
+fn line_ends_blank_lines_and_trailing_blanks_are_ignored() {
     let expected = pairs(&[("a x", "ACGT"), ("b", "T")]);
     for text in [
         &b">a x\r\nAC\r\nGT\r\n>b\r\nT\r\n"[..],
@@ -87,7 +87,7 @@ fn line_ends_blank_lines_and_blanks_at_line_ends_are_left_out() {
 }
 
 #[test]
-fn a_header_without_letters_is_an_empty_record() {
+fn a_header_without_residues_is_an_empty_record() {
     assert_eq!(
         records(b">a\n>b\n\n>c"),
         pairs(&[("a", ""), ("b", ""), ("c", "")])
@@ -95,7 +95,7 @@ fn a_header_without_letters_is_an_empty_record() {
 }
 
 #[test]
-fn a_header_may_hold_anything_but_line_ends_and_nul() {
+fn a_header_may_contain_anything_but_line_ends_and_nul() {
     assert_eq!(
         records(">a > \u{e9}\t;\nA\n".as_bytes()),
         pairs(&[("a > \u{e9}\t;", "A")])
@@ -111,7 +111,7 @@ fn text_before_the_first_header_is_an_error() {
 }
 
 #[test]
-fn a_blank_within_letters_is_an_error_with_its_position() {
+fn a_blank_within_residues_is_an_error_with_its_position() {
     assert_eq!(
         fault(b">a\nAC\n>b\nAC GT\n"),
         (
@@ -137,7 +137,7 @@ fn a_blank_within_letters_is_an_error_with_its_position() {
 }
 
 #[test]
-fn nul_control_and_other_bytes_are_errors() {
+fn control_bytes_and_bytes_above_ascii_are_errors() {
     assert_eq!(
         fault(b">a\nA\0C\n").3,
         "expected a letter, found a NUL byte"
@@ -157,14 +157,14 @@ fn nul_control_and_other_bytes_are_errors() {
 }
 
 #[test]
-fn a_lost_line_end_is_an_error() {
+fn a_missing_line_end_is_an_error() {
     let (record, line, byte, message) = fault(b">a\nACGT>b\nAC\n");
     assert_eq!((record, line, byte), (Some(0), 2, 7));
     assert!(message.contains("'>' within a line"), "{message}");
 }
 
 #[test]
-fn lone_carriage_returns_are_an_error_never_an_empty_record() {
+fn a_lone_carriage_return_is_an_error() {
     assert!(
         fault(b">a\rACGT\r>b\rAC\r")
             .3
@@ -186,7 +186,7 @@ fn a_header_may_begin_with_blanks() {
 }
 
 #[test]
-fn blank_text_holds_no_sequence() {
+fn blank_text_is_an_error() {
     assert!(
         parse(b"\n \n", 9)
             .unwrap_err()
@@ -203,7 +203,11 @@ fn half_a_byte_order_mark_is_an_error() {
 
 #[test]
 fn a_header_above_the_limit_is_an_error() {
-    let text = [b">".to_vec(), vec![b'x'; crate::cursor::MAX_HEADER + 1]].concat();
+    let text = [
+        b">".to_vec(),
+        vec![b'x'; crate::cursor::MAX_HEADER_BYTES + 1],
+    ]
+    .concat();
     assert!(
         parse(&text, 1 << 16)
             .unwrap_err()
@@ -214,11 +218,11 @@ fn a_header_above_the_limit_is_an_error() {
 
 fn parse_as(
     text: &[u8],
-    piece: usize,
+    chunk_size: usize,
     options: &ReaderOptions,
 ) -> Result<Vec<(String, String)>, Fault> {
     let (mut parser, mut found) = (FastaParser::new(options), FastaRecords::default());
-    for part in text.chunks(piece) {
+    for part in text.chunks(chunk_size) {
         parser.feed(part, &mut found)?;
     }
     parser.finish(&mut found)?;
@@ -226,30 +230,30 @@ fn parse_as(
 }
 
 #[test]
-fn a_line_that_begins_like_a_comment_is_an_error_unless_it_is_skipped() {
+fn a_comment_is_an_error_unless_comments_are_skipped() {
     let text = b"; one\n#\n>a ;\nAC\n;two A\n# three\nGT;#\n>b\n;\n";
     assert_eq!(fault(b">a\nAC\n;x\n").1, 3);
     let options = ReaderOptions {
         comments: Comments::Skip,
         ..ReaderOptions::default()
     };
-    for piece in [1, 2, 99] {
-        let found = parse_as(text, piece, &options).unwrap();
+    for chunk_size in [1, 2, 99] {
+        let found = parse_as(text, chunk_size, &options).unwrap();
         assert_eq!(found, pairs(&[("a ;", "ACGT;#"), ("b", "")]));
     }
 }
 
 #[test]
-fn blanks_among_letters_are_left_out_where_the_options_say_so() {
+fn blanks_within_residues_are_removed_with_whitespace_strip() {
     let text = b">a b\n AC  GT\t\r\n\t\n  1 T \n>b\nG\n";
     let options = ReaderOptions {
         whitespace: Whitespace::Strip,
         ..ReaderOptions::default()
     };
-    for piece in [1, 2, 3, 99] {
-        let found = parse_as(text, piece, &options).unwrap();
+    for chunk_size in [1, 2, 3, 99] {
+        let found = parse_as(text, chunk_size, &options).unwrap();
         assert_eq!(found, pairs(&[("a b", "ACGT1T"), ("b", "G")]));
-        assert!(parse_as(b">a\nAC\r GT\n", piece, &options).is_err());
+        assert!(parse_as(b">a\nAC\r GT\n", chunk_size, &options).is_err());
     }
 }
 
@@ -259,14 +263,14 @@ fn a_record_above_the_limit_is_an_error_with_its_position() {
         max_record: Some(4),
         ..ReaderOptions::default()
     };
-    for piece in [1, 3, 99] {
-        let fault = parse_as(b">a\nACGT\n>b\nACG\nTA\n", piece, &options).unwrap_err();
+    for chunk_size in [1, 3, 99] {
+        let fault = parse_as(b">a\nACGT\n>b\nACG\nTA\n", chunk_size, &options).unwrap_err();
         assert_eq!((fault.line, fault.byte), (Some(5), Some(16)));
     }
 }
 
-/// The same verdicts, line by line, without a thought for speed.
-fn slow(text: &[u8]) -> Option<Vec<(String, String)>> {
+/// A simple parser with the same results, line by line.
+fn parse_line_by_line(text: &[u8]) -> Option<Vec<(String, String)>> {
     let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
     let mut found: Vec<(String, String)> = Vec::new();
     for line in text.split(|byte| *byte == b'\n') {
@@ -300,15 +304,15 @@ fn slow(text: &[u8]) -> Option<Vec<(String, String)>> {
     Some(found).filter(|found| !found.is_empty())
 }
 
-fn nasty() -> impl Strategy<Value = Vec<u8>> {
+fn random_text() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(
         prop::sample::select(b">>>\n\n\n\nACGTacgt \t\r\0;\xEF\xBB\xBF".to_vec()),
         0..60,
     )
 }
 
-/// Mostly right: what the strategy above hardly ever makes.
-fn fasta() -> impl Strategy<Value = Vec<u8>> {
+/// Mostly valid text, which `random_text` rarely generates.
+fn likely_fasta() -> impl Strategy<Value = Vec<u8>> {
     let line = prop::sample::select(vec![
         "\n", "\r\n", "ACGT\n", "AC\r\n", "T", " ", "GG \n", ">a b\n", ">c\r\n", "\n>d\n",
     ]);
@@ -320,12 +324,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn the_slow_parser_agrees(text in prop_oneof![nasty(), fasta()]) {
-        prop_assert_eq!(parse(&text, text.len().max(1)).ok(), slow(&text));
+    fn the_simple_parser_gives_the_same_records(text in prop_oneof![random_text(), likely_fasta()]) {
+        prop_assert_eq!(parse(&text, text.len().max(1)).ok(), parse_line_by_line(&text));
     }
 
     #[test]
-    fn the_size_of_the_pieces_changes_nothing(text in prop_oneof![nasty(), fasta()], piece in 1_usize..9) {
-        prop_assert_eq!(parse(&text, piece), parse(&text, text.len().max(1)));
+    fn the_chunk_size_does_not_change_the_records(text in prop_oneof![random_text(), likely_fasta()], chunk_size in 1_usize..9) {
+        prop_assert_eq!(parse(&text, chunk_size), parse(&text, text.len().max(1)));
     }
 }

@@ -1,19 +1,16 @@
-//! The records that lie in one piece of text, of four lines each: nearly all.
+//! The fast path of the FASTQ parser, for records of four lines that are complete in one chunk.
 //!
-//! What is not plainly right is left to the careful path, which finds the fault.
+//! Any other record is left to the slow path, which also finds faults.
 
-#![expect(
-    clippy::inline_always,
-    reason = "compiled anew for each instruction set"
-)]
+#![expect(clippy::inline_always, reason = "compiled for each instruction set")]
 
 use memchr::{memchr, memchr3};
 use seqloom_core::simd::dispatch;
 use seqloom_macros::vectorized;
 
 use super::FastqParser;
-use crate::bytes::{Class, is_one_line};
-use crate::cursor::{MAX_HEADER, has_id};
+use crate::bytes::{ByteClass, is_one_line};
+use crate::cursor::{MAX_HEADER_BYTES, has_id};
 use crate::sink::{Position, RecordSink};
 use seqloom_core::number::as_u64;
 
@@ -22,25 +19,25 @@ struct FourLines<'a> {
     header: &'a [u8],
     letters: &'a [u8],
     qualities: &'a [u8],
-    /// Where the letters begin.
+    /// The offset of the residues.
     start: usize,
     size: usize,
 }
 
 impl FastqParser {
-    /// Takes whole records from the beginning of `text`; says how much of it.
-    pub(super) fn whole_records(&mut self, text: &[u8], sink: &mut impl RecordSink) -> usize {
-        take_whole(self, text, sink)
+    /// Reads whole records from the beginning of `text`; returns the number of bytes.
+    pub(super) fn read_whole_records(&mut self, text: &[u8], sink: &mut impl RecordSink) -> usize {
+        read_records(self, text, sink)
     }
 
     #[inline(always)]
-    fn take_whole(&mut self, text: &[u8], sink: &mut impl RecordSink) -> usize {
+    fn read_records(&mut self, text: &[u8], sink: &mut impl RecordSink) -> usize {
         let (mut at, mut count) = (0, 0);
         let Position { line, byte } = self.cursor.position;
-        let quality = Class::Quality(self.lowest);
+        let quality = ByteClass::Quality(self.lowest_quality);
         while !sink.is_full() {
             let rest = text.get(at..).unwrap_or_default();
-            let Some(record) = four_lines(rest, quality, self.usual) else {
+            let Some(record) = read_four_lines(rest, quality, self.last_lengths) else {
                 break;
             };
             if as_u64(record.letters.len()) > self.max_record {
@@ -55,15 +52,15 @@ impl FastqParser {
                 sink.cancel();
                 break;
             }
-            self.usual = (record.header.len(), record.letters.len());
+            self.last_lengths = (record.header.len(), record.letters.len());
             at += record.size;
             count += 1;
         }
-        self.pass(at, count);
+        self.advance(at, count);
         at
     }
 
-    fn pass(&mut self, size: usize, count: u64) {
+    fn advance(&mut self, size: usize, count: u64) {
         self.cursor.position.line += 4 * count;
         self.cursor.position.byte += as_u64(size);
         self.cursor.line_start = self.cursor.position.byte;
@@ -73,61 +70,66 @@ impl FastqParser {
 }
 
 /// Returns the record at the beginning of a text if it has four complete lines and needs no
-/// special treatment. Searches line ends first where those of the last record were.
+/// special treatment. Line ends are first expected where those of the last record were.
 #[inline(always)]
-fn four_lines(text: &[u8], quality: Class, usual: (usize, usize)) -> Option<FourLines<'_>> {
-    let behind = text.strip_prefix(b"@")?;
-    let (header, end) = behind.split_at_checked(header_size(behind, usual.0)?)?;
+fn read_four_lines(
+    text: &[u8],
+    quality: ByteClass,
+    expected_length: (usize, usize),
+) -> Option<FourLines<'_>> {
+    let after_mark = text.strip_prefix(b"@")?;
+    let (header, end) = after_mark.split_at_checked(header_size(after_mark, expected_length.0)?)?;
     match end {
-        [b'\n', ..] => rest_of::<1>(text, header, quality, usual.1),
-        _ => rest_of::<2>(text, header, quality, usual.1),
+        [b'\n', ..] => read_rest::<1>(text, header, quality, expected_length.1),
+        _ => read_rest::<2>(text, header, quality, expected_length.1),
     }
 }
 
-/// How long the header is that text begins with, if it is sound and all there.
+/// Returns the length of the header at the beginning of a text, if it is valid and complete.
 #[inline(always)]
-fn header_size(text: &[u8], usual: usize) -> Option<usize> {
-    let is_usual = text.get(usual) == Some(&b'\n') && text.get(..usual).is_some_and(is_one_line);
-    let size = if is_usual {
-        usual
+fn header_size(text: &[u8], expected_length: usize) -> Option<usize> {
+    let has_expected_length = text.get(expected_length) == Some(&b'\n')
+        && text.get(..expected_length).is_some_and(is_one_line);
+    let size = if has_expected_length {
+        expected_length
     } else {
         memchr3(b'\n', b'\r', 0, text)?
     };
     let header = text.get(..size)?;
-    (text.get(size) != Some(&0) && has_id(header) && size < MAX_HEADER).then_some(size)
+    (text.get(size) != Some(&0) && has_id(header) && size < MAX_HEADER_BYTES).then_some(size)
 }
 
-/// The same, with line ends of `END` bytes.
+/// Returns the record after its header was found, with line ends of `END` bytes.
 #[inline(always)]
-fn rest_of<'a, const END: usize>(
+fn read_rest<'a, const END: usize>(
     text: &'a [u8],
     header: &'a [u8],
-    quality: Class,
-    usual: usize,
+    quality: ByteClass,
+    expected_length: usize,
 ) -> Option<FourLines<'a>> {
     let start = 1 + header.len() + END;
     let rest = text.get(start..)?;
-    let size = match rest.get(usual + END - 1) {
-        Some(b'\n') => usual,
+    let size = match rest.get(expected_length + END - 1) {
+        Some(b'\n') => expected_length,
         _ => memchr(b'\n', rest)?.checked_sub(END - 1)?,
     };
     let mut plus = size + END + 1;
-    if !ends_line::<END>(rest, plus) {
+    if !is_line_end::<END>(rest, plus) {
         rest.get(plus..)?.strip_prefix(header)?;
         plus += header.len();
     }
     let qualities = plus + END;
     let end = qualities + size;
     let (letters, qualities) = (rest.get(..size)?, rest.get(qualities..end)?);
-    let is_fine = ends_line::<END>(text, start - END)
-        && ends_line::<END>(rest, end)
-        && ends_line::<END>(rest, plus)
-        && ends_line::<END>(rest, size)
+    let is_valid = is_line_end::<END>(text, start - END)
+        && is_line_end::<END>(rest, end)
+        && is_line_end::<END>(rest, plus)
+        && is_line_end::<END>(rest, size)
         && rest.get(size + END) == Some(&b'+')
         && !matches!(letters.first(), None | Some(b'+' | b'@'))
-        && Class::Letter.has_all(letters)
+        && ByteClass::Letter.has_all(letters)
         && quality.has_all(qualities);
-    if !is_fine {
+    if !is_valid {
         return None;
     }
     Some(FourLines {
@@ -139,14 +141,14 @@ fn rest_of<'a, const END: usize>(
     })
 }
 
-/// Whether the line ends at this byte, with `END` bytes.
+/// Returns whether a line end of `END` bytes is at this offset.
 #[inline(always)]
-fn ends_line<const END: usize>(text: &[u8], at: usize) -> bool {
-    let is_carried = END == 1 || text.get(at) == Some(&b'\r');
-    is_carried && text.get(at + END - 1) == Some(&b'\n')
+fn is_line_end<const END: usize>(text: &[u8], at: usize) -> bool {
+    let has_carriage_return = END == 1 || text.get(at) == Some(&b'\r');
+    has_carriage_return && text.get(at + END - 1) == Some(&b'\n')
 }
 
 #[vectorized]
-fn take_whole<Into: RecordSink>(parser: &mut FastqParser, text: &[u8], sink: &mut Into) -> usize {
-    parser.take_whole(text, sink)
+fn read_records<Into: RecordSink>(parser: &mut FastqParser, text: &[u8], sink: &mut Into) -> usize {
+    parser.read_records(text, sink)
 }

@@ -1,46 +1,53 @@
-//! What goes wrong, in words.
+//! The faults of FASTQ, with their messages.
 
 use seqloom_core::error::{Fault, FaultCause, Kind};
 
 use super::{FastqParser, FastqState};
-use crate::bytes::name;
-use crate::cursor::Misfit;
+use crate::bytes::describe_byte;
+use crate::cursor::InvalidBytes;
 use crate::sink::Position;
 
 impl FastqParser {
-    pub(super) fn misfit(&self, misfit: Misfit) -> Fault {
-        match (misfit, self.within) {
-            (Misfit::Byte(position, byte), FastqState::Between) => self.stray(position, byte),
-            (Misfit::Byte(position, byte), FastqState::Quality) => {
-                let lowest = char::from(self.lowest);
+    pub(super) fn invalid_bytes(&self, invalid: InvalidBytes) -> Fault {
+        match (invalid, self.state) {
+            (InvalidBytes::Byte(position, byte), FastqState::Between) => {
+                self.text_between_records(position, byte)
+            }
+            (InvalidBytes::Byte(position, byte), FastqState::Quality) => {
+                let lowest_quality = char::from(self.lowest_quality);
                 let message = format!(
-                    "expected a quality from '{lowest}' to '~', found {}",
-                    name(byte)
+                    "expected a quality from '{lowest_quality}' to '~', found {}",
+                    describe_byte(byte)
                 );
                 self.cursor.fault(Kind::Quality, position, message)
             }
-            (Misfit::Byte(position, byte), _) => {
-                let message = format!("expected a letter, found {}", name(byte));
+            (InvalidBytes::Byte(position, byte), _) => {
+                let message = format!("expected a letter, found {}", describe_byte(byte));
                 self.cursor.fault(Kind::Letter, position, message)
             }
-            (Misfit::Excess(position), FastqState::Quality) => {
+            (InvalidBytes::Excess(position), FastqState::Quality) => {
                 let message = format!(
-                    "expected {} qualities, as many as letters, found more",
+                    "expected {} qualities, one for each residue, found more",
                     self.cursor.length
                 );
                 self.cursor.fault(Kind::Length, position, message)
             }
-            (Misfit::Excess(position), _) => self.cursor.too_long(position, self.max_record),
+            (InvalidBytes::Excess(position), _) => {
+                self.cursor.record_too_long(position, self.max_record)
+            }
         }
     }
 
-    /// Something else than '@' between two records.
-    pub(super) fn stray(&self, position: Position, byte: u8) -> Fault {
-        let behind = match self.completed {
+    /// Returns the fault of text between two records.
+    pub(super) fn text_between_records(&self, position: Position, byte: u8) -> Fault {
+        let location = match self.completed {
             0 => "",
-            _ => " behind the qualities of the record before",
+            _ => " after the qualities of the previous record",
         };
-        let message = format!("expected '@' and an id, found {}{behind}", name(byte));
+        let message = format!(
+            "expected '@' and an id, found {}{location}",
+            describe_byte(byte)
+        );
         Fault {
             record: Some(self.cursor.begun),
             id: None,
@@ -48,8 +55,8 @@ impl FastqParser {
         }
     }
 
-    pub(super) fn no_letters(&self) -> Fault {
-        let message = "expected a line of letters (it may be empty), found '+'";
+    pub(super) fn missing_residues(&self) -> Fault {
+        let message = "expected a line of residues (it may be empty), found '+'";
         Fault {
             cause: Some(FaultCause::MissingSequenceLine),
             ..self
@@ -58,37 +65,37 @@ impl FastqParser {
         }
     }
 
-    pub(super) fn lone_carriage(&self, position: Position) -> Fault {
-        if self.empty.1 > 0 && !self.is_between() {
+    pub(super) fn lone_carriage_return(&self, position: Position) -> Fault {
+        if self.empty_lines.1 > 0 && !self.is_between() {
             return self.empty_line();
         }
-        self.misfit(Misfit::Byte(position, b'\r'))
+        self.invalid_bytes(InvalidBytes::Byte(position, b'\r'))
     }
 
     pub(super) fn empty_line(&self) -> Fault {
-        let (kind, expected) = match self.within {
+        let (kind, expected) = match self.state {
             FastqState::Quality => (Kind::Length, "qualities"),
-            _ => (Kind::Letter, "letters"),
+            _ => (Kind::Letter, "residues"),
         };
         let message = format!("expected {expected}, found an empty line inside a record");
-        self.cursor.fault(kind, self.empty.0, message)
+        self.cursor.fault(kind, self.empty_lines.0, message)
     }
 
-    pub(super) fn no_plus(&self) -> Fault {
-        let message = "expected letters or '+', found '@': the record before it is not complete";
+    pub(super) fn missing_plus_line(&self) -> Fault {
+        let message = "expected residues or '+', found '@': the previous record is incomplete";
         self.cursor.fault(Kind::Cut, self.cursor.position, message)
     }
 
-    pub(super) fn cut(&self) -> Fault {
+    pub(super) fn truncation(&self) -> Fault {
         let letters = self.cursor.length;
-        let message = match self.within {
+        let message = match self.state {
             FastqState::Header => "the text ends inside a header".into(),
             FastqState::Plus => "the text ends at the line of '+'".into(),
             FastqState::Quality => format!(
                 "the text ends inside a record: expected {letters} qualities, found {}",
                 letters - self.missing
             ),
-            _ => format!("the text ends inside a record: expected '+' behind {letters} letters"),
+            _ => format!("the text ends inside a record: expected '+' after {letters} residues"),
         };
         self.cursor.fault(Kind::Cut, self.cursor.position, message)
     }

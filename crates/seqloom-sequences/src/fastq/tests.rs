@@ -7,7 +7,7 @@ use crate::sink::RecordSink;
 
 type TextRecord = (String, String, String);
 
-/// Keeps what is found as it comes.
+/// A sink that stores the records.
 #[derive(Debug, Default)]
 struct FastqRecords {
     records: Vec<TextRecord>,
@@ -39,10 +39,14 @@ impl RecordSink for FastqRecords {
     }
 }
 
-/// The records of a text that comes in pieces of this size.
-fn parse_as(text: &[u8], piece: usize, options: &ReaderOptions) -> Result<Vec<TextRecord>, Fault> {
+/// Parses a text in chunks of this size.
+fn parse_as(
+    text: &[u8],
+    chunk_size: usize,
+    options: &ReaderOptions,
+) -> Result<Vec<TextRecord>, Fault> {
     let (mut parser, mut found) = (FastqParser::new(options), FastqRecords::default());
-    for part in text.chunks(piece.max(1)) {
+    for part in text.chunks(chunk_size.max(1)) {
         assert_eq!(parser.feed(part, &mut found)?, part.len());
     }
     parser.finish(&mut found)?;
@@ -51,8 +55,8 @@ fn parse_as(text: &[u8], piece: usize, options: &ReaderOptions) -> Result<Vec<Te
     Ok(found.records)
 }
 
-fn parse(text: &[u8], piece: usize) -> Result<Vec<TextRecord>, Fault> {
-    parse_as(text, piece, &ReaderOptions::default())
+fn parse(text: &[u8], chunk_size: usize) -> Result<Vec<TextRecord>, Fault> {
+    parse_as(text, chunk_size, &ReaderOptions::default())
 }
 
 fn records(text: &[u8]) -> Vec<TextRecord> {
@@ -64,7 +68,7 @@ fn triples(expected: &[(&str, &str, &str)]) -> Vec<TextRecord> {
     expected.iter().map(owned).collect()
 }
 
-/// Kind, record, id, line, byte and message of the fault.
+/// Returns kind, record, id, line, byte and message of the fault.
 fn fault(text: &[u8]) -> (Kind, Option<u64>, Option<String>, u64, u64, String) {
     let fault = parse(text, text.len()).unwrap_err();
     let (line, byte) = (fault.line.unwrap(), fault.byte.unwrap());
@@ -87,7 +91,7 @@ fn a_record_has_four_lines() {
 }
 
 #[test]
-fn letters_and_qualities_may_be_wrapped() {
+fn residues_and_qualities_may_be_wrapped() {
     assert_eq!(
         records(b"@a\nAC\nGT\n+\n@@\n+I\n@b\nT\n+\n@"),
         triples(&[("a", "ACGT", "@@+I"), ("b", "T", "@")])
@@ -95,7 +99,7 @@ fn letters_and_qualities_may_be_wrapped() {
 }
 
 #[test]
-fn line_ends_blank_lines_and_a_mark_are_left_out() {
+fn line_ends_blank_lines_and_a_byte_order_mark_are_ignored() {
     let expected = triples(&[("a", "ACGT", "IIII"), ("b", "T", "I")]);
     for text in [
         &b"@a\r\nACGT\r\n+\r\nIIII\r\n@b\r\nT\r\n+\r\nI\r\n"[..],
@@ -165,7 +169,7 @@ fn each_fault_has_its_kind() {
 }
 
 #[test]
-fn qualities_are_what_was_declared() {
+fn the_declared_encoding_limits_the_qualities() {
     let lowest = |quality, text: &[u8]| {
         let options = ReaderOptions {
             quality,
@@ -191,8 +195,8 @@ fn a_record_above_the_limit_is_an_error_with_its_position() {
         ..ReaderOptions::default()
     };
     let text = b"@a\nACGT\n+\nIIII\n@b\nACG\nTA\n+\nIIIII\n";
-    for piece in [1, 3, 99] {
-        let fault = parse_as(text, piece, &options).unwrap_err();
+    for chunk_size in [1, 3, 99] {
+        let fault = parse_as(text, chunk_size, &options).unwrap_err();
         assert_eq!(
             (fault.kind, fault.line, fault.byte),
             (Kind::Limit, Some(7), Some(23))
@@ -201,7 +205,7 @@ fn a_record_above_the_limit_is_an_error_with_its_position() {
 }
 
 #[test]
-fn lines_that_end_in_carriage_returns_alone_are_named() {
+fn an_error_names_lone_carriage_returns() {
     for text in [&b"@r\rAC\r+\rII\r"[..], b"@r x\rAC"] {
         let (kind, _, _, line, byte, message) = fault(text);
         assert_eq!((kind, line), (Kind::Header, 1));
@@ -209,16 +213,20 @@ fn lines_that_end_in_carriage_returns_alone_are_named() {
         assert_eq!(text.get(at), Some(&b'\r'));
         assert!(message.contains("carriage return"), "{message}");
     }
-    let long = [b"@r\r", &vec![b'A'; crate::cursor::MAX_HEADER + 9][..]].concat();
+    let long = [
+        b"@r\r",
+        &vec![b'A'; crate::cursor::MAX_HEADER_BYTES + 9][..],
+    ]
+    .concat();
     assert!(fault(&long).5.contains("carriage return"));
     assert_eq!(fault(b"@r\r").0, Kind::Cut);
 }
 
 #[test]
-fn a_header_above_the_limit_is_an_error_in_one_piece_or_many() {
+fn a_header_above_the_limit_is_an_error_for_any_chunk_size() {
     let text = [
         b"@",
-        &vec![b'x'; crate::cursor::MAX_HEADER + 1][..],
+        &vec![b'x'; crate::cursor::MAX_HEADER_BYTES + 1][..],
         b"\nA\n+\nI\n",
     ]
     .concat();
@@ -227,8 +235,10 @@ fn a_header_above_the_limit_is_an_error_in_one_piece_or_many() {
     assert_eq!(parse(&text, 1000).unwrap_err(), whole);
 }
 
-/// The letters of a record, and what stands behind the `+`.
-fn slow_letters<'a>(lines: &mut impl Iterator<Item = &'a [u8]>) -> Option<(Vec<u8>, &'a [u8])> {
+/// Returns the residues of a record, and the text after the `+`.
+fn read_residues_line_by_line<'a>(
+    lines: &mut impl Iterator<Item = &'a [u8]>,
+) -> Option<(Vec<u8>, &'a [u8])> {
     let first = lines.next()?;
     let mut letters = first.to_vec();
     if first.is_empty() {
@@ -246,8 +256,8 @@ fn slow_letters<'a>(lines: &mut impl Iterator<Item = &'a [u8]>) -> Option<(Vec<u
     }
 }
 
-/// The same verdicts, line by line, without a thought for speed.
-fn slow(text: &[u8]) -> Option<Vec<TextRecord>> {
+/// A simple parser with the same results, line by line.
+fn parse_line_by_line(text: &[u8]) -> Option<Vec<TextRecord>> {
     let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
     let mut lines = text
         .split(|byte| *byte == b'\n')
@@ -263,7 +273,7 @@ fn slow(text: &[u8]) -> Option<Vec<TextRecord>> {
         if !has_id || header.contains(&b'\r') || header.contains(&0) {
             return None;
         }
-        let (letters, again) = slow_letters(&mut lines)?;
+        let (letters, again) = read_residues_line_by_line(&mut lines)?;
         let again = again.trim_ascii_end();
         if !again.is_empty() && again != header.trim_ascii_end() {
             return None;
@@ -283,15 +293,15 @@ fn slow(text: &[u8]) -> Option<Vec<TextRecord>> {
     Some(found).filter(|found| !found.is_empty())
 }
 
-fn nasty() -> impl Strategy<Value = Vec<u8>> {
+fn random_text() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(
         prop::sample::select(b"@@@+++\n\n\n\nACGTIII \t\r\0>\xEF\xBB\xBF".to_vec()),
         0..60,
     )
 }
 
-/// Mostly right: what the strategy above hardly ever makes.
-fn fastq() -> impl Strategy<Value = Vec<u8>> {
+/// Mostly valid text, which `random_text` rarely generates.
+fn likely_fastq() -> impl Strategy<Value = Vec<u8>> {
     let line = prop::sample::select(vec![
         "@a\nACGT\n+\nIIII\n",
         "@b c\r\nAC\r\n+\r\n@I\r\n",
@@ -313,12 +323,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4_000))]
 
     #[test]
-    fn the_slow_parser_agrees(text in prop_oneof![nasty(), fastq()]) {
-        prop_assert_eq!(parse(&text, text.len()).ok(), slow(&text));
+    fn the_simple_parser_gives_the_same_records(text in prop_oneof![random_text(), likely_fastq()]) {
+        prop_assert_eq!(parse(&text, text.len()).ok(), parse_line_by_line(&text));
     }
 
     #[test]
-    fn the_size_of_the_pieces_changes_nothing(text in prop_oneof![nasty(), fastq()], piece in 1_usize..9) {
-        prop_assert_eq!(parse(&text, piece), parse(&text, text.len()));
+    fn the_chunk_size_does_not_change_the_records(text in prop_oneof![random_text(), likely_fastq()], chunk_size in 1_usize..9) {
+        prop_assert_eq!(parse(&text, chunk_size), parse(&text, text.len()));
     }
 }

@@ -14,9 +14,9 @@ use crate::options::{OnError, ReaderOptions};
 use crate::report::Report;
 use seqloom_compression::input::BufferedInput;
 
-const TEXT: &[u8] = b">a one\nACGT\nAC\n>b\nGG\n>c\n\n>d\nTTTTT\n";
+const FASTA_TEXT: &[u8] = b">a one\nACGT\nAC\n>b\nGG\n>c\n\n>d\nTTTTT\n";
 
-/// Gives at most so many bytes at a time.
+/// An input that returns at most this number of bytes in a call.
 struct SmallReads(Cursor<Vec<u8>>, usize);
 
 impl Read for SmallReads {
@@ -26,8 +26,8 @@ impl Read for SmallReads {
     }
 }
 
-fn open_as(file: &[u8], piece: usize, options: &ReaderOptions) -> Result<Reader> {
-    let reads = SmallReads(Cursor::new(file.to_vec()), piece);
+fn open_as(file: &[u8], chunk_size: usize, options: &ReaderOptions) -> Result<Reader> {
+    let reads = SmallReads(Cursor::new(file.to_vec()), chunk_size);
     let input = BufferedInput::new(Box::new(reads));
     Reader::new(Path::new("x.fa"), input, options)
 }
@@ -40,7 +40,7 @@ fn gzip(text: &[u8]) -> Vec<u8> {
     compress(Format::Gzip, Level::DEFAULT, text)
 }
 
-/// All batches up to the end, or the error.
+/// Reads all batches up to the end, or returns the error.
 fn read(file: &[u8], max_records: usize, max_bytes: usize) -> Result<Vec<Batch>> {
     let mut reader = open(file)?;
     let mut batches = Vec::new();
@@ -59,8 +59,8 @@ fn message(file: &[u8]) -> String {
 }
 
 #[test]
-fn a_batch_is_columns() {
-    let batch = all(TEXT).unwrap();
+fn a_batch_stores_records_by_column() {
+    let batch = all(FASTA_TEXT).unwrap();
     assert_eq!(batch.data, b"ACGTACGGTTTTT");
     assert_eq!(batch.offsets, [0, 6, 8, 8, 13]);
     assert_eq!(batch.headers, b"a onebcd");
@@ -70,29 +70,29 @@ fn a_batch_is_columns() {
 #[test]
 fn batches_are_whole_records_up_to_the_limits() {
     let lengths = |batches: Vec<Batch>| batches.iter().map(Batch::len).collect::<Vec<_>>();
-    assert_eq!(lengths(read(TEXT, 3, usize::MAX).unwrap()), [3, 1]);
-    assert_eq!(lengths(read(TEXT, 9, 7).unwrap()), [2, 2]);
-    assert_eq!(lengths(read(TEXT, 9, 1).unwrap()), [1, 1, 2]);
+    assert_eq!(lengths(read(FASTA_TEXT, 3, usize::MAX).unwrap()), [3, 1]);
+    assert_eq!(lengths(read(FASTA_TEXT, 9, 7).unwrap()), [2, 2]);
+    assert_eq!(lengths(read(FASTA_TEXT, 9, 1).unwrap()), [1, 1, 2]);
 }
 
 #[test]
 fn the_limits_must_be_at_least_one() {
     assert!(matches!(
-        open(TEXT).unwrap().read(0, 1),
+        open(FASTA_TEXT).unwrap().read(0, 1),
         Err(Error::Argument { .. })
     ));
 }
 
 #[test]
-fn after_the_end_there_is_nothing_however_often_one_asks() {
-    let mut reader = open(TEXT).unwrap();
+fn every_read_after_the_end_returns_none() {
+    let mut reader = open(FASTA_TEXT).unwrap();
     assert!(reader.read(9, 99).unwrap().is_some());
     assert!(reader.read(9, 99).unwrap().is_none());
     assert!(reader.read(9, 99).unwrap().is_none());
 }
 
 #[test]
-fn records_before_a_fault_come_first_and_the_fault_stays() {
+fn records_before_a_fault_are_returned_and_the_error_repeats() {
     let mut reader = open(b">a\nAC\n>b\nA C\n").unwrap();
     let batch = reader.read(9, 99).unwrap().unwrap();
     assert_eq!((batch.data, batch.headers), (b"AC".to_vec(), b"a".to_vec()));
@@ -107,14 +107,14 @@ fn records_before_a_fault_come_first_and_the_fault_stays() {
 }
 
 #[test]
-fn a_fault_in_a_header_leaves_the_records_before_it_whole() {
+fn records_before_a_fault_in_a_header_are_complete() {
     let mut reader = open(b">a\nAC\n>\nAC\n").unwrap();
     assert_eq!(reader.read(9, 99).unwrap().unwrap().len(), 1);
     assert!(reader.read(9, 99).is_err());
 }
 
 #[test]
-fn an_empty_file_is_an_error_packed_or_not() {
+fn an_empty_file_is_an_error_compressed_or_not() {
     assert_eq!(
         message(b""),
         "x.fa: the file is empty, expected FASTA or FASTQ"
@@ -126,8 +126,8 @@ fn an_empty_file_is_an_error_packed_or_not() {
 }
 
 #[test]
-fn a_gzip_cut_at_any_byte_is_an_error() {
-    let file = gzip(TEXT);
+fn a_gzip_truncated_at_any_byte_is_an_error() {
+    let file = gzip(FASTA_TEXT);
     for end in 0..file.len() {
         assert!(
             all(&file[..end]).is_err() || read(&file[..end], 1, 1).is_err(),
@@ -137,17 +137,17 @@ fn a_gzip_cut_at_any_byte_is_an_error() {
 }
 
 #[test]
-fn damage_that_shows_as_bad_text_is_called_damage() {
+fn invalid_text_from_a_damaged_gzip_is_reported_as_damage() {
     // Stored, not deflated, so that a byte of the file is a byte of the text.
-    let mut file = compress(Format::Gzip, Level::NONE, TEXT);
+    let mut file = compress(Format::Gzip, Level::NONE, FASTA_TEXT);
     let at = file.windows(4).position(|four| four == b"ACGT").unwrap();
     file[at] = b' ';
     let error = message(&file);
     assert!(error.contains("the gzip data is damaged"), "{error}");
 }
 
-/// FASTA with a fault in its first record, packed, and with a wrong checksum at its end.
-fn faulty_twice(size: usize) -> Vec<u8> {
+/// Returns compressed FASTA with a fault in the first record and a wrong checksum at the end.
+fn fasta_with_two_faults(size: usize) -> Vec<u8> {
     let text = [b">a\nA C\n>b\n", &b"A".repeat(size)[..], b"\n"].concat();
     let mut file = compress(Format::Gzip, Level::FASTEST, &text);
     let checksum = file.len() - 8;
@@ -156,17 +156,17 @@ fn faulty_twice(size: usize) -> Vec<u8> {
 }
 
 #[test]
-fn a_wrong_checksum_after_a_fault_is_found_within_64_mib_and_no_further() {
-    let near = message(&faulty_twice(60 << 20));
+fn a_wrong_checksum_after_a_fault_is_found_within_64_mib() {
+    let near = message(&fasta_with_two_faults(60 << 20));
     assert!(near.contains("its checksum or its length"), "{near}");
-    let far = message(&faulty_twice(66 << 20));
+    let far = message(&fasta_with_two_faults(66 << 20));
     assert!(far.contains("blank"), "{far}");
 }
 
-/// Gives a few bytes at a time, slowly.
-struct Trickle(Cursor<Vec<u8>>);
+/// A slow input that returns a few bytes in a call.
+struct SlowInput(Cursor<Vec<u8>>);
 
-impl Read for Trickle {
+impl Read for SlowInput {
     fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
         std::thread::sleep(Duration::from_millis(10));
         let size = out.len().min(512);
@@ -175,13 +175,13 @@ impl Read for Trickle {
 }
 
 #[test]
-fn an_interrupt_ends_the_search_for_a_wrong_checksum() {
+fn an_interrupt_ends_the_checksum_test() {
     thread_local! { static IS_INTERRUPTED: Cell<bool> = const { Cell::new(false) } }
     set_signal_check(|| {
         let error = IS_INTERRUPTED.get().then_some("interrupted");
         error.map_or(Ok(()), |error| Err(std::io::Error::other(error)))
     });
-    let source = Trickle(Cursor::new(faulty_twice(32 << 20)));
+    let source = SlowInput(Cursor::new(fasta_with_two_faults(32 << 20)));
     let input = BufferedInput::new(Box::new(source));
     let mut reader = Reader::new(Path::new("x.fa"), input, &ReaderOptions::default()).unwrap();
     IS_INTERRUPTED.set(true);
@@ -190,17 +190,17 @@ fn an_interrupt_ends_the_search_for_a_wrong_checksum() {
 }
 
 #[test]
-fn the_same_text_gives_the_same_batch_from_every_container() {
-    assert_eq!(all(TEXT).unwrap(), all(&gzip(TEXT)).unwrap());
+fn every_compression_gives_the_same_batch() {
+    assert_eq!(all(FASTA_TEXT).unwrap(), all(&gzip(FASTA_TEXT)).unwrap());
 }
 
-/// Everything a file gives under options: ids, and the report's counts.
-fn pass_over(file: &[u8], piece: usize, on_error: OnError) -> (Vec<String>, Report) {
+/// Reads a file that contains faults; returns the ids and the report.
+fn read_with_faults(file: &[u8], chunk_size: usize, on_error: OnError) -> (Vec<String>, Report) {
     let options = ReaderOptions {
         on_error,
         ..ReaderOptions::default()
     };
-    let mut reader = open_as(file, piece, &options).unwrap();
+    let mut reader = open_as(file, chunk_size, &options).unwrap();
     let mut ids = Vec::new();
     while let Some(batch) = reader.read(2, usize::MAX).unwrap() {
         let bound = |at: usize| usize::try_from(batch.header_offsets[at]).unwrap();
@@ -210,10 +210,10 @@ fn pass_over(file: &[u8], piece: usize, on_error: OnError) -> (Vec<String>, Repo
     (ids, reader.report())
 }
 
-fn check_passing_over(file: &[u8], ids: &[&str], kinds: &[(Kind, u64)]) {
-    for piece in [1, 2, 3, 5, 7, 1000] {
-        let (found, report) = pass_over(file, piece, OnError::Collect);
-        assert_eq!(found, ids, "in pieces of {piece}");
+fn check_recovery(file: &[u8], ids: &[&str], kinds: &[(Kind, u64)]) {
+    for chunk_size in [1, 2, 3, 5, 7, 1000] {
+        let (found, report) = read_with_faults(file, chunk_size, OnError::Collect);
+        assert_eq!(found, ids, "in chunks of {chunk_size}");
         assert_eq!(report.left_out.into_iter().collect::<Vec<_>>(), kinds);
         assert_eq!(
             report.faults.len() as u64,
@@ -224,8 +224,8 @@ fn check_passing_over(file: &[u8], ids: &[&str], kinds: &[(Kind, u64)]) {
 }
 
 #[test]
-fn fasta_goes_on_at_the_next_header() {
-    check_passing_over(
+fn fasta_continues_at_the_next_header() {
+    check_recovery(
         b">a\nAC\n>b\nA C\nGG\n>c\nG\n>\nT\n>d\nAC>e\n>f\nT\n",
         &["a", "c", "f"],
         &[(Kind::Header, 1), (Kind::Letter, 2)],
@@ -233,13 +233,13 @@ fn fasta_goes_on_at_the_next_header() {
 }
 
 #[test]
-fn fasta_goes_on_behind_text_before_the_first_header() {
-    check_passing_over(b">\n\n>a\nAC\n>", &["a"], &[(Kind::Header, 2)]);
+fn fasta_continues_after_text_before_the_first_header() {
+    check_recovery(b">\n\n>a\nAC\n>", &["a"], &[(Kind::Header, 2)]);
 }
 
 #[test]
-fn fastq_goes_on_behind_a_bad_letter() {
-    check_passing_over(
+fn fastq_continues_after_an_invalid_residue() {
+    check_recovery(
         b"@a\nAC\n+\nII\n@b\nA C\n+\nIII\n@c\nA\n+\nI\n",
         &["a", "c"],
         &[(Kind::Letter, 1)],
@@ -247,9 +247,9 @@ fn fastq_goes_on_behind_a_bad_letter() {
 }
 
 #[test]
-fn a_record_that_swallowed_the_next_gives_it_back() {
-    // Qualities are missing, so that the next header is taken for some.
-    check_passing_over(
+fn a_record_inside_an_invalid_record_is_recovered() {
+    // Qualities are missing, so the next header is read as qualities.
+    check_recovery(
         b"@a\nACGTACGT\n+\nII\n@b\nA\n+\nI\n@c\nA\n+\nI\n",
         &["b", "c"],
         &[(Kind::Length, 1)],
@@ -257,8 +257,8 @@ fn a_record_that_swallowed_the_next_gives_it_back() {
 }
 
 #[test]
-fn a_quality_that_looks_like_a_header_is_not_taken_for_one() {
-    check_passing_over(
+fn a_quality_line_that_looks_like_a_header_is_not_a_record() {
+    check_recovery(
         b"@a\nACGT\n+\n@@II@\n@b\nAC\n+\n@I\n@c\nA\n+x\n@\n@d\nA\n+\n@\n",
         &["b", "d"],
         &[(Kind::Length, 1), (Kind::Names, 1)],
@@ -266,18 +266,18 @@ fn a_quality_that_looks_like_a_header_is_not_taken_for_one() {
 }
 
 #[test]
-fn fastq_that_ends_inside_a_record_loses_that_record_alone() {
-    check_passing_over(
+fn fastq_that_ends_inside_a_record_loses_only_that_record() {
+    check_recovery(
         b"@a\nACGTACGTACGTACGT\n+\nII\n@b\nA\n+\nI\n",
         &["b"],
         &[(Kind::Cut, 1)],
     );
-    check_passing_over(b"@a\nA\n+\nI\n@b\nAC\n+\nI", &["a"], &[(Kind::Cut, 1)]);
+    check_recovery(b"@a\nA\n+\nI\n@b\nAC\n+\nI", &["a"], &[(Kind::Cut, 1)]);
 }
 
 #[test]
-fn stray_lines_between_records_cost_no_record() {
-    check_passing_over(
+fn invalid_lines_between_records_lose_no_record() {
+    check_recovery(
         b"@a\nA\n+\nI\nIII\nx\n@b\nA\n+\nI\n",
         &["a", "b"],
         &[(Kind::Header, 1)],
@@ -285,14 +285,14 @@ fn stray_lines_between_records_cost_no_record() {
 }
 
 #[test]
-fn faults_are_counted_and_not_kept_unless_they_are_collected() {
-    let (_, report) = pass_over(b">a\nA\n>b\nA A\n", 9, OnError::Skip);
+fn faults_are_counted_but_stored_only_when_collected() {
+    let (_, report) = read_with_faults(b">a\nA\n>b\nA A\n", 9, OnError::Skip);
     assert_eq!((report.count(), report.faults.len()), (1, 0));
 }
 
 #[test]
-fn damage_to_compressed_data_ends_the_file_whatever_the_options() {
-    let file = gzip(TEXT);
+fn damaged_compressed_data_is_an_error_for_all_options() {
+    let file = gzip(FASTA_TEXT);
     let options = ReaderOptions {
         on_error: OnError::Skip,
         ..ReaderOptions::default()
@@ -306,13 +306,13 @@ fn damage_to_compressed_data_ends_the_file_whatever_the_options() {
 }
 
 #[test]
-fn a_number_of_records_that_was_not_expected_is_an_error_at_the_end() {
+fn an_unexpected_number_of_records_is_an_error_at_the_end() {
     let expecting = |expect| {
         let options = ReaderOptions {
             expect: Some(expect),
             ..ReaderOptions::default()
         };
-        let mut reader = open_as(TEXT, 1000, &options).unwrap();
+        let mut reader = open_as(FASTA_TEXT, 1000, &options).unwrap();
         assert_eq!(reader.read(9, 99).unwrap().unwrap().len(), 4);
         reader.read(9, 99)
     };
@@ -324,7 +324,7 @@ fn a_number_of_records_that_was_not_expected_is_an_error_at_the_end() {
 }
 
 #[test]
-fn a_batch_that_is_filled_again_allocates_nothing() {
+fn refilling_a_batch_does_not_allocate() {
     let text = b"@a\nACGT\n+\nIIII\n".repeat(100);
     let mut reader = open_as(&text, 1000, &ReaderOptions::default()).unwrap();
     let mut batch = Batch::default();
@@ -343,7 +343,7 @@ fn a_batch_that_is_filled_again_allocates_nothing() {
 }
 
 #[test]
-fn qualities_are_a_column_like_the_letters() {
+fn qualities_are_a_column_of_the_batch() {
     let mut reader = open_as(
         b"@a\nACG\n+\nIJK\n@b\n\n+\n\n",
         1000,
@@ -358,8 +358,8 @@ fn qualities_are_a_column_like_the_letters() {
     );
 }
 
-/// Reads letters without their qualities.
-fn letters_alone(text: &'static [u8]) -> seqloom_core::Result<Option<Batch>> {
+/// Reads sequences without their qualities.
+fn read_sequences(text: &'static [u8]) -> seqloom_core::Result<Option<Batch>> {
     let options = ReaderOptions {
         with_qualities: false,
         ..ReaderOptions::default()
@@ -368,20 +368,22 @@ fn letters_alone(text: &'static [u8]) -> seqloom_core::Result<Option<Batch>> {
 }
 
 #[test]
-fn qualities_that_nobody_wants_are_left_out() {
-    let batch = letters_alone(b"@a\nACG\n+\nIJK\n").unwrap().unwrap();
+fn unwanted_qualities_are_not_stored() {
+    let batch = read_sequences(b"@a\nACG\n+\nIJK\n").unwrap().unwrap();
     assert_eq!((batch.data, batch.has_qualities), (b"ACG".to_vec(), false));
     assert!(batch.qualities.is_empty());
 }
 
 #[test]
-fn qualities_that_nobody_wants_are_checked_all_the_same() {
-    let message = letters_alone(b"@a\nACG\n+\nI K\n").unwrap_err().to_string();
+fn unwanted_qualities_are_validated() {
+    let message = read_sequences(b"@a\nACG\n+\nI K\n")
+        .unwrap_err()
+        .to_string();
     assert!(message.contains("line 4"), "{message}");
 }
 
 #[test]
-fn a_record_longer_than_the_old_limit_of_a_piece_is_read() {
+fn a_record_of_4_mib_is_read() {
     let text = [b">a\n", &b"ACGT".repeat(1 << 20)[..]].concat();
     assert_eq!(all(&gzip(&text)).unwrap().data.len(), 4 << 20);
 }

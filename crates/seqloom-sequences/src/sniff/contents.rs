@@ -1,8 +1,8 @@
-//! Files of other kinds, recognised by their content, and how to convert them.
+//! Recognises files of other formats by their content, and suggests a conversion.
 
 use seqloom_core::error::FaultCause;
 
-/// What a file is read for.
+/// The purpose for which a file is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// A file of sequences.
@@ -13,18 +13,18 @@ pub enum Purpose {
     Table,
 }
 
-/// A kind of file that cannot be read for some purpose.
+/// A file format that cannot be read for some purpose.
 pub(super) struct Content {
     name: &'static str,
-    /// How to convert it to what each purpose needs; empty where there is no usual way.
+    /// The advice for each purpose, such as a command that converts the file; empty if there is none.
     sequences: &'static str,
     intervals: &'static str,
     table: &'static str,
 }
 
 impl Content {
-    const fn new(name: &'static str, ways: [&'static str; 3]) -> Self {
-        let [sequences, intervals, table] = ways;
+    const fn new(name: &'static str, advice: [&'static str; 3]) -> Self {
+        let [sequences, intervals, table] = advice;
         Self {
             name,
             sequences,
@@ -38,47 +38,48 @@ impl Content {
         std::ptr::eq(self, &raw const PLINK).then_some(FaultCause::Genotypes)
     }
 
-    /// The name, and how to convert the file.
+    /// Returns the name and the advice for a purpose.
     pub(super) fn describe(&self, purpose: Purpose) -> String {
-        let way = match purpose {
+        let advice = match purpose {
             Purpose::Sequences => self.sequences,
             Purpose::Intervals => self.intervals,
             Purpose::Table => self.table,
         };
-        match way {
+        match advice {
             "" => self.name.into(),
-            way => format!("{}: {way}", self.name),
+            advice => format!("{}: {advice}", self.name),
         }
     }
 }
 
-/// What a file is that begins like this, if no table and no intervals do.
-pub fn foreign(start: &[u8], purpose: Purpose) -> Option<String> {
-    // The readers of tables describe UTF-16 themselves, with a mark or without one.
+/// Describes a file from its beginning; returns `None` if it may be a table or intervals.
+pub fn describe_other(start: &[u8], purpose: Purpose) -> Option<String> {
+    // The table readers report UTF-16, with or without a byte order mark.
     if matches!(start, [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..]) {
         return None;
     }
-    let text = super::content(start);
+    let text = super::skip_blank(start);
     let is_fasta = text.starts_with(b">");
-    let known = content_of(text).or((is_fasta && purpose != Purpose::Sequences).then_some(&FASTA));
-    known.map(|content| content.describe(purpose))
+    let content =
+        content_of(text).or((is_fasta && purpose != Purpose::Sequences).then_some(&FASTA));
+    content.map(|content| content.describe(purpose))
 }
 
-/// What a file is that begins like this, by its first bytes or its first lines.
+/// Recognises a file by its first bytes or lines.
 pub(super) fn content_of(start: &[u8]) -> Option<&'static Content> {
     let is_tar = !start.starts_with(b"@") && start.get(257..262) == Some(b"ustar");
-    by_magic(start)
+    from_magic_number(start)
         .or(is_tar.then_some(&TAR))
-        .or_else(|| by_words(start))
-        .or_else(|| by_lines(start))
+        .or_else(|| from_first_words(start))
+        .or_else(|| from_columns(start))
 }
 
-const SHEET: [&str; 3] = [
-    "save the sequences as FASTA; in Python a data frame (pandas.read_excel) will do, too",
+const SPREADSHEET_ADVICE: [&str; 3] = [
+    "save the sequences as FASTA; in Python, a data frame (pandas.read_excel) also works",
     "save the sheet as CSV",
     "save the sheet as CSV",
 ];
-const TO_BED: [&str; 3] = [
+const PGEN_ADVICE: [&str; 3] = [
     "convert it: plink2 --pfile NAME --make-bed --out NEW",
     "these are genotypes; expected positions as BED",
     "",
@@ -88,16 +89,16 @@ static FASTA: Content = Content::new(
     "FASTA (sequences)",
     [
         "",
-        "the genome goes to the other argument",
-        "give it as the file of sequences",
+        "pass the genome as the other argument",
+        "pass it as the file of sequences",
     ],
 );
 static TAR: Content = Content::new("a tar archive", ["unpack it first"; 3]);
 static ZIP: Content = Content::new("a zip archive", ["unpack it first"; 3]);
 static NPZ: Content = Content::new("a NumPy archive (.npz)", [""; 3]);
-static EXCEL: Content = Content::new("an Excel workbook (.xlsx)", SHEET);
-static SPREADSHEET: Content = Content::new("an OpenDocument spreadsheet", SHEET);
-static PGEN: Content = Content::new("PLINK 2 genotypes (.pgen)", TO_BED);
+static EXCEL: Content = Content::new("an Excel workbook (.xlsx)", SPREADSHEET_ADVICE);
+static SPREADSHEET: Content = Content::new("an OpenDocument spreadsheet", SPREADSHEET_ADVICE);
+static PGEN: Content = Content::new("PLINK 2 genotypes (.pgen)", PGEN_ADVICE);
 static BGEN: Content = Content::new(
     "BGEN genotypes",
     [
@@ -118,7 +119,7 @@ static VCF: Content = Content::new(
 static GFF: Content = Content::new(
     "GFF or GTF (annotation)",
     [
-        "convert it to BED, and give the genome with the BED as its intervals",
+        "convert it to BED; pass the genome, and the BED as its intervals",
         r#"convert it: awk -F'\t' -v OFS='\t' '$3 == "gene" {print $1, $4 - 1, $5, $3, ".", $7}' FILE > NEW.bed"#,
         "",
     ],
@@ -134,7 +135,7 @@ static SAM: Content = Content::new(
 static INTERVAL_LIST: Content = Content::new(
     "a Picard interval list",
     [
-        "convert it to BED, and give the genome with the BED as its intervals",
+        "convert it to BED; pass the genome, and the BED as its intervals",
         r#"convert it: awk -F'\t' -v OFS='\t' '!/^@/ {print $1, $2 - 1, $3, $5, ".", $4}' FILE > NEW.bed"#,
         "",
     ],
@@ -164,16 +165,23 @@ static GENBANK: Content = Content::new(
     ],
 );
 
-const TWICE: &str = "packed twice?";
-const UTF8: [&str; 3] = ["save it as UTF-8"; 3];
-/// The first bytes of files of other kinds.
-static MAGIC: [(&[u8], Content); 30] = [
-    (b"\x1F\x8B", Content::new("gzip data", [TWICE; 3])),
+const COMPRESSED_TWICE: &str = "compressed twice?";
+const UTF8_ADVICE: [&str; 3] = ["save it as UTF-8"; 3];
+/// The first bytes of other file formats.
+static MAGIC_NUMBERS: [(&[u8], Content); 30] = [
+    (
+        b"\x1F\x8B",
+        Content::new("gzip data", [COMPRESSED_TWICE; 3]),
+    ),
     (
         b"\xFD7zXZ\0",
         Content::new(
             "xz data",
-            [TWICE, "unpack it first (xz -d)", "unpack it first (xz -d)"],
+            [
+                COMPRESSED_TWICE,
+                "unpack it first (xz -d)",
+                "unpack it first (xz -d)",
+            ],
         ),
     ),
     (
@@ -181,7 +189,7 @@ static MAGIC: [(&[u8], Content); 30] = [
         Content::new(
             "zstd data",
             [
-                TWICE,
+                COMPRESSED_TWICE,
                 "unpack it first (zstd -d)",
                 "unpack it first (zstd -d)",
             ],
@@ -192,7 +200,7 @@ static MAGIC: [(&[u8], Content); 30] = [
         Content::new(
             "bzip2 data",
             [
-                TWICE,
+                COMPRESSED_TWICE,
                 "unpack it first (bzip2 -d)",
                 "unpack it first (bzip2 -d)",
             ],
@@ -209,11 +217,11 @@ static MAGIC: [(&[u8], Content); 30] = [
     (b"PK\x05\x06", Content::new("an empty zip archive", [""; 3])),
     (
         b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1",
-        Content::new("an Excel workbook (.xls)", SHEET),
+        Content::new("an Excel workbook (.xls)", SPREADSHEET_ADVICE),
     ),
-    (b"\x89PNG\r\n\x1A\n", Content::new("a PNG picture", [""; 3])),
-    (b"\xFF\xD8\xFF", Content::new("a JPEG picture", [""; 3])),
-    (b"GIF89a", Content::new("a GIF picture", [""; 3])),
+    (b"\x89PNG\r\n\x1A\n", Content::new("a PNG image", [""; 3])),
+    (b"\xFF\xD8\xFF", Content::new("a JPEG image", [""; 3])),
+    (b"GIF89a", Content::new("a GIF image", [""; 3])),
     (b"%PDF", Content::new("a PDF document", [""; 3])),
     (
         b"\x89HDF\r\n\x1A\n",
@@ -222,7 +230,7 @@ static MAGIC: [(&[u8], Content); 30] = [
             [
                 "",
                 "",
-                "of AnnData, save the table in Python: anndata.read_h5ad(FILE).obs.to_csv(NEW)",
+                "for AnnData, save the table in Python: anndata.read_h5ad(FILE).obs.to_csv(NEW)",
             ],
         ),
     ),
@@ -231,8 +239,8 @@ static MAGIC: [(&[u8], Content); 30] = [
         Content::new(
             "a Parquet file",
             [
-                "in Python give the data frame (pandas.read_parquet)",
-                "save it as CSV, or in Python give the data frame",
+                "in Python, pass the data frame (pandas.read_parquet)",
+                "save it as CSV, or pass the data frame in Python",
                 "",
             ],
         ),
@@ -241,7 +249,7 @@ static MAGIC: [(&[u8], Content); 30] = [
         b"ARROW1\0",
         Content::new(
             "an Arrow file",
-            ["in Python give the data frame (pandas.read_feather)"; 3],
+            ["in Python, pass the data frame (pandas.read_feather)"; 3],
         ),
     ),
     (b"\x93NUMPY", Content::new("a NumPy array", [""; 3])),
@@ -309,23 +317,23 @@ static MAGIC: [(&[u8], Content); 30] = [
         Content::new(
             "bigBed intervals",
             [
-                "convert it to BED, and give the genome with the BED as its intervals",
+                "convert it to BED; pass the genome, and the BED as its intervals",
                 "convert it: bigBedToBed FILE NEW.bed",
                 "",
             ],
         ),
     ),
-    (b"\xFF\xFE", Content::new("UTF-16 text", UTF8)),
-    (b"\xFE\xFF", Content::new("UTF-16 text", UTF8)),
+    (b"\xFF\xFE", Content::new("UTF-16 text", UTF8_ADVICE)),
+    (b"\xFE\xFF", Content::new("UTF-16 text", UTF8_ADVICE)),
     (b"\x80\x04", Content::new("a Python pickle", [""; 3])),
-    (b"RDX3\n", Content::new("data of R", [""; 3])),
-    (b"X\n\0\0\0", Content::new("data of R", [""; 3])),
+    (b"RDX3\n", Content::new("R data", [""; 3])),
+    (b"X\n\0\0\0", Content::new("R data", [""; 3])),
 ];
 
-/// Files that begin with bytes of their own.
-fn by_magic(start: &[u8]) -> Option<&'static Content> {
+/// Recognises a file by its first bytes.
+fn from_magic_number(start: &[u8]) -> Option<&'static Content> {
     if start.starts_with(b"PK\x03\x04") {
-        return Some(archive(start));
+        return Some(from_archive(start));
     }
     if let [0x6C, 0x1B, mode, ..] = start {
         return Some(if *mode <= 1 { &PLINK } else { &PGEN });
@@ -333,16 +341,18 @@ fn by_magic(start: &[u8]) -> Option<&'static Content> {
     if start.starts_with(b"\x6C\x1B") {
         return Some(&PLINK);
     }
-    // An offset below 16 MiB, and then the magic number behind three counts.
+    // An offset below 16 MiB, three counts, and then the magic number.
     if start.get(3) == Some(&0) && start.get(16..20) == Some(b"bgen") {
         return Some(&BGEN);
     }
-    let known = MAGIC.iter().find(|(magic, _)| start.starts_with(magic));
-    known.map(|(_, content)| content)
+    let entry = MAGIC_NUMBERS
+        .iter()
+        .find(|(magic, _)| start.starts_with(magic));
+    entry.map(|(_, content)| content)
 }
 
-/// What a zip archive holds, by the name of its first member.
-fn archive(start: &[u8]) -> &'static Content {
+/// Recognises the content of a zip archive by its members.
+fn from_archive(start: &[u8]) -> &'static Content {
     let name = start.get(30..).unwrap_or_default();
     let begins = |word: &[u8]| name.starts_with(word);
     let has = |word: &[u8]| start.windows(word.len()).any(|part| part == word);
@@ -360,13 +370,16 @@ fn archive(start: &[u8]) -> &'static Content {
     }
 }
 
-/// Text files that begin with words of their own.
-fn by_words(start: &[u8]) -> Option<&'static Content> {
-    const FASTA: [&str; 3] = ["convert it to FASTA", "", ""];
-    static KNOWN: [(&[u8], Content); 7] = [
-        (b"#NEXUS", Content::new("a NEXUS file", FASTA)),
-        (b"CLUSTAL", Content::new("a Clustal alignment", FASTA)),
-        (b"# STOCKHOLM", Content::new("a Stockholm alignment", FASTA)),
+/// Recognises a text file by its first words.
+fn from_first_words(start: &[u8]) -> Option<&'static Content> {
+    const TO_FASTA: [&str; 3] = ["convert it to FASTA", "", ""];
+    static FIRST_WORDS: [(&[u8], Content); 7] = [
+        (b"#NEXUS", Content::new("a NEXUS file", TO_FASTA)),
+        (b"CLUSTAL", Content::new("a Clustal alignment", TO_FASTA)),
+        (
+            b"# STOCKHOLM",
+            Content::new("a Stockholm alignment", TO_FASTA),
+        ),
         (
             b"<!DOCTYPE HTML",
             Content::new("an HTML page", ["a failed download?"; 3]),
@@ -388,12 +401,12 @@ fn by_words(start: &[u8]) -> Option<&'static Content> {
     if begins(b"##GFF") {
         return Some(&GFF);
     }
-    let known = KNOWN.iter().find(|(word, _)| begins(word));
-    known.map(|(_, content)| content)
+    let entry = FIRST_WORDS.iter().find(|(word, _)| begins(word));
+    entry.map(|(_, content)| content)
 }
 
-/// Text files whose lines have columns of their own.
-fn by_lines(start: &[u8]) -> Option<&'static Content> {
+/// Recognises a text file by the columns of its lines.
+fn from_columns(start: &[u8]) -> Option<&'static Content> {
     let mut lines = start
         .split(|byte| *byte == b'\n')
         .map(|line| line.strip_suffix(b"\r").unwrap_or(line));
@@ -432,14 +445,14 @@ fn number(field: &[u8]) -> Option<u64> {
     std::str::from_utf8(field).ok()?.parse().ok()
 }
 
-/// Whether a line is one of a Picard interval list: chrom, start, end, strand, name.
+/// Returns whether a line is from a Picard interval list: chrom, start, end, strand, name.
 fn is_list_row(line: &[u8]) -> bool {
     let fields: Vec<&[u8]> = line.split(|byte| *byte == b'\t').collect();
     matches!(fields[..], [_, start, end, b"+" | b"-", _]
         if number(start).is_some() && number(end).is_some())
 }
 
-/// Whether fields are of GFF: sequence, source, type, start, end, score, strand, phase, ...
+/// Returns whether fields are from GFF: sequence, source, type, start, end, score, strand, phase, ...
 fn is_annotation(fields: &[&[u8]]) -> bool {
     let [_, _, _, start, end, _, strand, phase, _] = fields else {
         return false;
@@ -449,7 +462,7 @@ fn is_annotation(fields: &[&[u8]]) -> bool {
     is_range && has_strand && matches!(*phase, b"0" | b"1" | b"2" | b".")
 }
 
-/// Whether fields are of VCF: chromosome, position, id, reference and other alleles, ...
+/// Returns whether fields are from VCF: chromosome, position, id, reference and other alleles, ...
 fn is_variant(fields: &[&[u8]]) -> bool {
     let [_, position, _, reference, others, _, _, _, ..] = fields else {
         return false;

@@ -1,31 +1,31 @@
-use super::{Purpose, foreign, format, is_enough};
+use super::{Purpose, describe_other, format, is_enough};
 use seqloom_core::error::{Fault, FaultCause};
 
 use crate::options::{Comments, Format, ReaderOptions};
 
-fn found(start: &[u8]) -> String {
+fn description(start: &[u8]) -> String {
     format(start, &ReaderOptions::default())
         .unwrap_err()
         .message
 }
 
 #[test]
-fn fasta_is_fasta_after_a_mark_or_blank_lines() {
+fn fasta_is_detected_after_a_byte_order_mark_or_blank_lines() {
     for start in [&b">a\nAC"[..], b"\xEF\xBB\xBF>a\n", b"\n\n>a\n", b"\n\n"] {
         assert_eq!(format(start, &ReaderOptions::default()), Ok(Format::Fasta));
     }
 }
 
 #[test]
-fn fastq_is_fastq_unless_it_is_sam() {
+fn fastq_is_detected_unless_it_is_sam() {
     for start in [&b"@a\nAC"[..], b"\xEF\xBB\xBF@HD\n", b"\r\n@SQ \n"] {
         assert_eq!(format(start, &ReaderOptions::default()), Ok(Format::Fastq));
     }
-    assert!(found(b"@SQ\tSN:a").contains("SAM"));
+    assert!(description(b"@SQ\tSN:a").contains("SAM"));
 }
 
 #[test]
-fn comments_are_fasta_where_they_are_left_out() {
+fn text_that_begins_with_skipped_comments_is_fasta() {
     let options = ReaderOptions {
         comments: Comments::Skip,
         ..ReaderOptions::default()
@@ -35,7 +35,7 @@ fn comments_are_fasta_where_they_are_left_out() {
 }
 
 #[test]
-fn a_format_that_was_not_asked_for_is_an_objection() {
+fn a_format_that_was_not_requested_is_an_error() {
     let options = |format| ReaderOptions {
         format: Some(format),
         ..ReaderOptions::default()
@@ -49,7 +49,7 @@ fn a_format_that_was_not_asked_for_is_an_objection() {
 }
 
 #[test]
-fn a_beginning_that_may_be_anything_is_not_enough() {
+fn an_ambiguous_beginning_is_not_enough() {
     for start in [&b""[..], b"\n", b"@HD", b"\xEF\xBB", b"BA"] {
         assert!(!is_enough(start), "{start:?}");
     }
@@ -57,15 +57,15 @@ fn a_beginning_that_may_be_anything_is_not_enough() {
 }
 
 #[test]
-fn what_a_file_is_instead_is_named() {
+fn an_error_names_the_content_of_a_file() {
     let tar = [&[b'x'; 257][..], b"ustar\x0000"].concat();
     for (start, name) in [
         (&b"\xFD7zXZ\0\0\x04"[..], "xz data"),
         (b"\x28\xB5\x2F\xFD\x04", "zstd data"),
         (b"BZh91AY", "bzip2 data"),
         (b"PK\x03\x04\x14", "a zip archive"),
-        (b"\x89PNG\r\n\x1A\n\0", "a PNG picture"),
-        (b"\xFF\xD8\xFF\xE0", "a JPEG picture"),
+        (b"\x89PNG\r\n\x1A\n\0", "a PNG image"),
+        (b"\xFF\xD8\xFF\xE0", "a JPEG image"),
         (b"%PDF-1.7", "a PDF document"),
         (b"\x89HDF\r\n\x1A\n\0", "an HDF5 file"),
         (b"PAR1\x15", "a Parquet file"),
@@ -81,12 +81,12 @@ fn what_a_file_is_instead_is_named() {
         (b"<!doctype html><html>", "an HTML page"),
         (b"\xFF\xFE>\0a\0", "UTF-16 text"),
         (b"; old comment\n>a\n", "FASTA with ';' comments"),
-        (b"ACGTACGTACGTACGTACGTACGT\n", "letters without a header"),
+        (b"ACGTACGTACGTACGTACGTACGT\n", "residues without a header"),
         (b"id\tlabel\nx\t1\n", "text that begins with \"id\\tlabel\""),
         (b"\x01\x02\x03\0\0", "binary data"),
         (b"", "the file is empty"),
     ] {
-        assert!(found(start).contains(name), "{}", found(start));
+        assert!(description(start).contains(name), "{}", description(start));
     }
 }
 
@@ -98,8 +98,8 @@ fn the_cause_names_genotypes_and_intervals() {
     assert_eq!(cause(b"BAM\x01\0"), None);
 }
 
-/// How files begin, what they are, and a part of the way from there to intervals.
-const OTHERS: [(&[u8], &str, &str); 14] = [
+/// The beginning of a file, its format, and a part of the advice for converting it to intervals.
+const OTHER_FORMATS: [(&[u8], &str, &str); 14] = [
     (
         b"PK\x03\x04AAAAAAAAAAAAAAAAAAAAAAAAAA[Content_Types].xml",
         "an Excel workbook (.xlsx)",
@@ -133,9 +133,9 @@ const OTHERS: [(&[u8], &str, &str); 14] = [
 ];
 
 #[test]
-fn a_file_of_another_kind_is_named_with_the_way_from_it() {
-    for (start, name, way) in OTHERS {
-        let described = foreign(start, Purpose::Intervals).unwrap();
+fn a_file_of_another_format_is_described_with_advice() {
+    for (start, name, way) in OTHER_FORMATS {
+        let described = describe_other(start, Purpose::Intervals).unwrap();
         assert!(
             described.contains(name) && described.contains(way),
             "{described}"
@@ -144,7 +144,7 @@ fn a_file_of_another_kind_is_named_with_the_way_from_it() {
 }
 
 #[test]
-fn tables_and_intervals_are_no_file_of_another_kind() {
+fn tables_and_intervals_are_not_other_formats() {
     for start in [
         &b"id\tlabel\na\t1\n"[..],
         b"# made by hand\nid,label\n",
@@ -157,13 +157,13 @@ fn tables_and_intervals_are_no_file_of_another_kind() {
         b"",
     ] {
         for purpose in [Purpose::Intervals, Purpose::Table] {
-            assert_eq!(foreign(start, purpose), None);
+            assert_eq!(describe_other(start, purpose), None);
         }
     }
 }
 
 #[test]
-fn flat_files_are_told_apart_by_their_first_line() {
+fn flat_files_are_distinguished_by_their_first_line() {
     for (start, name) in [
         (
             &b"ID   CYC_HUMAN    Reviewed;    105 AA.\n"[..],
@@ -175,12 +175,12 @@ fn flat_files_are_told_apart_by_their_first_line() {
         ),
         (b"LOCUS       AB1  1859 bp  mRNA  linear\n", "'genbank'"),
     ] {
-        assert!(found(start).contains(name), "{}", found(start));
+        assert!(description(start).contains(name), "{}", description(start));
     }
 }
 
 #[test]
-fn annotation_is_named_where_comments_are_left_out_too() {
+fn annotation_is_recognised_even_if_comments_are_skipped() {
     let options = ReaderOptions {
         comments: Comments::Skip,
         ..ReaderOptions::default()

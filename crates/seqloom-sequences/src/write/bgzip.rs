@@ -1,4 +1,4 @@
-//! Bgzip: each block of text packed by itself, by several threads.
+//! Writes bgzip: several threads compress blocks of text independently.
 
 use std::io::{self, Write};
 
@@ -11,130 +11,137 @@ use seqloom_core::workers::{Job, Workers};
 /// The destination of a file.
 pub type WriteTarget = Box<dyn Write + Send + Sync>;
 
-/// The text of a block: what `bgzip` takes too, so that even text that cannot
-/// be packed stays below 64 KiB.
-const BLOCK_SIZE: usize = 0xFF00;
-/// How many blocks one thread packs at a time.
+/// The bytes of text in a block, as in `bgzip`. Even incompressible text then gives a block below
+/// 64 KiB.
+const BLOCK_TEXT_BYTES: usize = 0xFF00;
+/// The number of blocks in the job of a thread.
 const JOB_BLOCKS: usize = 8;
-/// A gzip header with the extra field that holds the block's size.
-const HEADER: [u8; 16] = [
+/// A gzip header with the extra field for the size of the block.
+const BLOCK_HEADER: [u8; 16] = [
     0x1F, 0x8B, 8, 4, 0, 0, 0, 0, 0, 0xFF, 6, 0, b'B', b'C', 2, 0,
 ];
-/// What sirocco puts before the packed data.
-const PLAIN_HEADER: usize = 10;
+/// The length in bytes of the gzip header that sirocco writes.
+const GZIP_HEADER_BYTES: usize = 10;
 /// The empty block that ends a file (SAM specification, section 4.1.2).
-const END: [u8; 28] = [
+const END_BLOCK: [u8; 28] = [
     0x1F, 0x8B, 8, 4, 0, 0, 0, 0, 0, 0xFF, 6, 0, b'B', b'C', 2, 0, 0x1B, 0, 3, 0, 0, 0, 0, 0, 0, 0,
     0, 0,
 ];
 
-/// Packs text into blocks.
+/// Compresses text in blocks.
 pub(super) struct BgzipWriter {
     target: WriteTarget,
-    workers: Workers<PackJob>,
+    workers: Workers<BlockJob>,
     workspace: BlockEncoder,
     level: Level,
-    /// The number of jobs that keep all threads busy.
-    enough: usize,
-    run: PackJob,
-    spare: Vec<PackJob>,
-    /// Where each block begins, in the file and in the text.
+    /// The maximum number of pending jobs, enough to keep all threads busy.
+    max_pending: usize,
+    job: BlockJob,
+    spare: Vec<BlockJob>,
+    /// The offset of each block, in the file and in the text.
     blocks: Vec<(u64, u64)>,
-    at: (u64, u64),
+    offsets: (u64, u64),
 }
 
 impl BgzipWriter {
     pub(super) fn new(target: WriteTarget, level: Level, threads: usize) -> Self {
-        let others = threads.saturating_sub(1);
-        let run = PackJob::new(level);
+        let helpers = threads.saturating_sub(1);
+        let job = BlockJob::new(level);
         Self {
             target,
-            workers: Workers::start("seqloom-blocks", others),
-            workspace: run.workspace(),
+            workers: Workers::start("seqloom-blocks", helpers),
+            workspace: job.workspace(),
             level,
-            enough: if others == 0 { 1 } else { 2 * threads },
-            run,
+            max_pending: if helpers == 0 { 1 } else { 2 * threads },
+            job,
             spare: Vec::new(),
             blocks: Vec::new(),
-            at: (0, 0),
+            offsets: (0, 0),
         }
     }
 
     pub(super) fn write(&mut self, text: &[u8]) -> io::Result<()> {
         let mut rest = text;
         while !rest.is_empty() {
-            let capacity = BLOCK_SIZE * JOB_BLOCKS - self.run.text.len();
+            let capacity = BLOCK_TEXT_BYTES * JOB_BLOCKS - self.job.text.len();
             let (now, later) = rest.split_at(capacity.min(rest.len()));
-            self.run.text.extend_from_slice(now);
+            self.job.text.extend_from_slice(now);
             rest = later;
             if now.len() == capacity {
-                self.push()?;
+                self.submit()?;
             }
         }
         Ok(())
     }
 
     pub(super) fn finish(mut self, blocks: &mut Vec<(u64, u64)>) -> io::Result<WriteTarget> {
-        self.push()?;
+        self.submit()?;
         while self.workers.pending() > 0 {
-            self.pop()?;
+            self.write_next()?;
         }
-        self.target.write_all(&END)?;
+        self.target.write_all(&END_BLOCK)?;
         *blocks = self.blocks.split_off(self.blocks.len().min(1));
         Ok(self.target)
     }
 
-    /// Has the current run packed, and begins another.
-    fn push(&mut self) -> io::Result<()> {
-        let fresh = self.spare.pop().unwrap_or_else(|| PackJob::new(self.level));
-        self.workers.push(std::mem::replace(&mut self.run, fresh));
-        while self.workers.pending() >= self.enough {
-            self.pop()?;
+    /// Submits the current job, and begins another.
+    fn submit(&mut self) -> io::Result<()> {
+        let next_job = self
+            .spare
+            .pop()
+            .unwrap_or_else(|| BlockJob::new(self.level));
+        self.workers
+            .push(std::mem::replace(&mut self.job, next_job));
+        while self.workers.pending() >= self.max_pending {
+            self.write_next()?;
         }
         Ok(())
     }
 
-    /// Writes the next run in order.
-    fn pop(&mut self) -> io::Result<()> {
-        let Some(mut run) = self.workers.pop(&mut self.workspace) else {
+    /// Writes the result of the next job in order.
+    fn write_next(&mut self) -> io::Result<()> {
+        let Some(mut job) = self.workers.pop(&mut self.workspace) else {
             return Ok(());
         };
-        if !run.is_done {
-            return Err(io::Error::other("could not be packed: a thread has failed"));
+        if !job.is_done {
+            return Err(io::Error::other("bgzip compression failed in a thread"));
         }
-        self.target.write_all(&run.packed)?;
-        for (packed, text) in &run.sizes {
-            self.blocks.push(self.at);
-            self.at = (self.at.0 + as_u64(*packed), self.at.1 + as_u64(*text));
+        self.target.write_all(&job.packed)?;
+        for (packed, text) in &job.sizes {
+            self.blocks.push(self.offsets);
+            self.offsets = (
+                self.offsets.0 + as_u64(*packed),
+                self.offsets.1 + as_u64(*text),
+            );
         }
-        run.clear();
-        self.spare.push(run);
+        job.clear();
+        self.spare.push(job);
         Ok(())
     }
 }
 
-/// Consecutive blocks, which one thread packs.
-struct PackJob {
+/// Consecutive blocks that one thread compresses.
+struct BlockJob {
     level: Level,
     text: Vec<u8>,
     packed: Vec<u8>,
-    /// The size of each block, packed and not.
+    /// The size of each block, compressed and uncompressed.
     sizes: Vec<(usize, usize)>,
     is_done: bool,
 }
 
-/// Packs blocks, and stores those that packing would make larger.
+/// Compresses blocks, and stores those that compression would make larger.
 struct BlockEncoder {
-    packing: Encoder,
+    compressing: Encoder,
     storing: Encoder,
     buffer: Vec<u8>,
 }
 
-impl PackJob {
+impl BlockJob {
     fn new(level: Level) -> Self {
         Self {
             level,
-            text: Vec::with_capacity(BLOCK_SIZE * JOB_BLOCKS),
+            text: Vec::with_capacity(BLOCK_TEXT_BYTES * JOB_BLOCKS),
             packed: Vec::new(),
             sizes: Vec::with_capacity(JOB_BLOCKS),
             is_done: false,
@@ -149,19 +156,19 @@ impl PackJob {
     }
 }
 
-impl Job for PackJob {
+impl Job for BlockJob {
     type Workspace = BlockEncoder;
 
     fn workspace(&self) -> BlockEncoder {
         BlockEncoder {
-            packing: Encoder::new(Format::Gzip, self.level),
+            compressing: Encoder::new(Format::Gzip, self.level),
             storing: Encoder::new(Format::Gzip, Level::NONE),
-            buffer: vec![0; compress_bound(Format::Gzip, BLOCK_SIZE)],
+            buffer: vec![0; compress_bound(Format::Gzip, BLOCK_TEXT_BYTES)],
         }
     }
 
     fn work(&mut self, workspace: &mut BlockEncoder) {
-        self.is_done = self.text.chunks(BLOCK_SIZE).all(|text| {
+        self.is_done = self.text.chunks(BLOCK_TEXT_BYTES).all(|text| {
             let before = self.packed.len();
             let is_packed = workspace.pack(text, &mut self.packed);
             self.sizes.push((self.packed.len() - before, text.len()));
@@ -175,25 +182,29 @@ impl Job for PackJob {
 }
 
 impl BlockEncoder {
-    /// Appends a block; returns whether it was possible.
+    /// Appends a compressed or stored block; returns whether one of them fits.
     fn pack(&mut self, text: &[u8], packed: &mut Vec<u8>) -> bool {
-        pack(&mut self.packing, text, &mut self.buffer, packed)
+        pack(&mut self.compressing, text, &mut self.buffer, packed)
             || pack(&mut self.storing, text, &mut self.buffer, packed)
     }
 }
 
-/// Appends a block, unless it would be too large.
+/// Appends a block; returns false if it is too large.
 fn pack(encoder: &mut Encoder, text: &[u8], buffer: &mut [u8], packed: &mut Vec<u8>) -> bool {
     let progress = encoder.compress(text, buffer, Flush::Finish);
     let is_whole = progress.done;
-    let Some(body) = progress.output.get(PLAIN_HEADER..).filter(|_| is_whole) else {
+    let Some(body) = progress
+        .output
+        .get(GZIP_HEADER_BYTES..)
+        .filter(|_| is_whole)
+    else {
         encoder.reset();
         return false;
     };
-    let Ok(size) = u16::try_from(HEADER.len() + 2 + body.len() - 1) else {
+    let Ok(size) = u16::try_from(BLOCK_HEADER.len() + 2 + body.len() - 1) else {
         return false;
     };
-    packed.extend_from_slice(&HEADER);
+    packed.extend_from_slice(&BLOCK_HEADER);
     packed.extend_from_slice(&size.to_le_bytes());
     packed.extend_from_slice(body);
     true

@@ -8,7 +8,7 @@ use seqloom_compression as compression;
 use seqloom_compression::input::BufferedInput;
 use seqloom_compression::unpack;
 
-/// A target whose content can be read afterwards.
+/// A target that stores its content in a shared buffer.
 #[derive(Clone, Default)]
 struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
 
@@ -31,7 +31,7 @@ fn options(compression: Compression, threads: usize) -> WriterOptions {
     }
 }
 
-/// The file that holds this text, written in parts of some size.
+/// Writes a text in parts of `part` bytes; returns the file.
 fn pack(text: &[u8], options: WriterOptions, part: usize) -> (Vec<u8>, WriteSummary) {
     let target = SharedBuffer::default();
     let mut writer = RecordWriter::new(Box::new(target.clone()), options).unwrap();
@@ -43,7 +43,7 @@ fn pack(text: &[u8], options: WriterOptions, part: usize) -> (Vec<u8>, WriteSumm
     (file, written)
 }
 
-fn unpacked(file: &[u8]) -> (Compression, Vec<u8>) {
+fn decompress(file: &[u8]) -> (Compression, Vec<u8>) {
     let input = BufferedInput::new(Box::new(Cursor::new(file.to_vec())));
     let (kind, mut text) = unpack(input, &compression::UnpackOptions::default()).unwrap();
     let mut all = Vec::new();
@@ -58,7 +58,7 @@ fn unpacked(file: &[u8]) -> (Compression, Vec<u8>) {
     }
 }
 
-/// Letters that pack to a third, and bytes that do not pack at all.
+/// Returns text that compresses to a third, and then incompressible bytes.
 fn text(size: u32) -> Vec<u8> {
     let mixed = |i: u32| i.wrapping_mul(2_654_435_761) ^ (i >> 3).wrapping_mul(40_503);
     let letters = (0..size).map(|i| b"ACGT"[(mixed(i) >> 30) as usize]);
@@ -67,7 +67,7 @@ fn text(size: u32) -> Vec<u8> {
 }
 
 #[test]
-fn what_was_written_reads_back_whatever_the_container_level_and_threads() {
+fn written_text_reads_back_for_any_compression_level_and_threads() {
     let text = text(600_000);
     for kind in [Compression::None, Compression::Gzip, Compression::Bgzip] {
         for (level, threads) in [(0, 1), (1, 3), (9, 2)] {
@@ -77,7 +77,7 @@ fn what_was_written_reads_back_whatever_the_container_level_and_threads() {
             };
             let (file, written) = pack(&text, given, 70_001);
             assert_eq!(written.text, text.len() as u64);
-            assert!(unpacked(&file) == (kind, text.clone()), "{kind} {level}");
+            assert!(decompress(&file) == (kind, text.clone()), "{kind} {level}");
         }
     }
 }
@@ -94,27 +94,27 @@ fn the_same_text_gives_the_same_bytes() {
 }
 
 #[test]
-fn the_headers_of_gzip_hold_neither_time_nor_name() {
+fn gzip_headers_contain_neither_time_nor_name() {
     let (file, _) = pack(b">a\nACGT\n", options(Compression::Gzip, 1), 99);
     assert_eq!(file[..8], [0x1F, 0x8B, 8, 0, 0, 0, 0, 0]);
 }
 
 #[test]
-fn no_text_is_still_a_file_of_its_kind() {
+fn an_empty_text_is_a_valid_compressed_file() {
     let (file, written) = pack(b"", options(Compression::Bgzip, 2), 1);
     assert_eq!((file.len(), written.blocks), (28, vec![]));
     let (file, _) = pack(b"", options(Compression::Gzip, 1), 1);
-    assert_eq!(unpacked(&file), (Compression::Gzip, vec![]));
+    assert_eq!(decompress(&file), (Compression::Gzip, vec![]));
 }
 
 #[test]
-fn each_position_of_a_block_is_where_text_goes_on() {
+fn reading_can_continue_at_every_block_offset() {
     let text = text(300_000);
     let (file, written) = pack(&text, options(Compression::Bgzip, 3), 1000);
     assert_eq!(written.blocks.len(), text.len().div_ceil(0xFF00) - 1);
     for (at, position) in written.blocks {
         let rest = &file[usize::try_from(at).unwrap()..];
-        assert!(unpacked(rest).1 == text[usize::try_from(position).unwrap()..]);
+        assert!(decompress(rest).1 == text[usize::try_from(position).unwrap()..]);
     }
 }
 
@@ -143,7 +143,7 @@ fn records_are_written_as_text() {
 }
 
 #[test]
-fn what_cannot_be_meant_is_refused() {
+fn invalid_options_are_errors() {
     for given in [
         WriterOptions {
             level: 10,
@@ -160,7 +160,7 @@ fn what_cannot_be_meant_is_refused() {
 }
 
 #[test]
-fn a_target_that_is_full_is_an_error() {
+fn a_full_disk_is_an_error() {
     struct FullDisk;
     impl Write for FullDisk {
         fn write(&mut self, _: &[u8]) -> io::Result<usize> {

@@ -1,10 +1,10 @@
-//! What the tests of whole files share.
+//! Functions for tests of whole files.
 #![allow(
     dead_code,
     clippy::allow_attributes,
     clippy::print_stderr,
     clippy::unwrap_used,
-    reason = "each test uses some of it, and a skip is said aloud"
+    reason = "each test uses some of these functions, and prints skipped tests"
 )]
 
 use std::io::{Cursor, Read};
@@ -14,7 +14,7 @@ use seqloom_compression::input::BufferedInput;
 use seqloom_core::Result;
 use seqloom_sequences::{Batch, Reader, ReaderOptions};
 
-/// Gives at most so many bytes at a time.
+/// An input that returns at most this number of bytes in a call.
 struct SmallReads(Cursor<Vec<u8>>, usize);
 
 impl Read for SmallReads {
@@ -24,27 +24,27 @@ impl Read for SmallReads {
     }
 }
 
-/// A record: header, letters, qualities.
+/// A record: header, residues, qualities.
 pub(crate) type RecordBytes = (Vec<u8>, Vec<u8>, Vec<u8>);
 
-pub(crate) fn open(file: &[u8], piece: usize, options: &ReaderOptions) -> Result<Reader> {
-    let reads = SmallReads(Cursor::new(file.to_vec()), piece);
+pub(crate) fn open(file: &[u8], chunk_size: usize, options: &ReaderOptions) -> Result<Reader> {
+    let reads = SmallReads(Cursor::new(file.to_vec()), chunk_size);
     Reader::new(Path::new("x"), BufferedInput::new(Box::new(reads)), options)
 }
 
-/// All records of a file that comes in pieces, or the first error.
+/// Reads all records of a file in chunks, or returns the first error.
 pub(crate) fn read_as(
     file: &[u8],
-    piece: usize,
+    chunk_size: usize,
     options: &ReaderOptions,
 ) -> Result<Vec<RecordBytes>> {
-    let mut reader = open(file, piece, options)?;
-    let mut found = Vec::new();
+    let mut reader = open(file, chunk_size, options)?;
+    let mut records = Vec::new();
     let mut batch = Batch::default();
     while reader.read_into(&mut batch, 3, usize::MAX)? {
-        found.extend((0..batch.len()).map(|row| record(&batch, row)));
+        records.extend((0..batch.len()).map(|row| record(&batch, row)));
     }
-    Ok(found)
+    Ok(records)
 }
 
 pub(crate) fn read(file: &[u8]) -> Result<Vec<RecordBytes>> {
@@ -63,7 +63,7 @@ fn record(batch: &Batch, row: usize) -> RecordBytes {
     (header, batch.data[letters].to_vec(), qualities)
 }
 
-/// A folder of the real data, or nothing, which is said aloud.
+/// Returns a folder of the real data; prints a message and returns `None` if there is none.
 pub(crate) fn folder(name: &str) -> Option<PathBuf> {
     let Some(data) = std::env::var_os("SEQLOOM_DATA") else {
         eprintln!("SKIPPED: SEQLOOM_DATA does not name the folder of the real data");
@@ -72,12 +72,12 @@ pub(crate) fn folder(name: &str) -> Option<PathBuf> {
     Some(Path::new(&data).join(name))
 }
 
-/// Names and contents of the files of a folder, in order.
+/// Returns the names and contents of the files of a folder, in order.
 pub(crate) fn files(name: &str) -> Vec<(String, Vec<u8>)> {
     let Some(folder) = folder(name) else {
         return Vec::new();
     };
-    let mut found: Vec<(String, Vec<u8>)> = std::fs::read_dir(folder)
+    let mut records: Vec<(String, Vec<u8>)> = std::fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .map(|path| {
@@ -85,6 +85,6 @@ pub(crate) fn files(name: &str) -> Vec<(String, Vec<u8>)> {
             (name, std::fs::read(path).unwrap())
         })
         .collect();
-    found.sort();
-    found
+    records.sort();
+    records
 }

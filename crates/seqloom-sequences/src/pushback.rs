@@ -1,0 +1,63 @@
+//! Text in chunks, which can be pushed back and read again.
+
+use std::collections::TryReserveError;
+
+use seqloom_compression::{Text, Trouble};
+
+/// Text in chunks. Text that was peeked at or must be read again is pushed back.
+pub(crate) struct PushbackText {
+    /// The text that was pushed back, and the number of its bytes that were consumed again.
+    pushed: Vec<u8>,
+    consumed: usize,
+    text: Box<dyn Text>,
+}
+
+impl PushbackText {
+    pub(crate) fn new(text: Box<dyn Text>) -> Self {
+        Self {
+            pushed: Vec::new(),
+            consumed: 0,
+            text,
+        }
+    }
+
+    /// Returns the next chunk of text; it is empty only at the end.
+    pub(crate) fn fill(&mut self) -> Result<&[u8], Trouble> {
+        if let Some(pushed @ [_, ..]) = self.pushed.get(self.consumed..) {
+            return Ok(pushed);
+        }
+        self.text.fill()
+    }
+
+    /// Consumes the first `count` bytes of the chunk.
+    pub(crate) fn consume(&mut self, count: usize) {
+        if self.consumed < self.pushed.len() {
+            self.consumed += count;
+        } else {
+            self.text.consume(count);
+        }
+    }
+
+    /// Returns the beginning of the text, read until `is_enough` returns true.
+    pub(crate) fn peek(&mut self, is_enough: impl Fn(&[u8]) -> bool) -> Result<&[u8], Trouble> {
+        while !is_enough(&self.pushed) {
+            let chunk = self.text.fill()?;
+            let count = chunk.len();
+            if count == 0 {
+                break;
+            }
+            self.pushed.extend_from_slice(chunk);
+            self.text.consume(count);
+        }
+        Ok(&self.pushed)
+    }
+
+    /// Pushes text back, before the next chunk. Fails if memory is not available.
+    pub(crate) fn push_back(&mut self, text: &[u8]) -> Result<(), TryReserveError> {
+        self.pushed.drain(..self.consumed);
+        self.consumed = 0;
+        self.pushed.try_reserve_exact(text.len())?;
+        self.pushed.splice(..0, text.iter().copied());
+        Ok(())
+    }
+}
