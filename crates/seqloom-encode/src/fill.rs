@@ -36,16 +36,11 @@ pub(crate) fn fill_rows<T: Send>(
 ) -> Result<LetterCounts> {
     let numbers = out.len();
     // Outside a pool, rayon would build its global pool.
-    let is_serial =
-        size_of_val(out) < MIN_PARALLEL_BYTES || rayon::current_thread_index().is_none();
-    let block_rows = if is_serial {
-        sequences.len()
-    } else {
-        BLOCK_ROWS
-    };
+    let serial = size_of_val(out) < MIN_PARALLEL_BYTES || rayon::current_thread_index().is_none();
+    let block_rows = if serial { sequences.len() } else { BLOCK_ROWS };
     let fill_block = |block| kernel.fill_block(letters, block);
     let filled = block::split_into_blocks(sequences, out, rows, block_rows).and_then(|blocks| {
-        if is_serial {
+        if serial {
             return blocks
                 .into_iter()
                 .try_fold(LetterCounts::default(), add_counts(fill_block));

@@ -186,11 +186,8 @@ mod tests {
 
     #[test]
     fn a_line_of_any_length_is_checked_like_its_bytes() {
-        for class in [
-            ByteClass::Letter,
-            ByteClass::Quality(b'!'),
-            ByteClass::Quality(b'@'),
-        ] {
+        use ByteClass::{Letter, Quality};
+        for class in [Letter, Quality(b'!'), Quality(b'@')] {
             for (length, byte) in (1..80).flat_map(|n| (0..=255).map(move |byte| (n, byte))) {
                 let mut line = vec![b'h'; length];
                 line[length * 2 / 3] = byte;

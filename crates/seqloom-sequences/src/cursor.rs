@@ -114,14 +114,13 @@ impl Cursor {
     /// Checks the bytes of the header. A carriage return is valid only at the end.
     pub(crate) fn check_header_bytes(&self) -> Result<(), Fault> {
         let header = self.header.strip_suffix(b"\r").unwrap_or(&self.header);
-        let invalid = memchr2(b'\r', 0, header);
-        let Some((invalid, byte)) = invalid.zip(invalid.and_then(|invalid| header.get(invalid)))
-        else {
+        let at = memchr2(b'\r', 0, header);
+        let Some((at, byte)) = at.zip(at.and_then(|at| header.get(at))) else {
             return Ok(());
         };
         let start = self.position.byte - as_u64(self.header.len());
         let position = Position {
-            byte: start + as_u64(invalid),
+            byte: start + as_u64(at),
             ..self.position
         };
         let message = format!("expected a header, found {}", describe_byte(*byte));

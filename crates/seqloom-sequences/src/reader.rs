@@ -19,7 +19,7 @@ use seqloom_compression::input::BufferedInput;
 use seqloom_compression::{Compression, Text, Trouble, unpack};
 
 /// The bytes of text that are decompressed after a fault to find a wrong checksum.
-const CHECKED_BYTES_AFTER_FAULT: usize = 64 << 20;
+const MAX_CHECKED_BYTES: usize = 64 << 20;
 
 /// Reads the records of a file in order.
 pub struct Reader {
@@ -174,10 +174,10 @@ impl Reader {
         }
         let used = match self.parser.feed(text, sink) {
             Ok(used) => used,
-            Err(fault) => return self.handle_fault(fault, from, sink),
+            Err(fault) => return self.skip_fault(fault, from, sink),
         };
         if !self.keep_record_text(from, used)? {
-            return self.handle_fault(self.parser.out_of_memory(), from, sink);
+            return self.skip_fault(self.parser.out_of_memory(), from, sink);
         }
         self.text.consume(used);
         Ok(used == count)
@@ -186,7 +186,7 @@ impl Reader {
     fn end(&mut self, sink: &mut impl RecordSink) -> Result<bool> {
         let from = self.parser.position().byte;
         if let Err(fault) = self.parser.finish(sink) {
-            return self.handle_fault(fault, from, sink);
+            return self.skip_fault(fault, from, sink);
         }
         self.state = ReaderState::Finished;
         self.check_count()?;
@@ -215,12 +215,7 @@ impl Reader {
     }
 
     /// Returns a fault as an error, or skips to the next record and returns true.
-    fn handle_fault(
-        &mut self,
-        fault: Fault,
-        from: u64,
-        sink: &mut impl RecordSink,
-    ) -> Result<bool> {
+    fn skip_fault(&mut self, fault: Fault, from: u64, sink: &mut impl RecordSink) -> Result<bool> {
         if self.options.on_error == OnError::Raise || fault.kind == Kind::Memory {
             return Err(self.check_checksum(fault));
         }
@@ -235,11 +230,7 @@ impl Reader {
     fn check_checksum(&mut self, fault: Fault) -> Error {
         let stop = Stop::with_signals();
         let is_packed = self.compression != Compression::None && fault.kind != Kind::Memory;
-        let mut left = if is_packed {
-            CHECKED_BYTES_AFTER_FAULT
-        } else {
-            0
-        };
+        let mut left = if is_packed { MAX_CHECKED_BYTES } else { 0 };
         while left > 0 {
             if let Err(error) = stop.check() {
                 return Error::io(&self.path, &error);

@@ -98,10 +98,8 @@ impl ChosenPositions {
     #[inline(always)]
     fn decode_line<T: Genotype>(&self, line: &[u8], table: &CodeTable<T>, row: &mut [T]) {
         let mut block_bytes = [0; BLOCK_POSITIONS];
-        let blocks = self
-            .bytes
-            .chunks(BLOCK_POSITIONS)
-            .zip(self.masks.chunks(BLOCK_POSITIONS));
+        let masks = self.masks.chunks(BLOCK_POSITIONS);
+        let blocks = self.bytes.chunks(BLOCK_POSITIONS).zip(masks);
         for ((bytes, masks), out) in blocks.zip(row.chunks_mut(BLOCK_POSITIONS)) {
             let gathered = block_bytes.as_chunks_mut::<SQUARE_SIDE>().0.iter_mut();
             for (gathered, bytes) in gathered.zip(bytes.as_chunks::<SQUARE_SIDE>().0) {
@@ -123,10 +121,8 @@ impl ChosenPositions {
         rows: &mut [&mut [T]],
     ) {
         let mut block = [[0; BLOCK_POSITIONS]; SQUARE_SIDE];
-        let blocks = self
-            .bytes
-            .chunks(BLOCK_POSITIONS)
-            .zip(self.masks.chunks(BLOCK_POSITIONS));
+        let masks = self.masks.chunks(BLOCK_POSITIONS);
+        let blocks = self.bytes.chunks(BLOCK_POSITIONS).zip(masks);
         for (number, (bytes, masks)) in blocks.enumerate() {
             for (group, bytes) in bytes.as_chunks::<SQUARE_SIDE>().0.iter().enumerate() {
                 let mut square = [[0; SQUARE_SIDE]; SQUARE_SIDE];
@@ -156,12 +152,8 @@ fn transpose(
     transposed: &mut Vec<[u8; SQUARE_SIDE]>,
 ) {
     transposed.resize(width.next_multiple_of(SQUARE_SIDE), [0; SQUARE_SIDE]);
-    for (number, out) in transposed
-        .as_chunks_mut::<SQUARE_SIDE>()
-        .0
-        .iter_mut()
-        .enumerate()
-    {
+    let squares = transposed.as_chunks_mut::<SQUARE_SIDE>().0;
+    for (number, out) in squares.iter_mut().enumerate() {
         let start = number * SQUARE_SIDE;
         let mut square = [[0; SQUARE_SIDE]; SQUARE_SIDE];
         // Copies of whole squares have a separate loop: otherwise the compiler calls `memmove` for
@@ -219,14 +211,8 @@ mod tests {
     #[test]
     fn selected_positions_of_lines_decode_to_the_values_of_their_codes() {
         for stride in [1, 15, 16, 33, 300, MAX_TRANSPOSED_BYTES + 1] {
-            for count in [
-                1,
-                MIN_TRANSPOSED_LINES - 1,
-                MIN_TRANSPOSED_LINES,
-                16,
-                17,
-                40,
-            ] {
+            let minimum = MIN_TRANSPOSED_LINES;
+            for count in [1, minimum - 1, minimum, 16, 17, 40] {
                 let positions = 4 * stride;
                 check(stride, count, &[positions - 1]);
                 check(stride, count, &[positions - 1, 0, 0]);

@@ -64,10 +64,7 @@ pub fn count(line: &[u8], mask: &PositionMask) -> GenotypeCounts {
 }
 
 /// Converts a sum, which is at most the number of positions, to `u32`.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "at most `PositionMask::size`"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "at most `mask.size`")]
 const fn to_u32(sum: u64) -> u32 {
     sum as u32
 }
@@ -103,6 +100,8 @@ fn add_word(sums: &mut [u64; 3], word: u64, mask: u64) {
 
 /// The bytes of each line that are counted together; their counts fit in the first-level cache.
 const COUNTED_BYTES: usize = 256;
+/// One-byte sums, in four groups by the index of a position in its byte.
+type ByteSums = [[u8; COUNTED_BYTES]; 4];
 /// The number of three-line sums that fit in a byte: each sum is at most 3, and 85 * 3 = 255.
 const MAX_SUMS: usize = 85;
 
@@ -150,13 +149,9 @@ const fn bits_of_kind(kind: usize, byte: u8) -> u8 {
     }
 }
 
-/// Adds the two-bit sums to one-byte sums. The one-byte sums are in four groups, by the index of a
-/// position in its byte.
+/// Adds the two-bit sums to one-byte sums.
 #[inline(always)]
-fn add_to_bytes<const N: usize>(
-    bytes: &mut [[[u8; COUNTED_BYTES]; 4]; N],
-    sums: &[[u8; COUNTED_BYTES]; N],
-) {
+fn add_to_bytes<const N: usize>(bytes: &mut [ByteSums; N], sums: &[[u8; COUNTED_BYTES]; N]) {
     for (quarters, sums) in bytes.iter_mut().zip(sums) {
         for (position, quarter) in quarters.iter_mut().enumerate() {
             for (byte, sum) in quarter.iter_mut().zip(sums) {
@@ -168,7 +163,7 @@ fn add_to_bytes<const N: usize>(
 
 /// Adds the one-byte sums to the counts.
 #[inline(always)]
-fn add_to_counts<const N: usize>(bytes: &[[[u8; COUNTED_BYTES]; 4]; N], counts: &mut [[u32; N]]) {
+fn add_to_counts<const N: usize>(bytes: &[ByteSums; N], counts: &mut [[u32; N]]) {
     for (at, four) in counts.chunks_mut(4).enumerate() {
         for (position, counts) in four.iter_mut().enumerate() {
             for (count, quarters) in counts.iter_mut().zip(bytes) {

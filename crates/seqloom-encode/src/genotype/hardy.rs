@@ -30,42 +30,26 @@ pub fn exact_ps(genotypes: &[[u32; 3]], mid: bool, out: &mut [f64]) {
         return fill((genotypes, out));
     }
     let blocks = genotypes.par_chunks(BLOCK_VARIANTS);
-    blocks
-        .zip(out.par_chunks_mut(BLOCK_VARIANTS))
-        .for_each(fill);
+    let out = out.par_chunks_mut(BLOCK_VARIANTS);
+    blocks.zip(out).for_each(fill);
 }
 
 /// Returns the p-value of the exact test. The mid-p variant adds only half of the probabilities that
 /// equal the observed one (Graffelman & Moreno 2013). Without genotypes p is 1, and mid-p is 0.5.
 pub fn exact_p(hom_a1: u32, het: u32, hom_a2: u32, mid: bool) -> f64 {
-    let start = GenotypeNumbers {
+    let start = HardyCounts {
         het: f64::from(het),
         hom: [f64::from(hom_a1), f64::from(hom_a2)],
     };
     if start.has_excess() {
-        p_from(
-            start,
-            GenotypeNumbers::remove_heterozygotes,
-            GenotypeNumbers::add_heterozygotes,
-            mid,
-        )
+        p_from(start, HardyCounts::remove_hets, HardyCounts::add_hets, mid)
     } else {
-        p_from(
-            start,
-            GenotypeNumbers::add_heterozygotes,
-            GenotypeNumbers::remove_heterozygotes,
-            mid,
-        )
+        p_from(start, HardyCounts::add_hets, HardyCounts::remove_hets, mid)
     }
 }
 
 /// Sums the weights that do not exceed the observed one, and divides by the sum of all weights.
-fn p_from(
-    start: GenotypeNumbers,
-    inward: impl HeterozygoteStep,
-    outward: impl HeterozygoteStep,
-    mid: bool,
-) -> f64 {
+fn p_from(start: HardyCounts, inward: impl CountStep, outward: impl CountStep, mid: bool) -> f64 {
     let observed = OBSERVED_WEIGHT * (1.0 - WEIGHT_TOLERANCE);
     let (centre, far, ties) = sum_one_side(start, observed, inward);
     let tail = observed + far + sum_tail(start, observed, outward);
@@ -75,17 +59,17 @@ fn p_from(
 
 /// The numbers of individuals with each genotype.
 #[derive(Clone, Copy)]
-struct GenotypeNumbers {
+struct HardyCounts {
     het: f64,
     hom: [f64; 2],
 }
 
 /// Changes the counts to the next number of heterozygotes; returns the ratio of the probabilities.
-trait HeterozygoteStep: Fn(&mut GenotypeNumbers) -> f64 + Copy {}
+trait CountStep: Fn(&mut HardyCounts) -> f64 + Copy {}
 
-impl<F: Fn(&mut GenotypeNumbers) -> f64 + Copy> HeterozygoteStep for F {}
+impl<F: Fn(&mut HardyCounts) -> f64 + Copy> CountStep for F {}
 
-impl GenotypeNumbers {
+impl HardyCounts {
     /// Returns whether there are more heterozygotes than expected.
     fn has_excess(&self) -> bool {
         let [first, second] = self.hom.map(|hom| 2.0 * hom + self.het);
@@ -93,7 +77,7 @@ impl GenotypeNumbers {
     }
 
     /// Replaces two heterozygotes by one homozygote of each kind.
-    fn remove_heterozygotes(&mut self) -> f64 {
+    fn remove_hets(&mut self) -> f64 {
         let ways = self.het * (self.het - 1.0);
         self.het -= 2.0;
         self.hom = self.hom.map(|hom| hom + 1.0);
@@ -101,7 +85,7 @@ impl GenotypeNumbers {
     }
 
     /// Replaces one homozygote of each kind by two heterozygotes.
-    fn add_heterozygotes(&mut self) -> f64 {
+    fn add_hets(&mut self) -> f64 {
         let ways = 4.0 * self.hom[0] * self.hom[1];
         self.het += 2.0;
         self.hom = self.hom.map(|hom| hom - 1.0);
@@ -112,14 +96,10 @@ impl GenotypeNumbers {
 /// Sums the weights on one side of the observed number. Returns the sum of the weights
 /// above the observed weight, the sum of the tail, and the number of weights that equal the observed
 /// weight.
-fn sum_one_side(
-    mut numbers: GenotypeNumbers,
-    mut weight: f64,
-    step: impl HeterozygoteStep,
-) -> (f64, f64, f64) {
+fn sum_one_side(mut counts: HardyCounts, mut weight: f64, step: impl CountStep) -> (f64, f64, f64) {
     let mut centre = 0.0;
     loop {
-        weight *= step(&mut numbers);
+        weight *= step(&mut counts);
         if weight < OBSERVED_WEIGHT {
             break;
         }
@@ -130,14 +110,14 @@ fn sum_one_side(
     }
     let is_tie = weight > OBSERVED_WEIGHT * (1.0 - 2.0 * WEIGHT_TOLERANCE);
     let ties = if is_tie { 2.0 } else { 1.0 };
-    (centre, weight + sum_tail(numbers, weight, step), ties)
+    (centre, weight + sum_tail(counts, weight, step), ties)
 }
 
 /// Sums the weights after this one until they do not change the sum.
-fn sum_tail(mut numbers: GenotypeNumbers, mut weight: f64, step: impl HeterozygoteStep) -> f64 {
+fn sum_tail(mut counts: HardyCounts, mut weight: f64, step: impl CountStep) -> f64 {
     let mut total = 0.0;
     loop {
-        weight *= step(&mut numbers);
+        weight *= step(&mut counts);
         let before = total;
         total += weight;
         if total <= before {

@@ -93,9 +93,9 @@ pub fn pack<T: Genotype + Display>(
         (!pack_block(work)).then_some(first)
     };
     // Outside a pool, rayon would build its global pool.
-    let is_serial =
+    let serial =
         size_of_val(matrix.values) < MIN_PARALLEL_BYTES || rayon::current_thread_index().is_none();
-    let wrong = if is_serial {
+    let wrong = if serial {
         out.chunks_mut(size).enumerate().find_map(one)
     } else {
         out.par_chunks_mut(size).enumerate().find_map_first(one)

@@ -25,6 +25,9 @@ const TILE_WORDS: usize = TILE_SIDE / WORD_CODES;
 /// The codes of one line of a tile.
 type TileLine = [u64; TILE_WORDS];
 
+/// The lines of a tile.
+type Tile = [TileLine; TILE_SIDE];
+
 /// Transposes lines of `stride` bytes into lines of `width` bytes, one for each position, until `to`
 /// is full. The padding after the last code of a line is 0.
 ///
@@ -54,15 +57,12 @@ pub fn transpose(from: &[u8], stride: usize, to: &mut [u8], width: usize) {
             width,
         });
     };
+    let band_bytes = BAND_POSITIONS * width;
     // Outside a pool, rayon would build its global pool.
     if rayon::current_thread_index().is_none() {
-        to.chunks_mut(BAND_POSITIONS * width)
-            .enumerate()
-            .for_each(band);
+        to.chunks_mut(band_bytes).enumerate().for_each(band);
     } else {
-        to.par_chunks_mut(BAND_POSITIONS * width)
-            .enumerate()
-            .for_each(band);
+        to.par_chunks_mut(band_bytes).enumerate().for_each(band);
     }
 }
 
@@ -78,10 +78,8 @@ struct TransposeBand<'a> {
 
 #[vectorized]
 fn transpose_band(band: TransposeBand<'_>) {
-    let (mut tile, mut transposed) = (
-        [TileLine::default(); TILE_SIDE],
-        [TileLine::default(); TILE_SIDE],
-    );
+    let mut tile = [TileLine::default(); TILE_SIDE];
+    let mut transposed = tile;
     for (number, lines) in band.from.chunks(TILE_SIDE * band.stride).enumerate() {
         let start = number * TILE_SIDE / 4;
         for (column, out) in band.to.chunks_mut(TILE_SIDE * band.width).enumerate() {
@@ -101,7 +99,7 @@ fn transpose_band(band: TransposeBand<'_>) {
 
 /// Transposes a tile, 32 lines at a time.
 #[inline(always)]
-fn transpose_tile(tile: &mut [TileLine; TILE_SIDE], transposed: &mut [TileLine; TILE_SIDE]) {
+fn transpose_tile(tile: &mut Tile, transposed: &mut Tile) {
     for (group, lines) in tile.as_chunks_mut::<WORD_CODES>().0.iter_mut().enumerate() {
         transpose_squares(lines);
         copy_words(lines, group, transposed);
@@ -110,7 +108,7 @@ fn transpose_tile(tile: &mut [TileLine; TILE_SIDE], transposed: &mut [TileLine; 
 
 /// Loads the codes of a tile; codes outside the matrix are 0.
 #[inline(always)]
-fn load_tile(lines: &[u8], stride: usize, first: usize, tile: &mut [TileLine; TILE_SIDE]) {
+fn load_tile(lines: &[u8], stride: usize, first: usize, tile: &mut Tile) {
     let mut lines = lines.chunks_exact(stride);
     for words in tile {
         let bytes = lines.next().map_or(&[][..], |line| &line[first..]);
@@ -151,17 +149,9 @@ fn exchange_codes<const APART: usize>(lines: &mut [TileLine; WORD_CODES], mask: 
 
 /// Copies each word to its line of the transposed tile.
 #[inline(always)]
-fn copy_words(
-    lines: &[TileLine; WORD_CODES],
-    group: usize,
-    transposed: &mut [TileLine; TILE_SIDE],
-) {
-    for (column, positions) in transposed
-        .as_chunks_mut::<WORD_CODES>()
-        .0
-        .iter_mut()
-        .enumerate()
-    {
+fn copy_words(lines: &[TileLine; WORD_CODES], group: usize, transposed: &mut Tile) {
+    let columns = transposed.as_chunks_mut::<WORD_CODES>().0;
+    for (column, positions) in columns.iter_mut().enumerate() {
         for (line, position) in lines.iter().zip(positions) {
             position[group] = line[column];
         }
@@ -192,13 +182,7 @@ mod tests {
     }
 
     /// Transposes code by code.
-    fn transpose_naively(
-        from: &[u8],
-        stride: usize,
-        lines: usize,
-        positions: usize,
-        width: usize,
-    ) -> Vec<u8> {
+    fn naive(from: &[u8], stride: usize, lines: usize, positions: usize, width: usize) -> Vec<u8> {
         let mut to = vec![0; positions * width];
         for position in 0..positions {
             for line in 0..lines {
@@ -214,7 +198,7 @@ mod tests {
         let from: Vec<u8> = (0..=250).cycle().take(lines * stride).collect();
         let mut to = vec![0xaa; positions * width];
         transpose(&from, stride, &mut to, width);
-        let expected = transpose_naively(&from, stride, lines, positions, width);
+        let expected = naive(&from, stride, lines, positions, width);
         assert!(to == expected, "{lines} lines of {positions} positions");
     }
 

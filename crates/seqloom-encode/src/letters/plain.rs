@@ -5,6 +5,9 @@
 /// The number of residues that are compared together; the 8 bits of a kind can count it.
 pub(crate) const CHUNK_RESIDUES: usize = 64;
 
+/// The residues that are compared together.
+type Chunk = [u8; CHUNK_RESIDUES];
+
 /// The number of ranges that are compared together, so that the results stay in registers.
 const GROUP_RANGES: usize = 4;
 
@@ -38,11 +41,7 @@ impl ChunkFlags {
     /// Adds a chunk: 1 for plain members, and the residues before and after the conversion to
     /// upper case.
     #[inline(always)]
-    fn add(
-        &mut self,
-        plain: &[u8; CHUNK_RESIDUES],
-        (letters, upper): (&[u8; CHUNK_RESIDUES], &[u8; CHUNK_RESIDUES]),
-    ) {
+    fn add(&mut self, plain: &Chunk, (letters, upper): (&Chunk, &Chunk)) {
         for at in 0..CHUNK_RESIDUES {
             self.plain[at] &= plain[at];
             self.lower[at] |= letters[at] ^ upper[at];
@@ -100,11 +99,7 @@ impl MemberRanges {
     /// Compares the residues of a chunk with the ranges; returns the residues, converted to
     /// upper case if the policy folds case.
     #[inline(always)]
-    pub(super) fn scan_chunk(
-        &self,
-        chunk: &[u8; CHUNK_RESIDUES],
-        flags: &mut ChunkFlags,
-    ) -> [u8; CHUNK_RESIDUES] {
+    pub(super) fn scan_chunk(&self, chunk: &Chunk, flags: &mut ChunkFlags) -> Chunk {
         let upper = self.to_upper(chunk);
         let mut is_plain = [0_u8; CHUNK_RESIDUES];
         for ranges in &self.ranges {

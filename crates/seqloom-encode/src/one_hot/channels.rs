@@ -17,15 +17,15 @@ impl<T: Word> OneHot<T> {
     #[inline(always)]
     pub(super) fn fill_channels(&self, letters: &[u8], row: &mut [T]) -> ChunkFlags {
         let flags = self.letters.scan(letters);
-        let channel_length = self.channel_length(row);
+        let length = self.channel_length(row);
         for (channel, member) in self.letters.members().iter().enumerate() {
             self.fill_channel(
                 letters,
                 *member,
-                &mut row[channel * channel_length..][..letters.len()],
+                &mut row[channel * length..][..letters.len()],
             );
         }
-        self.fill_padding((letters.len(), channel_length), row);
+        self.fill_padding((letters.len(), length), row);
         flags
     }
 
@@ -66,10 +66,8 @@ impl<T: Word> OneHot<T> {
         for (chunk, part) in chunks.iter().zip(parts) {
             self.compare(chunk, member, part);
         }
-        let (runs, parts) = (
-            rest.as_chunks::<LINE_NUMBERS>().0,
-            others.as_chunks_mut::<LINE_NUMBERS>().0,
-        );
+        let runs = rest.as_chunks::<LINE_NUMBERS>().0;
+        let parts = others.as_chunks_mut::<LINE_NUMBERS>().0;
         for (run, part) in runs.iter().zip(parts) {
             self.compare(run, member, part);
         }
@@ -86,26 +84,22 @@ impl<T: Word> OneHot<T> {
 
     /// Writes zeros after the last residue of each channel.
     #[inline(always)]
-    fn fill_padding(&self, (letters, channel_length): (usize, usize), row: &mut [T]) {
-        let padded = if letters < channel_length {
-            self.width()
-        } else {
-            0
-        };
+    fn fill_padding(&self, (letters, length): (usize, usize), row: &mut [T]) {
+        let padded = if letters < length { self.width() } else { 0 };
         for channel in 0..padded {
-            row[channel * channel_length..][letters..channel_length].fill(T::truncate(0));
+            row[channel * length..][letters..length].fill(T::truncate(0));
         }
     }
 
     /// Overwrites the positions of residues with a row that differs from the comparison.
     #[cold]
     pub(super) fn fill_differing(&self, letters: &[u8], row: &mut [T]) {
-        let channel_length = self.channel_length(row);
+        let length = self.channel_length(row);
         let differs = |byte: u8| self.differs[usize::from(byte)];
         let residues = letters.iter().enumerate();
         for (position, byte) in residues.filter(|(_, byte)| differs(**byte)) {
             for (channel, number) in self.row(*byte).iter().enumerate() {
-                row[channel * channel_length + position] = *number;
+                row[channel * length + position] = *number;
             }
         }
     }

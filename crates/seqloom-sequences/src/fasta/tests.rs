@@ -32,9 +32,9 @@ impl RecordSink for FastaRecords {
 }
 
 /// Parses a text in chunks of this size.
-fn parse(text: &[u8], chunk_size: usize) -> Result<Vec<(String, String)>, Fault> {
+fn parse(text: &[u8], size: usize) -> Result<Vec<(String, String)>, Fault> {
     let (mut parser, mut found) = (FastaParser::default(), FastaRecords::default());
-    for part in text.chunks(chunk_size) {
+    for part in text.chunks(size) {
         assert_eq!(parser.feed(part, &mut found)?, part.len());
     }
     parser.finish(&mut found)?;
@@ -218,11 +218,11 @@ fn a_header_above_the_limit_is_an_error() {
 
 fn parse_as(
     text: &[u8],
-    chunk_size: usize,
+    size: usize,
     options: &ReaderOptions,
 ) -> Result<Vec<(String, String)>, Fault> {
     let (mut parser, mut found) = (FastaParser::new(options), FastaRecords::default());
-    for part in text.chunks(chunk_size) {
+    for part in text.chunks(size) {
         parser.feed(part, &mut found)?;
     }
     parser.finish(&mut found)?;
@@ -237,8 +237,8 @@ fn a_comment_is_an_error_unless_comments_are_skipped() {
         comments: Comments::Skip,
         ..ReaderOptions::default()
     };
-    for chunk_size in [1, 2, 99] {
-        let found = parse_as(text, chunk_size, &options).unwrap();
+    for size in [1, 2, 99] {
+        let found = parse_as(text, size, &options).unwrap();
         assert_eq!(found, pairs(&[("a ;", "ACGT;#"), ("b", "")]));
     }
 }
@@ -250,10 +250,10 @@ fn blanks_within_residues_are_removed_with_whitespace_strip() {
         whitespace: Whitespace::Strip,
         ..ReaderOptions::default()
     };
-    for chunk_size in [1, 2, 3, 99] {
-        let found = parse_as(text, chunk_size, &options).unwrap();
+    for size in [1, 2, 3, 99] {
+        let found = parse_as(text, size, &options).unwrap();
         assert_eq!(found, pairs(&[("a b", "ACGT1T"), ("b", "G")]));
-        assert!(parse_as(b">a\nAC\r GT\n", chunk_size, &options).is_err());
+        assert!(parse_as(b">a\nAC\r GT\n", size, &options).is_err());
     }
 }
 
@@ -263,8 +263,8 @@ fn a_record_above_the_limit_is_an_error_with_its_position() {
         max_record: Some(4),
         ..ReaderOptions::default()
     };
-    for chunk_size in [1, 3, 99] {
-        let fault = parse_as(b">a\nACGT\n>b\nACG\nTA\n", chunk_size, &options).unwrap_err();
+    for size in [1, 3, 99] {
+        let fault = parse_as(b">a\nACGT\n>b\nACG\nTA\n", size, &options).unwrap_err();
         assert_eq!((fault.line, fault.byte), (Some(5), Some(16)));
     }
 }
@@ -329,7 +329,7 @@ proptest! {
     }
 
     #[test]
-    fn the_chunk_size_does_not_change_the_records(text in prop_oneof![random_text(), likely_fasta()], chunk_size in 1_usize..9) {
-        prop_assert_eq!(parse(&text, chunk_size), parse(&text, text.len().max(1)));
+    fn the_chunk_size_does_not_change_the_records(text in prop_oneof![random_text(), likely_fasta()], size in 1_usize..9) {
+        prop_assert_eq!(parse(&text, size), parse(&text, text.len().max(1)));
     }
 }

@@ -40,13 +40,9 @@ impl RecordSink for FastqRecords {
 }
 
 /// Parses a text in chunks of this size.
-fn parse_as(
-    text: &[u8],
-    chunk_size: usize,
-    options: &ReaderOptions,
-) -> Result<Vec<TextRecord>, Fault> {
+fn parse_as(text: &[u8], size: usize, options: &ReaderOptions) -> Result<Vec<TextRecord>, Fault> {
     let (mut parser, mut found) = (FastqParser::new(options), FastqRecords::default());
-    for part in text.chunks(chunk_size.max(1)) {
+    for part in text.chunks(size.max(1)) {
         assert_eq!(parser.feed(part, &mut found)?, part.len());
     }
     parser.finish(&mut found)?;
@@ -55,8 +51,8 @@ fn parse_as(
     Ok(found.records)
 }
 
-fn parse(text: &[u8], chunk_size: usize) -> Result<Vec<TextRecord>, Fault> {
-    parse_as(text, chunk_size, &ReaderOptions::default())
+fn parse(text: &[u8], size: usize) -> Result<Vec<TextRecord>, Fault> {
+    parse_as(text, size, &ReaderOptions::default())
 }
 
 fn records(text: &[u8]) -> Vec<TextRecord> {
@@ -195,8 +191,8 @@ fn a_record_above_the_limit_is_an_error_with_its_position() {
         ..ReaderOptions::default()
     };
     let text = b"@a\nACGT\n+\nIIII\n@b\nACG\nTA\n+\nIIIII\n";
-    for chunk_size in [1, 3, 99] {
-        let fault = parse_as(text, chunk_size, &options).unwrap_err();
+    for size in [1, 3, 99] {
+        let fault = parse_as(text, size, &options).unwrap_err();
         assert_eq!(
             (fault.kind, fault.line, fault.byte),
             (Kind::Limit, Some(7), Some(23))
@@ -328,7 +324,7 @@ proptest! {
     }
 
     #[test]
-    fn the_chunk_size_does_not_change_the_records(text in prop_oneof![random_text(), likely_fastq()], chunk_size in 1_usize..9) {
-        prop_assert_eq!(parse(&text, chunk_size), parse(&text, text.len()));
+    fn the_chunk_size_does_not_change_the_records(text in prop_oneof![random_text(), likely_fastq()], size in 1_usize..9) {
+        prop_assert_eq!(parse(&text, size), parse(&text, text.len()));
     }
 }

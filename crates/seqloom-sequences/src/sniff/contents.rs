@@ -74,7 +74,7 @@ pub(super) fn content_of(start: &[u8]) -> Option<&'static Content> {
         .or_else(|| from_columns(start))
 }
 
-const SPREADSHEET_ADVICE: [&str; 3] = [
+const SHEET_ADVICE: [&str; 3] = [
     "save the sequences as FASTA; in Python, a data frame (pandas.read_excel) also works",
     "save the sheet as CSV",
     "save the sheet as CSV",
@@ -96,8 +96,8 @@ static FASTA: Content = Content::new(
 static TAR: Content = Content::new("a tar archive", ["unpack it first"; 3]);
 static ZIP: Content = Content::new("a zip archive", ["unpack it first"; 3]);
 static NPZ: Content = Content::new("a NumPy archive (.npz)", [""; 3]);
-static EXCEL: Content = Content::new("an Excel workbook (.xlsx)", SPREADSHEET_ADVICE);
-static SPREADSHEET: Content = Content::new("an OpenDocument spreadsheet", SPREADSHEET_ADVICE);
+static EXCEL: Content = Content::new("an Excel workbook (.xlsx)", SHEET_ADVICE);
+static SPREADSHEET: Content = Content::new("an OpenDocument spreadsheet", SHEET_ADVICE);
 static PGEN: Content = Content::new("PLINK 2 genotypes (.pgen)", PGEN_ADVICE);
 static BGEN: Content = Content::new(
     "BGEN genotypes",
@@ -165,20 +165,17 @@ static GENBANK: Content = Content::new(
     ],
 );
 
-const COMPRESSED_TWICE: &str = "compressed twice?";
+const PACKED_TWICE: &str = "compressed twice?";
 const UTF8_ADVICE: [&str; 3] = ["save it as UTF-8"; 3];
 /// The first bytes of other file formats.
 static MAGIC_NUMBERS: [(&[u8], Content); 30] = [
-    (
-        b"\x1F\x8B",
-        Content::new("gzip data", [COMPRESSED_TWICE; 3]),
-    ),
+    (b"\x1F\x8B", Content::new("gzip data", [PACKED_TWICE; 3])),
     (
         b"\xFD7zXZ\0",
         Content::new(
             "xz data",
             [
-                COMPRESSED_TWICE,
+                PACKED_TWICE,
                 "unpack it first (xz -d)",
                 "unpack it first (xz -d)",
             ],
@@ -189,7 +186,7 @@ static MAGIC_NUMBERS: [(&[u8], Content); 30] = [
         Content::new(
             "zstd data",
             [
-                COMPRESSED_TWICE,
+                PACKED_TWICE,
                 "unpack it first (zstd -d)",
                 "unpack it first (zstd -d)",
             ],
@@ -200,7 +197,7 @@ static MAGIC_NUMBERS: [(&[u8], Content); 30] = [
         Content::new(
             "bzip2 data",
             [
-                COMPRESSED_TWICE,
+                PACKED_TWICE,
                 "unpack it first (bzip2 -d)",
                 "unpack it first (bzip2 -d)",
             ],
@@ -217,7 +214,7 @@ static MAGIC_NUMBERS: [(&[u8], Content); 30] = [
     (b"PK\x05\x06", Content::new("an empty zip archive", [""; 3])),
     (
         b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1",
-        Content::new("an Excel workbook (.xls)", SPREADSHEET_ADVICE),
+        Content::new("an Excel workbook (.xls)", SHEET_ADVICE),
     ),
     (b"\x89PNG\r\n\x1A\n", Content::new("a PNG image", [""; 3])),
     (b"\xFF\xD8\xFF", Content::new("a JPEG image", [""; 3])),
