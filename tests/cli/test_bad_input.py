@@ -96,7 +96,7 @@ CASES = {
     "no end block": ("inspect endless.fa.gz", "endless.fa.gz: .*cut.*marks the end"),
     "a missing training file": (f"train none.fa {NEW}", "none.fa: no such file"),
     "a missing test file": (f"train two.fa {NEW} --test none.fa", "none.fa: no"),
-    "an empty sequence": (f"train blank.fa {NEW}", r"record 1 \(b\): .*no letters"),
+    "an empty sequence": (f"train blank.fa {NEW}", r"record 1 \(b\): .*no residues"),
     "an id twice": (f"train twice.fa {NEW}", "'a' occurs twice: record 0 .*2 of"),
     "a letter": (
         f"train letter.fa {NEW}",
@@ -191,8 +191,14 @@ CASES = {
     "a table over its input": ("predict run two.fa --out ./two.fa", "also an input file"),
     "standard output": ("predict run two.fa --out /dev/stdout", "--out needs a file name"),
     "a demo over others": ("demo --out mine", "mine: .*give --out another folder"),
-    "settings of others": (f"train two.fa {DNA} --out foreign --overwrite", "no run"),
-    "a checkpoint of others": (f"train two.fa {DNA} --out theirs --overwrite", "no run"),
+    "settings of others": (
+        f"train two.fa {DNA} --out foreign --overwrite",
+        "files of another kind",
+    ),
+    "a checkpoint of others": (
+        f"train two.fa {DNA} --out theirs --overwrite",
+        "another kind",
+    ),
     "files over others": ("demo --files theirs", "train.tsv: already exists"),
     "other classes": ("evaluate run two.fa --labels fractions.tsv", "'0.5' .*no, yes"),
 }
