@@ -68,11 +68,11 @@ def test_dna_with_a_few_other_characters_is_reported_as_dna(summary):
 def test_residues_are_counted_case_insensitively_most_frequent_first(summary):
     found = summary(">a\nGGg\n>b\nTa\nT\n")
     assert list(found.letters.items()) == [("G", 3), ("T", 2), ("A", 1)]
-    assert found.facts()["letters"] == "6: G 50.0 %, T 33.3 %, A 16.7 %"
+    assert found.facts()["residues"] == "6: G 50.0 %, T 33.3 %, A 16.7 %"
 
 
 def test_only_the_most_frequent_residues_are_printed(summary):
-    words = summary(">a\nMEEPQSDPSVEPPLSQETFSDLWKLLPE\n").facts()["letters"]
+    words = summary(">a\nMEEPQSDPSVEPPLSQETFSDLWKLLPE\n").facts()["residues"]
     assert words.startswith("28: E ")
     assert words.endswith(", 7 more")
 
@@ -161,7 +161,7 @@ def test_all_plots_are_in_one_svg(tmp_path):
         "lengths",
         "quality by position, encoding phred33",
         "mean quality of a sequence",
-        "letters",
+        "residues",
     ]
 
 

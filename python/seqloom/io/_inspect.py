@@ -69,17 +69,17 @@ def inspect(
         >>> from pathlib import Path
         >>> _ = Path("a.fa").write_text(">a\\nACGUACGU\\n>a\\nGGNN\\n")
         >>> print(inspect("a.fa"))
-        file        a.fa (20 bytes)
-        format      fasta
-        compression none
-        records     2
-        letters     12: G 33.3 %, A 16.7 %, C 16.7 %, N 16.7 %, U 16.7 %
-        lengths     4 to 8, median 6, mean 6.0
-        alphabet    rna
-        outside     N 2
-        lower case  0
-        GC          60.0 %
-        same id     1 (a)
+        file           a.fa (20 bytes)
+        format         fasta
+        compression    none
+        records        2
+        residues       12: G 33.3 %, A 16.7 %, C 16.7 %, N 16.7 %, U 16.7 %
+        lengths        4 to 8, median 6, mean 6.0
+        alphabet       rna
+        invalid        N 2
+        lower case     0
+        GC             60.0 %
+        duplicate ids  1 (a)
     """
     origin = find_origin(path)
     tally = Tally()

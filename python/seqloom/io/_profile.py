@@ -183,7 +183,7 @@ def plot_lengths(histogram: tuple[LengthBin, ...], *, is_log: bool) -> Plot:
     return Plot(
         "lengths",
         [bars],
-        x_label="letters",
+        x_label="residues",
         y_label="sequences",
         x_range=(edges[0] - 3, edges[1] + 3) if len(histogram) == 1 else None,
         x_scale="log" if is_log else "whole",
@@ -235,7 +235,7 @@ def plot_letters(letters: dict[str, int]) -> Plot:
     edges = [number - 0.5 for number in range(len(letters) + 1)]
     bars = Trace("", edges, [n / total for n in letters.values()], shape="bars")
     return Plot(
-        "letters",
+        "residues",
         [bars],
         x_range=(edges[0], edges[-1]),
         x_names=list(letters),

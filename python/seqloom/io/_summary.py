@@ -229,7 +229,7 @@ class Summary:
         write_plots(path, title, list(self._plots()))
 
     def __str__(self) -> str:
-        return "\n".join(f"{name:<12}{value}" for name, value in self.facts().items())
+        return "\n".join(f"{name:<15}{value}" for name, value in self.facts().items())
 
     def facts(self) -> dict[str, str]:
         """Return the summary as text.
@@ -257,12 +257,12 @@ class Summary:
             "format": self.format,
             "compression": self.compression,
             "records": f"{self.records:,}",
-            "letters": f"{total:,}: {', '.join(shares)}" if total else "0",
+            "residues": f"{total:,}: {', '.join(shares)}" if total else "0",
             "lengths": lengths
             if self.shortest != self.longest
             else f"all {self.shortest:,}",
             "alphabet": self._alphabet(),
-            "outside": list_counts(self.outside) or "none",
+            "invalid": list_counts(self.outside) or "none",
             "lower case": f"{self.lower_case:,}",
         }
         if self.gc is not None:
@@ -275,7 +275,7 @@ class Summary:
             facts["encodings"] = f"{possible}, from the characters {letters}"
         examples = ", ".join(self.duplicate_examples)
         named = f" ({examples})" if examples else ""
-        facts["same id"] = (
+        facts["duplicate ids"] = (
             f"{self.duplicate_ids:,}{named}" if self.duplicate_ids else "none"
         )
         return {name: printable(fact) for name, fact in facts.items()}

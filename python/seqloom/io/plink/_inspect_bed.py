@@ -105,12 +105,12 @@ class BedSummary:
             "phenotype": f"{phenotypes}; {missing}",
             "variants": f"{self.variants:,}",
             "chromosomes": _list_counts(self.chromosomes, _MAX_CHROMOSOMES) or "none",
-            "same id": f"{self.same_iid:,} individuals, {self.same_sid:,} variants",
+            "duplicate ids": f"{self.same_iid:,} individuals, {self.same_sid:,} variants",
         }
         return {name: printable(fact) for name, fact in facts.items()}
 
     def __str__(self) -> str:
-        return "\n".join(f"{name:<12}{value}" for name, value in self.facts().items())
+        return "\n".join(f"{name:<15}{value}" for name, value in self.facts().items())
 
 
 def _list_counts(counts: dict[str, int], most: int) -> str:
@@ -149,14 +149,14 @@ def inspect_bed(bed: open_bed | str | os.PathLike[str]) -> BedSummary:
         >>> sex = {"sex": [1, 2], "chromosome": ["1", "1", "X"], "pheno": ["1", "-9"]}
         >>> to_bed("small.bed", [[1, 0, 2], [2, 0, 1]], properties=sex)
         >>> print(inspect_bed("small.bed"))
-        file        small.bed (6 bytes, matches its tables)
-        layout      each line is a variant (SNP-major)
-        individuals 2, 2 of them founders
-        sex         1 male, 1 female, 0 unknown
-        phenotype   1: 1, -9: 1; 1 missing (-9, NA or nan)
-        variants    3
-        chromosomes 1: 2, X: 1
-        same id     0 individuals, 0 variants
+        file           small.bed (6 bytes, matches its tables)
+        layout         each line is a variant (SNP-major)
+        individuals    2, 2 of them founders
+        sex            1 male, 1 female, 0 unknown
+        phenotype      1: 1, -9: 1; 1 missing (-9, NA or nan)
+        variants       3
+        chromosomes    1: 2, X: 1
+        duplicate ids  0 individuals, 0 variants
     """
     source = bed if isinstance(bed, open_bed) else open_bed(bed)
     native = source._native()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - same package
