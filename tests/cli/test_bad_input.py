@@ -112,7 +112,7 @@ CASES = {
     ),
     "an unclear alphabet": (
         "train two.fa --labels two.tsv --out new",
-        "DNA and protein both",
+        "DNA and protein fit",
     ),
     "another letter among bases": (
         "train one.fa --labels two.tsv --out new",

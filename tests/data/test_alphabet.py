@@ -32,9 +32,7 @@ def test_residues_determine_the_guessed_alphabet(fasta, letters, alphabet):
 
 @pytest.mark.parametrize("letters", ["ACGT", "ACGTN" * 199, "MKRTGVSD"])
 def test_an_ambiguous_alphabet_is_an_error_that_names_the_option(fasta, letters):
-    with pytest.raises(
-        ArgumentError, match=r"a\.fa: DNA and protein both fit .*--alphabet dna"
-    ):
+    with pytest.raises(ArgumentError, match=r"a\.fa: DNA and protein fit .*--alphabet dna"):
         guess_alphabet(fasta({"a": letters}))
 
 

@@ -101,7 +101,7 @@ def test_a_common_mistake_is_an_error_with_a_clear_message(data, name):
 
 
 def test_an_augmentation_without_a_key_argument_is_an_error(data):
-    with pytest.raises(ArgumentError, match="lambda letters, key"):
+    with pytest.raises(ArgumentError, match="lambda sequence, key"):
         SequenceDataset(data.paths, augment=lambda letters: letters)
 
 

@@ -83,8 +83,8 @@ def guess_alphabet(
         _raise_invalid(found, inputs, total=int(counts.sum()))
     if found.name is None:
         raise ArgumentError(
-            f"{', '.join(inputs.paths)}: DNA and protein both fit {counts.sum():,} letters "
-            f"{''.join(sorted(count_letters(counts)))}; say which: --alphabet dna or "
+            f"{', '.join(inputs.paths)}: DNA and protein fit {counts.sum():,} residues "
+            f"{''.join(sorted(count_letters(counts)))}; choose with --alphabet dna or "
             "--alphabet protein"
         )
     return found.name

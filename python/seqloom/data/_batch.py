@@ -55,8 +55,8 @@ class BatchMaker:
     encoder: Any
     augment: Any
     seed: int
-    labels: NDArray[Any] | None  # by index in the dataset
-    jitter: int  # maximum random shift of a record, in bases
+    labels: NDArray[Any] | None  # By index in the dataset.
+    jitter: int  # Maximum random shift of a record, in bases.
 
     @property
     def is_native(self) -> bool:
@@ -262,8 +262,8 @@ def supports_native_batches(encoder: Any) -> bool:
 class Shape:
     """The length of the sequences in a batch."""
 
-    length: int | None = None  # None: the longest sequence of the batch
-    multiple: int = 1  # positions are rounded up to a multiple of this
+    length: int | None = None  # None: the longest sequence of the batch.
+    multiple: int = 1  # Positions are rounded up to a multiple of this.
 
 
 @dataclass(slots=True)
@@ -274,15 +274,15 @@ class NativeBatchMaker:
     once.
     """
 
-    encoder: SequenceEncoder  # encodes residues as numbers
-    store: _native.RecordStore  # ids and residues
-    extents: Extents  # number of encoded positions of each record
-    # (indices, rows) -> further columns, which do not share memory with the rows
+    encoder: SequenceEncoder  # Encodes residues as numbers.
+    store: _native.RecordStore  # Ids and residues.
+    extents: Extents  # Number of encoded positions of each record.
+    # Maps (indices, rows) to further columns, which share no memory with the rows.
     columns: Callable[[Rows, Rows], Batch]
-    explain: Callable[[Rows, AlphabetError], AlphabetError]  # adds the position in the file
-    shape: Shape = field(default_factory=Shape)  # number of positions of a batch
-    selected: Rows | None = None  # row of each index; None: row = index
-    stays: bool = True  # True: the store outlives its batches, so ids are read later
+    explain: Callable[[Rows, AlphabetError], AlphabetError]  # Adds the file position.
+    shape: Shape = field(default_factory=Shape)  # Number of positions of a batch.
+    selected: Rows | None = None  # Row of each index; None: row = index.
+    stays: bool = True  # True: the store outlives its batches, so ids are read later.
     _kernel: _native.SequenceKernel = field(init=False)
     _dtype: np.dtype[Any] = field(init=False)
     _rows: dict[int, tuple[tuple[int, ...], int]] = field(init=False)

@@ -110,7 +110,7 @@ class CacheFolder:
         content = _open_entry(self.path / key, opened)
         if content is None:
             raise FileError(
-                f"{self.path / key}: differs from what was just written; check the disk"
+                f"{self.path / key}: differs from the data that was written; check the disk"
             )
         return content
 

@@ -288,11 +288,11 @@ class Dataset:
             num_threads: The number of threads to use.
 
         Returns:
-            A dict of ``id`` (``Ids``); ``inputs`` (sequences, channels, positions) or
-            ``codes``; ``label``; ``lengths``; ``mask`` (0 in padding) if there is
-            padding; and the columns of the source, such as ``file``, ``ordinal`` or
-            ``covariates``. Without an encoder it has ``sequence`` instead of
-            ``inputs``, and for FASTQ also ``quality``.
+            A dict with ``id`` (``Ids``), ``inputs`` (sequences, channels, positions) or
+            ``codes``, ``label`` and ``lengths``. With padding it has ``mask``, which is 0
+            in padding. It also has the columns of the source, such as ``file``, ``ordinal``
+            or ``covariates``. Without an encoder it has ``sequence`` instead of ``inputs``,
+            and for FASTQ also ``quality``.
 
         Raises:
             ArgumentError: Indices are not integers.

@@ -97,7 +97,7 @@ def EmbeddingDataset(
     Args:
         embeddings: A folder opened by `seqloom.infer.load`, or a dict from id to embedding.
         labels: Tables, a data frame, a dict from id to label, or a list in the order of the
-            records. A ``Labels`` also says how to read them. None: no labels.
+            records. A ``Labels`` also has the options for reading them. None: no labels.
         layer: The index of the layer; None takes the last layer in the folder.
         **old: Deprecated: single options of ``Labels``; write
             ``labels=Labels(source, task=..., classes=...)``.

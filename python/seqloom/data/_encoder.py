@@ -34,10 +34,11 @@ Letters = tuple[Ragged, Ragged | None]  # sequences, and qualities for FASTQ
 class Encoder(Protocol):
     """Turns sequences into one array, shorter ones followed by padding.
 
-    These are the required methods. Optional are ``refuses``, to find an invalid character
-    early; ``batch(out=, num_threads=)`` with ``shape(n, places)`` and ``dtype``, to write
-    into reused memory; ``places(lengths)``, if a residue is not one position; and
-    ``pad_value``, if padding is not 0. The encoders of `sl.encode` have all of these.
+    These are the required methods. Further methods are optional. ``refuses`` finds invalid
+    characters early. ``batch(out=, num_threads=)`` with ``shape(n, places)`` and ``dtype``
+    writes into reused memory. ``places(lengths)`` is for encoders whose positions are not
+    residues, and ``pad_value`` for padding other than 0. The encoders of `sl.encode` have
+    all of these.
 
     Examples:
         >>> from seqloom.encode import OneHot
@@ -103,7 +104,7 @@ def check_augment(augment: Any, encoder: Any) -> Any:
     if augment is not None and not _takes_letters_and_key(augment):
         raise ArgumentError(
             f"augment is called with residues and a key, which {augment!r} does not take: "
-            "write it as lambda letters, key: ..."
+            "write it as lambda sequence, key: ..."
         )
     if getattr(encoder, "alphabet", None) == "protein":
         _check_for_protein(augment)

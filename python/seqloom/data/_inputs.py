@@ -113,8 +113,8 @@ class SourceOptions(TextOptions):
 class Inputs:
     """Sequence files, records in memory, and the options for reading them."""
 
-    paths: tuple[str, ...]  # the files, in order
-    reading: SourceOptions = field(default_factory=SourceOptions)  # how they are read
+    paths: tuple[str, ...]  # The files, in order.
+    reading: SourceOptions = field(default_factory=SourceOptions)  # Options for reading.
     held: Mapping[str, SequenceBatch] = field(default_factory=dict[str, SequenceBatch])
 
     @property

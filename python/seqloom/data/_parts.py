@@ -118,11 +118,11 @@ def split(
         shares: The share of each subset; their sum is 1.
         stratify: If True, and labels are classes, every class has the same share in each
             subset.
-        groups: A group for each record (an array or list), a dict or a pandas series from
-            id to group (family, donor), or the name of a column (``"chrom"`` of intervals,
-            ``"file"``). With ``"sequence"``, equal sequences form a group. Each group falls
-            into a single subset, so sizes only approximate the shares. A record without a
-            group is an error.
+        groups: A group for each record, such as a family or donor: an array, a list, or a
+            dict or pandas series by id. It can also be the name of a column (``"chrom"`` of
+            intervals, ``"file"``). With ``"sequence"``, equal sequences form a group. Each
+            group falls into a single subset, so sizes only approximate the shares. A record
+            without a group is an error.
         seed: Seed of the random split.
 
     Returns:

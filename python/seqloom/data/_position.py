@@ -227,8 +227,8 @@ class Rank:
     """A process of several that split an epoch."""
 
     number: int = 0
-    world: int = 1  # the number of processes
-    even: str = "pad"  # how to treat a remainder; "uneven": some ranks get one more item
+    world: int = 1  # The number of processes.
+    even: str = "pad"  # How to treat a remainder; "uneven": some ranks get one more item.
 
     def share(self, start: int, stop: int) -> tuple[int, int]:
         """Return the stop of a range after padding or dropping, and the items per rank."""

@@ -56,21 +56,21 @@ def SequenceDataset(
 
     Small files are read into memory once. Large files are read through an index
     (``sl.io.SequenceIndex``), which is built once and saved next to the file. A pickled
-    dataset contains paths, options and a digest of the content; another process reopens
-    the files on first use, and a file that has changed since is an error. Tables and
-    sequences from memory are pickled themselves.
+    dataset contains paths, options and a digest of the content. Another process reopens the
+    files on first use; a file that has changed is an error. Tables and sequences from
+    memory are pickled themselves.
 
-    Sequences in memory can be a list (of strings, bytes, pairs of id and sequence,
-    dicts, or records), a dict from id to sequence, a dict of columns, a series, a data
-    frame (pandas, polars, Arrow) or a Hugging Face dataset. They can also be an array
-    of strings or bytes, or of single characters with one sequence per row. Without ids,
+    Sequences in memory can be a list of strings, bytes, pairs of id and sequence, dicts, or
+    records. They can be a dict from id to sequence, a dict of columns, a series, a data
+    frame (pandas, polars, Arrow) or a Hugging Face dataset. They can also be an array of
+    strings or bytes, or of single characters with one sequence per row. Without ids,
     records are numbered from 0. As in a file, an id ends at the first blank. A file can
     also be a table: CSV, TSV or Parquet with a column ``sequence`` and, for labels, a
     column ``label``.
 
-    Labels come from tables joined by id, from a dict, from the headers, from the names
-    of the files, or from a function of the record. Strings and integers are classes.
-    Numbers with a fraction need ``Labels(..., task="regress")``.
+    Labels come from tables joined by id, a dict, the headers, the names of the files, or a
+    function of the record. Strings and integers are classes. Numbers with a fraction need
+    ``Labels(..., task="regress")``.
 
     Args:
         paths: A file, a pattern (``"part-*.fa.gz"``), several files or patterns, or
@@ -79,13 +79,12 @@ def SequenceDataset(
         augment: Changes residues before they are encoded, for example
             ``sl.augment.ReverseComplement``; random by seed, epoch and ordinal.
         labels: Tables (TSV, CSV, white space; plain or gzip; Parquet), a data frame, or
-            a dict from id to label. Also a function from a ``SequenceRecord`` to its
-            label, a pandas series indexed by id, or labels in the order of the records
-            (an array, a list, or a series with the default index). ``"file"`` makes
-            each file a class, named as the file without its suffixes; a dict from file
-            to label sets other names. None takes the label column of a table of
-            sequences, if it has one; False leaves labels out. A ``Labels`` also says
-            how to read them.
+            a dict from id to label. Also a function from a ``SequenceRecord`` to its label,
+            or a pandas series indexed by id. An array, a list or a series with the default
+            index has labels in record order. ``"file"`` makes each file a class, named as
+            the file without its suffixes; a dict from file to label sets other names. None
+            takes the label column of a table of sequences, if it has one; False leaves
+            labels out. A ``Labels`` also has the options for reading them.
         max_length: The greatest allowed length; a longer sequence is an error.
         seed: Seed of the augmentation.
         id_column: The column of ids in tables. Records of a table without it are

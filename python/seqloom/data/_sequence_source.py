@@ -87,7 +87,7 @@ class SequenceSource(Source):
         """Return the lengths of rows, without final stops that the encoder drops."""
         if not leaves_out(encoder):
             return self.store.lengths[rows]
-        # An index does not record stops, so large files are read through once.
+        # An index does not record stops, which requires a pass over large files.
         if self._encoded is None or self._encoded[0] is not encoder:
             batches = self.store.batches()
             counts = [encoder.encoded_lengths(batch.sequences) for batch in batches]

@@ -33,11 +33,11 @@ _BATCH_COLUMNS = _RESERVED_COLUMNS | {"inputs", "sequence", "quality", "lengths"
 class FetchOptions:
     """Options of the records of one batch."""
 
-    encoder: Any = None  # the dataset's
-    epoch: int | None = None  # None: without jitter
-    length: int | None = None  # positions of the batch; None: the longest record
-    multiple: int = 1  # positions are rounded up to a multiple of this
-    out: NDArray[Any] | None = None  # memory for the inputs
+    encoder: Any = None  # Encoder of the dataset.
+    epoch: int | None = None  # None: without jitter.
+    length: int | None = None  # Positions of the batch; None: the longest record.
+    multiple: int = 1  # Positions are rounded up to a multiple of this.
+    out: NDArray[Any] | None = None  # Memory for the inputs.
     num_threads: int = 1
     as_letters: bool = False  # return residues even if the source has inputs
 
@@ -116,18 +116,18 @@ class Source(ABC):
         (Repeats(3 sequences of 1 to 3), (4, 3))
     """
 
-    kind: str  # name of the kind of input (`seqloom.infer.Kind`)
-    title: str = "Dataset"  # name of the function that returns its dataset
-    noun: str = "sequences"  # plural name of the records
-    size: int  # the number of rows
-    paths: tuple[str, ...] = ()  # the files that are read
-    has_letters: bool = True  # False: records are numbers
-    has_ids: bool = True  # False: ids are row numbers
-    counts_letters: bool = False  # True: reports count ambiguous and masked residues
-    supports_threads: bool = False  # True: threads may share it; not inherited
-    is_checked: bool = True  # True: datasets check the sizes of its results
-    has_ordinals: bool = True  # True: batches have the column ``ordinal``, the row
-    jitter: int = 0  # maximum random shift of a record, in bases
+    kind: str  # Name of the kind of input (`seqloom.infer.Kind`).
+    title: str = "Dataset"  # Name of the function that returns its dataset.
+    noun: str = "sequences"  # Plural name of the records.
+    size: int  # The number of rows.
+    paths: tuple[str, ...] = ()  # The files that are read.
+    has_letters: bool = True  # False: records are numbers.
+    has_ids: bool = True  # False: ids are row numbers.
+    counts_letters: bool = False  # True: reports count ambiguous and masked residues.
+    supports_threads: bool = False  # True: threads may share it; not inherited.
+    is_checked: bool = True  # True: datasets check the sizes of its results.
+    has_ordinals: bool = True  # True: batches have the column ``ordinal``, the row.
+    jitter: int = 0  # Maximum random shift of a record, in bases.
 
     @property
     def names(self) -> list[str] | None:

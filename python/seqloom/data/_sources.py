@@ -50,7 +50,7 @@ _Array: Any = np.ndarray
 class Sources:
     """Paths of files, and the records that are in memory."""
 
-    paths: tuple[str, ...]  # files, or names of the sources in memory
+    paths: tuple[str, ...]  # Files, or names of the sources in memory.
     # Records in memory, by path or name.
     held: dict[str, MemoryRecords] = field(default_factory=dict[str, "MemoryRecords"])
 
@@ -137,10 +137,10 @@ def _begin(path: str) -> bytes:
 class MemoryRecords:
     """Records in memory."""
 
-    name: str  # in place of a path, such as <list>
-    batch: SequenceBatch  # the records
-    frame: Frame | None = None  # the table of the records, which may have labels
-    has_ids: bool = True  # False: neither ids nor an index
+    name: str  # Name in place of a path, such as <list>.
+    batch: SequenceBatch  # The records.
+    frame: Frame | None = None  # The table of the records, which may have labels.
+    has_ids: bool = True  # False: neither ids nor an index.
 
     def is_numbered(self, id_column: str) -> bool:
         """Return whether the records come from a table without ids and row names."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 # With fewer residues a second thread takes more time than it saves.
 _RESIDUES_PER_THREAD = 1 << 18
-_KMER_SETTINGS = ("k", "stride", "canonical")  # k-mer settings of a kernel
+_KMER_SETTINGS = ("k", "stride", "canonical")  # K-mer settings of a kernel.
 # Categories that a kernel counts; "outside" is always 0.
 _UNUSUAL_CATEGORIES = (
     "ambiguous",

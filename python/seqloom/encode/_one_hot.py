@@ -50,9 +50,9 @@ class OneHot(SequenceEncoder):
         rna_as_dna: If True, U is read as T in DNA; otherwise U is an error.
         rare: The encoding of U and O in proteins: ``"error"``; ``"zeros"``; ``"unknown"``,
             the same as X; ``"replace"``, C and K; ``"keep"``, separate channels.
-        symbols: The encoding of ``*``, ``-`` and ``.``: ``"strip_terminal_stop"`` drops one
-            ``*`` at the end of a protein and raises for others; ``"error"``; ``"zeros"``;
-            ``"keep"``, separate channels.
+        symbols: The encoding of ``*``, ``-`` and ``.``. ``"strip_terminal_stop"`` drops one
+            ``*`` at the end of a protein and raises for other symbols; ``"error"`` raises;
+            ``"zeros"``; ``"keep"`` adds channels.
 
     Raises:
         ArgumentError: A setting is invalid, or two settings contradict each other.

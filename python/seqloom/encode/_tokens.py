@@ -46,8 +46,8 @@ class Tokens(TokenEncoder):
     """Encodes sequences as tokens of a language model, between ``<cls>`` and ``<eos>``.
 
     ``"esm2"`` is the vocabulary of ESM-2, with 33 tokens. ``"dna"`` and ``"rna"`` start
-    with the same four tokens, ``<cls> <pad> <eos> <unk>``, followed by A C G T (U) N, or
-    for ``k`` above 1 by all k-mers in alphabetical order. The last token is ``<mask>``.
+    with the same four tokens, ``<cls> <pad> <eos> <unk>``. The next tokens are A C G T (U)
+    N, or for ``k`` above 1 all k-mers in alphabetical order. The last token is ``<mask>``.
 
     Args:
         name: ``"esm2"``, ``"dna"`` or ``"rna"``.
@@ -56,15 +56,15 @@ class Tokens(TokenEncoder):
         dtype: ``"int64"``, ``"int32"`` or ``"uint8"``.
         add_special_tokens: If True, each sequence starts with ``<cls>`` and ends with
             ``<eos>``.
-        unknown: The encoding of ambiguity codes: ``"token"``, their own token, or ``<unk>``
-            if they have none (J in ESM-2; in DNA all except N, and k-mers with any code);
-            ``"mask"``, the token ``<mask>``; ``"error"``.
+        unknown: The encoding of ambiguity codes. ``"token"`` uses their own token, or
+            ``<unk>`` if they have none (J in ESM-2; in DNA all except N, and k-mers with
+            any code). ``"mask"`` uses ``<mask>``; ``"error"`` raises.
         case: The meaning of lower case: ``"fold"``, the same as upper case; ``"mask"``, the
             token ``<mask>``; ``"keep"`` or ``"error"``, an error.
         rna_as_dna: If True, U is read as T in DNA; otherwise U is an error.
-        symbols: The encoding of ``*``, ``-`` and ``.``: ``"strip_terminal_stop"`` drops one
-            ``*`` at the end of a protein and raises for others; ``"error"``; ``"zeros"``,
-            the token ``<mask>``; ``"keep"``, their own token, or ``<unk>``.
+        symbols: The encoding of ``*``, ``-`` and ``.``. ``"strip_terminal_stop"`` drops one
+            ``*`` at the end of a protein and raises for other symbols. ``"error"`` raises;
+            ``"zeros"`` uses ``<mask>``; ``"keep"`` uses their own token, or ``<unk>``.
 
     Raises:
         ArgumentError: A setting is invalid, or two settings contradict each other.

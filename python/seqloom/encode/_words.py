@@ -46,9 +46,9 @@ class Integer(TokenEncoder):
         rare: The encoding of U and O in proteins: ``"error"``; ``"zeros"`` or
             ``"unknown"``, the number ``mask_value``; ``"replace"``, C and K; ``"keep"``,
             separate numbers.
-        symbols: The encoding of ``*``, ``-`` and ``.``: ``"strip_terminal_stop"`` drops one
-            ``*`` at the end of a protein and raises for others; ``"error"``; ``"zeros"``,
-            the number ``mask_value``; ``"keep"``, separate numbers.
+        symbols: The encoding of ``*``, ``-`` and ``.``. ``"strip_terminal_stop"`` drops one
+            ``*`` at the end of a protein and raises for other symbols. ``"error"`` raises;
+            ``"zeros"`` uses ``mask_value``; ``"keep"`` adds numbers.
 
     Raises:
         ArgumentError: A setting is invalid, or two settings contradict each other.
@@ -140,9 +140,9 @@ class Kmer(TokenEncoder):
         rare: The treatment of U and O in proteins: ``"error"``; ``"zeros"`` or
             ``"unknown"`` mask the k-mer; ``"replace"``, C and K; ``"keep"`` adds them to
             the alphabet.
-        symbols: The treatment of ``*``, ``-`` and ``.``: ``"strip_terminal_stop"`` drops
-            one ``*`` at the end of a protein and raises for others; ``"error"``;
-            ``"zeros"`` masks the k-mer; ``"keep"`` adds them to the alphabet.
+        symbols: The treatment of ``*``, ``-`` and ``.``. ``"strip_terminal_stop"`` drops
+            one ``*`` at the end of a protein and raises for other symbols. ``"error"``
+            raises; ``"zeros"`` masks the k-mer; ``"keep"`` adds them to the alphabet.
 
     Raises:
         ArgumentError: A setting is invalid, or two settings contradict each other.

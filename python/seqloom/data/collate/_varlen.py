@@ -36,9 +36,9 @@ class VarlenCollator:
 
     Called on items, it packs all of them into one batch. ``stream`` chooses which items
     share a batch; ``DataLoader`` calls it. A batch has ``input_ids`` and ``position_ids``
-    (int64, one row), ``cu_seqlens`` (int32, the offsets of the sequences), ``max_seqlen``,
-    ``sequence_ids`` (a list), ``ordinals`` (int64), ``num_sequences`` and, with labels,
-    ``label``.
+    (int64, one row) and ``cu_seqlens`` (int32, the offsets of the sequences). It also has
+    ``max_seqlen``, ``sequence_ids`` (a list), ``ordinals`` (int64), ``num_sequences`` and,
+    with labels, ``label``.
 
     Args:
         tokens: Converts an item's ``sequence`` to tokens: ``Tokens``, a Hugging Face

@@ -102,8 +102,8 @@ class GenotypeFiles:
 class Reading:
     """Options for reading genotypes."""
 
-    memory: int  # maximum bytes of codes in memory
-    cache: Path  # cache folder
+    memory: int  # Maximum bytes of codes in memory.
+    cache: Path  # Cache folder.
     num_threads: int | None = None
     progress: Callable[[int, int], object] | None = field(default=None, compare=False)
     check: bool = True  # check the padding bits of the .bed

@@ -69,10 +69,10 @@ def GenotypeDataset(
 ) -> Dataset:
     """Genotypes of a PLINK .bed, with labels and covariates; standardised by default.
 
-    An item is a dict for one sample: ``id`` (IID, or FID:IID if an IID is not unique),
-    ``inputs`` (a number for each variant) and, if given, ``label`` and ``covariates``. With
-    ``by="variant"`` an item is one variant over all individuals: ``id``, ``inputs``,
-    ``chromosome`` and ``position``.
+    An item is a dict for one sample. It has ``id`` (IID, or FID:IID if an IID is not
+    unique), ``inputs`` (a number for each variant) and, if given, ``label`` and
+    ``covariates``. With ``by="variant"`` an item is one variant over all individuals:
+    ``id``, ``inputs``, ``chromosome`` and ``position``.
 
     Genotypes are stored as two-bit codes and decoded for each batch. Codes are kept in
     memory if they fit into ``memory``. Otherwise samples are read from a transposed copy of
@@ -88,12 +88,11 @@ def GenotypeDataset(
 
     Args:
         bed: The .bed, or an ``open_bed`` of local files.
-        labels: Tables with a row for each sample (FID and IID, or only IID; with a header,
-            or PLINK lines ``FID IID value``), a data frame with such columns or indexed by
-            IID, a dict from IID to value, or numbers in the order of the .fam (an array, a
-            series or a list). None takes the sixth column of the .fam, unless all its
-            values are equal; False leaves labels out. A ``Labels`` also says how to read
-            them.
+        labels: Tables with a row for each sample: a header with FID and IID, or only IID,
+            or PLINK lines ``FID IID value``. Also a data frame with such columns or indexed
+            by IID, a dict from IID to value, or numbers in the order of the .fam. None
+            takes the sixth column of the .fam, unless all its values are equal; False
+            leaves labels out. A ``Labels`` also has the options for reading them.
         covariates: Numbers from the same kinds of source. Columns that a fitted encoder
             does not use are left out and counted in ``report["unused_covariates"]``.
         by: The items: ``"sample"`` or ``"variant"``.

@@ -34,9 +34,9 @@ class GenotypeSource(Source):
     has_letters = False
     has_ordinals = False
     supports_threads, is_checked = True, False
-    _training_rows: Rows | None = None  # samples to fit on; None: all
-    _fitted_encoder: GenotypeEncoder | None = None  # fitted on first use
-    _tables: NDArray[Any] | None = None  # of the fitted encoder
+    _training_rows: Rows | None = None  # Samples to fit on; None: all.
+    _fitted_encoder: GenotypeEncoder | None = None  # Fitted on first use.
+    _tables: NDArray[Any] | None = None  # Lookup tables of the fitted encoder.
 
     def __init__(
         self,

@@ -108,9 +108,9 @@ class People:
 class Columns:
     """The columns to read from a table."""
 
-    id_column: str | None = None  # None: FID and IID, or IID
-    wanted: Cells | None = None  # None: all except ids
-    what: str = "phenotype"  # name of the values without a header
+    id_column: str | None = None  # None: FID and IID, or IID.
+    wanted: Cells | None = None  # None: all except ids.
+    what: str = "phenotype"  # Name of the values without a header.
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,9 +270,9 @@ class PersonValues:
 
     what: str  # name of the source in errors
     names: Cells
-    cells: dict[int, Cells]  # by row of the individual
-    unmatched: Cells  # ids of rows without an individual
-    tables: list[LabelTable]  # for line numbers in errors
+    cells: dict[int, Cells]  # Cells by row of the individual.
+    unmatched: Cells  # Ids of rows without an individual.
+    tables: list[LabelTable]  # Tables, for line numbers in errors.
 
 
 def join_people(values: Any, people: People, columns: Columns) -> PersonValues:

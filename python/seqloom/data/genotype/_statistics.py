@@ -112,8 +112,8 @@ class Fitted:
     """Statistics of variants and covariates over some samples."""
 
     variants: Variants
-    mean: NDArray[np.float64]  # mean dosage of each variant; 0 if all are missing
-    scale: NDArray[np.float64]  # factor for the difference from the mean
+    mean: NDArray[np.float64]  # Mean dosage of each variant; 0 if all are missing.
+    scale: NDArray[np.float64]  # Factor for the difference from the mean.
     is_constant: NDArray[np.bool_]
     covariate_names: tuple[str, ...]
     covariate_mean: NDArray[np.float64]

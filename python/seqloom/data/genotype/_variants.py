@@ -34,10 +34,10 @@ _MAX_SHOWN_NAMES = 3
 class ChosenVariants:
     """Selected variants of a .bim."""
 
-    columns: dict[str, NDArray[Any]]  # the columns of the .bim
-    rows: Rows | None = None  # in order; None: all
-    is_flipped: NDArray[np.bool_] | None = None  # None: no flips
-    missing_alleles: int = 0  # variants matched by id and one allele
+    columns: dict[str, NDArray[Any]]  # The columns of the .bim.
+    rows: Rows | None = None  # Selected rows, in order; None: all.
+    is_flipped: NDArray[np.bool_] | None = None  # None: no flips.
+    missing_alleles: int = 0  # Variants matched by id and one allele.
 
     @property
     def in_file(self) -> int:
@@ -166,8 +166,8 @@ class VariantMatch:
     """The rows of wanted variants in a file."""
 
     positions: NDArray[np.int64]
-    is_flipped: NDArray[np.bool_]  # the file counts the other allele: use 2 - dosage
-    missing_alleles: int = 0  # variants matched by id and one allele
+    is_flipped: NDArray[np.bool_]  # The file counts the other allele: use 2 - dosage.
+    missing_alleles: int = 0  # Variants matched by id and one allele.
 
     @property
     def flipped(self) -> int:

@@ -72,8 +72,8 @@ def IntervalDataset(
 
     Positions are zero-based and half-open, as in BED. An item is a dict with ``id``
     (``"chr1:100-200(+)"``, before jitter), ``inputs`` or ``sequence``, ``file``,
-    ``ordinal`` (the interval's index, including dropped intervals), ``chrom``, ``start``
-    and ``stop`` (after jitter), ``strand`` and, with labels, ``label``.
+    ``ordinal``, ``chrom``, ``start`` and ``stop`` (after jitter), ``strand`` and, with
+    labels, ``label``. The ordinal is the interval's index, counting dropped intervals too.
 
     Args:
         genome: A FASTA or FASTQ file: plain, bgzip or gzip.
@@ -90,14 +90,14 @@ def IntervalDataset(
             alphabet of the encoder, or else DNA, and a U on the minus strand is an error.
         jitter: The maximum random shift of an interval to either side, in bases; random by
             seed, epoch and ordinal. The bases at the shifted position are read.
-        edge: What to do with intervals (including jitter) beyond the ends of a sequence:
-            ``"error"`` raises; ``"pad"`` pads with N (X in proteins); ``"drop"`` removes
-            the interval and counts it in ``report``.
-        labels: The name of a column of the intervals, or several names of numeric columns;
-            one label for each interval, in order; a dict from id (or name, BED's fourth
-            column) to label; one or more paths of tables; ``"file"``, which makes each file
-            of intervals a class; or a dict from file to label. A ``Labels`` also says how
-            to read them.
+        edge: Treatment of intervals that extend, with jitter, beyond the ends of a
+            sequence. ``"error"`` raises; ``"pad"`` pads with N (X in proteins); ``"drop"``
+            removes the interval and counts it in ``report``.
+        labels: The name of a column of the intervals, or several names of numeric columns.
+            Also one label for each interval, in order, a dict from id (or name, BED's
+            fourth column) to label, or one or more paths of tables. ``"file"`` makes each
+            file of intervals a class; a dict from file to label sets other names. A
+            ``Labels`` also has the options for reading them.
         seed: Seed of the random shifts and of the augmentation.
         **old: Deprecated: single options of ``Labels``; write
             ``labels=Labels(source, task=..., classes=...)``.
@@ -170,7 +170,7 @@ def windows(
         width: The length of a window, in residues.
         stride: The distance between the starts of consecutive windows; None takes the
             width, so windows do not overlap.
-        edge: What to do with a shorter last window: ``"keep"`` keeps it shorter; ``"pad"``
+        edge: Treatment of a shorter last window. ``"keep"`` keeps it shorter; ``"pad"``
             pads it with N; ``"drop"`` removes it and counts it in ``report``; ``"error"``
             raises.
         **options: Further arguments of ``IntervalDataset``: ``encoder``, ``augment``,
@@ -356,7 +356,7 @@ def _one_each(labels: Any, intervals: Intervals, kept: NDArray[np.int64]) -> Lab
 
 
 def _choose_ids(ids: list[str], positions: list[str], source: LabelSource) -> list[str]:
-    """Return the ids or the original positions, whichever the labels use."""
+    """Return the ids or the original positions of intervals, as used in the labels."""
     # Never mix both: with a width, the id of one may be the position of another.
     labelled = {*source.cells, *source.missing}
     named = sum(position in labelled for position in positions)

@@ -33,13 +33,13 @@ class Intervals:
     chroms: list[str]
     starts: NDArray[np.int64]
     stops: NDArray[np.int64]
-    strands: NDArray[np.int64]  # 1, -1, or 0 without a strand
-    summits: NDArray[np.int64]  # offsets from the starts; -1 without a summit
-    lines: list[int] = field(default_factory=list[int])  # empty for a table in memory
+    strands: NDArray[np.int64]  # 1, -1, or 0 without a strand.
+    summits: NDArray[np.int64]  # Offsets from the starts; -1 without a summit.
+    lines: list[int] = field(default_factory=list[int])  # Empty for a table in memory.
     # Further columns.
     columns: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
-    files: list[str] = field(default_factory=list[str])  # empty for a table in memory
-    index: list[Any] | None = None  # the index of a pandas data frame
+    files: list[str] = field(default_factory=list[str])  # Empty for a table in memory.
+    index: list[Any] | None = None  # The index of a pandas data frame.
 
     def __len__(self) -> int:
         return len(self.chroms)

@@ -30,8 +30,8 @@ _EDGE_REMEDIES = f'edge="pad" (--edge pad) puts N there, {_DROP_REMEDY}'
 class Spans:
     """Ranges of chromosomes to read; a range may extend beyond the ends."""
 
-    chroms: NDArray[np.int64]  # indices of chromosomes
-    starts: NDArray[np.int64]  # below 0 in padding
+    chroms: NDArray[np.int64]  # Indices of chromosomes.
+    starts: NDArray[np.int64]  # Negative in padding.
     stops: NDArray[np.int64]
 
     def take(self, rows: NDArray[np.int64]) -> Spans:

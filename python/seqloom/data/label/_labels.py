@@ -53,12 +53,12 @@ CODINGS = ("auto", "01", "12")
 class LabelColumn:
     """Labels as numbers, and the rows that have a label."""
 
-    task: str | None = None  # None: no labels
-    classes: Cells = ()  # names of classes, values or labels
-    # int64 class indices; float32 values; or float32 zeros and ones
+    task: str | None = None  # None: no labels.
+    classes: Cells = ()  # Names of classes, values or labels.
+    # Class indices (int64), values (float32), or zeros and ones (float32).
     values: NDArray[Any] | None = None
-    rows: NDArray[np.int64] | None = None  # None: all
-    unmatched: Cells = ()  # ids of labels without a record
+    rows: NDArray[np.int64] | None = None  # Rows with a label; None: all.
+    unmatched: Cells = ()  # Ids of labels without a record.
     report: dict[str, Any] = field(
         default_factory=dict[str, Any]
     )  # counts of skipped records
@@ -141,14 +141,14 @@ def _check_known(maker: Callable[..., Any], old: dict[str, Any]) -> None:
 class Labels:
     """Describes where the labels of a dataset come from, and how to read them.
 
-    Pass it as ``labels`` to any dataset or stream. In this version datasets also take
-    these options as keywords of their own, with a ``DeprecationWarning``.
+    Pass it as ``labels`` to any dataset or stream. In this version datasets also accept
+    these options as separate keywords, with a ``DeprecationWarning``.
 
     Args:
-        source: Tables (TSV, CSV, white space; plain or gzip; Parquet), a data frame, a dict
-            from id to label, an array or a list in the order of the records, or a function
-            of the record. ``"file"`` makes each file a class. None takes the label column
-            of the dataset, if it has one. Each dataset documents further sources.
+        source: Tables (TSV, CSV, white space; plain or gzip; Parquet), a data frame, or a
+            dict from id to label. Also an array or a list in record order, or a function of
+            the record. ``"file"`` makes each file a class. None takes the label column of
+            the dataset, if it has one. Each dataset documents further sources.
         id_column: The column of ids in tables, by default ``id``; for samples of a .bed,
             FID and IID, or IID alone.
         label_column: The column of labels in tables, files or intervals, by default

@@ -47,19 +47,19 @@ _LIST_TYPES: Any = (list, tuple, set, frozenset, np.ndarray)
 class LabelSource:
     """Labels as text, by id."""
 
-    what: str  # name of the source in errors
-    names: Cells  # names of the columns of a label
+    what: str  # Name of the source in errors.
+    names: Cells  # Names of the columns of a label.
     cells: dict[str, Cells]
     tables: list[LabelTable] = field(
         default_factory=list["LabelTable"]
-    )  # to name lines in errors
-    is_each: bool = False  # keys are record numbers, not ids
+    )  # Tables, for line numbers in errors.
+    is_each: bool = False  # Keys are record numbers, not ids.
     missing: dict[str, Cells] = field(default_factory=dict[str, "Cells"])
-    is_of_files: bool = False  # every record of a file has the same label
-    is_of_lists: bool = False  # a label is a list of names
-    is_of_index: bool = False  # keys are the index of a series
-    where: Callable[[str], str] | None = None  # id -> location of its label
-    found: Callable[[int], str] | None = None  # record number -> where it was searched
+    is_of_files: bool = False  # Every record of a file has the same label.
+    is_of_lists: bool = False  # A label is a list of names.
+    is_of_index: bool = False  # Keys are the index of a series.
+    where: Callable[[str], str] | None = None  # Maps an id to the location of its label.
+    found: Callable[[int], str] | None = None  # Describes the search for a label.
 
     def note(self, record: int) -> str:
         """Return details on the search for a record's label; empty without details."""
@@ -289,7 +289,7 @@ def wide_names(columns: Cells, rows: Iterable[Cells]) -> Cells:
 
 
 def _are_names(labels: Iterable[Any]) -> bool:
-    """Return whether labels are lists of names, of which one has not exactly one name."""
+    """Return whether labels are lists of names, with at least one not of length one."""
     lists = [list(label) for label in labels if isinstance(label, _LIST_TYPES)]
     has_names = all(isinstance(name, str) for names in lists for name in names)
     has_some = any(lists)

@@ -34,8 +34,8 @@ class StreamLabels:
     rows: dict[str, int]  # id to row of values
     values: NDArray[Any]
     function: Callable[[SequenceRecord], Any] | None = None
-    missing: frozenset[str] = frozenset()  # strings that mark a missing label
-    skip: bool = False  # leave out records without a label
+    missing: frozenset[str] = frozenset()  # Strings that mark a missing label.
+    skip: bool = False  # Leave out records without a label.
 
     @classmethod
     def make(

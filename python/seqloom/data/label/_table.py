@@ -51,9 +51,9 @@ class LabelTable:
 
     path: str
     ids: list[str]
-    rows: list[tuple[str, ...]]  # the wanted cells of each line
-    lines: list[int]  # numbers of the lines, from 1
-    is_of_lists: bool = False  # a label is a list of names
+    rows: list[tuple[str, ...]]  # The wanted cells of each line.
+    lines: list[int]  # Line numbers, from 1.
+    is_of_lists: bool = False  # A label is a list of names.
 
 
 def read_table(path: str, id_column: str, columns: tuple[str, ...]) -> LabelTable:

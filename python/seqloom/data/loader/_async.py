@@ -154,8 +154,8 @@ class RawFiles(CustomBatches):
     """Files whose raw records are read in file order, with any number of workers."""
 
     paths: tuple[str, ...]
-    most_bytes: int = WORKER_MEMORY  # maximum memory of a worker
-    max_length: int | None = None  # residues to keep of each sequence
+    most_bytes: int = WORKER_MEMORY  # Maximum memory of a worker.
+    max_length: int | None = None  # Residues to keep of each sequence.
 
     def __iter__(self) -> Iterator[Any]:
         """Read all records in this process."""

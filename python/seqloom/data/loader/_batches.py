@@ -43,11 +43,11 @@ _END: Any = object()  # marks the end of an iterator
 class BatchSource:
     """The batches of a loader."""
 
-    epoch: Callable[[EpochProgress, EpochOrder], Batches]  # from a position in an epoch
-    count: Callable[[EpochOrder], int]  # batches of an epoch
-    identity: Callable[[EpochOrder], dict[str, Any]]  # values that a saved state must match
-    executor: Executor | None = None  # its processes may persist
-    is_ordered: bool = False  # True: batches follow the order of the loader
+    epoch: Callable[[EpochProgress, EpochOrder], Batches]  # From a position in an epoch.
+    count: Callable[[EpochOrder], int]  # Number of batches of an epoch.
+    identity: Callable[[EpochOrder], dict[str, Any]]  # Compared with saved states.
+    executor: Executor | None = None  # Its processes may persist.
+    is_ordered: bool = False  # True: batches follow the order of the loader.
 
 
 class CustomBatches(ABC):

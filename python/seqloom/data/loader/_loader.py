@@ -89,8 +89,8 @@ class DataLoader(Generic[T]):
             ``torch.distributed``, unless you pass a custom sampler, which must split the
             items itself.
         world_size: The number of processes that split an epoch.
-        even_ranks: What to do with items that cannot be divided evenly among the ranks:
-            ``"pad"`` repeats some and marks them in ``is_padding``, ``"drop"`` drops them,
+        even_ranks: Treatment of items that cannot be divided evenly among the ranks.
+            ``"pad"`` repeats some and marks them in ``is_padding``; ``"drop"`` drops them;
             ``"error"`` raises.
         pin_memory_device: Ignored; accepted for compatibility with PyTorch.
         in_order: Ignored; batches are always in order. Accepted for compatibility with

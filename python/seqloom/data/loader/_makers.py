@@ -1,7 +1,7 @@
 """Makes the batch of a request, from indices in a dataset or from records of a stream.
 
-There are three methods, the fastest first: Rust makes the batch without the interpreter;
-the dataset's ``batch`` returns columns; or items are fetched one by one and collated.
+There are three methods, the fastest first. Rust makes the batch without the interpreter.
+The dataset's ``batch`` returns columns. Or items are fetched one by one and collated.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ Item = TypeVar("Item")
 _Array: Any = np.ndarray
 _Integer: Any = np.integer
 _SEQUENCES: Any = (list, tuple)
-_END: Any = object()  # marks the end of an iterator
-_MAX_SHOWN_RECORDS = 8  # records of a batch in an error message
+_END: Any = object()  # Marks the end of an iterator.
+_MAX_SHOWN_RECORDS = 8  # Records of a batch in an error message.
 # Indices are computed in blocks, because an array for each batch would be slow.
 _BLOCK_ITEMS = 1 << 14
 
@@ -38,15 +38,15 @@ class Request:
 
     content: Any  # indices, one index, records, or the number of a worker's batch
     epoch: int = 0
-    is_checked: bool = False  # content is an int64 array of valid indices
-    worker: int | None = None  # the process that must make the batch; None: any
+    is_checked: bool = False  # Content is an int64 array of valid indices.
+    worker: int | None = None  # The process that must make the batch; None: any.
     # Index of the batch in the epoch over all ranks; determines its random numbers.
     place: int = 0
     # The following fields are not sent to workers.
-    position: int = 0  # position in the epoch after this batch
+    position: int = 0  # Position in the epoch after this batch.
     is_last: bool = False
-    padding: NDArray[np.bool_] | None = None  # mask of items that other ranks repeat
-    stream_state: Callable[[], Any] | None = None  # state of the stream after this batch
+    padding: NDArray[np.bool_] | None = None  # Mask of items that other ranks repeat.
+    stream_state: Callable[[], Any] | None = None  # State of the stream after this batch.
 
     def __reduce__(self) -> tuple[Any, ...]:
         fields = (self.content, self.epoch, self.is_checked, self.worker, self.place)
@@ -105,8 +105,8 @@ class EpochProgress:
     """The position of a loader in an epoch."""
 
     epoch: int
-    position: int = 0  # in items, or in batches of an iterable dataset
-    stream_state: Any = None  # state of a `SequenceStream`, or a function that returns it
+    position: int = 0  # In items, or in batches of an iterable dataset.
+    stream_state: Any = None  # State of a `SequenceStream`, or a function that returns it.
     is_ended: bool = False
 
 

@@ -146,8 +146,8 @@ class Worker:
 
     def __init__(self, start: ProcessStart, number: int) -> None:
         self._start, self.number = start, number
-        self.tasks: deque[WorkerTask] = deque()  # unanswered, in the order of requests
-        self._sent_count = 0  # number of tasks sent to the process
+        self.tasks: deque[WorkerTask] = deque()  # Unanswered, in the order of requests.
+        self._sent_count = 0  # Number of tasks sent to the process.
         # After a crash, this number of tasks is sent one by one, to find the cause.
         self._suspect_count = 0
         self._deaths = 0  # crashes since the last answer

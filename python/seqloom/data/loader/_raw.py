@@ -32,11 +32,11 @@ class RawPart:
     """A part of a file for one process: the records that start in a byte range."""
 
     path: str
-    file: int  # index of the file
-    stamp: tuple[int, int]  # size and modification time of the file
+    file: int  # Index of the file.
+    stamp: tuple[int, int]  # Size and modification time of the file.
     start: int = 0
-    stop: int | None = None  # None: the whole file
-    is_long: bool = False  # True: read in several steps by one process
+    stop: int | None = None  # None: the whole file.
+    is_long: bool = False  # True: read in several steps by one process.
 
     def __str__(self) -> str:
         if self.stop is None:

@@ -49,9 +49,9 @@ class WorkerJob:
     """The functions that a worker process calls."""
 
     make: Callable[[Request], Any]
-    init: Callable[[int], Any] | None = None  # is called with the worker's number
-    dataset: Any = None  # for `torch.utils.data.get_worker_info`
-    check: Callable[[], Any] | None = None  # is called first, and may raise
+    init: Callable[[int], Any] | None = None  # Is called with the worker's number.
+    dataset: Any = None  # For `torch.utils.data.get_worker_info`.
+    check: Callable[[], Any] | None = None  # Is called first, and may raise.
 
 
 class SealedJob:
@@ -75,9 +75,9 @@ class WorkerIdentity:
 
     number: int  # from 0
     count: int
-    parent: int  # pid of the process that receives the batches
-    seed: int  # of the loader
-    is_child_of_main_thread: bool  # then Linux can signal the parent's death
+    parent: int  # Pid of the process that receives the batches.
+    seed: int  # Seed of the loader.
+    is_child_of_main_thread: bool  # True: Linux can signal the parent's death.
 
 
 def work(sealed: SealedJob, pipe: socket.socket, identity: WorkerIdentity) -> None:
@@ -91,9 +91,9 @@ def work(sealed: SealedJob, pipe: socket.socket, identity: WorkerIdentity) -> No
         return
     requests = queue.SimpleQueue[Any]()
     threading.Thread(target=_receive_all, args=(pipe, requests), daemon=True).start()
-    sender = ThreadPoolExecutor(1)  # an answer is sent while the next batch is made
-    with suppress(OSError):  # the parent may have ended
-        # Tells a crash in the first request from a failed start.
+    sender = ThreadPoolExecutor(1)  # An answer is sent while the next batch is made.
+    with suppress(OSError):  # The parent may have ended.
+        # Distinguishes a crash in the first request from a failed start.
         send(pipe, pack(None))
     while (request := requests.get()) is not None:
         try:
@@ -207,8 +207,8 @@ class _ImportHook(MetaPathFinder):
 class Failure:
     """A pickled exception for another process."""
 
-    kinds: tuple[bytes, ...]  # pickled: its class and base classes
-    error: bytes | None  # the pickled exception, if possible
+    kinds: tuple[bytes, ...]  # Pickled: its class and base classes.
+    error: bytes | None  # The pickled exception, if possible.
     message: str
     trace: str
     pid: int

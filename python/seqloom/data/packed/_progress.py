@@ -10,8 +10,8 @@ from seqloom.data._position import STATE_FORMAT, check_state
 if TYPE_CHECKING:
     from seqloom._rust import _native
 
-    # The first record to read again (file, record, ordinal), the next window (ordinal,
-    # first residue), the hash of the content before it, and the waiting windows.
+    # First record to read again (file, record, ordinal); next window (ordinal, first
+    # residue); hash of the content before that window; waiting windows.
     StreamPosition = tuple[
         tuple[int, int, int], tuple[int, int], int, list[tuple[int, int]]
     ]

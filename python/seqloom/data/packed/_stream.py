@@ -49,12 +49,12 @@ class PackedStream:
     longer records are split into pieces, called windows, which are packed like records.
 
     A batch is a dict with ``input_ids`` and ``position_ids`` (int32, one row),
-    ``cu_seqlens`` (int32, the offsets of the windows), ``max_seqlen``, ``num_sequences``,
-    ``sequence_ids``, ``ordinals`` (int64, the index of the record over all files),
-    ``starts`` (int64, the offset of the window in its record), ``lengths`` (int64, the
-    length of the whole record, without a final ``*`` that ``Tokens`` drops), and ``keep``
-    (int32, two columns: the range of residues of the window that a merge of all windows
-    uses).
+    ``cu_seqlens`` (int32, the offsets of the windows), ``max_seqlen``, ``num_sequences``
+    and ``sequence_ids``. ``ordinals`` (int64) are the indices of the records over all
+    files. ``starts`` (int64) are the offsets of the windows in their records. ``lengths``
+    (int64) are the lengths of the whole records, without a final ``*`` that ``Tokens``
+    drops. ``keep`` (int32, two columns) is the range of residues of each window that a
+    merge of all windows uses.
 
     Args:
         files: One or more files or patterns.
@@ -160,9 +160,10 @@ class PackedStream:
     def state_dict(self) -> dict[str, Any]:
         """Return the current position as a dict of JSON values.
 
-        The state contains the numbers of the waiting windows. A resumed stream reads their
-        records again, through the index of the file if it exists, or else from the
-        beginning of the file, without tokenising records that were packed.
+        The state contains the numbers of the waiting windows. A resumed stream reads the
+        records of these windows again. It uses the index of the file if it exists, or else
+        reads from the beginning of the file. Records that were already packed are not
+        tokenised again.
 
         Returns:
             The state, for ``load_state_dict``.

@@ -42,8 +42,8 @@ class Sampler(ABC):
         rank: The rank of this process, for a PyTorch loader. ``sl.data.DataLoader`` splits
             items among ranks itself: pass it a sampler without a rank.
         world_size: The number of processes that split an epoch.
-        even_ranks: What to do with items that cannot be divided evenly: ``"pad"``,
-            ``"drop"`` or ``"error"``.
+        even_ranks: Treatment of items that cannot be divided evenly: ``"pad"``, ``"drop"``
+            or ``"error"``.
 
     Raises:
         ArgumentError: An argument is invalid.
@@ -129,8 +129,8 @@ class EpochSampler:
         seed: Seed of the random order.
         rank: The rank of this process; None takes it from ``torch.distributed``.
         world_size: The number of processes that split an epoch.
-        even_ranks: What to do with items that cannot be divided evenly: ``"pad"``,
-            ``"drop"`` or ``"error"``.
+        even_ranks: Treatment of items that cannot be divided evenly: ``"pad"``, ``"drop"``
+            or ``"error"``.
 
     Raises:
         ArgumentError: An argument is invalid.

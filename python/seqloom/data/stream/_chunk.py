@@ -28,11 +28,11 @@ class ChunkSource:
     """Records that were read together, with cached values of all of them."""
 
     batch: SequenceBatch
-    paths: tuple[str, ...]  # files of the stream
-    ordinals: NDArray[np.int64]  # indices over all files
-    files: NDArray[np.int64]  # index of the file of each record
-    records: NDArray[np.int64]  # indices in their files
-    positions: NDArray[np.int64]  # indices in the stream
+    paths: tuple[str, ...]  # Files of the stream.
+    ordinals: NDArray[np.int64]  # Indices over all files.
+    files: NDArray[np.int64]  # Index of the file of each record.
+    records: NDArray[np.int64]  # Indices in their files.
+    positions: NDArray[np.int64]  # Indices in the stream.
     labels: NDArray[Any] | None = None
     _store: _native.RecordStore | None = field(init=False, default=None)
     _extents: Extents | None = field(init=False, default=None)

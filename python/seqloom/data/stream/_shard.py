@@ -55,8 +55,8 @@ _READ_BYTES = 1 << 22
 class Shard:
     """A shard of the records of files; shards have no records in common."""
 
-    index: int = 0  # from 0
-    count: int = 1  # number of shards
+    index: int = 0  # Index of the shard, from 0.
+    count: int = 1  # Number of shards.
 
     def __post_init__(self) -> None:
         check_integer("count", self.count, least=1)
@@ -92,8 +92,8 @@ class WholeFile:
 
     path: str
     shard: Shard
-    options: dict[str, Any]  # arguments of `ReadSettings`
-    tell: Callable[[ReadReport], None]  # called with the report of the reader
+    options: dict[str, Any]  # Arguments of `ReadSettings`.
+    tell: Callable[[ReadReport], None]  # Called with the report of the reader.
     size: int = field(default=0, init=False)
     total: int = field(default=0, init=False)
     is_fastq: bool = field(default=False, init=False)
@@ -150,7 +150,7 @@ class FileRange:
     """Reads consecutive records of an indexed file, by equal shares of its bytes."""
 
     index: SequenceIndex  # of the file
-    shard: Shard  # which part
+    shard: Shard
     options: dict[str, Any] = field(default_factory=dict[str, Any])
     size: int = field(init=False)
     total: int = field(init=False)

@@ -54,7 +54,8 @@ class SequenceStream(Resumable):
         encoder: Encodes residues as numbers.
         augment: Changes residues before they are encoded.
         labels: Tables, a dict from id to label, or a function from the record to a number,
-            an array, or the name of a class. A ``Labels`` also says how to read them.
+            an array, or the name of a class. A ``Labels`` also has the options for reading
+            them.
         shuffle_window: The number of records in a shuffled window; 0 keeps the file order.
         seed: Seed of the shuffling and the augmentation.
         quality: The encoding of quality characters: ``"phred33"``, ``"phred64"`` or
