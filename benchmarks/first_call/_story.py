@@ -17,10 +17,10 @@ SIZES = {"chain": (1250, 5000), "optimizer": (1000, 4000)}
 ROUNDS = 3
 Calls = dict[str, float]
 NOTES = """
-Seconds that the first call of a compiled training step adds to a later call, with one
-thread and dropout 0.1, in a new process with empty caches. The columns "again" are the
-next process, which uses the cached files; seqloom caches none. The floor is tracing the
-step on symbols. The growth table is in processor seconds.
+Additional seconds of the first call of a compiled training step, compared with a later
+call. The process is new, with empty caches, one thread and dropout 0.1. The columns
+"again" are the next process, which uses the cached files; seqloom caches none. The floor
+is tracing the step on symbols. The growth table is in processor seconds.
 """
 
 

@@ -18,10 +18,10 @@ AGREED = {"float32": 1e-4, "float64": 1e-10, "random": 0.02}
 NOTES = """
 Shortest time of the rounds. Each call allocates its result. The floor is the slower of
 copying the same bytes and a matrix product with the same number of operations in torch.
-Axes: (rows, width); batch norm and max pool (n, channels, positions), max pool also its
-window; convolution (n, channels, outputs, window, positions); attention (n, heads,
-positions, depth); embedding (rows, ids, width); one-hot and 6-mers (reads, bases). For
-encoding, torch does not check for invalid characters.
+The sizes are (rows, width). Batch norm and max pool have (n, channels, positions), max
+pool also its window. Convolution has (n, channels, outputs, window, positions), and
+attention (n, heads, positions, depth). Embedding has (rows, ids, width); one-hot and
+6-mers have (reads, bases). For encoding, torch does not check for invalid characters.
 """
 THREADS = {1: "one thread", 2: "two threads"}
 HEAD = ("shortest microseconds", *SIDES, "floor", "seqloom / the best of torch")

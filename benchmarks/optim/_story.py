@@ -12,7 +12,7 @@ HEAD = ("ms", "ours", "torch", "ours / torch", "floor", "ours / floor")
 NOTES = f"""
 One eager step on the NumPy backend and in torch on equal gradients; shortest of {ROUNDS}
 rounds (Muon: {MUON_ROUNDS}). AdamW of torch is the fused one. The floor of AdamW is its
-memory traffic at the speed of an in-place multiplication in torch; the floor of Muon is
+memory traffic at the speed of an in-place multiplication in torch. The floor of Muon is
 its matrix products in float32. Torch computes Muon in bfloat16, for which processors
 without AVX-512 BF16 have no instructions.
 """

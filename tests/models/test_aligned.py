@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from benchmarks._scan import learned_and_judged, ridge, scan
+from benchmarks._scan import ridge, scan, train_and_evaluate
 
 import seqloom as sl
 
@@ -17,7 +17,7 @@ def variants():
 def learned(variants, tmp_path_factory):
     """Return the result of training with the defaults."""
     folder = tmp_path_factory.mktemp("scan")
-    return learned_and_judged(folder, *variants, learned=2000)
+    return train_and_evaluate(folder, *variants, learned=2000)
 
 
 def test_the_defaults_beat_ridge_regression_on_a_mutational_scan(variants, learned):
