@@ -13,7 +13,7 @@ _DIRECTIVE = re.compile(r"#\s*(?:noqa|type:|pyright:|ruff:|fmt:|pragma|%%|!|-\*-
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[`]*[A-Z0-9`]|seqloom)")
 _SECTION = re.compile(r"(?:Args|Returns|Raises|Yields|Example|Examples|Attributes|Note):")
 _BULLET = re.compile(r"^(?:[-*+]|\d+\.) ")
-_ARGUMENT = re.compile(r"\s+(\*{0,2}\w+(?: \([^)]*\))?): (?=\S)")
+_ARGUMENT = re.compile(r"^\s+(\*{0,2}\w+(?: \([^)]*\))?): (?=\S)")
 
 
 class Text(NamedTuple):
@@ -128,8 +128,9 @@ def _python_comments(file: Path, source: str) -> Iterator[Text]:
     first = 0
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT and not _DIRECTIVE.match(token.string):
-            line = token.start[0]
-            if block and line != first + len(block):
+            line, column = token.start
+            is_trailing = bool(token.line[:column].strip())
+            if block and (is_trailing or line != first + len(block)):
                 yield Text("comment", file, first, " ".join(block))
                 block = []
             first = first if block else line
