@@ -27,7 +27,7 @@ def printable(text: object, *, lines: bool = False) -> str:
 
 
 def count_of(number: int, noun: str) -> str:
-    """Format a number and a plural noun, which loses its s after the number 1."""
+    """Format a number and a plural noun; after the number 1, remove the final s."""
     return f"{number:,} {noun.removesuffix('s') if number == 1 else noun}"
 
 
@@ -57,7 +57,7 @@ def parse_integer(text: str) -> int:
 
 
 def _check_digits(text: str) -> str:
-    """Raise for digits that only Python would accept."""
+    """Raise ValueError for underscores and for digits that are not ASCII."""
     if "_" in text or not text.isascii():
         raise ValueError(text)
     return text

@@ -107,7 +107,7 @@ def without_signals(*numbers: int) -> Generator[None]:
 
 def follow_parent() -> None:
     """Let the system kill this process when the thread that started it ends."""
-    # On other systems, a thread that watches the parent does this, slightly later.
+    # On other systems, a thread watches the parent and ends this process slightly later.
     if sys.platform == "linux":
         import ctypes
 

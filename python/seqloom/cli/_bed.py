@@ -60,7 +60,7 @@ Chosen = tuple["NDArray[np.int64]", "NDArray[np.int64]"]
 
 
 def choose(bed: "open_bed", options: FilterOptions) -> tuple[Chosen, list[str]]:
-    """Return the selected indices, and notes on ids that are not in the set."""
+    """Return the indices of selected rows, and notes on ids that are not in the set."""
     notes: list[str] = []
     who = np.ones(bed.iid_count, bool)
     for file, is_kept in ((options.keep, True), (options.remove, False)):
@@ -93,7 +93,7 @@ def _rows_of(mask: "NDArray[np.bool_]", name: str, notes: list[str]) -> "NDArray
 
 
 def _is_listed(file: Path, columns: list[Any], notes: list[str]) -> "NDArray[np.bool_]":
-    """Return a mask of the rows whose ids are in a file; note ids of no row."""
+    """Return a mask of the rows whose ids are in a file; report ids without a row."""
     ids = _read_ids(file, len(columns))
     width = max(map(len, ids), default=1)
     rows = list(zip(*(column.tolist() for column in columns[-width:]), strict=True))

@@ -45,7 +45,7 @@ class ExportSubject:
 def prepare(
     model: object, *, encoder: Any, task: Any, batch_size: int | None
 ) -> ExportSubject:
-    """Create the subject from a trained model, a run, a run folder, or a network."""
+    """Prepare a trained model, a run, a run folder, or a network for the export."""
     held = getattr(model, "trained", model)
     if isinstance(held, (Trained, str, bytes, os.PathLike)):
         if encoder is not None or task is not None:

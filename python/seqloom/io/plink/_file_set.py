@@ -6,7 +6,7 @@ A journal makes the replacement atomic:
 1. Each file is written under a hidden name and flushed to disk (`atomic_paths`).
 2. The files get names that end in "ready" (``.x.bed.seqloom.ready``). Then a list of them,
    the journal (``.x.bed.seqloom.set``), is created with one rename: the new set is valid.
-3. The old .bed is removed, then the .fam, the .bim and finally the .bed are renamed.
+3. The old .bed is removed, then the .fam, .bim and .bed get their final names.
 4. The journal is removed.
 
 A writer that is killed before step 2 leaves the old set unchanged. A writer that is killed

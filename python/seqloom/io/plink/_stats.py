@@ -250,7 +250,7 @@ def _count_founders(
 def _mean_and_variance(
     two: NDArray[np.int64], one: NDArray[np.int64], count: NDArray[np.int64]
 ) -> dict[str, NDArray[np.float64]]:
-    """Compute mean and variance from the numbers of values 2 and 1."""
+    """Compute mean and variance of genotypes from the counts of 2 and of 1."""
     mean = _divide(2 * two + one, count)
     squares = _divide(4 * two + one, count)
     # Rounding must not give a constant variant a nonzero variance.
