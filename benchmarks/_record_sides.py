@@ -17,7 +17,7 @@ import seqloom as sl
 from benchmarks._measure import memory_of, pick
 
 TENSORS, SIDE = pick(60, 12), 2091  # 60 matrices of 2091 x 2091 float32: 1.05 GB.
-OURS = "seqloom"
+SEQLOOM = "seqloom"
 Arrays = dict[str, Any]
 
 
@@ -45,14 +45,14 @@ def savers(home: Path, arrays: Arrays) -> dict[str, tuple[Path, Callable[[], obj
     """Return the file and the save function of each side; saving syncs the file to disk."""
     tensors = {path: torch.from_numpy(array) for path, array in arrays.items()}
     found = {
-        OURS: ("ours.safetensors", sl.record.Record(arrays).save),
+        SEQLOOM: ("ours.safetensors", sl.record.Record(arrays).save),
         "safetensors.numpy": ("numpy.st", partial(safetensors.numpy.save_file, arrays)),
         "safetensors.torch": ("torch.st", partial(safetensors.torch.save_file, tensors)),
         "torch.save": ("torch.pt", partial(torch.save, tensors)),
         "floor: one write": ("floor", partial(_write_plain, arrays)),
     }
     return {
-        name: (home / file, partial(_save, save, home / file, is_synced=name == OURS))
+        name: (home / file, partial(_save, save, home / file, is_synced=name == SEQLOOM))
         for name, (file, save) in found.items()
     }
 
@@ -62,8 +62,8 @@ def loaders(home: Path) -> dict[str, Callable[[], Arrays]]:
     ours = home / "ours.safetensors"
     load = partial(torch.load, home / "torch.pt", weights_only=True)
     return {
-        OURS: lambda: _to_numpy(sl.record.load(ours)),
-        f"{OURS}, mapped=True": lambda: _to_numpy(sl.record.load(ours, mapped=True)),
+        SEQLOOM: lambda: _to_numpy(sl.record.load(ours)),
+        f"{SEQLOOM}, mapped=True": lambda: _to_numpy(sl.record.load(ours, mapped=True)),
         "safetensors.numpy": lambda: safetensors.numpy.load_file(home / "numpy.st"),
         "safetensors.torch (mmap)": lambda: _to_numpy(
             safetensors.torch.load_file(home / "torch.st")

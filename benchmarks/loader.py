@@ -71,7 +71,7 @@ def write(folder: Path, reads: int) -> str:
     return str(path)
 
 
-def ours(path: str, **options: Any) -> tuple[Epoch, Epoch, Epoch]:
+def our_epochs(path: str, **options: Any) -> tuple[Epoch, Epoch, Epoch]:
     """Return epochs of our loader: a stream, a newly opened dataset, an open dataset."""
     encoder = OneHot("dna")
     stream = DataLoader(SequenceStream(path, encoder=encoder), BATCH, **options)
@@ -91,7 +91,7 @@ def drain(batches: Iterable[Any]) -> None:
 
 def _measure_in_order(path: str, reads: int) -> str:
     """Time whole epochs in file order."""
-    stream, opened, held = ours(path, num_workers=2)
+    stream, opened, held = our_epochs(path, num_workers=2)
     _check(path)
     sides: dict[str, Epoch] = {
         "seqloom, dataset in memory": held,
@@ -199,7 +199,7 @@ def own_cases() -> Iterator[tuple[str, Callable[[], Epoch]]]:
 
 
 def _own(path: str, number: int, workers: int) -> Epoch:
-    return ours(path, num_workers=workers)[number]
+    return our_epochs(path, num_workers=workers)[number]
 
 
 def _own_shuffled(path: str, workers: int) -> Epoch:

@@ -20,7 +20,7 @@ from benchmarks._measure import (
 )
 from benchmarks._page import machine, publish, table
 from benchmarks._record_sides import (
-    OURS,
+    SEQLOOM,
     SIDE,
     TENSORS,
     WORKS,
@@ -119,15 +119,15 @@ def _describe(
 
 def _rows(what: str, seconds: Mapping[str, float]) -> Sequence[Sequence[str]]:
     """Return the rows of one task; mapped files are compared with mapped files."""
-    mapped = seconds.get(f"{OURS}, mapped=True", seconds[OURS])
+    mapped = seconds.get(f"{SEQLOOM}, mapped=True", seconds[SEQLOOM])
     return [
         (
             f"{what}: {name}",
             f"{each:.3f}",
             f"{MODEL / 1e9 / each:.2f}",
             ""
-            if name.startswith(OURS)
-            else f"**{(mapped if 'mmap' in name else seconds[OURS]) / each:.2f}**",
+            if name.startswith(SEQLOOM)
+            else f"**{(mapped if 'mmap' in name else seconds[SEQLOOM]) / each:.2f}**",
         )
         for name, each in seconds.items()
     ]

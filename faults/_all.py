@@ -183,5 +183,5 @@ def _conclude(results: list[Result], seconds: float) -> int:
     ours = [result for result in results if result.kind != "rival"]
     tried = sum(result.tried for result in ours)
     wrong = sum(len(result.wrong) for result in ours)
-    print(f"\n{tried:,} faults in {seconds:.0f} s; {wrong} of them went wrong")
+    print(f"\n{tried:,} faults in {seconds:.0f} s; {wrong} wrong results")
     return int(wrong > 0)

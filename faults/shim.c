@@ -1,10 +1,9 @@
-/* Stands before libc (LD_PRELOAD), and makes one call fail that changes or reads a file.
+/* Replaces functions of libc (LD_PRELOAD), and makes one call fail that changes or reads a file.
  *
- * Only calls on files below one folder count, from the moment when `arm` is called, or from
- * the start of a program that finds SEQLOOM_FAULT. Each is written to a log: its name, its
- * path, and for a write the offset and the bytes. The call of the wanted number meets the
- * fault. `python -m faults` builds this file and uses it; tests/faults compares its log with
- * what strace sees, so that no call is missed.
+ * Only calls on files below one folder are counted, after a call of `arm`, or from the start of
+ * a program with SEQLOOM_FAULT. A log contains each call: its name, its path, and for a write
+ * the offset and the bytes. The call with the given number fails. `python -m faults` builds and
+ * uses this library; tests/faults compares the log with the output of strace.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -24,11 +23,11 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* What a call does; `arm` takes a sum of them. */
+/* Flags of calls; `arm` takes a sum of flags. */
 enum { CREATE = 1, WRITE = 2, SYNC = 4, NAME = 8, REMOVE = 16, RIGHTS = 32, CLOSE = 64,
        OPEN_READ = 128, READ = 256 };
 
-/* Faults that are no errno. */
+/* Faults without an errno. */
 enum { KILL_BEFORE = -1, KILL_AFTER = -2, KILL_HALF = -3, SHORT = -4, CUT = -5, GONE = -6,
        CHANGED = -7 };
 
@@ -52,7 +51,7 @@ void arm(const char *watched, const char *log, int calls, long number, int kind,
 
 void disarm(void) { is_armed = 0; }
 
-/* A program is armed by: folder, log, calls, number, fault, forever, data, one in a line. */
+/* Lines of SEQLOOM_FAULT: folder, log, calls, number, fault, forever, data. */
 __attribute__((constructor)) static void begin(void) {
     const char *told = getenv("SEQLOOM_FAULT");
     char watched[PATH_MAX], log[PATH_MAX];
@@ -68,7 +67,7 @@ static int is_below(const char *path) {
            (!path[folder_length] || path[folder_length] == '/');
 }
 
-/* The path of an open file, or of a folder that is named by its number. */
+/* Returns the path of a file descriptor. */
 static int path_of(int file, char *path) {
     char link[64];
     if (file == AT_FDCWD) return getcwd(path, PATH_MAX) != NULL;
@@ -104,7 +103,7 @@ static void die(void) {
     for (;;) pause();
 }
 
-/* Counts a call, and returns the fault that it meets; 0: none. */
+/* Counts a call, and returns its fault; 0: none. */
 static int hit(int kind, const char *call, const char *path, const char *other, long offset,
                const void *data, size_t size) {
     if (!is_armed || !(kind & wanted) || !(is_below(path) || is_below(other))) return 0;
@@ -118,7 +117,7 @@ static int hit(int kind, const char *call, const char *path, const char *other, 
     return fault;
 }
 
-/* What happens to a file in the hands of its reader. */
+/* Changes, truncates or removes a file while it is read. */
 static void spoil(int found, const char *path) {
     struct stat facts;
     char bytes[4096];
@@ -139,7 +138,7 @@ static void spoil(int found, const char *path) {
 
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
-/* A call on a path or on two, which fails with -1. */
+/* Calls with one or two paths, which fail with -1. */
 #define ON_PATHS(kind, name, parameters, arguments, at, path, other_at, other)            \
     int name parameters {                                                                \
         static int(*real) parameters;                                                    \
@@ -176,7 +175,7 @@ ON_PATHS(RIGHTS, lchown, (const char *a, uid_t user, gid_t group), (a, user, gro
          AT_FDCWD, "")
 ON_PATHS(RIGHTS, fchownat, (int f, const char *a, uid_t user, gid_t group, int flags),
          (f, a, user, group, flags), f, a, AT_FDCWD, "")
-/* A call on an open file that changes it, which fails with -1. */
+/* Calls that change an open file, which fail with -1. */
 #define ON_FILE(kind, name, parameters, arguments, file, offset)                          \
     int name parameters {                                                                \
         static int(*real) parameters;                                                    \
@@ -226,7 +225,7 @@ int posix_fallocate64(int file, off64_t from, off64_t size) {
     return posix_fallocate(file, from, size);
 }
 
-/* An error of close: the file is closed all the same, as Linux does. */
+/* After an error, close still closes the file, as in Linux. */
 int close(int file) {
     static int (*real)(int);
     char path[PATH_MAX] = "";
@@ -241,7 +240,7 @@ int close(int file) {
     return -1;
 }
 
-/* Bytes that come or go: `half` are asked for where the fault says so. */
+/* Reads and writes; a short fault requests `half` of the bytes. */
 static size_t half_of(size_t size) { return size > 1 ? size / 2 : size; }
 
 #define MOVE(kind, name, type, buffer_type, rest, rest_arguments, offset)                 \
@@ -261,7 +260,7 @@ static size_t half_of(size_t size) { return size > 1 ? size / 2 : size; }
     }
 
 #define COMMA ,
-/* Where a write begins: at the end of a file that is appended to. */
+/* Returns the offset of a write: the end of the file in append mode. */
 static long place_of(int file) {
     struct stat facts;
     int is_appended = syscall(SYS_fcntl, file, F_GETFL) & O_APPEND;
@@ -276,7 +275,7 @@ MOVE(READ, read, ssize_t, void *, , , is_armed ? place_of(file) : 0)
 MOVE(READ, pread, ssize_t, void *, COMMA off_t at, COMMA at, at)
 MOVE(READ, pread64, ssize_t, void *, COMMA off64_t at, COMMA at, at)
 
-/* Several pieces at once: written one by one, which a caller must expect. */
+/* Vectored calls use only the first non-empty buffer, which callers must expect. */
 ssize_t writev(int file, const struct iovec *pieces, int pieces_count) {
     char path[PATH_MAX] = "";
     int is_ours = is_armed && (wanted & WRITE) && path_of(file, path) && is_below(path);
@@ -287,7 +286,7 @@ ssize_t writev(int file, const struct iovec *pieces, int pieces_count) {
     return 0;
 }
 
-/* Memory that a file gives. */
+/* Memory maps. */
 #define MAP(name, offset_type)                                                            \
     void *name(void *place, size_t size, int rights, int flags, int file, offset_type at) { \
         char path[PATH_MAX] = "";                                                        \
@@ -301,7 +300,7 @@ ssize_t writev(int file, const struct iovec *pieces, int pieces_count) {
 MAP(mmap, off_t)
 MAP(mmap64, off64_t)
 
-/* Opening makes a file, opens one to write, or to read. */
+/* Opens a file to create, write or read it. */
 static int opened(const char *call, int at, const char *name, int flags, int mode) {
     char path[PATH_MAX] = "";
     int writes = flags & (O_WRONLY | O_RDWR);

@@ -12,11 +12,11 @@ from benchmarks.bed._whole import THREADS
 from seqloom.io import open_bed
 
 HEAD = (
-    "reading int8 in slices, GB of .bed a second",
+    "reading int8 in slices, GB/s of .bed",
     "file, GB",
     "1 thread",
     "2 threads",
-    "blocks alone",
+    "blocks only",
 )
 PEOPLE = 50_000
 SIZES = pick((0.1, 0.5, 2.0, 4.0), (0.1, 0.5))

@@ -23,9 +23,9 @@ HEAD = (
     "part of a file, ms",
     "seqloom",
     "bed_reader",
-    "all blocks alone",
-    "first touch alone",
-    "bed_reader / ours",
+    "all blocks only",
+    "first touch only",
+    "bed_reader / seqloom",
 )
 Floors: TypeAlias = Mapping[str, Callable[[], object]]
 
@@ -61,7 +61,7 @@ def _row(file: File, part: tuple[str, Any, tuple[str, str], int]) -> Sequence[ob
     """Check that both results are equal, then time both sides and the floors."""
     name, index, (dtype, order), threads = part
     options = {"index": index, "dtype": dtype, "order": order}
-    ours = _sides.ours(file, threads, **options)
+    ours = _sides.seqloom(file, threads, **options)
     theirs = _sides.bed_reader(file, threads, **options)
     read = ours()
     assert np.array_equal(read, theirs(), equal_nan=True), "the sides do not agree"
@@ -138,11 +138,11 @@ def _own_cases(file: File) -> Iterator[tuple[str, Callable[[], Side]]]:
         used = partial(_prepare_used, file, threads, **options)
         yield f"{file}: whole, into used memory, {label}", used
         for name, index in parts.items():
-            new = partial(_sides.ours, file, threads, index=index, **options)
+            new = partial(_sides.seqloom, file, threads, index=index, **options)
             yield f"{file}: {name}, {label}", new
 
 
 def _prepare_used(file: File, threads: int, **options: Any) -> Side:
     """Allocate the output array before timing."""
     out = np.zeros(file.shape, **options)
-    return _sides.ours(file, threads, out=out, **options)
+    return _sides.seqloom(file, threads, out=out, **options)

@@ -16,7 +16,7 @@ Side: TypeAlias = Callable[[], Any]
 LINES = 256
 
 
-def ours(file: File, threads: int, **options: Any) -> Side:
+def seqloom(file: File, threads: int, **options: Any) -> Side:
     """Return a call of seqloom with an open file."""
     bed = open_bed(file.path, num_threads=threads)
     assert bed.shape == file.shape

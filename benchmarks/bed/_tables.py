@@ -15,7 +15,7 @@ Reader: TypeAlias = Callable[..., Any]
 
 VARIANTS = 300_000
 PEOPLE = 100
-HEAD = ("all six columns of a .bim, ms", "seqloom", "bed_reader", "bed_reader / ours")
+HEAD = ("all six columns of a .bim, ms", "seqloom", "bed_reader", "bed_reader / seqloom")
 NAMES = ("chromosome", "sid", "cm_position", "bp_position", "allele_1", "allele_2")
 
 

@@ -27,16 +27,16 @@ HEAD_USED = (
     "bed_reader",
     "pgenlib",
     "NumPy",
-    "bed_reader / ours",
-    "pgenlib / ours",
+    "bed_reader / seqloom",
+    "pgenlib / seqloom",
 )
 HEAD_NEW = (
     "whole file into new memory, ms",
     "seqloom",
-    "first touch alone",
+    "first touch only",
     "bed_reader",
-    "ours / touch",
-    "bed_reader / ours",
+    "seqloom / touch",
+    "bed_reader / seqloom",
 )
 
 
@@ -59,7 +59,7 @@ def _used_row(file: File, kind: Kind, threads: int) -> Sequence[object]:
     dtype, order = kind
     out = np.zeros(file.shape, dtype, order=order)
     sides = {
-        "ours": _sides.ours(file, threads, dtype=dtype, order=order, out=out),
+        "ours": _sides.seqloom(file, threads, dtype=dtype, order=order, out=out),
         "bed_reader": _sides.bed_reader(file, threads, dtype=dtype, order=order),
     }
     _agree(sides["ours"], sides["bed_reader"])
@@ -81,7 +81,7 @@ def _new_row(file: File, kind: Kind, threads: int) -> Sequence[object]:
     size = file.shape[0] * file.shape[1] * np.dtype(dtype).itemsize
     times = _medians(
         {
-            "ours": _sides.ours(file, threads, dtype=dtype, order=order),
+            "ours": _sides.seqloom(file, threads, dtype=dtype, order=order),
             "touch": lambda: touch(size, threads),
             "bed_reader": _sides.bed_reader(file, threads, dtype=dtype, order=order),
         }

@@ -64,14 +64,14 @@ _SMOOTH = """
     max_pool2d layer_norm rms_norm batch_norm scale_shift attention attention_varlen
     cross_entropy
 """
-_OTHERS = """
+_OTHER_OPERATIONS = """
     floor round sign isfinite equal less logical_and bitwise_xor argmax any all
     count_nonzero argsort searchsorted nonzero unique_counts one_hot linspace arange
     zeros_like conv1d_weight_grad conv1d_input_grad attention_grad layer_norm_grad
     batch_norm_grad embedding_grad cross_entropy_grad
 """
 _NAMES = re.compile(r"\w+")
-SMOOTH, OTHERS = _NAMES.findall(_SMOOTH), _NAMES.findall(_OTHERS)
+SMOOTH, OTHERS = _NAMES.findall(_SMOOTH), _NAMES.findall(_OTHER_OPERATIONS)
 STANDARD = (
     "test_two_arrays_broadcast_and_promote",
     "test_sums_over_axes_have_the_standards_shape_and_type",

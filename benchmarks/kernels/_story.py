@@ -24,7 +24,7 @@ attention (n, heads, positions, depth). Embedding has (rows, ids, width); one-ho
 6-mers have (reads, bases). For encoding, torch does not check for invalid characters.
 """
 THREADS = {1: "one thread", 2: "two threads"}
-HEAD = ("shortest microseconds", *SIDES, "floor", "seqloom / the best of torch")
+HEAD = ("shortest microseconds", *SIDES, "floor", "seqloom / faster of torch")
 
 
 def main() -> None:

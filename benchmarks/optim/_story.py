@@ -8,7 +8,7 @@ from benchmarks._page import machine, publish, table
 
 LAYERS = {"7.4 M": 6, "50 M": 41}
 ROUNDS, MUON_ROUNDS = 25, 9
-HEAD = ("ms", "ours", "torch", "ours / torch", "floor", "ours / floor")
+HEAD = ("ms", "seqloom", "torch", "seqloom / torch", "floor", "seqloom / floor")
 NOTES = f"""
 One eager step on the NumPy backend and in torch on equal gradients; shortest of {ROUNDS}
 rounds (Muon: {MUON_ROUNDS}). AdamW of torch is the fused one. The floor of AdamW is its

@@ -1,4 +1,4 @@
-// Scores a file twice in Node, and says in JSON how quick the second time was.
+// Scores a file twice in Node, and prints the speed of the second run as JSON.
 
 import { readFileSync } from "node:fs";
 import { Bytes, Model } from "../../web/model.js";

@@ -23,7 +23,7 @@ RATIOS = (
     "network, threads",
     "numpy / torch eager",
     "compiled / torch eager",
-    "the same above the floor",
+    "compiled / torch eager, minus the floor",
     "on torch / torch.compile",
     "on jax / jax.jit",
 )
@@ -49,7 +49,10 @@ def main() -> None:
             table(RATIOS, [_ratios(*case, found) for case, found in runs.items()]),
             _with_dropout(),
             _memory(),
-            table(("", "ours", "torch", "ours / torch"), [*small_rows(), *_scaling(runs)]),
+            table(
+                ("", "seqloom", "torch", "seqloom / torch"),
+                [*small_rows(), *_scaling(runs)],
+            ),
             machine("numpy", "torch", "jax", "seqloom"),
         ]
     )

@@ -11,7 +11,7 @@ from seqloom.optim import AdamW
 from seqloom.tensor import Tensor, backend
 
 
-class Ours:
+class SeqloomSide:
     """The network on the NumPy backend, with its optimiser.
 
     Args:

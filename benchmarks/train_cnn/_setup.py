@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from benchmarks._splice import batches, read
-from benchmarks.train_cnn._ours import Ours
+from benchmarks.train_cnn._ours import SeqloomSide
 from seqloom.cli._demo import NETWORK
 from seqloom.models import SequenceCNNConfig
 
@@ -26,9 +26,9 @@ def without_dropout(config: SequenceCNNConfig) -> SequenceCNNConfig:
 
 def make_side(name: str, config: SequenceCNNConfig, threads: int) -> Any:
     """Create a side; torch is imported only for its side."""
-    ours = Ours(config, threads=threads, lr=LR)
+    ours = SeqloomSide(config, threads=threads, lr=LR)
     if name == "seqloom":
         return ours
-    from benchmarks.train_cnn._theirs import Theirs
+    from benchmarks.train_cnn._theirs import TorchSide
 
-    return Theirs(config, ours.weights(), threads=threads, lr=LR)
+    return TorchSide(config, ours.weights(), threads=threads, lr=LR)

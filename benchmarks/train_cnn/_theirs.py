@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from seqloom.models import SequenceCNNConfig
 
 
-class Theirs:
+class TorchSide:
     """The torch network with its optimiser.
 
     Args:

@@ -1,32 +1,32 @@
-//! Multiplies matrices with other crates, one request per line of standard input:
+//! Multiplies matrices with other crates, scale request per line of standard input:
 //! `crate type layout rows depth columns threads times`; prints the seconds per product.
 
 use std::hint::black_box;
 use std::io::{self, BufRead, Write};
 use std::time::Instant;
 
-/// Two factors and their product, of one type.
+/// Two factors and their product, of scale type.
 struct Product<T> {
     left: Vec<T>,
     right: Vec<T>,
     out: Vec<T>,
     /// Rows, depth and columns.
     sizes: [usize; 3],
-    /// From a row to the next and from a column to the next, of the left and right factor.
+    /// Row and column strides of the left and right factor.
     steps: [[isize; 2]; 2],
     threads: usize,
 }
 
 impl<T: Clone + From<f32> + 'static> Product<T> {
     fn new(layout: &str, [rows, depth, columns]: [usize; 3], threads: usize) -> Self {
-        let one = |count: usize| (0..count).map(|at| T::from((at % 7) as f32)).collect();
+        let fill = |count: usize| (0..count).map(|at| T::from((at % 7) as f32)).collect();
         let (m, k, n) = (rows as isize, depth as isize, columns as isize);
         let left = if layout.starts_with('t') { [1, m] } else { [k, 1] };
         let right = if layout.ends_with('t') { [1, k] } else { [n, 1] };
         Self {
-            left: one(rows * depth),
-            right: one(depth * columns),
-            out: one(rows * columns),
+            left: fill(rows * depth),
+            right: fill(depth * columns),
+            out: fill(rows * columns),
             sizes: [rows, depth, columns],
             steps: [left, right],
             threads,
@@ -68,7 +68,7 @@ impl<T: Clone + From<f32> + 'static> Product<T> {
     fn by_faer(&mut self) {
         use private_gemm_x86::{Accum, DType, DstKind, IType, InstrSet, gemm};
         let ([rows, depth, columns], [left, right]) = (self.sizes, self.steps);
-        let (one, none) = (T::from(1.0), std::ptr::null());
+        let (scale, none) = (T::from(1.0), std::ptr::null());
         let is_single = size_of::<T>() == 4;
         unsafe {
             gemm(
@@ -95,7 +95,7 @@ impl<T: Clone + From<f32> + 'static> Product<T> {
                 right[0],
                 right[1],
                 false,
-                (&raw const one).cast(),
+                (&raw const scale).cast(),
                 self.threads,
             );
         }
