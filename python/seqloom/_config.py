@@ -65,8 +65,8 @@ class JsonConfig:
             Settings of the named class, which must be this class or a subclass of it.
 
         Raises:
-            ConfigError: The class is unknown or not a subclass of this class, the version
-                is newer, or a field is missing, unknown or of the wrong type.
+            ConfigError: The class is unknown or not a subclass of this class, or the
+                version is newer. Or a field is missing, unknown or of the wrong type.
 
         Examples:
             >>> from seqloom.encode import OneHot

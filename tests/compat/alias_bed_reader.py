@@ -1,7 +1,7 @@
 """A pytest plugin: ``import bed_reader`` imports ``seqloom.compat.bed_reader``.
 
-Only the pytest process that runs the tests of bed_reader loads this plugin
-(test_bed_reader.py), so that tests which compare with the real bed_reader are not affected.
+Only the pytest process that runs the tests of bed_reader (test_bed_reader.py) loads this
+plugin. Tests that compare with the real bed_reader are not affected.
 The result of each test is written to the file ``outcomes.json``.
 """
 

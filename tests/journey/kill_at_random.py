@@ -1,8 +1,8 @@
 """Kill training runs repeatedly, resume them, and compare the results.
 
-Each run is a process that is killed by SIGKILL, at a random time or at a random call that
-writes, renames, links or deletes a file. The arguments are KILLS SEED FOLDER. The program
-prints the number of kills, and the number that left a checkpoint within an epoch.
+Each run is a process that is killed by SIGKILL. The moment is a random time, or a random
+call that writes, renames, links or deletes a file. The arguments are KILLS SEED FOLDER. The
+program prints the number of kills, and the number that left a checkpoint within an epoch.
 """
 
 import functools

@@ -47,8 +47,8 @@ def demo(
 ) -> None:
     """Train on real DNA to find splice junctions, and write a report.
 
-    The network learns from 2,000 windows around primate splice junctions to separate donors
-    (EI), acceptors (IE) and others (N) apart; a tenth of the windows is the validation
+    The network learns from 2,000 windows around primate splice junctions to separate
+    donors (EI), acceptors (IE) and others (N). A tenth of the windows is the validation
     set. The 1,186 windows of the official test set are scored once, after training.
 
     Example: seqloom demo --out /tmp/demo

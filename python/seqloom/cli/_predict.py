@@ -79,9 +79,9 @@ def predict(
     Args:
         model: A run folder that `seqloom train` wrote, or a model that `seqloom export`
             wrote.
-        files: Sequence files, tables with a column of sequences, or - for standard input; a
-            PLINK .bed, whose variants are matched by id and alleles; with --intervals, a
-            genome; for a model of embeddings, the folder that `seqloom embed` wrote.
+        files: Sequence files, tables with a column of sequences, or - for standard input.
+            A PLINK .bed, whose variants are matched by id and alleles. With --intervals, a
+            genome. For a model of embeddings, the folder that `seqloom embed` wrote.
         out: The table to write: NAME.tsv, NAME.csv or NAME.parquet; or - for standard
             output.
         overwrite: Replace the table if it exists.

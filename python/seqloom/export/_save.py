@@ -69,10 +69,10 @@ def save(
 ) -> None:
     """Write a model as a folder that can be read and run without Python.
 
-    The folder contains the operations of the network in evaluation mode, its weights, the
-    rules of its encoder, and the names of its outputs, but no executable code. The page
-    "The format of an exported model" describes each file. The network does not change; a
-    network on another backend than NumPy is copied.
+    The folder contains the operations of the network in evaluation mode, its weights,
+    the rules of its encoder, and the names of its outputs. It contains no executable
+    code. The page "The format of an exported model" describes each file. The network
+    does not change; a network on another backend than NumPy is copied.
 
     Args:
         model: A trained model, a run or its folder; or a module of `sl.nn`, including
@@ -92,9 +92,9 @@ def save(
 
     Raises:
         ArgumentError: Arguments contradict each other, or have another type.
-        ExportError: A graph cannot represent the network: it reads values, has another
-            structure at another size, loops, calls PyTorch, or has an encoder that only
-            Python can run. The message names the line.
+        ExportError: A graph cannot represent the network, because it reads values, has
+            another structure at another size, loops, or calls PyTorch. Or only Python can
+            run its encoder. The message names the line.
         FileError: The folder cannot be written.
         RunFolderError: The folder is not empty.
 

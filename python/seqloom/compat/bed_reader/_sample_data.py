@@ -32,7 +32,7 @@ def sample_file(filepath: str | os.PathLike[str]) -> str:
 
     Returns:
         The path in the folder that the variable BED_READER_DATA_DIR names, if the file
-        exists there; otherwise the path in the cache, after a download by pooch.
+        exists there. Otherwise, the path in the cache, after a download by pooch.
 
     Raises:
         MissingExtraError: The file must be downloaded, and pooch is not installed.

@@ -11,8 +11,8 @@ A journal makes the replacement atomic:
 
 A writer that is killed before step 2 leaves the old set unchanged. A writer that is killed
 later leaves the journal; the next process that opens or writes the set finishes step 3.
-Programs that ignore the journal find the old set, no .bed, or the new set, but never a
-.bed with tables of another set. A lock on the folder serialises writers and recovery.
+Programs that ignore the journal find the old set, no .bed, or the new set. They never find
+a .bed with tables of another set. A lock on the folder serialises writers and recovery.
 """
 
 from __future__ import annotations

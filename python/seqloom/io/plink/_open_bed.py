@@ -55,10 +55,10 @@ _PROCESS_STATE = {"_handle": None, "_process": 0, "_identity": None}
 class open_bed(BedProperties):
     """Genotypes of a PLINK .bed file, read by individual and variant.
 
-    The signatures and their meaning are those of bed_reader. A file that bed_reader
-    misreads without an error is an error here: tables that do not match the .bed (even if
-    the number of bytes is the same, as far as the padding of the last byte shows it), or a
-    .bed that is truncated or changes while it is read.
+    The signatures and their meaning are those of bed_reader. Files that bed_reader
+    misreads without an error are errors here: a .bed that is truncated or changes while it
+    is read, and tables that do not match the .bed. If the number of bytes is the same, the
+    padding of the last byte may show a mismatch.
 
     The .bed stays open until a ``with`` block ends or the object is deleted; a later read
     opens it again. A table is read when one of its columns is first used. An object can be
