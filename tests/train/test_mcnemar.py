@@ -160,7 +160,7 @@ def test_runs_evaluated_on_different_records_are_not_tested(toy, small, tmp_path
         ("scores-test.tsv", None, "scores-test.tsv: no such file"),
         ("labels-test.tsv", "mine\n", "not a table of ids and labels"),
         ("labels-test.tsv", "id\tlabel\nx\tyes\n", "the ids of scores and labels differ"),
-        ("scores-test.tsv", "id\tno\tyes\nx\t1", "is cut"),
+        ("scores-test.tsv", "id\tno\tyes\nx\t1", "truncated"),
     ],
 )
 def test_a_run_with_unreadable_tables_is_not_tested_and_a_note_explains_why(

@@ -33,8 +33,8 @@ class Sequential(Module):
     arguments of a layer depend on its signature:
 
     - The first layer gets the positional arguments of the call. A tuple that a layer
-      returns is unpacked if the next layer has more than one positional argument;
-      otherwise the tuple is passed as one argument.
+      returns is unpacked if the next layer has more than one positional argument.
+      For other layers, the tuple is passed as one argument.
     - A keyword such as ``mask=`` is passed to each layer that accepts the keyword.
     - A layer with an argument ``key`` gets ``key.fold(index)``, where `index` is its
       position in the chain.
