@@ -35,9 +35,9 @@ OWN_READS = 100_000  # Reads in comparisons with an older commit.
 ROUNDS = 3
 EPOCHS = 10
 NOTES = f"""
-Random reads of {LETTERS} bases from the page cache to float32 batches ({BATCH}, 4,
-{LETTERS}); all sides return equal batches. seqloom uses two threads, and its batches also
-contain ids, files and ordinals. The NumPy loop reuses one array.
+The file is in the page cache and has random reads of {LETTERS} bases. All sides return
+equal float32 batches of shape ({BATCH}, 4, {LETTERS}). seqloom uses two threads, and its
+batches also contain ids, files and ordinals. The NumPy loop reuses one array.
 """
 HEAD = ("one epoch", "seconds", "reads/s", "time relative to seqloom")
 

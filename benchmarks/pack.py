@@ -32,10 +32,10 @@ TOKENS = Tokens("esm2")
 RIVALS = {"transformers": "transformers", "biopython": "Bio"}
 PACKAGES = ("numpy", *(name for name, it in RIVALS.items() if find_spec(it)), "seqloom")
 NOTES = f"""
-{RECORDS:,} random proteins (72 million ESM-2 tokens) with lengths as in UniProt, from
-FASTA in the page cache to batches of at most {BUDGET:,} tokens. Hugging Face reads the
-first {FEW:,} records. The floor reads the file and copies eight bytes per token. All
-sides return the same tokens for each record.
+The input is a FASTA file in the page cache: {RECORDS:,} random proteins (72 million ESM-2
+tokens) with lengths as in UniProt. Batches have at most {BUDGET:,} tokens. Hugging Face
+reads the first {FEW:,} records. The floor reads the file and copies eight bytes per
+token. All sides return the same tokens for each record.
 """
 
 

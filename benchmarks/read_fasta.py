@@ -31,9 +31,9 @@ ROUNDS = 7
 UNPACK = FLOORS["unpack"]
 FLOOR = "floor: unpacking, and writing as many numbers"
 NOTES = f"""
-{RECORDS:,} random records of {LETTERS:,} bases in lines of {LINE}, from the page cache to
-float32 batches of {BATCH} in one reused buffer. All batches of all sides are equal. The
-other readers encode with four NumPy comparisons per batch, the fastest form that was
+The file is in the page cache and has {RECORDS:,} random records of {LETTERS:,} bases in
+lines of {LINE}. All sides write equal float32 batches of {BATCH} into one reused buffer.
+The other readers encode with four NumPy comparisons per batch, the fastest form that was
 found.
 """
 HEAD = (

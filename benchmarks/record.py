@@ -36,11 +36,11 @@ TENSOR = SIDE * SIDE * 4
 MODEL = TENSORS * TENSOR
 FLOOR = "floor: the file in blocks"
 NOTES = f"""
-{TENSORS} tensors of {TENSOR / 1e6:.1f} MB, {MODEL / 1e9:.2f} GB in total; medians of
-{ROUNDS} rounds, files in the page cache. All files and folders are synced. seqloom writes
-next to the old file, renames, and verifies checksums, except with `mapped=True`, which is
-compared with memory-mapped files. Peak memory is the growth of resident memory in a new
-process.
+The model has {TENSORS} tensors of {TENSOR / 1e6:.1f} MB, {MODEL / 1e9:.2f} GB in total.
+Times are medians of {ROUNDS} rounds, with files in the page cache. All sides sync their
+files and folders. seqloom writes next to the old file, renames, and verifies checksums,
+except with `mapped=True`, which is compared with memory-mapped files. Peak memory is the
+growth of resident memory in a new process.
 """
 
 

@@ -16,8 +16,9 @@ KINDS = {"GRU": 3, "LSTM": 4}  # gates
 THREADS = (1,)  # With more threads, torch waits for the cores that other programs use.
 ROUNDS = 15
 NOTES = f"""
-Outputs and the gradients of all parameters, in float32. The batch has {BATCH} rows and
-{LENGTH} positions; {INSIDE} features become {WIDTH} in each of two directions.
+A step computes the outputs and the gradients of all parameters, in float32. The batch has
+{BATCH} rows and {LENGTH} positions; {INSIDE} features become {WIDTH} in each of two
+directions.
 """
 
 

@@ -14,10 +14,11 @@ MAIN_ROWS = (
     r"(, 1 thread| \|))|by the copy|x 40,000"
 )
 NOTES = """
-Individuals x variants of random genotypes, from the page cache; medians. F and C are the
-memory order. bed_reader always allocates its result; pgenlib and the NumPy lookup use one
-thread. "First touch" writes one byte to each page of new memory. "All blocks" reads the
-whole file without decoding. "By the copy" reads an individual-major copy of the file.
+Rows name individuals x variants; the genotypes are random and in the page cache. Times
+are medians. F and C are the memory order of the result. bed_reader always allocates its
+result; pgenlib and the NumPy lookup use one thread. "First touch" writes one byte to each
+page of new memory. "All blocks" reads the whole file without decoding. "By the copy"
+reads an individual-major copy of the file.
 """
 
 

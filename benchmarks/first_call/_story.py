@@ -17,10 +17,11 @@ SIZES = {"chain": (1250, 5000), "optimizer": (1000, 4000)}
 ROUNDS = 3
 Calls = dict[str, float]
 NOTES = """
-Additional seconds of the first call of a compiled training step, compared with a later
-call. The process is new, with empty caches, one thread and dropout 0.1. The columns
-"again" are the next process, which uses the cached files; seqloom caches none. The floor
-is tracing the step on symbols. The growth table is in processor seconds.
+The first table has the additional seconds of the first call of a compiled training step,
+compared with a later call. Each process is new, with empty caches, one thread and dropout
+0.1. The columns "again" are from a second process, which uses the cached files; seqloom
+caches no files. The floor is the time to trace the step with symbolic values. The second
+table is in processor seconds.
 """
 
 

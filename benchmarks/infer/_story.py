@@ -59,14 +59,14 @@ HEAD = (
 )
 PACKAGES = ("numpy", "torch", "transformers", "onnxruntime", "openvino", "seqloom")
 NOTES = """
-Tokens per second of processor time for the last hidden states of ESM-2, on one thread,
-with random weights; medians. The CSV files have the times relative to seqloom, the
-largest difference from Hugging Face (one at a time) and the smallest cosine. Hugging Face
-is EsmModel with SDPA, with batches of 16 proteins or at most 4,096 padded tokens. ONNX
-Runtime and OpenVINO run its export, one protein at a time. seqloom packs 4,096 tokens in
-file order. The floors are the matrix products of the network at the fastest measured
-speed, and the products with the exponentials and gelus. ONNX Runtime cannot be limited to
-AVX2. bfloat16 needs AVX512-BF16; seqloom uses torch for it.
+Each side computes the last hidden states of ESM-2 with random weights on one thread. The
+tables have median tokens per second of processor time. The CSV files have the times
+relative to seqloom, the largest difference from Hugging Face (one at a time) and the
+smallest cosine. Hugging Face is EsmModel with SDPA, with batches of 16 proteins or at
+most 4,096 padded tokens. ONNX Runtime and OpenVINO run its export, one protein at a time.
+seqloom packs 4,096 tokens in file order. The first floor is the matrix products of the
+network at the fastest measured speed; the second adds the exponentials and gelus. ONNX
+Runtime cannot be limited to AVX2. bfloat16 needs AVX512-BF16; seqloom uses torch for it.
 """
 
 

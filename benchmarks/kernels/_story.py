@@ -16,12 +16,13 @@ SECONDS, MOST = 0.01, 500
 # covers the sampling error of the moments.
 AGREED = {"float32": 1e-4, "float64": 1e-10, "random": 0.02}
 NOTES = """
-Shortest time of the rounds. Each call allocates its result. The floor is the slower of
-copying the same bytes and a matrix product with the same number of operations in torch.
-The sizes are (rows, width). Batch norm and max pool have (n, channels, positions), max
-pool also its window. Convolution has (n, channels, outputs, window, positions), and
-attention (n, heads, positions, depth). Embedding has (rows, ids, width); one-hot and
-6-mers have (reads, bases). For encoding, torch does not check for invalid characters.
+Each time is the shortest of all rounds, and includes the allocation of the result. The
+floor is the slower of two torch operations: copying the same number of bytes, or a matrix
+product with the same number of operations. Most kernels have sizes (rows, width). Batch
+norm and max pool have (n, channels, positions), max pool also its window. Convolution has
+(n, channels, outputs, window, positions), and attention (n, heads, positions, depth).
+Embedding has (rows, ids, width); one-hot and 6-mers have (reads, bases). For encoding,
+torch does not check for invalid characters.
 """
 THREADS = {1: "one thread", 2: "two threads"}
 HEAD = ("shortest microseconds", *SIDES, "floor", "seqloom / faster of torch")

@@ -24,9 +24,9 @@ CHUNKS = (16, 64, 256)  # In units of 1,024 reads; the fastest one is measured.
 TRIAL = 16_384  # Pairs of the trial runs.
 WANTED = {"default": 3.0, "best chunk": 2.0}
 NOTES = f"""
-{PAIRS:,} pairs of reads of {LENGTH} bases, half of them ribosomal; whole processes with
-default threads, medians of {ROUNDS} rounds. The published command writes the reads of
-both kinds, `seqloom-run` a table of scores.
+The input is {PAIRS:,} pairs of reads of {LENGTH} bases, half of them ribosomal. Times are
+medians of {ROUNDS} runs of the whole process, with its default number of threads. The
+published command writes the reads of both kinds, `seqloom-run` a table of scores.
 """
 HEAD = ("", "seconds", "CPU-seconds", "reads/s", "speed of seqloom-run")
 

@@ -23,9 +23,10 @@ THREADS = (1, 2)
 ROUNDS, SECONDS = pick(15, 5), 0.05  # seconds per round
 EQUAL = 1e-4  # Largest difference of outputs.
 NOTES = f"""
-The first table has batches of {BATCH} encoded records; medians of {ROUNDS} rounds.
-Outputs differ by at most {EQUAL:g}. Memory is the increase for the model and one batch.
-The ratio after a pause includes waking the threads.
+The first table has median times of {ROUNDS} rounds for batches of {BATCH} encoded
+records. Outputs differ by at most {EQUAL:g}. Memory is the increase after loading the
+model and running one batch. The ratio after a pause includes the time to wake the
+threads.
 """
 _SIDE = "from benchmarks.run._sides import main; main()"
 

@@ -29,10 +29,10 @@ RATIOS = (
 )
 AGREED = 1e-5
 NOTES = f"""
-Milliseconds per training step: forward, backward, AdamW (torch: `fused=True`) and reading
-the loss; medians. All sides start from equal weights, and their first losses differ by
-less than {AGREED:.0e}. The floors are the matrix products of the step. Memory is the peak
-increase in ten steps.
+The tables have median milliseconds per training step: forward, backward, AdamW (torch:
+`fused=True`) and reading the loss. All sides start from equal weights, and their first
+losses differ by less than {AGREED:.0e}. The floors are the matrix products of the step.
+Memory is the peak increase in ten steps.
 """
 
 Found = dict[str, dict[str, Any]]

@@ -10,8 +10,8 @@ from benchmarks.train_cnn._setup import BATCH_SIZE, EPOCHS, prepare
 
 THREADS = (1, 2)
 NOTES = f"""
-One step of the demo's network: forward, backward, AdamW (torch: `fused=True`) and reading
-the loss. Batches have {BATCH_SIZE} windows, which are already in memory.
+A step of the demo's network consists of forward, backward, AdamW (torch: `fused=True`)
+and reading the loss. Batches have {BATCH_SIZE} windows, which are already in memory.
 """
 HEAD = ("threads", "", "seqloom", "torch eager", "seqloom / torch")
 
