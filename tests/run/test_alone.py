@@ -30,7 +30,7 @@ def libraries():
 
 
 def test_the_program_needs_only_the_c_library(program):
-    del program  # skips without the program
+    del program  # the fixture skips the test without the program
     names = {path.name.split(".")[0].split("-")[0] for path in libraries()}
     assert names <= {"ld", "libc", "libm"}
 

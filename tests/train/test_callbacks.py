@@ -34,7 +34,7 @@ class End:
 
 @pytest.fixture
 def start(toy, small):
-    """Train in epochs of three steps; keywords change the call."""
+    """Train in epochs of three steps; keyword arguments override the defaults."""
     return lambda **options: sl.train.fit(
         small, toy(), **as_arguments(epochs=4, batch_size=16, report=False, **options)
     )

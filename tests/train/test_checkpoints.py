@@ -51,7 +51,7 @@ def kill():
 
 @pytest.fixture
 def start(toy, small, tmp_path):
-    """Train three epochs of three batches in a folder; keywords change the call."""
+    """Train three epochs of three batches in a folder; keywords override the defaults."""
 
     def call(out="run", **options):
         every: dict[str, Any] = {"epochs": 3, "batch_size": 16, "lr": 1e-2, **options}
@@ -150,7 +150,7 @@ def test_a_short_epoch_writes_no_checkpoint_by_default(start):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_within_a_step_waits_for_the_end_of_the_step(start, tmp_path, number):
     def send(logits, labels, calls=iter(range(99))):  # noqa: B008 - counts the calls
-        if next(calls) == 4:  # the first step of epoch 2: a validation is a call too
+        if next(calls) == 4:  # the first step of epoch 2, because validation is also a call
             os.kill(os.getpid(), number)
         return sl.nn.functional.cross_entropy(logits, labels)
 

@@ -16,7 +16,7 @@ from seqloom.report import pearson_interval, wilson_interval
 
 @pytest.fixture
 def train(toy, small, tmp_path):
-    """Train two epochs into a folder; keywords change the call."""
+    """Train two epochs into a folder; keyword arguments override the defaults."""
 
     def call(name, **options):
         parts = {"valid": toy(30, name="valid"), "test": toy(20, name="test")}

@@ -124,7 +124,7 @@ def test_a_number_that_a_callback_changes_is_used_in_the_next_epoch(
         options["task"] = "custom"
     run = train(model, toy(), callbacks=[Lowering(holder)], epochs=3, **options)
     losses = [row["train_loss"] for row in run.history]
-    wanted = 0.0 if loss is not None else np.log(2)  # of two equal logits
+    wanted = 0.0 if loss is not None else np.log(2)  # the loss of two equal logits
     assert losses[0] > 0.1
     np.testing.assert_allclose(losses[1:], wanted, atol=1e-6)
 

@@ -152,7 +152,7 @@ def test_training_on_genotypes_is_the_same_on_gpu_and_cpu(cohort):
 
 
 def test_training_in_bfloat16_on_a_gpu_lowers_the_loss(toy, small):
-    with sl.tensor.autocast("float32", allow_slow=True):  # on a processor
+    with sl.tensor.autocast("float32", allow_slow=True):  # allow bfloat16 on a CPU
         run = train(small, toy(), backend=DEVICE, epochs=15, precision="bfloat16")
     assert losses(run)[-1] < 0.6 * losses(run)[0]
 

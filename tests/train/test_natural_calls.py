@@ -13,7 +13,7 @@ from seqloom.errors import ArgumentError, ConfigError, SeqloomError
 
 @pytest.fixture
 def fit(toy, small):
-    """Train once; keywords change the call."""
+    """Train once; keyword arguments override the defaults."""
 
     def call(**options):
         every: dict[str, Any] = {

@@ -10,7 +10,7 @@ import seqloom as sl
 from fit_arguments import as_arguments
 from seqloom.errors import ArgumentError, RunFolderError
 
-STEPS = 3  # of an epoch: 48 records by 16
+STEPS = 3  # an epoch has 48 records in batches of 16
 OWN: list[Any] = [
     lambda: {"optimizer": sl.optim.SGD(momentum=0.9)},
     lambda: {"optimizer": sl.optim.Muon(), "schedule": sl.optim.OneCycle(0.02, total=12)},
@@ -35,7 +35,7 @@ def weights_of(run):
 
 @pytest.fixture
 def start(toy, small, tmp_path):
-    """Train four epochs of three steps each; keywords change the call."""
+    """Train four epochs of three steps each; keyword arguments override the defaults."""
 
     def call(out="run", **options):
         every: dict[str, Any] = {"epochs": 4, "batch_size": 16, **options}

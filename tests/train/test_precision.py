@@ -94,7 +94,7 @@ def half_step(model, batch, key):
     return sl.tensor.apply("vecdot", logits, logits) / 100
 
 
-@pytest.mark.filterwarnings("ignore:.* encountered in:RuntimeWarning")  # NumPy's
+@pytest.mark.filterwarnings("ignore:.* encountered in:RuntimeWarning")  # a NumPy warning
 @pytest.mark.parametrize("precision", ["bfloat16", "float16"])
 def test_a_loss_in_half_precision_is_scaled_in_float32(precision):
     options: dict[str, Any] = {"step": half_step, "loss": None}
@@ -117,7 +117,7 @@ def far_data():
     return rows
 
 
-@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # NumPy's
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # a NumPy warning
 def test_all_processes_skip_the_same_step(monkeypatch, tmp_path):
     threads = Threads(2)
     monkeypatch.setattr(_fit, "find_ranks", threads.find)

@@ -35,7 +35,7 @@ class Stop(sl.train.Progress):
 
 @pytest.fixture
 def start(toy, small, tmp_path):
-    """Train four epochs in a folder; keywords change the call."""
+    """Train four epochs in a folder; keyword arguments override the defaults."""
 
     def call(out="run", **options):
         every: dict[str, Any] = {"epochs": 4, "batch_size": 16, "lr": 1e-2, **options}

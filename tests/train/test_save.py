@@ -11,7 +11,7 @@ from seqloom.train._run import _table
 
 @pytest.fixture
 def train(toy, small):
-    """Train two epochs; keywords change the call."""
+    """Train two epochs; keyword arguments override the defaults."""
 
     def call(**options):
         parts = {"valid": toy(30, name="valid"), "test": toy(20, name="test")}
@@ -75,7 +75,7 @@ def test_a_folder_of_the_wrong_type_is_an_error_in_one_sentence(train):
 def test_the_repr_of_a_run_is_one_line(train, tmp_path):
     said = repr(train(out=tmp_path / "run"))
     assert said.startswith("Run of SequenceCNN, ")
-    assert "parameters; classify no, yes; epoch " in said  # the task that fit took
+    assert "parameters; classify no, yes; epoch " in said  # the task that fit inferred
     assert "of 2; validation accuracy " in said
     assert said.endswith(f"in {tmp_path / 'run'}")
     assert "\n" not in said

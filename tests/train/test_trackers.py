@@ -70,7 +70,7 @@ def test_tensorboard_has_every_nth_step_and_continues_after_a_resume(train, tmp_
     ]
 
 
-@pytest.mark.filterwarnings("ignore")  # from MLflow
+@pytest.mark.filterwarnings("ignore")  # warnings from MLflow
 def test_mlflow_has_settings_numbers_and_the_final_status(train, tmp_path, monkeypatch):
     mlflow = pytest.importorskip("mlflow")
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")

@@ -198,7 +198,7 @@ def test_drop_last_skips_the_smaller_last_batch():
         epochs=2,
         callbacks=[Listener()],
     )
-    assert heard == [4] * 6 * 2  # 27 records
+    assert heard == [4] * 6 * 2  # 24 of 27 records
 
 
 def test_the_default_learning_rate_is_a_function_of_steps_not_batches():
@@ -210,7 +210,7 @@ def test_the_default_learning_rate_is_a_function_of_steps_not_batches():
 
     options: dict[str, Any] = {"schedule": None, "lr": 0.1, "epochs": 4, "accumulate": 2}
     train(make("numpy"), callbacks=[Listener()], **options)
-    steps = 4 * 4  # 7 batches are 4 steps
+    steps = 4 * 4  # 7 batches, 2 in each step
     expected = sl.optim.WarmupCosine(0.1, round(0.1 * steps), steps)
     assert [number for number, _ in rates[:7]] == [1, 1, 2, 2, 3, 3, 4]
     assert all(lr == expected(number - 1) for number, lr in rates)
@@ -281,7 +281,7 @@ def test_a_float16_step_that_overflows_is_left_out_of_the_mean():
             weight, layer, sl.tensor.Gradients({layer.weight.id: array}, layer.backend)
         )
         sums.count(weight)
-    sums.count(0.0)  # the batch that was skipped
+    sums.count(0.0)  # the skipped batch
     assert sums.is_full
     mean = sums.take(layer)
     assert mean is not None

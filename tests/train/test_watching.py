@@ -47,8 +47,8 @@ def _read(handle):
 def test_a_terminal_shows_a_line_for_each_epoch(tmp_path):
     written = look("", tmp_path, terminal=True)
     assert b"parameters, trained on 2 sequences" in written
-    assert b"epochs; classify no, yes" in written  # the task that fit took
-    assert b"    2   0." in written  # its epoch, its loss
+    assert b"epochs; classify no, yes" in written  # the task that fit inferred
+    assert b"    2   0." in written  # the epoch and the loss
 
 
 def test_progress_false_prints_nothing_to_a_terminal(tmp_path):

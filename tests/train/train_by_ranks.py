@@ -20,7 +20,7 @@ place, world = [*rest, "", "1"][:2]
 
 def fork_ranks(count):
     """Train in each of several processes, with the variables that torchrun sets."""
-    import_module("torch.distributed")  # once, for all processes
+    import_module("torch.distributed")
 
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = str(server.getsockname()[1])

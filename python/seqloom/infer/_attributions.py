@@ -87,7 +87,7 @@ class Attributions:
         ]
 
     def to_tsv(self, path: str | os.PathLike[str] | IO[str]) -> None:
-        """Write a table with a row for each residue (atomically).
+        """Atomically write a table with a row for each residue.
 
         Its columns are ``id``, ``target``, ``position`` (from 0), ``letter``, and
         ``weight``, or for mutations a column for each new residue.
@@ -118,7 +118,7 @@ class Attributions:
             file.writelines(self._lines())
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a table in the format of the file's extension (atomically).
+        """Atomically write a table in the format of the file's extension.
 
         It has the columns of `to_tsv`.
 
@@ -142,7 +142,7 @@ class Attributions:
         write_table(as_path("path", path), self._rows(), self._columns)
 
     def to_html(self, path: str | os.PathLike[str], *, most: int = 50) -> None:
-        """Write an HTML page with coloured residues, in one file (atomically).
+        """Atomically write an HTML page with coloured residues, in one file.
 
         The page also has the number of sequences that are not shown, the date and the
         version. For mutations it colours the numbers of `by_letter` and lists the strongest

@@ -49,7 +49,7 @@ def predict_exported(
     with replace_remedies("seqloom convert {shell}"):
         columns, ids, flat, warnings = model.score(files, progress)
     for text in warnings:
-        warn_user(text)  # at the line of the call
+        warn_user(text)  # the warning points to the call of predict
     return Scores(ids, columns, np.reshape(flat, (len(ids), len(columns))))
 
 

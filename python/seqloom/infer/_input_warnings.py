@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from seqloom.infer._scores import Scores
     from seqloom.models import Examples, Task, Trained
 
-_MAX_SAMPLED = 1000  # records to find the alphabet of sequences
+_MAX_SAMPLED = 1000  # records that are sampled to detect the alphabet
 # If this number of residues has none that only proteins have, it is not a protein.
 _MIN_PROOF_RESIDUES = 100
 _AMBIGUITY_CODES = "RYSWKMBDHV"  # ambiguity codes of bases
-_MAX_CODE_SHARE = 0.25  # DNA has fewer ambiguity codes
-_MAX_SAMPLED_RESIDUES = 1 << 22  # limits memory
+_MAX_CODE_SHARE = 0.25  # DNA rarely has more ambiguity codes
+_MAX_SAMPLED_RESIDUES = 1 << 22  # a limit of memory
 # A random split explains this share of records with other lengths than training records.
 _RANDOM_SHARE = 0.01
 UNFINISHED_WARNING = (

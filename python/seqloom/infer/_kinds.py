@@ -255,8 +255,8 @@ class Kind:
         return found.name
 
 
-BUILT_IN_KINDS: list[Kind] = []  # the kinds of seqloom
-REGISTERED_KINDS: list[Kind] = []  # kinds from `register_kind`
+BUILT_IN_KINDS: list[Kind] = []
+REGISTERED_KINDS: list[Kind] = []
 
 
 def register_kind(kind: Kind) -> None:
@@ -298,12 +298,12 @@ def find_kinds() -> dict[str, Kind]:
     kinds: dict[str, Kind] = {}
     added = (*BUILT_IN_KINDS, *find_installed_kinds(), *REGISTERED_KINDS)
     for kind in sorted(added, key=lambda kind: kind.name != _DEFAULT_KIND):
-        kinds.pop(kind.name, None)  # a replaced kind moves to the end
+        kinds.pop(kind.name, None)  # move a replaced kind to the end
         kinds[kind.name] = kind
     return kinds
 
 
-@cache  # errors are not cached
+@cache  # exceptions are not cached
 def find_installed_kinds() -> tuple[Kind, ...]:
     """Load the kinds that installed packages register as entry points."""
     return tuple(map(_load_kind, entry_points(group=ENTRY_POINT_GROUP)))

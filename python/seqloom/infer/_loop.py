@@ -32,7 +32,7 @@ from seqloom.nn._processes import find_batch_processes
 # The maximum number of positions in an evaluation batch, limited by memory. A token
 # becomes the features of a language model; a word count is one number.
 _MAX_TOKENS = 1 << 14
-_MAX_WORDS = 1 << 24
+_MAX_WORD_COUNTS = 1 << 24
 _MAX_BATCH_RECORDS = 256
 # The number of records that are compared between two epochs to detect changes.
 _COMPARED_RECORDS = 16
@@ -148,7 +148,11 @@ def _max_positions(encoder: Any) -> int:
     """Return the maximum number of positions in an evaluation batch."""
     if is_of_tokens(encoder):
         return _MAX_TOKENS
-    return _MAX_WORDS if counts_words(encoder) else kind_of_encoder(encoder).batch_positions
+    return (
+        _MAX_WORD_COUNTS
+        if counts_words(encoder)
+        else kind_of_encoder(encoder).batch_positions
+    )
 
 
 def check_lengths(model: Module, examples: Examples) -> None:

@@ -42,7 +42,7 @@ def _starts_with_magic(file: Path) -> bool:
     try:
         with file.open("rb") as opened:
             return opened.read(len(_PLINK_MAGIC)) == _PLINK_MAGIC
-    except OSError:  # opening the file later raises the error
+    except OSError:  # the error is raised when the file is opened
         return False
 
 

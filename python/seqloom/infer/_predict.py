@@ -83,7 +83,7 @@ def predict(
         data: Sequence files, an open file, sequences in memory (a list, dict or data
             frame), a .bed of genotypes, or a dataset with the model's encoder. Variants are
             matched by id and alleles, in any order. A dataset that changes in
-            each epoch (``augment``, ``jitter``) is a warning. A `DataWarning` reports
+            each epoch (``augment``, ``jitter``) gives a warning. A `DataWarning` reports
             scores that are not finite, duplicate ids, lengths that differ from the training
             set, and DNA for a protein model.
         reverse_complement: If True, score each record and its reverse complement, and
@@ -166,7 +166,7 @@ def evaluate(
         model: A trained model, its run, or its run folder.
         data: A dataset with labels and the model's encoder and classes. Or a table of
             sequences and labels: its path, a data frame, or a dict of columns. A dataset
-            that changes in each epoch (``augment``, ``jitter``) is a warning. A
+            that changes in each epoch (``augment``, ``jitter``) gives a warning. A
             `DataWarning` reports lengths that differ from the training set, and a
             `SeenRecordsWarning` reports duplicates of training sequences.
         reverse_complement: If True, score each record and its reverse complement, and use
@@ -215,7 +215,7 @@ def evaluate(
     known = find_duplicates(trained.known_letters, examples)
     labels = np.asarray(examples.labels)
     if text := describe_duplicates(trained.task, labels, scores, known=known):
-        warn_user(text, SeenRecordsWarning)  # at the line of the call
+        warn_user(text, SeenRecordsWarning)  # the warning points to the call of evaluate
     return measure(trained, examples, scores)
 
 
@@ -331,7 +331,7 @@ def open_labelled(trained: Trained, data: Examples | Readable) -> Examples:
     has_letters = kind_of_encoder(trained.encoder).has_letters
     if not (has_letters and _is_sequence_table(data)):
         return _with_model_encoder(trained, data)
-    task: Any = trained.task.name  # a task of labels
+    task: Any = trained.task.name
     has_columns = task != "classify" and len(trained.classes) > 1
     columns = trained.classes if has_columns else None
     labels = Labels(classes=trained.classes, task=task, label_column=columns)

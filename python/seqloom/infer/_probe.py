@@ -116,7 +116,7 @@ class Probe:
     def hide(self, measure: Measure, windows: Sequence[int]) -> list[NDArray[np.float32]]:
         """Return the decrease of a measure when each window of residues is hidden."""
         found = [np.zeros(len(it), np.float32) for it in self.sequences]
-        for change, difference in self._effects(measure, self._hidden(windows)):
+        for change, difference in self._effects(measure, self._hiding_changes(windows)):
             found[change.record][change.start : change.stop] = -difference
         return found
 
@@ -124,12 +124,12 @@ class Probe:
         """Return the increase of a measure for each residue at each position."""
         width = len(letters)
         found = [np.zeros((len(it), width), np.float32) for it in self.sequences]
-        for change, difference in self._effects(measure, self._mutated(letters)):
+        for change, difference in self._effects(measure, self._mutating_changes(letters)):
             column = letters.index(change.by.decode())
             found[change.record][change.start, column] = difference
         return found
 
-    def _hidden(self, windows: Sequence[int]) -> Iterator[Change]:
+    def _hiding_changes(self, windows: Sequence[int]) -> Iterator[Change]:
         """Yield changes that hide each window; the last window may be shorter."""
         by = hiding_symbol_of(self.trained.encoder) or b""
         for record, (sequence, window) in enumerate(
@@ -138,7 +138,7 @@ class Probe:
             for start in range(0, len(sequence), window):
                 yield Change(record, start, min(start + window, len(sequence)), by)
 
-    def _mutated(self, letters: str) -> Iterator[Change]:
+    def _mutating_changes(self, letters: str) -> Iterator[Change]:
         """Yield changes that replace each residue by every other one."""
         for record, sequence in enumerate(self.sequences):
             for at, old in enumerate(as_read(self.trained.encoder, sequence)):

@@ -92,7 +92,7 @@ class Scores:
         return self._values.copy()
 
     def to_tsv(self, path: str | os.PathLike[str] | IO[str]) -> None:
-        """Write a table (atomically); `read_tsv` reads exactly the same numbers.
+        """Atomically write a table; `read_tsv` reads exactly the same numbers.
 
         The first column is ``id``, or ``record_id`` if a class has the name ``id``.
         Intervals with names have a second column, ``interval_name``.
@@ -113,7 +113,7 @@ class Scores:
             write_atomic(as_path("path", path), "".join(self._lines()).encode())
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a table in the format of the file's extension (atomically).
+        """Atomically write a table in the format of the file's extension.
 
         It has the columns of `to_tsv`.
 
@@ -171,7 +171,7 @@ class Scores:
         head, *rows = (line.split("\t") for line in lines or [""])
         if head[0] != _id_column(head[1:]) or any(len(row) != len(head) for row in rows):
             raise FormatError(f"{path}: not a table of scores", path=str(path))
-        first = 2 if head[1:2] == [_NAME_COLUMN] else 1  # column of values
+        first = 2 if head[1:2] == [_NAME_COLUMN] else 1  # the first column of values
         try:
             values = np.array([row[first:] for row in rows], np.float64)
         except ValueError as error:

@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 
 
 def write_plots(path: str | PathLike[str], title: str, plots: Sequence[Plot]) -> None:
-    """Draw plots under one title and write them as an SVG file (atomically).
+    """Draw plots under one title, and atomically write them as an SVG file.
 
     Args:
         path: The path of the file; it ends in ``.svg``.

@@ -138,7 +138,7 @@ _MAX_WIDTH = 400
 # Longer names are shortened in figures; the tables contain the full names.
 _MAX_NAME = 24
 # Heights of a line of names and of the label of an axis; the gap between cells.
-_NAME_HEIGHT, _AXIS_HEIGHT, _GAP = 20, 22, 3
+_NAME_HEIGHT, _AXIS_HEIGHT, _CELL_GAP = 20, 22, 3
 
 
 def draw_confusion(confusion: Confusion) -> Figure:
@@ -169,7 +169,7 @@ def _draw_cells(confusion: Confusion, cell: int) -> Iterator[str]:
     """Draw the cells; the tooltip of a cell describes its count."""
     matrix, names = confusion.matrix, [show_text(it) for it in confusion.classes]
     shares = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1)
-    has_numbers, size = len(names) <= MAX_WITH_NUMBERS, cell - _GAP
+    has_numbers, size = len(names) <= MAX_WITH_NUMBERS, cell - _CELL_GAP
     for (row, column), count in np.ndenumerate(matrix):
         if not count and not has_numbers:
             continue
@@ -193,7 +193,7 @@ def _draw_names(names: list[str], cell: int, margin: int) -> Iterator[str]:
     """Label the rows, the columns (vertically if names are too wide), and the axes."""
     side, is_vertical = cell * len(names), margin > cell
     for number, name in enumerate(map(show_text, names)):
-        middle = (number + 0.5) * cell - _GAP / 2
+        middle = (number + 0.5) * cell - _CELL_GAP / 2
         yield f'<text x="-8" y="{middle + 4:g}" text-anchor="end">{name}</text>'
         place = f'x="{middle:g}" y="{side + 14}" text-anchor="middle"'
         if is_vertical:

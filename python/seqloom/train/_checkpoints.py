@@ -26,8 +26,8 @@ from seqloom.train._updates import Accumulation
 from seqloom.train._values import Interval
 
 # Version 1 had no checkpoints within an epoch; it can still be read.
-_FORMAT = 2
-_READABLE_VERSIONS = (1, _FORMAT)
+_WRITTEN_VERSION = 2
+_READABLE_VERSIONS = (1, _WRITTEN_VERSION)
 STEPS_KEY = "epoch.steps"
 # The columns for samples, loss and accuracy in the table of steps.
 _FIXED_COLUMNS = 3
@@ -214,7 +214,7 @@ def _hard_link(newest: Path, last: Path) -> bool:
         part.unlink(missing_ok=True)
         os.link(newest, part)
         part.replace(last)
-        part.unlink(missing_ok=True)  # still there if both were already the same file
+        part.unlink(missing_ok=True)  # `replace` keeps it if both are the same file
     except OSError:
         return False
     try:
@@ -242,7 +242,7 @@ def describe_resume(folder: Path | None) -> str:
 
 
 def save_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> None:
-    """Write the state to a file (atomically)."""
+    """Atomically write the state to a file."""
     optimizer = state.optimizer.to_record()
     parts = state.model.to_record().with_prefix("model.")
     parts |= optimizer.with_prefix("optimizer.")
@@ -260,7 +260,11 @@ def save_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> No
         or state.weight_average is not None
     ):
         parts |= state.best.with_prefix("best.")
-    facts = {"version": _FORMAT, "identity": dict(identity), "history": state.history}
+    facts = {
+        "version": _WRITTEN_VERSION,
+        "identity": dict(identity),
+        "history": state.history,
+    }
     facts |= {"best_epoch": state.best_epoch, "best_step": state.best_step}
     facts |= {"lr": state.lr, "seconds": state.seconds}
     absent = {
@@ -292,7 +296,7 @@ def load_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> No
     state.steps = _read_steps(path, record, facts)
     state.lr, state.seconds = facts.lr, facts.seconds
     best = (record.under("best.") or state.model.to_record()).copy()
-    best.metadata.clear()  # metadata of the checkpoint
+    best.metadata.clear()
     state.best = best
 
 

@@ -27,7 +27,7 @@ from seqloom.train._run import Run, results_of
 
 _MIN_RUNS = 2
 # The sets to compare, in order of preference; every run must have been evaluated on it.
-_SETS = ("test", "validation")
+_COMPARED_SETS = ("test", "validation")
 # These settings have their own columns, or are listed one by one from config.json.
 _SHOWN_ELSEWHERE = {"model", "network", "encoder", "seconds of training"}
 _REQUIRED_KEYS = {"parts", "settings", "epochs", "seconds"}
@@ -44,7 +44,7 @@ _HIGHER_IS_BETTER = {
     "rmse": False,
 }
 _RUNS_EXPECTED = "runs or run folders"
-_NO_TEST = "No test: McNemar's test needs runs that predict one class for each record."
+_NO_TEST_NOTE = "No test: McNemar's test needs runs that predict one class for each record."
 FilePath: TypeAlias = str | os.PathLike[str]
 Correctness: TypeAlias = NDArray[np.bool_]
 
@@ -60,7 +60,9 @@ class Compared:
     history: list[dict[str, Any]]
     config: dict[str, Any]
     part: str | None = None  # the set to compare: test or validation
-    evaluated: dict[str, Any] = field(default_factory=dict[str, Any])  # results
+    evaluated: dict[str, Any] = field(
+        default_factory=dict[str, Any]
+    )  # metrics and intervals on this set
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -103,9 +105,9 @@ def open_runs(runs: Iterable[Run | FilePath] | FilePath) -> list[Compared]:
         opened.append(_open(run, name=name, place=place))
     # The set to compare is one that all runs were evaluated on, if one exists.
     parts = [run.results["parts"] for run in opened]
-    shared = [name for name in _SETS if all(name in each for each in parts)]
+    shared = [name for name in _COMPARED_SETS if all(name in each for each in parts)]
     for number, (run, found) in enumerate(zip(opened, parts, strict=True)):
-        part = next((name for name in (*shared, *_SETS) if name in found), None)
+        part = next((name for name in (*shared, *_COMPARED_SETS) if name in found), None)
         evaluated: dict[str, Any] = {} if part is None else found[part]
         opened[number] = replace(run, part=part, evaluated=evaluated)
     return opened
@@ -145,7 +147,7 @@ def _open(run: Run | Path, *, name: str, place: str) -> Compared:
         results, config = results_of(run), describe(run.trained)
         return Compared(name, place, run, results, run.history, config)
     config, path = read_config(run), run / HISTORY
-    history: list[dict[str, Any]] = []  # absent if only the model was saved
+    history: list[dict[str, Any]] = []  # no history if only the model was saved
     if path.exists():
         with reading(path):
             history = [_parse(path, line) for line in path.read_bytes().splitlines()]
@@ -258,7 +260,7 @@ def compare_with_best(runs: list[Compared]) -> PairedTests:
     if find_ranking_metric(runs) is None:
         return PairedTests()
     if any(run.results.get("task") != "classify" for run in runs):
-        return PairedTests(notes=(_NO_TEST,))
+        return PairedTests(notes=(_NO_TEST_NOTE,))
     ranked = rank(runs)
     answers: dict[str, Correctness] = {}
     reasons: dict[str, list[str]] = {}
@@ -321,7 +323,7 @@ def _test_all(
     by_name = {
         other: PairedTest((second - first) / records, second, first, p, p_holm)
         for (one, other), (first, second), p, p_holm in found
-        if one == best  # `answers` is sorted by rank
+        if one == best  # the first of a pair has the higher rank
     }
     return PairedTests(best, len(pairs), records, by_name, notes)
 

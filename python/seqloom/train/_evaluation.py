@@ -39,7 +39,7 @@ from seqloom.train._loss import BatchLoss, as_array, count_records, numbers_of
 from seqloom.train._parts import Data, LoaderBatches, read_in_order
 from seqloom.train._values import Metric, MetricObject, list_metrics
 
-_BINARY = 2
+_TWO_CLASSES = 2
 # With fewer records than this, a good model can look useless by chance.
 _MIN_RECORDS = 10
 
@@ -211,7 +211,7 @@ def measure_all(
     found: dict[str, float] = {}
     for name, metric in metrics.items():
         if isinstance(metric, MetricObject):
-            own = deepcopy(metric)  # because `update` changes it
+            own = deepcopy(metric)  # a copy, because `update` changes the metric
             own.update(labels, scores)
             value = own.compute()
         else:
@@ -240,7 +240,7 @@ def find_intervals(
         positives = int(np.sum(labels))
         negatives = len(labels) - positives
         # With two classes, the areas are those of the second class.
-        if len(task.columns) == _BINARY and positives and negatives:
+        if len(task.columns) == _TWO_CLASSES and positives and negatives:
             area = metrics["auroc"]
             found["auroc"] = auroc_interval(area, positives, negatives)
             found["auprc"] = auprc_interval(metrics["auprc"], positives)
@@ -275,7 +275,7 @@ def warning_without_skill(task: Task, name: str, part: Part) -> str | None:
 
 
 def write_labels(path: Path, task: Task, part: Part) -> None:
-    """Write the label of each record, in the order of the scores (atomically)."""
+    """Atomically write the label of each record, in the order of the scores."""
     if isinstance(task, Classify):
         pairs = zip(part.scores.ids, np.asarray(part.labels), strict=True)
         lines = [f"{name}\t{task.columns[label]}\n" for name, label in pairs]

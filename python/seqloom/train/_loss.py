@@ -27,7 +27,7 @@ OwnStep: TypeAlias = Callable[..., Any]
 # The arrays of a batch by name, in the form that the loss needs.
 Inputs: TypeAlias = dict[str, Tensor | NDArray[np.generic]]
 
-_MATRIX_AXES = 2  # axes
+_MATRIX_AXES = 2
 # The number of rows of a set that are read in one call.
 _READ_ROWS = 256
 # The name of the labels among the prepared arrays of a batch. Its spaces prevent a
@@ -48,7 +48,7 @@ class BatchLoss:
     encoder: Any = None
     task: Task | None = None  # None for a user's loss
     is_custom: bool = False  # True if only the user's loss or step uses the labels
-    precision: str = FLOAT32  # of a training step; validation uses float32
+    precision: str = FLOAT32  # precision of training; validation uses float32
 
     def prepare(self, model: Module, batch: Mapping[str, Any]) -> Inputs:
         """Copy the arrays that the loss needs to the network's backend, by name."""
@@ -180,7 +180,7 @@ def _call_step(step: OwnStep, model: Any, arrays: Inputs, *, key: Any) -> tuple[
             f"step must return a loss, a tensor of one number, or (loss, outputs), got "
             f"{type(loss).__name__}"
         )
-    if isinstance(extra, Mapping):  # numbers to report, without gradients
+    if isinstance(extra, Mapping):  # numbers to report have no gradients
         named = cast("Mapping[str, Any]", extra)
         extra = {name: _detach(named[name]) for name in named}
     return loss, extra
@@ -190,7 +190,7 @@ def takes_key(step: OwnStep) -> bool:
     """Return whether a step has a third parameter."""
     try:
         parameters = inspect.signature(step).parameters.values()
-    except (TypeError, ValueError):  # a function without a signature
+    except (TypeError, ValueError):  # the function has no signature
         return True
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     count = sum(parameter.kind in kinds for parameter in parameters)
@@ -261,8 +261,8 @@ def error_of_loss(
     else:
         # Shuffled arrays are searched in their original order, so that the error names
         # the user's row. The first match may be in another batch.
-        cause = _describe_rows(train.columns if isinstance(train, Arrays) else batch)
-    advice = _advise(epoch, folder, cause)
+        cause = _describe_bad_row(train.columns if isinstance(train, Arrays) else batch)
+    advice = _advice_after_divergence(epoch, folder, cause)
     return GradientError(f"epoch {epoch}, batch {number}: the loss is {loss}; {advice}")
 
 
@@ -280,11 +280,11 @@ def check_finite_epoch(
     what = "the validation loss is" if cause else "the weights are not"
     raise GradientError(
         f"epoch {epoch}: {what} {'not ' if cause else ''}finite; "
-        f"{_advise(epoch, folder, cause)}"
+        f"{_advice_after_divergence(epoch, folder, cause)}"
     )
 
 
-def _advise(epoch: int, folder: Path | None, cause: str) -> str:
+def _advice_after_divergence(epoch: int, folder: Path | None, cause: str) -> str:
     """Return advice for a run that diverged, with its last good checkpoint."""
     saved = "nothing was saved"
     if folder is not None and epoch > 1:
@@ -295,12 +295,12 @@ def _advise(epoch: int, folder: Path | None, cause: str) -> str:
 def describe_part(part: Data) -> str:
     """Describe the first record of a set that is not finite; empty if all are finite."""
     if isinstance(part, Arrays):
-        return _describe_rows(part.columns)
-    descriptions = (_describe_rows(batch) for batch in read_in_order(part, _READ_ROWS))
+        return _describe_bad_row(part.columns)
+    descriptions = (_describe_bad_row(batch) for batch in read_in_order(part, _READ_ROWS))
     return next(filter(None, descriptions), "")
 
 
-def _describe_rows(arrays: Mapping[str, Any]) -> str:
+def _describe_bad_row(arrays: Mapping[str, Any]) -> str:
     """Describe the first row that is not finite; empty if all are finite."""
     for name, value in arrays.items():
         values = _as_floats(value)

@@ -221,7 +221,7 @@ def as_part(given: Any, names: Names) -> Any:
         return Arrays({it: _to_numpy(it, named[it]) for it in named})
     is_text = isinstance(given, (str, bytes, Mapping, type))
     if is_text or not hasattr(value, "__iter__"):
-        return value  # `check_examples` raises with advice
+        return value  # `check_examples` raises an error with advice
     if iter(value) is value:
         raise ArgumentError(
             f"{quote(value)} is an iterator, which is empty after one epoch; give a list, "

@@ -16,7 +16,7 @@ from seqloom._text import count_of, printable
 from seqloom.errors import ArgumentError
 from seqloom.report._values import Fact
 
-_METHODS = ("on_start", "on_batch", "on_epoch", "on_more", "on_end", "on_error")
+_CALLBACKS = ("on_start", "on_batch", "on_epoch", "on_more", "on_end", "on_error")
 # Minimum seconds between two lines about epochs, and before a line about a batch.
 _LINE_INTERVAL, _BATCH_LINE_AFTER = 10.0, 60.0
 _ROW_COLUMNS = {
@@ -260,9 +260,9 @@ def check_callbacks(callbacks: Any) -> list[Any]:
 
 def require_methods(expected: str, watcher: object) -> None:
     """Raise if a watcher has none of the methods, or is a class."""
-    if isinstance(watcher, type) or not any(hasattr(watcher, name) for name in _METHODS):
+    if isinstance(watcher, type) or not any(hasattr(watcher, name) for name in _CALLBACKS):
         raise ArgumentError(
-            f"{expected} an object with some of the methods {', '.join(_METHODS)}, got "
+            f"{expected} an object with some of the methods {', '.join(_CALLBACKS)}, got "
             f"{quote(watcher)}"
         )
 

@@ -56,7 +56,7 @@ class Ranks:
         with set_batch_processes(self if self.are_several else None):
             yield
 
-    def count_own(self, records: int) -> int:
+    def count_local_records(self, records: int) -> int:
         """Return the number of records of a batch that this process reads."""
         return len(range(self.number, records, self.world))
 
@@ -66,12 +66,12 @@ class Ranks:
 
     def sum_array(self, array: Array, backend: Backend) -> Array:
         """Sum an array over all processes."""
-        del backend  # used with several processes
+        del backend
         return array
 
     def sum_arrays(self, arrays: list[Array], backend: Backend) -> list[Array]:
         """Sum many arrays over all processes, in buckets."""
-        del backend  # used with several processes
+        del backend
         return arrays
 
     def sum_numbers(self, *numbers: float) -> list[float]:

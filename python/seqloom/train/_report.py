@@ -77,7 +77,7 @@ _HUB_METRICS = {
 }
 _HUB_TASKS = {"classify": "sequence-classification", "regress": "sequence-regression"}
 # The metrics of a class with fewer records than this are too uncertain.
-_ENOUGH_RECORDS = 50
+_MIN_CLASS_SIZE = 50
 
 
 def make_report(
@@ -354,11 +354,11 @@ def limits_of(trained: Trained, evaluated: Mapping[str, Part]) -> Iterator[str]:
         counts = np.bincount(np.asarray(part.labels, int), minlength=len(classes))
         named = zip(classes, counts.tolist(), strict=True)
         if few := [
-            f"{count} of {title}" for title, count in named if count < _ENOUGH_RECORDS
+            f"{count} of {title}" for title, count in named if count < _MIN_CLASS_SIZE
         ]:
             yield (
                 f"The {name} set has few records of some classes: {', '.join(few)}. "
-                f"Metrics of a class with fewer than {_ENOUGH_RECORDS} are unreliable."
+                f"Metrics of a class with fewer than {_MIN_CLASS_SIZE} are unreliable."
             )
     yield (
         "The metrics apply to records like those of the evaluation. Related records, such "

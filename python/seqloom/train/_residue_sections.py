@@ -35,7 +35,7 @@ _MAX_RECORDS = 4096
 _MAX_TOTAL_RESIDUES = 1 << 23
 _MAX_POSITIONS = 100
 _MAX_LOGOS = 6
-_BINARY = 2
+_TWO_CLASSES = 2
 _RESIDUES = {
     "dna": "ACGT",
     "iupac": "ACGT",
@@ -101,7 +101,7 @@ def mistakes_section(
         "scored again (occlusion). The darker a residue, the more this changed the log "
         "ratio of the two probabilities. Positions count from 0."
     )
-    drawing = _mark_all(trained, letters, part=part, rows=rows)
+    drawing = _mark_mistakes(trained, letters, part=part, rows=rows)
     return Section(title="Worst mistakes", note=note, drawings=(drawing,), details=table)
 
 
@@ -129,7 +129,9 @@ def list_mistakes(part: Part, wrong: Rows) -> Table:
     return Table("Worst mistakes", ("id", "true", "predicted", "probability"), rows)
 
 
-def _mark_all(trained: Trained, letters: list[bytes], *, part: Part, rows: Rows) -> Letters:
+def _mark_mistakes(
+    trained: Trained, letters: list[bytes], *, part: Part, rows: Rows
+) -> Letters:
     """Return wrongly predicted sequences with coloured residues."""
     scores, classes = part.scores.to_numpy()[rows], part.scores.classes
     called, true = scores.argmax(axis=1), np.asarray(part.labels)[rows]
@@ -177,7 +179,9 @@ def class_logos(examples: Any, classes: Sequence[str]) -> Section | None:
     members = _RESIDUES.get(getattr(examples.encoder, "alphabet", ""))
     most = min(_MAX_RECORDS, int(_MAX_TOTAL_RESIDUES // examples.lengths.mean()) + 1)
     rows = np.arange(0, len(examples), -(-len(examples) // most))
-    letters = letters_of(examples, rows) if members and len(classes) >= _BINARY else None
+    letters = (
+        letters_of(examples, rows) if members and len(classes) >= _TWO_CLASSES else None
+    )
     if letters is None or members is None:
         return None
     labels = np.asarray(examples.labels)[rows]
@@ -237,18 +241,24 @@ def _class_differences(
     """Yield the title and the heights of each logo."""
     sizes = np.bincount(labels, minlength=len(classes))
     there = np.flatnonzero(sizes)
-    if len(there) < _BINARY:
+    if len(there) < _TWO_CLASSES:
         return
-    if len(classes) == _BINARY:
-        yield f"{classes[1]} minus {classes[0]}", _subtract(counts[1], counts[0])
+    if len(classes) == _TWO_CLASSES:
+        yield (
+            f"{classes[1]} minus {classes[0]}",
+            _significant_differences(counts[1], counts[0]),
+        )
         return
     for number in sorted(np.argsort(-sizes, kind="stable")[:_MAX_LOGOS].tolist()):
         if sizes[number]:
             others = counts.sum(axis=0) - counts[number]
-            yield f"{classes[number]} minus all others", _subtract(counts[number], others)
+            yield (
+                f"{classes[number]} minus all others",
+                _significant_differences(counts[number], others),
+            )
 
 
-def _subtract(one: Counts, other: Counts) -> Frequencies:
+def _significant_differences(one: Counts, other: Counts) -> Frequencies:
     """Return the differences of frequencies; 0 if not significant."""
     totals = [np.maximum(it.sum(axis=1, keepdims=True), 1) for it in (one, other)]
     shares = [it / total for it, total in zip((one, other), totals, strict=True)]

@@ -206,7 +206,7 @@ def _write_evaluation(folder: Path, run: Run) -> None:
         if part is not None and len(part.scores):
             part.scores.to_tsv(folder / f"scores-{name}.tsv")
             write_labels(folder / f"labels-{name}.tsv", run.trained.task, part)
-    evaluated = dict(reversed(_parts_of(run).items()))  # the test set first
+    evaluated = dict(reversed(_parts_of(run).items()))  # list the test set first
     write_card(folder, trained=run.trained, report=run.report, evaluated=evaluated)
     text = json.dumps(results_of(run), indent=2, allow_nan=False)
     write_atomic(folder / RESULTS, f"{text}\n".encode())

@@ -24,13 +24,13 @@ from seqloom.train._values import (
     RunFolder,
     Updates,
     as_positive,
-    spell_option,
+    format_option,
 )
 
 ScheduleLike: TypeAlias = Schedule | Callable[[int], float]
 
 # The weight decay of a network that does not set its own.
-_DECAY = 0.01
+_DEFAULT_WEIGHT_DECAY = 0.01
 # The arguments of `fit` that also accept one of these classes.
 _SETTING_CLASSES: dict[str, type[Any]] = {
     "objective": Objective,
@@ -48,7 +48,7 @@ _MOVED_FIELDS = {
     if field.name != argument
 }
 # Names that other libraries use for an argument of `fit`, or for one of its fields.
-_SYNONYMS = {
+_OTHER_LIBRARIES_NAMES = {
     "accumulate_grad_batches": "accumulate",
     "ema_decay": "weight_average",
     "gradient_accumulation_steps": "accumulate",
@@ -80,7 +80,7 @@ class Settings:
     updates: Updates
     computation: Computation
     folder: RunFolder
-    target: Backend  # the opened backend
+    target: Backend
     lr: float
     schedule: ScheduleLike | None
     weight_decay: float | None
@@ -88,7 +88,7 @@ class Settings:
     resume: bool
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "seed", as_seed(self.seed, spell_option("seed")))
+        object.__setattr__(self, "seed", as_seed(self.seed, format_option("seed")))
         object.__setattr__(self, "lr", as_positive("lr", self.lr))
         has_folder, schedule = self.folder.out is not None, self.schedule
         if self.resume and not (self.resume is True and has_folder):
@@ -176,7 +176,11 @@ class Settings:
             epochs = replace(epochs, epochs=getattr(network, "epochs", None))
         if decay is None:
             decay = getattr(network, "weight_decay", None)
-        return replace(self, epochs=epochs, weight_decay=_DECAY if decay is None else decay)
+        return replace(
+            self,
+            epochs=epochs,
+            weight_decay=_DEFAULT_WEIGHT_DECAY if decay is None else decay,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as JSON values, to compare with a resumed run."""
@@ -224,10 +228,10 @@ def read_arguments(plain: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str
         argument = _MOVED_FIELDS.get(name, "lr")
         if isinstance(plain[argument], _SETTING_CLASSES.get(argument, Callable)):
             raise ArgumentError(
-                f"{argument}= and {name}= contradict each other: pass only {_spell(name)}"
+                f"{argument}= and {name}= contradict each other: pass {_new_form(name)}"
             )
         warn_user(
-            f"fit({name}=...) will be removed in the next version; use {_spell(name)}",
+            f"fit({name}=...) will be removed in the next version; use {_new_form(name)}",
             DeprecationWarning,
         )
         if name == "schedule":
@@ -246,7 +250,7 @@ def _as_setting(kind: type[Any] | None, given: Any) -> Any:
     return Objective(loss=given) if callable(given) else Objective(task=given)
 
 
-def _spell(name: str) -> str:
+def _new_form(name: str) -> str:
     """Return the current spelling of an older keyword."""
     if name == "schedule":
         return "lr=schedule"
@@ -261,12 +265,14 @@ def _check_names(old: Mapping[str, Any], plain: Mapping[str, Any]) -> None:
         if name in _MOVED_FIELDS or name == "schedule":
             continue
         near = (
-            [_SYNONYMS[name]] if name in _SYNONYMS else get_close_matches(name, names, n=1)
+            [_OTHER_LIBRARIES_NAMES[name]]
+            if name in _OTHER_LIBRARIES_NAMES
+            else get_close_matches(name, names, n=1)
         )
         if not near:
             hint = f"it takes {', '.join(['model', 'train', 'valid', *plain])}"
         elif near[0] in _MOVED_FIELDS:
-            hint = f"did you mean {_spell(near[0])}?"
+            hint = f"did you mean {_new_form(near[0])}?"
         else:
             hint = f"did you mean {near[0]}=?"
         raise TypeError(f"fit() has no argument {name}=; {hint}")

@@ -39,7 +39,7 @@ from seqloom.train._values import FLOAT32
 
 # From this number of steps on, a compiled step saves more time than its compilation
 # takes. PyTorch is not listed, because its compiler takes a minute.
-_MIN_STEPS = {"numpy": 200, "jax": 2}
+_MIN_COMPILED_STEPS = {"numpy": 200, "jax": 2}
 _ACCURACY = "accuracy"
 
 
@@ -90,7 +90,7 @@ class StepMaker:
             # Not the number of rows: a process without its own record computes with
             # another record, which has the weight 0.
             size = self.job.settings.batches.batch_size
-            own = ranks.count_own(min(size, len(train) - len(state.steps) * size))
+            own = ranks.count_local_records(min(size, len(train) - len(state.steps) * size))
         # The mean over all records is the weighted mean over the processes.
         weight = self._loss_weight(batch, own)
         (total,) = ranks.sum_numbers(weight)
@@ -265,7 +265,9 @@ def should_compile(job: Job) -> bool:
         return False
     count = count_batches(train, settings.batches)
     steps = count * ends_of_rounds(settings.epochs.epochs, [])[0]
-    is_enough = steps >= _MIN_STEPS.get(settings.target.name.partition(":")[0], steps + 1)
+    is_enough = steps >= _MIN_COMPILED_STEPS.get(
+        settings.target.name.partition(":")[0], steps + 1
+    )
     # Batches of different lengths would need many programs.
     return is_enough and (isinstance(train, Arrays) or not np.ptp(count_positions(train)))
 
@@ -295,7 +297,7 @@ class CompiledStep:
 
     objective: BatchLoss
     is_on: bool
-    is_required: bool = False  # True for compile=True
+    is_required: bool = False  # True for `compile=True`: errors are raised
     refusal: str = ""
     _step: Callable[..., Any] | None = None
 

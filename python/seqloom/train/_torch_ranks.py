@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._backend import Array, Backend
 
-_torch: Any = torch  # its functions have no types
+_torch: Any = torch  # the functions of torch have no type hints
 group: Any = torch.distributed
 # The bucket size of PyTorch's DistributedDataParallel: many small sums would be slow.
 _BUCKET_BYTES = 25 << 20

@@ -62,12 +62,14 @@ class Tracker(Progress, ABC):
         self._step = step.number
         if step.number % self._every == 0:
             found = {"train/loss": step.loss, "train/accuracy": step.accuracy}
-            self.write(dict(_finite(found | {"lr": step.lr})), self._step)
+            self.write(dict(_finite_numbers(found | {"lr": step.lr})), self._step)
 
     def on_epoch(self, row: dict[str, Any]) -> None:
         """Log the numbers of an epoch."""
         found = {f"epoch/{name}": value for name, value in row.items() if name != "epoch"}
-        self.write(dict(_finite({"epoch/number": row["epoch"], **found})), self._step)
+        self.write(
+            dict(_finite_numbers({"epoch/number": row["epoch"], **found})), self._step
+        )
 
     def on_end(self, run: Run) -> None:
         """Log the metrics of the best weights, and close the run."""
@@ -78,12 +80,12 @@ class Tracker(Progress, ABC):
             for metric, value in part.metrics.items()
         }
         if found:
-            self.write(dict(_finite(found)), self._step)
+            self.write(dict(_finite_numbers(found)), self._step)
         self.close(failed=False)
 
     def on_error(self, error: BaseException) -> None:
         """Close a run that an exception stopped."""
-        del error  # `fit` raises it
+        del error
         self.close(failed=True)
 
     @abstractmethod
@@ -245,7 +247,7 @@ class WandB(Tracker):
         self._run = None
 
 
-def _finite(numbers: Mapping[str, float | None]) -> Iterator[tuple[str, float]]:
+def _finite_numbers(numbers: Mapping[str, float | None]) -> Iterator[tuple[str, float]]:
     """Yield the numbers that are finite; a regression has no accuracy, for example."""
     for name, value in numbers.items():
         if value is not None and math.isfinite(value):

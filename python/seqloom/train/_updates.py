@@ -26,14 +26,14 @@ from seqloom.train._settings import Settings
 _WARMUP = 0.1
 # Epochs of the first round, and the maximum number of rounds, each twice as long.
 FIRST_ROUND = 20
-_ROUNDS = 3
+_MAX_ROUNDS = 3
 # Another round follows the first if the best epoch is after this share of it.
 _LATE_SHARE = 0.75
 # A later round has helped if the validation loss fell by at least 1 %.
 _IMPROVED_FACTOR = 0.99
 # At a smaller loss scale, an overflow in float16 is not due to the scale.
 _MIN_SCALE = 1.0
-_NORMS = (BatchNorm, GroupNorm, LayerNorm, RMSNorm)
+_NORM_LAYERS = (BatchNorm, GroupNorm, LayerNorm, RMSNorm)
 # Matches classes such as LlamaRMSNorm and BatchNorm3d, but not PreNorm, whose parameters
 # belong to its submodules.
 _NORM_NAME = re.compile(r"Norm([123]d)?$")
@@ -69,7 +69,7 @@ def make_rates(
     schedule: Any = settings.schedule
     if schedule is None:
         # Counted only here, because a loader without a length needs a schedule.
-        count = count_steps()  # of an epoch
+        count = count_steps()  # steps of an epoch
         start, steps = current.start * count, (current.end - current.start) * count
         rates = WarmupCosine(settings.lr, round(_WARMUP * steps), steps)
         return lambda step: rates(step - start)
@@ -86,7 +86,11 @@ def ends_of_rounds(epochs: int | None, history: list[dict[str, Any]]) -> list[in
     if epochs is not None:
         return [epochs]
     ends = [FIRST_ROUND]
-    while len(history) >= ends[-1] and len(ends) < _ROUNDS and _is_improving(history, ends):
+    while (
+        len(history) >= ends[-1]
+        and len(ends) < _MAX_ROUNDS
+        and _is_improving(history, ends)
+    ):
         ends.append(ends[-1] + FIRST_ROUND * 2 ** len(ends))
     return ends
 
@@ -107,7 +111,7 @@ def count_max_epochs(epochs: int | None, *, has_valid: bool) -> int:
     """Return the largest number of epochs that a run may have."""
     if epochs is not None:
         return epochs
-    return FIRST_ROUND * (2**_ROUNDS - 1) if has_valid else FIRST_ROUND
+    return FIRST_ROUND * (2**_MAX_ROUNDS - 1) if has_valid else FIRST_ROUND
 
 
 def unscale(gradients: Gradients, scale: LossScale | None) -> Gradients | None:
@@ -154,7 +158,7 @@ class Accumulation:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self.batches = 0  # since the last step, including float16 overflows
+        self.batches = 0  # batches since the last step, including skipped ones
         self._weight = 0.0
         self._sums = GradientsAccumulator()
 
@@ -232,5 +236,5 @@ def _list_norm_parts(model: Module) -> Iterator[Any]:
                 yield from (part for path in paths if (part := model.stored.get(path)))
         return
     for _, part in [("", model), *model.named(Module)]:
-        if isinstance(part, _NORMS) or _NORM_NAME.search(type(part).__name__):
+        if isinstance(part, _NORM_LAYERS) or _NORM_NAME.search(type(part).__name__):
             yield from (value for value in vars(part).values() if isinstance(value, Param))

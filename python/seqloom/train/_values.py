@@ -25,7 +25,7 @@ Metrics: TypeAlias = Mapping[str, Metric] | Sequence[Metric] | None
 ClassWeight: TypeAlias = Literal["balanced"] | Mapping[str, float] | Sequence[float] | None
 
 DEFAULT_LR = 1e-3
-LOSS_NAME = "loss"  # in the history
+LOSS_NAME = "loss"  # the name of the loss in the history
 FLOAT32 = "float32"
 _TASKS = ("auto", "classify", "regress", "multilabel", "custom")
 PRECISIONS = (FLOAT32, "bfloat16", "float16")
@@ -121,7 +121,7 @@ class Epochs:
         # Convert NumPy numbers to Python's, because a checkpoint saves them as JSON.
         for name in ("epochs", "early_stop"):
             if (count := getattr(self, name)) is not None:
-                count = as_integer(spell_option(name), count, least=1)
+                count = as_integer(format_option(name), count, least=1)
                 object.__setattr__(self, name, count)
 
 
@@ -148,7 +148,7 @@ class Batches:
 
     def __post_init__(self) -> None:
         for name in ("batch_size", "accumulate"):
-            count = as_integer(spell_option(name), getattr(self, name), least=1)
+            count = as_integer(format_option(name), getattr(self, name), least=1)
             object.__setattr__(self, name, count)
         object.__setattr__(self, "drop_last", as_flag("drop_last", self.drop_last))
 
@@ -183,7 +183,7 @@ class Updates:
         if self.clip_norm is not None:
             object.__setattr__(self, "clip_norm", as_positive("clip_norm", self.clip_norm))
         if self.weight_decay is not None:
-            spelled, expected = spell_option("weight_decay"), "a number from 0"
+            spelled, expected = format_option("weight_decay"), "a number from 0"
             decay = as_number(spelled, self.weight_decay, expected=expected, least=0)
             object.__setattr__(self, "weight_decay", decay)
         if self.weight_average is not None:
@@ -332,22 +332,22 @@ class Interval:
         return elapsed >= max(self.seconds, rest)
 
 
-def spell_option(name: str) -> str:
+def format_option(name: str) -> str:
     """Return the name of an argument in Python and on the command line."""
     return f"{name} (--{name.replace('_', '-')})"
 
 
 def as_positive(name: str, value: float) -> float:
     """Return a number; raise if it is not above 0."""
-    number = as_number(spell_option(name), value, expected="a number above 0")
+    number = as_number(format_option(name), value, expected="a number above 0")
     if not number > 0:
-        raise ArgumentError(f"{spell_option(name)} must be a number above 0, got {number}")
+        raise ArgumentError(f"{format_option(name)} must be a number above 0, got {number}")
     return number
 
 
 def _as_average(value: float | str) -> float | str:
     """Return the decay of the weight average; raise if it is invalid."""
-    spelled = spell_option("weight_average")
+    spelled = format_option("weight_average")
     expected, found = f"a number from 0 to below 1, or {EQUAL_AVERAGE!r}", quote(value)
     if value == EQUAL_AVERAGE:
         return EQUAL_AVERAGE

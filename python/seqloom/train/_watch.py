@@ -53,7 +53,7 @@ class Watch:
         self._plan: Plan | None = None
         self._lowest, self._best = float("inf"), 0
         self._is_headed = False
-        self._each = 1  # epochs for each line
+        self._each = 1
 
     def __enter__(self) -> Self:
         return self
@@ -122,12 +122,12 @@ class Watch:
 
     def on_end(self, run: Run) -> None:
         """Remove the bar."""
-        del run  # part of the protocol
+        del run
         self._stop_bar()
 
     def on_error(self, error: BaseException) -> None:
         """Remove the bar."""
-        del error  # part of the protocol
+        del error
         self._stop_bar()
 
     def _stop_bar(self) -> None:

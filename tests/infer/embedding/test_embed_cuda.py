@@ -196,7 +196,7 @@ class Copies(TorchDispatchMode):
         self.found = []
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        del types  # part of the protocol
+        del types
         out = func(*args, **(kwargs or {}))
         given = [it for it in args if isinstance(it, torch.Tensor) and it.ndim]
         kinds = {it.device.type for it in given}

@@ -51,7 +51,7 @@ def test_several_processes_write_the_same_files_as_one(folder):
     }
     for name, done in ways.items():
         assert done.returncode == 0, done.stderr
-        assert done.stdout.count("seqloom ") == 1, name  # one process prints
+        assert done.stdout.count("seqloom ") == 1, name  # only one process prints
         assert sums_of(name) == sums_of("one"), name
     assert "embeddings of 60 records: two" in ways["two"].stdout
 
@@ -67,7 +67,7 @@ def test_the_error_names_a_dead_process_and_the_same_call_computes_the_rest(
     named = r"process [01] \(numpy\) was killed by SIGKILL before its part was finished"
     with pytest.raises(sl.errors.WorkerError, match=named):
         embed_on_two(embed_job.load_and_die_once, "e")
-    assert len(sums_of("e")) == 6  # the part of the other process
+    assert len(sums_of("e")) == 6  # the shards of the other process
     summary = embed_on_two(embed_job.load_and_die_once, "e")
     assert (summary.computed, summary.missing) == (6, 0)
     assert len(sums_of("e")) == summary.shards == 12

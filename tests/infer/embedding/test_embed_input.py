@@ -74,7 +74,7 @@ def test_windows_of_a_record_with_a_final_stop_are_joined():
 
 def test_the_error_names_a_record_that_is_only_a_stop():
     write("a.fa", ("x", "MK"), ("stop", "*"))
-    with pytest.raises(FormatError, match=r"record 1 \(stop\): no letters"):
+    with pytest.raises(FormatError, match=r"record 1 \(stop\): no residues"):
         embed_job.run("a.fa", "e")
 
 

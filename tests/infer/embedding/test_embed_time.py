@@ -138,7 +138,7 @@ class Tags(HTMLParser):
         self.tags, self.text = [], ""
 
     def handle_starttag(self, tag, attrs):
-        del attrs  # part of the protocol
+        del attrs
         self.tags.append(tag)
 
     def handle_data(self, data):

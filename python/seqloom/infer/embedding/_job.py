@@ -73,7 +73,7 @@ class Job:
         self._written = 0  # records in shards that this process has finished
         self._computed = 0  # shards that this process published
         self._notes: list[str] = []
-        self._limit: int | None = None  # tokens of a batch, after memory was full
+        self._limit: int | None = None  # the limit of tokens after memory was full
         # Used by the writer thread: the rows of its shard, and the index of each file.
         self._rows: ShardRows | None = None
         self._indexes: dict[int, SequenceIndex] = {}
@@ -231,7 +231,7 @@ class Job:
                 f"max_length={cut}, overlap={cut // 5} "
                 f"(--max-length {cut} --overlap {cut // 5})"
             )
-            if self.settings.pool == "model":  # has no rows to join
+            if self.settings.pool == "model":  # the model returns no residues to join
                 advice = "leave long records out of the file"
             raise MemoryLimitError(
                 f"record {int(batch['ordinals'][0])} of its file "

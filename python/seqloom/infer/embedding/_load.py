@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from seqloom.infer.embedding._folder import OutputFolder
 
-_MAX_ORDINAL = 1 << 62  # the error for a missing ordinal, also for negative ones
+_MAX_ORDINAL = 1 << 62  # larger than any ordinal
 
 
 class Embeddings:

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     Batch = Mapping[str, Any]
 
 LAST_LAYER = (-1,)
-_ASSUMED_WIDTH = 1024  # of a model without `config.width`
+_ASSUMED_WIDTH = 1024  # the width of a model without `config.width`
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-_SCALARS = (bool, int, float, str)
+_SCALAR_TYPES = (bool, int, float, str)
 
 
 class Embedder:
@@ -150,7 +150,9 @@ def _call_module(model: Any, batch: Batch) -> Any:
             "rename a parameter to one of these, or pass a function of the batch"
         )
     output = model(**options)
-    return getattr(output, "last_hidden_state", output)  # of a network of transformers
+    return getattr(
+        output, "last_hidden_state", output
+    )  # the output of a transformers network
 
 
 def _to_model(model: Any, value: Any) -> Any:
@@ -186,7 +188,7 @@ def _describe(value: Any, visited: set[int]) -> Iterator[str]:
             yield from _describe(part, visited)
     elif isinstance(value, np.ndarray):
         yield checksum_of({"": value})
-    elif isinstance(value, (*_SCALARS, bytes, complex, type(None))):
+    elif isinstance(value, (*_SCALAR_TYPES, bytes, complex, type(None))):
         yield repr(value)
     else:
         yield f"{type(value).__qualname__} {_hash_weights(value)}"
@@ -251,5 +253,5 @@ def _list_settings(model: Any) -> str:
         if field.default is MISSING or getattr(config, field.name) != field.default
     }
     return ",".join(
-        f"{name}={it}" for name, it in given.items() if isinstance(it, _SCALARS)
+        f"{name}={it}" for name, it in given.items() if isinstance(it, _SCALAR_TYPES)
     )

@@ -101,7 +101,7 @@ class Plan:
     rules: OutputRules
     sources: tuple[Source, ...]
     shards: tuple[Shard, ...]
-    digest: str = ""  # of the text of `plan.json`
+    digest: str = ""  # the hash of plan.json
 
     @property
     def records(self) -> int:

@@ -239,7 +239,7 @@ def _run_worker(call: _Work, sender: Connection) -> None:
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
     """Stop the work like Ctrl-C, once."""
-    del frame  # part of the protocol
+    del frame
     signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt
 

@@ -122,7 +122,7 @@ def reduce_batch(
     if pool == "model":
         return values
     starts = np.asarray(batch["cu_seqlens"])[:-1].astype(np.int64)
-    if "mask" in batch:  # padded: each sequence is a row
+    if "mask" in batch:  # in a padded batch, each sequence is a row
         starts = np.arange(len(starts)) * values.shape[1]
         values = values.reshape(-1, values.shape[-1])
     if pool == "cls":
@@ -205,7 +205,7 @@ class ShardRows:
                 array[rows[first]] = values[first]
             elif np.unique(rows).size == rows.size:
                 array[rows] += values
-            else:  # windows of a record are added in order
+            else:  # add several windows of a record
                 np.add.at(array, rows, values)
 
     def _count(self, rows: Array, lengths: Array, kept: Array) -> None:

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value")
 FORMATS = ("safetensors", "parquet")
-_POOLS = ("mean", "cls", "none", "model")
+_POOLINGS = ("mean", "cls", "none", "model")
 _DTYPES = ("float32", "float16")
-_PROBES = (b"A", b"AC", b"CA")
+_PROBE_SEQUENCES = (b"A", b"AC", b"CA")
 _SLURM_ARRAY_FIELDS = ("ID", "MIN", "MAX", "STEP", "COUNT")
 
 
@@ -67,7 +67,7 @@ class Settings:
 
     def for_model(self, model: Any) -> Settings:
         """Choose the tokenizer and check all arguments."""
-        if self.pool not in _POOLS:
+        if self.pool not in _POOLINGS:
             raise ArgumentError(
                 f'pool must be "mean", "cls", "none" (each residue) or "model" (the model '
                 f"returns a row for each sequence), got {self.pool!r}"
@@ -212,7 +212,7 @@ def _count_ends(tokens: Any) -> tuple[int, int]:
         added = 2 if tokens.add_special_tokens else 0
         before, is_single = added // 2, tokens.k == 1
     else:
-        one, two, other = (_tokenize(tokens, probe) for probe in _PROBES)
+        one, two, other = (_tokenize(tokens, probe) for probe in _PROBE_SEQUENCES)
         added = one.size - 1
         # A common first token of both orders of two residues is a special token.
         before, is_single = int(added > 0 and two[0] == other[0]), two.size == added + 2

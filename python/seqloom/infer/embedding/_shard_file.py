@@ -40,7 +40,7 @@ class ShardMarker:
     sha256: str
     bytes: int
     records: int
-    first: int  # ordinal
+    first: int  # the first ordinal
     last: int
     content: str  # the hash of the ids and residues
     plan: str  # the hash of plan.json
@@ -138,7 +138,7 @@ class OpenShard:
     lengths: NDArray[np.int64]
     arrays: Mapping[str, NDArray[Any]]
     is_by_residue: bool
-    path: Path | None = None  # of the file that is mapped
+    path: Path | None = None  # the path of the memory-mapped file
     size: int = 0
 
     def check(self) -> None:

@@ -67,13 +67,13 @@ class TorchDevice(Device):
 
     def take(self, values: Any, rows: NDArray[np.int64]) -> torch.Tensor:
         """Select rows."""
-        return _raw(values).index_select(0, self._numbers(rows))
+        return _unwrap_tensor(values).index_select(0, self._numbers(rows))
 
     def sum_rows(self, values: Any, counts: NDArray[np.int64]) -> torch.Tensor:
         """Sum consecutive rows as float32, `counts` of them for each result."""
         lengths = self._numbers(counts)
         return torch.segment_reduce(
-            _raw(values).float(), "sum", lengths=lengths, unsafe=True
+            _unwrap_tensor(values).float(), "sum", lengths=lengths, unsafe=True
         )
 
     def _numbers(self, numbers: NDArray[np.int64]) -> torch.Tensor:
@@ -82,7 +82,7 @@ class TorchDevice(Device):
 
     def fetch(self, values: Any) -> Callable[[], NDArray[Any]]:
         """Start the copy back; return a function that waits for it."""
-        values = _raw(values)
+        values = _unwrap_tensor(values)
         buffer = self._results.take(values.nbytes)
         rows = buffer[: values.nbytes].view(values.dtype).reshape(values.shape)
         self._back.wait_stream(torch.cuda.current_stream(values.device))
@@ -114,7 +114,7 @@ def new_event() -> Any:
     return torch.cuda.Event(blocking=True)
 
 
-def _raw(values: Any) -> torch.Tensor:
+def _unwrap_tensor(values: Any) -> torch.Tensor:
     """Return the PyTorch tensor in a seqloom tensor."""
     return getattr(values, "raw", values)
 

@@ -21,7 +21,7 @@ KINDS = ("input", "host", "device", "output")
 # each quarter of the rest, and the total increase exceeds both of these limits.
 _MIN_GROWTH_SHARE, _MIN_GROWTH_BYTES = 0.10, 64 << 20
 _MIN_SAMPLES = 40
-_QUARTERS = 4
+_TIME_QUARTERS = 4
 Row = TypeVar("Row")
 
 
@@ -30,7 +30,7 @@ class TimeMark:
     """The counts up to a moment, and the memory at that moment."""
 
     seconds: float
-    spent: tuple[float, ...]  # by use
+    spent: tuple[float, ...]  # seconds by use
     batches: int
     tokens: int
     sequences: int
@@ -149,7 +149,7 @@ def steady_growth(memory: ArrayLike) -> int:
     if len(values) < _MIN_SAMPLES:
         return 0
     settled = values[len(values) // 5 :]
-    means = [float(part.mean()) for part in np.array_split(settled, _QUARTERS)]
+    means = [float(part.mean()) for part in np.array_split(settled, _TIME_QUARTERS)]
     steps = np.diff(means)
     growth = means[-1] - means[0]
     # A pool that fills up once is not a leak: then the last step is small.

@@ -224,7 +224,7 @@ def _list_by_pynvml(nvml: Any) -> list[Device]:
     found: list[Device] = []
     for word in allowed.split(","):
         handle = _find_handle(nvml, handles, word.strip())
-        if handle is None:  # CUDA also ignores all entries after an invalid one
+        if handle is None:  # like CUDA, ignore all entries after an invalid one
             break
         found.append(_Handle(nvml, handle))
     return found

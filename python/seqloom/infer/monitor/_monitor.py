@@ -69,7 +69,7 @@ class GPUMonitor:
     def _reset(self) -> None:
         """Reset all measurements."""
         self._clock, self._memory = Clock(), MemoryWatch()
-        self._waits = RunningStatistics()  # in milliseconds
+        self._waits = RunningStatistics()  # waits in milliseconds
         self._tallies = {
             number: GPUStatistics(name, self._idle_below)
             for number, name in self._gpus.names.items()
