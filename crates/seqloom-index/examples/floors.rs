@@ -1,11 +1,10 @@
-//! How fast a file can be read at best: the floors under `make bench SUITE=fastx`.
+//! Measures the fastest possible reading of a file, for comparison in `make bench SUITE=fastx`.
 //!
-//! `floors ROUNDS THREADS FILE` prints the seconds of each round as JSON:
-//! reading in blocks, counting line ends in those blocks, unpacking in one
-//! thread, unpacking with as many threads as the reader would have, and that
-//! again from the positions in gzip that the file's index knows, if it has one.
+//! `floors ROUNDS THREADS FILE` prints the seconds of each round as JSON, for five tasks. They are
+//! reading blocks, counting line ends, and decompressing in three ways: in one thread, with the given
+//! threads, and with the index of the file.
 
-#![expect(clippy::print_stdout, reason = "a program's output")]
+#![expect(clippy::print_stdout, reason = "the output of a program")]
 
 use std::error::Error;
 use std::fs::File;
@@ -17,7 +16,7 @@ use seqloom_compression::input::BufferedInput;
 use seqloom_compression::{Text, Trouble, UnpackOptions, unpack};
 use seqloom_index::text_by_index;
 
-const BLOCK: usize = 256 << 10;
+const BLOCK_BYTES: usize = 256 << 10;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -41,15 +40,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The seconds of reading, counting lines, unpacking, and unpacking with threads
-/// from the beginning and from positions that are known.
+/// Returns the seconds of reading, counting lines, decompressing in one thread, with threads from the
+/// beginning, and with threads from indexed positions.
 fn round(path: &Path, threads: usize) -> Result<[f64; 5], Box<dyn Error>> {
     Ok([
         clock(|| blocks(path, |_| 0))?,
         clock(|| blocks(path, count_lines))?,
-        clock(|| drain(path, 1))?,
-        clock(|| drain(path, threads))?,
-        clock(|| drain_places(path, threads))?,
+        clock(|| decompress(path, 1))?,
+        clock(|| decompress(path, threads))?,
+        clock(|| decompress_from_index(path, threads))?,
     ])
 }
 
@@ -59,12 +58,12 @@ fn clock<T>(work: impl FnOnce() -> Result<T, Box<dyn Error>>) -> Result<f64, Box
     Ok(start.elapsed().as_secs_f64())
 }
 
-fn blocks(path: &Path, look: impl Fn(&[u8]) -> usize) -> Result<usize, Box<dyn Error>> {
-    let (mut file, mut block, mut found) = (File::open(path)?, vec![0; BLOCK], 0);
+fn blocks(path: &Path, measure: impl Fn(&[u8]) -> usize) -> Result<usize, Box<dyn Error>> {
+    let (mut file, mut block, mut found) = (File::open(path)?, vec![0; BLOCK_BYTES], 0);
     loop {
         match file.read(&mut block)? {
             0 => return Ok(found),
-            count => found += look(&block[..count]),
+            count => found += measure(&block[..count]),
         }
     }
 }
@@ -73,12 +72,12 @@ fn count_lines(block: &[u8]) -> usize {
     memchr::memchr_iter(b'\n', block).count()
 }
 
-fn drain(path: &Path, threads: usize) -> Result<usize, Box<dyn Error>> {
+fn decompress(path: &Path, threads: usize) -> Result<usize, Box<dyn Error>> {
     let (_, mut text) = unpack(BufferedInput::open(path)?, &options(threads)).map_err(explain)?;
     count(&mut *text)
 }
 
-fn drain_places(path: &Path, threads: usize) -> Result<usize, Box<dyn Error>> {
+fn decompress_from_index(path: &Path, threads: usize) -> Result<usize, Box<dyn Error>> {
     text_by_index(path, &options(threads)).map_or(Ok(0), |mut text| count(&mut *text))
 }
 

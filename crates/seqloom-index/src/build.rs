@@ -1,4 +1,4 @@
-//! The scan of a file that finds where its records are.
+//! Creates an index by scanning a file.
 
 mod checked_scan;
 mod gzip;
@@ -17,7 +17,7 @@ use super::building::{Building, RowSink};
 use super::head::SourceStamp;
 use super::row::IndexRow;
 use super::stamp::{chunks, stamp};
-use super::trouble::translate;
+use super::trouble::to_error;
 use super::write::{FileSummary, IndexWriter};
 use seqloom_compression::disk::Disk;
 use seqloom_compression::image::IndexBytes;
@@ -27,39 +27,39 @@ use seqloom_compression::{Compression, Trouble};
 use seqloom_sequences::options::{Format, ReaderOptions};
 use seqloom_sequences::reader::Reader;
 
-/// Makes the index of a file and writes it to `side`: whole, or not at all.
+/// Creates the index of a file and writes it to `side`. After an error no file is left.
 pub fn build(path: &Path, side: &Path, building: &Building) -> Result<()> {
     let io = |error: io::Error| Error::io(side, &error);
     let part = PartFile::create(side).map_err(io)?;
     let out = BufWriter::with_capacity(1 << 20, part.file().map_err(io)?);
-    drop(put_together(path, out, building)?);
+    drop(write_index(path, out, building)?);
     part.commit(side).map_err(io)
 }
 
-/// Makes the index of a file in memory.
+/// Creates the index of a file in memory.
 pub fn build_in_memory(path: &Path, building: &Building) -> Result<Vec<u8>> {
-    put_together(path, Cursor::new(Vec::new()), building).map(Cursor::into_inner)
+    write_index(path, Cursor::new(Vec::new()), building).map(Cursor::into_inner)
 }
 
-fn put_together<W: Write + Seek + Send>(path: &Path, out: W, building: &Building) -> Result<W> {
-    let (format, compression) = kind(path)?;
-    let trouble = |trouble| translate(path, trouble);
+fn write_index<W: Write + Seek + Send>(path: &Path, out: W, building: &Building) -> Result<W> {
+    let (format, compression) = detect(path)?;
+    let trouble = |trouble| to_error(path, trouble);
     let disk = Disk::open(path).map_err(|error| Error::io(path, &error))?;
     let io = |error: io::Error| trouble(Trouble::Io(error));
     let chunks = chunks(&disk, building).map_err(io)?;
     let source = stamp(&disk, &chunks);
     let mut rows = IndexWriter::new(out, true).map_err(io)?;
-    let found = match compression {
+    let summary = match compression {
         Compression::Gzip => scan_gzip(path, format, &mut rows, building),
         _ => {
             text_of(disk, compression).and_then(|text| scan_text(text, format, &mut rows, building))
         }
     };
-    let found = found.map_err(|found| {
+    let summary = summary.map_err(|summary| {
         if building.check_cancelled().is_err() {
-            translate(path, found)
+            to_error(path, summary)
         } else {
-            explain(path, found)
+            explain(path, summary)
         }
     })?;
     check_unchanged(path, &source)?;
@@ -67,9 +67,9 @@ fn put_together<W: Write + Seek + Send>(path: &Path, out: W, building: &Building
         format,
         compression,
         source,
-        text: found.text,
-        container: found.container,
-        windows: found.windows,
+        text: summary.text,
+        container: summary.container,
+        windows: summary.windows,
         chunks,
     };
     rows.finish(whole).map_err(io)
@@ -81,8 +81,8 @@ impl<W: Write + Seek> RowSink for IndexWriter<W> {
     }
 }
 
-/// What a file holds; one that cannot be read at any position is an error.
-fn kind(path: &Path) -> Result<(Format, Compression)> {
+/// Returns the format and compression, or an error if the file does not allow random access.
+fn detect(path: &Path) -> Result<(Format, Compression)> {
     Disk::open(path).map_err(|error| Error::io(path, &error))?;
     let reader = Reader::open(path, &ReaderOptions::default())?;
     match reader.compression() {
@@ -92,14 +92,13 @@ fn kind(path: &Path) -> Result<(Format, Compression)> {
         other => Err(Error::format(
             path,
             Fault::whole(format!(
-                "{other} can be read from its beginning only: for random access convert it to \
-                 bgzip (seqloom convert)"
+                "{other} does not allow random access: convert it to bgzip (seqloom convert)"
             )),
         )),
     }
 }
 
-/// The text of a plain or bgzip file.
+/// Returns the text of an uncompressed or bgzip file.
 pub(super) fn text_of(
     disk: Disk,
     compression: Compression,
@@ -120,9 +119,9 @@ pub(super) fn text_of(
     })
 }
 
-/// Returns the error of a file that could not be scanned: the one of reading it from the
-/// beginning, which names record and line.
-fn explain(path: &Path, found: Trouble) -> Error {
+/// Reads a file that could not be scanned from the beginning, and returns the error, which names
+/// record and line.
+fn explain(path: &Path, summary: Trouble) -> Error {
     let mut reader = match Reader::open(path, &ReaderOptions::default()) {
         Ok(reader) => reader,
         Err(error) => return error,
@@ -130,7 +129,7 @@ fn explain(path: &Path, found: Trouble) -> Error {
     loop {
         match reader.read(1 << 16, 1 << 24) {
             Ok(Some(_)) => {}
-            Ok(None) => return translate(path, found),
+            Ok(None) => return to_error(path, summary),
             Err(error) => return error,
         }
     }

@@ -1,4 +1,4 @@
-//! How an index is made, and the result of a scan through a file.
+//! The options for creating an index, and the result of scanning a file.
 
 use std::io;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use seqloom_core::interrupt::Stop;
 
 use super::row::IndexRow;
 
-/// How an index is made.
+/// The options for creating an index.
 #[derive(Clone, Debug, Default)]
 pub struct Building {
-    /// The number of threads of the current pool that may take part.
+    /// The number of threads of the current pool that may be used.
     pub threads: usize,
     /// The number of bytes of text that were scanned so far.
     pub progress: Arc<AtomicU64>,
@@ -28,12 +28,12 @@ impl Building {
 
     /// Returns an error if the work was cancelled.
     pub(crate) fn check_cancelled(&self) -> io::Result<()> {
-        let stopped = |_| io::Error::other("was not indexed: that was stopped");
+        let stopped = |_| io::Error::other("was not indexed: interrupted");
         self.stop.check().map_err(stopped)
     }
 }
 
-/// The result of a scan through a file, apart from rows.
+/// The result of scanning a file, except the rows.
 pub(crate) struct ScanSummary {
     pub(crate) text: u64,
     pub(crate) container: Container,

@@ -1,19 +1,19 @@
-//! What a thread keeps between calls that read records.
+//! The buffers that a thread reuses between calls.
 
 use std::collections::HashSet;
 use std::ops::Range;
 
 use seqloom_compression::seekable;
 
-/// Text and rows that a thread keeps between calls.
+/// Text and rows that a thread reuses between calls.
 #[derive(Default)]
 pub(crate) struct Cache {
     pub(super) text: seekable::TextCache,
     pub(super) page: Vec<u8>,
     /// The rows in the page.
     pub(super) page_rows: Range<u64>,
-    /// Text that was read together.
-    pub(super) near: Vec<u8>,
+    /// The text of records that were read together.
+    pub(super) together: Vec<u8>,
     /// The rows whose headers were checked.
     pub(super) checked_headers: HashSet<u64>,
 }

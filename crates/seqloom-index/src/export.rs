@@ -1,4 +1,4 @@
-//! A `.fai` file of an index, for other programs.
+//! Exports an index as a `.fai` file for other programs.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -14,17 +14,18 @@ use seqloom_compression::checksum::hash;
 use seqloom_sequences::options::Format;
 
 impl Index {
-    /// The lines of a `.fai` file for a range of records, one after the other.
-    /// Ids must differ, from those in `names` too, and lines be alike.
+    /// Returns the lines of a `.fai` file for a range of records. The ids must differ from each
+    /// other and from those in `names`, and the lines of a record must have equal lengths.
     pub fn fai(&self, range: Range<u64>, names: &mut HashSet<u64>) -> Result<Vec<u8>> {
         let mut cache = self.borrow();
         let mut lines = Vec::new();
         for number in range.start..range.end.min(self.len()) {
             let row = self.row(number, &mut cache)?;
             let line = self.line(&row, &mut cache)?;
-            let line = line.ok_or_else(|| self.objection(number, "has lines of unequal length"))?;
+            let line =
+                line.ok_or_else(|| self.unsupported(number, "has lines of unequal length"))?;
             if !names.insert(hash(&line.name)) {
-                return Err(self.objection(number, "has an id that stands before"));
+                return Err(self.unsupported(number, "has an id that stands before"));
             }
             lines.extend(write_row(&line));
         }
@@ -32,8 +33,8 @@ impl Index {
         Ok(lines)
     }
 
-    fn objection(&self, number: u64, what: &str) -> Error {
-        let message = format!("record {number} {what}, which a .fai file cannot say");
+    fn unsupported(&self, number: u64, what: &str) -> Error {
+        let message = format!("record {number} {what}, which a .fai file does not support");
         Error::format(&self.path, Fault::whole(message))
     }
 
@@ -59,7 +60,7 @@ impl Index {
         Ok(Some(line))
     }
 
-    /// Where a record's qualities begin, if they are laid out like its letters.
+    /// Returns the offset of the qualities of a record, if their lines are those of the residues.
     fn qualities(&self, row: &IndexRow, cache: &mut Cache) -> Result<Option<u64>> {
         let mut record = Vec::new();
         let read = self.text.read(
@@ -71,7 +72,7 @@ impl Index {
         let last = row.length.checked_sub(1).and_then(|last| row.offset(last));
         let letters = last.map_or(u64::from(row.header), |position| position + 1 - row.begin);
         let start = usize::try_from(letters).unwrap_or(usize::MAX);
-        // From there: a line end (or a blank line), and the line of '+'.
+        // A line end or an empty line follows, and then the '+' line.
         let plus = record.get(start..).and_then(|rest| {
             let plus = rest.iter().position(|byte| *byte == b'+')?;
             Some(start + plus + memchr::memchr(b'\n', rest.get(plus..)?)? + 1)

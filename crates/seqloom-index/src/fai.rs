@@ -1,11 +1,11 @@
-//! `.fai`: names, lengths and lines, as samtools writes it.
+//! Reads and writes the `.fai` files of samtools: names, lengths and line layouts.
 //!
 //! ```text
-//! name  length  position of the first letter  letters a line  bytes a line  [position of the first quality]
+//! name  length  offset of the residues  residues per line  bytes per line  [offset of the qualities]
 //! ```
 //!
-//! A sixth column makes it one of FASTQ. It says nothing of headers: a record
-//! begins where the one before it ends.
+//! FASTQ has the sixth column. The file does not contain the positions of headers: a record begins at
+//! the end of the previous one.
 
 use seqloom_core::error::Fault;
 
@@ -17,21 +17,21 @@ use seqloom_sequences::options::Format;
 /// A line of a `.fai` file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FaiRow {
-    /// The record's id.
+    /// The id of the record.
     pub name: Vec<u8>,
-    /// How many letters it has.
+    /// The number of residues.
     pub length: u64,
-    /// Where in the text the first of them stands.
+    /// The offset of the first residue in the text.
     pub letters: u64,
-    /// How many letters a line has.
+    /// The number of residues in a line.
     pub line_letters: u64,
-    /// How many bytes such a line takes.
+    /// The number of bytes in a line, including the line end.
     pub line_bytes: u64,
-    /// Where in the text the first quality stands.
+    /// The offset of the first quality in the text.
     pub qualities: Option<u64>,
 }
 
-/// Reads a `.fai` file.
+/// Parses a `.fai` file.
 pub fn parse_fai(bytes: &[u8]) -> Result<Vec<FaiRow>, Fault> {
     let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     if bytes.is_empty() {
@@ -40,22 +40,22 @@ pub fn parse_fai(bytes: &[u8]) -> Result<Vec<FaiRow>, Fault> {
     let lines = bytes.split(|byte| *byte == b'\n');
     let rows: Vec<FaiRow> = (1..)
         .zip(lines)
-        .map(|(n, line)| row(n, line))
+        .map(|(n, line)| parse_row(n, line))
         .collect::<Result<_, _>>()?;
     let is_fastq = rows.first().is_some_and(|row| row.qualities.is_some());
-    let odd = rows
+    let different = rows
         .iter()
         .position(|row| row.qualities.is_some() != is_fastq);
-    match odd {
+    match different {
         Some(position) => Err(fault(
             as_u64(position) + 1,
-            "another number of columns than before",
+            "the number of columns differs from the previous lines",
         )),
         None => Ok(rows),
     }
 }
 
-fn row(number: u64, line: &[u8]) -> Result<FaiRow, Fault> {
+fn parse_row(number: u64, line: &[u8]) -> Result<FaiRow, Fault> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let mut fields = line.split(|byte| *byte == b'\t');
     let name = fields.next().unwrap_or_default().to_vec();
@@ -81,13 +81,13 @@ fn row(number: u64, line: &[u8]) -> Result<FaiRow, Fault> {
         .is_some_and(|end| end <= 2);
     let has_lines = length == 0 || (line_letters > 0 && line_bytes > line_letters);
     if row.name.is_empty() || !ends || !has_lines || row.extent().is_none() {
-        return Err(fault(number, "its numbers do not go together"));
+        return Err(fault(number, "its numbers are inconsistent"));
     }
     Ok(row)
 }
 
 impl FaiRow {
-    /// How many bytes the letters take, the last line's end left out.
+    /// Returns the number of bytes of the residues, without the last line end.
     fn extent(&self) -> Option<u64> {
         let Some(last) = self.length.checked_sub(1) else {
             return Some(0);
@@ -101,7 +101,7 @@ impl FaiRow {
         Some(extent)
     }
 
-    /// Where the record's last line ends, if that is there.
+    /// Returns the offset after the last line of the record, without the line end.
     pub(crate) fn end(&self) -> u64 {
         let start = self.qualities.unwrap_or(self.letters);
         start.saturating_add(self.extent().unwrap_or(0))
@@ -122,7 +122,7 @@ fn fault(line: u64, message: &str) -> Fault {
     }
 }
 
-/// What a `.fai` file is an index of.
+/// Returns the format of the indexed file.
 pub(crate) fn format_of(rows: &[FaiRow]) -> Format {
     let is_fastq = rows.first().is_some_and(|row| row.qualities.is_some());
     if is_fastq {
@@ -132,13 +132,13 @@ pub(crate) fn format_of(rows: &[FaiRow]) -> Format {
     }
 }
 
-/// Rows as ours, each up to where the next begins; the names' hashes beside.
-/// Records must stand in the order of the file.
+/// Converts rows to index rows with the hashes of their names. A record ends where the next one
+/// begins. The rows must be in the order of the file.
 pub(crate) fn to_rows(rows: &[FaiRow], text: u64) -> Result<Vec<(IndexRow, u64)>, Fault> {
     let mut begin = 0;
-    let mut found = Vec::with_capacity(rows.len());
+    let mut index_rows = Vec::with_capacity(rows.len());
     for (line, row) in (1..).zip(rows) {
-        let next = (rows.get(found.len() + 1)).map_or(text, |_| {
+        let next = (rows.get(index_rows.len() + 1)).map_or(text, |_| {
             row.end().saturating_add(row.line_bytes - row.line_letters)
         });
         let next = next.min(text);
@@ -146,18 +146,18 @@ pub(crate) fn to_rows(rows: &[FaiRow], text: u64) -> Result<Vec<(IndexRow, u64)>
             return Err(fault(
                 line,
                 &format!(
-                    "the record does not lie within the text of {text} bytes, behind the one before it; \
-                     the file was cut or has changed, or the lines are not in the order of the \
-                     file; an index of what it holds now: seqloom index FILE"
+                    "the record does not lie within the text of {text} bytes, after the previous record; \
+                     the file was truncated or has changed, or the lines are not in the order of \
+                     the file; create an index of its current content: seqloom index FILE"
                 ),
             ));
         }
         let name = hash(&row.name);
-        let narrow = |value: u64| u32::try_from(value).unwrap_or(0);
+        let to_u32 = |value: u64| u32::try_from(value).unwrap_or(0);
         let header = u32::try_from(row.letters - begin);
-        let (line_letters, line_bytes) = (narrow(row.line_letters), narrow(row.line_bytes));
+        let (line_letters, line_bytes) = (to_u32(row.line_letters), to_u32(row.line_bytes));
         let is_wide = line_letters == 0 || line_bytes == 0;
-        found.push((
+        index_rows.push((
             IndexRow {
                 begin,
                 size: next - begin,
@@ -171,10 +171,10 @@ pub(crate) fn to_rows(rows: &[FaiRow], text: u64) -> Result<Vec<(IndexRow, u64)>
         ));
         begin = next;
     }
-    Ok(found)
+    Ok(index_rows)
 }
 
-/// A line of a `.fai` file, as text.
+/// Returns a line of a `.fai` file.
 pub(crate) fn write_row(row: &FaiRow) -> Vec<u8> {
     let mut line = row.name.clone();
     let numbers = [row.length, row.letters, row.line_letters, row.line_bytes];
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_come_back_from_their_text() {
+    fn written_lines_parse_to_the_same_rows() {
         let text = b"a\t10\t3\t4\t5\nb\t0\t18\t0\t0\n";
         let rows = parse_fai(text).unwrap();
         assert_eq!(rows.iter().flat_map(write_row).collect::<Vec<_>>(), text);
@@ -198,8 +198,8 @@ mod tests {
     }
 
     #[test]
-    fn hostile_lines_are_refused() {
-        let bad: [&[u8]; 10] = [
+    fn invalid_lines_are_errors() {
+        let invalid: [&[u8]; 10] = [
             b"",
             b"\n",
             b"a\n",
@@ -211,7 +211,7 @@ mod tests {
             b"a\t18446744073709551615\t2\t1\t2\n",
             b"a\t1\t2\t3\t4\nb\t1\t2\t3\t4\t9\n",
         ];
-        for text in bad {
+        for text in invalid {
             assert!(parse_fai(text).is_err(), "{text:?}");
         }
     }

@@ -1,4 +1,4 @@
-//! Many records at once.
+//! Reads many records by number.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use super::cache::Cache;
 use super::names;
 use super::open::Index;
 use super::row::{IndexRow, id_of};
-use super::trouble::translate;
+use super::trouble::to_error;
 use seqloom_compression::Trouble;
 use seqloom_compression::checksum::{hash, low, sum};
 use seqloom_compression::seekable::changed;
@@ -19,18 +19,19 @@ use seqloom_sequences::batch::{Batch, BatchSink};
 use seqloom_sequences::options::{Format, ReaderOptions};
 use seqloom_sequences::parser::Parser;
 
-/// Neighbours so close are read together with what lies between.
-const NEAR: u64 = 4 << 10;
-/// So much is read together, at most.
-const TOGETHER: u64 = 1 << 20;
-/// A thread is worth its wake-up for so many records.
-const WORTH_SHARING: usize = 64;
+/// The maximum gap in bytes between two records that are read together.
+const MAX_GAP: u64 = 4 << 10;
+/// The maximum size in bytes of records that are read together.
+const MAX_READ: u64 = 1 << 20;
+/// The minimum number of records for a thread.
+const MIN_THREAD_RECORDS: usize = 64;
 
 impl Index {
-    /// Reads records by number, in the order that is asked for.
+    /// Reads records by number, in the requested order.
     pub fn fetch_many(&self, wanted: &[i64], threads: usize) -> Result<Batch> {
-        let (numbers, order) = sorted(&self.numbers(wanted)?);
-        let mut parts = self.shared(&numbers, threads, |part, cache| self.records(part, cache))?;
+        let (numbers, order) = sort_numbers(&self.numbers(wanted)?);
+        let mut parts =
+            self.in_parallel(&numbers, threads, |part, cache| self.records(part, cache))?;
         let is_in_order = order
             .iter()
             .enumerate()
@@ -41,10 +42,10 @@ impl Index {
         }
     }
 
-    /// Reads headers by number, in the order that is asked for: end to end,
-    /// and where each begins.
+    /// Reads headers by number. Returns the headers, concatenated in the requested order, and their
+    /// offsets.
     pub fn headers(&self, wanted: &[i64]) -> Result<(Vec<u8>, Vec<i64>)> {
-        let (numbers, order) = sorted(&self.numbers(wanted)?);
+        let (numbers, order) = sort_numbers(&self.numbers(wanted)?);
         let mut found = vec![Vec::new(); numbers.len()];
         let mut cache = self.borrow();
         let rows: Vec<IndexRow> = numbers
@@ -67,7 +68,7 @@ impl Index {
         Ok((found.concat(), offsets))
     }
 
-    /// How many letters each record of a range has.
+    /// Returns the number of residues of each record in a range.
     pub fn lengths(&self, range: Range<u64>) -> Result<Vec<i64>> {
         let mut cache = Cache::default();
         let end = range.end.min(self.len());
@@ -76,7 +77,7 @@ impl Index {
             .collect()
     }
 
-    /// The numbers of the records with an id.
+    /// Returns the numbers of the records with this id.
     pub fn find(&self, id: &[u8]) -> Result<Vec<u64>> {
         let mut cache = self.borrow();
         let found = names::find(self.side.names(), &self.side.image, hash(id));
@@ -94,7 +95,7 @@ impl Index {
         Ok(rows)
     }
 
-    /// Numbers that may be negative, counted from the end, as they are.
+    /// Converts numbers, which may be negative and count from the end, to record numbers.
     pub(super) fn numbers(&self, wanted: &[i64]) -> Result<Vec<u64>> {
         let count = as_i64(self.len());
         let number = |wanted: &i64| {
@@ -116,8 +117,8 @@ impl Index {
             .collect()
     }
 
-    /// Does sorted work in parts, each in a thread of the current pool.
-    pub(super) fn shared<W: Sync, T: Send>(
+    /// Divides sorted work among the threads of the current pool.
+    pub(super) fn in_parallel<W: Sync, T: Send>(
         &self,
         work: &[W],
         threads: usize,
@@ -129,14 +130,14 @@ impl Index {
             self.give_back(cache);
             outcome
         };
-        let size = work.len().div_ceil(threads.max(1)).max(WORTH_SHARING);
+        let size = work.len().div_ceil(threads.max(1)).max(MIN_THREAD_RECORDS);
         if work.len() <= size || rayon::current_thread_index().is_none() {
             return one(work).map(|part| vec![part]);
         }
         work.par_chunks(size).map(one).collect()
     }
 
-    /// Takes an unused cache, or makes one. It does not wait for the lock: in a forked process
+    /// Takes an unused cache, or creates one. It does not wait for the lock: in a forked process
     /// the thread that holds it may not exist.
     pub(super) fn borrow(&self) -> Cache {
         let kept = self
@@ -153,7 +154,7 @@ impl Index {
         }
     }
 
-    /// Where a record stands.
+    /// Returns the row of a record.
     pub(super) fn row(&self, number: u64, cache: &mut Cache) -> Result<IndexRow> {
         let row = match self.side.rows().entry(&self.side.image, number) {
             Some(bytes) => IndexRow::from_bytes(bytes),
@@ -178,7 +179,7 @@ impl Index {
         Ok(IndexRow::from_bytes(bytes.unwrap_or_default()))
     }
 
-    /// A record's header, without mark and line end.
+    /// Returns the header of a record, without `>` or `@` and the line end.
     pub(super) fn header(
         &self,
         row: &IndexRow,
@@ -191,13 +192,13 @@ impl Index {
         let bare = bare.strip_suffix(b"\n").unwrap_or(bare);
         let bare = bare.strip_suffix(b"\r").unwrap_or(bare);
         let is_line = memchr::memchr(b'\n', bare).is_none();
-        match bare.strip_prefix(&[mark(self.format())]) {
+        match bare.strip_prefix(&[first_byte(self.format())]) {
             Some(header) if is_line => Ok(header.to_vec()),
-            _ => Err(changed("no header stands where a record should begin")),
+            _ => Err(changed("no header is at the position of a record")),
         }
     }
 
-    /// Reads records, whose numbers rise.
+    /// Reads records with ascending numbers.
     fn records(&self, numbers: &[u64], cache: &mut Cache) -> Result<Batch> {
         let rows: Vec<IndexRow> = numbers
             .iter()
@@ -206,19 +207,20 @@ impl Index {
         let mut text = Vec::new();
         let mut rest = &rows[..];
         while !rest.is_empty() {
-            let (near, behind) = rest.split_at(neighbours(rest));
-            self.add(near, &mut text, cache)
+            let (together, behind) = rest.split_at(count_adjacent(rest));
+            self.add(together, &mut text, cache)
                 .map_err(|trouble| self.error(trouble))?;
             rest = behind;
         }
-        let batch = parse(self.format(), &text, rows.len()).filter(|batch| is_same(batch, &rows));
+        let batch =
+            parse_records(self.format(), &text, rows.len()).filter(|batch| is_same(batch, &rows));
         batch.map_or_else(
             || Err(self.explain(numbers, &rows, cache)),
-            |batch| self.named(batch, &rows),
+            |batch| self.check_ids(batch, &rows),
         )
     }
 
-    /// Reads records that stand near each other, and checks each.
+    /// Reads adjacent records in one call, and checks each.
     fn add(
         &self,
         rows: &[IndexRow],
@@ -237,12 +239,12 @@ impl Index {
                 .read_for(range, text, &mut cache.text, is_sealed)?;
             self.check(rows, text.get(before..).unwrap_or_default())?;
         } else {
-            cache.near.clear();
+            cache.together.clear();
             self.text
-                .read_for(range, &mut cache.near, &mut cache.text, is_sealed)?;
-            self.check(rows, &cache.near)?;
+                .read_for(range, &mut cache.together, &mut cache.text, is_sealed)?;
+            self.check(rows, &cache.together)?;
             for row in rows {
-                text.extend_from_slice(part(rows, row, &cache.near));
+                text.extend_from_slice(text_of_row(rows, row, &cache.together));
                 end_line(text);
             }
         }
@@ -250,17 +252,17 @@ impl Index {
         Ok(())
     }
 
-    /// Compares records, read together, with their checksums.
+    /// Compares records with their checksums.
     fn check(&self, rows: &[IndexRow], text: &[u8]) -> std::result::Result<(), Trouble> {
-        let is_same = |row: &IndexRow| sum(part(rows, row, text)) == row.sum;
+        let is_same = |row: &IndexRow| sum(text_of_row(rows, row, text)) == row.sum;
         if self.side.head.has_sums && !rows.iter().all(is_same) {
             return Err(changed("a record's checksum differs"));
         }
         Ok(())
     }
 
-    /// A batch, whose ids are compared where the index has no better checksum.
-    fn named(&self, batch: Batch, rows: &[IndexRow]) -> Result<Batch> {
+    /// Returns the batch; compares its ids if the index has no checksums of records.
+    fn check_ids(&self, batch: Batch, rows: &[IndexRow]) -> Result<Batch> {
         if self.side.head.has_sums {
             return Ok(batch);
         }
@@ -275,63 +277,63 @@ impl Index {
         }
     }
 
-    /// The error of the first record that is not what the index says.
+    /// Returns the error of the first record that differs from the index.
     fn explain(&self, numbers: &[u64], rows: &[IndexRow], cache: &mut Cache) -> Error {
         for (number, row) in numbers.iter().zip(rows) {
             let mut text = Vec::new();
             if let Err(trouble) = self.add(&[*row], &mut text, cache) {
                 return self.error(trouble);
             }
-            let found = parse(self.format(), &text, 1);
+            let found = parse_records(self.format(), &text, 1);
             if !found.is_some_and(|batch| is_same(&batch, &[*row])) {
-                let how = format!("record {number} is not one of {} letters", row.length);
+                let how = format!("record {number} does not have {} residues", row.length);
                 return self.error(changed(&how));
             }
         }
-        self.error(changed("records run into each other"))
+        self.error(changed("records overlap"))
     }
 
     pub(super) fn error(&self, trouble: Trouble) -> Error {
-        translate(&self.path, trouble)
+        to_error(&self.path, trouble)
     }
 }
 
-/// Numbers in their order, and the position of each.
-fn sorted(numbers: &[u64]) -> (Vec<u64>, Vec<usize>) {
+/// Returns the sorted numbers and the position of each.
+fn sort_numbers(numbers: &[u64]) -> (Vec<u64>, Vec<usize>) {
     let mut order: Vec<(u64, usize)> = numbers.iter().copied().zip(0..).collect();
     order.sort_unstable();
     order.into_iter().unzip()
 }
 
-/// Each with the one behind it.
+/// Returns each item with the next one.
 fn pairs<T>(items: &[T]) -> impl Iterator<Item = (&T, &T)> {
     items.iter().zip(items.iter().skip(1))
 }
 
-/// Where a record ends.
+/// Returns the end of a record.
 fn end(row: &IndexRow) -> u64 {
     row.begin + row.size
 }
 
-/// How many rows from the first are read together.
-fn neighbours(rows: &[IndexRow]) -> usize {
+/// Returns the number of rows, from the first, that are read together.
+fn count_adjacent(rows: &[IndexRow]) -> usize {
     let first = rows.first().map_or(0, |first| first.begin);
-    let is_close = |(row, next): &(&IndexRow, &IndexRow)| {
+    let is_adjacent = |(row, next): &(&IndexRow, &IndexRow)| {
         let size = end(next).checked_sub(first);
-        next.begin.saturating_sub(end(row)) <= NEAR && size.is_some_and(|size| size <= TOGETHER)
+        next.begin.saturating_sub(end(row)) <= MAX_GAP && size.is_some_and(|size| size <= MAX_READ)
     };
-    1 + pairs(rows).take_while(is_close).count()
+    1 + pairs(rows).take_while(is_adjacent).count()
 }
 
-/// Ends the last line, which in a file may have no end; the next record stands behind it.
+/// Adds a missing line end, so that the next record begins on a new line.
 fn end_line(text: &mut Vec<u8>) {
     if text.last() != Some(&b'\n') {
         text.push(b'\n');
     }
 }
 
-/// What belongs to a row in the text of several.
-fn part<'a>(rows: &[IndexRow], row: &IndexRow, text: &'a [u8]) -> &'a [u8] {
+/// Returns the text of a row in the text of several rows.
+fn text_of_row<'a>(rows: &[IndexRow], row: &IndexRow, text: &'a [u8]) -> &'a [u8] {
     let first = rows.first().map_or(0, |first| first.begin);
     let position =
         |position: u64| usize::try_from(position.saturating_sub(first)).unwrap_or(usize::MAX);
@@ -339,8 +341,8 @@ fn part<'a>(rows: &[IndexRow], row: &IndexRow, text: &'a [u8]) -> &'a [u8] {
         .unwrap_or_default()
 }
 
-/// The records of a text, which should be so many; of more than that there is one too many.
-fn parse(format: Format, text: &[u8], records: usize) -> Option<Batch> {
+/// Parses the records of a text, at most one more than the expected number.
+fn parse_records(format: Format, text: &[u8], records: usize) -> Option<Batch> {
     let mut batch = Batch {
         has_qualities: format == Format::Fastq,
         ..Batch::default()
@@ -362,8 +364,8 @@ fn is_same(batch: &Batch, rows: &[IndexRow]) -> bool {
     batch.len() == rows.len() && lengths.eq(rows.iter().map(|row| as_i64(row.length)))
 }
 
-/// Puts parts together in the order that was asked for; `order` says which
-/// position each record of the parts, one after the other, has there.
+/// Merges parts in the requested order; `order` contains the position of each record of the
+/// concatenated parts.
 fn merge(parts: &[Batch], order: &[usize]) -> Batch {
     let positions = parts
         .iter()
@@ -407,8 +409,8 @@ fn slice<'a>(data: &'a [u8], offsets: &[i64], row: usize) -> &'a [u8] {
     found.unwrap_or_default()
 }
 
-/// What a record begins with.
-pub(super) fn mark(format: Format) -> u8 {
+/// Returns the byte that begins a record.
+pub(super) fn first_byte(format: Format) -> u8 {
     match format {
         Format::Fasta => b'>',
         Format::Fastq => b'@',

@@ -1,8 +1,8 @@
-//! `.gzi`: where bgzip's blocks begin, as htslib writes it.
+//! Reads and writes the `.gzi` files of htslib: the offsets of bgzip blocks.
 //!
 //! ```text
 //! u64        number of entries
-//! u64 u64    a block's position in the file and in the text; the first block has none
+//! u64 u64    the offset of a block in the file and in the text; the first block has no entry
 //! ```
 
 use seqloom_core::error::Fault;
@@ -10,16 +10,16 @@ use seqloom_core::error::Fault;
 use seqloom_compression::seekable::BgzipBlock;
 use seqloom_core::number::{as_u64, u64_at};
 
-/// Reads a `.gzi` file: positions in the file, and in the text.
+/// Parses a `.gzi` file; returns the offsets in the file and in the text.
 pub fn parse_gzi(bytes: &[u8]) -> Result<Vec<(u64, u64)>, Fault> {
     let Some((count, pairs)) = bytes.split_first_chunk() else {
-        return Err(Fault::whole("is no .gzi file: it has fewer than 8 bytes"));
+        return Err(Fault::whole("is not a .gzi file: fewer than 8 bytes"));
     };
     let count = u64::from_le_bytes(*count);
     let size = count.checked_mul(16).and_then(|size| size.checked_add(8));
     if size != Some(as_u64(bytes.len())) {
         return Err(Fault::whole(format!(
-            "says that it has {count} entries, which its {} bytes are not",
+            "should contain {count} entries, which do not fit its {} bytes",
             bytes.len()
         )));
     }
@@ -29,7 +29,7 @@ pub fn parse_gzi(bytes: &[u8]) -> Result<Vec<(u64, u64)>, Fault> {
     for (position, entry) in entries.iter().enumerate() {
         if entry.0 <= last.0 || entry.1 < last.1 {
             return Err(Fault::whole(format!(
-                "entry {position} lies before the one before it"
+                "entry {position} is before the previous entry"
             )));
         }
         last = *entry;
@@ -37,7 +37,7 @@ pub fn parse_gzi(bytes: &[u8]) -> Result<Vec<(u64, u64)>, Fault> {
     Ok(entries)
 }
 
-/// The bytes of a `.gzi` file.
+/// Returns the bytes of a `.gzi` file.
 pub(crate) fn write_gzi(blocks: &[BgzipBlock]) -> Vec<u8> {
     let rest = blocks.get(1..).unwrap_or_default();
     let count = as_u64(rest.len()).to_le_bytes().to_vec();
@@ -50,9 +50,9 @@ pub(crate) fn write_gzi(blocks: &[BgzipBlock]) -> Vec<u8> {
     })
 }
 
-/// Whether entries are the blocks of a file: all but the first, with or
-/// without the empty one at its end.
-pub(crate) fn agrees(entries: &[(u64, u64)], blocks: &[BgzipBlock]) -> bool {
+/// Returns whether the entries are the blocks of a file: all except the first, with or without the
+/// empty block at the end.
+pub(crate) fn is_index_of(entries: &[(u64, u64)], blocks: &[BgzipBlock]) -> bool {
     let rest = blocks.get(1..).unwrap_or_default();
     let is_long_enough = entries.len() == rest.len() || entries.len() + 1 == rest.len();
     let same = |(entry, block): (&(u64, u64), &BgzipBlock)| *entry == (block.at, block.text);
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hostile_bytes_are_refused_without_allocating() {
+    fn invalid_bytes_are_errors_without_large_allocations() {
         let whole = [2_u64, 100, 500, 200, 900].map(u64::to_le_bytes).concat();
         assert_eq!(parse_gzi(&whole), Ok(vec![(100, 500), (200, 900)]));
         for end in 0..whole.len() {
@@ -77,15 +77,15 @@ mod tests {
     }
 
     #[test]
-    fn entries_are_all_blocks_but_the_first_with_or_without_the_empty_last_one() {
+    fn entries_match_all_blocks_but_the_first_and_an_optional_empty_one() {
         let blocks: Vec<BgzipBlock> = [(0, 0), (100, 500), (200, 900), (300, 900)]
             .map(|(at, text)| BgzipBlock { at, text, sum: 0 })
             .into();
         let entries = [(100, 500), (200, 900), (300, 900), (400, 950)];
-        for (count, is_right) in [(0, false), (1, false), (2, true), (3, true), (4, false)] {
-            assert_eq!(agrees(&entries[..count], &blocks), is_right, "{count}");
+        for (count, ok) in [(0, false), (1, false), (2, true), (3, true), (4, false)] {
+            assert_eq!(is_index_of(&entries[..count], &blocks), ok, "{count}");
         }
-        assert!(!agrees(&[(100, 500), (200, 901)], &blocks));
-        assert!(!agrees(&[(101, 500), (200, 900)], &blocks));
+        assert!(!is_index_of(&[(100, 500), (200, 901)], &blocks));
+        assert!(!is_index_of(&[(101, 500), (200, 900)], &blocks));
     }
 }

@@ -1,12 +1,12 @@
-//! The first bytes of a side file: what it is, whose it is, where its parts are.
+//! The header of an index file, with the positions of its sections.
 //!
 //! ```text
 //! head      22 numbers of 8 bytes, the last a hash of the others
-//! rows      40 bytes a record, each 64 of them with a hash
-//! names     hash of the id and number of the record, sorted; each 64 with a hash
-//! windows   what inflating needs to start within gzip, packed
-//! pieces    where bgzip's blocks, or those positions, are
-//! chunks    a hash for each 256 KiB of the file that was indexed
+//! rows      40 bytes for each record, with a hash after 64 rows
+//! names     hash of the id and number of the record, sorted, with a hash after 64 entries
+//! windows   the compressed windows for starting decompression inside gzip
+//! pieces    the positions of bgzip blocks, or of these windows
+//! chunks    a hash for each 256 KiB of the indexed file
 //! ```
 
 use super::trouble::damaged;
@@ -18,23 +18,24 @@ use seqloom_compression::seekable::MOST_TEXT;
 use seqloom_core::number::{as_u64, u64_at};
 use seqloom_sequences::options::Format;
 
-const MAGIC: u64 = u64::from_le_bytes(*b"slindex\n");
-/// Raised whenever the layout changes; another one is made anew.
+const INDEX_MAGIC: u64 = u64::from_le_bytes(*b"slindex\n");
+/// The version of the layout; an index of another version is created again.
 const VERSION: u64 = 1;
-const NUMBERS: usize = 22;
-/// The bytes that the head takes.
-pub(crate) const HEAD: usize = NUMBERS * 8;
+/// The 8-byte numbers in the header.
+const HEAD_NUMBERS: usize = 22;
+/// The size of the header in bytes.
+pub(crate) const HEAD_BYTES: usize = HEAD_NUMBERS * 8;
 
 /// The header of an index file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct IndexHeader {
     pub(crate) format: Format,
     pub(crate) compression: Compression,
-    /// Whether a row's checksum is of the whole record, not of its id alone.
+    /// True if the checksums of rows cover the whole record, false if only the id.
     pub(crate) has_sums: bool,
-    /// The file that was indexed: size, time of its last change, hash.
+    /// The size, modification time and hash of the indexed file.
     pub(crate) source: SourceStamp,
-    /// How long its text is.
+    /// The length of the text in bytes.
     pub(crate) text: u64,
     pub(crate) records: u64,
     pub(crate) letters: u64,
@@ -48,9 +49,9 @@ pub(crate) struct IndexHeader {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SourceStamp {
     pub(crate) size: u64,
-    /// Nanoseconds since 1970.
+    /// The modification time in nanoseconds since 1970.
     pub(crate) changed: u64,
-    /// Of the hashes of its chunks.
+    /// The hash of the hashes of all chunks.
     pub(crate) content: u64,
 }
 
@@ -63,12 +64,12 @@ pub(crate) struct Section {
 }
 
 impl IndexHeader {
-    pub(crate) fn to_bytes(self) -> [u8; HEAD] {
+    pub(crate) fn to_bytes(self) -> [u8; HEAD_BYTES] {
         let numbers = [
-            MAGIC,
+            INDEX_MAGIC,
             VERSION,
             u64::from(self.format == Format::Fastq),
-            kind_of(self.compression),
+            code_of(self.compression),
             u64::from(self.has_sums),
             self.source.size,
             self.source.changed,
@@ -85,27 +86,29 @@ impl IndexHeader {
             self.chunks.size,
             self.chunks.hash,
         ];
-        let mut bytes = [0; HEAD];
+        let mut bytes = [0; HEAD_BYTES];
         for (out, value) in bytes.chunks_exact_mut(8).zip(numbers) {
             out.copy_from_slice(&value.to_le_bytes());
         }
-        let own = hash(&bytes[..HEAD - 8]);
-        bytes[HEAD - 8..].copy_from_slice(&own.to_le_bytes());
+        let checksum = hash(&bytes[..HEAD_BYTES - 8]);
+        bytes[HEAD_BYTES - 8..].copy_from_slice(&checksum.to_le_bytes());
         bytes
     }
 
-    /// Reads a head of an index of `size` bytes, and checks it.
+    /// Parses and checks the header of an index of `size` bytes.
     pub(crate) fn from_bytes(bytes: &[u8], size: u64) -> Result<Self, Fault> {
         let get = |position: usize| u64_at(bytes, position * 8);
-        let hashed = bytes.get(..HEAD).and_then(|head| head.get(..HEAD - 8));
-        let Some(hashed) = hashed.filter(|_| get(0) == MAGIC) else {
-            return Err(Fault::whole("is no index of seqloom"));
+        let hashed = bytes
+            .get(..HEAD_BYTES)
+            .and_then(|head| head.get(..HEAD_BYTES - 8));
+        let Some(hashed) = hashed.filter(|_| get(0) == INDEX_MAGIC) else {
+            return Err(Fault::whole("is not an index of seqloom"));
         };
         if get(1) != VERSION {
             let message = format!("is an index of version {}, expected {VERSION}", get(1));
             return Err(Fault::whole(message));
         }
-        if get(NUMBERS - 1) != hash(hashed) {
+        if get(HEAD_NUMBERS - 1) != hash(hashed) {
             return Err(damaged("its head"));
         }
         let part = |position| Section {
@@ -137,22 +140,22 @@ impl IndexHeader {
         head.check(size).map(|()| head)
     }
 
-    /// Whether all parts lie within the index, and no sum of two positions is too large.
+    /// Returns an error if a section is not within the index, or a size is too large.
     fn check(&self, size: u64) -> Result<(), Fault> {
         let parts = [
             (
                 self.rows_at,
-                super::pages::size(self.records, super::row::ROW),
+                super::pages::size(self.records, super::row::ROW_BYTES),
             ),
             (
                 self.names_at,
-                super::pages::size(self.records, super::names::ENTRY),
+                super::pages::size(self.records, super::names::NAME_BYTES),
             ),
             (self.pieces.at, Some(self.pieces.size)),
             (self.chunks.at, Some(self.chunks.size)),
         ];
         let fits = |(at, length): (u64, Option<u64>)| {
-            at >= as_u64(HEAD)
+            at >= as_u64(HEAD_BYTES)
                 && length
                     .and_then(|length| at.checked_add(length))
                     .is_some_and(|end| end <= size)
@@ -164,7 +167,7 @@ impl IndexHeader {
     }
 }
 
-fn kind_of(compression: Compression) -> u64 {
+fn code_of(compression: Compression) -> u64 {
     match compression {
         Compression::Bgzip => 1,
         Compression::Gzip => 2,

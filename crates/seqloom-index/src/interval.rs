@@ -1,4 +1,4 @@
-//! Parts of records: zero-based, half-open.
+//! Reads intervals of records: zero-based, half-open.
 
 use std::ops::Range;
 
@@ -23,12 +23,12 @@ struct IntervalPart {
     position: usize,
 }
 
-/// The concatenated letters of some intervals, with the position and length of each.
+/// The concatenated residues of intervals, with the position and length of each.
 type IntervalLetters = (Vec<u8>, Vec<(usize, usize)>);
 
 impl Index {
-    /// Reads the letters from `starts` up to `stops` of records by number: end
-    /// to end in the order that is asked for, and where each begins.
+    /// Reads the residues from `starts` to `stops` of records by number. Returns the residues,
+    /// concatenated in the requested order, and their offsets.
     pub fn fetch_intervals(
         &self,
         numbers: &[i64],
@@ -53,15 +53,16 @@ impl Index {
             })
             .collect();
         wanted.sort_by_key(|part| (part.number, part.start));
-        let parts = self.shared(&wanted, threads, |part, cache| self.parts(part, cache))?;
+        let parts =
+            self.in_parallel(&wanted, threads, |part, cache| self.read_parts(part, cache))?;
         Ok(arrange(&parts, numbers.len()))
     }
 
-    /// Reads parts of records, whose numbers rise.
-    fn parts(&self, wanted: &[IntervalPart], cache: &mut Cache) -> Result<IntervalLetters> {
+    /// Reads intervals that are sorted by record.
+    fn read_parts(&self, wanted: &[IntervalPart], cache: &mut Cache) -> Result<IntervalLetters> {
         let mut letters = Vec::new();
         let mut lengths = Vec::with_capacity(wanted.len());
-        // The letters of a record whose lines are of unequal length.
+        // The residues of a record with lines of unequal length.
         let mut whole: Option<(u64, Vec<u8>)> = None;
         for part in wanted {
             let row = self.row(part.number, cache)?;
@@ -70,7 +71,7 @@ impl Index {
             if row.line_letters > 0 || range.is_empty() {
                 self.check_header(part.number, &row, cache)
                     .map_err(|trouble| self.error(trouble))?;
-                let read = self.lines(&row, range, &mut letters, cache);
+                let read = self.read_lines(&row, range, &mut letters, cache);
                 read.map_err(|trouble| self.error(trouble))?;
             } else {
                 if whole
@@ -91,7 +92,7 @@ impl Index {
         Ok((letters, lengths))
     }
 
-    /// The part as a range, which lies within the record.
+    /// Returns the range of an interval, or an error if the record is shorter.
     fn range(&self, part: &IntervalPart, row: &IndexRow, cache: &mut Cache) -> Result<Range<u64>> {
         let fits = 0 <= part.start && part.start <= part.stop && part.stop <= as_i64(row.length);
         if let (true, Ok(start), Ok(stop)) =
@@ -115,7 +116,7 @@ impl Index {
         })
     }
 
-    /// Checks that a record's header is where the index says, once for each record.
+    /// Checks that the header of a record is at its position, once for each record.
     fn check_header(
         &self,
         number: u64,
@@ -133,14 +134,14 @@ impl Index {
             low(name) == row.sum
         };
         if !is_known {
-            return Err(changed("another record stands there"));
+            return Err(changed("a different record is at the position"));
         }
         cache.checked_headers.insert(number);
         Ok(())
     }
 
-    /// Adds letters of a record whose lines are alike.
-    fn lines(
+    /// Appends residues of a record with lines of equal length.
+    fn read_lines(
         &self,
         row: &IndexRow,
         range: Range<u64>,
@@ -157,13 +158,13 @@ impl Index {
         let width = u64::from(row.line_letters);
         let first = usize::try_from(width - range.start % width).unwrap_or(usize::MAX);
         let ends = (row.line_bytes - row.line_letters) as usize;
-        strip(&text, first, (row.line_letters as usize, ends), letters)
-            .ok_or_else(|| changed("its lines are laid out differently"))
+        copy_residues(&text, first, (row.line_letters as usize, ends), letters)
+            .ok_or_else(|| changed("its lines have other lengths"))
     }
 }
 
-/// Copies letters without line ends, which must stand where they should.
-fn strip(
+/// Copies residues without line ends; returns `None` if line ends are at unexpected positions.
+fn copy_residues(
     text: &[u8],
     first: usize,
     (width, end): (usize, usize),
@@ -187,7 +188,7 @@ fn strip(
     Some(())
 }
 
-/// Puts parts into the order that was asked for.
+/// Arranges intervals in the requested order.
 fn arrange(parts: &[IntervalLetters], count: usize) -> (Vec<u8>, Vec<i64>) {
     let mut sources: Vec<&[u8]> = vec![&[]; count];
     for (letters, lengths) in parts {

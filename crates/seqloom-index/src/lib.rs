@@ -1,22 +1,20 @@
-//! Records at any position of a file.
+//! Random access to the records of a file, with an index.
 //!
-//! An index is made once, by looking through the file, and kept beside it:
+//! An index is created once by scanning the file, and is stored next to it:
 //!
 //! ```text
-//! row      where a record begins, how long it is, how its lines are laid out, a checksum
-//! side     rows, names and tables as bytes: pages with a hash each (head, pages, names)
-//! text     the text of a range: plain, out of bgzip's blocks, or of gzip from a position
-//!          where inflating can start (walk finds such positions)
-//! stamp    whether the file is still the one that was indexed
-//! whole    all of the text in order, by several threads, each from such a position
-//! fetch    many records at once: sorted, read together, parsed, compared
-//! fai, gzi the files of samtools and bgzip that say the same, in part
+//! row      the position, length, line layout and checksum of a record
+//! side     the index file: rows, names and tables (head, pages, names)
+//! stamp    the size, time and hash that detect a changed file
+//! whole    reads a whole gzip file with several threads
+//! fetch    reads many records: sorts, reads, parses and checks them
+//! fai, gzi the index files of samtools and bgzip
 //! ```
 //!
-//! Nothing in an index is believed: a position is checked before it is used, and
-//! what stands there is parsed and compared with what the index says.
+//! An index is not trusted. Positions are checked before they are used, and the text at a position is
+//! parsed and compared with the index.
 
-#![deny(clippy::indexing_slicing)] // what a file says is no proof of a bound
+#![deny(clippy::indexing_slicing)] // numbers in a file are not trusted as indices
 
 mod build;
 mod building;

@@ -1,4 +1,4 @@
-//! Which records have an id: by its hash, looked up in a sorted column.
+//! Finds records by the hash of their id, in a sorted column.
 
 use std::cmp::Ordering;
 
@@ -8,15 +8,15 @@ use super::pages::PageColumn;
 use seqloom_compression::image::IndexBytes;
 use seqloom_core::number::u64_at;
 
-/// The bytes that an entry takes: hash, and number of the record.
-pub(crate) const ENTRY: usize = 16;
+/// The size of an entry in bytes: hash, and number of the record.
+pub(crate) const NAME_BYTES: usize = 16;
 
-/// The numbers of the records whose ids have this hash.
+/// Returns the numbers of the records with this hash of the id.
 pub(crate) fn find(column: PageColumn, image: &IndexBytes, wanted: u64) -> Result<Vec<u64>, Fault> {
     let mut page = Vec::new();
     let mut at = |position: u64| -> Result<(u64, u64), Fault> {
         let first = column.page(image, position, &mut page)?;
-        let within = usize::try_from(position - first).unwrap_or(usize::MAX) * ENTRY;
+        let within = usize::try_from(position - first).unwrap_or(usize::MAX) * NAME_BYTES;
         Ok((u64_at(&page, within), u64_at(&page, within + 8)))
     };
     let (mut low, mut high) = (0, column.count);
@@ -27,14 +27,14 @@ pub(crate) fn find(column: PageColumn, image: &IndexBytes, wanted: u64) -> Resul
             _ => high = middle,
         }
     }
-    let mut found = Vec::new();
+    let mut numbers = Vec::new();
     while low < column.count {
         let (hash, row) = at(low)?;
         if hash != wanted {
             break;
         }
-        found.push(row);
+        numbers.push(row);
         low += 1;
     }
-    Ok(found)
+    Ok(numbers)
 }

@@ -1,4 +1,4 @@
-//! An index, open together with its file.
+//! An index that is open together with its file.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -11,11 +11,11 @@ use super::build::text_of;
 use super::building::Building;
 use super::cache::Cache;
 use super::fai::{FaiRow, format_of, parse_fai, to_rows};
-use super::gzi::{agrees, parse_gzi, write_gzi};
+use super::gzi::{is_index_of, parse_gzi, write_gzi};
 use super::row::IndexRow;
 use super::side::IndexFile;
 use super::stamp::{Change, compare, stamp};
-use super::trouble::translate;
+use super::trouble::to_error;
 use super::write::{FileSummary, IndexWriter};
 use seqloom_compression::disk::Disk;
 use seqloom_compression::image::IndexBytes;
@@ -24,51 +24,51 @@ use seqloom_compression::{Compression, Trouble};
 use seqloom_sequences::options::{Format, ReaderOptions};
 use seqloom_sequences::reader::Reader;
 
-/// The bytes of a header besides its id: the mark, and the end of the line.
-const LONGEST_FRAME: u64 = 3;
+/// The maximum number of bytes in a header line without description, in addition to the id.
+const MAX_FRAME_BYTES: u64 = 3;
 
-/// Records at any position of a file, by many threads at once.
+/// Random access to the records of a file, for several threads.
 pub struct Index {
     pub(super) path: PathBuf,
     pub(super) side: IndexFile,
     pub(super) text: Seekable,
-    /// The caches that threads keep between calls.
+    /// The caches that threads reuse between calls.
     pub(super) caches: Mutex<Vec<Cache>>,
 }
 
-/// Whether an index belongs to the current content of the file.
+/// The change of a file since its index was created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexState {
-    /// It is.
+    /// The file did not change.
     Fresh,
-    /// It is, though the file's time has changed.
+    /// The content did not change, but the modification time did.
     Touched,
-    /// The file is the same up to its end, which comes earlier.
+    /// The file was truncated.
     Cut,
-    /// The file is another.
+    /// The content changed.
     Changed,
 }
 
 impl Index {
-    /// Opens an index that was kept in a file, and compares it with `path`.
+    /// Opens an index from a file, and compares it with `path`.
     pub fn open(path: &Path, side: &Path, threads: usize) -> Result<(Self, IndexState)> {
         let image = Disk::open(side).and_then(IndexBytes::of);
         let image = image.map_err(|error| Error::io(side, &error))?;
         let side = IndexFile::new(image).map_err(|fault| Error::format(side, fault))?;
-        Self::compared(path, side, threads)
+        Self::open_compared(path, side, threads)
     }
 
-    /// Opens an index that was kept in memory, and compares it with `path`.
+    /// Opens an index from memory, and compares it with `path`.
     pub fn from_bytes(path: &Path, bytes: Vec<u8>, threads: usize) -> Result<(Self, IndexState)> {
         let side = IndexFile::new(IndexBytes::Memory(Arc::new(bytes)));
-        Self::compared(
+        Self::open_compared(
             path,
             side.map_err(|fault| Error::format(path, fault))?,
             threads,
         )
     }
 
-    fn compared(path: &Path, side: IndexFile, threads: usize) -> Result<(Self, IndexState)> {
+    fn open_compared(path: &Path, side: IndexFile, threads: usize) -> Result<(Self, IndexState)> {
         let io = |error| Error::io(path, &error);
         let disk = Disk::open(path).map_err(io)?;
         let change = compare(&disk, &side.head.source, &side.chunks, threads).map_err(io)?;
@@ -96,8 +96,8 @@ impl Index {
         }
     }
 
-    /// Opens a file by its `.fai`, and its `.gzi` if it is bgzip and has one:
-    /// the bytes of both. What they say is compared with the file.
+    /// Opens a file with the bytes of its `.fai`, and of its `.gzi` if it is bgzip. Both are
+    /// compared with the file.
     pub fn from_standard(
         path: &Path,
         fai: (&Path, &[u8]),
@@ -107,41 +107,41 @@ impl Index {
         let disk = Disk::open(path).map_err(|error| Error::io(path, &error))?;
         let reader = Reader::open(path, &ReaderOptions::default())?;
         if reader.compression() == Compression::Gzip {
-            let fault = Fault::whole("a .fai does not suffice for gzip that is no bgzip");
+            let fault = Fault::whole("a .fai needs an uncompressed or bgzip file, found gzip");
             return Err(Error::format(path, fault));
         }
         if reader.format() != format_of(&lines) {
             return Err(Error::format(
                 fai.0,
-                Fault::whole(format!("is no index of {}", reader.format())),
+                Fault::whole(format!("is not an index of {}", reader.format())),
             ));
         }
         let text =
-            text_of(disk, reader.compression()).map_err(|trouble| translate(path, trouble))?;
+            text_of(disk, reader.compression()).map_err(|trouble| to_error(path, trouble))?;
         if let Some((name, bytes)) = gzi {
             check_gzi(&text, bytes).map_err(|fault| Error::format(name, fault))?;
         }
         let end = lines.last().map_or(0, FaiRow::end);
         let rows = to_rows(&lines, text.size).map_err(|fault| Error::format(fai.0, fault))?;
-        let index = Self::of_rows(path, reader.format(), reader.compression(), text, &rows)?;
+        let index = Self::from_rows(path, reader.format(), reader.compression(), text, &rows)?;
         index.check_headers(fai.0, &rows, &lines)?;
         index.check_end(fai.0, end)?;
         Ok(index)
     }
 
-    fn of_rows(
+    fn from_rows(
         path: &Path,
         format: Format,
         compression: Compression,
         text: Seekable,
         rows: &[(IndexRow, u64)],
     ) -> Result<Self> {
-        let io = |error: std::io::Error| translate(path, Trouble::Io(error));
+        let io = |error: std::io::Error| to_error(path, Trouble::Io(error));
         let mut writer = IndexWriter::new(std::io::Cursor::new(Vec::new()), false).map_err(io)?;
         rows.iter()
             .try_for_each(|(row, name)| writer.put(*row, *name))
             .map_err(io)?;
-        // A .fai says nothing of the content: what is kept is what it is now.
+        // A .fai contains no checksums, so the current content is stored.
         let chunks = super::stamp::chunks(&text.disk, &Building::default()).map_err(io)?;
         let whole = FileSummary {
             format,
@@ -158,15 +158,16 @@ impl Index {
         Ok(Self::new(path, side, text.disk))
     }
 
-    /// Whether the headers are where a `.fai` has them. A header of the id alone has the size
-    /// that it must have, so only some of these are read; no record fits in between.
+    /// Checks that the headers are at the positions of a `.fai`. Only some
+    /// headers without description are read: their length leaves no space for another record.
     fn check_headers(&self, fai: &Path, rows: &[(IndexRow, u64)], ids: &[FaiRow]) -> Result<()> {
-        const SOME: usize = 1000;
-        let step = rows.len().div_ceil(SOME).max(1);
+        /// The number of headers without description that are read.
+        const CHECKED_HEADERS: usize = 1000;
+        let step = rows.len().div_ceil(CHECKED_HEADERS).max(1);
         let last = rows.len().saturating_sub(1);
         let mut cache = Cache::default();
         for (position, ((row, name), id)) in rows.iter().zip(ids).enumerate() {
-            let is_bare = u64::from(row.header) <= as_u64(id.name.len()) + LONGEST_FRAME;
+            let is_bare = u64::from(row.header) <= as_u64(id.name.len()) + MAX_FRAME_BYTES;
             if is_bare && position % step != 0 && position != last {
                 continue;
             }
@@ -176,22 +177,25 @@ impl Index {
             });
             if !is_same {
                 let what = format!(
-                    "record {position} does not begin where it says; the file has changed since, \
-                     or the index lacks records"
+                    "record {position} is not at its position; the file has changed, or the index \
+                     lacks records"
                 );
-                return Err(Error::format(fai, Fault::whole(self.other_index(&what))));
+                return Err(Error::format(
+                    fai,
+                    Fault::whole(self.incomplete_index(&what)),
+                ));
             }
         }
         Ok(())
     }
 
-    /// Whether only line ends follow the last record of a `.fai`, which ends at `end`.
+    /// Checks that only line ends follow the last record of a `.fai`, which ends at `end`.
     fn check_end(&self, fai: &Path, end: u64) -> Result<()> {
-        const PIECE: u64 = 64 << 10;
+        const TAIL_BYTES: u64 = 64 << 10;
         let mut cache = Cache::default();
         let (mut text, mut begin) = (Vec::new(), end);
         while begin < self.text.size {
-            let next = self.text.size.min(begin + PIECE);
+            let next = self.text.size.min(begin + TAIL_BYTES);
             text.clear();
             (self.text)
                 .read(begin..next, &mut text, &mut cache.text)
@@ -199,57 +203,60 @@ impl Index {
             let rest = text.trim_ascii_start();
             if !rest.is_empty() {
                 let line = rest.split(|byte| *byte == b'\n').next().unwrap_or_default();
-                let shown: String = String::from_utf8_lossy(line).chars().take(40).collect();
+                let next_line: String = String::from_utf8_lossy(line).chars().take(40).collect();
                 let what = format!(
                     "lacks the records after its last one, which ends at byte {end}; the file \
-                     continues with {shown:?}"
+                     continues with {next_line:?}"
                 );
-                return Err(Error::format(fai, Fault::whole(self.other_index(&what))));
+                return Err(Error::format(
+                    fai,
+                    Fault::whole(self.incomplete_index(&what)),
+                ));
             }
             begin = next;
         }
         Ok(())
     }
 
-    /// What is wrong with a `.fai`, and the command that makes an index of all records.
-    fn other_index(&self, what: &str) -> String {
+    /// Returns a message about a `.fai`, with the command that creates a complete index.
+    fn incomplete_index(&self, what: &str) -> String {
         format!(
-            "{what}; an index of all records: seqloom index {}",
+            "{what}; create an index of all records: seqloom index {}",
             self.path.display()
         )
     }
 
-    /// How many records there are.
+    /// Returns the number of records.
     pub fn len(&self) -> u64 {
         self.side.head.records
     }
 
-    /// Whether there is no record.
+    /// Returns whether there are no records.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many letters all records have.
+    /// Returns the number of residues in all records.
     pub fn letters(&self) -> u64 {
         self.side.head.letters
     }
 
-    /// What the records are written in.
+    /// Returns the format of the records.
     pub fn format(&self) -> Format {
         self.side.head.format
     }
 
-    /// What the file is packed in.
+    /// Returns the compression of the file.
     pub fn compression(&self) -> Compression {
         self.side.head.compression
     }
 
-    /// A hash of the whole file, as it was when it was indexed.
+    /// Returns the hash of the whole file when it was indexed.
     pub fn content(&self) -> u64 {
         self.side.head.source.content
     }
 
-    /// The bytes of the index, if they are in memory.
+    /// Returns the bytes of the index, if they are in memory.
     pub fn bytes(&self) -> Option<&[u8]> {
         match &self.side.image {
             IndexBytes::Memory(bytes) => Some(bytes),
@@ -257,7 +264,7 @@ impl Index {
         }
     }
 
-    /// The bytes of a `.gzi` file, for bgzip.
+    /// Returns the bytes of a `.gzi` file, for bgzip.
     pub fn gzi(&self) -> Option<Vec<u8>> {
         match &self.text.container {
             Container::Bgzip(blocks) => Some(write_gzi(blocks)),
@@ -269,11 +276,11 @@ impl Index {
 fn check_gzi(text: &Seekable, bytes: &[u8]) -> std::result::Result<(), Fault> {
     let entries = parse_gzi(bytes)?;
     match &text.container {
-        Container::Bgzip(blocks) if agrees(&entries, blocks) => Ok(()),
+        Container::Bgzip(blocks) if is_index_of(&entries, blocks) => Ok(()),
         Container::Bgzip(_) => Err(Fault::whole(
-            "is not of this file: its blocks begin elsewhere; the file has changed since, or \
-             blocks are missing; remove it or make a new one (seqloom index --overwrite --fai)",
+            "does not match the file: its blocks have other positions; the file has changed, or \
+             blocks are missing; remove it or create it again (seqloom index --overwrite --fai)",
         )),
-        _ => Err(Fault::whole("is there, but the file is no bgzip")),
+        _ => Err(Fault::whole("exists, but the file is not bgzip")),
     }
 }

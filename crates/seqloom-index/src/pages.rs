@@ -1,5 +1,5 @@
-//! Entries of one size, 64 to a page, each page with a hash: one is read and
-//! checked without the others.
+//! Entries of equal size in pages of 64. Each page has a hash, so that it can be read and checked
+//! alone.
 
 use std::io::{self, Write};
 
@@ -9,18 +9,19 @@ use super::trouble::damaged;
 use seqloom_compression::image::IndexBytes;
 use seqloom_core::number::{as_u64, u64_at};
 
-/// How many entries a page holds.
-const COUNT: usize = 64;
-const HASH: usize = 8;
+/// The number of entries in a page.
+const PAGE_ENTRIES: usize = 64;
+/// The size of a hash in bytes.
+const HASH_BYTES: usize = 8;
 
-/// The bytes that so many entries take, pages' hashes included.
+/// Returns the size of entries in bytes, including the hashes of pages.
 pub(crate) fn size(count: u64, entry: usize) -> Option<u64> {
-    let pages = count.div_ceil(as_u64(COUNT));
-    let hashes = pages.checked_mul(as_u64(HASH))?;
+    let pages = count.div_ceil(as_u64(PAGE_ENTRIES));
+    let hashes = pages.checked_mul(as_u64(HASH_BYTES))?;
     count.checked_mul(as_u64(entry))?.checked_add(hashes)
 }
 
-/// Writes entries page by page.
+/// Writes entries in pages.
 pub(crate) struct Pages {
     page: Vec<u8>,
     number: u64,
@@ -30,7 +31,7 @@ pub(crate) struct Pages {
 impl Pages {
     pub(crate) fn new(entry: usize) -> Self {
         Self {
-            page: Vec::with_capacity(entry * COUNT),
+            page: Vec::with_capacity(entry * PAGE_ENTRIES),
             number: 0,
             entry,
         }
@@ -38,19 +39,19 @@ impl Pages {
 
     pub(crate) fn put(&mut self, entry: &[u8], out: &mut impl Write) -> io::Result<()> {
         self.page.extend_from_slice(entry);
-        if self.page.len() == self.entry * COUNT {
+        if self.page.len() == self.entry * PAGE_ENTRIES {
             self.finish(out)?;
         }
         Ok(())
     }
 
-    /// Writes the last page, if it holds anything.
+    /// Writes the last page, unless it is empty.
     pub(crate) fn finish(&mut self, out: &mut impl Write) -> io::Result<()> {
         if self.page.is_empty() {
             return Ok(());
         }
-        let own = seal(&self.page, self.number);
-        self.page.extend_from_slice(&own.to_le_bytes());
+        let checksum = hash_page(&self.page, self.number);
+        self.page.extend_from_slice(&checksum.to_le_bytes());
         out.write_all(&self.page)?;
         self.page.clear();
         self.number += 1;
@@ -58,8 +59,8 @@ impl Pages {
     }
 }
 
-/// A page's hash: pages that changed positions are found by their number.
-fn seal(page: &[u8], number: u64) -> u64 {
+/// Returns the hash of a page, which includes its number to detect exchanged pages.
+fn hash_page(page: &[u8], number: u64) -> u64 {
     xxhash_rust::xxh3::xxh3_64_with_seed(page, number)
 }
 
@@ -72,7 +73,7 @@ pub(crate) struct PageColumn {
 }
 
 impl PageColumn {
-    /// Reads the page that holds entry `position`; gives its first entry's number.
+    /// Reads the page of entry `position`; returns the number of its first entry.
     pub(crate) fn page(
         &self,
         image: &IndexBytes,
@@ -82,33 +83,33 @@ impl PageColumn {
         if position >= self.count {
             return Err(damaged("a number in it"));
         }
-        let number_of = position / as_u64(COUNT);
-        let first = number_of * as_u64(COUNT);
-        let count = self.count.saturating_sub(first).min(as_u64(COUNT));
-        let bytes = usize::try_from(count).unwrap_or(COUNT) * self.entry;
-        let at = self.at + number_of * as_u64(COUNT * self.entry + HASH);
-        out.resize(bytes + HASH, 0);
+        let number_of = position / as_u64(PAGE_ENTRIES);
+        let first = number_of * as_u64(PAGE_ENTRIES);
+        let count = self.count.saturating_sub(first).min(as_u64(PAGE_ENTRIES));
+        let bytes = usize::try_from(count).unwrap_or(PAGE_ENTRIES) * self.entry;
+        let at = self.at + number_of * as_u64(PAGE_ENTRIES * self.entry + HASH_BYTES);
+        out.resize(bytes + HASH_BYTES, 0);
         let outcome = image.read(at, out);
-        let (entries, own) = out.split_at(bytes);
-        if outcome.is_err() || u64_at(own, 0) != seal(entries, number_of) {
+        let (entries, checksum) = out.split_at(bytes);
+        if outcome.is_err() || u64_at(checksum, 0) != hash_page(entries, number_of) {
             return Err(damaged("a page of it"));
         }
         out.truncate(bytes);
         Ok(first)
     }
 
-    /// An entry, if the index is in memory, where every page was checked once.
+    /// Returns an entry, if the index is in memory, where all pages have been checked.
     pub(crate) fn entry<'a>(&self, image: &'a IndexBytes, position: u64) -> Option<&'a [u8]> {
         if position >= self.count {
             return None;
         }
-        let pages = position / as_u64(COUNT) * as_u64(HASH);
+        let pages = position / as_u64(PAGE_ENTRIES) * as_u64(HASH_BYTES);
         let at = self.at + position * as_u64(self.entry) + pages;
         image.slice(at, self.entry)
     }
 
-    /// Hands every entry over, in order.
-    pub(crate) fn each(
+    /// Calls `take` with every entry in order.
+    pub(crate) fn for_each(
         &self,
         image: &IndexBytes,
         mut take: impl FnMut(&[u8]) -> Result<(), Fault>,
@@ -118,7 +119,7 @@ impl PageColumn {
         while position < self.count {
             self.page(image, position, &mut page)?;
             page.chunks_exact(self.entry).try_for_each(&mut take)?;
-            position += as_u64(COUNT);
+            position += as_u64(PAGE_ENTRIES);
         }
         Ok(())
     }

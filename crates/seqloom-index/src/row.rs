@@ -1,34 +1,34 @@
-//! Where a record stands.
+//! The row of a record in an index.
 
 use seqloom_core::error::Fault;
 use seqloom_core::number::{u32_at, u64_at};
 
-/// The bytes that a row takes.
-pub(crate) const ROW: usize = 40;
+/// The size of a row in bytes.
+pub(crate) const ROW_BYTES: usize = 40;
 
 /// The position of a record in the text, and the lengths of its lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IndexRow {
-    /// Where its mark (`>` or `@`) stands.
+    /// The offset of the `>` or `@` of the record.
     pub begin: u64,
-    /// How many bytes there are up to the next record's mark.
+    /// The number of bytes up to the next record.
     pub size: u64,
-    /// How many letters it has.
+    /// The number of residues.
     pub length: u64,
-    /// How many bytes the header takes, mark and line end included.
+    /// The bytes of the header line, including `>` or `@` and the line end.
     pub header: u32,
-    /// How many letters a line has; 0 where lines differ.
+    /// The number of residues in a line; 0 if the lines have different lengths.
     pub line_letters: u32,
-    /// How many bytes such a line takes, line end included.
+    /// The number of bytes in a line, including the line end.
     pub line_bytes: u32,
-    /// A checksum: of the record's bytes, or of its id where an index of
-    /// others says no more.
+    /// The checksum of the bytes of the record. In an index from a `.fai` it is the checksum of
+    /// the id.
     pub sum: u32,
 }
 
 impl IndexRow {
-    pub(crate) fn to_bytes(self) -> [u8; ROW] {
-        let mut bytes = [0; ROW];
+    pub(crate) fn to_bytes(self) -> [u8; ROW_BYTES] {
+        let mut bytes = [0; ROW_BYTES];
         let wide = [self.begin, self.size, self.length];
         let narrow = [self.header, self.line_letters, self.line_bytes, self.sum];
         let (left, right) = bytes.split_at_mut(24);
@@ -53,7 +53,7 @@ impl IndexRow {
         }
     }
 
-    /// Whether it can stand in a text of this size.
+    /// Returns an error if the row is invalid in a text of this size.
     pub(crate) fn check(&self, text: u64) -> Result<(), Fault> {
         let end = self.begin.checked_add(self.size);
         let fits = end.is_some_and(|end| end <= text) && u64::from(self.header) <= self.size;
@@ -63,11 +63,11 @@ impl IndexRow {
             return Ok(());
         }
         Err(Fault::whole(format!(
-            "a row lies outside the text of {text} bytes"
+            "a row is outside the text of {text} bytes"
         )))
     }
 
-    /// Where letter `position` stands, if all lines but the last are alike.
+    /// Returns the offset of the residue at `position`, if all lines except the last have equal lengths.
     pub(crate) fn offset(&self, position: u64) -> Option<u64> {
         let line = position.checked_div(u64::from(self.line_letters))?;
         let within = position % u64::from(self.line_letters);
@@ -78,7 +78,7 @@ impl IndexRow {
     }
 }
 
-/// The first word of a header.
+/// Returns the first word of a header.
 pub(crate) use seqloom_sequences::pairs::id as id_of;
 
 #[cfg(test)]
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_comes_back_from_its_bytes() {
+    fn a_written_row_parses_to_the_same_row() {
         let row = IndexRow {
             begin: 1 << 40,
             size: 99,

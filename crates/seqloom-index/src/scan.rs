@@ -1,7 +1,7 @@
-//! Where records stand in text that comes piece by piece.
+//! Finds records in text that arrives in chunks.
 //!
 //! The scan only counts lines. The parser, which reads the same text, decides which bytes are
-//! letters and which are errors.
+//! residues and which are errors.
 
 use memchr::memchr;
 use xxhash_rust::xxh3::Xxh3;
@@ -16,26 +16,26 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 /// Finds records.
 pub(crate) struct Scan {
     format: Format,
-    /// Where the next piece begins.
+    /// The offset of the next chunk.
     at: u64,
     stage: LineKind,
     line: CurrentLine,
     row: IndexRow,
-    /// How many qualities there were.
+    /// The number of qualities that were read.
     qualities: u64,
     is_open: bool,
-    /// Whether a line came that only the end or blank lines may follow.
+    /// True after a line that only empty lines or the end may follow.
     is_last: bool,
-    /// The record's bytes in earlier pieces.
+    /// The checksum of the bytes of the record in earlier chunks.
     early: Option<Box<Xxh3>>,
-    /// What was found.
+    /// The records that were found.
     pub(crate) rows: Vec<IndexRow>,
 }
 
 /// The kind of the current line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LineKind {
-    /// Before the first record, or behind a whole one of FASTQ.
+    /// Before the first record, or after a complete FASTQ record.
     Between,
     Header,
     Letters,
@@ -47,12 +47,12 @@ enum LineKind {
 #[derive(Clone, Copy, Default)]
 struct CurrentLine {
     bytes: u64,
-    /// Up to the last byte that is no blank.
+    /// The number of bytes up to the last non-blank byte.
     letters: u64,
 }
 
 impl Scan {
-    /// Scans text whose first byte stands at `at`, which begins a line.
+    /// Creates a scan of text from the offset `at`, which is the beginning of a line.
     pub(crate) fn new(format: Format, at: u64) -> Self {
         Self {
             format,
@@ -68,32 +68,32 @@ impl Scan {
         }
     }
 
-    /// Takes the next piece. Where a record begins at `stop` or behind, it is
-    /// not taken: the answer is how much was used.
-    pub(crate) fn feed(&mut self, piece: &[u8], stop: u64) -> usize {
-        let mut rest = piece;
+    /// Scans the next chunk, except records that begin at `stop` or later. Returns the number of
+    /// bytes that were consumed.
+    pub(crate) fn feed(&mut self, chunk: &[u8], stop: u64) -> usize {
+        let mut rest = chunk;
         if self.at == 0 {
             rest = rest.strip_prefix(BYTE_ORDER_MARK).unwrap_or(rest);
         }
         while let [first, ..] = rest {
-            let used = piece.len() - rest.len();
+            let used = chunk.len() - rest.len();
             if self.line.bytes == 0 && self.begins(*first) {
                 let here = self.at + as_u64(used);
-                self.close(here, piece.get(..used).unwrap_or_default());
+                self.close(here, chunk.get(..used).unwrap_or_default());
                 if here >= stop {
                     self.at = here;
                     return used;
                 }
                 self.open(here);
             }
-            rest = self.take(rest);
+            rest = self.read_line(rest);
         }
-        self.keep(piece);
-        self.at += as_u64(piece.len());
-        piece.len()
+        self.add_to_checksum(chunk);
+        self.at += as_u64(chunk.len());
+        chunk.len()
     }
 
-    /// Says that no text follows.
+    /// Ends the text.
     pub(crate) fn finish(&mut self) {
         if self.line.bytes > 0 {
             self.end_line(0);
@@ -101,12 +101,12 @@ impl Scan {
         self.close(self.at, &[]);
     }
 
-    /// Where the next piece begins.
+    /// Returns the offset of the next chunk.
     pub(crate) fn at(&self) -> u64 {
         self.at
     }
 
-    /// Whether a line that begins with `first` begins a record.
+    /// Returns whether a line that begins with `first` begins a record.
     fn begins(&mut self, first: u8) -> bool {
         match self.format {
             Format::Fasta => first == b'>',
@@ -128,7 +128,7 @@ impl Scan {
         self.stage = LineKind::Header;
     }
 
-    /// Ends the record; `recent` is what came of it in this piece, or more.
+    /// Ends the record; `recent` ends with its bytes in this chunk.
     fn close(&mut self, end: u64, recent: &[u8]) {
         if !self.is_open {
             return;
@@ -140,25 +140,25 @@ impl Scan {
             low(early.digest())
         } else {
             let size = usize::try_from(self.row.size).unwrap_or(usize::MAX);
-            let own = recent.get(recent.len().saturating_sub(size)..);
-            sum(own.unwrap_or_default())
+            let bytes_of_record = recent.get(recent.len().saturating_sub(size)..);
+            sum(bytes_of_record.unwrap_or_default())
         };
         self.rows.push(self.row);
     }
 
-    /// Takes what a piece holds of an unfinished record into its checksum.
-    fn keep(&mut self, piece: &[u8]) {
+    /// Adds the bytes of an incomplete record in this chunk to its checksum.
+    fn add_to_checksum(&mut self, chunk: &[u8]) {
         if !self.is_open {
             return;
         }
         let begun = self.row.begin.saturating_sub(self.at);
-        let part = piece.get(usize::try_from(begun).unwrap_or(0)..);
+        let part = chunk.get(usize::try_from(begun).unwrap_or(0)..);
         let early = self.early.get_or_insert_default();
         early.update(part.unwrap_or_default());
     }
 
-    /// Takes the line, or what there is of it; gives the rest.
-    fn take<'a>(&mut self, rest: &'a [u8]) -> &'a [u8] {
+    /// Reads the line up to its end or that of the chunk; returns the rest.
+    fn read_line<'a>(&mut self, rest: &'a [u8]) -> &'a [u8] {
         let end = memchr(b'\n', rest);
         let (part, behind) = rest.split_at(end.unwrap_or(rest.len()));
         let letters = part.trim_ascii_end().len();
@@ -180,7 +180,7 @@ impl Scan {
                 self.row.header = u32::try_from(line.bytes + mark).unwrap_or(u32::MAX);
                 self.stage = LineKind::Letters;
             }
-            LineKind::Letters => self.letters(line, mark),
+            LineKind::Letters => self.add_line(line, mark),
             LineKind::Plus => self.expect_qualities(),
             LineKind::Qualities => {
                 self.qualities += line.letters;
@@ -198,8 +198,8 @@ impl Scan {
         };
     }
 
-    /// Learns how the lines are laid out: all alike, but for the last.
-    fn letters(&mut self, line: CurrentLine, mark: u64) {
+    /// Updates the line layout of the record: all lines except the last must have equal lengths.
+    fn add_line(&mut self, line: CurrentLine, mark: u64) {
         let row = &mut self.row;
         let is_first = row.length == 0 && !self.is_last;
         row.length += line.letters;
@@ -214,13 +214,13 @@ impl Scan {
             return;
         }
         let whole = u64::from(row.line_letters);
-        let is_like = line.letters == whole && bytes == u64::from(row.line_bytes);
+        let is_equal = line.letters == whole && bytes == u64::from(row.line_bytes);
         let end = u64::from(row.line_bytes) - whole;
         let is_short = line.letters <= whole && (mark == 0 || bytes - line.letters == end);
-        if self.is_last && line.letters > 0 || !(is_like || is_short || line.letters == 0) {
+        if self.is_last && line.letters > 0 || !(is_equal || is_short || line.letters == 0) {
             (row.line_letters, row.line_bytes) = (0, 0);
         }
-        self.is_last |= !is_like;
+        self.is_last |= !is_equal;
     }
 }
 
@@ -228,10 +228,10 @@ impl Scan {
 mod tests {
     use super::*;
 
-    fn rows(format: Format, text: &[u8], piece: usize) -> Vec<IndexRow> {
+    fn rows(format: Format, text: &[u8], chunk: usize) -> Vec<IndexRow> {
         let mut scan = Scan::new(format, 0);
-        for piece in text.chunks(piece) {
-            assert_eq!(scan.feed(piece, u64::MAX), piece.len());
+        for chunk in text.chunks(chunk) {
+            assert_eq!(scan.feed(chunk, u64::MAX), chunk.len());
         }
         scan.finish();
         scan.rows
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn records_of_fasta_are_found_whatever_the_pieces() {
+    fn fasta_records_are_found_for_any_chunk_size() {
         let text = b"\n>a x\nACGT\nACGT\nAC\n>b\r\nAC\r\nG\r\n\r\n>c\n>d\nA\n\nC\n>e\nACG";
         let expected = [
             (1, 18, 10, 5, 4, 5),
@@ -262,8 +262,8 @@ mod tests {
         ];
         let whole = rows(Format::Fasta, text, text.len());
         assert_eq!(whole.iter().map(layout).collect::<Vec<_>>(), expected);
-        for piece in 1..text.len() {
-            assert_eq!(rows(Format::Fasta, text, piece), whole, "{piece}");
+        for chunk in 1..text.len() {
+            assert_eq!(rows(Format::Fasta, text, chunk), whole, "{chunk}");
         }
         for row in whole {
             let end = usize::try_from(row.begin + row.size).unwrap();
@@ -275,25 +275,25 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_may_begin_a_line_of_qualities() {
+    fn a_line_of_qualities_may_begin_with_an_at_sign() {
         let text = b"@a\nAC\nGT\n+\n@@\n+>\n@b\n\n+\n\n@c\nA\n+c\n@";
         let expected = [
             (0, 17, 4, 3, 2, 3),
             (17, 7, 0, 3, 0, 0),
             (24, 9, 1, 3, 1, 2),
         ];
-        for piece in 1..=text.len() {
-            let found = rows(Format::Fastq, text, piece);
+        for chunk in 1..=text.len() {
+            let found = rows(Format::Fastq, text, chunk);
             assert_eq!(
                 found.iter().map(layout).collect::<Vec<_>>(),
                 expected,
-                "{piece}"
+                "{chunk}"
             );
         }
     }
 
     #[test]
-    fn a_record_behind_the_stop_is_left() {
+    fn a_record_after_the_stop_is_not_read() {
         let mut scan = Scan::new(Format::Fasta, 0);
         assert_eq!(scan.feed(b">a\nAC\n>b\nG\n>c\n", 6), 6);
         assert_eq!((scan.at(), scan.rows.len()), (6, 1));

@@ -1,13 +1,13 @@
-//! Reading an index: nothing in it is believed before it is checked.
+//! Reads an index. Its content is checked before it is used.
 
 use std::sync::Arc;
 
 use seqloom_core::error::Fault;
 
-use super::head::{HEAD, IndexHeader, Section};
-use super::names::ENTRY;
+use super::head::{HEAD_BYTES, IndexHeader, Section};
+use super::names::NAME_BYTES;
 use super::pages::PageColumn;
-use super::row::{IndexRow, ROW};
+use super::row::{IndexRow, ROW_BYTES};
 use super::trouble::damaged;
 use seqloom_compression::Compression;
 use seqloom_compression::checksum::hash;
@@ -15,10 +15,12 @@ use seqloom_compression::image::IndexBytes;
 use seqloom_compression::seekable::{BgzipBlock, Container, Span, check_positions};
 use seqloom_core::number::{as_u64, u32_at, u64_at};
 
-const BLOCK: usize = 20;
-const SPAN: usize = 36;
+/// The size of a bgzip block in the index, in bytes.
+const BLOCK_BYTES: usize = 20;
+/// The size of a gzip span in the index, in bytes.
+const SPAN_BYTES: usize = 36;
 
-/// An index whose head and tables were checked; rows are, as they are read.
+/// An index with a checked header and tables. Rows are checked when they are read.
 #[derive(Clone, Debug)]
 pub(crate) struct IndexFile {
     pub(crate) head: IndexHeader,
@@ -30,11 +32,12 @@ pub(crate) struct IndexFile {
 
 impl IndexFile {
     pub(crate) fn new(image: IndexBytes) -> Result<Self, Fault> {
-        let mut bytes = vec![0; HEAD.min(usize::try_from(image.size()).unwrap_or(HEAD))];
+        let mut bytes =
+            vec![0; HEAD_BYTES.min(usize::try_from(image.size()).unwrap_or(HEAD_BYTES))];
         image.read(0, &mut bytes).map_err(|_| damaged("its head"))?;
         let head = IndexHeader::from_bytes(&bytes, image.size())?;
-        let pieces = part(&image, head.pieces)?;
-        let chunks = part(&image, head.chunks)?;
+        let pieces = read_section(&image, head.pieces)?;
+        let chunks = read_section(&image, head.chunks)?;
         let side = Self {
             container: container(&head, &pieces)?,
             chunks: chunks
@@ -45,9 +48,9 @@ impl IndexFile {
             image,
         };
         if matches!(side.image, IndexBytes::Memory(_)) {
-            // Once for all; of a larger index each page is checked as it is read.
-            side.rows().each(&side.image, |_| Ok(()))?;
-            side.names().each(&side.image, |_| Ok(()))?;
+            // In memory all pages are checked once; in a file each page is checked when it is read.
+            side.rows().for_each(&side.image, |_| Ok(()))?;
+            side.names().for_each(&side.image, |_| Ok(()))?;
         }
         Ok(side)
     }
@@ -56,7 +59,7 @@ impl IndexFile {
         PageColumn {
             at: self.head.rows_at,
             count: self.head.records,
-            entry: ROW,
+            entry: ROW_BYTES,
         }
     }
 
@@ -64,16 +67,16 @@ impl IndexFile {
         PageColumn {
             at: self.head.names_at,
             count: self.head.records,
-            entry: ENTRY,
+            entry: NAME_BYTES,
         }
     }
 }
 
-/// Reads a part whole; it lies within the index, which bounds its size.
-fn part(image: &IndexBytes, part: Section) -> Result<Vec<u8>, Fault> {
-    let mut bytes = vec![0; usize::try_from(part.size).map_err(|_| damaged("a table"))?];
-    let outcome = image.read(part.at, &mut bytes);
-    if outcome.is_err() || hash(&bytes) != part.hash {
+/// Reads a section; its size is limited by that of the index.
+fn read_section(image: &IndexBytes, section: Section) -> Result<Vec<u8>, Fault> {
+    let mut bytes = vec![0; usize::try_from(section.size).map_err(|_| damaged("a table"))?];
+    let outcome = image.read(section.at, &mut bytes);
+    if outcome.is_err() || hash(&bytes) != section.hash {
         return Err(damaged("a table of it"));
     }
     Ok(bytes)
@@ -83,12 +86,12 @@ fn container(head: &IndexHeader, bytes: &[u8]) -> Result<Container, Fault> {
     let ends = (head.source.size, head.text);
     Ok(match head.compression {
         Compression::Bgzip => {
-            let blocks: Vec<BgzipBlock> = bytes.chunks_exact(BLOCK).map(block).collect();
+            let blocks: Vec<BgzipBlock> = bytes.chunks_exact(BLOCK_BYTES).map(block).collect();
             check_positions(blocks.iter().map(|block| (block.at, block.text)), ends)?;
             Container::Bgzip(blocks)
         }
         Compression::Gzip => {
-            let spans: Vec<Span> = bytes.chunks_exact(SPAN).map(span).collect();
+            let spans: Vec<Span> = bytes.chunks_exact(SPAN_BYTES).map(span).collect();
             let ends = (head.source.size.saturating_mul(8), head.text);
             check_positions(spans.iter().map(|span| (span.bit, span.text)), ends)?;
             Container::Gzip(spans)
@@ -116,21 +119,20 @@ fn span(bytes: &[u8]) -> Span {
     }
 }
 
-/// Reads all of a side file and says how many records it has.
+/// Parses an index file and returns its rows.
 ///
-/// Every page and every row is checked; nothing that is written there can do
-/// more than be refused.
+/// Every page and every row is checked; invalid content is an error.
 pub fn parse_side(bytes: &[u8]) -> Result<Vec<IndexRow>, Fault> {
     let side = IndexFile::new(IndexBytes::Memory(Arc::new(bytes.to_vec())))?;
     let mut rows = Vec::new();
-    side.rows().each(&side.image, |bytes| {
+    side.rows().for_each(&side.image, |bytes| {
         let row = IndexRow::from_bytes(bytes);
         row.check(side.head.text)?;
         rows.push(row);
         Ok(())
     })?;
     side.names()
-        .each(&side.image, |entry| match u64_at(entry, 8) {
+        .for_each(&side.image, |entry| match u64_at(entry, 8) {
             row if row < as_u64(rows.len()) => Ok(()),
             _ => Err(damaged("its names")),
         })?;

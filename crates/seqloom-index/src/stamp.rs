@@ -1,10 +1,9 @@
-//! Whether a file is the one that was indexed.
+//! Detects whether a file has changed since it was indexed.
 //!
-//! An index keeps a hash for each 256 KiB of the file. A file of the same size
-//! and time is believed after four of them were compared; one of another time
-//! is compared as a whole, which takes no longer than reading it. What is left
-//! out then: a change that keeps size and time, and misses those four. Each
-//! record's own checksum finds that when the record is read.
+//! An index contains a hash for each 256 KiB of the file. If size and time are the same, four of these
+//! chunks are compared. If the time differs, all chunks are compared, which takes as long as reading
+//! the file. A change that keeps size and time and misses the four chunks is detected later, by the
+//! checksum of a record.
 
 use std::cell::RefCell;
 use std::io;
@@ -18,25 +17,25 @@ use seqloom_compression::checksum::hash;
 use seqloom_compression::disk::Disk;
 use seqloom_core::number::as_u64;
 
-/// How much of the file a hash is of.
-pub(crate) const CHUNK: u64 = 256 << 10;
+/// The size in bytes of the chunks of a file that are hashed.
+pub(crate) const CHUNK_BYTES: u64 = 256 << 10;
 
-/// What became of the file since it was indexed.
+/// The change of a file since it was indexed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// Nothing.
+    /// No change.
     None,
-    /// Nothing, though its time is another.
+    /// Only the modification time changed.
     Touched,
-    /// The file ends earlier, and is the same up to there.
+    /// The file was truncated.
     Cut,
-    /// It is another.
+    /// The content changed.
     Other,
 }
 
-/// Hashes a file chunk by chunk.
+/// Returns the hash of each chunk of a file.
 pub(crate) fn chunks(disk: &Disk, building: &Building) -> io::Result<Vec<u64>> {
-    let count = disk.size().div_ceil(CHUNK);
+    let count = disk.size().div_ceil(CHUNK_BYTES);
     let one = |number: u64| {
         building
             .check_cancelled()
@@ -48,7 +47,7 @@ pub(crate) fn chunks(disk: &Disk, building: &Building) -> io::Result<Vec<u64>> {
     (0..count).into_par_iter().map(one).collect()
 }
 
-/// What a file is like, in three numbers.
+/// Returns the size, time and hash of a file.
 pub(crate) fn stamp(disk: &Disk, chunks: &[u64]) -> SourceStamp {
     let bytes: Vec<u8> = chunks
         .iter()
@@ -62,40 +61,40 @@ pub(crate) fn stamp(disk: &Disk, chunks: &[u64]) -> SourceStamp {
 }
 
 fn chunk(disk: &Disk, number: u64) -> io::Result<u64> {
-    // A fresh vector for each chunk would cost more than the hash.
+    // Reused, because allocating a vector for each chunk takes longer than the hash.
     thread_local! {
         static BYTES: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
     }
-    let start = number * CHUNK;
-    let size = disk.size().saturating_sub(start).min(CHUNK);
+    let start = number * CHUNK_BYTES;
+    let size = disk.size().saturating_sub(start).min(CHUNK_BYTES);
     BYTES.with_borrow_mut(|bytes| {
         bytes.resize(usize::try_from(size).unwrap_or(0), 0);
         disk.read(start, bytes).map(|()| hash(bytes))
     })
 }
 
-/// Compares a file with what was kept of it.
+/// Compares a file with its state when it was indexed.
 pub(crate) fn compare(
     disk: &Disk,
-    kept: &SourceStamp,
+    before: &SourceStamp,
     chunks: &[u64],
     threads: usize,
 ) -> io::Result<Change> {
-    let is_chunked = as_u64(chunks.len()) == kept.size.div_ceil(CHUNK);
+    let is_chunked = as_u64(chunks.len()) == before.size.div_ceil(CHUNK_BYTES);
     if !is_chunked {
         return Ok(Change::Other);
     }
-    if disk.size() < kept.size {
-        let whole = disk.size() / CHUNK;
+    if disk.size() < before.size {
+        let whole = disk.size() / CHUNK_BYTES;
         let is_same = all_same(disk, chunks, 0..whole, threads)?;
         return Ok(if is_same { Change::Cut } else { Change::Other });
     }
-    if disk.size() > kept.size {
+    if disk.size() > before.size {
         return Ok(Change::Other);
     }
     let count = as_u64(chunks.len());
-    if disk.changed() == kept.changed && kept.changed != 0 {
-        let is_same = some_same(disk, chunks)?;
+    if disk.changed() == before.changed && before.changed != 0 {
+        let is_same = four_same(disk, chunks)?;
         return Ok(if is_same { Change::None } else { Change::Other });
     }
     let is_same = all_same(disk, chunks, 0..count, threads)?;
@@ -106,13 +105,13 @@ pub(crate) fn compare(
     })
 }
 
-/// Whether the first, the last and two more chunks are the same.
-fn some_same(disk: &Disk, chunks: &[u64]) -> io::Result<bool> {
+/// Returns whether the first, the last and two other chunks are the same.
+fn four_same(disk: &Disk, chunks: &[u64]) -> io::Result<bool> {
     let count = chunks.len();
     let positions = [0, count / 3, count * 2 / 3, count.saturating_sub(1)];
     for position in positions {
-        if let Some(kept) = chunks.get(position)
-            && chunk(disk, as_u64(position))? != *kept
+        if let Some(before) = chunks.get(position)
+            && chunk(disk, as_u64(position))? != *before
         {
             return Ok(false);
         }
@@ -122,10 +121,10 @@ fn some_same(disk: &Disk, chunks: &[u64]) -> io::Result<bool> {
 
 fn all_same(disk: &Disk, chunks: &[u64], range: Range<u64>, threads: usize) -> io::Result<bool> {
     let is_same = |number: u64| -> io::Result<bool> {
-        let kept = usize::try_from(number)
+        let before = usize::try_from(number)
             .ok()
             .and_then(|position| chunks.get(position));
-        Ok(kept == Some(&chunk(disk, number)?))
+        Ok(before == Some(&chunk(disk, number)?))
     };
     if threads < 2 || rayon::current_thread_index().is_none() {
         return range

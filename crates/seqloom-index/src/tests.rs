@@ -19,7 +19,7 @@ use seqloom_sequences::batch::Batch;
 use seqloom_sequences::options::ReaderOptions;
 use seqloom_sequences::reader::Reader;
 
-const END: [u8; 28] = [
+const END_BLOCK: [u8; 28] = [
     0x1F, 0x8B, 8, 4, 0, 0, 0, 0, 0, 0xFF, 6, 0, b'B', b'C', 2, 0, 0x1B, 0, 3, 0, 0, 0, 0, 0, 0, 0,
     0, 0,
 ];
@@ -36,16 +36,16 @@ fn bgzip(text: &[u8]) -> Vec<u8> {
         [&member[..3], &[4], &member[4..10], &extra, &member[10..]].concat()
     };
     let blocks: Vec<Vec<u8>> = text.chunks(20_000).map(block).collect();
-    [blocks.concat(), END.to_vec()].concat()
+    [blocks.concat(), END_BLOCK.to_vec()].concat()
 }
 
-/// A file that is removed when the test ends.
+/// A temporary file; `drop` removes it.
 struct Temporary(PathBuf);
 
 impl Temporary {
     fn new(content: &[u8]) -> Self {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        static FILE_COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = FILE_COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("seqloom-index-{}-{number}", std::process::id());
         let path = std::env::temp_dir().join(name);
         std::fs::write(&path, content).unwrap();
@@ -112,7 +112,7 @@ fn open(path: &Path) -> Index {
 }
 
 #[test]
-fn every_container_gives_every_record_in_any_order() {
+fn every_compression_gives_every_record_in_any_order() {
     for text in [fasta(800), fastq(1500)] {
         for file in [text.clone(), gzip(&text), bgzip(&text)] {
             let file = Temporary::new(&file);
@@ -133,7 +133,7 @@ fn every_container_gives_every_record_in_any_order() {
 }
 
 #[test]
-fn inflating_starts_again_at_every_bit_of_a_byte() {
+fn decompression_starts_at_every_bit_of_a_byte() {
     let text = fastq(20_000);
     let file = Temporary::new(&gzip(&text));
     let index = open(&file.0);
@@ -155,7 +155,7 @@ fn inflating_starts_again_at_every_bit_of_a_byte() {
 }
 
 #[test]
-fn an_index_that_was_cut_or_changed_is_refused_or_harmless() {
+fn a_truncated_or_changed_index_is_an_error_or_harmless() {
     let file = Temporary::new(&fasta(80));
     let bytes = build_in_memory(&file.0, &Building::default()).unwrap();
     let rows = parse_side(&bytes).unwrap();
@@ -174,7 +174,7 @@ fn an_index_that_was_cut_or_changed_is_refused_or_harmless() {
 }
 
 #[test]
-fn many_threads_find_what_one_finds() {
+fn the_number_of_threads_does_not_change_the_index() {
     let text = [fastq(6000), fastq(3000)].concat();
     for file in [text.clone(), bgzip(&text)] {
         let file = Temporary::new(&file);
@@ -192,7 +192,7 @@ fn many_threads_find_what_one_finds() {
 }
 
 #[test]
-fn intervals_are_the_letters_between() {
+fn intervals_contain_the_residues_from_start_to_stop() {
     let text = [
         &b">one\nACGTACGT\nACGTACGT\nAC\n"[..],
         b">two\r\nACG\r\nTTT\r\nA",
@@ -218,7 +218,7 @@ fn intervals_are_the_letters_between() {
 }
 
 #[test]
-fn a_last_record_without_a_line_end_can_be_asked_for_twice() {
+fn a_last_record_without_a_line_end_can_be_read_twice() {
     for text in [&b">a\nAC\n>b\nGT"[..], b"@a\nAC\n+\nII\n@b\nGT\n+\nII"] {
         let file = Temporary::new(text);
         let found = open(&file.0).fetch_many(&[1, -1, 0, 1], 1).unwrap();
@@ -227,7 +227,7 @@ fn a_last_record_without_a_line_end_can_be_asked_for_twice() {
 }
 
 #[test]
-fn names_are_found_and_doubles_counted() {
+fn duplicate_ids_are_all_found() {
     let file = Temporary::new(b">a x\nA\n>b\nC\n>a\nG\n");
     let index = open(&file.0);
     assert_eq!(index.find(b"a").unwrap(), [0, 2]);
@@ -237,7 +237,7 @@ fn names_are_found_and_doubles_counted() {
 }
 
 #[test]
-fn a_file_that_was_cut_on_a_border_is_found() {
+fn a_file_truncated_between_records_is_detected() {
     let text = fastq(9000);
     let file = Temporary::new(&text);
     let bytes = build_in_memory(&file.0, &Building::default()).unwrap();
@@ -257,7 +257,7 @@ fn a_file_that_was_cut_on_a_border_is_found() {
 }
 
 #[test]
-fn a_changed_byte_is_found_when_its_record_is_read() {
+fn a_changed_byte_is_an_error_when_its_record_is_read() {
     let text = fasta(50);
     let file = Temporary::new(&text);
     let index = open(&file.0);

@@ -1,4 +1,4 @@
-//! Trouble with a file or an index, as errors that say what to do.
+//! Errors about files and indexes.
 
 use std::path::Path;
 
@@ -6,15 +6,15 @@ use seqloom_compression::Trouble;
 use seqloom_core::Error;
 use seqloom_core::error::Fault;
 
-/// Trouble with a file, as an error that names it.
-pub(crate) fn translate(path: &Path, trouble: Trouble) -> Error {
+/// Converts trouble with a file to an error that names the file.
+pub(crate) fn to_error(path: &Path, trouble: Trouble) -> Error {
     match trouble {
         Trouble::Io(error) => Error::io(path, &error),
         Trouble::Damage(fault) => Error::format(path, fault),
     }
 }
 
-/// What an index whose bytes changed is.
+/// Returns the fault of a damaged index.
 pub(crate) fn damaged(what: &str) -> Fault {
     Fault::whole(format!(
         "the index is cut or damaged ({what}): make a new one (seqloom index --overwrite)"

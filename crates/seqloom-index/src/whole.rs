@@ -1,7 +1,7 @@
-//! All of a gzip file's text in order, unpacked by several threads.
+//! Decompresses a whole gzip file with several threads.
 //!
-//! The index next to the file says where inflating can start. Without one, several threads unpack
-//! a file only if this process has read it before: see [`seqloom_compression::parallel`].
+//! The index next to the file contains positions where decompression can start. Without an index,
+//! several threads are used only if this process has read the file before: see [`seqloom_compression::parallel`].
 
 mod gzip_index;
 
@@ -17,10 +17,10 @@ use seqloom_sequences::reader::Reader;
 
 use self::gzip_index::open_index;
 
-/// Opens a file that is read from its beginning.
+/// Opens a file to read it from the beginning.
 ///
-/// All threads unpack a large gzip file if its index exists next to it, or if this
-/// process has read all of it before. Otherwise one thread does.
+/// All threads decompress a large gzip file if its index exists next to it, or if this process has
+/// read all of the file before. Otherwise one thread decompresses it.
 pub fn open_reader(path: &Path, options: &ReaderOptions) -> Result<Reader> {
     match in_parallel(path, &options.unpacking()) {
         Some(text) => Reader::of_text(path, (Compression::Gzip, text), options),
@@ -28,30 +28,29 @@ pub fn open_reader(path: &Path, options: &ReaderOptions) -> Result<Reader> {
     }
 }
 
-/// The text of a file that several threads unpack sooner than one.
+/// Returns the text of a file that several threads decompress faster than one.
 fn in_parallel(path: &Path, options: &UnpackOptions) -> Option<Box<dyn Text>> {
     let is_named = options.threads > 1 && path != Path::new("-");
     (is_named && is_large(path)).then_some(())?;
     text_by_index(path, options).or_else(|| text_again(path, options))
 }
 
-/// Opens a gzip file to read it from a record on, by the index next to it. If there is no index,
-/// or the file has changed since it was made, that is an error.
+/// Opens a gzip file to read it from a record, with the index next to it. Returns an error if there is
+/// no index, or the file has changed since it was indexed.
 pub fn open_reader_at(path: &Path, options: &ReaderOptions, record: u64) -> Result<Reader> {
     let found = open_index(path).and_then(|index| {
         let begin = index.begin_of(record)?;
         text_by_spans(index.text, begin, None, options.unpacking())
     });
     let text = found.ok_or_else(|| {
-        let why =
-            format!("has no index beside it that is of the file and leads to record {record}");
+        let why = format!("needs an up-to-date index next to it that contains record {record}");
         Error::format(path, Fault::whole(why))
     });
     Reader::of_text(path, (Compression::Gzip, Box::new(text?)), options)
 }
 
-/// Returns the text of a gzip file, unpacked by several threads with the index next to it;
-/// `None` if there is no index or the file has changed since it was made.
+/// Returns the text of a gzip file, decompressed by several threads with the index next to it.
+/// Returns `None` if there is no index or the file has changed since it was indexed.
 pub fn text_by_index(path: &Path, options: &UnpackOptions) -> Option<Box<dyn Text>> {
     let index = open_index(path)?;
     let input = BufferedInput::open(path).ok()?;

@@ -1,18 +1,18 @@
-//! Writing an index, to a file or to memory.
+//! Writes an index to a file or to memory.
 
 use std::io::{self, Seek, SeekFrom, Write};
 
-use super::head::{HEAD, IndexHeader, Section, SourceStamp};
-use super::names::ENTRY;
+use super::head::{HEAD_BYTES, IndexHeader, Section, SourceStamp};
+use super::names::NAME_BYTES;
 use super::pages::Pages;
-use super::row::{IndexRow, ROW};
+use super::row::{IndexRow, ROW_BYTES};
 use seqloom_compression::Compression;
 use seqloom_compression::checksum::{hash, sum};
 use seqloom_compression::seekable::{Container, Span};
 use seqloom_core::number::as_u64;
 use seqloom_sequences::options::Format;
 
-/// Puts an index together.
+/// Writes an index.
 pub(crate) struct IndexWriter<W> {
     out: W,
     at: u64,
@@ -24,11 +24,11 @@ pub(crate) struct IndexWriter<W> {
 
 impl<W: Write + Seek> IndexWriter<W> {
     pub(crate) fn new(mut out: W, has_sums: bool) -> io::Result<Self> {
-        out.write_all(&[0; HEAD])?;
+        out.write_all(&[0; HEAD_BYTES])?;
         Ok(Self {
             out,
-            at: as_u64(HEAD),
-            rows: Pages::new(ROW),
+            at: as_u64(HEAD_BYTES),
+            rows: Pages::new(ROW_BYTES),
             names: Vec::new(),
             letters: 0,
             has_sums,
@@ -42,14 +42,14 @@ impl<W: Write + Seek> IndexWriter<W> {
         self.rows.put(&row.to_bytes(), &mut self.out)
     }
 
-    /// Writes all that comes behind the rows, and the head.
+    /// Writes everything after the rows, and then the header.
     pub(crate) fn finish(mut self, whole: FileSummary) -> io::Result<W> {
         self.rows.finish(&mut self.out)?;
         let records = as_u64(self.names.len());
         let rows_at = self.at;
         let names_at = self.out.stream_position()?;
         self.write_names()?;
-        let pieces = self.write_pieces(whole.container, &whole.windows)?;
+        let pieces = self.write_blocks(whole.container, &whole.windows)?;
         let chunks: Vec<u8> = whole
             .chunks
             .iter()
@@ -66,7 +66,7 @@ impl<W: Write + Seek> IndexWriter<W> {
             rows_at,
             names_at,
             pieces,
-            chunks: self.part(&chunks)?,
+            chunks: self.write_section(&chunks)?,
         };
         self.out.seek(SeekFrom::Start(0))?;
         self.out.write_all(&head.to_bytes())?;
@@ -76,9 +76,9 @@ impl<W: Write + Seek> IndexWriter<W> {
 
     fn write_names(&mut self) -> io::Result<()> {
         self.names.sort_unstable();
-        let mut pages = Pages::new(ENTRY);
+        let mut pages = Pages::new(NAME_BYTES);
         for (hash, row) in std::mem::take(&mut self.names) {
-            let mut entry = [0; ENTRY];
+            let mut entry = [0; NAME_BYTES];
             entry[..8].copy_from_slice(&hash.to_le_bytes());
             entry[8..].copy_from_slice(&row.to_le_bytes());
             pages.put(&entry, &mut self.out)?;
@@ -86,16 +86,16 @@ impl<W: Write + Seek> IndexWriter<W> {
         pages.finish(&mut self.out)
     }
 
-    fn write_pieces(&mut self, container: Container, windows: &[Vec<u8>]) -> io::Result<Section> {
+    fn write_blocks(&mut self, container: Container, windows: &[Vec<u8>]) -> io::Result<Section> {
         let bytes: Vec<u8> = match container {
             Container::Plain => Vec::new(),
             Container::Bgzip(blocks) => blocks
                 .iter()
-                .flat_map(|block| join(&[block.at, block.text], &[block.sum]))
+                .flat_map(|block| encode(&[block.at, block.text], &[block.sum]))
                 .collect(),
             Container::Gzip(spans) => self.write_spans(&spans, windows)?,
         };
-        self.part(&bytes)
+        self.write_section(&bytes)
     }
 
     fn write_spans(&mut self, spans: &[Span], windows: &[Vec<u8>]) -> io::Result<Vec<u8>> {
@@ -103,13 +103,16 @@ impl<W: Write + Seek> IndexWriter<W> {
         for (span, window) in spans.iter().zip(windows) {
             let at = self.out.stream_position()?;
             self.out.write_all(window)?;
-            let (size, own) = (u32::try_from(window.len()).unwrap_or(u32::MAX), sum(window));
-            bytes.extend(join(&[span.bit, span.text, at], &[size, own, span.sum]));
+            let (size, checksum) = (u32::try_from(window.len()).unwrap_or(u32::MAX), sum(window));
+            bytes.extend(encode(
+                &[span.bit, span.text, at],
+                &[size, checksum, span.sum],
+            ));
         }
         Ok(bytes)
     }
 
-    fn part(&mut self, bytes: &[u8]) -> io::Result<Section> {
+    fn write_section(&mut self, bytes: &[u8]) -> io::Result<Section> {
         let at = self.out.stream_position()?;
         self.out.write_all(bytes)?;
         Ok(Section {
@@ -120,7 +123,7 @@ impl<W: Write + Seek> IndexWriter<W> {
     }
 }
 
-/// The result of the scan of a whole file.
+/// The result of scanning a whole file.
 pub(crate) struct FileSummary {
     pub(crate) format: Format,
     pub(crate) compression: Compression,
@@ -131,7 +134,7 @@ pub(crate) struct FileSummary {
     pub(crate) chunks: Vec<u64>,
 }
 
-fn join(wide: &[u64], narrow: &[u32]) -> Vec<u8> {
+fn encode(wide: &[u64], narrow: &[u32]) -> Vec<u8> {
     let wide = wide.iter().flat_map(|value| value.to_le_bytes());
     wide.chain(narrow.iter().flat_map(|value| value.to_le_bytes()))
         .collect()

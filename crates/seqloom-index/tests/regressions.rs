@@ -1,5 +1,4 @@
-//! Every input that fuzzing ever found a fault with stays in `fuzz/regressions`,
-//! under the name of its target, and is read again here.
+//! Reads the inputs in `fuzz/regressions` again: fuzzing has found a fault with each of them.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
 #[path = "../../seqloom-sequences/tests/support/mod.rs"]
@@ -13,7 +12,7 @@ use seqloom_sequences::ReaderOptions;
 use seqloom_sequences::options::OnError;
 
 #[test]
-fn what_fuzzing_found_is_read_alike_in_all_pieces_and_never_panics() {
+fn inputs_from_fuzzing_give_the_same_result_for_all_chunk_sizes() {
     for path in regressions() {
         let bytes = std::fs::read(&path).unwrap();
         for on_error in [OnError::Raise, OnError::Skip] {
@@ -24,7 +23,7 @@ fn what_fuzzing_found_is_read_alike_in_all_pieces_and_never_panics() {
             let whole = support::read_as(&bytes, usize::MAX, &options);
             for piece in 1..8 {
                 let found = support::read_as(&bytes, piece, &options);
-                assert_eq!(whole, found, "{} in pieces of {piece}", path.display());
+                assert_eq!(whole, found, "{} in chunks of {piece}", path.display());
             }
         }
         let _ = (parse_fai(&bytes), parse_gzi(&bytes), parse_side(&bytes));
@@ -35,7 +34,7 @@ fn what_fuzzing_found_is_read_alike_in_all_pieces_and_never_panics() {
     }
 }
 
-/// The files that fuzzing left.
+/// Returns the files from fuzzing.
 fn regressions() -> Vec<PathBuf> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/regressions");
     let Ok(entries) = std::fs::read_dir(folder) else {

@@ -1,4 +1,4 @@
-//! A scan whose records are compared with those of the parser.
+//! A scan with a comparison of its records with those of the parser.
 
 use seqloom_core::error::Fault;
 
@@ -16,7 +16,7 @@ use seqloom_sequences::sink::{Position, RecordSink};
 pub(super) struct CheckedScan {
     scan: Scan,
     parser: Parser,
-    notes: ParsedRecords,
+    parsed_records: ParsedRecords,
 }
 
 /// The records that the parser found.
@@ -54,16 +54,16 @@ impl CheckedScan {
         Self {
             scan: Scan::new(format, at),
             parser: Parser::new(format, &ReaderOptions::default()),
-            notes: ParsedRecords::default(),
+            parsed_records: ParsedRecords::default(),
         }
     }
 
-    /// Takes the next piece, but no record that begins at `stop` or behind;
-    /// says how much was used.
-    pub(super) fn feed(&mut self, piece: &[u8], stop: u64) -> Result<usize, Trouble> {
-        let used = self.scan.feed(piece, stop);
-        let whole = piece.get(..used).ok_or_else(disagreement)?;
-        let parsed = self.parser.feed(whole, &mut self.notes);
+    /// Scans the next chunk, except records that begin at `stop` or later. Returns the number of
+    /// bytes that were consumed.
+    pub(super) fn feed(&mut self, chunk: &[u8], stop: u64) -> Result<usize, Trouble> {
+        let used = self.scan.feed(chunk, stop);
+        let whole = chunk.get(..used).ok_or_else(disagreement)?;
+        let parsed = self.parser.feed(whole, &mut self.parsed_records);
         match parsed.map_err(Trouble::Damage)? {
             parsed if parsed == used => Ok(used),
             _ => Err(disagreement()),
@@ -73,27 +73,28 @@ impl CheckedScan {
     /// Ends the text.
     pub(super) fn finish(&mut self, is_all: bool) -> Result<(), Trouble> {
         self.scan.finish();
-        let is_nothing = self.scan.rows.is_empty() && self.notes.records.is_empty() && !is_all;
-        if !is_nothing {
+        let is_empty =
+            self.scan.rows.is_empty() && self.parsed_records.records.is_empty() && !is_all;
+        if !is_empty {
             self.parser
-                .finish(&mut self.notes)
+                .finish(&mut self.parsed_records)
                 .map_err(Trouble::Damage)?;
         }
-        if self.scan.rows.len() == self.notes.records.len() {
+        if self.scan.rows.len() == self.parsed_records.records.len() {
             return Ok(());
         }
         Err(disagreement())
     }
 
-    /// Where the next record begins.
+    /// Returns the offset of the next record.
     pub(super) fn at(&self) -> u64 {
         self.scan.at()
     }
 
-    /// Delivers the records that both have found.
+    /// Passes the records that both have found to a sink.
     pub(super) fn deliver(&mut self, take: &mut impl RowSink) -> Result<(), Trouble> {
-        let count = self.scan.rows.len().min(self.notes.records.len());
-        let records = self.notes.records.drain(..count);
+        let count = self.scan.rows.len().min(self.parsed_records.records.len());
+        let records = self.parsed_records.records.drain(..count);
         for (row, (name, length)) in self.scan.rows.drain(..count).zip(records) {
             if row.length != length {
                 return Err(disagreement());
@@ -104,7 +105,7 @@ impl CheckedScan {
     }
 }
 
-/// Rows that are kept until those before them are known to be right.
+/// Stores rows until the rows before them are confirmed.
 impl RowSink for Vec<(IndexRow, u64)> {
     fn take(&mut self, row: IndexRow, name: u64) -> std::io::Result<()> {
         self.push((row, name));
@@ -114,6 +115,6 @@ impl RowSink for Vec<(IndexRow, u64)> {
 
 pub(super) fn disagreement() -> Trouble {
     Trouble::Damage(Fault::whole(
-        "its records could not be told apart for an index: please report it",
+        "the scan and the parser found different records: please report it",
     ))
 }

@@ -13,12 +13,12 @@ use seqloom_core::number::as_u64;
 use seqloom_sequences::options::Format;
 use xxhash_rust::xxh3::Xxh3;
 
-/// How much text lies between two positions where inflating starts, at least.
-const SPAN: u64 = if cfg!(fuzzing) { 1 << 10 } else { 256 << 10 };
-/// How many such positions there are, at most, unless blocks are very long.
-const PLACES: u64 = if cfg!(fuzzing) { 16 } else { 8192 };
-/// Text is hardly ever packed better than this.
-const RATIO: u64 = 4;
+/// The minimum distance in the text between two positions where decompression can start.
+const MIN_SPAN_BYTES: u64 = if cfg!(fuzzing) { 1 << 10 } else { 256 << 10 };
+/// The maximum number of such positions. The number is lower if deflate blocks are long.
+const MAX_SPANS: u64 = if cfg!(fuzzing) { 16 } else { 8192 };
+/// A compression ratio that text rarely exceeds.
+const MAX_TEXT_RATIO: u64 = 4;
 
 /// Scans a gzip file.
 pub(super) fn scan_gzip(
@@ -32,7 +32,7 @@ pub(super) fn scan_gzip(
         checked_scan: CheckedScan::new(format, 0),
         rows,
         building,
-        span: SPAN.max(size.saturating_mul(RATIO) / PLACES),
+        span: MIN_SPAN_BYTES.max(size.saturating_mul(MAX_TEXT_RATIO) / MAX_SPANS),
         text: 0,
         sum: Box::default(),
         spans: Vec::new(),
@@ -53,9 +53,9 @@ struct GzipScan<'a, T> {
     checked_scan: CheckedScan,
     rows: &'a mut T,
     building: &'a Building,
-    /// How much text a span has, at least.
+    /// The minimum length of a span in bytes of text.
     span: u64,
-    /// How much text there was.
+    /// The number of bytes of text that were scanned.
     text: u64,
     /// The checksum of the current span.
     sum: Box<Xxh3>,

@@ -1,8 +1,8 @@
-//! The parallel scan of the segments of a text.
+//! Scans the segments of a text in parallel.
 //!
-//! Each segment begins at the first position that looks like the beginning of a record. In
-//! FASTQ a line of qualities may look so too. If the segment before ends exactly there, a
-//! record does begin there. If not, the rest of the text is scanned again by one thread.
+//! Each segment begins at the first position that looks like the beginning of a record. In FASTQ a line
+//! of qualities may look the same. The position is correct if the previous segment ends exactly there.
+//! Otherwise one thread scans the rest of the text again.
 
 use std::ops::Range;
 
@@ -17,12 +17,12 @@ use seqloom_compression::seekable::{Seekable, TextCache};
 use seqloom_core::number::as_u64;
 use seqloom_sequences::options::Format;
 
-/// How much is read at once.
-const PIECE: u64 = 1 << 20;
-/// The smallest part.
-const SMALLEST: u64 = if cfg!(test) { 64 << 10 } else { 8 << 20 };
+/// The bytes of text that are read in a call.
+const READ_BYTES: u64 = 1 << 20;
+/// The minimum size of a segment in bytes.
+const MIN_SEGMENT: u64 = if cfg!(test) { 64 << 10 } else { 8 << 20 };
 /// The number of bytes that are searched for the beginning of a record.
-const NEAR: u64 = 1 << 20;
+const SEARCH_BYTES: u64 = 1 << 20;
 
 /// Scans a text, in segments if there are several threads.
 pub(super) fn scan_text(
@@ -37,12 +37,12 @@ pub(super) fn scan_text(
     } else {
         0
     };
-    let part = SegmentReader {
+    let reader = SegmentReader {
         text: &text,
         format,
         building,
     };
-    part.read(done..text.size, rows)?;
+    reader.read(done..text.size, rows)?;
     Ok(ScanSummary {
         text: text.size,
         container: text.container,
@@ -50,29 +50,30 @@ pub(super) fn scan_text(
     })
 }
 
-/// Scans segments in parallel; returns the position up to which that succeeded.
+/// Scans segments in parallel; returns the end of the last segment that succeeded.
 fn read_segments(
     text: &Seekable,
     format: Format,
     rows: &mut impl RowSink,
     building: &Building,
 ) -> Result<u64, Trouble> {
-    let part = SegmentReader {
+    let reader = SegmentReader {
         text,
         format,
         building,
     };
-    let size = (text.size / (4 * building.threads as u64).max(1)).clamp(SMALLEST, 8 * SMALLEST);
+    let size =
+        (text.size / (4 * building.threads as u64).max(1)).clamp(MIN_SEGMENT, 8 * MIN_SEGMENT);
     let mut done = 0;
     let starts: Vec<u64> = (0..text.size.div_ceil(size))
         .map(|number| number * size)
         .collect();
     for wave in starts.chunks(building.threads) {
-        let found: Vec<_> = wave
+        let segments: Vec<_> = wave
             .par_iter()
-            .map(|start| part.read_segment(*start..(start + size).min(text.size)))
+            .map(|start| reader.read_segment(*start..(start + size).min(text.size)))
             .collect();
-        for outcome in found {
+        for outcome in segments {
             let Some(segment) = outcome?.filter(|segment| segment.begin == done) else {
                 return Ok(done);
             };
@@ -86,7 +87,7 @@ fn read_segments(
     Ok(done)
 }
 
-/// Records that stand between two positions.
+/// The records between two positions.
 struct Segment {
     begin: u64,
     end: u64,
@@ -106,7 +107,7 @@ impl SegmentReader<'_> {
             return Ok(None);
         };
         let mut rows = Vec::new();
-        // A guess that was wrong shows as an error: the part is read again then.
+        // An error means that the guess was wrong; the caller then scans the segment again.
         let end = match self.read_records(begin, range.end, &mut rows) {
             Err(Trouble::Damage(_)) => return Ok(None),
             end => end?,
@@ -119,20 +120,20 @@ impl SegmentReader<'_> {
         self.read_records(range.start, u64::MAX, rows).map(drop)
     }
 
-    /// Scans the records from `begin` that begin before `stop`; returns where they end.
+    /// Scans the records from `begin` that begin before `stop`; returns the end of the last one.
     fn read_records(&self, begin: u64, stop: u64, rows: &mut impl RowSink) -> Result<u64, Trouble> {
         let mut checked_scan = CheckedScan::new(self.format, begin);
-        let (mut piece, mut cache) = (Vec::new(), TextCache::default());
+        let (mut chunk, mut cache) = (Vec::new(), TextCache::default());
         let mut at = begin;
         while at < self.text.size {
-            piece.clear();
-            let end = (at + PIECE).min(self.text.size);
-            self.text.read(at..end, &mut piece, &mut cache)?;
-            let used = checked_scan.feed(&piece, stop)?;
+            chunk.clear();
+            let end = (at + READ_BYTES).min(self.text.size);
+            self.text.read(at..end, &mut chunk, &mut cache)?;
+            let used = checked_scan.feed(&chunk, stop)?;
             checked_scan.deliver(rows)?;
             self.building.advance(as_u64(used))?;
             at += as_u64(used);
-            if used < piece.len() {
+            if used < chunk.len() {
                 break;
             }
         }
@@ -141,26 +142,26 @@ impl SegmentReader<'_> {
         Ok(checked_scan.at())
     }
 
-    /// Returns where the first record at or after `start` seems to begin.
+    /// Returns the likely beginning of the first record at or after `start`.
     fn first_record(&self, start: u64) -> Result<Option<u64>, Trouble> {
         if start == 0 {
             return Ok(Some(0));
         }
-        let mut near = Vec::new();
+        let mut text = Vec::new();
         let from = start - 1;
-        let range = from..(from + NEAR).min(self.text.size);
+        let range = from..(from + SEARCH_BYTES).min(self.text.size);
         self.text
-            .read(range, &mut near, &mut TextCache::default())?;
-        let found = match self.format {
-            Format::Fasta => memmem::find(&near, b"\n>").map(|position| position + 1),
-            Format::Fastq => first_fastq_record(&near),
+            .read(range, &mut text, &mut TextCache::default())?;
+        let segments = match self.format {
+            Format::Fasta => memmem::find(&text, b"\n>").map(|position| position + 1),
+            Format::Fastq => first_fastq_record(&text),
         };
-        Ok(found.map(|position| from + position as u64))
+        Ok(segments.map(|position| from + position as u64))
     }
 }
 
-/// The first line that begins with `@` and has a line of `+` two lines on, and
-/// as many letters as qualities between and behind.
+/// Returns the offset of the first four lines that look like a FASTQ record. Such lines have `@` and
+/// `+`, and residues and qualities of equal length.
 fn first_fastq_record(text: &[u8]) -> Option<usize> {
     let lines = memchr::memchr_iter(b'\n', text).map(|end| end + 1);
     let line = |start: usize| {
@@ -187,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_of_qualities_begins_no_record() {
+    fn a_line_of_qualities_is_not_the_beginning_of_a_record() {
         let text = b"CG\n+\n@@\n@b\nAC\n+\nII\n@c\n";
         assert_eq!(first_fastq_record(text), Some(8));
     }

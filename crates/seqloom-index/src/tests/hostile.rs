@@ -1,4 +1,4 @@
-//! Index files whose checksums are right and whose numbers are not.
+//! Index files with valid checksums and invalid numbers.
 
 use std::io::Cursor;
 
@@ -9,14 +9,14 @@ use seqloom_compression::seekable::Span;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::*;
-use crate::head::{HEAD, IndexHeader};
-use crate::names::ENTRY;
+use crate::head::{HEAD_BYTES, IndexHeader};
+use crate::names::NAME_BYTES;
 use crate::stamp::{chunks, stamp};
 use crate::write::{FileSummary, IndexWriter};
 
-const TEXT: &[u8] = b">a\nACGT\n>b\nAC\n";
+const FASTA_TEXT: &[u8] = b">a\nACGT\n>b\nAC\n";
 
-/// An index of a file in which these rows are, and so much text.
+/// Returns an index of a file with these rows and this length of text.
 fn index(file: &Path, rows: &[IndexRow], text: u64, container: Container) -> Vec<u8> {
     let disk = Disk::open(file).unwrap();
     let chunks = chunks(&disk, &Building::default()).unwrap();
@@ -60,12 +60,12 @@ fn message(file: &Path, bytes: Vec<u8>) -> String {
 }
 
 #[test]
-fn a_text_larger_than_its_file_is_refused_before_memory_is_taken() {
-    let (text, large) = (Temporary::new(TEXT), 1 << 45);
+fn a_text_larger_than_its_file_is_an_error_before_allocation() {
+    let (text, large) = (Temporary::new(FASTA_TEXT), 1 << 45);
     let rows = [row(0, large - 9), row(large - 9, 9)];
     let plain = index(&text.0, &rows, large, Container::Plain);
     assert!(message(&text.0, plain).contains("it is shorter"));
-    let packed = Temporary::new(&gzip(TEXT));
+    let packed = Temporary::new(&gzip(FASTA_TEXT));
     let span = Span {
         bit: 80,
         ..Span::default()
@@ -75,15 +75,15 @@ fn a_text_larger_than_its_file_is_refused_before_memory_is_taken() {
 }
 
 #[test]
-fn a_text_that_no_file_holds_is_refused() {
-    let file = Temporary::new(TEXT);
+fn a_text_length_above_the_maximum_is_an_error() {
+    let file = Temporary::new(FASTA_TEXT);
     let bytes = index(&file.0, &[row(0, 8)], u64::MAX, Container::Plain);
     assert!(message(&file.0, bytes).contains("cut or damaged"));
 }
 
 #[test]
-fn positions_that_do_not_begin_with_the_text_are_refused() {
-    let file = Temporary::new(&gzip(TEXT));
+fn positions_that_do_not_begin_at_the_start_of_the_text_are_errors() {
+    let file = Temporary::new(&gzip(FASTA_TEXT));
     let late = Span {
         bit: 80,
         text: 5,
@@ -97,21 +97,21 @@ fn positions_that_do_not_begin_with_the_text_are_refused() {
 
 #[test]
 fn rows_out_of_order_are_an_error() {
-    let file = Temporary::new(TEXT);
+    let file = Temporary::new(FASTA_TEXT);
     let bytes = index(&file.0, &[row(8, 6), row(0, 4)], 14, Container::Plain);
     message(&file.0, bytes);
 }
 
 #[test]
-fn a_name_of_a_record_that_is_not_there_is_an_error() {
-    let file = Temporary::new(TEXT);
+fn a_name_of_a_record_out_of_range_is_an_error() {
+    let file = Temporary::new(FASTA_TEXT);
     for number in [2, 1 << 58, u64::MAX] {
         let mut bytes = index(&file.0, &[row(0, 8), row(8, 6)], 14, Container::Plain);
         let size = bytes.len() as u64;
-        let names = IndexHeader::from_bytes(&bytes[..HEAD], size)
+        let names = IndexHeader::from_bytes(&bytes[..HEAD_BYTES], size)
             .unwrap()
             .names_at as usize;
-        let (page, end) = (names..names + 2 * ENTRY, names + 2 * ENTRY);
+        let (page, end) = (names..names + 2 * NAME_BYTES, names + 2 * NAME_BYTES);
         bytes[names + 8..names + 16].copy_from_slice(&number.to_le_bytes());
         let own = xxh3_64_with_seed(&bytes[page], 0);
         bytes[end..end + 8].copy_from_slice(&own.to_le_bytes());
@@ -120,7 +120,7 @@ fn a_name_of_a_record_that_is_not_there_is_an_error() {
 }
 
 #[test]
-fn a_block_that_only_says_that_it_is_empty_is_an_error() {
+fn a_block_with_a_false_length_of_0_is_an_error() {
     let text = fasta(800);
     let mut packed = bgzip(&text);
     let second = 1 + usize::from(u16::from_le_bytes([packed[16], packed[17]]));

@@ -13,9 +13,9 @@ use seqloom_compression::disk::Disk;
 use seqloom_compression::image::IndexBytes;
 use seqloom_compression::seekable::Seekable;
 
-const SUFFIX: &str = ".sli";
+const INDEX_SUFFIX: &str = ".sli";
 
-/// A gzip file that has not changed since the index next to it was made.
+/// A gzip file that has not changed since it was indexed.
 pub(super) struct GzipIndex {
     pub(super) text: Seekable,
     rows: PageColumn,
@@ -24,8 +24,8 @@ pub(super) struct GzipIndex {
 /// Opens the index of a gzip file; `None` if there is none or the file has changed.
 pub(super) fn open_index(path: &Path) -> Option<GzipIndex> {
     let side = index_path(path);
-    let is_here = side.is_file() && path.is_file();
-    let side = is_here.then(|| Disk::open(&side).ok()).flatten()?;
+    let exists = side.is_file() && path.is_file();
+    let side = exists.then(|| Disk::open(&side).ok()).flatten()?;
     let side = IndexFile::new(IndexBytes::File(Arc::new(side))).ok()?;
     let disk = Disk::open(path).ok()?;
     let (source, rows) = (&side.head.source, side.rows());
@@ -44,11 +44,11 @@ pub(super) fn open_index(path: &Path) -> Option<GzipIndex> {
 }
 
 impl GzipIndex {
-    /// Where a record begins in the text.
+    /// Returns the offset of a record in the text.
     pub(super) fn begin_of(&self, record: u64) -> Option<u64> {
         let mut page = Vec::new();
-        let is_here = record < self.rows.count;
-        let first = is_here.then(|| self.rows.page(&self.text.image, record, &mut page).ok());
+        let exists = record < self.rows.count;
+        let first = exists.then(|| self.rows.page(&self.text.image, record, &mut page).ok());
         let position = usize::try_from(record - first.flatten()?).ok()?;
         let row = IndexRow::from_bytes(page.chunks_exact(self.rows.entry).nth(position)?);
         row.check(self.text.size).ok().map(|()| row.begin)
@@ -57,6 +57,6 @@ impl GzipIndex {
 
 pub(super) fn index_path(path: &Path) -> PathBuf {
     let mut name = OsString::from(path);
-    name.push(SUFFIX);
+    name.push(INDEX_SUFFIX);
     name.into()
 }

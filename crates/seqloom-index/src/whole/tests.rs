@@ -1,4 +1,4 @@
-//! The text by spans is the text from the beginning, faults and all.
+//! Parallel decompression must give the same text and faults as serial decompression.
 
 #[path = "../../../seqloom-compression/src/parallel/tests/samples.rs"]
 mod samples;
@@ -19,7 +19,7 @@ use crate::{Building, build};
 use seqloom_compression::parallel::SMALLEST;
 use seqloom_compression::{Text, Trouble, UnpackOptions, unpack};
 
-/// Letters in lines, packed neither too well nor too badly.
+/// Returns FASTA with a typical compression ratio.
 fn fasta(letters: usize) -> Vec<u8> {
     let mut state = 7_u64;
     let mut text = b">a\n".to_vec();
@@ -36,21 +36,21 @@ fn fasta(letters: usize) -> Vec<u8> {
     text
 }
 
-/// A file with its index beside it.
+/// Returns a file with its index next to it.
 fn indexed(packed: &[u8]) -> PackedFile {
     let file = PackedFile::new(packed);
     build(&file.0, &index_path(&file.0), &Building::default()).unwrap();
     file
 }
 
-/// All text by spans; none if the index is of no use.
+/// Returns the text from parallel decompression; `None` if the index cannot be used.
 fn by_spans(path: &Path, threads: usize) -> Option<(Vec<u8>, Option<String>)> {
     let options = threads_of(threads);
     text_by_index(path, &options).map(|mut text| drain(&mut *text))
 }
 
 #[test]
-fn members_of_any_size_give_their_text() {
+fn members_of_any_size_are_decompressed() {
     let text = fasta(3_000_000);
     let many: Vec<usize> = (0..60).map(|number| number * 50_001).collect();
     for borders in [&[][..], &[10, 10, 10], &[1_500_000, 1_500_000], &many] {
@@ -66,7 +66,7 @@ fn members_of_any_size_give_their_text() {
 }
 
 #[test]
-fn stored_blocks_and_names_give_their_text() {
+fn stored_blocks_and_members_with_names_are_decompressed() {
     let text = fasta(2_000_000);
     let mut packed = vec![0x1F, 0x8B, 8, 8, 0, 0, 0, 0, 0, 255, b'a', 0];
     for (number, piece) in text.chunks(60_000).enumerate() {
@@ -85,7 +85,7 @@ fn stored_blocks_and_names_give_their_text() {
 }
 
 #[test]
-fn a_file_that_grew_has_no_index() {
+fn the_index_of_a_file_that_grew_is_not_used() {
     let file = indexed(&gzip(&fasta(1_000_000)));
     let mut open = fs::File::options().append(true).open(&file.0).unwrap();
     open.write_all(b"garbage").unwrap();
@@ -93,7 +93,7 @@ fn a_file_that_grew_has_no_index() {
 }
 
 #[test]
-fn reading_from_a_record_gives_the_records_behind() {
+fn reading_from_a_record_gives_it_and_all_later_records() {
     let record = |number| format!(">r{number} x\nACGTGATTACA\n");
     let records: Vec<String> = (0..40_000).map(record).collect();
     let text = records.concat().into_bytes();
@@ -117,7 +117,7 @@ fn reading_from_a_record_gives_the_records_behind() {
 }
 
 #[test]
-fn a_damaged_index_is_left_alone() {
+fn a_damaged_index_is_not_used() {
     let packed = gzip(&fasta(1_000_000));
     let file = indexed(&packed);
     let side = fs::read(index_path(&file.0)).unwrap();
@@ -132,7 +132,7 @@ fn a_damaged_index_is_left_alone() {
 }
 
 #[test]
-fn a_reader_that_leaves_early_waits_for_nobody() {
+fn a_reader_that_is_dropped_early_does_not_wait() {
     let file = indexed(&gzip(&fasta(6_000_000)));
     let index = open_index(&file.0).unwrap();
     let mut whole = text_by_spans(index.text, 0, None, threads_of(4)).unwrap();
@@ -145,7 +145,7 @@ fn a_reader_that_leaves_early_waits_for_nobody() {
 }
 
 #[test]
-fn a_file_too_small_to_gain_by_threads_is_read_by_one() {
+fn a_small_file_is_read_by_one_thread() {
     let text = proteins(14_000_000);
     let small = indexed(&members(&text, &[]));
     drop(read_by_threads(&small.0));
@@ -159,7 +159,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
     #[test]
-    fn a_changed_byte_is_found_and_named_as_without_an_index(
+    fn a_changed_byte_gives_the_same_error_with_and_without_an_index(
         borders in prop::collection::vec(0..2_500_000_usize, 0..4),
         position in 0.0..1.0_f64,
         bit in 0..8_u32,

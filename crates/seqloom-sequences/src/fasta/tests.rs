@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use seqloom_core::error::Fault;
 
 use super::{FastaParser, Position, RecordSink};
+use crate::cursor::MAX_HEADER_BYTES;
 use crate::options::{Comments, ReaderOptions, Whitespace};
 
 /// A sink that stores the records.
@@ -203,11 +204,7 @@ fn half_a_byte_order_mark_is_an_error() {
 
 #[test]
 fn a_header_above_the_limit_is_an_error() {
-    let text = [
-        b">".to_vec(),
-        vec![b'x'; crate::cursor::MAX_HEADER_BYTES + 1],
-    ]
-    .concat();
+    let text = [b">".to_vec(), vec![b'x'; MAX_HEADER_BYTES + 1]].concat();
     assert!(
         parse(&text, 1 << 16)
             .unwrap_err()

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use seqloom_core::error::{Fault, Kind};
 
 use super::{FastqParser, Position};
+use crate::cursor::MAX_HEADER_BYTES;
 use crate::options::{QualityEncoding, ReaderOptions};
 use crate::sink::RecordSink;
 
@@ -209,23 +210,14 @@ fn an_error_names_lone_carriage_returns() {
         assert_eq!(text.get(at), Some(&b'\r'));
         assert!(message.contains("carriage return"), "{message}");
     }
-    let long = [
-        b"@r\r",
-        &vec![b'A'; crate::cursor::MAX_HEADER_BYTES + 9][..],
-    ]
-    .concat();
+    let long = [b"@r\r", &vec![b'A'; MAX_HEADER_BYTES + 9][..]].concat();
     assert!(fault(&long).5.contains("carriage return"));
     assert_eq!(fault(b"@r\r").0, Kind::Cut);
 }
 
 #[test]
 fn a_header_above_the_limit_is_an_error_for_any_chunk_size() {
-    let text = [
-        b"@",
-        &vec![b'x'; crate::cursor::MAX_HEADER_BYTES + 1][..],
-        b"\nA\n+\nI\n",
-    ]
-    .concat();
+    let text = [b"@", &vec![b'x'; MAX_HEADER_BYTES + 1][..], b"\nA\n+\nI\n"].concat();
     let whole = parse(&text, text.len()).unwrap_err();
     assert_eq!((whole.kind, whole.byte), (Kind::Limit, Some(1 + (1 << 20))));
     assert_eq!(parse(&text, 1000).unwrap_err(), whole);

@@ -21,7 +21,7 @@ const BLOCK_HEADER: [u8; 16] = [
     0x1F, 0x8B, 8, 4, 0, 0, 0, 0, 0, 0xFF, 6, 0, b'B', b'C', 2, 0,
 ];
 /// The length in bytes of the gzip header that sirocco writes.
-const GZIP_HEADER_BYTES: usize = 10;
+const GZIP_HEADER: usize = 10;
 /// The empty block that ends a file (SAM specification, section 4.1.2).
 const END_BLOCK: [u8; 28] = [
     0x1F, 0x8B, 8, 4, 0, 0, 0, 0, 0, 0xFF, 6, 0, b'B', b'C', 2, 0, 0x1B, 0, 3, 0, 0, 0, 0, 0, 0, 0,
@@ -31,22 +31,22 @@ const END_BLOCK: [u8; 28] = [
 /// Compresses text in blocks.
 pub(super) struct BgzipWriter {
     target: WriteTarget,
-    workers: Workers<BlockJob>,
+    workers: Workers<PackJob>,
     workspace: BlockEncoder,
     level: Level,
     /// The maximum number of pending jobs, enough to keep all threads busy.
     max_pending: usize,
-    job: BlockJob,
-    spare: Vec<BlockJob>,
+    job: PackJob,
+    spare: Vec<PackJob>,
     /// The offset of each block, in the file and in the text.
     blocks: Vec<(u64, u64)>,
-    offsets: (u64, u64),
+    at: (u64, u64),
 }
 
 impl BgzipWriter {
     pub(super) fn new(target: WriteTarget, level: Level, threads: usize) -> Self {
         let helpers = threads.saturating_sub(1);
-        let job = BlockJob::new(level);
+        let job = PackJob::new(level);
         Self {
             target,
             workers: Workers::start("seqloom-blocks", helpers),
@@ -56,7 +56,7 @@ impl BgzipWriter {
             job,
             spare: Vec::new(),
             blocks: Vec::new(),
-            offsets: (0, 0),
+            at: (0, 0),
         }
     }
 
@@ -86,12 +86,8 @@ impl BgzipWriter {
 
     /// Submits the current job, and begins another.
     fn submit(&mut self) -> io::Result<()> {
-        let next_job = self
-            .spare
-            .pop()
-            .unwrap_or_else(|| BlockJob::new(self.level));
-        self.workers
-            .push(std::mem::replace(&mut self.job, next_job));
+        let next = self.spare.pop().unwrap_or_else(|| PackJob::new(self.level));
+        self.workers.push(std::mem::replace(&mut self.job, next));
         while self.workers.pending() >= self.max_pending {
             self.write_next()?;
         }
@@ -108,11 +104,8 @@ impl BgzipWriter {
         }
         self.target.write_all(&job.packed)?;
         for (packed, text) in &job.sizes {
-            self.blocks.push(self.offsets);
-            self.offsets = (
-                self.offsets.0 + as_u64(*packed),
-                self.offsets.1 + as_u64(*text),
-            );
+            self.blocks.push(self.at);
+            self.at = (self.at.0 + as_u64(*packed), self.at.1 + as_u64(*text));
         }
         job.clear();
         self.spare.push(job);
@@ -121,7 +114,7 @@ impl BgzipWriter {
 }
 
 /// Consecutive blocks that one thread compresses.
-struct BlockJob {
+struct PackJob {
     level: Level,
     text: Vec<u8>,
     packed: Vec<u8>,
@@ -137,7 +130,7 @@ struct BlockEncoder {
     buffer: Vec<u8>,
 }
 
-impl BlockJob {
+impl PackJob {
     fn new(level: Level) -> Self {
         Self {
             level,
@@ -156,7 +149,7 @@ impl BlockJob {
     }
 }
 
-impl Job for BlockJob {
+impl Job for PackJob {
     type Workspace = BlockEncoder;
 
     fn workspace(&self) -> BlockEncoder {
@@ -193,11 +186,7 @@ impl BlockEncoder {
 fn pack(encoder: &mut Encoder, text: &[u8], buffer: &mut [u8], packed: &mut Vec<u8>) -> bool {
     let progress = encoder.compress(text, buffer, Flush::Finish);
     let is_whole = progress.done;
-    let Some(body) = progress
-        .output
-        .get(GZIP_HEADER_BYTES..)
-        .filter(|_| is_whole)
-    else {
+    let Some(body) = progress.output.get(GZIP_HEADER..).filter(|_| is_whole) else {
         encoder.reset();
         return false;
     };
