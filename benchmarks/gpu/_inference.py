@@ -27,7 +27,7 @@ from benchmarks.infer._whole import run_loop
 if TYPE_CHECKING:  # they import torch, which a machine that reads results may lack
     from benchmarks.gpu._sides import Case, Work
 
-OURS = "seqloom, packed"
+SEQLOOM_PACKED = "seqloom, packed"
 BUDGET = 16_384  # tokens of a batch
 
 # Network, type and expected seconds of each case, the most important first.
@@ -82,7 +82,7 @@ def _measure(results: Results, size: str, dtype: str) -> None:
         records = mix(TINY_PROTEINS if results.is_tiny else PROTEINS)
         case = Case(size, results.device, dtype, network, records)
         sides = _start_sides(results, case)
-        if OURS not in sides:  # its failure is a result already
+        if SEQLOOM_PACKED not in sides:  # its failure is a result already
             return
         rate = measure_rate(case.device, dtype)
         _measure_sides(results, case, sides, product_rate=rate)
@@ -131,7 +131,7 @@ def _measure_sides(
     rounds = TINY_ROUNDS if results.is_tiny else ROUNDS
     for name, seconds in interleave(works, rounds=rounds).items():
         side = sides[name]
-        cosine = float((side.means * sides[OURS].means).sum(1).min())
+        cosine = float((side.means * sides[SEQLOOM_PACKED].means).sum(1).min())
         results.add(
             "inference",
             size=case.size,
@@ -208,7 +208,7 @@ def make_tables(results: Sequence[Result], device_name: str) -> list[str]:
     ours = {
         _describe_network(result): median(result["seconds"])
         for result in sides
-        if result["side"] == OURS
+        if result["side"] == SEQLOOM_PACKED
     }
     rows = [_side_row(it, ours[_describe_network(it)], device_name) for it in sides]
     tables = [table(SIDES_HEAD, rows, texts=("side",))] if rows else []

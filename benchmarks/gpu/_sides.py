@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from benchmarks.gpu._device import wait
-from benchmarks.gpu._inference import BUDGET, OURS
+from benchmarks.gpu._inference import BUDGET, SEQLOOM_PACKED
 from benchmarks.infer._huggingface import ORDERS
 from benchmarks.infer._inputs import Ids, budgeted
 
@@ -50,7 +50,7 @@ class Case(NamedTuple):
 
 def make_sides(case: Case) -> dict[str, Callable[[], Work]]:
     """Functions that load each side, by name; seqloom is the first."""
-    sides: dict[str, Callable[[], Work]] = {OURS: partial(_load_packed, case)}
+    sides: dict[str, Callable[[], Work]] = {SEQLOOM_PACKED: partial(_load_packed, case)}
     attentions = {"sdpa": "SDPA"}
     if find_spec("flash_attn") and case.device == "cuda" and case.dtype != "float32":
         attentions["flash_attention_2"] = "flash attention"
