@@ -47,28 +47,28 @@ pub enum Case {
 /// The treatment of amino acids outside the 20 of the alphabet: U and O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rare {
-    /// They are rejected.
+    /// U and O are rejected.
     Error,
-    /// They are masked: their channels are 0.
+    /// U and O are masked: their channels are 0.
     Zeros,
-    /// They are read as X.
+    /// U and O are read as X.
     Unknown,
-    /// They are read as a similar amino acid: U as C, and O as K.
+    /// U is read as C, and O as K.
     Replace,
-    /// They have channels, after those of the 20.
+    /// U and O have channels, after those of the 20.
     Keep,
 }
 
 /// The treatment of characters that are not residues: `*`, `-`, `.`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Symbols {
-    /// One `*` at the end of a sequence is removed; all others are rejected.
+    /// One `*` at the end of a sequence is removed; all other symbols are rejected.
     StripTerminalStop,
-    /// All are rejected.
+    /// All symbols are rejected.
     Error,
-    /// They are masked: their channels are 0.
+    /// Symbols are masked: their channels are 0.
     Zeros,
-    /// They have channels, after those of the residues.
+    /// Symbols have channels, after those of the residues.
     Keep,
 }
 

@@ -55,11 +55,11 @@ fn write_index<W: Write + Seek + Send>(path: &Path, out: W, building: &Building)
             text_of(disk, compression).and_then(|text| scan_text(text, format, &mut rows, building))
         }
     };
-    let summary = summary.map_err(|summary| {
+    let summary = summary.map_err(|trouble| {
         if building.check_cancelled().is_err() {
-            to_error(path, summary)
+            to_error(path, trouble)
         } else {
-            explain(path, summary)
+            explain(path, trouble)
         }
     })?;
     check_unchanged(path, &source)?;
@@ -121,7 +121,7 @@ pub(super) fn text_of(
 
 /// Reads a file that could not be scanned from the beginning, and returns the error, which names
 /// record and line.
-fn explain(path: &Path, summary: Trouble) -> Error {
+fn explain(path: &Path, trouble: Trouble) -> Error {
     let mut reader = match Reader::open(path, &ReaderOptions::default()) {
         Ok(reader) => reader,
         Err(error) => return error,
@@ -129,7 +129,7 @@ fn explain(path: &Path, summary: Trouble) -> Error {
     loop {
         match reader.read(1 << 16, 1 << 24) {
             Ok(Some(_)) => {}
-            Ok(None) => return to_error(path, summary),
+            Ok(None) => return to_error(path, trouble),
             Err(error) => return error,
         }
     }

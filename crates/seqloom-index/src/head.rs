@@ -5,7 +5,7 @@
 //! rows      40 bytes for each record, with a hash after 64 rows
 //! names     hash of the id and number of the record, sorted, with a hash after 64 entries
 //! windows   the compressed windows for starting decompression inside gzip
-//! pieces    the positions of bgzip blocks, or of these windows
+//! pieces    the positions of bgzip blocks or gzip windows
 //! chunks    a hash for each 256 KiB of the indexed file
 //! ```
 
@@ -21,7 +21,7 @@ use seqloom_sequences::options::Format;
 const INDEX_MAGIC: u64 = u64::from_le_bytes(*b"slindex\n");
 /// The version of the layout; an index of another version is created again.
 const VERSION: u64 = 1;
-/// The 8-byte numbers in the header.
+/// The number of 8-byte integers in the header.
 const HEAD_NUMBERS: usize = 22;
 /// The size of the header in bytes.
 pub(crate) const HEAD_BYTES: usize = HEAD_NUMBERS * 8;

@@ -158,8 +158,8 @@ impl Index {
         Ok(Self::new(path, side, text.disk))
     }
 
-    /// Checks that the headers are at the positions of a `.fai`. Only some
-    /// headers without description are read: their length leaves no space for another record.
+    /// Checks that the headers are at the positions of a `.fai`. Of the headers
+    /// without description, only some are read: they leave no space for another record.
     fn check_headers(&self, fai: &Path, rows: &[(IndexRow, u64)], ids: &[FaiRow]) -> Result<()> {
         /// The number of headers without description that are read.
         const CHECKED_HEADERS: usize = 1000;

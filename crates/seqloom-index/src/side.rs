@@ -15,9 +15,9 @@ use seqloom_compression::image::IndexBytes;
 use seqloom_compression::seekable::{BgzipBlock, Container, Span, check_positions};
 use seqloom_core::number::{as_u64, u32_at, u64_at};
 
-/// The size of a bgzip block in the index, in bytes.
+/// The size in bytes of the entry for a bgzip block.
 const BLOCK_BYTES: usize = 20;
-/// The size of a gzip span in the index, in bytes.
+/// The size in bytes of the entry for a gzip span.
 const SPAN_BYTES: usize = 36;
 
 /// An index with a checked header and tables. Rows are checked when they are read.

@@ -2,8 +2,8 @@
 //!
 //! An index contains a hash for each 256 KiB of the file. If size and time are the same, four of these
 //! chunks are compared. If the time differs, all chunks are compared, which takes as long as reading
-//! the file. A change that keeps size and time and misses the four chunks is detected later, by the
-//! checksum of a record.
+//! the file. A change that keeps size, time and these four chunks is detected later, by the checksum of
+//! a record.
 
 use std::cell::RefCell;
 use std::io;

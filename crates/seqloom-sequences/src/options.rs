@@ -103,10 +103,10 @@ impl OnError {
 /// The treatment of FASTA lines that begin with `;` or `#`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Comments {
-    /// They are faults.
+    /// Comments are faults.
     #[default]
     Error,
-    /// They are skipped.
+    /// Comments are skipped.
     Skip,
 }
 
@@ -124,10 +124,10 @@ impl Comments {
 /// The treatment of blanks between FASTA residues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Whitespace {
-    /// They are faults.
+    /// Blanks are faults.
     #[default]
     Error,
-    /// They are removed.
+    /// Blanks are removed.
     Strip,
 }
 
@@ -145,7 +145,7 @@ impl Whitespace {
 /// The treatment of records without an id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MissingIds {
-    /// They are faults.
+    /// Missing ids are faults.
     #[default]
     Error,
     /// The id is the index of the record in the file, from 0.

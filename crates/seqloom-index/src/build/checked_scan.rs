@@ -1,4 +1,4 @@
-//! A scan with a comparison of its records with those of the parser.
+//! Scans a text, and compares the records with those of the parser.
 
 use seqloom_core::error::Fault;
 
@@ -91,7 +91,7 @@ impl CheckedScan {
         self.scan.at()
     }
 
-    /// Passes the records that both have found to a sink.
+    /// Passes the records that both the scan and the parser have found to a sink.
     pub(super) fn deliver(&mut self, take: &mut impl RowSink) -> Result<(), Trouble> {
         let count = self.scan.rows.len().min(self.parsed_records.records.len());
         let records = self.parsed_records.records.drain(..count);

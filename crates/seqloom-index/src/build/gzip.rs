@@ -15,7 +15,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 /// The minimum distance in the text between two positions where decompression can start.
 const MIN_SPAN_BYTES: u64 = if cfg!(fuzzing) { 1 << 10 } else { 256 << 10 };
-/// The maximum number of such positions. The number is lower if deflate blocks are long.
+/// The maximum number of positions where decompression can start.
 const MAX_SPANS: u64 = if cfg!(fuzzing) { 16 } else { 8192 };
 /// A compression ratio that text rarely exceeds.
 const MAX_TEXT_RATIO: u64 = 4;

@@ -152,11 +152,11 @@ impl SegmentReader<'_> {
         let range = from..(from + SEARCH_BYTES).min(self.text.size);
         self.text
             .read(range, &mut text, &mut TextCache::default())?;
-        let segments = match self.format {
+        let start = match self.format {
             Format::Fasta => memmem::find(&text, b"\n>").map(|position| position + 1),
             Format::Fastq => first_fastq_record(&text),
         };
-        Ok(segments.map(|position| from + position as u64))
+        Ok(start.map(|position| from + position as u64))
     }
 }
 
