@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _MAX_SAMPLED = 1000  # records that are sampled to detect the alphabet
 # If this number of residues has none that only proteins have, it is not a protein.
 _MIN_PROOF_RESIDUES = 100
-_AMBIGUITY_CODES = "RYSWKMBDHV"  # ambiguity codes of bases
+_AMBIGUITY_CODES = "RYSWKMBDHV"
 _MAX_CODE_SHARE = 0.25  # DNA rarely has more ambiguity codes
 _MAX_SAMPLED_RESIDUES = 1 << 22  # a limit of memory
 # A random split explains this share of records with other lengths than training records.

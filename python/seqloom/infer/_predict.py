@@ -79,7 +79,7 @@ def predict(
 
     Args:
         model: A trained model, its run, or its run folder. Or the folder or zip of an
-            exported model, which reads only files; for pairs, two side by side.
+            exported model, which reads only files; for read pairs, pass both files.
         data: Sequence files, an open file, sequences in memory (a list, dict or data
             frame), a .bed of genotypes, or a dataset with the model's encoder. Variants are
             matched by id and alleles, in any order. A dataset that changes in

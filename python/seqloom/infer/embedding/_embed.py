@@ -190,7 +190,7 @@ def _with_note(summary: EmbedSummary, settings: Settings) -> EmbedSummary:
         return summary
     note = (
         f"this call computed part {part} of the shards, because of {part.variable}; "
-        f"{summary.missing:,} of {summary.shards:,} shards are left to other parts; "
+        f"{summary.missing:,} of {summary.shards:,} shards are left to other parts. "
         'part="1/1" (--part 1/1) computes all shards'
     )
     return replace(summary, notes=(*summary.notes, note))

@@ -130,7 +130,7 @@ class GPUMonitor:
             seconds: The wait in seconds, instead of `wait_ms`.
 
         Raises:
-            ArgumentError: Both or none are given, or the value is below 0 or no number.
+            ArgumentError: Both or neither are given, or the value is invalid or negative.
 
         Examples:
             >>> import time
