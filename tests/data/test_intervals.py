@@ -457,15 +457,18 @@ def test_an_interval_file_reads_the_same_in_every_encoding_and_line_ending(
         ]
 
 
-ONE = {"chrom": ["chr1"], "start": [1], "stop": [5]}
+ONE_INTERVAL = {"chrom": ["chr1"], "start": [1], "stop": [5]}
 
 
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        (ONE | {"start": [None]}, "row 0: start must be an integer, found None"),
-        (ONE | {"start": [True]}, "row 0: start must be an integer, found True"),
-        (ONE | {"Start": [2]}, "'start' and 'Start' both may be the column of start"),
+        (ONE_INTERVAL | {"start": [None]}, "row 0: start must be an integer, found None"),
+        (ONE_INTERVAL | {"start": [True]}, "row 0: start must be an integer, found True"),
+        (
+            ONE_INTERVAL | {"Start": [2]},
+            "'start' and 'Start' both may be the column of start",
+        ),
         ({"chrom": "chr1", "start": 1, "stop": 5}, "with a value for each"),
         ([("chr1", 1, 5)], "each of intervals must be the path of a BED file"),
     ],
@@ -483,7 +486,9 @@ def test_duplicate_column_names_are_an_error(genome, bed):
 
 
 def test_chromosomes_in_memory_may_be_bytes(genome):
-    assert IntervalDataset(genome, ONE | {"chrom": [b"chr1"]}).ids == ["chr1:1-5(.)"]
+    assert IntervalDataset(genome, ONE_INTERVAL | {"chrom": [b"chr1"]}).ids == [
+        "chr1:1-5(.)"
+    ]
 
 
 def test_a_summit_outside_its_interval_is_an_error_if_width_is_set(genome, bed):
@@ -510,7 +515,7 @@ def test_missing_strands_and_summits_are_accepted(genome, nothing):
 
 @pytest.mark.parametrize("strand", [-1, -1.0, b"-", "-"], ids=range(4))
 def test_strands_are_accepted_in_every_common_form(genome, strand):
-    data = IntervalDataset(genome, ONE | {"strand": [strand]})
+    data = IntervalDataset(genome, ONE_INTERVAL | {"strand": [strand]})
     assert data[0]["sequence"] == read("chr1", 1, 5, "-")
 
 
@@ -664,7 +669,7 @@ def test_a_protein_is_padded_with_x_not_asparagine(protein, encoder):
     np.testing.assert_array_equal(tiles.batch([0, 1])["inputs"], expected["inputs"])
 
 
-def test_a_protein_without_an_encoder_is_padded_as_its_alphabet_says(protein):
+def test_a_protein_without_an_encoder_is_padded_by_its_alphabet(protein):
     tiles = windows(protein, 4, edge="pad", alphabet="protein")
     assert [item["sequence"] for item in tiles] == [b"MKVL", b"AWXX"]
 
@@ -696,7 +701,7 @@ def test_an_encoder_set_later_determines_the_alphabet(protein):
 @pytest.mark.parametrize("name", ["start", "stop", "summit"])
 @pytest.mark.parametrize("place", [2**62, -(2**62), 2**63 - 1, 2**60 + 1])
 def test_a_position_that_would_overflow_is_an_error(genome, name, place):
-    table = ONE | {"summit": [1], name: [place]}
+    table = ONE_INTERVAL | {"summit": [1], name: [place]}
     with pytest.raises(
         FormatError, match=f"row 0: {name} must be a position from .* found"
     ):
@@ -705,7 +710,7 @@ def test_a_position_that_would_overflow_is_an_error(genome, name, place):
 
 @pytest.mark.parametrize("place", [2**60 - 9, -(2**60)])
 def test_the_largest_position_is_outside_its_sequence_at_any_width(genome, place):
-    table = ONE | {"start": [place], "stop": [place + 9], "summit": [9]}
+    table = ONE_INTERVAL | {"start": [place], "stop": [place + 9], "summit": [9]}
     for width in (1, 2**60 - 1):
         with pytest.raises(FormatError, match="is not within"):
             IntervalDataset(genome, table, width=width, jitter=2**60, edge="pad")
@@ -715,7 +720,7 @@ def test_the_largest_position_is_outside_its_sequence_at_any_width(genome, place
 def test_a_width_that_would_overflow_is_an_error(genome, option):
     too_much: Any = {option: 2**60 + 1}
     with pytest.raises(ArgumentError, match=f"{option} must be an integer from [01] to"):
-        IntervalDataset(genome, ONE, **too_much)
+        IntervalDataset(genome, ONE_INTERVAL, **too_much)
 
 
 @pytest.mark.parametrize(
@@ -732,7 +737,7 @@ def test_a_width_that_would_overflow_is_an_error(genome, option):
 )
 def test_an_option_of_labels_without_labels_is_an_error(genome, option):
     with pytest.raises(ArgumentError, match=f"{next(iter(option))}: only with labels="):
-        IntervalDataset(genome, ONE, labels=Labels(**option))
+        IntervalDataset(genome, ONE_INTERVAL, labels=Labels(**option))
 
 
 def test_a_protein_has_no_minus_strand(protein):

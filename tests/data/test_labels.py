@@ -26,7 +26,7 @@ def shown(kind):
     return f"{kind.__module__}.{kind.__name__}"
 
 
-FOUR = {"a": "AC", "b": "GG", "c": "TT", "d": "CA"}
+FOUR_SEQUENCES = {"a": "AC", "b": "GG", "c": "TT", "d": "CA"}
 
 
 def values(data):
@@ -39,7 +39,7 @@ def labelled(fasta, table):
     """Create a dataset of four sequences and a table."""
 
     def make(text, **options):
-        return SequenceDataset(fasta(FOUR), labels=Labels(table(text), **options))
+        return SequenceDataset(fasta(FOUR_SEQUENCES), labels=Labels(table(text), **options))
 
     return make
 
@@ -87,7 +87,7 @@ def test_labels_are_joined_by_id_not_by_order(labelled):
 
 def test_several_label_tables_are_combined(fasta, table):
     tables = [table("id\tlabel\na\tx\nb\ty\n"), table("label\tid\nx\tc\ny\td\n", "b.tsv")]
-    assert values(SequenceDataset(fasta(FOUR), labels=tables)) == [0, 1, 0, 1]
+    assert values(SequenceDataset(fasta(FOUR_SEQUENCES), labels=tables)) == [0, 1, 0, 1]
 
 
 def test_label_columns_can_be_chosen(labelled):
@@ -193,8 +193,8 @@ def test_missing_values_are_not_labels_in_any_source(fasta, nothing, source):
         ),
     }[source]()
     with pytest.raises(LabelError, match="1 of 4 sequences have no label"):
-        SequenceDataset(fasta(FOUR), labels=labels)
-    data = SequenceDataset(fasta(FOUR), labels=Labels(labels, unlabelled="skip"))
+        SequenceDataset(fasta(FOUR_SEQUENCES), labels=labels)
+    data = SequenceDataset(fasta(FOUR_SEQUENCES), labels=Labels(labels, unlabelled="skip"))
     assert (data.classes, values(data)) == (("neg", "pos"), [0, 1, 0])
     assert (data.report["unlabelled"], data.report["unlabelled_examples"]) == (1, ["b"])
 
@@ -204,11 +204,14 @@ ODD = {type(pd.NA), type(pd.NaT), np.float32, float}
 
 
 def test_nan_in_a_vector_is_not_a_label(fasta):
-    labels = {name: [1.5, 2.0] for name in FOUR} | {"c": [1.0, float("nan")], "d": None}
+    labels = {name: [1.5, 2.0] for name in FOUR_SEQUENCES} | {
+        "c": [1.0, float("nan")],
+        "d": None,
+    }
     with pytest.raises(LabelError, match="2 of 4 sequences have no label"):
-        SequenceDataset(fasta(FOUR), labels=Labels(labels, task="regress"))
+        SequenceDataset(fasta(FOUR_SEQUENCES), labels=Labels(labels, task="regress"))
     data = SequenceDataset(
-        fasta(FOUR), labels=Labels(labels, task="regress", unlabelled="skip")
+        fasta(FOUR_SEQUENCES), labels=Labels(labels, task="regress", unlabelled="skip")
     )
     assert data.ids == ["a", "b"]
 
@@ -246,12 +249,12 @@ def test_nearly_as_many_classes_as_records_are_an_error(fasta):
 def test_two_spellings_of_one_number_are_an_error(fasta):
     labels = {"a": 1, "b": 1.0, "c": 0, "d": 0}
     with pytest.raises(LabelError, match=r"'1' and '1\.0' are one number"):
-        SequenceDataset(fasta(FOUR), labels=labels)
+        SequenceDataset(fasta(FOUR_SEQUENCES), labels=labels)
 
 
 def test_nan_is_not_a_class_in_a_stream(fasta):
     labels = {"a": "neg", "b": float("nan"), "c": "pos", "d": "nan"}
-    stream = SequenceStream(fasta(FOUR), labels=Labels(labels, unlabelled="skip"))
+    stream = SequenceStream(fasta(FOUR_SEQUENCES), labels=Labels(labels, unlabelled="skip"))
     assert [item["id"] for item in stream] == ["a", "c"]
     assert (stream.classes, stream.report["unlabelled"]) == (("neg", "pos"), 2)
 
@@ -259,7 +262,8 @@ def test_nan_is_not_a_class_in_a_stream(fasta):
 def test_a_label_function_of_a_stream_may_return_none(fasta):
     values = {"a": 1.5, "b": float("nan"), "c": None, "d": 2.0}
     stream = SequenceStream(
-        fasta(FOUR), labels=Labels(lambda record: values[record.id], unlabelled="skip")
+        fasta(FOUR_SEQUENCES),
+        labels=Labels(lambda record: values[record.id], unlabelled="skip"),
     )
     assert [item["id"] for item in stream] == ["a", "d"]
     assert stream.report["unlabelled"] == 2
@@ -288,13 +292,13 @@ def test_a_two_among_zeros_and_ones_is_an_error(labelled):
 
 def test_labels_may_be_a_dict(fasta):
     labels = {"a": np.int64(1), "b": 0, "c": True, "d": "0", "e": 7}
-    data = SequenceDataset(fasta(FOUR), labels=labels)
+    data = SequenceDataset(fasta(FOUR_SEQUENCES), labels=labels)
     assert values(data) == [1, 0, 1, 0]
 
 
 def test_a_dict_of_labels_may_contain_vectors(fasta):
     labels = {name: np.array([i, 0.5], np.float32) for i, name in enumerate("abcd")}
-    data = SequenceDataset(fasta(FOUR), labels=Labels(labels, task="regress"))
+    data = SequenceDataset(fasta(FOUR_SEQUENCES), labels=Labels(labels, task="regress"))
     assert np.shape(values(data)) == (4, 2)
     assert data.classes == ("label_0", "label_1")
 
@@ -314,16 +318,18 @@ def test_a_header_without_a_match_has_no_label(fasta):
 
 def test_an_invalid_header_pattern_is_an_error(fasta):
     with pytest.raises(ArgumentError, match="not a regular expression"):
-        SequenceDataset(fasta(FOUR), labels=Labels(label_from_header="("))
+        SequenceDataset(fasta(FOUR_SEQUENCES), labels=Labels(label_from_header="("))
 
 
 def test_labels_from_both_table_and_header_are_an_error(fasta):
     with pytest.raises(ArgumentError, match="not both"):
-        SequenceDataset(fasta(FOUR), labels=Labels({"a": 1}, label_from_header="x"))
+        SequenceDataset(
+            fasta(FOUR_SEQUENCES), labels=Labels({"a": 1}, label_from_header="x")
+        )
 
 
 def test_an_id_with_two_labels_is_an_error_that_names_both_lines(labelled):
-    with pytest.raises(LabelError, match=r"a\.tsv, line 4: id 'a' .*'y'.*line 2 says 'x'"):
+    with pytest.raises(LabelError, match=r"a\.tsv, line 4: id 'a' .*'y'.*line 2 has 'x'"):
         labelled("id\tlabel\na\tx\nb\ty\na\ty\nc\tx\nd\tx\n")
 
 
@@ -375,8 +381,8 @@ def test_a_single_class_is_an_error(labelled):
 
 
 def test_a_single_class_is_valid_if_classes_are_given(fasta):
-    labels = dict.fromkeys(FOUR, "x")
-    data = SequenceDataset(fasta(FOUR), labels=Labels(labels, classes=("y", "x")))
+    labels = dict.fromkeys(FOUR_SEQUENCES, "x")
+    data = SequenceDataset(fasta(FOUR_SEQUENCES), labels=Labels(labels, classes=("y", "x")))
     assert values(data) == [1, 1, 1, 1]
     assert data.class_counts == {"y": 0, "x": 4}
 
@@ -402,20 +408,20 @@ def test_an_unclosed_quote_is_an_error(labelled):
 def test_a_file_that_is_not_a_table_is_an_error(fasta, tmp_path, content):
     (tmp_path / "a.tsv").write_bytes(content)
     with pytest.raises(FormatError, match="expected a table"):
-        SequenceDataset(fasta(FOUR), labels=tmp_path / "a.tsv")
+        SequenceDataset(fasta(FOUR_SEQUENCES), labels=tmp_path / "a.tsv")
 
 
 def test_a_table_that_cannot_be_read_is_an_error(fasta, tmp_path):
     with pytest.raises(MissingFileError):
-        SequenceDataset(fasta(FOUR), labels=tmp_path / "no.tsv")
+        SequenceDataset(fasta(FOUR_SEQUENCES), labels=tmp_path / "no.tsv")
     with pytest.raises(FileError):
-        SequenceDataset(fasta(FOUR), labels=tmp_path)
+        SequenceDataset(fasta(FOUR_SEQUENCES), labels=tmp_path)
 
 
 def test_a_truncated_gzip_table_is_an_error(fasta, tmp_path):
     (tmp_path / "a.tsv").write_bytes(gzip.compress(b"id\tlabel\na\tx\n")[:-6])
     with pytest.raises(FormatError, match="gzip"):
-        SequenceDataset(fasta(FOUR), labels=tmp_path / "a.tsv")
+        SequenceDataset(fasta(FOUR_SEQUENCES), labels=tmp_path / "a.tsv")
 
 
 @pytest.mark.parametrize(
@@ -423,7 +429,10 @@ def test_a_truncated_gzip_table_is_an_error(fasta, tmp_path):
 )
 def test_an_unknown_option_is_an_error(fasta, options):
     with pytest.raises(ArgumentError):
-        SequenceDataset(fasta(FOUR), labels=Labels(dict.fromkeys(FOUR, 1), **options))
+        SequenceDataset(
+            fasta(FOUR_SEQUENCES),
+            labels=Labels(dict.fromkeys(FOUR_SEQUENCES, 1), **options),
+        )
 
 
 @pytest.mark.parametrize("big", ["1e39", "-3.5e38"])
@@ -467,7 +476,7 @@ def test_classes_may_be_any_iterable(labelled):
 
 def test_an_array_of_labels_by_id_is_an_error_that_suggests_a_dict(fasta):
     with pytest.raises(ArgumentError, match=r"pass dict\(zip\(ids, labels\)\)"):
-        SequenceDataset(fasta(FOUR), labels=3)
+        SequenceDataset(fasta(FOUR_SEQUENCES), labels=3)
 
 
 @pytest.mark.parametrize(
@@ -482,14 +491,14 @@ def test_labels_may_be_a_list_in_record_order(fasta, kind):
 @pytest.mark.parametrize("kind", [list, np.array, pd.Series, pl.Series], ids=shown)
 def test_more_or_fewer_labels_than_records_are_an_error(fasta, kind):
     with pytest.raises(LabelError, match=r"one for each of 4 sequences, .* got 3"):
-        SequenceDataset(fasta(FOUR), labels=kind([0, 1, 0]))
+        SequenceDataset(fasta(FOUR_SEQUENCES), labels=kind([0, 1, 0]))
 
 
 @pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.table, dict], ids=shown)
 def test_a_data_frame_is_a_table_joined_by_id(fasta, kind):
     frame = kind({"name": ["d", "a", "c", "b", "z"], "y": [1.5, 0.5, 2.0, 3.0, 9.0]})
     data = SequenceDataset(
-        fasta(FOUR),
+        fasta(FOUR_SEQUENCES),
         labels=Labels(frame, label_column="y", task="regress"),
         id_column="name",
     )
@@ -500,7 +509,7 @@ def test_a_data_frame_is_a_table_joined_by_id(fasta, kind):
 def test_the_index_of_a_data_frame_contains_the_ids(fasta):
     series = pd.Series(["x", "y", "x", "y"], index=["d", "c", "b", "a"], name="label")
     for labels in (series, series.to_frame()):
-        assert values(SequenceDataset(fasta(FOUR), labels=labels)) == [1, 0, 1, 0]
+        assert values(SequenceDataset(fasta(FOUR_SEQUENCES), labels=labels)) == [1, 0, 1, 0]
 
 
 @pytest.mark.parametrize("header", [">a", "@a", ">a some words"])
@@ -541,7 +550,7 @@ def test_a_label_table_in_utf_16_is_an_error_that_names_the_encoding(
     path = tmp_path / "labels.txt"
     path.write_bytes(pack("id\tlabel\na\tx\n".encode(encoding)))
     with pytest.raises(FormatError, match=r"labels\.txt: is text in UTF-16.*\"CSV UTF-8\""):
-        SequenceDataset(fasta(FOUR), labels=path)
+        SequenceDataset(fasta(FOUR_SEQUENCES), labels=path)
 
 
 def test_a_sequence_table_in_utf_16_is_an_error_that_names_the_encoding(tmp_path):
@@ -554,7 +563,7 @@ def test_a_sequence_table_in_utf_16_is_an_error_that_names_the_encoding(tmp_path
 def test_a_missing_data_frame_column_is_an_error_that_lists_the_columns(fasta):
     frame = pd.DataFrame({"id": list("abcd"), "kind": list("xyxy")})
     with pytest.raises(LabelError, match=r"the DataFrame: no column 'label'.*'id', 'kind'"):
-        SequenceDataset(fasta(FOUR), labels=frame)
+        SequenceDataset(fasta(FOUR_SEQUENCES), labels=frame)
 
 
 def test_an_empty_label_column_is_named_in_the_error(labelled):
@@ -599,7 +608,7 @@ def test_a_hash_and_blank_before_the_first_column_name_are_removed(labelled):
 
 def test_a_header_pattern_is_shown_unescaped_in_the_error(fasta):
     with pytest.raises(LabelError, match=re.escape(r"headers searched for '\d+'")):
-        SequenceDataset(fasta(FOUR), labels=Labels(label_from_header=r"\d+"))
+        SequenceDataset(fasta(FOUR_SEQUENCES), labels=Labels(label_from_header=r"\d+"))
 
 
 TWICE = {
@@ -612,16 +621,16 @@ TWICE = {
 @pytest.mark.parametrize("name", TWICE)
 def test_an_id_in_memory_with_two_labels_is_an_error(fasta, name):
     with pytest.raises(LabelError, match=r"'a' (occurs twice|has the label)"):
-        SequenceDataset(fasta(FOUR), labels=TWICE[name]())
+        SequenceDataset(fasta(FOUR_SEQUENCES), labels=TWICE[name]())
 
 
 def test_an_id_in_memory_with_the_same_label_twice_is_valid(fasta):
     same = pd.Series(list("xyxxy"), index=list("abacd"))
-    assert values(SequenceDataset(fasta(FOUR), labels=same)) == [0, 1, 0, 1]
+    assert values(SequenceDataset(fasta(FOUR_SEQUENCES), labels=same)) == [0, 1, 0, 1]
 
 
 def test_ids_may_be_bytes(fasta):
-    data = SequenceDataset(fasta(FOUR), labels={b"a": 1, b"b": 0, "c": 1, "d": 0})
+    data = SequenceDataset(fasta(FOUR_SEQUENCES), labels={b"a": 1, b"b": 0, "c": 1, "d": 0})
     assert values(data) == [1, 0, 1, 0]
 
 
@@ -629,7 +638,7 @@ def test_ids_may_be_bytes(fasta):
 def test_label_values_are_in_the_order_of_the_classes(fasta, task):
     frame = pd.DataFrame({"id": list("abcd"), "p": [0, 1, 0, 1], "q": [1, 1, 0, 0]})
     data = SequenceDataset(
-        fasta(FOUR),
+        fasta(FOUR_SEQUENCES),
         labels=Labels(frame, label_column=["q", "p"], classes=["p", "q"], task=task),
     )
     assert data.classes == ("p", "q")
@@ -639,7 +648,7 @@ def test_label_values_are_in_the_order_of_the_classes(fasta, task):
 @pytest.mark.parametrize("task", ["auto", "multilabel"])
 def test_multilabel_zeros_and_ones_may_be_floats(fasta, task):
     marks = np.array([[0, 1], [1, 1], [1, 0], [0, 0]], np.float32)
-    data = SequenceDataset(fasta(FOUR), labels=Labels(marks, task=task))
+    data = SequenceDataset(fasta(FOUR_SEQUENCES), labels=Labels(marks, task=task))
     assert data.task == "multilabel"
     assert values(data) == marks.tolist()
 
@@ -647,14 +656,16 @@ def test_multilabel_zeros_and_ones_may_be_floats(fasta, task):
 def test_a_name_in_a_list_is_never_split_at_commas(fasta):
     names = [["DNA-binding, zinc"], ["q"], ["q", "r"], []]
     with pytest.raises(LabelError, match=r"'DNA-binding, zinc' of .* has a comma"):
-        SequenceDataset(fasta(FOUR), labels=Labels(names, task="multilabel"))
+        SequenceDataset(fasta(FOUR_SEQUENCES), labels=Labels(names, task="multilabel"))
 
 
 @pytest.mark.parametrize(
     "classes", [[1, 3], np.array([1, 3]), torch.tensor([1, 3]), range(1, 4, 2), ("1", "3")]
 )
 def test_classes_may_be_numbers(fasta, classes):
-    data = SequenceDataset(fasta(FOUR), labels=Labels([3, 1, 3, 1], classes=classes))
+    data = SequenceDataset(
+        fasta(FOUR_SEQUENCES), labels=Labels([3, 1, 3, 1], classes=classes)
+    )
     assert data.classes == ("1", "3")
     assert values(data) == [1, 0, 1, 0]
 
@@ -678,25 +689,25 @@ def test_a_label_option_of_a_wrong_type_is_an_error(fasta, name):
     options, message = WRONG[name]
     fields: dict[str, Any] = {"source": np.array(list("abab")), **options}
     with pytest.raises(ArgumentError, match=message):
-        SequenceDataset(fasta(FOUR), labels=Labels(**fields))
+        SequenceDataset(fasta(FOUR_SEQUENCES), labels=Labels(**fields))
 
 
 def test_a_length_that_is_not_an_integer_is_an_error(fasta):
     length: Any = "a"
     with pytest.raises(ArgumentError, match="max_length must be an integer"):
-        SequenceDataset(fasta(FOUR), max_length=length)
+        SequenceDataset(fasta(FOUR_SEQUENCES), max_length=length)
 
 
 def test_a_list_of_strings_that_are_not_tables_is_an_error_with_a_remedy(fasta):
     with pytest.raises(MissingFileError, match=r"labels in the order .* np\.array"):
-        SequenceDataset(fasta(FOUR), labels=["x", "y", "x", "y"])
+        SequenceDataset(fasta(FOUR_SEQUENCES), labels=["x", "y", "x", "y"])
 
 
 @pytest.mark.parametrize("classes", [("0", "1"), ("0.0", "1.0")])
 @pytest.mark.parametrize("kind", [int, float])
 def test_integer_classes_match_floats_and_booleans(fasta, classes, kind):
     data = SequenceDataset(
-        fasta(FOUR), labels=Labels(np.array([1, 0, 0, 1], kind), classes=classes)
+        fasta(FOUR_SEQUENCES), labels=Labels(np.array([1, 0, 0, 1], kind), classes=classes)
     )
     assert data.classes == classes
     assert values(data) == [1, 0, 0, 1]
@@ -705,7 +716,8 @@ def test_integer_classes_match_floats_and_booleans(fasta, classes, kind):
 def test_a_number_outside_the_classes_is_an_error(fasta):
     with pytest.raises(LabelError, match=r"label '2\.0' is not one of the classes 0, 1"):
         SequenceDataset(
-            fasta(FOUR), labels=Labels(np.array([1.0, 0, 0, 2]), classes=["0", "1"])
+            fasta(FOUR_SEQUENCES),
+            labels=Labels(np.array([1.0, 0, 0, 2]), classes=["0", "1"]),
         )
 
 
@@ -759,15 +771,19 @@ def a_parquet_file(tmp_path):
     ids=["list", "dict", "series", "pandas", "polars", "function", "parquet"],
 )
 def test_lists_of_names_are_several_labels(fasta, tmp_path, labels, task):
-    data = SequenceDataset(fasta(FOUR), labels=Labels(labels(tmp_path), task=task))
+    data = SequenceDataset(
+        fasta(FOUR_SEQUENCES), labels=Labels(labels(tmp_path), task=task)
+    )
     assert (data.task, data.classes) == ("multilabel", ("coding", "human", "mouse"))
     assert values(data) == HELD
 
 
 def test_sequence_tables_and_streams_accept_lists_of_names(fasta):
-    frame = pd.DataFrame({"sequence": list(FOUR.values()), "label": LISTS})
+    frame = pd.DataFrame({"sequence": list(FOUR_SEQUENCES.values()), "label": LISTS})
     assert values(SequenceDataset(frame)) == HELD
-    stream = SequenceStream(fasta(FOUR), labels=dict(zip("abcd", LISTS, strict=True)))
+    stream = SequenceStream(
+        fasta(FOUR_SEQUENCES), labels=dict(zip("abcd", LISTS, strict=True))
+    )
     assert [item["label"].tolist() for item in stream] == HELD
 
 
@@ -775,28 +791,32 @@ def test_none_among_lists_of_names_is_not_a_label(fasta):
     lists = [["p", "q"], ["p"], None, []]
     for labels in (lists, pd.DataFrame({"id": list("abcd"), "label": lists})):
         with pytest.raises(LabelError, match="1 of 4 sequences have no label"):
-            SequenceDataset(fasta(FOUR), labels=labels)
-        data = SequenceDataset(fasta(FOUR), labels=Labels(labels, unlabelled="skip"))
+            SequenceDataset(fasta(FOUR_SEQUENCES), labels=labels)
+        data = SequenceDataset(
+            fasta(FOUR_SEQUENCES), labels=Labels(labels, unlabelled="skip")
+        )
         assert values(data) == [[1, 1], [1, 0], [0, 0]]
 
 
 def test_lists_of_one_name_each_are_classes(fasta):
-    data = SequenceDataset(fasta(FOUR), labels=[["p"], ["q"], ["p"], ["q"]])
+    data = SequenceDataset(fasta(FOUR_SEQUENCES), labels=[["p"], ["q"], ["p"], ["q"]])
     assert (data.task, values(data)) == ("classify", [0, 1, 0, 1])
 
 
 def test_lists_of_several_names_are_not_classes(fasta):
     lists = [["p", "q"], ["p"], ["q"], ["q"]]
     with pytest.raises(LabelError, match=r'list of several names.* task="multilabel"'):
-        SequenceDataset(fasta(FOUR), labels=Labels(lists, task="classify"))
+        SequenceDataset(fasta(FOUR_SEQUENCES), labels=Labels(lists, task="classify"))
 
 
 def test_a_label_function_of_a_stream_must_not_return_lists_of_names(fasta):
-    stream = SequenceStream(fasta(FOUR), labels=lambda record: [1] * len(record.id + "a"))
+    stream = SequenceStream(
+        fasta(FOUR_SEQUENCES), labels=lambda record: [1] * len(record.id + "a")
+    )
     assert len(list(stream)) == 4
     for wrong in (lambda _: ["p", "q"], lambda record: [0] * "abcd".index(record.id)):
         with pytest.raises(LabelError, match="a number, a name, or equally many"):
-            list(SequenceStream(fasta(FOUR), labels=wrong))
+            list(SequenceStream(fasta(FOUR_SEQUENCES), labels=wrong))
 
 
 @pytest.mark.parametrize(
@@ -811,7 +831,7 @@ def test_a_label_function_of_a_stream_must_not_return_lists_of_names(fasta):
 def test_a_label_without_an_id_is_an_error(fasta, table, labels, message):
     labels = table(labels) if isinstance(labels, str) else labels
     with pytest.raises((LabelError, FormatError), match=message):
-        SequenceDataset(fasta(FOUR), labels=labels)
+        SequenceDataset(fasta(FOUR_SEQUENCES), labels=labels)
 
 
 def test_a_line_of_only_separators_is_skipped(labelled):
@@ -874,7 +894,7 @@ def test_the_error_suggests_that_id_and_label_columns_are_exchanged(labelled):
 
 
 def test_equal_labels_do_not_suggest_exchanged_columns(labelled):
-    with pytest.raises(LabelError, match=r"line 2 says 'x'$"):
+    with pytest.raises(LabelError, match=r"line 2 has 'x'$"):
         labelled("id,label\na,x\na,y\nc,x\nd,y\n")
 
 
@@ -996,7 +1016,7 @@ def test_an_id_in_a_header_may_end_in_a_no_break_space(fasta, tmp_path):
 
 def test_an_array_of_labels_for_a_stream_is_an_error(fasta):
     with pytest.raises(ArgumentError, match=r"an array of 4: pass dict\(zip\(ids, labels"):
-        SequenceStream(fasta(FOUR), labels=np.array(["a", "b", "a", "b"]))
+        SequenceStream(fasta(FOUR_SEQUENCES), labels=np.array(["a", "b", "a", "b"]))
 
 
 TRUTHS = [True, False, False, True]
@@ -1030,7 +1050,7 @@ def _parquet_of(path, cells):
 )
 def test_booleans_are_the_same_classes_from_every_source(fasta, tmp_path, how, classes):
     labels = BOOLEANS[how](tmp_path)
-    data = SequenceDataset(fasta(FOUR), labels=Labels(labels, classes=classes))
+    data = SequenceDataset(fasta(FOUR_SEQUENCES), labels=Labels(labels, classes=classes))
     expected = ("0", "1") if classes is None else classes
     first = [1, 0, 0, 1] if expected[0].casefold() != "true" else [0, 1, 1, 0]
     assert (data.classes, values(data)) == (expected, first)
@@ -1040,7 +1060,7 @@ def test_booleans_are_the_same_classes_from_every_source(fasta, tmp_path, how, c
 def test_columns_of_booleans_are_zeros_and_ones(fasta, task):
     frame = pd.DataFrame({"id": list("abcd"), "p": TRUTHS, "q": ["TRUE", "FALSE"] * 2})
     data = SequenceDataset(
-        fasta(FOUR), labels=Labels(frame, label_column=["p", "q"], task=task)
+        fasta(FOUR_SEQUENCES), labels=Labels(frame, label_column=["p", "q"], task=task)
     )
     assert data.labels.tolist() == [[1, 1], [0, 0], [0, 1], [1, 0]]
 
@@ -1058,15 +1078,17 @@ def test_a_number_with_commas_is_an_error_that_shows_its_correct_form(fasta, cel
     labels = {"a": cell, "b": "2", "c": "3", "d": "4"}
     for task in ("auto", "regress"):
         with pytest.raises(LabelError, match=re.escape(remedy)):
-            SequenceDataset(fasta(FOUR), labels=Labels(labels, task=task))
+            SequenceDataset(fasta(FOUR_SEQUENCES), labels=Labels(labels, task=task))
 
 
 def test_labels_that_float32_cannot_distinguish_are_rejected(fasta):
     labels = {"a": 1e8 + 1, "b": 1e8 + 2, "c": 1e8 + 3, "d": 1e8 + 4}
     with pytest.raises(LabelError, match=r"differ by at most 3, .* subtract a number near"):
-        SequenceDataset(fasta(FOUR), labels=Labels(labels, task="regress"))
+        SequenceDataset(fasta(FOUR_SEQUENCES), labels=Labels(labels, task="regress"))
     smaller = {name: value - 1e8 for name, value in labels.items()}
-    assert values(SequenceDataset(fasta(FOUR), labels=Labels(smaller, task="regress"))) == [
+    assert values(
+        SequenceDataset(fasta(FOUR_SEQUENCES), labels=Labels(smaller, task="regress"))
+    ) == [
         1,
         2,
         3,
@@ -1076,7 +1098,7 @@ def test_labels_that_float32_cannot_distinguish_are_rejected(fasta):
 
 def test_large_labels_with_large_differences_are_valid(fasta):
     labels = {"a": 123_456_789.0, "b": 5.0, "c": 5.0, "d": 100_000_001.0}
-    data = SequenceDataset(fasta(FOUR), labels=Labels(labels, task="regress"))
+    data = SequenceDataset(fasta(FOUR_SEQUENCES), labels=Labels(labels, task="regress"))
     assert values(data) == [123_456_792.0, 5.0, 5.0, 100_000_000.0]
 
 

@@ -14,9 +14,9 @@ from seqloom.data import DataLoader, SequenceDataset, VarlenCollator
 from seqloom.encode import OneHot
 from seqloom.errors import ArgumentError, ShapeError, WorkerError
 
-# The type annotations of PyTorch are narrower than what it accepts.
-OURS: Any = DataLoader
-THEIRS: Any = TorchLoader
+# The type annotations of PyTorch are narrower than the accepted values.
+SEQLOOM_LOADER: Any = DataLoader
+PYTORCH_LOADER: Any = TorchLoader
 FIXED_OPTIONS = [
     "batch_size",
     "batch_sampler",
@@ -93,7 +93,7 @@ def test_the_loader_accepts_every_argument_of_the_pytorch_loader():
     ],
 )
 def test_the_loader_has_the_attributes_of_the_pytorch_loader(options):
-    ours, theirs = DataLoader([1, 2, 3], **options), THEIRS([1, 2, 3], **options)
+    ours, theirs = DataLoader([1, 2, 3], **options), PYTORCH_LOADER([1, 2, 3], **options)
     for name in inspect.signature(TorchLoader).parameters.keys() - {
         "shuffle",  # the PyTorch loader lacks this attribute
         "collate_fn",
@@ -106,7 +106,7 @@ def test_the_loader_has_the_attributes_of_the_pytorch_loader(options):
 
 @pytest.mark.parametrize("name", FIXED_OPTIONS)
 def test_options_of_the_order_cannot_be_changed_later(name):
-    for loader in (DataLoader([1, 2, 3]), THEIRS([1, 2, 3])):
+    for loader in (DataLoader([1, 2, 3]), PYTORCH_LOADER([1, 2, 3])):
         before = shown(getattr(loader, name))
         with pytest.raises(ValueError, match=f"{name}.* set"):
             setattr(loader, name, 5)
@@ -120,7 +120,7 @@ def test_further_options_of_the_order_cannot_be_changed_later(name):
 
 
 def test_options_of_workers_can_be_changed_later_as_in_pytorch():
-    for kind in (OURS, THEIRS):
+    for kind in (SEQLOOM_LOADER, PYTORCH_LOADER):
         loader = kind([1, 2, 3, 4], batch_size=2)
         loader.collate_fn = sum
         assert list(loader) == [3, 7]
@@ -147,7 +147,8 @@ def test_an_epoch_continues_after_an_exception_as_in_pytorch(workers, errors):
     if workers:
         options |= {"multiprocessing_context": "fork", "persistent_workers": True}
     ours, theirs = (
-        kind(Faulty(errors), collate_fn=list, **options) for kind in (OURS, THEIRS)
+        kind(Faulty(errors), collate_fn=list, **options)
+        for kind in (SEQLOOM_LOADER, PYTORCH_LOADER)
     )
     for _ in range(2):
         found, wanted = outcomes(iter(ours)), outcomes(iter(theirs))
@@ -191,7 +192,7 @@ def test_stop_iteration_in_an_item_is_an_error():
 
 
 def test_an_iterator_has_the_length_of_its_epoch():
-    for kind in (OURS, THEIRS):
+    for kind in (SEQLOOM_LOADER, PYTORCH_LOADER):
         batches = iter(kind(range(10), batch_size=3))
         next(batches)
         assert (len(batches), operator.length_hint(batches)) == (4, 4)
@@ -215,7 +216,7 @@ def test_a_loader_warns_if_an_iterable_exceeds_its_len():
 @pytest.mark.parametrize("workers", [0, 2])
 def test_the_sampler_attributes_yield_the_order_of_the_next_pass(workers):
     options = {"batch_size": 4, "num_workers": workers}
-    for each in (kind(range(10), **options) for kind in (OURS, THEIRS)):
+    for each in (kind(range(10), **options) for kind in (SEQLOOM_LOADER, PYTORCH_LOADER)):
         assert [[*rows] for rows in each.batch_sampler] == [
             [*range(4)],
             [*range(4, 8)],
@@ -223,7 +224,7 @@ def test_the_sampler_attributes_yield_the_order_of_the_next_pass(workers):
         ]
         assert ([*each.sampler], len(each.sampler)) == ([*range(10)], 10)
         assert len(each.batch_sampler) == 3
-    loader = OURS(range(10), shuffle=True, **options)
+    loader = SEQLOOM_LOADER(range(10), shuffle=True, **options)
     for epoch in (0, 1, 5):
         loader.sampler.set_epoch(epoch)
         rows = [[*rows] for rows in loader.batch_sampler]
@@ -232,14 +233,16 @@ def test_the_sampler_attributes_yield_the_order_of_the_next_pass(workers):
 
 
 def test_setting_the_current_epoch_on_the_sampler_keeps_a_loaded_position():
-    loader = OURS(range(10), batch_size=4)
+    loader = SEQLOOM_LOADER(range(10), batch_size=4)
     loader.load_state_dict({**loader.state_dict(), "position": 8})
     loader.sampler.set_epoch(0)
     assert [batch.tolist() for batch in loader] == [[8, 9]]
 
 
 def test_an_unused_iterator_does_not_begin_an_epoch():
-    loader, other = (OURS(range(10), batch_size=10, shuffle=True) for _ in range(2))
+    loader, other = (
+        SEQLOOM_LOADER(range(10), batch_size=10, shuffle=True) for _ in range(2)
+    )
     iter(loader)
     assert next(iter(loader)).tolist() == next(iter(other)).tolist()
 
@@ -247,7 +250,7 @@ def test_an_unused_iterator_does_not_begin_an_epoch():
 def test_a_batch_sampler_chooses_the_items_of_a_packing_collator():
     items = [{"id": str(n), "inputs": np.arange(n)} for n in range(1, 7)]
     rows = [[0, 5], [1], [2, 3, 4]]
-    loader = OURS(items, batch_sampler=rows, collate_fn=VarlenCollator())
+    loader = SEQLOOM_LOADER(items, batch_sampler=rows, collate_fn=VarlenCollator())
     found = [[int(name) - 1 for name in batch["sequence_ids"]] for batch in loader]
     assert (found, len(loader)) == (rows, 3)
 

@@ -32,47 +32,62 @@ class Backwards(Augmentation):
 
 
 # The tests pass values of wrong types on purpose.
-NOTHING: Any = None
+UNTYPED_NONE: Any = None
 TEXT: Any = "3"
-HALF: Any = 2.5
+UNTYPED_FLOAT: Any = 2.5
 LIST: Any = []
 TEXTS: Any = ["ACGT"]
 ALONE: Any = ReverseComplement()
 WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "one share": (lambda data: split(data, HALF), "one number for each part"),
-    "no shares": (lambda data: split(data, NOTHING), "one number for each part"),
+    "one share": (lambda data: split(data, UNTYPED_FLOAT), "one number for each part"),
+    "no shares": (lambda data: split(data, UNTYPED_NONE), "one number for each part"),
     "named shares": (lambda data: split(data, TEXTS), "one number for each part"),
     "a list to split": (
         lambda _: split(TEXTS, (0.5, 0.5)),
         "dataset must be a dataset of sl.data",
     ),
-    "half a fold": (lambda data: folds(data, HALF), "k must be an integer of at least 2"),
-    "no key": (lambda _: ReverseComplement()(b"A", NOTHING), "key must be an sl.Key or"),
-    "no sequence": (lambda _: ReverseComplement()(NOTHING, Key(0)), "ASCII text or bytes"),
+    "half a fold": (
+        lambda data: folds(data, UNTYPED_FLOAT),
+        "k must be an integer of at least 2",
+    ),
+    "no key": (
+        lambda _: ReverseComplement()(b"A", UNTYPED_NONE),
+        "key must be an sl.Key or",
+    ),
+    "no sequence": (
+        lambda _: ReverseComplement()(UNTYPED_NONE, Key(0)),
+        "ASCII text or bytes",
+    ),
     "no ASCII": (lambda _: ReverseComplement()("é", Key(0)), "ASCII text or bytes"),
     "a text as share": (lambda _: ReverseComplement(p=TEXT), "p must be a number"),
-    "no rate": (lambda _: Mutate(rate=NOTHING), "rate must be a number"),
-    "no letter": (lambda _: Mask(letter=NOTHING), "letter must be one ASCII character"),
+    "no rate": (lambda _: Mutate(rate=UNTYPED_NONE), "rate must be a number"),
+    "no letter": (
+        lambda _: Mask(letter=UNTYPED_NONE),
+        "letter must be one ASCII character",
+    ),
     "a text as length": (lambda _: Crop(TEXT), "length must be an integer"),
-    "half a length": (lambda _: Crop(HALF), "length must be an integer"),
+    "half a length": (lambda _: Crop(UNTYPED_FLOAT), "length must be an integer"),
     "a text as k": (lambda _: ShuffleKmers(TEXT), "k must be an integer"),
     "one member": (lambda _: Compose(ALONE), "takes a list of"),
     "a user's member": (lambda _: Compose([Backwards()]), "augmentations of sl.augment"),
     "a list as one": (lambda _: OneHot("dna")(TEXTS), "encodes one, encoder.batch"),
-    "nothing as one": (lambda _: OneHot("dna")(NOTHING), "must be a string or bytes"),
+    "nothing as one": (lambda _: OneHot("dna")(UNTYPED_NONE), "must be a string or bytes"),
     "one as several": (lambda _: OneHot("dna").batch("ACGT"), "several sequences"),
     "a name as tokens": (lambda _: VarlenCollator(tokens="esm2"), "a function of one"),
     "a text as offset": (lambda _: QualityNoise(offset=TEXT), "offset must be 33 or 64"),
-    "no alphabet": (lambda _: OneHot(NOTHING), "alphabet must be a name"),
-    "no new letters": (lambda _: Mutate(alphabet=NOTHING), "alphabet must be a name"),
-    "no pairs": (lambda _: ReverseComplement(alphabet=NOTHING), 'alphabet must be "dna"'),
+    "no alphabet": (lambda _: OneHot(UNTYPED_NONE), "alphabet must be a name"),
+    "no new letters": (lambda _: Mutate(alphabet=UNTYPED_NONE), "alphabet must be a name"),
+    "no pairs": (
+        lambda _: ReverseComplement(alphabet=UNTYPED_NONE),
+        'alphabet must be "dna"',
+    ),
     "shares as rate": (lambda _: Mutate(rate=LIST), "rate must be a number"),
     "a list as mode": (lambda _: Crop(4, mode=LIST), "mode must be"),
-    "half a word": (lambda _: Kmer(HALF), "k must be an integer"),
-    "half a stride": (lambda _: Kmer(3, stride=HALF), "stride must be an integer"),
+    "half a word": (lambda _: Kmer(UNTYPED_FLOAT), "k must be an integer"),
+    "half a stride": (lambda _: Kmer(3, stride=UNTYPED_FLOAT), "stride must be an integer"),
     "a text as k of tokens": (lambda _: Tokens("dna", k=TEXT), "k must be an integer"),
     "half a padding": (
-        lambda _: Integer("dna", padding=HALF),
+        lambda _: Integer("dna", padding=UNTYPED_FLOAT),
         "padding must be an integer",
     ),
     "a text as flag": (lambda _: OneHot("dna", rna_as_dna=TEXT), "must be True or False"),
@@ -81,10 +96,10 @@ WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
         "length must be an integer",
     ),
     "no quality": (
-        lambda _: ReverseComplement()(b"A", Key(0), quality=HALF),
+        lambda _: ReverseComplement()(b"A", Key(0), quality=UNTYPED_FLOAT),
         "quality must be",
     ),
-    "no timeout": (lambda data: DataLoader(data, timeout=NOTHING), "timeout must be"),
+    "no timeout": (lambda data: DataLoader(data, timeout=UNTYPED_NONE), "timeout must be"),
 }
 
 

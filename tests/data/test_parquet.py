@@ -10,7 +10,7 @@ from seqloom.errors import FormatError, LabelError, MissingExtraError
 arrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
 
-TWO = {"a": "ACGT", "b": "GG"}
+TWO_SEQUENCES = {"a": "ACGT", "b": "GG"}
 
 
 @pytest.fixture
@@ -23,14 +23,16 @@ def table(tmp_path):
 
 
 def test_strings_in_parquet_are_classes(fasta, table):
-    data = SequenceDataset(fasta(TWO), labels=table(id=["b", "a"], label=["no", "yes"]))
+    data = SequenceDataset(
+        fasta(TWO_SEQUENCES), labels=table(id=["b", "a"], label=["no", "yes"])
+    )
     assert [data.classes[i] for i in data.labels] == ["yes", "no"]
 
 
 def test_parquet_columns_are_chosen_by_name(fasta, table):
     path = table(x=[9, 8], name=["b", "a"], value=[0.25, 0.5])
     data = SequenceDataset(
-        fasta(TWO),
+        fasta(TWO_SEQUENCES),
         labels=Labels(path, label_column="value", task="regress"),
         id_column="name",
     )
@@ -38,31 +40,37 @@ def test_parquet_columns_are_chosen_by_name(fasta, table):
 
 
 def test_booleans_and_integers_in_parquet_are_classes(fasta, table):
-    data = SequenceDataset(fasta(TWO), labels=table(id=["a", "b"], label=[True, False]))
+    data = SequenceDataset(
+        fasta(TWO_SEQUENCES), labels=table(id=["a", "b"], label=[True, False])
+    )
     assert (data.classes, data.labels.tolist()) == (("0", "1"), [1, 0])
 
 
 def test_a_parquet_null_is_not_a_label(fasta, table):
     with pytest.raises(LabelError, match="1 of 2 sequences have no label"):
-        SequenceDataset(fasta(TWO), labels=table(id=["a", "b"], label=["x", None]))
+        SequenceDataset(
+            fasta(TWO_SEQUENCES), labels=table(id=["a", "b"], label=["x", None])
+        )
 
 
 def test_an_unknown_parquet_column_is_named(fasta, table):
     with pytest.raises(
         LabelError, match="no column 'label', the first line names 'id', 'kind'"
     ):
-        SequenceDataset(fasta(TWO), labels=table(id=["a", "b"], kind=["x", "y"]))
+        SequenceDataset(fasta(TWO_SEQUENCES), labels=table(id=["a", "b"], kind=["x", "y"]))
 
 
 def test_a_truncated_parquet_file_is_an_error(fasta, table):
     path = table(id=["a", "b"], label=["x", "y"])
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(FormatError, match=r"a\.parquet: not a complete Parquet file"):
-        SequenceDataset(fasta(TWO), labels=path)
+        SequenceDataset(fasta(TWO_SEQUENCES), labels=path)
 
 
-def test_without_pyarrow_the_error_says_what_to_install(fasta, table, monkeypatch):
+def test_reading_parquet_without_pyarrow_is_an_error_with_a_remedy(
+    fasta, table, monkeypatch
+):
     path = table(id=["a", "b"], label=["x", "y"])
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingExtraError, match="pip install pyarrow"):
-        SequenceDataset(fasta(TWO), labels=path)
+        SequenceDataset(fasta(TWO_SEQUENCES), labels=path)

@@ -24,7 +24,7 @@ from seqloom.errors import (
     OutOfRangeError,
 )
 
-TWO = {"a": "ACGT", "b": "GG"}
+TWO_SEQUENCES = {"a": "ACGT", "b": "GG"}
 
 
 class Turn:
@@ -74,7 +74,7 @@ def test_encoding_reads_encodes_their_sequences(fastq):
 
 def test_mixing_fasta_and_fastq_is_an_error(fastq, fasta):
     with pytest.raises(FormatError, match=r"a\.fq: FASTQ, but .*a\.fa is FASTA"):
-        SequenceDataset([fasta(TWO), fastq])
+        SequenceDataset([fasta(TWO_SEQUENCES), fastq])
 
 
 def test_a_quality_outside_the_declared_encoding_is_an_error(fastq):
@@ -168,7 +168,7 @@ def test_an_invalid_character_from_augmentation_is_reported_as_such(fasta):
     def spoil(sequence, key):
         return sequence[:1] + b"J"
 
-    data = SequenceDataset(fasta(TWO), encoder=OneHot("dna"), augment=spoil)
+    data = SequenceDataset(fasta(TWO_SEQUENCES), encoder=OneHot("dna"), augment=spoil)
     with pytest.raises(
         AlphabetError, match=r"record 1 \(b\), letter 1 after augmentation: .*found 'J'"
     ):
@@ -184,7 +184,8 @@ def test_a_function_of_the_record_may_return_labels(fasta):
 
 def test_a_function_of_the_record_may_return_numbers(fasta):
     data = SequenceDataset(
-        fasta(TWO), labels=Labels(lambda record: len(record.sequence) / 3, task="regress")
+        fasta(TWO_SEQUENCES),
+        labels=Labels(lambda record: len(record.sequence) / 3, task="regress"),
     )
     np.testing.assert_array_equal(data.labels, np.array([4 / 3, 2 / 3], np.float32))
 
@@ -233,7 +234,7 @@ def test_a_pickle_of_files_contains_no_sequences(fasta):
 
 
 def test_a_pickled_dataset_opens_its_files_on_first_use(fasta, tmp_path):
-    data = SequenceDataset(fasta(TWO), labels={"a": 1, "b": 2})
+    data = SequenceDataset(fasta(TWO_SEQUENCES), labels={"a": 1, "b": 2})
     again = pickle.loads(pickle.dumps(data))  # noqa: S301 - ours
     assert len(again) == 2
     (tmp_path / "a.fa").rename(tmp_path / "b.fa")
@@ -244,7 +245,7 @@ def test_a_pickled_dataset_opens_its_files_on_first_use(fasta, tmp_path):
 
 
 def test_a_file_that_changed_since_the_pickle_is_an_error(fasta):
-    text = pickle.dumps(SequenceDataset(fasta(TWO)))
+    text = pickle.dumps(SequenceDataset(fasta(TWO_SEQUENCES)))
     fasta({"a": "ACGT", "b": "GC"})
     with pytest.raises(FileError, match=r"a\.fa: the content has changed"):
         pickle.loads(text)[0]  # noqa: S301 - ours
@@ -252,7 +253,7 @@ def test_a_file_that_changed_since_the_pickle_is_an_error(fasta):
 
 @pytest.mark.parametrize("labels", [None, {"a": 0, "b": 1}])
 def test_a_fingerprint_is_equal_with_and_without_in_memory(fasta, labels):
-    path = fasta(TWO)
+    path = fasta(TWO_SEQUENCES)
     held, indexed = (
         SequenceDataset(path, labels=labels, in_memory=choice) for choice in (True, False)
     )
@@ -279,7 +280,7 @@ def test_other_processes_return_the_same_items(many, method):
 @pytest.mark.parametrize("value", ["no", None])
 def test_unlabelled_must_be_error_or_skip(fasta, value):
     with pytest.raises(ArgumentError, match='unlabelled must be "error" or "skip"'):
-        SequenceDataset(fasta(TWO), labels=Labels(unlabelled=value))
+        SequenceDataset(fasta(TWO_SEQUENCES), labels=Labels(unlabelled=value))
 
 
 @pytest.fixture
@@ -361,7 +362,7 @@ def test_an_item_has_the_positions_of_its_encoder(fasta, encoder, held):
 def test_a_sequence_too_short_for_the_encoder_is_an_error(fasta):
     encoder: Any = Kmer(3)
     with pytest.raises(FormatError, match=r"record 1 \(b\): 2 residues are too few"):
-        SequenceDataset(fasta(TWO), encoder=encoder)
+        SequenceDataset(fasta(TWO_SEQUENCES), encoder=encoder)
 
 
 def test_the_columns_in_memory_are_read_only(tmp_path):

@@ -19,18 +19,18 @@ from seqloom.data import (
 from seqloom.encode import OneHot
 from seqloom.errors import SeqloomError
 
-PLAIN = ">a\nACGTACGT\n>b\nGGCCGGCC\n>c\nTTTTACGT\n"
-BLANK, COMMENT = PLAIN.replace("GTAC", "GT AC"), PLAIN.replace(">b", ";x\n>b")
-TWO = {"a": "x", "b": "y"}
+PLAIN_FASTA = ">a\nACGTACGT\n>b\nGGCCGGCC\n>c\nTTTTACGT\n"
+BLANK, COMMENT = PLAIN_FASTA.replace("GTAC", "GT AC"), PLAIN_FASTA.replace(">b", ";x\n>b")
+TWO_LABELS = {"a": "x", "b": "y"}
 
 
-def dataset(text=PLAIN, *, labels=None, **options):
+def dataset(text=PLAIN_FASTA, *, labels=None, **options):
     """Open a FASTA file with the given text."""
     Path("a.fa").write_text(text)
     return SequenceDataset("a.fa", **with_labels(labels, options))
 
 
-def stream(text=PLAIN, *, labels=None, **options):
+def stream(text=PLAIN_FASTA, *, labels=None, **options):
     """Read a stream of the given text to its end."""
     Path("a.fa").write_text(text)
     return list(SequenceStream("a.fa", **with_labels(labels, options)))
@@ -43,7 +43,7 @@ def with_labels(source, options) -> dict[str, Any]:
     return {"labels": labels, **options}
 
 
-def packed(text=PLAIN, **options):
+def packed(text=PLAIN_FASTA, **options):
     """Pack the records of a FASTA file with the given text."""
     Path("a.fa").write_text(text)
     return list(PackedStream("a.fa", **options))
@@ -93,10 +93,10 @@ REMEDIES = [
     (packed, {"text": BLANK}, {"whitespace": "strip"}),
     (packed, {"text": COMMENT}, {"comments": "skip"}),
     (packed, {"text": ">a\n>b\nACGT\n"}, {"empty": "keep"}),
-    (packed, {"text": PLAIN, "max_tokens": 9}, {"max_tokens": 10}),
-    (dataset, {"labels": TWO}, {"unlabelled": "skip"}),
-    (stream, {"labels": TWO}, {"unlabelled": "skip"}),
-    (dataset, {"labels": TWO | {"c": "?", "a": 1, "b": 2}}, {"task": "classify"}),
+    (packed, {"text": PLAIN_FASTA, "max_tokens": 9}, {"max_tokens": 10}),
+    (dataset, {"labels": TWO_LABELS}, {"unlabelled": "skip"}),
+    (stream, {"labels": TWO_LABELS}, {"unlabelled": "skip"}),
+    (dataset, {"labels": TWO_LABELS | {"c": "?", "a": 1, "b": 2}}, {"task": "classify"}),
     (dataset, {"labels": [1, 2.5, 3]}, {"task": "regress"}),
     (dataset, {"labels": ("1,2", "3,4", "1,4")}, None),
     (protein, {"letters": "MUK"}, {"rare": "replace"}),
@@ -117,7 +117,7 @@ REMEDIES = [
 def test_a_failed_stream_causes_no_later_warnings():
     # pytest reports exceptions of finalisers as errors.
     with pytest.raises(SeqloomError) as caught:
-        stream(labels=TWO)
+        stream(labels=TWO_LABELS)
     caught.value.args += (
         caught,
     )  # a reference cycle, which only the garbage collector frees
@@ -146,7 +146,7 @@ def test_a_remedy_in_a_message_works(door, given, remedy):
 
 @pytest.mark.parametrize("door", [dataset, stream, packed, guess, look])
 def test_records_with_empty_headers_are_numbered_on_request(door):
-    text = PLAIN.replace(">b", ">")
+    text = PLAIN_FASTA.replace(">b", ">")
     with pytest.raises(SeqloomError, match=r'expected an id .*ids="number"'):
         door(text)
     door(text, ids="number")
@@ -176,7 +176,7 @@ def shell(*words):
     [
         (BLANK, "--whitespace strip"),
         (COMMENT, "--comments skip"),
-        (PLAIN.replace(">b", ">"), "--ids number"),
+        (PLAIN_FASTA.replace(">b", ">"), "--ids number"),
     ],
 )
 def test_convert_applies_options_that_an_index_does_not_support(door, text, remedy):
@@ -188,7 +188,7 @@ def test_convert_applies_options_that_an_index_does_not_support(door, text, reme
 
 
 def test_a_dataset_accepts_options_that_predict_lacks():
-    data = dataset(labels=TWO | {"c": "y"}, encoder=OneHot("dna"))
+    data = dataset(labels=TWO_LABELS | {"c": "y"}, encoder=OneHot("dna"))
     config = sl.models.SequenceCNNConfig.for_data(data)
     model = sl.train.fit(config, data, epochs=1).trained
     Path("b.fa").write_text(BLANK)

@@ -18,7 +18,7 @@ from seqloom.errors import (
     ShapeError,
 )
 
-TWO = {"a": "ACGT", "b": "GG"}
+TWO_SEQUENCES = {"a": "ACGT", "b": "GG"}
 
 
 def test_the_quickstart_prints_the_documented_output():
@@ -33,7 +33,7 @@ def test_unequal_lengths_are_printed_as_a_range(hundred):
 
 
 def test_an_item_without_an_encoder_has_the_sequence(fasta):
-    file = fasta(TWO)
+    file = fasta(TWO_SEQUENCES)
     assert SequenceDataset(file, labels={"a": 1, "b": 2})[1] == {
         "id": "b",
         "sequence": b"GG",
@@ -44,14 +44,14 @@ def test_an_item_without_an_encoder_has_the_sequence(fasta):
 
 
 def test_an_item_with_an_encoder_has_its_array(fasta):
-    item = SequenceDataset(fasta(TWO), encoder=OneHot("dna"))[1]
+    item = SequenceDataset(fasta(TWO_SEQUENCES), encoder=OneHot("dna"))[1]
     np.testing.assert_array_equal(item["inputs"], OneHot("dna")("GG"))
     assert "sequence" not in item
     assert "label" not in item
 
 
 def test_channels_last_items_have_no_padding(fasta):
-    data = SequenceDataset(fasta(TWO), encoder=OneHot("dna", channels="last"))
+    data = SequenceDataset(fasta(TWO_SEQUENCES), encoder=OneHot("dna", channels="last"))
     assert [item["inputs"].shape for item in data.__getitems__([0, 1])] == [(4, 4), (2, 4)]
 
 
@@ -68,7 +68,7 @@ def test_items_fetched_together_equal_items_fetched_alone(hundred):
 
 
 def test_iterating_ends_after_the_last_item(fasta):
-    assert [item["id"] for item in SequenceDataset(fasta(TWO))] == ["a", "b"]
+    assert [item["id"] for item in SequenceDataset(fasta(TWO_SEQUENCES))] == ["a", "b"]
 
 
 def test_a_negative_index_counts_from_the_end(hundred):
@@ -84,25 +84,25 @@ def test_an_index_beyond_the_size_is_an_error_that_names_it(hundred, index):
 
 
 def test_a_padded_batch_has_a_mask(fasta):
-    batch = SequenceDataset(fasta(TWO), encoder=OneHot("dna")).batch([0, 1])
+    batch = SequenceDataset(fasta(TWO_SEQUENCES), encoder=OneHot("dna")).batch([0, 1])
     assert batch["lengths"].tolist() == [4, 2]
     assert batch["mask"].tolist() == [[1, 1, 1, 1], [1, 1, 0, 0]]
     np.testing.assert_array_equal(batch["inputs"][1, :, 2:], 0)
 
 
 def test_a_batch_of_equal_lengths_has_no_mask(fasta):
-    data = SequenceDataset(fasta(TWO), encoder=OneHot("dna"))
+    data = SequenceDataset(fasta(TWO_SEQUENCES), encoder=OneHot("dna"))
     assert "mask" not in data.batch([1, 1])
     assert "mask" in data.batch([1, 1], length=3)
 
 
 def test_the_number_of_positions_is_rounded_up_to_the_multiple(fasta):
-    data = SequenceDataset(fasta(TWO), encoder=OneHot("dna"))
+    data = SequenceDataset(fasta(TWO_SEQUENCES), encoder=OneHot("dna"))
     assert data.batch([0, 1], multiple=8)["inputs"].shape == (2, 4, 8)
 
 
 def test_a_sequence_longer_than_length_is_named_in_the_error(fasta):
-    data = SequenceDataset(fasta(TWO), encoder=OneHot("dna"))
+    data = SequenceDataset(fasta(TWO_SEQUENCES), encoder=OneHot("dna"))
     with pytest.raises(ShapeError, match="'a' takes 4 positions, more than length=3; crop"):
         data.batch([0, 1], length=3)
 
@@ -160,7 +160,7 @@ def test_an_encoder_without_refuses_raises_at_the_batch(fasta):
 
 def test_a_sequence_longer_than_max_length_is_an_error(fasta):
     with pytest.raises(FormatError, match=r"record 0 \(a\): 4 residues, more than 3"):
-        SequenceDataset(fasta(TWO), max_length=3)
+        SequenceDataset(fasta(TWO_SEQUENCES), max_length=3)
 
 
 def test_an_empty_sequence_cannot_be_encoded(fasta):
@@ -175,7 +175,10 @@ def test_a_pickled_dataset_is_equal(hundred):
 
 
 def test_a_fingerprint_depends_on_content_and_not_on_file_names(fasta):
-    same = [SequenceDataset(fasta(TWO, name)).fingerprint() for name in ("a.fa", "b.fa")]
+    same = [
+        SequenceDataset(fasta(TWO_SEQUENCES, name)).fingerprint()
+        for name in ("a.fa", "b.fa")
+    ]
     other = SequenceDataset(fasta({"a": "ACGA", "b": "GG"})).fingerprint()
     assert same[0] == same[1] != other
 
@@ -187,13 +190,13 @@ def test_duplicate_ids_are_valid_without_labels(fasta):
 @pytest.mark.parametrize("encoder", ["dna", "onehot", "DNA", OneHot, 4])
 def test_the_error_for_an_invalid_encoder_shows_a_valid_one(fasta, encoder):
     with pytest.raises(ArgumentError, match=r'such as sl\.encode\.OneHot\("dna"\), got'):
-        SequenceDataset(fasta(TWO), encoder=encoder)
+        SequenceDataset(fasta(TWO_SEQUENCES), encoder=encoder)
 
 
 @pytest.mark.parametrize("augment", ["rc", ReverseComplement])
 def test_an_invalid_augmentation_is_an_error(fasta, augment):
     with pytest.raises(ArgumentError, match=r"sl\.augment\.ReverseComplement"):
-        SequenceDataset(fasta(TWO), augment=augment)
+        SequenceDataset(fasta(TWO_SEQUENCES), augment=augment)
 
 
 @pytest.mark.parametrize(

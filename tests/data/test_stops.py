@@ -49,7 +49,7 @@ def test_an_interval_of_a_protein_has_the_length_of_its_item(fasta):
 
 def test_a_protein_that_is_only_a_stop_cannot_be_encoded(fasta):
     path = fasta({"a": "MK*", "b": "*"})
-    with pytest.raises(sl.errors.FormatError, match=r"record 1 \(b\): .* no letters"):
+    with pytest.raises(sl.errors.FormatError, match=r"record 1 \(b\): .* no residues"):
         sl.data.SequenceDataset(path, encoder=sl.encode.OneHot("protein"))
     stream = sl.data.SequenceStream(path, encoder=sl.encode.OneHot("protein"))
     with pytest.raises(sl.errors.FormatError, match=r"record 1 \(b\)"):

@@ -9,8 +9,8 @@ from seqloom._ragged import Ragged
 from seqloom.encode import OneHot
 from seqloom.errors import AlphabetError, ArgumentError, ShapeError
 
-TWO = {"R": "AG", "Y": "CT", "S": "CG", "W": "AT", "K": "GT", "M": "AC"}
-IUPAC = TWO | {"B": "CGT", "D": "AGT", "H": "ACT", "V": "ACG", "N": "ACGT"}
+TWO_BASE_CODES = {"R": "AG", "Y": "CT", "S": "CG", "W": "AT", "K": "GT", "M": "AC"}
+IUPAC = TWO_BASE_CODES | {"B": "CGT", "D": "AGT", "H": "ACT", "V": "ACG", "N": "ACGT"}
 dna = st.text("ACGT", max_size=40)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from seqloom._key import Key
 from seqloom._rust import _native
 from seqloom.data._encoder import (
-    RING,
+    REUSED_MEMORY,
     Extents,
     apply_augment,
     encode,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     NativeBatch = tuple[NDArray[np.uint8], list[int] | None, _native.Names | None]
     Batch = dict[str, Any]
 
-_BATCH_MAKER = _native.BatchMaker(RING, 0)
+_BATCH_MAKER = _native.BatchMaker(REUSED_MEMORY, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +244,7 @@ def encode_columns(
 
 
 # Libraries that hash functions pickle this module; the copy gets a new maker.
-copyreg.pickle(_native.BatchMaker, lambda _: (_native.BatchMaker, (RING, 0)))
+copyreg.pickle(_native.BatchMaker, lambda _: (_native.BatchMaker, (REUSED_MEMORY, 0)))
 
 
 def supports_native_batches(encoder: Any) -> bool:
@@ -309,7 +309,7 @@ class NativeBatchMaker:
         rows = positions if self.selected is None else self.selected[positions]
         lengths = self.extents.at(rows)
         width = pad_length(
-            self.extents.longest(lengths),
+            self.extents.max_positions(lengths),
             lambda: self.store.ids(rows)[int(lengths.argmax())],
             length=self.shape.length,
             multiple=self.shape.multiple,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
 
-RING = _native.Ring()
+REUSED_MEMORY = _native.Ring()
 Letters = tuple[Ragged, Ragged | None]  # sequences, and qualities for FASTQ
 
 
@@ -155,7 +155,7 @@ copyreg.pickle(_native.Ring, lambda _: (_native.Ring, ()))
 def empty(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
     """Return uninitialised memory for a batch, as ``np.empty`` does, reused if possible."""
     kind = np.dtype(dtype)
-    memory = RING.take(math.prod(shape) * kind.itemsize)
+    memory = REUSED_MEMORY.take(math.prod(shape) * kind.itemsize)
     return memory.view(kind).reshape(shape)
 
 
@@ -209,7 +209,7 @@ class Extents:
             return positions
         return self.each[rows]
 
-    def longest(self, lengths: NDArray[np.int64]) -> int:
+    def max_positions(self, lengths: NDArray[np.int64]) -> int:
         """Return the largest number of positions of some sequences."""
         if isinstance(self.each, int):
             return self.each if lengths.size else 0

@@ -228,7 +228,7 @@ class Rank:
 
     number: int = 0
     world: int = 1  # The number of processes.
-    even: str = "pad"  # How to treat a remainder; "uneven": some ranks get one more item.
+    even: str = "pad"  # Treatment of a remainder; "uneven": some ranks get one more item.
 
     def share(self, start: int, stop: int) -> tuple[int, int]:
         """Return the stop of a range after padding or dropping, and the items per rank."""

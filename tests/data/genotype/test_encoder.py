@@ -91,7 +91,7 @@ def test_encoders_of_the_same_settings_are_equal_until_fitted(write_bed):
     assert not data.encoder.is_fitted
 
 
-def test_an_encoder_that_is_not_fitted_says_what_to_do():
+def test_using_an_encoder_before_fitting_is_an_error_with_a_remedy():
     with pytest.raises(ValueError, match=r"encoder\.fit\(train\)"):
         sl.data.GenotypeEncoder().tables()
 

@@ -50,7 +50,7 @@ class GenotypeFiles:
     bim: str
 
     @classmethod
-    def beside(
+    def find(
         cls,
         bed: Location | open_bed,
         *,
@@ -60,9 +60,7 @@ class GenotypeFiles:
         """Find the tables: the given ones, or those with the name of the .bed."""
         if isinstance(bed, open_bed):
             files = _locations_of(bed)
-            return cls.beside(
-                files["bed"], fam=fam or files["fam"], bim=bim or files["bim"]
-            )
+            return cls.find(files["bed"], fam=fam or files["fam"], bim=bim or files["bim"])
         if isinstance(bed, list | tuple):  # their shared variants are unknown
             raise ArgumentError(
                 f"bed must be one set, got {len(cast('list[Any]', bed))}; merge several "

@@ -148,7 +148,7 @@ def GenotypeDataset(
     labels.check_unsupported("label_from_header", of="SequenceDataset")
     covariate_columns = column_names("covariate_columns", covariate_columns)
     check_counted(bed, count_a1=count_A1)
-    files = GenotypeFiles.beside(bed, fam=fam, bim=bim)
+    files = GenotypeFiles.find(bed, fam=fam, bim=bim)
     reading = Reading(
         memory=memory_of(memory),
         cache=cache_home()

@@ -284,12 +284,12 @@ def _summits(columns: Columns, starts: list[int], names: list[str]) -> Columns:
 def _integers(cells: Iterable[Any]) -> list[int]:
     """Return the cells as integers; an empty list if one is invalid."""
     try:
-        return [whole(cell) for cell in cells]
+        return [as_whole_number(cell) for cell in cells]
     except (ValueError, OverflowError, TypeError):
         return []
 
 
-def whole(cell: Any) -> int:
+def as_whole_number(cell: Any) -> int:
     """Return the integer of a cell; raise ValueError for a number with a fraction."""
     if isinstance(cell, str):
         return parse_integer(cell)

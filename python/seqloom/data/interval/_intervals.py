@@ -11,7 +11,7 @@ import numpy as np
 
 from seqloom._arguments import as_path, quote
 from seqloom.data._frame import Frame, index_of
-from seqloom.data.interval._bed import NAMES, read_rows, to_zero_based, whole
+from seqloom.data.interval._bed import NAMES, as_whole_number, read_rows, to_zero_based
 from seqloom.data.label._labels import MISSING, is_nothing
 from seqloom.data.label._table import list_names, name_nearest
 from seqloom.errors import ArgumentError, FormatError
@@ -170,7 +170,7 @@ class _CellReader:
         """Return a column of integers."""
         cells = self.columns[name]
         try:
-            numbers = np.array([whole(cell) for cell in cells], np.int64)
+            numbers = np.array([as_whole_number(cell) for cell in cells], np.int64)
         except (ValueError, OverflowError, TypeError):
             row = next(i for i, cell in enumerate(cells) if not _is_whole(cell))
             raise self._fault(row, f"{name} must be an integer", cells[row]) from None
@@ -229,7 +229,7 @@ def _strand(cell: Any) -> str:
 def _is_whole(cell: Any) -> bool:
     """Return whether a cell is a 64-bit integer."""
     try:
-        return abs(whole(cell)) < 1 << 63
+        return abs(as_whole_number(cell)) < 1 << 63
     except (ValueError, OverflowError, TypeError):
         return False
 

@@ -118,7 +118,7 @@ def _classify(source: LabelSource, ids: list[str], classes: Cells | None) -> Lab
         )
     if source.is_of_lists:
         raise LabelError(
-            f"{source.what}: a record has a list of several names, or of none: say "
+            f"{source.what}: a record has a list of several names, or of none: pass "
             'Labels(..., task="multilabel"), or give each record one name'
         )
     names = [source.cells[name][0] for name in ids]

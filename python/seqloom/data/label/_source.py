@@ -219,7 +219,7 @@ def _check_agreement(tables: list[LabelTable]) -> None:
             if first != row:
                 raise LabelError(
                     f"{table.path}, line {line}: id {name!r} has the label "
-                    f"{', '.join(row)!r}, but {path}, line {where} says "
+                    f"{', '.join(row)!r}, but {path}, line {where} has "
                     f"{', '.join(first)!r}{_exchange_note(tables)}"
                 )
 

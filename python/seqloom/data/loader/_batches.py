@@ -140,7 +140,7 @@ def stream_batches(
         pieces = part.pieces(size, ahead=ahead)
         whole = (piece for piece in pieces if not drop_last or len(piece) == size)
         for position, piece in enumerate(whole, start.position + 1):
-            content = piece.chunk.apart() if executor.uses_processes else piece
+            content = piece.chunk.detached() if executor.uses_processes else piece
             request = Request(content, start.epoch, position=position)
             request.place = rank.number + rank.world * (position - 1)
             request.stream_state = partial(getattr, piece, "state")

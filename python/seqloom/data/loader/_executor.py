@@ -18,7 +18,7 @@ import numpy as np
 from seqloom._key import Key
 from seqloom._rust import _native
 from seqloom._system import count_cores
-from seqloom.data._encoder import RING
+from seqloom.data._encoder import REUSED_MEMORY
 from seqloom.data.loader._order import FailedBatch, Request
 from seqloom.errors import WorkerError
 
@@ -107,7 +107,7 @@ class Executor:
         workers = self._settings.workers
         # Leave one core for this thread, which also makes batches while it waits.
         threads = min(workers.num_workers, max(1, count_cores() - 1))
-        start_batch = make.starter(_native.BatchMaker(RING, threads))
+        start_batch = make.starter(_native.BatchMaker(REUSED_MEMORY, threads))
 
         def start(request: Request) -> Finish:
             finish = attempt(start_batch, request)

@@ -39,7 +39,7 @@ class ChunkSource:
     _counts: NDArray[np.int64] | None = field(init=False, default=None)
     _short: NDArray[np.int64] | None = field(init=False, default=None)
 
-    def whole(self) -> Chunk:
+    def as_chunk(self) -> Chunk:
         """Return all records as a chunk."""
         return Chunk(self, 0, self.ordinals.size)
 
@@ -116,25 +116,25 @@ class Chunk:
     def take(self, rows: NDArray[np.int64]) -> Chunk:
         """Return a copy of some records, counted from the first of this chunk."""
         columns = _columns(self.source, rows + self.start)
-        return ChunkSource(self.batch.take(rows), self.source.paths, **columns).whole()
+        return ChunkSource(self.batch.take(rows), self.source.paths, **columns).as_chunk()
 
     def cut(self, start: int, stop: int) -> Chunk:
         """Return a range of this chunk without a copy."""
         return Chunk(self.source, self.start + start, self.start + stop)
 
-    def apart(self) -> Chunk:
+    def detached(self) -> Chunk:
         """Return a chunk with a source of only these records, to send to a process."""
         return self.replace_batch(self.batch)
 
     def replace_batch(self, batch: SequenceBatch) -> Chunk:
         """Return a chunk with a source of only these records, with other headers."""
         columns = _columns(self.source, slice(self.start, self.stop))
-        return ChunkSource(batch, self.source.paths, **columns).whole()
+        return ChunkSource(batch, self.source.paths, **columns).as_chunk()
 
     def replace_columns(self, **changed: NDArray[Any]) -> Chunk:
         """Return a chunk with a source of only these records, with replaced columns."""
         columns = _columns(self.source, slice(self.start, self.stop)) | changed
-        return ChunkSource(self.batch, self.source.paths, **columns).whole()
+        return ChunkSource(self.batch, self.source.paths, **columns).as_chunk()
 
 
 def _columns(
@@ -154,7 +154,7 @@ def join_chunks(chunks: list[Chunk]) -> Chunk:
     parts = [_columns(chunk.source, slice(chunk.start, chunk.stop)) for chunk in chunks]
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     batch = join([chunk.batch for chunk in chunks])
-    return ChunkSource(batch, first.paths, **columns).whole()
+    return ChunkSource(batch, first.paths, **columns).as_chunk()
 
 
 def cut_chunks(chunks: Iterable[Chunk], sizes: Iterator[int]) -> Iterator[Chunk]:

@@ -139,7 +139,7 @@ def read_shard(
             files = np.full(len(batch), file)
             positions = np.arange(at, stop)
             ordinals = numbers + ordinal
-            yield ChunkSource(batch, paths, ordinals, files, numbers, positions).whole()
+            yield ChunkSource(batch, paths, ordinals, files, numbers, positions).as_chunk()
             at = stop
         position += part.size
         ordinal += part.total

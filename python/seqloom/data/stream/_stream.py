@@ -305,7 +305,7 @@ class SequenceStream(Resumable):
         """Yield the reader of this shard for each file."""
         for path in self.paths:
             self._check_once(path)
-            yield part_of(path, self._shard, options, start=start, tell=self._tell)
+            yield part_of(path, self._shard, options, start=start, tell=self._add_to_report)
 
     def _check_once(self, path: str) -> None:
         """Raise if standard input is read a second time."""
@@ -315,7 +315,7 @@ class SequenceStream(Resumable):
             )
         self._is_read = True
 
-    def _tell(self, report: ReadReport) -> None:
+    def _add_to_report(self, report: ReadReport) -> None:
         """Add the skipped records of a file to the report."""
         counts: dict[str, int] = self.report["left_out"]
         for kind, count in report.left_out.items():
