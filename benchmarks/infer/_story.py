@@ -57,12 +57,16 @@ HEAD = (
     "greatest difference",
     "least cosine",
 )
+MIX = "UniProt-like mix"
+# Sides that only the CSV files contain.
+MINOR = ("Hugging Face, file order", "Hugging Face, sorted", "seqloom, torch, int8")
 PACKAGES = ("numpy", "torch", "transformers", "onnxruntime", "openvino", "seqloom")
 NOTES = """
 Each side computes the last hidden states of ESM-2 with random weights on one thread. The
-tables have median tokens per second of processor time. The CSV files have the times
-relative to seqloom, the largest difference from Hugging Face (one at a time) and the
-smallest cosine. Hugging Face is EsmModel with SDPA, with batches of 16 proteins or at
+tables have median tokens per second of processor time. The proteins have the length
+distribution of UniProt. The CSV files also have further batch orders and proteins, the
+times relative to seqloom, the largest difference from Hugging Face (one at a time) and
+the smallest cosine. Hugging Face is EsmModel with SDPA, with batches of 16 proteins or at
 most 4,096 padded tokens. ONNX Runtime and OpenVINO run its export, one protein at a time.
 seqloom packs 4,096 tokens in file order. The first floor is the matrix products of the
 network at the fastest measured speed; the second adds the exponentials and gelus. ONNX
@@ -80,11 +84,12 @@ def main() -> None:
 
 
 def summarise(cases: dict[str, list[list[str]]]) -> str:
-    """Return a table of the tokens per second of each side in each case."""
-    speeds = [{row[0]: row[1] for row in rows} for rows in cases.values()]
-    sides = dict.fromkeys(side for column in speeds for side in column)
+    """Return a table of the tokens per second of the main sides on the UniProt-like mix."""
+    main = {name.split(",")[0]: rows for name, rows in cases.items() if MIX in name}
+    speeds = [{row[0]: row[1] for row in rows} for rows in main.values()]
+    sides = dict.fromkeys(it for column in speeds for it in column if it not in MINOR)
     rows = [(side, *(column.get(side, "") for column in speeds)) for side in sides]
-    return table(("tokens/s", *cases), rows)
+    return table(("tokens/s", *main), rows)
 
 
 def link_cases(cases: dict[str, list[list[str]]], title: str) -> str:
