@@ -98,9 +98,8 @@ impl IndexHeader {
     /// Parses and checks the header of an index of `size` bytes.
     pub(crate) fn from_bytes(bytes: &[u8], size: u64) -> Result<Self, Fault> {
         let get = |position: usize| u64_at(bytes, position * 8);
-        let hashed = bytes
-            .get(..HEAD_BYTES)
-            .and_then(|head| head.get(..HEAD_BYTES - 8));
+        let head = bytes.get(..HEAD_BYTES);
+        let hashed = head.and_then(|head| head.get(..HEAD_BYTES - 8));
         let Some(hashed) = hashed.filter(|_| get(0) == INDEX_MAGIC) else {
             return Err(Fault::whole("is not an index of seqloom"));
         };

@@ -107,11 +107,7 @@ impl KeptPositions {
         match seqloom_core::simd::avx2().filter(|_| *IS_PEXT_FAST) {
             Some(simd) => simd.vectorize(
                 #[inline(always)]
-                || {
-                    self.move_codes(line, out, |word, mask| {
-                        extract_by_instruction(simd, word, mask)
-                    })
-                },
+                || self.move_codes(line, out, |word, mask| extract_pext(simd, word, mask)),
             ),
             None => self.move_codes(line, out, extract),
         }
@@ -165,7 +161,7 @@ fn extract(word: u64, mut mask: u64) -> u64 {
 /// Like [`extract`], in one instruction.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn extract_by_instruction(_: pulp::x86::V3, word: u64, mask: u64) -> u64 {
+fn extract_pext(_: pulp::x86::V3, word: u64, mask: u64) -> u64 {
     #[expect(unsafe_code, reason = "pulp does not have the instruction")]
     // SAFETY: the token exists only on a machine with BMI2.
     unsafe {
@@ -180,7 +176,7 @@ static IS_PEXT_FAST: LazyLock<bool> = LazyLock::new(|| {
     seqloom_core::simd::avx2().is_some_and(|simd| {
         let by_instruction = simd.vectorize(
             #[inline(always)]
-            || min_time(|word, mask| extract_by_instruction(simd, word, mask)),
+            || min_time(|word, mask| extract_pext(simd, word, mask)),
         );
         by_instruction < min_time(extract)
     })
@@ -276,7 +272,7 @@ mod tests {
             let kept = (0..32).filter(|position| positions >> position & 1 == 1);
             let mask = kept.fold(0, |mask, position| mask | 3 << (2 * position));
             if let Some(simd) = pulp::x86::V3::try_new() {
-                prop_assert_eq!(extract_by_instruction(simd, word, mask), extract(word, mask));
+                prop_assert_eq!(extract_pext(simd, word, mask), extract(word, mask));
             }
         }
     }
