@@ -1,4 +1,4 @@
-"""The backends that the suite runs over; one that is not installed is skipped, by name."""
+"""Backends of the conformance tests; tests skip each library that is not installed."""
 
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
@@ -14,7 +14,7 @@ NAMES = ("numpy", "torch", "jax", "strict", *cuda_device.NAMES)
 
 
 def backend(name: str) -> sl.tensor.Backend:
-    """Return the backend of that name; "strict" is the example over array_api_strict."""
+    """Return a backend by name; "strict" is an example backend over array_api_strict."""
     if name == "strict":
         return _strict()
     if name in cuda_device.NAMES:
@@ -31,7 +31,7 @@ def _strict() -> sl.tensor.Backend:
 
 @contextmanager
 def wide(name: str) -> Generator[None]:
-    """Allow 64-bit numbers in jax, and whole float32 on a device, within the block."""
+    """Enable 64-bit types in JAX, and disable TF32 on a CUDA device, within the block."""
     with ExitStack() as stack:
         if name in cuda_device.NAMES:
             stack.enter_context(cuda_device.whole_float32(name))

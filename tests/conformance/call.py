@@ -1,4 +1,4 @@
-"""A sample of torch's, told as a call of ours."""
+"""Calls of seqloom functions that are built from PyTorch's OpInfo samples."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,17 +9,17 @@ FLOATS = ("float32", "float64")
 
 @dataclass(frozen=True)
 class Call:
-    """What one of our functions is given for a sample.
+    """Arguments of a seqloom function for one PyTorch sample.
 
     Args:
-        args: Arrays as torch's tensors, and what else is positional.
-        options: Keywords.
-        theirs: torch's counterpart over the same `args`; None: its own function on its own
-            sample, whose tensors `args` then holds.
-        ours_out: Brings our result to the form that is compared.
-        theirs_out: The same for torch's.
-        ours: Our function where it takes more than one of our operations to say the same.
-        followed: The places in `args` by which gradients are compared; None: every float.
+        args: Positional arguments; arrays are PyTorch tensors.
+        options: Keyword arguments.
+        theirs: PyTorch function that is called with the same `args`; if None, the OpInfo's
+            function is called with the sample, and `args` must contain its tensors.
+        ours_out: Function that converts seqloom's result for the comparison.
+        theirs_out: Function that converts PyTorch's result for the comparison.
+        ours: Function to call instead, if PyTorch's function needs several operations.
+        followed: Indices in `args` whose gradients are compared; None: all float arrays.
     """
 
     args: tuple[Any, ...]
@@ -33,24 +33,24 @@ class Call:
 
 @dataclass(frozen=True)
 class Skip:
-    """A sample that is not run; `reason` is a name in skips.toml."""
+    """A sample that is not run; `reason` is a key in skips.toml."""
 
     reason: str
 
 
-# A call that costs torch's own gradient to prepare is made when it is run.
+# Creates a call only when it is run, because PyTorch must compute a gradient for it.
 Late = Callable[[], Call]
 
 
 @dataclass(frozen=True)
 class Operation:
-    """One of our functions beside one of torch's.
+    """PyTorch samples with which a seqloom operation is tested.
 
     Args:
-        theirs: The name of an OpInfo, and of its variant behind a slash.
-        adapt: Turns the arguments of a sample into a `Call`, now or late, or a `Skip`.
-        dtypes: The element types of the samples.
-        close: How much wider than usual the comparison is.
+        theirs: Name of an OpInfo, optionally with a slash and the name of its variant.
+        adapt: Function that turns a sample's arguments into a `Call`, `Late` or `Skip`.
+        dtypes: Data types of the samples.
+        close: Factor by which the usual tolerance is multiplied.
     """
 
     theirs: str
@@ -60,15 +60,15 @@ class Operation:
 
 
 def same(x: Any, *others: Any, **_named: Any) -> Call:
-    """Return the sample's tensors, in their order."""
+    """Return a call with all tensors of the sample in their order."""
     return Call((x, *others))
 
 
 def first(out: Any) -> Any:
-    """Return the first of several results."""
+    """Return the first result of a function that returns several."""
     return out[0]
 
 
 def alone(x: Any, *_others: Any, **_named: Any) -> Call:
-    """Return the first tensor of the sample only."""
+    """Return a call with only the first tensor of the sample."""
     return Call((x,))

@@ -1,4 +1,4 @@
-"""Each function of the Array API standard, with how its calls are drawn."""
+"""For each function of the Array API standard, a function that draws its calls."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,16 +12,16 @@ from conformance.namespace_calls import (
     BOOL,
     COMPLEX,
     FLOATING,
+    INTEGERS,
     NUMERIC,
     REAL,
     SIGNED,
     UNSIGNED,
-    WHOLE,
     Call,
     along,
     array,
-    filled,
-    made,
+    creation,
+    nonempty_shapes,
     one,
     over,
     several,
@@ -30,7 +30,7 @@ from conformance.namespace_calls import (
     two,
 )
 
-PLAIN = WHOLE + REAL
+REAL_NUMBERS = INTEGERS + REAL
 
 
 def _each(names: str, call: Any) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def _matrices(draw: Any, types: set[str]) -> Call:
 
 def _vectors(draw: Any, types: set[str]) -> Call:
     (x, y), _ = two(*NUMERIC)(draw, types)
-    shape = draw(filled())
+    shape = draw(nonempty_shapes())
     return tuple(array(draw, each.dtype.name, shape) for each in (x, y)), {}
 
 
@@ -108,7 +108,7 @@ def _searched(draw: Any, types: set[str]) -> Call:
     del types
     row = np.sort(array(draw, "float32", draw(st.integers(1, 5))))
     side = draw(st.sampled_from(["left", "right"]))
-    return (row, array(draw, "float32", draw(filled()))), {"side": side}
+    return (row, array(draw, "float32", draw(nonempty_shapes()))), {"side": side}
 
 
 def _chosen(draw: Any, types: set[str]) -> Call:
@@ -117,7 +117,7 @@ def _chosen(draw: Any, types: set[str]) -> Call:
 
 
 def _clipped(draw: Any, types: set[str]) -> Call:
-    (x,), _ = one(*PLAIN)(draw, types)
+    (x,), _ = one(*REAL_NUMBERS)(draw, types)
     return (x, draw(st.none() | st.integers(0, 3)), draw(st.none() | st.integers(4, 9))), {}
 
 
@@ -128,48 +128,48 @@ def _grid(draw: Any, types: set[str]) -> Call:
 
 
 def _difference(draw: Any, types: set[str]) -> Call:
-    (x,), options = along(*PLAIN)(draw, types)
+    (x,), options = along(*REAL_NUMBERS)(draw, types)
     return (x,), {"axis": options["axis"], "n": draw(st.integers(0, 2))}
 
 
-_DOWN = {"descending": st.booleans()}
-_FIRST = {"include_initial": st.booleans()}
+_DESCENDING = {"descending": st.booleans()}
+_INCLUDE_INITIAL = {"include_initial": st.booleans()}
 
 CALLS: dict[str, Callable[..., Call]] = {
     **_each("acos asin atanh cos cosh exp expm1 sin sinh tan tanh", one(*FLOATING, low=-8)),
     **_each("acosh asinh atan log log10 log1p log2 sqrt", one(*FLOATING)),
     **_each("abs isfinite isinf isnan negative positive sign square", one(*NUMERIC)),
-    **_each("ceil floor trunc", one(*PLAIN)),
+    **_each("ceil floor trunc", one(*REAL_NUMBERS)),
     **_each("round conj", one(*NUMERIC)),
     "reciprocal": one(*FLOATING, low=1),
     "real": one(*NUMERIC),
     "imag": one(*COMPLEX),
     "signbit": one(*REAL),
-    "bitwise_invert": one(*BOOL, *WHOLE),
+    "bitwise_invert": one(*BOOL, *INTEGERS),
     "logical_not": one(*BOOL),
     **_each("add subtract multiply", two(*NUMERIC)),
     "divide": two(*FLOATING, lowest=1),
     "pow": two(*REAL, low=1),
     **_each("atan2 copysign hypot logaddexp nextafter", two(*REAL)),
-    **_each("floor_divide remainder", two(*PLAIN, lowest=1)),
-    **_each("maximum minimum", two(*PLAIN)),
+    **_each("floor_divide remainder", two(*REAL_NUMBERS, lowest=1)),
+    **_each("maximum minimum", two(*REAL_NUMBERS)),
     **_each("equal not_equal", two(*ALL)),
-    **_each("less less_equal greater greater_equal", two(*PLAIN)),
+    **_each("less less_equal greater greater_equal", two(*REAL_NUMBERS)),
     **_each("logical_and logical_or logical_xor", two(*BOOL)),
-    **_each("bitwise_and bitwise_or bitwise_xor", two(*BOOL, *WHOLE)),
-    **_each("bitwise_left_shift bitwise_right_shift", two(*WHOLE, low=0, lowest=0)),
-    "isin": two(*WHOLE),
+    **_each("bitwise_and bitwise_or bitwise_xor", two(*BOOL, *INTEGERS)),
+    **_each("bitwise_left_shift bitwise_right_shift", two(*INTEGERS, low=0, lowest=0)),
+    "isin": two(*INTEGERS),
     "where": _chosen,
     "clip": _clipped,
     **_each("all any count_nonzero", over(*ALL)),
-    **_each("max min", over(*PLAIN)),
+    **_each("max min", over(*REAL_NUMBERS)),
     **_each("sum prod", over(*NUMERIC)),
     "mean": over(*FLOATING),
     **_each("std var", over(*REAL, correction=st.sampled_from([0.0, 0.5]))),
-    **_each("argmax argmin", over(*PLAIN, one_axis=True)),
-    **_each("cumulative_sum cumulative_prod", along(*NUMERIC, **_FIRST)),
+    **_each("argmax argmin", over(*REAL_NUMBERS, one_axis=True)),
+    **_each("cumulative_sum cumulative_prod", along(*NUMERIC, **_INCLUDE_INITIAL)),
     "diff": _difference,
-    **_each("sort argsort", along(*PLAIN, **_DOWN)),
+    **_each("sort argsort", along(*REAL_NUMBERS, **_DESCENDING)),
     "matmul": _matrices,
     "vecdot": _vectors,
     "tensordot": _contracted,
@@ -201,17 +201,19 @@ CALLS: dict[str, Callable[..., Call]] = {
     "searchsorted": _searched,
     "take": shaped(_taken),
     "take_along_axis": shaped(_taken_along),
-    **_each("unique_all unique_counts unique_inverse unique_values", one(*BOOL, *PLAIN)),
-    "arange": made(
+    **_each(
+        "unique_all unique_counts unique_inverse unique_values", one(*BOOL, *REAL_NUMBERS)
+    ),
+    "arange": creation(
         lambda draw: (
             draw(st.integers(-5, 5)),
             draw(st.integers(-5, 5)),
             draw(st.sampled_from([-2, 1, 3])),
         )
     ),
-    **_each("zeros ones", made(lambda draw: (draw(shapes()),))),
+    **_each("zeros ones", creation(lambda draw: (draw(shapes()),))),
     "empty": lambda draw, _: ((draw(st.just((0, 2))),), {}),
-    "full": made(lambda draw: (draw(shapes()), draw(st.sampled_from([1.5, -2.0])))),
+    "full": creation(lambda draw: (draw(shapes()), draw(st.sampled_from([1.5, -2.0])))),
     "eye": lambda draw, _: (
         (draw(st.integers(0, 4)), draw(st.none() | st.integers(0, 4))),
         {"k": draw(st.integers(-4, 4))},

@@ -1,4 +1,4 @@
-"""Every function of a backend beside torch's of the same meaning."""
+"""The PyTorch samples with which each function of a backend is tested."""
 
 import tomllib
 from functools import cache
@@ -27,18 +27,18 @@ TABLE: dict[str, Operation] = {
 }
 
 _SKIPS = tomllib.loads(Path(__file__).with_name("skips.toml").read_text("utf-8"))
-FACTS: dict[str, str] = _SKIPS["facts"]  # no arrays are computed
+FACTS: dict[str, str] = _SKIPS["facts"]  # these return no computed arrays
 WITHOUT_SAMPLES: dict[str, str] = _SKIPS["operations"]
-# By library: a function, an element type, or both with a hyphen; and why it is left out.
+# By library, the reason for each skipped function, data type or "function-dtype".
 NAMESPACE: dict[str, dict[str, str]] = _SKIPS["namespace"]
-# By library: a function, or a function and a row of special_values.py; and why.
+# By library, the reason for each skipped function or row of special_values.py.
 SPECIAL: dict[str, dict[str, str]] = _SKIPS["special"]
 REASONS: dict[str, str] = _SKIPS["samples"]
 
 
 @cache
 def functions() -> list[str]:
-    """Return the names of all functions of a backend's table that compute arrays."""
+    """Return the names of all backend functions that compute arrays."""
     backend: Any = sl.tensor.Backend
     bodies = {name for name in dir(backend) if callable(getattr(backend, name, None))}
     names = {name for name in {*OPERATIONS, *bodies} if not name.startswith("_")}

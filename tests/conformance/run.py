@@ -1,4 +1,4 @@
-"""One call, by ours and by torch, and how far apart they may be."""
+"""Run a call with seqloom and PyTorch, and compare the results and gradients."""
 
 from typing import Any
 
@@ -9,64 +9,66 @@ import seqloom as sl
 from conformance.call import Call
 from seqloom.tensor import Tensor, apply
 
-# Relative and absolute, by the element type of the result.
+# Relative and absolute tolerance for each data type of the result.
 CLOSE = {"float32": (1e-4, 2e-5), "float64": (1e-7, 1e-9)}
 
 
 def values_of(name: str, call: Call, backend: Any) -> list[Tensor]:
-    """Our results; arguments are tensors of `backend`, none of them followed."""
-    return _flat(call.ours_out(_called(name, call, backend, _tensors(call, backend))))
+    """Return seqloom's results for tensors of `backend`, without gradients."""
+    return _flat(
+        call.ours_out(_call_operation(name, call, backend, _tensors(call, backend)))
+    )
 
 
 def gradients_of(name: str, call: Call, level: Any, cotangents: list[Any]) -> list[Any]:
-    """Our results' derivatives by each followed argument, weighted by `cotangents`."""
+    """Return seqloom's gradients of the results, summed with weights `cotangents`."""
     args = _tensors(call, level, leaves=True)
-    outs = _flat(call.ours_out(_called(name, call, level, args)))
+    outs = _flat(call.ours_out(_call_operation(name, call, level, args)))
     total: Any = 0.0
     for out, cotangent in zip(outs, cotangents, strict=True):
         if cotangent is not None:
             total = total + (out * level.tensor(cotangent.numpy())).sum()
     try:
         gradients = total.backward()
-    except sl.errors.GradientError:  # nothing that changes smoothly led to it
+    except sl.errors.GradientError:  # the result depends on no leaf
         return [np.zeros(_flat(args)[place].shape) for place in followed(call)]
-    return [_by(gradients, _flat(args)[place]) for place in followed(call)]
+    return [_gradient_for(gradients, _flat(args)[place]) for place in followed(call)]
 
 
-def _by(gradients: Any, leaf: Tensor) -> Any:
-    """One gradient; zeros where the result does not depend on the leaf."""
+def _gradient_for(gradients: Any, leaf: Tensor) -> Any:
+    """Return the gradient for a leaf; zeros if the result does not depend on it."""
     try:
         return gradients.wrt(leaf).numpy()
     except sl.errors.GradientError:
         return np.zeros(leaf.shape, leaf.dtype)
 
 
-def theirs_of(call: Call, theirs: Any) -> list[torch.Tensor]:
-    """torch's results."""
+def torch_values_of(call: Call, theirs: Any) -> list[torch.Tensor]:
+    """Return PyTorch's results."""
     out = call.theirs(*call.args) if call.theirs else theirs()
     return _flat(call.theirs_out(out))
 
 
-def their_gradients(call: Call, outs: list[Any], cotangents: list[Any]) -> list[Any]:
-    """torch's derivatives, by the same arguments."""
+def torch_gradients_of(call: Call, outs: list[Any], cotangents: list[Any]) -> list[Any]:
+    """Return PyTorch's gradients for the arguments that `followed` lists."""
     pairs = [(o, c) for o, c in zip(outs, cotangents, strict=True) if c is not None]
     leaves = [_flat(call.args)[i] for i in followed(call)]
     total: Any = sum((out * cotangent).sum() for out, cotangent in pairs)
-    found: Any = torch.autograd.grad(total, leaves, allow_unused=True)
+    gradients: Any = torch.autograd.grad(total, leaves, allow_unused=True)
     return [
         np.zeros(tuple(leaf.shape)) if each is None else each.numpy()
-        for leaf, each in zip(leaves, found, strict=True)
+        for leaf, each in zip(leaves, gradients, strict=True)
     ]
 
 
 def cotangents_of(outs: list[torch.Tensor]) -> list[Any]:
-    """Weights for each result that has a derivative; None for the others."""
+    """Return random weights for each result with a gradient, None for other results."""
     torch.manual_seed(1)
     return [torch.randn_like(out) if out.requires_grad else None for out in outs]
 
 
 def assert_close(ours: Any, theirs: Any, dtype: str, *, wider: float = 1.0) -> None:
-    """Compare one result or gradient."""
+    """Raise if a result or gradient of seqloom differs from PyTorch's."""
     ours, theirs = np.asarray(ours), np.asarray(theirs)
     assert ours.shape == theirs.shape
     assert ours.dtype.kind == theirs.dtype.kind, f"{ours.dtype} for {theirs.dtype}"
@@ -78,7 +80,7 @@ def assert_close(ours: Any, theirs: Any, dtype: str, *, wider: float = 1.0) -> N
 
 
 def followed(call: Call) -> list[int]:
-    """Which of the flattened arguments gradients are taken by."""
+    """Return the indices of the flattened arguments whose gradients are compared."""
     flat = _flat(call.args)
     floats = [i for i, x in enumerate(flat) if _is_float(x)]
     return floats if call.followed is None else [i for i in floats if i in call.followed]
@@ -88,8 +90,8 @@ def _is_float(x: Any) -> bool:
     return isinstance(x, torch.Tensor) and x.requires_grad
 
 
-def _called(name: str, call: Call, backend: Any, args: Any) -> Any:
-    """Our function, through `apply` where a tensor says which backend."""
+def _call_operation(name: str, call: Call, backend: Any, args: Any) -> Any:
+    """Call seqloom's function through `apply` if an argument is a tensor."""
     if call.ours:
         return call.ours(*args)
     if any(type(each) is Tensor for each in _flat(args)):
@@ -98,7 +100,7 @@ def _called(name: str, call: Call, backend: Any, args: Any) -> Any:
 
 
 def _tensors(call: Call, backend: Any, *, leaves: bool = False) -> Any:
-    """Return the arguments with tensors of ours for torch's."""
+    """Return the arguments with PyTorch tensors converted to seqloom tensors."""
     places = set(followed(call)) if leaves else set()
     count = iter(range(1 << 30))
 
@@ -119,12 +121,12 @@ def _tensors(call: Call, backend: Any, *, leaves: bool = False) -> Any:
 
 
 def _flat(value: Any) -> list[Any]:
-    """List and tuples of results as one list."""
-    if type(value) is list or (type(value) is tuple and _holds_arrays(value)):
+    """Return nested lists and tuples of arrays as one flat list."""
+    if type(value) is list or (type(value) is tuple and _contains_arrays(value)):
         return [each for item in value for each in _flat(item)]
     return [value]
 
 
-def _holds_arrays(value: tuple[Any, ...]) -> bool:
-    """Return whether a tuple is one of arrays, not a shape or a key."""
+def _contains_arrays(value: tuple[Any, ...]) -> bool:
+    """Return whether a tuple contains arrays, so is not a shape or an index."""
     return any(isinstance(each, (Tensor, torch.Tensor, list)) for each in value)

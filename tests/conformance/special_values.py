@@ -1,8 +1,8 @@
-"""The Array API standard's tables of special values, for complex numbers.
+"""Special values of complex functions, as tabulated in the Array API standard.
 
-Each row says: a real part, an imaginary part, and the two parts of the result. ``±`` stands
-where the standard leaves a sign open, or names another than C does (tanh of +inf); ``0``
-and ``inf`` without a sign are of either.
+Each row contains the real and imaginary part of an argument, and those of the result.
+``±`` means that any sign is accepted: the standard does not define the sign, or defines a
+sign that differs from C (tanh of +inf). ``0`` and ``inf`` without a sign mean both signs.
 """
 
 import math
@@ -64,7 +64,7 @@ ROWS: dict[str, str] = {
         nan nonzero: nan nan | nan nan: nan nan""",
 }
 _NONZERO = [1.0, -1.0, 2.5, -2.5]
-_MEANT: dict[str, list[float]] = {
+_VALUES_OF: dict[str, list[float]] = {
     "0": [0.0, -0.0],
     "inf": [math.inf, -math.inf],
     "nonzero": _NONZERO,
@@ -79,22 +79,20 @@ _MEANT: dict[str, list[float]] = {
 
 
 def cases(name: str) -> list[tuple[str, complex, list[str]]]:
-    """Return the rows of a function: what they say, a number of them, and its result's
-    parts.
-    """
-    found: list[tuple[str, complex, list[str]]] = []
+    """Return (row label, argument, parts of the expected result) for each argument."""
+    rows: list[tuple[str, complex, list[str]]] = []
     for row in ROWS[name].split("|"):
-        given, _, result = row.strip().partition(": ")
-        one, other = (_MEANT.get(part) or [float(part)] for part in given.split())
-        found += [(given, complex(a, b), result.split()) for a in one for b in other]
-    return found
+        label, _, result = row.strip().partition(": ")
+        one, other = (_VALUES_OF.get(part) or [float(part)] for part in label.split())
+        rows += [(label, complex(a, b), result.split()) for a in one for b in other]
+    return rows
 
 
-def is_meant(value: float, part: str) -> bool:
-    """Return whether a number is what a row says of a part of the result."""
+def is_expected(value: float, part: str) -> bool:
+    """Return whether a real or imaginary part equals the part that a row expects."""
     either = part.startswith("±")
-    wanted = (_MEANT.get(part.strip("±")) or [float(part.strip("±"))])[0]
-    if math.isnan(wanted):
+    expected = (_VALUES_OF.get(part.strip("±")) or [float(part.strip("±"))])[0]
+    if math.isnan(expected):
         return math.isnan(value)
-    close = value == wanted or math.isclose(abs(value), abs(wanted), rel_tol=1e-6)
-    return close and (either or math.copysign(1, value) == math.copysign(1, wanted))
+    close = value == expected or math.isclose(abs(value), abs(expected), rel_tol=1e-6)
+    return close and (either or math.copysign(1, value) == math.copysign(1, expected))

@@ -1,4 +1,4 @@
-"""``x.__array_namespace__()`` beside array_api_strict, by Hypothesis: every name."""
+"""Every function of ``x.__array_namespace__()`` agrees with array_api_strict."""
 
 import inspect
 import os
@@ -20,10 +20,10 @@ from conformance.operations import NAMESPACE
 strict = pytest.importorskip("array_api_strict")
 
 LIBRARIES = ("numpy", "torch", "jax")
-# How many calls of each function; jax compiles for every new shape. More in `make soak`.
-MANY = os.environ.get("CONFORMANCE_SAMPLES") == "0"
+# Number of calls per function; low for JAX, which compiles for every new shape.
+ALL_CALLS = os.environ.get("CONFORMANCE_SAMPLES") == "0"
 COUNTS = {"numpy": 6, "torch": 6, "jax": 2}
-FACTS = {"result_type", "can_cast", "isdtype", "finfo", "iinfo"}
+DTYPE_QUERIES = {"result_type", "can_cast", "isdtype", "finfo", "iinfo"}
 TYPED = {"astype", "isdtype"}
 
 
@@ -33,7 +33,7 @@ def namespace(library):
 
 
 def names():
-    """The functions of the standard, as array_api_strict has them."""
+    """Return the names of the standard's functions, as array_api_strict defines them."""
     return [
         name
         for name in sorted(strict.__all__)
@@ -44,7 +44,7 @@ def names():
     ]
 
 
-def test_every_name_of_the_standard_is_there_and_drawn():
+def test_every_name_of_the_standard_exists_and_is_tested():
     xp = namespace("numpy")
     constants = {"e", "inf", "nan", "pi", "newaxis", *ALL}
     assert [name for name in {*names(), *constants} if not hasattr(xp, name)] == []
@@ -53,7 +53,7 @@ def test_every_name_of_the_standard_is_there_and_drawn():
 
 
 @pytest.mark.parametrize("name", names())
-def test_a_function_is_called_as_the_standard_says(name):
+def test_a_function_has_the_signature_of_the_standard(name):
     ours = inspect.signature(getattr(namespace("numpy"), name)).parameters.values()
     wanted = inspect.signature(getattr(strict, name)).parameters.values()
     assert [each.kind for each in ours] == [each.kind for each in wanted]
@@ -63,7 +63,7 @@ def test_a_function_is_called_as_the_standard_says(name):
 
 @pytest.mark.parametrize("name", names())
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_a_function_gives_what_array_api_strict_gives(library, name):
+def test_a_function_returns_the_result_of_array_api_strict(library, name):
     left_out = NAMESPACE.get(library, {})
     if name in left_out:
         pytest.skip(left_out[name])
@@ -71,11 +71,11 @@ def test_a_function_gives_what_array_api_strict_gives(library, name):
     types -= {dtype for dtype in ALL if dtype in left_out}
 
     @settings(
-        max_examples=100 if MANY else COUNTS[library],
+        max_examples=100 if ALL_CALLS else COUNTS[library],
         deadline=None,
         derandomize=True,
         suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large),
-        phases=[Phase.generate],  # calls are small already
+        phases=[Phase.generate],  # the calls are small without shrinking
         database=None,
     )
     @given(st.data())
@@ -90,10 +90,12 @@ def test_a_function_gives_what_array_api_strict_gives(library, name):
 
 def _compare(library, name, args, options):
     xp: Any = namespace(library)
-    ours = getattr(xp, name)(*_given(name, args, xp), **_typed(options, xp))
-    theirs = getattr(strict, name)(*_given(name, args, strict), **_typed(options, strict))
-    if name in FACTS or name == "broadcast_shapes":
-        assert _said(ours) == _said(theirs)
+    ours = getattr(xp, name)(*_convert(name, args, xp), **_convert_dtype(options, xp))
+    theirs = getattr(strict, name)(
+        *_convert(name, args, strict), **_convert_dtype(options, strict)
+    )
+    if name in DTYPE_QUERIES or name == "broadcast_shapes":
+        assert _describe_dtype(ours) == _describe_dtype(theirs)
         return
     several = isinstance(theirs, (tuple, list))
     pairs = zip(ours, theirs, strict=True) if several else [(ours, theirs)]
@@ -101,8 +103,8 @@ def _compare(library, name, args, options):
         _same(one.numpy(), np.asarray(other))
 
 
-def _given(name, args, xp):
-    """The arguments with arrays, and with types where names of them stand."""
+def _convert(name, args, xp):
+    """Return the arguments with arrays and data types of the namespace `xp`."""
     if name in TYPED:
         x = args[0] if isinstance(args[0], str) else xp.asarray(args[0])
         first = getattr(xp, x) if isinstance(x, str) else x
@@ -119,14 +121,14 @@ def _array(each, xp):
     return xp.asarray(each) if isinstance(each, np.ndarray) else each
 
 
-def _typed(options, xp):
+def _convert_dtype(options, xp):
     return options | (
         {"dtype": getattr(xp, options["dtype"])} if "dtype" in options else {}
     )
 
 
-def _said(fact):
-    """A fact in plain words: a type by its name, limits as numbers."""
+def _describe_dtype(fact):
+    """Return a data type as its name and `finfo` or `iinfo` as numbers."""
     if hasattr(fact, "bits"):
         return fact.bits, fact.max, fact.min
     return str(fact).rpartition(".")[2] if not isinstance(fact, (bool, tuple)) else fact
@@ -134,7 +136,7 @@ def _said(fact):
 
 def _same(ours, theirs):
     if theirs.dtype == np.float64 and ours.dtype == np.float32:
-        theirs = theirs.astype(np.float32)  # the default of array_api_strict is wider
+        theirs = theirs.astype(np.float32)  # array_api_strict defaults to float64
     assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype)
     single = ours.dtype in (np.float32, np.complex64)
     close = 2e-5 if single else 1e-9
@@ -142,7 +144,7 @@ def _same(ours, theirs):
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_hypothesis_draws_tensors_by_the_namespace(library):
+def test_hypothesis_can_draw_tensors_from_the_namespace(library):
     xps = make_strategies_namespace(namespace(library))
 
     @settings(max_examples=5, deadline=None, derandomize=True, database=None)
@@ -155,7 +157,7 @@ def test_hypothesis_draws_tensors_by_the_namespace(library):
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_the_namespace_of_a_followed_tensor_is_differentiable(library):
+def test_namespace_functions_of_an_autodiff_tensor_are_differentiable(library):
     level = sl.tensor.Autodiff(backend(library))
     x = level.tensor([2.0, 4.0], requires_grad=True)
     xp = x.__array_namespace__()
@@ -163,16 +165,16 @@ def test_the_namespace_of_a_followed_tensor_is_differentiable(library):
     np.testing.assert_allclose(slope.numpy(), 3 / np.log(2) / np.array([2, 4]), rtol=1e-6)
 
 
-def test_what_the_namespace_says_of_itself_is_the_backends():
+def test_namespace_info_describes_the_backend():
     info = namespace("jax").__array_namespace_info__()
     assert info.default_device() in info.devices()
-    assert "int64" not in info.dtypes()  # 64 bits are switched off
+    assert "int64" not in info.dtypes()  # JAX disables 64-bit types by default
     assert info.dtypes(kind="real floating") == {"float32": np.dtype("float32")}
     assert info.default_dtypes()["integral"] == np.dtype("int32")
 
 
 @pytest.mark.parametrize("version", ["2024.12", "2025.12"])
-def test_the_namespace_returns_the_tuples_of_2025(version):
+def test_the_namespace_returns_tuples_as_in_version_2025(version):
     x: Any = sl.tensor.backend("numpy").tensor([1.0, 2.0])
     xp = x.__array_namespace__(api_version=version)
     assert xp.__array_api_version__ == "2025.12"
@@ -189,7 +191,7 @@ def test_the_namespace_returns_the_tuples_of_2025(version):
         xp.broadcast_shapes((2,), (3,))
 
 
-def test_another_version_or_device_is_an_error():
+def test_an_unknown_version_or_device_is_an_error():
     x: Any = sl.tensor.backend("numpy").tensor([1.0])
     with pytest.raises(sl.errors.ArgumentError, match=r"2025.12, got '2020.01'"):
         x.__array_namespace__(api_version="2020.01")

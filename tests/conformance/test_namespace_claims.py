@@ -1,4 +1,4 @@
-"""What the standard says of calls that are not drawn: scalars, types asked for, errors."""
+"""Array API calls that Hypothesis does not draw: scalars, ``dtype=`` and errors."""
 
 import inspect
 import warnings
@@ -14,8 +14,10 @@ from conformance.backends import backend, wide
 strict = pytest.importorskip("array_api_strict")
 
 LIBRARIES = ("numpy", "torch", "jax")
-TYPES = ("int8", "int16", "int32", "int64", "uint8", "float32", "float64", "complex64")
-FEW = {"jax": ("int8", "int64", "float32", "complex64")}  # it compiles for each
+DTYPES = ("int8", "int16", "int32", "int64", "uint8", "float32", "float64", "complex64")
+DTYPES_OF_LIBRARY = {
+    "jax": ("int8", "int64", "float32", "complex64")
+}  # JAX compiles for each data type
 libraries = pytest.mark.parametrize("library", LIBRARIES)
 Claim = Callable[[Any, str], Any]
 
@@ -69,7 +71,7 @@ OF_REAL_TYPES: dict[str, Claim] = {
     "clip by arrays": lambda xp, t: xp.clip(row(xp, t), row(xp, t, [2] * 3), max=2),
     "sort down": lambda xp, t: xp.sort(matrix(xp, t), axis=0, descending=True),
 }
-OTHERS: dict[str, Claim] = {
+UNTYPED_CALLS: dict[str, Claim] = {
     "linspace in integers": lambda xp, _: xp.linspace(-10, 20, 5, dtype=xp.int32),
     "linspace of complex numbers": lambda xp, _: xp.linspace(1j, 2, 3),
     "round of complex numbers": lambda xp, _: xp.round(xp.asarray([1.5 - 2.5j])),
@@ -93,7 +95,7 @@ def assert_same(ours, theirs):
     found, wanted = ours.numpy(), np.asarray(theirs)
     narrow = {"float64": "float32", "complex128": "complex64"}
     if found.dtype.name == narrow.get(wanted.dtype.name):
-        wanted = wanted.astype(found.dtype)  # the default of array_api_strict is wider
+        wanted = wanted.astype(found.dtype)  # array_api_strict defaults to float64
     assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype)
     np.testing.assert_allclose(found, wanted, rtol=2e-6)
 
@@ -107,25 +109,25 @@ def check(claim, library, dtype=""):
 
 @libraries
 @pytest.mark.parametrize("name", OF_EVERY_TYPE)
-def test_every_type_gives_what_array_api_strict_gives(library, name):
-    for dtype in FEW.get(library, TYPES):
+def test_every_data_type_gives_the_result_of_array_api_strict(library, name):
+    for dtype in DTYPES_OF_LIBRARY.get(library, DTYPES):
         check(OF_EVERY_TYPE[name], library, dtype)
 
 
 @libraries
 @pytest.mark.parametrize("name", OF_REAL_TYPES)
-def test_every_real_type_gives_what_array_api_strict_gives(library, name):
-    for dtype in FEW.get(library, TYPES)[:-1]:
+def test_every_real_data_type_gives_the_result_of_array_api_strict(library, name):
+    for dtype in DTYPES_OF_LIBRARY.get(library, DTYPES)[:-1]:
         check(OF_REAL_TYPES[name], library, dtype)
 
 
 @libraries
-@pytest.mark.parametrize("name", OTHERS)
-def test_rare_calls_give_what_array_api_strict_gives(library, name):
-    check(OTHERS[name], library)
+@pytest.mark.parametrize("name", UNTYPED_CALLS)
+def test_a_rare_call_gives_the_result_of_array_api_strict(library, name):
+    check(UNTYPED_CALLS[name], library)
 
 
-REFUSED: dict[str, tuple[Claim, type[Exception]]] = {
+INVALID_CALLS: dict[str, tuple[Claim, type[Exception]]] = {
     "places of an array without axes": (lambda xp, _: xp.nonzero(xp.ones(())), ValueError),
     "half of a row": (lambda xp, _: xp.tril(xp.ones(3)), ValueError),
     "the type of nothing": (lambda xp, _: xp.result_type(), ValueError),
@@ -140,22 +142,24 @@ REFUSED: dict[str, tuple[Claim, type[Exception]]] = {
 
 
 @libraries
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_the_standard_refuses_is_an_error(library, name):
-    claim, kind = REFUSED[name]
+@pytest.mark.parametrize("name", INVALID_CALLS)
+def test_a_call_that_the_standard_forbids_is_an_error(library, name):
+    claim, kind = INVALID_CALLS[name]
     xp = backend(library).tensor(0).__array_namespace__()
     with pytest.raises(kind):
         claim(xp, "")
 
 
 def methods():
-    """The methods that the standard's arrays have, as array_api_strict's; += needs none."""
+    """Return the special methods of the standard's arrays, without those of += and -=."""
     own = vars(type(strict.ones(1)))
     left_out = {"__init__", "__new__", "__array__", "__buffer__", "__hash__", "__repr__"}
-    made_by_python = {name for name in own if name[:3] == "__i" and name[3:] in REFLECTED}
+    provided_by_python = {
+        name for name in own if name[:3] == "__i" and name[3:] in REFLECTED
+    }
     return sorted(
         name
-        for name in set(own) - left_out - made_by_python
+        for name in set(own) - left_out - provided_by_python
         if name[:2] == "__" and inspect.isfunction(own[name]) and name != "__str__"
     )
 
@@ -169,7 +173,7 @@ REFLECTED = {f"{each}__" for each in (
 
 
 @pytest.mark.parametrize("name", methods())
-def test_a_method_is_called_as_the_standard_says(name):
+def test_a_method_accepts_the_arguments_of_the_standard(name):
     ours = inspect.signature(getattr(sl.tensor.backend("numpy").tensor(0.0), name))
     wanted = inspect.signature(getattr(strict.ones(()), name)).parameters.values()
     named = {each.name for each in wanted if each.kind is each.KEYWORD_ONLY}
@@ -178,7 +182,7 @@ def test_a_method_is_called_as_the_standard_says(name):
 
 
 @libraries
-def test_a_capsule_may_be_asked_for_with_every_word_of_the_standard(library):
+def test_dlpack_accepts_every_keyword_of_the_standard(library):
     x = backend(library).tensor([1.0, 2.0])
     options: dict[str, Any] = {
         "stream": None,
@@ -192,7 +196,7 @@ def test_a_capsule_may_be_asked_for_with_every_word_of_the_standard(library):
 
 
 @libraries
-def test_a_backend_says_how_many_axes_its_arrays_may_have(library):
+def test_a_backend_reports_its_largest_number_of_axes(library):
     xp = backend(library).tensor(0).__array_namespace__()
-    most = xp.__array_namespace_info__().capabilities()["max dimensions"]
-    assert xp.zeros((1,) * most).ndim == most
+    max_axes = xp.__array_namespace_info__().capabilities()["max dimensions"]
+    assert xp.zeros((1,) * max_axes).ndim == max_axes

@@ -1,4 +1,4 @@
-"""Second derivatives on every backend: products with the Hessian as torch's."""
+"""Hessian-vector products of every backend agree with PyTorch."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def values(*shape, seed=0):
     return np.random.default_rng(seed).normal(size=shape)
 
 
-# Each: our function of tensors, torch's, and what to differentiate by.
+# Function with seqloom, the same function with PyTorch, and its arguments.
 NETWORKS = {
     "MLP": (
         lambda x, w, v: (F.sigmoid(F.linear(apply("tanh", F.linear(x, w)), v)) ** 2).sum(),
@@ -44,7 +44,7 @@ NETWORKS = {
         [values(4, 5), values(5, seed=1), values(5, seed=2)],
     ),
     "batch_norm": (
-        lambda x, w, b: (_normalised(x, w, b) ** 3).sum(),
+        lambda x, w, b: (_batch_norm(x, w, b) ** 3).sum(),
         lambda x, w, b: (T.batch_norm(x, None, None, w, b, training=True) ** 3).sum(),
         [values(4, 3, 5), values(3, seed=1), values(3, seed=2)],
     ),
@@ -61,13 +61,13 @@ NETWORKS = {
 }
 
 
-def _normalised(x, w, b):
+def _batch_norm(x, w, b):
     return apply("batch_norm", x, w, b, eps=1e-5)[0]
 
 
 @pytest.mark.parametrize("network", NETWORKS)
 @pytest.mark.parametrize("library", NAMES)
-def test_hessian_vector_products_are_torchs(library, network):
+def test_hessian_vector_products_agree_with_torch(library, network):
     ours, theirs, arrays = NETWORKS[network]
     directions = [values(*each.shape, seed=9) for each in arrays]
     with wide(library):
@@ -75,14 +75,14 @@ def test_hessian_vector_products_are_torchs(library, network):
         inputs, along = (tuple(map(plain.tensor, each)) for each in (arrays, directions))
         value, products = hvp(ours, inputs, along)
         found = [each.numpy() for each in products]
-    expected, wanted = _torchs(theirs, arrays, directions)
+    expected, wanted = _torch_hvp(theirs, arrays, directions)
     assert value.item() == pytest.approx(expected.item(), rel=1e-10)
     for one, other in zip(found, wanted, strict=True):
         np.testing.assert_allclose(one, other.numpy(), rtol=1e-7, atol=1e-9)
 
 
-def _torchs(function, arrays, directions):
-    """Torch's value and product; its fused attention has no second derivative."""
+def _torch_hvp(function, arrays, directions):
+    """Return PyTorch's value and product; fused attention has no second derivative."""
     with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
         return torch.autograd.functional.hvp(
             function,
@@ -92,7 +92,7 @@ def _torchs(function, arrays, directions):
 
 
 @pytest.mark.parametrize("library", NAMES)
-def test_a_derivative_inside_another_does_not_see_its_variable(library):
+def test_a_nested_derivative_treats_outer_variables_as_constants(library):
     plain = backend(library)
     inner = grad(lambda y, x: x + y)
     outer = grad(lambda x: x * inner(plain.tensor(1.0), x))
@@ -100,7 +100,7 @@ def test_a_derivative_inside_another_does_not_see_its_variable(library):
 
 
 @pytest.mark.parametrize("library", NAMES)
-def test_levels_on_levels_give_second_derivatives(library):
+def test_nested_autodiff_backends_give_second_derivatives(library):
     first = sl.tensor.Autodiff(backend(library))
     second = sl.tensor.Autodiff(first)
     x = first.tensor(3.0, requires_grad=True)

@@ -1,4 +1,4 @@
-"""NaN, the infinities and the two zeros: as the Array API standard's tables say."""
+"""Results for NaN, infinities and signed zeros agree with the Array API standard."""
 
 import math
 import operator
@@ -10,15 +10,15 @@ import pytest
 
 from conformance.backends import backend, wide
 from conformance.operations import SPECIAL
-from conformance.special_values import ROWS, cases, is_meant
+from conformance.special_values import ROWS, cases, is_expected
 
 strict = pytest.importorskip("array_api_strict")
 
 LIBRARIES = ("numpy", "torch", "jax")
-_ABOVE = [np.nan, np.inf, 0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0]
-VALUES = [*_ABOVE, *(-value for value in _ABOVE)]
+_POSITIVE_VALUES = [np.nan, np.inf, 0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0]
+VALUES = [*_POSITIVE_VALUES, *(-value for value in _POSITIVE_VALUES)]
 # fmt: off
-ONE = [
+UNARY = [
     "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "conj", "cos", "cosh",
     "exp", "expm1", "floor", "isfinite", "isinf", "isnan", "log", "log10", "log1p", "log2",
     "negative", "positive", "real", "reciprocal", "round", "sign", "signbit", "sin", "sinh",
@@ -26,7 +26,7 @@ ONE = [
 ]
 # fmt: on
 # fmt: off
-TWO = [
+BINARY = [
     "add", "atan2", "copysign", "divide", "equal", "floor_divide", "greater",
     "greater_equal", "hypot", "less", "less_equal", "logaddexp", "maximum", "minimum",
     "multiply", "nextafter", "not_equal", "pow", "remainder", "subtract",
@@ -54,16 +54,16 @@ libraries = pytest.mark.parametrize("library", LIBRARIES)
 
 
 @pytest.fixture(autouse=True)
-def _quiet():
-    """Let NumPy, which computes what is expected, divide by 0 without a word."""
+def _hide_warnings():
+    """Hide warnings, because NumPy divides by 0 to compute the expected results."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
 
 
 def namespace(library):
-    made: Any = backend(library).tensor(0).__array_namespace__()
-    return made
+    xp: Any = backend(library).tensor(0).__array_namespace__()
+    return xp
 
 
 def expected(name, *arrays):
@@ -71,12 +71,12 @@ def expected(name, *arrays):
 
 
 def pairs(values):
-    """Each value beside each."""
+    """Return all pairs of values as two arrays."""
     return np.repeat(values, len(values)), np.tile(values, len(values))
 
 
 def assert_same(found, wanted, name):
-    """The same numbers, NaN and signs of zero; of two zeros, either is the larger."""
+    """Compare values, NaN and signs of zero; max(0, -0) and min(0, -0) may be either."""
     close = 1e-6 if found.dtype == np.float32 else 1e-12
     np.testing.assert_allclose(found, wanted, rtol=close, atol=0)
     assert found.dtype == wanted.dtype
@@ -86,9 +86,9 @@ def assert_same(found, wanted, name):
 
 
 @libraries
-@pytest.mark.parametrize("name", ONE)
+@pytest.mark.parametrize("name", UNARY)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_a_special_value_becomes_what_the_standard_says(library, name, dtype):
+def test_a_unary_function_of_special_values_follows_the_standard(library, name, dtype):
     x = np.array(VALUES, dtype)
     with wide(library):
         xp = namespace(library)
@@ -97,9 +97,9 @@ def test_a_special_value_becomes_what_the_standard_says(library, name, dtype):
 
 
 @libraries
-@pytest.mark.parametrize("name", TWO)
+@pytest.mark.parametrize("name", BINARY)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_two_special_values_become_what_the_standard_says(library, name, dtype):
+def test_a_binary_function_of_special_values_follows_the_standard(library, name, dtype):
     x, y = pairs(np.array(VALUES, dtype))
     with wide(library):
         xp = namespace(library)
@@ -109,7 +109,7 @@ def test_two_special_values_become_what_the_standard_says(library, name, dtype):
 
 @libraries
 @pytest.mark.parametrize("symbol", OPERATORS)
-def test_an_operator_treats_special_values_as_its_function(library, symbol):
+def test_an_operator_treats_special_values_like_its_function(library, symbol):
     name, operate = OPERATORS[symbol], getattr(operator, symbol)
     x, y = pairs(np.array(VALUES, "float32"))
     xp = namespace(library)
@@ -119,22 +119,22 @@ def test_an_operator_treats_special_values_as_its_function(library, symbol):
 
 @libraries
 @pytest.mark.parametrize("symbol", [each for each in OPERATORS if each[0] != "i"])
-def test_a_python_number_may_be_a_special_value(library, symbol):
+def test_an_operator_accepts_a_special_value_as_python_number(library, symbol):
     name, operate = OPERATORS[symbol], getattr(operator, symbol)
     xp = namespace(library)
     row = np.array(VALUES, "float32")
-    # ** 0.5 and ** -0.5 are roots, which differ from powers at -inf and -0 alone.
+    # 0.5 and -0.5 are absent: their roots differ from powers at -inf and -0.
     numbers = [0.0, -0.0, 2.0, -3.0, np.inf, -np.inf, np.nan]
     for number in numbers:
-        beside = np.full_like(row, number)
+        repeated = np.full_like(row, number)
         found = operate(xp.asarray(row), number).numpy()
-        assert_same(found, expected(name, row, beside), name)
+        assert_same(found, expected(name, row, repeated), name)
         found = operate(number, xp.asarray(row)).numpy()
-        assert_same(found, expected(name, beside, row), name)
+        assert_same(found, expected(name, repeated, row), name)
 
 
 @libraries
-def test_nan_keeps_its_sign(library):
+def test_signbit_and_copysign_keep_the_sign_of_nan(library):
     xp = namespace(library)
     nans = xp.asarray(np.copysign(np.float32(np.nan), np.asarray([1, -1], "float32")))
     assert xp.signbit(nans).tolist() == [False, True]
@@ -145,7 +145,7 @@ def test_nan_keeps_its_sign(library):
 
 @libraries
 @pytest.mark.parametrize("name", ROWS)
-def test_a_special_complex_value_becomes_what_the_standard_says(library, name):
+def test_a_function_of_special_complex_values_follows_the_standard(library, name):
     left_out = SPECIAL.get(library, {})
     rows = [row for row in cases(name) if f"{name} {row[0]}" not in left_out]
     if name in left_out:
@@ -156,9 +156,9 @@ def test_a_special_complex_value_becomes_what_the_standard_says(library, name):
         found = getattr(xp, name)(xp.asarray(numbers)).numpy()
     values: Any = found.tolist()
     wrong = [
-        f"{name}({number}) is {value}, of {given} it should be {' '.join(parts)}"
-        for (given, number, parts), value in zip(rows, values, strict=True)
-        if not all(map(is_meant, (value.real, value.imag), parts))
+        f"{name}({number}) is {value}, of {label} it should be {' '.join(parts)}"
+        for (label, number, parts), value in zip(rows, values, strict=True)
+        if not all(map(is_expected, (value.real, value.imag), parts))
     ]
     assert wrong == []
 
@@ -168,7 +168,7 @@ def test_a_special_complex_value_becomes_what_the_standard_says(library, name):
     ("name", "wanted"),
     [("sum", 0.0), ("prod", 1.0), ("mean", np.nan), ("std", np.nan), ("var", np.nan)],
 )
-def test_no_numbers_at_all_have_the_standards_total(library, name, wanted):
+def test_a_reduction_of_an_empty_array_follows_the_standard(library, name, wanted):
     xp = namespace(library)
     found = getattr(xp, name)(xp.asarray(np.zeros(0, "float32")))
     np.testing.assert_equal((found.shape, found.item()), ((), wanted))
@@ -176,7 +176,7 @@ def test_no_numbers_at_all_have_the_standards_total(library, name, wanted):
 
 @libraries
 @pytest.mark.parametrize("name", ["max", "mean", "min", "prod", "std", "sum", "var"])
-def test_one_nan_makes_the_total_nan(library, name):
+def test_a_reduction_of_an_array_with_nan_is_nan(library, name):
     xp = namespace(library)
     x = xp.asarray([[1.0, 2.0], [float("nan"), 4.0]])
     assert math.isnan(getattr(xp, name)(x).item())

@@ -1,4 +1,4 @@
-"""Element types, shapes and broadcasting as in the Array API standard, by Hypothesis."""
+"""Data types, shapes and broadcasting agree with the Array API standard."""
 
 import warnings
 from functools import cache
@@ -25,11 +25,11 @@ quick = settings(
 )
 
 FLOATS = ("float32", "float64")
-WHOLE = ("int8", "int16", "int32", "int64", "uint8")
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8")
 ARITHMETIC = ("add", "subtract", "multiply", "maximum", "minimum")
 COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
 SHAPES = xps.mutually_broadcastable_shapes(2, max_dims=4, max_side=4)
-kinds = st.sampled_from([FLOATS, WHOLE])
+kinds = st.sampled_from([FLOATS, INTEGERS])
 
 
 @cache
@@ -48,8 +48,8 @@ def _same(ours, expected):
     np.testing.assert_allclose(ours.numpy(), expected, rtol=1e-5, atol=1e-5)
 
 
-def _strictly(name, *args, **options):
-    """The standard's own answer, as NumPy's array."""
+def _strict_result(name, *args, **options):
+    """Return the result of array_api_strict as a NumPy array."""
     strictly = [strict.asarray(x) if isinstance(x, np.ndarray) else x for x in args]
     return np.asarray(getattr(strict, name)(*strictly, **options))
 
@@ -57,7 +57,7 @@ def _strictly(name, *args, **options):
 @libraries
 @quick
 @given(data=st.data())
-def test_two_arrays_broadcast_and_promote(library, data):
+def test_binary_functions_broadcast_and_promote(library, data):
     one, other = data.draw(SHAPES).input_shapes
     types = data.draw(kinds)
     name = data.draw(st.sampled_from(ARITHMETIC + COMPARISONS))
@@ -66,14 +66,14 @@ def test_two_arrays_broadcast_and_promote(library, data):
     with wide(library), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         b = _backend(library)
-        _same(apply(name, b.tensor(x), b.tensor(y)), _strictly(name, x, y))
+        _same(apply(name, b.tensor(x), b.tensor(y)), _strict_result(name, x, y))
 
 
 @libraries
 @quick
 @given(data=st.data())
-def test_a_python_number_takes_the_arrays_type(library, data):
-    dtype = data.draw(st.sampled_from(FLOATS + WHOLE))
+def test_a_python_number_gets_the_data_type_of_the_array(library, data):
+    dtype = data.draw(st.sampled_from(FLOATS + INTEGERS))
     x = _array(data.draw, dtype, data.draw(xps.array_shapes(max_dims=3, max_side=3)))
     number = data.draw(st.integers(1, 3))
     with wide(library):
@@ -84,7 +84,7 @@ def test_a_python_number_takes_the_arrays_type(library, data):
 @libraries
 @quick
 @given(data=st.data())
-def test_shapes_that_do_not_broadcast_are_an_error_that_names_both(library, data):
+def test_shapes_that_do_not_broadcast_are_an_error(library, data):
     one, other = (data.draw(xps.array_shapes(max_dims=3, max_side=4)) for _ in range(2))
     assume(not _broadcasts(one, other))
     b = _backend(library)
@@ -103,7 +103,7 @@ def _broadcasts(one, other):
 @libraries
 @quick
 @given(data=st.data())
-def test_sums_over_axes_have_the_standards_shape_and_type(library, data):
+def test_reductions_have_the_shape_and_data_type_of_the_standard(library, data):
     shape = data.draw(xps.array_shapes(max_dims=4, max_side=4))
     name = data.draw(st.sampled_from(("sum", "prod", "max", "min")))
     x = _array(data.draw, data.draw(st.sampled_from((*FLOATS, "int32", "int64"))), shape)
@@ -112,22 +112,22 @@ def test_sums_over_axes_have_the_standards_shape_and_type(library, data):
     options = {"axis": axes, "keepdims": data.draw(st.booleans())}
     with wide(library):
         ours = apply(name, _backend(library).tensor(x), **options)
-        _same(ours, _strictly(name, x, **options))
+        _same(ours, _strict_result(name, x, **options))
 
 
 @libraries
 @quick
 @given(data=st.data())
-def test_indexing_selects_what_numpy_selects(library, data):
+def test_indexing_selects_the_same_elements_as_numpy(library, data):
     shape = data.draw(xps.array_shapes(max_dims=3, max_side=5))
     key = data.draw(xps.indices(shape, allow_newaxis=True))
-    assume(library == "numpy" or not _goes_back(key))
+    assume(library == "numpy" or not _has_negative_step(key))
     x = _array(data.draw, "float32", shape)
     _same(_backend(library).tensor(x)[key], x[key])
 
 
-def _goes_back(key):
-    """Whether a slice has a negative step; some libraries have none."""
+def _has_negative_step(key):
+    """Return whether a slice has a negative step, which PyTorch and JAX may not support."""
     every = key if isinstance(key, tuple) else (key,)
     return any(isinstance(each, slice) and (each.step or 1) < 0 for each in every)
 
@@ -135,7 +135,7 @@ def _goes_back(key):
 @libraries
 @quick
 @given(data=st.data())
-def test_joining_promotes(library, data):
+def test_concat_and_stack_promote_data_types(library, data):
     types = data.draw(kinds)
     shape = data.draw(xps.array_shapes(min_dims=1, max_dims=3, max_side=3))
     arrays = [_array(data.draw, data.draw(st.sampled_from(types)), shape) for _ in "ab"]
@@ -151,7 +151,7 @@ def test_joining_promotes(library, data):
 @libraries
 @quick
 @given(data=st.data())
-def test_choosing_by_a_condition_broadcasts_three_shapes(library, data):
+def test_where_broadcasts_three_shapes(library, data):
     shapes = data.draw(xps.mutually_broadcastable_shapes(3, max_dims=3, max_side=3))
     condition, x, y = (_array(data.draw, "float32", shape) for shape in shapes.input_shapes)
     b = _backend(library)
@@ -162,7 +162,7 @@ def test_choosing_by_a_condition_broadcasts_three_shapes(library, data):
 @libraries
 @quick
 @given(data=st.data())
-def test_axes_move_as_asked(library, data):
+def test_permute_dims_agrees_with_numpy(library, data):
     shape = data.draw(xps.array_shapes(max_dims=4, max_side=3))
     axes = data.draw(st.permutations(range(len(shape))))
     x = _array(data.draw, "float32", shape)
@@ -172,8 +172,8 @@ def test_axes_move_as_asked(library, data):
 
 @libraries
 @quick
-@given(one=st.sampled_from(FLOATS + WHOLE), other=st.sampled_from(FLOATS + WHOLE))
-def test_two_types_meet_in_the_standards_third(library, one, other):
+@given(one=st.sampled_from(FLOATS + INTEGERS), other=st.sampled_from(FLOATS + INTEGERS))
+def test_two_data_types_promote_as_in_the_standard(library, one, other):
     assume((one in FLOATS) == (other in FLOATS))
     with wide(library):
         b = _backend(library)

@@ -10,7 +10,7 @@ from conformance.backends import backend
 from conformance.call import Skip
 from conformance.operations import TABLE
 from conformance.run import _tensors
-from conformance.samples import QUICK, chosen, told
+from conformance.samples import SAMPLE_COUNT, convert_sample, select_samples
 from native_calls import B, run_native
 from seqloom.errors import SeqloomError
 from seqloom.tensor import Tensor
@@ -45,10 +45,10 @@ def test_an_exported_operation_equals_that_of_the_numpy_backend(name):
     assert sum(_compare(name, *call) for call in calls)
 
 
-def list_calls(name, dtype, count=QUICK):
+def list_calls(name, dtype, count=SAMPLE_COUNT):
     """Yield arguments, options and results of the NumPy backend for PyTorch samples."""
-    for info, sample in chosen(TABLE[name], dtype, count):
-        call, _ = told(TABLE[name], info, sample)
+    for info, sample in select_samples(TABLE[name], dtype, count):
+        call, _ = convert_sample(TABLE[name], info, sample)
         if isinstance(call, Skip):
             continue
         call = call() if callable(call) else call

@@ -1,4 +1,4 @@
-"""Functions of one or two arrays, element by element."""
+"""PyTorch samples for elementwise functions of one or two arrays."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import torch
 
 from conformance.call import Call, Operation, Skip, alone, same
 
-WHOLE = ("int64",)
+INTEGERS = ("int64",)
 
 
 def _plain_round(x: Any, *, decimals: int = 0) -> Call | Skip:
@@ -37,12 +37,12 @@ def _gelu(x: Any, *, approximate: str = "none") -> Call | Skip:
     return Call((x,)) if approximate == "none" else Skip("tanh-gelu")
 
 
-def _chosen(x: Any, condition: Any, y: Any) -> Call:
+def _where(x: Any, condition: Any, y: Any) -> Call:
     return Call((condition, x, y))
 
 
-def _slope(forward: Any, *, of: str) -> Any:
-    """Return the gradient function of an elementwise function, by torch's own engine."""
+def _gradient(forward: Any, *, of: str) -> Any:
+    """Test the gradient of an elementwise function against torch.autograd."""
 
     def adapt(x: Any, **named: Any) -> Call | Skip:
         if named.get("approximate", "none") != "none":
@@ -53,7 +53,7 @@ def _slope(forward: Any, *, of: str) -> Any:
         return Call((grad, kept), theirs=pull, followed=())
 
     def pull(grad: Any, kept: Any) -> Any:
-        # Of the output: of relu and sigmoid, the derivative is a function of it.
+        # seqloom computes the gradients of relu and sigmoid from their output.
         if of == "output" and forward is torch.sigmoid:
             return grad * kept * (1 - kept)
         leaf = kept.clone().requires_grad_()
@@ -62,8 +62,8 @@ def _slope(forward: Any, *, of: str) -> Any:
     return adapt
 
 
-def _grown(x: Any, y: Any, *, alpha: float = 1) -> Call | Skip:
-    """`accumulate` may write into the first array, so it has the sum's shape."""
+def _accumulate(x: Any, y: Any, *, alpha: float = 1) -> Call | Skip:
+    """Skip samples whose sum has another shape, as `accumulate` adds in place."""
     if alpha != 1:
         return Skip("alpha")
     fits = isinstance(y, torch.Tensor) and x.shape == y.shape
@@ -71,7 +71,7 @@ def _grown(x: Any, y: Any, *, alpha: float = 1) -> Call | Skip:
 
 
 def _named(names: str, adapt: Any, **options: Any) -> dict[str, Operation]:
-    """Several functions that torch calls by the same name."""
+    """Return the operations for functions that have the same name in PyTorch."""
     return {name: Operation(name, adapt, **options) for name in names.split()}
 
 
@@ -89,16 +89,16 @@ ELEMENTWISE: dict[str, Operation] = {
     **_named("logical_not", alone, dtypes=("bool",)),
     **_named("atan2 logaddexp maximum minimum remainder pow", same),
     **_named("logical_and logical_or logical_xor", same, dtypes=("bool",)),
-    **_named("bitwise_and bitwise_or bitwise_xor", same, dtypes=("bool", *WHOLE)),
-    **_named("bitwise_left_shift bitwise_right_shift", same, dtypes=WHOLE),
-    "bitwise_invert": Operation("bitwise_not", alone, WHOLE),
+    **_named("bitwise_and bitwise_or bitwise_xor", same, dtypes=("bool", *INTEGERS)),
+    **_named("bitwise_left_shift bitwise_right_shift", same, dtypes=INTEGERS),
+    "bitwise_invert": Operation("bitwise_not", alone, INTEGERS),
     "negative": Operation("neg", alone),
     "round": Operation("round", _plain_round),
     "add": Operation("add", _scaled),
-    "accumulate": Operation("add", _grown),
+    "accumulate": Operation("add", _accumulate),
     "subtract": Operation("sub", _scaled),
     "multiply": Operation("mul", same),
-    # torch gives floor_divide no derivative.
+    # PyTorch defines no derivative for floor_divide.
     "floor_divide": Operation("floor_divide", lambda x, y: Call((x, y), followed=())),
     "divide": Operation("div/no_rounding_mode", same),
     "equal": Operation("eq", same),
@@ -108,16 +108,16 @@ ELEMENTWISE: dict[str, Operation] = {
     "greater": Operation("gt", same),
     "greater_equal": Operation("ge", same),
     "clip": Operation("clamp", _clamp),
-    "where": Operation("where", _chosen),
+    "where": Operation("where", _where),
     "relu": Operation("nn.functional.relu", alone),
     "sigmoid": Operation("sigmoid", alone),
     "silu": Operation("nn.functional.silu", alone),
     "gelu": Operation("nn.functional.gelu", _gelu),
     "softplus": Operation("nn.functional.softplus", _softplus),
-    "relu_grad": Operation("nn.functional.relu", _slope(torch.relu, of="output")),
-    "sigmoid_grad": Operation("sigmoid", _slope(torch.sigmoid, of="output")),
+    "relu_grad": Operation("nn.functional.relu", _gradient(torch.relu, of="output")),
+    "sigmoid_grad": Operation("sigmoid", _gradient(torch.sigmoid, of="output")),
     "gelu_grad": Operation(
-        "nn.functional.gelu", _slope(torch.nn.functional.gelu, of="input")
+        "nn.functional.gelu", _gradient(torch.nn.functional.gelu, of="input")
     ),
     "stop_gradient": Operation("clone", lambda x, **_: Call((x,), theirs=torch.detach)),
 }

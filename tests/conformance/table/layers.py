@@ -1,4 +1,4 @@
-"""Normalisation, attention and losses."""
+"""PyTorch samples for normalisation, attention and losses."""
 
 from functools import partial
 from typing import Any
@@ -10,7 +10,7 @@ from conformance.call import Call, Late, Operation, Skip, first
 
 
 def _flat(x: Any, shape: Any, *rest: Any) -> tuple[Any, ...]:
-    """Torch may normalise over several last axes; ours over one that holds them."""
+    """Merge the normalised axes, because seqloom normalises over one axis only."""
     width = int(torch.tensor(tuple(shape)).prod())
     rows = x.detach().reshape(*x.shape[: x.ndim - len(shape)], width)
     kept = (None if each is None else each.detach().reshape(-1) for each in rest)
@@ -45,9 +45,7 @@ def _rms_norm(x: Any, shape: Any, weight: Any = None, **named: Any) -> Call | Sk
 
 
 def _norm_grad(adapt: Any, statistics: Any) -> Any:
-    """Return the gradient function, given the statistics that the forward function would
-    give.
-    """
+    """Test the gradient of a normalisation, which needs the forward statistics."""
 
     def pulled(*sample: Any, **named: Any) -> Call | Skip:
         call = adapt(*sample, **named)
@@ -113,7 +111,7 @@ def _batch_norm_grad(*sample: Any, **named: Any) -> Call | Skip:
 def _by_averages(
     x: Any, mean: Any, var: Any, weight: Any = None, bias: Any = None, **named: Any
 ) -> Call | Skip:
-    """Batch normalisation in evaluation is one scale and one shift for each channel."""
+    """Test batch normalisation in evaluation mode: a scale and shift per channel."""
     if x.ndim < 3 or mean is None or not x.numel():
         return Skip("batch-norm-shape")
     rows = x.detach().reshape(*x.shape[:2], -1).requires_grad_()
@@ -180,7 +178,7 @@ def _logsumexp(q: Any, k: Any, mask: Any, options: Any) -> Any:
 
 
 def _varlen(*sample: Any, pull: bool = False, **named: Any) -> Call | Late | Skip:
-    """Return a batch of equal lengths, end to end."""
+    """Concatenate the sequences of a batch, cropped to equal lengths."""
     call = _attention(*sample, **named)
     if isinstance(call, Skip):
         return call
@@ -188,7 +186,7 @@ def _varlen(*sample: Any, pull: bool = False, **named: Any) -> Call | Late | Ski
     forward = call.theirs
     rows, length = call.args[0].shape[0], min(each.shape[2] for each in call.args[:2])
     ends = torch.arange(rows + 1, dtype=torch.int32) * length
-    apart = [each.detach()[:, :, :length] for each in call.args[:3]]  # itself alone
+    apart = [each.detach()[:, :, :length] for each in call.args[:3]]
     packed = [_leaf(each.transpose(1, 2).flatten(0, 1)) for each in apart]
 
     def theirs(q: Any, k: Any, v: Any, _ends: Any) -> Any:

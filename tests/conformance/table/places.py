@@ -1,4 +1,4 @@
-"""Reading and writing at places."""
+"""PyTorch samples for indexing, sorting, searching and scattering."""
 
 from typing import Any
 
@@ -10,11 +10,11 @@ from seqloom.tensor import apply
 
 
 def _key(key: Any) -> Any:
-    """Return a key with NumPy's arrays in place of torch's."""
+    """Return an index with PyTorch tensors converted to NumPy arrays."""
     if isinstance(key, torch.Tensor):
         return key.numpy()
     if isinstance(key, list) and all(isinstance(each, int) for each in key):
-        return np.array(key)  # places along the first axis; any other list is a tuple
+        return np.array(key)  # PyTorch treats other lists as tuples
     if isinstance(key, (list, tuple)):
         return tuple(_array(each) for each in key)
     return key
@@ -51,13 +51,13 @@ def _order(x: Any, dim: int = -1, descending: bool = False, **named: Any) -> Cal
     dim, descending = named.get("dim", dim), named.get("descending", descending)
     if not x.ndim:
         return Skip("axis-of-a-scalar")
-    # Equal values may stand in any order, so what stands there is compared.
-    picked = lambda order: torch.take_along_dim(x.detach(), _whole(order), dim)  # noqa: E731
+    # The order of equal values is undefined, so compare the sorted values.
+    values = lambda order: torch.take_along_dim(x.detach(), _as_int64(order), dim)  # noqa: E731
     options = {"axis": dim, "descending": descending}
-    return Call((x,), options, ours_out=picked, theirs_out=picked, followed=())
+    return Call((x,), options, ours_out=values, theirs_out=values, followed=())
 
 
-def _whole(order: Any) -> Any:
+def _as_int64(order: Any) -> Any:
     return (
         order if isinstance(order, torch.Tensor) else torch.from_numpy(order.numpy()).long()
     )
@@ -75,7 +75,7 @@ def _searchsorted(edges: Any, x: Any, **named: Any) -> Call | Skip:
 
 
 def _row_by_row(side: str) -> Any:
-    """Torch searches rows of edges; the standard one row at a time."""
+    """Search row by row: the standard's `searchsorted` accepts one row of edges only."""
 
     def ours(edges: Any, x: Any) -> Any:
         rows, wide = edges.shape[:-1], x.shape[-1:]
@@ -148,8 +148,8 @@ def _scattered(x: Any, key: Any, values: Any, *, accumulate: bool) -> Call:
             places, values, accumulate=True
         )
 
-    picked = torch.empty(shape)[tuple(torch.as_tensor(each) for each in key)].shape
-    return Call((values.expand(picked), key, shape), theirs=theirs)
+    sorted_values = torch.empty(shape)[tuple(torch.as_tensor(each) for each in key)].shape
+    return Call((values.expand(sorted_values), key, shape), theirs=theirs)
 
 
 def _embedding(ids: Any, weight: Any, **named: Any) -> Call | Skip:
@@ -177,11 +177,11 @@ def _isin(x: Any, y: Any, **named: Any) -> Call | Skip:
 
 
 def _unique(*further: str, ours_out: Any = lambda out: out) -> Any:
-    """Return the values that occur; further what torch's is asked to return beside them."""
+    """Test unique values; `further` lists other results to request from torch.unique."""
 
     def adapt(x: Any, **_named: Any) -> Call:
-        asked = dict.fromkeys((f"return_{each}" for each in further), True)
-        theirs = lambda x: torch.unique(x, **asked)  # noqa: E731
+        requests = dict.fromkeys((f"return_{each}" for each in further), True)
+        theirs = lambda x: torch.unique(x, **requests)  # noqa: E731
         return Call((x.detach(),), theirs=theirs, ours_out=ours_out, followed=())
 
     return adapt

@@ -1,4 +1,4 @@
-"""Products of matrices."""
+"""PyTorch samples for matrix products."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ def _feed_forward_of_torch(x: Any, weight: Any, shift: Any, *layers: Any) -> Any
 
 
 def _rotary_linear(x: Any, weight: Any, bias: Any = None) -> Call | Skip:
-    """Heads of two numbers, which one angle turns."""
+    """Test rotary embeddings with heads of width 2, which need a single angle."""
     if weight.ndim < 2 or not x.shape[-1]:
         return Skip("vector-as-weight")
     six = None if bias is None else torch.cat([bias] * 6)

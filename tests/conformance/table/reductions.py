@@ -1,4 +1,4 @@
-"""Functions over axes."""
+"""PyTorch samples for reductions and other functions along axes."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ TRUTH = ("bool", *FLOATS)
 
 
 def axes(dim: Any) -> Any:
-    """Torch's axes as ours: an empty list means all of them."""
+    """Convert the axes of PyTorch, where an empty list means all axes, to None."""
     if isinstance(dim, (list, tuple)):
         return tuple(dim) if len(dim) else None
     return dim
@@ -71,7 +71,7 @@ def _softmax(x: Any, dim: int, dtype: Any = None, **_named: Any) -> Call | Skip:
 
 
 def _softmax_grad(forward: Any) -> Any:
-    """Return the gradient function over the output, by torch's own engine."""
+    """Test the gradient of softmax, computed from its output, against torch.autograd."""
 
     def adapt(x: Any, dim: int, dtype: Any = None) -> Call | Skip:
         if dtype is not None or not x.ndim:

@@ -1,4 +1,4 @@
-"""Making arrays, and giving them other shapes."""
+"""PyTorch samples for creating, reshaping, joining and splitting arrays."""
 
 from typing import Any
 
@@ -83,7 +83,7 @@ def _expand(x: Any, dim: int) -> Call:
 def _squeeze(x: Any, *dims: Any) -> Call | Skip:
     dim = dims[0] if dims else tuple(range(x.ndim))
     named = (dim,) if isinstance(dim, int) else tuple(dim)
-    # torch leaves longer axes alone; ours, as the standard, calls that a mistake.
+    # PyTorch ignores longer axes; seqloom and the standard raise an error.
     kept = tuple(each for each in named if x.ndim and x.shape[each] == 1)
     return Call((x,), {"axis": kept})
 
@@ -119,7 +119,7 @@ def _unstack(x: Any, dim: int = 0) -> Call | Skip:
 
 
 def _move(x: Any, source: Any, destination: Any) -> Call:
-    """Of several axes the first one is moved."""
+    """Move only the first axis if a sample moves several axes."""
     one, other = (
         each if isinstance(each, int) else each[0] for each in (source, destination)
     )

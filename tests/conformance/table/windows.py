@@ -1,4 +1,4 @@
-"""Convolution, unfolding and pooling."""
+"""PyTorch samples for convolution, unfolding and pooling."""
 
 from functools import partial
 from typing import Any
@@ -10,7 +10,7 @@ from conformance.call import Call, Late, Operation, Skip
 
 
 def sizes(value: Any, axes: int) -> Any:
-    """One number, or one for each axis."""
+    """Return a number for one axis, or a tuple with one number for each axis."""
     if isinstance(value, int):
         return value if axes == 1 else (value,) * axes
     value = tuple(value) if len(value) == axes else tuple(value) * axes
@@ -18,12 +18,12 @@ def sizes(value: Any, axes: int) -> Any:
 
 
 def batched(x: Any, axes: int) -> Any:
-    """Return a batch of one where torch takes a lone sample."""
+    """Return the array with a batch axis, which PyTorch does not require."""
     return x if x.ndim == axes + 2 else x[None]
 
 
 def _padding(padding: Any, kernel: Any, dilation: Any) -> Any:
-    """Torch's words for padding as numbers; None where it is not the same on both sides."""
+    """Return the padding as numbers; None if the two ends of an axis differ."""
     if padding == "valid":
         return (0,) * len(kernel)
     if padding != "same":
@@ -39,7 +39,7 @@ def _options(axes: int, **named: Any) -> dict[str, Any]:
 
 
 def _conv(axes: int, pull: str | None = None) -> Any:
-    """conv1d or conv2d, or one of its gradient functions."""
+    """Test conv1d or conv2d, or the gradient function that `pull` names."""
     theirs = F.conv1d if axes == 1 else F.conv2d
 
     def adapt(
@@ -55,13 +55,13 @@ def _conv(axes: int, pull: str | None = None) -> Any:
         run = partial(theirs, **options)
         if pull is None:
             return Call((x, weight, bias), options, theirs=run)
-        return partial(_pulled, pull, run, x, weight, options)
+        return partial(_conv_gradient, pull, run, x, weight, options)
 
     return adapt
 
 
-def _pulled(pull: str, run: Any, x: Any, weight: Any, options: Any) -> Call:
-    """Return a gradient function of a convolution, beside torch's own engine."""
+def _conv_gradient(pull: str, run: Any, x: Any, weight: Any, options: Any) -> Call:
+    """Test a gradient function of a convolution against torch.autograd."""
     x, weight = x.detach().requires_grad_(), weight.detach().requires_grad_()
     out = run(x, weight)
     grad = torch.linspace(-1, 1, out.numel(), dtype=x.dtype).reshape(out.shape)
@@ -75,7 +75,7 @@ def _pulled(pull: str, run: Any, x: Any, weight: Any, options: Any) -> Call:
     return Call(args, options, theirs=lambda *_: (by_weight, by_bias), followed=())
 
 
-def _turned(axes: int) -> Any:
+def _conv_transpose(axes: int) -> Any:
     theirs = F.conv_transpose1d if axes == 1 else F.conv_transpose2d
 
     def adapt(x: Any, weight: Any, bias: Any = None, **named: Any) -> Call:
@@ -101,7 +101,7 @@ def _renamed(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _fold(x: Any, kernel: Any, *rest: Any, **named: Any) -> Call | Skip:
-    """Samples of unfold, taken back: what it gave is folded."""
+    """Test fold on the outputs of the samples of unfold."""
     call = _unfold(x, kernel, *rest, **named)
     assert isinstance(call, Call)
     (x,), shape = call.args, tuple(call.args[0].shape[2:])
@@ -183,8 +183,8 @@ WINDOWS: dict[str, Operation] = {
     "conv2d_input_grad": Operation("nn.functional.conv2d", _conv(2, "input")),
     "conv1d_weight_grad": Operation("nn.functional.conv1d", _conv(1, "weight")),
     "conv2d_weight_grad": Operation("nn.functional.conv2d", _conv(2, "weight")),
-    "conv_transpose1d": Operation("nn.functional.conv_transpose1d", _turned(1)),
-    "conv_transpose2d": Operation("nn.functional.conv_transpose2d", _turned(2)),
+    "conv_transpose1d": Operation("nn.functional.conv_transpose1d", _conv_transpose(1)),
+    "conv_transpose2d": Operation("nn.functional.conv_transpose2d", _conv_transpose(2)),
     "unfold": Operation("nn.functional.unfold", _unfold),
     "fold": Operation("nn.functional.unfold", _fold),
     "max_pool1d": Operation("nn.functional.max_pool1d", _pool(1)),
