@@ -64,13 +64,14 @@ PACKAGES = ("numpy", "torch", "transformers", "onnxruntime", "openvino", "seqloo
 NOTES = """
 Each side computes the last hidden states of ESM-2 with random weights on one thread. The
 tables have median tokens per second of processor time. The proteins have the length
-distribution of UniProt. The CSV files also have further batch orders and proteins, the
-times relative to seqloom, the largest difference from Hugging Face (one at a time) and
-the smallest cosine. Hugging Face is EsmModel with SDPA, with batches of 16 proteins or at
-most 4,096 padded tokens. ONNX Runtime and OpenVINO run its export, one protein at a time.
-seqloom packs 4,096 tokens in file order. The first floor is the matrix products of the
-network at the fastest measured speed; the second adds the exponentials and gelus. ONNX
-Runtime cannot be limited to AVX2. bfloat16 needs AVX512-BF16; seqloom uses torch for it.
+distribution of UniProt. The CSV files also have further batch orders and proteins, and
+the times relative to seqloom. Two columns compare the states with Hugging Face (one at a
+time): the largest difference and the smallest cosine. Hugging Face is EsmModel with SDPA,
+with batches of 16 proteins or at most 4,096 padded tokens. ONNX Runtime and OpenVINO run
+its export, one protein at a time. seqloom packs 4,096 tokens in file order. The first
+floor is the matrix products of the network at the fastest measured speed; the second adds
+the exponentials and gelus. ONNX Runtime cannot be limited to AVX2. bfloat16 needs
+AVX512-BF16; seqloom uses torch for it.
 """
 
 
