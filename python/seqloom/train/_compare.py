@@ -48,7 +48,7 @@ def compare(
     metrics have 95 % intervals: accuracy (Wilson), the areas for two classes
     (`seqloom.report.auroc_interval`, ``auprc_interval``) and Pearson's correlation
     (Fisher). Classifiers that were evaluated on the same records are tested against the
-    best one: McNemar's exact test, corrected by Holm's method for all pairs of runs. An
+    best one by McNemar's exact test. Holm's method corrects for all pairs of runs. An
     unfinished run has the validation metrics of its best epoch so far.
 
     Args:

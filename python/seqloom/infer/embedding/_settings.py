@@ -288,8 +288,7 @@ def _read_slurm_array() -> Part:
     if tasks != count:
         raise ArgumentError(
             f"the SLURM array has {tasks} tasks from {first} to {last} in steps of {step}: "
-            f"some parts would be left out; use an array without gaps, or set part= "
-            "(--part i/n)"
+            "some parts are left out; use an array without gaps, or set part= (--part i/n)"
         )
     return Part((task - first) // max(step, 1), count, names[0])
 

@@ -231,8 +231,8 @@ class GPUMonitor:
             minimum wait for a batch in milliseconds (NaN if there is none).
             ``bottleneck``: the sentence of the bottleneck. ``evidence``: a description of
             the utilization of the GPUs. ``gpus`` by number: ``name``, ``samples``,
-            ``utilization`` and ``memory`` (bytes) as average, maximum and minimum, and
-            ``idle``, the share of samples in which the GPU was idle. ``process_memory``:
+            ``utilization`` and ``memory`` (bytes) as average, maximum and minimum; ``idle``
+            is the share of samples in which the GPU was idle. ``process_memory``:
             the peak bytes of this process and its workers. ``notes``.
 
         Examples:
