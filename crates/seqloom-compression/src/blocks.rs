@@ -1,41 +1,42 @@
-//! The text of a bgzip file, unpacked by several threads.
+//! The text of a bgzip file, decompressed by several threads.
 //!
-//! A block is checked as a whole before any of it is used, and the file must
-//! end with the empty block that says so: without it the file was cut.
+//! A block is checked completely before its text is returned. The file must end with an
+//! empty block; a file without that block was truncated.
 
 use std::{io, mem};
 
 use seqloom_core::error::Fault;
 
-use super::bgzip::{BlockDecoder, LARGEST, SMALLEST_HEADER, block_size, cut, damaged, no_end};
-use super::text::{Text, Trouble, UnpackOptions, gone};
+use super::bgzip::{self, BlockDecoder, MAX_BLOCK_BYTES, MIN_HEADER_BYTES, block_size, corrupt};
+use super::text::{Text, Trouble, UnpackOptions, already_failed};
 use crate::input::{BufferedInput, forked, zeroed};
 use seqloom_core::number::as_u64;
 use seqloom_core::workers::{Job, Workers};
 
-/// The text of a bgzip file, unpacked by several threads. The reader is one of them.
+/// The text of a bgzip file, decompressed by several threads, including the reader's
+/// thread.
 pub(super) struct BgzipText {
     input: BufferedInput,
     decoder: BlockDecoder,
-    /// The run whose text is being used.
+    /// The current run.
     run: BlockRun,
     spare: Vec<BlockRun>,
-    /// No threads until the first run was used: most files are small.
+    /// The threads start after the first run was read, because most files are small.
     workers: Workers<BlockRun>,
     options: UnpackOptions,
     end: End,
 }
 
-/// The number of bytes at the beginning of a file by which its format is detected.
+/// Number of bytes from which the compression of a file is detected.
 pub(super) const DETECT_BYTES: usize = 4096;
 
-/// What follows the runs that were read.
+/// The state after the runs that were read.
 enum End {
-    /// More runs.
+    /// More runs may follow.
     Open,
-    /// Nothing, once they are used: all is well, or this is wrong.
+    /// The file ended: successfully, or with this error after the text of all runs.
     Known(Result<(), Trouble>),
-    /// All was said.
+    /// The result was returned.
     Reached,
     Failed,
 }
@@ -53,7 +54,7 @@ impl BgzipText {
         })
     }
 
-    /// Makes the next run the current one.
+    /// Replaces the current run by the next one.
     fn advance(&mut self) -> Result<(), Trouble> {
         if let Some(fault) = self.run.fault.take() {
             return Err(Trouble::Damage(fault));
@@ -92,7 +93,8 @@ impl BgzipText {
         Ok(())
     }
 
-    /// Returns whether reading is allowed: it must not block while runs are pending.
+    /// Returns true if the file may be read: a read must not block while runs are
+    /// pending.
     fn may_read(&self) -> bool {
         self.input.is_ready() || self.workers.pending() == 0
     }
@@ -101,7 +103,7 @@ impl BgzipText {
     fn read(&mut self, run: &mut BlockRun) {
         run.at = self.input.used();
         run.packed.clear();
-        for _ in 0..BLOCKS {
+        for _ in 0..MAX_RUN_BLOCKS {
             if !run.packed.is_empty() && !self.input.is_ready() {
                 return;
             }
@@ -125,24 +127,24 @@ impl BgzipText {
     /// Reads the next block; its size is 0 at the end of the file.
     fn block(&mut self) -> Result<usize, Trouble> {
         let at = self.input.used();
-        let start = self.input.fill(SMALLEST_HEADER)?;
+        let start = self.input.fill(MIN_HEADER_BYTES)?;
         if start.is_empty() {
             return Ok(0);
         }
         let Some(size) = self.block_size()? else {
-            if self.input.waiting().len() < SMALLEST_HEADER {
-                return Err(Trouble::Damage(cut(self.input.size_so_far())));
+            if self.input.waiting().len() < MIN_HEADER_BYTES {
+                return Err(Trouble::Damage(bgzip::truncated(self.input.size_so_far())));
             }
-            return Err(Trouble::Damage(damaged(at, "no bgzip block begins there")));
+            return Err(Trouble::Damage(corrupt(at, "no bgzip block begins there")));
         };
         if self.input.fill(size)?.len() < size {
-            return Err(Trouble::Damage(cut(self.input.size_so_far())));
+            return Err(Trouble::Damage(bgzip::truncated(self.input.size_so_far())));
         }
         Ok(size)
     }
 
-    /// Returns the block size in the next header. Reads more of the header if needed, because
-    /// the field with the size may come after others.
+    /// Returns the block size from the next header. Reads more of the header if needed,
+    /// because the subfield with the size may come after other subfields.
     fn block_size(&mut self) -> io::Result<Option<usize>> {
         if let Some(size) = block_size(self.input.waiting()) {
             return Ok(Some(size));
@@ -154,7 +156,7 @@ impl BgzipText {
         match mem::replace(&mut self.end, End::Reached) {
             End::Known(Err(trouble)) => Err(trouble),
             _ if self.options.require_eof && !self.run.ends_empty => {
-                Err(Trouble::Damage(no_end(self.input.used())))
+                Err(Trouble::Damage(bgzip::missing_end_block(self.input.used())))
             }
             _ => Ok(()),
         }
@@ -165,7 +167,7 @@ impl Text for BgzipText {
     fn fill(&mut self) -> Result<&[u8], Trouble> {
         while self.run.is_empty() && !matches!(self.end, End::Reached) {
             if matches!(self.end, End::Failed) {
-                return Err(gone());
+                return Err(already_failed());
             }
             if let Err(trouble) = self.advance() {
                 self.end = End::Failed;
@@ -180,22 +182,22 @@ impl Text for BgzipText {
     }
 }
 
-/// How many blocks a run has at most.
-const BLOCKS: usize = 8;
+/// Maximal number of blocks of a run.
+const MAX_RUN_BLOCKS: usize = 8;
 
-/// Consecutive blocks, and their text.
+/// Consecutive blocks and their text.
 struct BlockRun {
-    /// Where in the file the first block begins.
+    /// The offset of the first block in the file.
     at: u64,
-    /// The blocks, all of them whole.
+    /// The compressed blocks; each is complete.
     packed: Vec<u8>,
     text: Vec<u8>,
-    /// The text that was not used.
+    /// The start of the unread text.
     start: usize,
     stop: usize,
-    /// What is wrong with the block behind the text.
+    /// The error of the block after the text.
     fault: Option<Fault>,
-    /// Whether the last block is empty, as the last one of a file must be.
+    /// True if the last block is empty, which is required at the end of a file.
     ends_empty: bool,
 }
 
@@ -203,8 +205,8 @@ impl BlockRun {
     fn new() -> io::Result<Self> {
         Ok(Self {
             at: 0,
-            packed: Vec::with_capacity(BLOCKS * LARGEST / 2),
-            text: zeroed(BLOCKS * LARGEST)?,
+            packed: Vec::with_capacity(MAX_RUN_BLOCKS * MAX_BLOCK_BYTES / 2),
+            text: zeroed(MAX_RUN_BLOCKS * MAX_BLOCK_BYTES)?,
             start: 0,
             stop: 0,
             fault: None,
@@ -228,7 +230,7 @@ impl Job for BlockRun {
         BlockDecoder::new()
     }
 
-    /// Unpacks block after block, up to one that is wrong.
+    /// Decompresses blocks up to the first corrupt one.
     fn work(&mut self, decoder: &mut BlockDecoder) {
         (self.start, self.stop, self.fault) = (0, 0, None);
         let mut used = 0;
@@ -241,7 +243,7 @@ impl Job for BlockRun {
                     self.ends_empty = count == 0;
                 }
                 Err(why) => {
-                    self.fault = Some(damaged(self.at + as_u64(used), &why));
+                    self.fault = Some(corrupt(self.at + as_u64(used), &why));
                     return;
                 }
             }
@@ -250,7 +252,7 @@ impl Job for BlockRun {
     }
 
     fn fail(&mut self) {
-        let message = "the bgzip data could not be unpacked: the thread that did so failed";
+        let message = "the bgzip data could not be unpacked: the thread failed";
         self.fault = Some(Fault::compressed(self.at, message));
     }
 }

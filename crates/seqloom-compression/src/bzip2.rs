@@ -1,11 +1,11 @@
-//! Bzip2, by libbz2-rs: a checksum for each block and each stream.
+//! Decompresses bzip2 with libbz2-rs. Each block and each stream has a checksum.
 
 use bzip2::{Decompress, Status};
 
 use super::piece::TextPiece;
 use super::streams::{Codec, CodecStep, StepEnd, StreamError, StreamErrorKind};
 
-/// Unpacks bzip2 streams.
+/// Decompresses bzip2 streams.
 pub(super) struct Bzip2(Decompress);
 
 impl Bzip2 {
@@ -34,7 +34,7 @@ impl Codec for Bzip2 {
         let then = match status {
             Ok(Status::StreamEnd) => StepEnd::Done,
             Ok(_) if piece.is_full() => StepEnd::Full,
-            Ok(_) => StepEnd::Hungry,
+            Ok(_) => StepEnd::NeedsInput,
             Err(_) => {
                 let why = StreamErrorKind::Damaged(None);
                 return Err(StreamError { used, why });
@@ -44,7 +44,7 @@ impl Codec for Bzip2 {
     }
 }
 
-/// How far a total has moved.
+/// Returns the increase of a total.
 pub(super) fn difference(after: u64, before: u64) -> usize {
     usize::try_from(after - before).unwrap_or(usize::MAX)
 }

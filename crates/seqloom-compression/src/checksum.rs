@@ -1,16 +1,16 @@
-//! Checksums of what an index describes.
+//! Checksums for the data of an index.
 
-/// A checksum of 32 bits.
+/// Returns a 32-bit checksum.
 pub fn sum(bytes: &[u8]) -> u32 {
     low(hash(bytes))
 }
 
-/// The lower half of a hash.
+/// Returns the lower 32 bits of a hash.
 pub fn low(hash: u64) -> u32 {
     u32::try_from(hash & u64::from(u32::MAX)).unwrap_or(0)
 }
 
-/// A hash of 64 bits.
+/// Returns a 64-bit hash.
 pub fn hash(bytes: &[u8]) -> u64 {
     xxhash_rust::xxh3::xxh3_64(bytes)
 }

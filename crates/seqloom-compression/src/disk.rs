@@ -1,4 +1,4 @@
-//! Bytes at any position of a file, without a shared offset.
+//! Reads a file at any offset without a shared file position.
 
 use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind};
@@ -10,26 +10,28 @@ use seqloom_core::system::read_at;
 
 use crate::system::Identity;
 
-/// A file that stays open, read by position: many threads and processes may.
+/// An open file that is read by offset, possibly by several threads and processes.
 ///
-/// It is never mapped: a mapped file that shrinks kills the process.
+/// The file is not memory-mapped: if a mapped file shrinks, the system kills the
+/// process.
 #[derive(Debug)]
 pub struct Disk {
     file: File,
     size: u64,
-    /// Nanoseconds since 1970; 0 where the system does not say.
+    /// Modification time in nanoseconds since 1970; 0 if the system does not provide
+    /// it.
     changed: u64,
 }
 
 impl Disk {
-    /// Opens a regular file; anything else is an error.
+    /// Opens a regular file; any other kind of file is an error.
     pub fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
         let facts = file.metadata()?;
         if !facts.is_file() {
             return Err(io::Error::new(
                 ErrorKind::InvalidInput,
-                "is no regular file: only such a file can be read at any position",
+                "is not a regular file: only a regular file can be read at any position",
             ));
         }
         Ok(Self {
@@ -39,29 +41,30 @@ impl Disk {
         })
     }
 
-    /// Whether the file has the size and the time that it was opened with.
+    /// Returns true if the file still has the size and modification time that it had
+    /// when it was opened.
     pub fn is_unchanged(&self) -> bool {
         let facts = self.file.metadata();
         facts.is_ok_and(|facts| (facts.len(), changed(&facts)) == (self.size, self.changed))
     }
 
-    /// Which file it is.
+    /// Returns the identity of the file, if the system provides it.
     pub(crate) fn identity(&self) -> Option<Identity> {
         let facts = self.file.metadata().ok();
         facts.and_then(|facts| Identity::of(&facts))
     }
 
-    /// How long the file was when it was opened.
+    /// Returns the size of the file when it was opened.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// When the file was changed last, as it was opened.
+    /// Returns the modification time of the file when it was opened.
     pub fn changed(&self) -> u64 {
         self.changed
     }
 
-    /// Fills `out` from `at`; a file that ends before is an error.
+    /// Fills `out` from offset `at`. A shorter file is an error.
     pub fn read(&self, at: u64, out: &mut [u8]) -> io::Result<()> {
         let mut done = 0;
         while done < out.len() {

@@ -1,4 +1,4 @@
-//! Gzip (RFC 1952), by sirocco.
+//! Decompresses gzip (RFC 1952) with sirocco.
 
 use sirocco::Format;
 use sirocco::inflate::{Decoder, Error};
@@ -6,23 +6,23 @@ use sirocco::inflate::{Decoder, Error};
 use super::piece::TextPiece;
 use super::snapshots::Recorder;
 use super::streams::{Codec, CodecStep, StepEnd, StreamError, StreamErrorKind};
-use crate::walk::WINDOW;
+use crate::walk::WINDOW_BYTES;
 use seqloom_core::number::as_u64;
 
-/// Unpacks gzip members; checks each one's checksum and length.
+/// Decompresses gzip members and checks their checksums and lengths.
 pub(super) struct Gzip {
     decoder: Box<Decoder>,
-    /// The decoder as it was before the last step.
+    /// A copy of the decoder before the last step.
     before: Box<Decoder>,
-    /// Where in the piece this member's text begins.
+    /// The offset in the piece at which the text of this member begins.
     base: usize,
-    /// How much of the piece behind that is text of this member.
+    /// The size of the text of this member in the piece.
     filled: usize,
-    /// Whether a member has begun and not ended.
+    /// True inside a member.
     is_within: bool,
-    /// How much of the file was used; members stand one behind the other.
+    /// Number of bytes of the file that were used by earlier members and steps.
     used: u64,
-    /// Takes snapshots of the decoder, if they are of use.
+    /// The recorder of decoder snapshots, if they are useful.
     recorder: Option<Recorder>,
 }
 
@@ -47,7 +47,7 @@ impl Gzip {
         let then = match (progress.done, progress.full) {
             (true, _) => StepEnd::Done,
             (_, true) => StepEnd::Full,
-            _ => StepEnd::Hungry,
+            _ => StepEnd::NeedsInput,
         };
         self.filled += count;
         self.used += as_u64(used);
@@ -59,9 +59,9 @@ impl Gzip {
         Ok(CodecStep { used, then })
     }
 
-    /// Unpacks again, and only what comes before the first wrong bit: what
-    /// stands there is text, however the file was cut into pieces.
-    fn salvage(&mut self, packed: &[u8], piece: &mut TextPiece, error: Error) -> StreamError {
+    /// Decompresses the input again up to the first wrong bit. All text before that bit
+    /// is returned, for any size of the pieces in which the file is read.
+    fn recover_text(&mut self, packed: &[u8], piece: &mut TextPiece, error: Error) -> StreamError {
         let (mut right, mut wrong) = (0, packed.len());
         while right + 1 < wrong {
             let middle = usize::midpoint(right, wrong);
@@ -100,13 +100,13 @@ impl Codec for Gzip {
     fn step(&mut self, packed: &[u8], piece: &mut TextPiece) -> Result<CodecStep, StreamError> {
         self.before.clone_from(&self.decoder);
         self.run(packed, piece)
-            .map_err(|error| self.salvage(packed, piece, error))
+            .map_err(|error| self.recover_text(packed, piece, error))
     }
 
     fn continue_in(&mut self, full: &TextPiece, fresh: &mut TextPiece) {
         let member = &full.bytes[self.base..self.base + self.filled];
-        let kept = member.len().saturating_sub(WINDOW);
-        fresh.bytes[kept..member.len()].copy_from_slice(&member[kept..]);
+        let history = member.len().saturating_sub(WINDOW_BYTES);
+        fresh.bytes[history..member.len()].copy_from_slice(&member[history..]);
         self.filled -= self.decoder.make_room(&mut fresh.bytes);
         self.base = 0;
         (fresh.start, fresh.stop) = (self.filled, self.filled);

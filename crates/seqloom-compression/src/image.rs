@@ -1,4 +1,4 @@
-//! The bytes of an index: in memory, or read by position from its file.
+//! The bytes of an index, in memory or in a file.
 
 use std::io;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ pub enum IndexBytes {
     File(Arc<Disk>),
 }
 
-/// An index up to this size is read into memory as a whole.
-const SMALL: u64 = 64 << 20;
+/// Maximal size of an index that is read into memory.
+const MAX_IN_MEMORY_BYTES: u64 = 64 << 20;
 
 impl IndexBytes {
-    /// A file's bytes: read at once if they are few.
+    /// Uses the bytes of a file. A small file is read into memory at once.
     pub fn of(disk: Disk) -> io::Result<Self> {
-        if disk.size() > SMALL {
+        if disk.size() > MAX_IN_MEMORY_BYTES {
             return Ok(Self::File(Arc::new(disk)));
         }
         let mut bytes = Vec::new();
@@ -33,7 +33,7 @@ impl IndexBytes {
         Ok(Self::Memory(Arc::new(bytes)))
     }
 
-    /// How many bytes there are.
+    /// Returns the number of bytes.
     pub fn size(&self) -> u64 {
         match self {
             Self::Memory(bytes) => as_u64(bytes.len()),
@@ -41,7 +41,7 @@ impl IndexBytes {
         }
     }
 
-    /// Bytes that are in memory.
+    /// Returns a range of the bytes, if they are in memory.
     pub fn slice(&self, at: u64, size: usize) -> Option<&[u8]> {
         match self {
             Self::File(_) => None,
@@ -52,13 +52,13 @@ impl IndexBytes {
         }
     }
 
-    /// Fills `out` from `at`.
+    /// Fills `out` from offset `at`.
     pub fn read(&self, at: u64, out: &mut [u8]) -> io::Result<()> {
         match self {
             Self::File(disk) => disk.read(at, out),
             Self::Memory(_) => {
-                let found = self.slice(at, out.len());
-                out.copy_from_slice(found.ok_or(io::ErrorKind::UnexpectedEof)?);
+                let bytes = self.slice(at, out.len());
+                out.copy_from_slice(bytes.ok_or(io::ErrorKind::UnexpectedEof)?);
                 Ok(())
             }
         }

@@ -1,8 +1,9 @@
-//! A file, read piece by piece.
+//! Reads a file sequentially.
 //!
-//! A file is read, never mapped: a mapped file that shrinks kills the process.
-//! Its size and time are checked before the first piece and after the last, so that a file
-//! which was written meanwhile is an error, never a mixture.
+//! The file is not memory-mapped: if a mapped file shrinks, the system kills the
+//! process. The size and modification time of the file are checked before the first
+//! read and after the last. A file that changes in between is an error.
+//!
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -14,13 +15,14 @@ use seqloom_core::process;
 
 use crate::system::{Identity, has_bytes, open, standard_input, wait_for_bytes};
 
-/// The number of bytes that are read at once.
-pub(crate) const PIECE: usize = 256 << 10;
+/// Number of bytes of one read.
+pub(crate) const INPUT_READ_BYTES: usize = 256 << 10;
 
-/// The path that stands for the standard input.
+/// The path that denotes the standard input.
 const STDIN: &str = "-";
 
-/// A buffered reader of a file, a pipe or another stream. It counts the bytes that were used.
+/// A buffered reader of a file, a pipe or another stream. It counts the bytes that were
+/// used.
 pub struct BufferedInput {
     source: InputSource,
     buffer: Vec<u8>,
@@ -28,12 +30,13 @@ pub struct BufferedInput {
     stop: usize,
     used: u64,
     at_end: bool,
-    /// The process that opened the file: a forked one would share its position.
+    /// The process that opened the file. A forked process would share the file
+    /// position.
     owner: u32,
 }
 
 enum InputSource {
-    /// A regular file, and its size and time before it was read.
+    /// A regular file, and its size and time before the first read.
     File(File, FileStamp),
     /// A named pipe, a terminal, a device.
     Pipe(File),
@@ -45,7 +48,7 @@ enum InputSource {
 struct FileStamp {
     size: u64,
     modified: Option<SystemTime>,
-    /// The position where reading began: the standard input may begin inside its file.
+    /// The offset of the first read: the standard input may begin inside its file.
     from: u64,
 }
 
@@ -74,7 +77,7 @@ impl BufferedInput {
         Ok(Self::from_source(InputSource::File(file, stamp)))
     }
 
-    /// Reads from anything.
+    /// Reads from any stream.
     pub fn new(stream: Box<dyn Read + Send + Sync>) -> Self {
         Self::from_source(InputSource::Stream(stream))
     }
@@ -91,27 +94,28 @@ impl BufferedInput {
         }
     }
 
-    /// How many bytes were used before [`waiting`](Self::waiting).
+    /// Returns the number of bytes before [`waiting`](Self::waiting).
     pub fn used(&self) -> u64 {
         self.used
     }
 
-    /// Returns the number of bytes read so far: at the end of the file, its size.
+    /// Returns the number of bytes read so far. At the end of the file, this is its
+    /// size.
     pub fn size_so_far(&self) -> u64 {
         self.used + as_u64(self.stop - self.start)
     }
 
-    /// Whether the file ends with [`waiting`](Self::waiting).
+    /// Returns true if the file ends with [`waiting`](Self::waiting).
     pub fn at_end(&self) -> bool {
         self.at_end
     }
 
-    /// Returns whether this is a regular file, so that reading does not wait for a writer.
+    /// Returns true if this is a regular file, so that reads do not wait for a writer.
     pub(crate) fn is_regular(&self) -> bool {
         matches!(self.source, InputSource::File(..))
     }
 
-    /// Which file it is, if it is one that is read from its beginning.
+    /// Returns the identity of a regular file that is read from its beginning.
     pub(crate) fn identity(&self) -> Option<Identity> {
         match &self.source {
             InputSource::File(file, stamp) if stamp.from == 0 => {
@@ -121,7 +125,7 @@ impl BufferedInput {
         }
     }
 
-    /// Returns whether the next bytes can be read without waiting for a writer.
+    /// Returns true if the next bytes can be read without waiting for a writer.
     pub(crate) fn is_ready(&self) -> bool {
         match &self.source {
             _ if self.start < self.stop => true,
@@ -130,18 +134,18 @@ impl BufferedInput {
         }
     }
 
-    /// The bytes that were read and not used.
+    /// Returns the bytes that were read but not used.
     pub fn waiting(&self) -> &[u8] {
         &self.buffer[self.start..self.stop]
     }
 
-    /// Uses the first `count` of the bytes that wait.
+    /// Marks the first `count` waiting bytes as used.
     pub fn consume(&mut self, count: usize) {
         self.start += count;
         self.used += as_u64(count);
     }
 
-    /// Reads until at least `count` bytes wait, or the file ends.
+    /// Reads until at least `count` bytes are waiting, or the file ends.
     pub fn fill(&mut self, count: usize) -> io::Result<&[u8]> {
         while self.waiting().len() < count && !self.at_end {
             self.reserve(count)?;
@@ -153,8 +157,8 @@ impl BufferedInput {
         Ok(self.waiting())
     }
 
-    /// Moves bytes out: those that wait, or else what one reading gives.
-    /// Nothing only at the end.
+    /// Moves bytes to `out`: the waiting bytes, or else those of one read. Returns 0
+    /// only at the end.
     pub(crate) fn take(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let count = self.waiting().len().min(out.len());
         if count > 0 {
@@ -167,7 +171,7 @@ impl BufferedInput {
         Ok(count)
     }
 
-    /// Reads once; notes the end, and checks there that nothing has changed.
+    /// Reads once. At the end of the file, checks that the file has not changed.
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         if process::id() != self.owner {
             return Err(forked());
@@ -209,12 +213,13 @@ impl BufferedInput {
         )))
     }
 
-    /// Moves the waiting bytes to the front, and makes the buffer hold at least `count` bytes.
+    /// Moves the waiting bytes to the front, and resizes the buffer to at least `count`
+    /// bytes.
     fn reserve(&mut self, count: usize) -> io::Result<()> {
         self.buffer.copy_within(self.start..self.stop, 0);
         self.stop -= self.start;
         self.start = 0;
-        let size = count.max(PIECE);
+        let size = count.max(INPUT_READ_BYTES);
         if self.buffer.len() < size {
             let mut larger = zeroed(size)?;
             larger[..self.stop].copy_from_slice(&self.buffer[..self.stop]);
@@ -235,7 +240,8 @@ impl FileStamp {
     }
 }
 
-/// A buffer whose pages are not touched yet; no memory is an error, not the end.
+/// Returns a zeroed buffer; its pages are not touched yet. If there is no memory, this
+/// is an error.
 pub(crate) fn zeroed(size: usize) -> io::Result<Vec<u8>> {
     let mut trial: Vec<u8> = Vec::new();
     trial
@@ -245,7 +251,7 @@ pub(crate) fn zeroed(size: usize) -> io::Result<Vec<u8>> {
     Ok(vec![0; size])
 }
 
-/// The error of a forked process that uses a file which its parent opened.
+/// Returns the error of a forked process that uses a file opened by its parent.
 pub(crate) fn forked() -> io::Error {
     io::Error::other(
         "was opened before this process was forked: the two would share its position; \

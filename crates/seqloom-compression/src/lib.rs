@@ -1,27 +1,27 @@
-//! The text of a file, whatever it is packed in; and `part`, a file that is written whole or
-//! not at all.
+//! Reads the text of a plain or compressed file. The module `part` writes files
+//! atomically.
 //!
-//! Plain text, gzip and bgzip are always read. The feature `containers`, which is on by default,
-//! adds bzip2, zstd and xz: two of them are libraries in C.
+//! Plain text, gzip and bgzip are always supported. The feature `containers` (on by
+//! default) adds bzip2, zstd and xz; zstd and xz are C libraries.
 //!
-//! The container is detected from the content, never from the name. Every check
-//! that a container offers is made: checksum, length, and for bgzip the block
-//! that says "this is the end". An error comes after all text that stands
-//! before the damage.
+//! The compression is detected from the content, never from the name. All checks of a
+//! format are made: the checksum, the length and, for bgzip, the block that marks the
+//! end. An error is returned after all text before the damage.
 //!
 //! ```text
-//! plain                    plain ──> text                    (ring: a thread that reads ahead)
-//! gzip, bzip2, zstd, xz    streams ── unpacked ──> text      (ring: a thread that unpacks ahead)
-//! bgzip                    blocks ──> text                   (workers: run by run, on several)
+//! plain                    plain ──> text                   exchange: a thread reads ahead
+//! gzip, bzip2, zstd, xz    streams ── unpacked ──> text     exchange: a thread decompresses ahead
+//! bgzip                    blocks ──> text                  workers decompress runs of blocks
 //! ```
 
-#[deny(clippy::indexing_slicing)] // what a file says is no proof of a bound
+#[deny(clippy::indexing_slicing)] // numbers from a file are not trusted
 mod bgzip;
 mod blocks;
 #[cfg(feature = "containers")]
 mod bzip2;
 pub mod checksum;
 pub mod disk;
+mod exchange;
 mod gzip;
 pub mod image;
 pub mod input;
@@ -29,8 +29,7 @@ pub mod parallel;
 pub mod part;
 mod piece;
 mod plain;
-mod ring;
-#[deny(clippy::indexing_slicing)] // nor what an index says
+#[deny(clippy::indexing_slicing)] // numbers from an index are not trusted
 pub mod seekable;
 mod snapshots;
 mod streams;
@@ -38,7 +37,7 @@ mod streams;
 mod system;
 mod text;
 mod unpacked;
-#[deny(clippy::indexing_slicing)] // nor what a code says
+#[deny(clippy::indexing_slicing)] // decoded numbers are not trusted
 pub mod walk;
 #[cfg(feature = "containers")]
 mod xz;
@@ -47,7 +46,7 @@ mod zstd;
 
 use std::io;
 
-use crate::input::{BufferedInput, PIECE};
+use crate::input::{BufferedInput, INPUT_READ_BYTES};
 use streams::{Codec, Streams};
 pub use text::{Compression, Text, Trouble, UnpackOptions};
 
@@ -57,7 +56,7 @@ pub fn unpack(
     options: &UnpackOptions,
 ) -> Result<(Compression, Box<dyn Text>), Trouble> {
     let enough = if input.is_regular() {
-        PIECE
+        INPUT_READ_BYTES
     } else {
         blocks::DETECT_BYTES
     };
@@ -76,16 +75,15 @@ pub fn unpack(
         #[cfg(feature = "containers")]
         Compression::Xz => streams(input, xz::Xz::new(), options)?,
         #[cfg(not(feature = "containers"))]
-        other => return Err(left_out(other)),
+        other => return Err(unsupported(other)),
     };
     Ok((compression, text))
 }
 
-/// The error of a container that this program was built without.
+/// Returns the error of a format that this program was built without.
 #[cfg(not(feature = "containers"))]
-fn left_out(compression: Compression) -> Trouble {
-    let message =
-        format!("it is packed in {compression}, which cannot be unpacked here: unpack it first");
+fn unsupported(compression: Compression) -> Trouble {
+    let message = format!("this build cannot read {compression} files: unpack it first");
     Trouble::Damage(seqloom_core::error::Fault::whole(message))
 }
 

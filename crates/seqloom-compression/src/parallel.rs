@@ -1,17 +1,17 @@
-//! Decompresses a gzip file with several threads, and returns its text in order, unpacked by several threads.
+//! Decompresses a gzip file with several threads and returns its text in order.
 //!
-//! Two things say where inflating can start and what text precedes it:
+//! Decompression can start only at certain positions, and needs the text before them.
+//! Both come from one of two sources:
 //!
 //! ```text
-//! spans         the index next to the file
-//! remembered    snapshots of the decoder, taken when this process read the file before
+//! spans         the index file
+//! remembered    snapshots of the decoder from an earlier read by this process
 //! ```
 //!
-//! Each thread takes a part; the checksum of every member is put together
-//! from those of its parts. Neither of the two is trusted: where one belongs
-//! to another file, or differs from what is found, one thread unpacks the file
-//! again from its beginning. So a damaged file gives the same error with and
-//! without help.
+//! Each thread decompresses a part. The checksum of every member is combined from its
+//! parts. A source may belong to another file. If it differs from the data, one thread
+//! decompresses the file again from its beginning. A corrupt file therefore gives the
+//! same error with and without a source.
 
 mod members;
 mod reader;
@@ -33,30 +33,31 @@ pub use self::remembered::text_again;
 pub use self::spans::text_by_spans;
 use crate::disk::Disk;
 use crate::seekable::changed;
-pub use crate::snapshots::SMALLEST;
+pub use crate::snapshots::MIN_PARALLEL_FILE_BYTES;
 use crate::text::Trouble;
 
-/// Whether a file is so large that several threads unpack it sooner than one.
+/// Returns true if several threads decompress a file of this size faster than one.
 pub fn is_large(path: &Path) -> bool {
     let facts = path.metadata();
-    facts.is_ok_and(|facts| facts.is_file() && facts.len() >= SMALLEST)
+    facts.is_ok_and(|facts| facts.is_file() && facts.len() >= MIN_PARALLEL_FILE_BYTES)
 }
 
-/// How much text a part has, at least.
-const ENOUGH: u64 = if cfg!(fuzzing) { 1 << 12 } else { 1 << 20 };
+/// Minimal size of the text of a part.
+const MIN_PART_TEXT_BYTES: u64 = if cfg!(fuzzing) { 1 << 12 } else { 1 << 20 };
 
-/// Positions in a file where inflating can start, numbered in their order.
+/// Positions in a file where decompression can start, numbered in order.
 trait StartPositions: Send + Sync {
-    /// The packed file.
+    /// Returns the compressed file.
     fn disk(&self) -> &Disk;
 
-    /// The start that ends a part which begins at `first`; nothing after the last part.
+    /// Returns the start position at which a part that begins at `first` ends; `None`
+    /// after the last part.
     fn end_of(&self, first: usize) -> Option<usize>;
 
-    /// How much text the longest part has.
-    fn longest(&self) -> u64;
+    /// Returns the size of the text of the longest part.
+    fn max_part_text(&self) -> u64;
 
-    /// Unpacks the text from one start to another.
+    /// Decompresses the text between two start positions.
     fn unpack(
         &self,
         range: Range<usize>,
@@ -65,22 +66,22 @@ trait StartPositions: Send + Sync {
     ) -> Result<Members, Trouble>;
 }
 
-/// The buffers of a part, which a later part reuses.
+/// The buffers of a part; a later part reuses them.
 #[derive(Default)]
 struct Buffers {
     packed: Vec<u8>,
-    /// The text before the part, its own text, and spare bytes after it.
+    /// The text before the part, the text of the part, and spare bytes after it.
     out: Vec<u8>,
-    /// The text that was not used.
+    /// The range of unread text.
     text: Range<usize>,
 }
 
-/// The text between two starts.
+/// The text between two start positions.
 struct TextPart {
     starts: Arc<dyn StartPositions>,
     range: Range<usize>,
     buffers: Buffers,
-    /// What its members came to, or why it is not the text that was expected.
+    /// The members of the part, or the reason why its text is not the expected one.
     outcome: Result<Members, Trouble>,
 }
 
@@ -94,12 +95,12 @@ impl TextPart {
         }
     }
 
-    /// The text that was not used.
+    /// Returns the unread text.
     fn waiting(&self) -> &[u8] {
         &self.buffers.out[self.buffers.text.clone()]
     }
 
-    /// Uses the first `count` bytes of it.
+    /// Marks the first `count` bytes of the text as read.
     fn consume(&mut self, count: usize) {
         self.buffers.text.start += count;
     }

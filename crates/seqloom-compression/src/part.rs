@@ -1,19 +1,20 @@
-//! A file that has its name only once it is whole.
+//! Writes a file atomically: it gets its name only when it is complete.
 //!
-//! A lock on its part says that the writer is alive: the next writer of the same file
-//! removes a part that nobody has locked. Python's `seqloom._files` does the same, under
-//! the same names.
+//! The writer locks its temporary file. The next writer of the same target removes
+//! temporary files without a lock. The Python module `seqloom._files` uses the same
+//! names and rules.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::system::{create_new, is_at, keep_rights, open_itself, sync_folder};
+use crate::system::{copy_permissions, create_new, is_at, open_without_following, sync_folder};
 
-/// The number of names that are checked for files of killed writers.
-const DEAD_PARTS: usize = 8;
+/// Number of temporary file names that are checked for files of killed writers.
+const CHECKED_NAMES: usize = 8;
 
-/// A temporary file that replaces its target on `commit`, and is removed if dropped before.
+/// A temporary file that replaces its target on `commit`, and is removed if it is
+/// dropped before.
 #[derive(Debug)]
 pub struct PartFile {
     file: File,
@@ -21,8 +22,8 @@ pub struct PartFile {
 }
 
 impl PartFile {
-    /// Creates and locks a temporary file in the folder of `target`. Removes those of writers
-    /// that were killed.
+    /// Creates and locks a temporary file in the folder of `target`. Removes temporary
+    /// files of killed writers.
     ///
     /// # Errors
     ///
@@ -30,10 +31,11 @@ impl PartFile {
     pub fn create(target: &Path) -> io::Result<Self> {
         let name = target.file_name().unwrap_or_default().to_string_lossy();
         let part = |number| target.with_file_name(format!(".{name}.seqloom{number}.part"));
-        (0..DEAD_PARTS)
+        (0..CHECKED_NAMES)
             .map(part)
-            .for_each(|path| remove_dead(&path));
-        // What replaces a private file is private from its first byte on.
+            .for_each(|path| remove_abandoned(&path));
+        // The new file gets the permissions of the target only at the end; until then
+        // it is private.
         let is_private = target.exists();
         let mut parts = (0_usize..).map(part);
         let first = parts.find_map(|path| create_at(path, is_private).transpose());
@@ -53,12 +55,13 @@ impl PartFile {
     ///
     /// # Errors
     ///
-    /// The disk is full, or the target cannot be replaced: it stays as it was.
+    /// The disk is full, or the target cannot be replaced. In both cases the target
+    /// stays unchanged.
     pub fn commit(mut self, target: &Path) -> io::Result<()> {
-        keep_rights(&self.file, target)?;
+        copy_permissions(&self.file, target)?;
         self.file.sync_all()?;
         fs::rename(&self.path, target)?;
-        self.path.clear(); // its old name may be another writer's by now
+        self.path.clear(); // another writer may use the old name already
         let folder = target
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty());
@@ -75,22 +78,24 @@ impl Drop for PartFile {
     }
 }
 
-/// Creates a temporary file with this name; `None` if the name is another writer's.
+/// Creates a temporary file with this name; `None` if another writer uses the name.
 fn create_at(path: PathBuf, is_private: bool) -> io::Result<Option<PartFile>> {
     let file = match create_new(&path, is_private) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
         created => created?,
     };
-    // Where a file system has no locks, nobody can take the part for a dead writer's.
+    // If the file system has no locks, other writers cannot lock the file either and
+    // leave it alone.
     let _ = file.lock();
-    // Before it was locked it may have been taken for one.
+    // Another writer may have removed the file before it was locked.
     Ok(is_at(&path, &file).then_some(PartFile { file, path }))
 }
 
-/// Removes a part that nobody has locked: its writer was killed.
-fn remove_dead(path: &Path) {
-    // Another user may have put a link, a pipe or a device there: it is not opened.
-    let Some(file) = open_itself(path).ok().filter(is_file) else {
+/// Removes a temporary file without a lock: its writer was killed.
+fn remove_abandoned(path: &Path) {
+    // Another user may have created a link, a pipe or a device with this name; do not
+    // open it.
+    let Some(file) = open_without_following(path).ok().filter(is_file) else {
         return;
     };
     let is_free = match file.try_lock() {
@@ -128,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_writer_left_goes_with_the_next() {
+    fn the_next_writer_removes_files_of_killed_writers() {
         let folder = folder("dead");
         fs::write(folder.join(".x.sli.seqloom0.part"), "half").unwrap();
         fs::write(folder.join(".x.sli.seqloom3.part"), "half").unwrap();
@@ -142,19 +147,19 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_link_under_the_name_of_a_part_is_not_followed() {
+    fn a_link_with_the_name_of_a_temporary_file_is_not_followed() {
         let folder = folder("link");
         let (other, link) = (folder.join("other"), folder.join(".x.sli.seqloom0.part"));
         fs::write(&other, "of another").unwrap();
         let locked = File::open(&other).unwrap();
         std::os::unix::fs::symlink(&other, &link).unwrap();
-        remove_dead(&link);
+        remove_abandoned(&link);
         assert!(locked.try_lock().is_ok() && link.is_symlink());
         fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
-    fn the_part_of_a_living_writer_stays() {
+    fn the_temporary_file_of_an_active_writer_is_not_removed() {
         let folder = folder("alive");
         let target = folder.join("x.sli");
         let (one, other) = (

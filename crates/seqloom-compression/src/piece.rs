@@ -1,14 +1,14 @@
-//! A piece of text on its way from an unpacker to a parser.
+//! A buffer that passes text from a decompressor to a parser.
 
 use std::io;
 
 use crate::input::zeroed;
 
-/// Large enough that passing a piece to another thread costs little compared with unpacking
-/// it, and small enough that it is still in the processor's cache when it is parsed.
-const SIZE: usize = 512 << 10;
+/// Size of a buffer. A larger buffer costs little to pass to another thread; a smaller
+/// one is still in the cache when its text is parsed. This size is a compromise.
+const TEXT_PIECE_BYTES: usize = 512 << 10;
 
-/// A buffer of fixed size that holds text, some of which was used.
+/// A buffer of fixed size with text. A part of the text may be read already.
 pub(super) struct TextPiece {
     pub(super) bytes: Vec<u8>,
     pub(super) start: usize,
@@ -18,7 +18,7 @@ pub(super) struct TextPiece {
 impl TextPiece {
     pub(super) fn new() -> io::Result<Self> {
         Ok(Self {
-            bytes: zeroed(SIZE)?,
+            bytes: zeroed(TEXT_PIECE_BYTES)?,
             start: 0,
             stop: 0,
         })
@@ -33,7 +33,7 @@ impl TextPiece {
         }
     }
 
-    /// Returns the text that was not used.
+    /// Returns the unread text.
     pub(super) fn waiting(&self) -> &[u8] {
         &self.bytes[self.start..self.stop]
     }

@@ -1,25 +1,25 @@
-//! Text that is not packed.
+//! Reads uncompressed text.
 
 use std::mem;
 
+use super::exchange::{ExchangeEvent, HelperThread, ReadTiming, TextExchange};
 use super::piece::TextPiece;
-use super::ring::{HelperThread, ReadTiming, RingEvent, TextRing};
-use super::text::{Text, Trouble, UnpackOptions, gone};
+use super::text::{Text, Trouble, UnpackOptions, already_failed};
 use crate::input::BufferedInput;
 
-/// The text of a file that is not compressed. A thread reads ahead in a regular file. From a
-/// pipe text is read when it is needed.
+/// The text of an uncompressed file. For a regular file, a thread reads ahead. A pipe
+/// is read only when text is needed.
 pub(super) struct PlainText {
     worker: PlainReader,
     may_start: bool,
 }
 
-/// Which thread reads the file.
+/// The thread that reads the file.
 enum PlainReader {
     Here(BufferedInput),
     Ahead(HelperThread, TextPiece),
-    /// The file was read to its end.
-    Nobody,
+    /// No thread: the file was read to its end.
+    Finished,
     Failed,
 }
 
@@ -31,9 +31,9 @@ impl PlainText {
         }
     }
 
-    /// Starts the thread that reads ahead, unless the whole file was read.
+    /// Starts the thread that reads ahead, unless the file was read to its end.
     fn start(&mut self) {
-        self.worker = match mem::replace(&mut self.worker, PlainReader::Nobody) {
+        self.worker = match mem::replace(&mut self.worker, PlainReader::Finished) {
             PlainReader::Here(input) if !input.at_end() => {
                 match HelperThread::start(0, input, read) {
                     Ok(helper) => PlainReader::Ahead(helper, TextPiece::none()),
@@ -51,21 +51,21 @@ impl PlainText {
                 input.fill(1)?;
             }
             PlainReader::Ahead(helper, piece) => {
-                let ring = helper.ring()?;
+                let exchange = helper.exchange()?;
                 if !piece.bytes.is_empty() {
-                    ring.give_back(mem::replace(piece, TextPiece::none()));
+                    exchange.give_back(mem::replace(piece, TextPiece::none()));
                 }
-                match ring.next(ReadTiming::Over) {
-                    RingEvent::Text(text) => *piece = text,
-                    RingEvent::End(outcome) => {
-                        self.worker = PlainReader::Nobody;
+                match exchange.next(ReadTiming::Over) {
+                    ExchangeEvent::Text(text) => *piece = text,
+                    ExchangeEvent::End(outcome) => {
+                        self.worker = PlainReader::Finished;
                         return outcome;
                     }
-                    RingEvent::FreeChunk(_) => {}
+                    ExchangeEvent::FreeChunk(_) => {}
                 }
             }
-            PlainReader::Nobody => {}
-            PlainReader::Failed => return Err(gone()),
+            PlainReader::Finished => {}
+            PlainReader::Failed => return Err(already_failed()),
         }
         Ok(())
     }
@@ -74,21 +74,21 @@ impl PlainText {
         match &self.worker {
             PlainReader::Here(input) => input.waiting(),
             PlainReader::Ahead(_, piece) => piece.waiting(),
-            PlainReader::Nobody | PlainReader::Failed => &[],
+            PlainReader::Finished | PlainReader::Failed => &[],
         }
     }
 }
 
-/// Reads the file; runs on the thread.
-fn read(ring: &TextRing, mut input: BufferedInput) -> Result<(), Trouble> {
-    while let Some(mut piece) = ring.piece() {
+/// Reads the file; this function runs in the thread.
+fn read(exchange: &TextExchange, mut input: BufferedInput) -> Result<(), Trouble> {
+    while let Some(mut piece) = exchange.piece() {
         piece.clear();
         let count = input.take(piece.spare())?;
         if count == 0 {
             break;
         }
         piece.grow(count);
-        ring.deliver(piece);
+        exchange.deliver(piece);
     }
     Ok(())
 }
@@ -111,7 +111,7 @@ impl Text for PlainText {
         match &mut self.worker {
             PlainReader::Here(input) => input.consume(count),
             PlainReader::Ahead(_, piece) => piece.consume(count),
-            PlainReader::Nobody | PlainReader::Failed => {}
+            PlainReader::Finished | PlainReader::Failed => {}
         }
     }
 }

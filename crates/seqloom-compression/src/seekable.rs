@@ -1,4 +1,4 @@
-//! Text at any position, whatever it is packed in.
+//! Reads the text of a plain or compressed file at any offset.
 
 mod block;
 mod packed;
@@ -10,7 +10,7 @@ use seqloom_core::number::as_u64;
 
 pub use self::block::{BgzipBlock, blocks};
 use self::packed::shorter;
-pub use self::packed::{MOST_TEXT, changed, check_positions};
+pub use self::packed::{MAX_TEXT_BYTES, changed, check_positions};
 pub(crate) use self::packed::{check_size, packed_bytes};
 pub use self::span::{Span, encode};
 pub(crate) use self::span::{differs, read_span};
@@ -18,31 +18,31 @@ use super::disk::{Disk, try_resize};
 use super::image::IndexBytes;
 use crate::text::Trouble;
 
-/// The positions from which the text of a file can be unpacked.
+/// The positions of a file at which decompression can start.
 #[derive(Clone, Debug)]
 pub enum Container {
-    /// Nothing: the file is text.
+    /// The file is not compressed.
     Plain,
-    /// Bgzip's blocks.
+    /// The blocks of a bgzip file.
     Bgzip(Vec<BgzipBlock>),
-    /// Positions in gzip where inflating can start.
+    /// Positions in a gzip file.
     Gzip(Vec<Span>),
 }
 
-/// A file's text.
+/// The text of a file that is read by offset.
 #[derive(Debug)]
 pub struct Seekable {
     /// The file.
     pub disk: Disk,
-    /// How its text is packed.
+    /// The compression of the text.
     pub container: Container,
-    /// How long the text is.
+    /// The size of the text in bytes.
     pub size: u64,
-    /// Where the windows of gzip are kept.
+    /// The index, which contains the text before each gzip position.
     pub image: IndexBytes,
 }
 
-/// Text and buffers that a thread keeps between reads.
+/// Text and buffers that a thread reuses between reads.
 #[derive(Default)]
 pub struct TextCache {
     recent: RecentPieces,
@@ -60,9 +60,9 @@ impl Seekable {
         self.read_for(range, out, cache, false)
     }
 
-    /// Appends the text of a range to `out`. With `is_sealed` the caller has a checksum of that
-    /// text: then only the range is unpacked, and the container's own checksum, which covers
-    /// more text, is not checked.
+    /// Appends the text of a range to `out`. If `is_sealed` is true, the caller has a
+    /// checksum of that text. Then only the range is decompressed, and the checksum of
+    /// the compression format, which covers more text, is not checked.
     pub fn read_for(
         &self,
         range: Range<u64>,
@@ -71,7 +71,7 @@ impl Seekable {
         is_sealed: bool,
     ) -> Result<(), Trouble> {
         if range.start > range.end || range.end > self.size {
-            return Err(changed("the index leads beyond its end"));
+            return Err(changed("the index points beyond its end"));
         }
         let size = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
         let before = out.len();
@@ -105,20 +105,20 @@ impl Seekable {
             let text = if let Some(recent) = cache.recent.find(number, needed) {
                 cache.recent.text(recent)
             } else {
-                let is_new = !cache.recent.forget(number);
+                let is_new = !cache.recent.remove(number);
                 let size = if is_new { needed } else { whole };
                 let text = self.piece(number, size, &mut cache.packed)?;
                 cache.recent.put(number, text)
             };
-            let found = text.get(position(at)..position(end));
-            out.extend_from_slice(found.ok_or_else(|| changed("a block is shorter"))?);
+            let slice = text.get(position(at)..position(end));
+            out.extend_from_slice(slice.ok_or_else(|| changed("a block is shorter"))?);
             at = end;
             number += 1;
         }
         Ok(())
     }
 
-    /// The piece that holds the letter at `at`.
+    /// Returns the number of the piece that contains the offset `at` of the text.
     fn piece_at(&self, at: u64) -> usize {
         let after = match &self.container {
             Container::Plain => 1,
@@ -128,7 +128,7 @@ impl Seekable {
         after.saturating_sub(1)
     }
 
-    /// The positions in gzip where inflating starts.
+    /// Returns the gzip positions at which decompression can start.
     pub fn spans(&self) -> &[Span] {
         match &self.container {
             Container::Gzip(spans) => spans,
@@ -136,13 +136,14 @@ impl Seekable {
         }
     }
 
-    /// The span that holds the letter at `at`, and where its text begins.
+    /// Returns the number of the span that contains the offset `at`, and the offset at
+    /// which its text begins.
     pub fn span_at(&self, at: u64) -> (usize, u64) {
         let number = self.piece_at(at);
         (number, self.bounds(number).start)
     }
 
-    /// Which text a piece holds.
+    /// Returns the range of text of a piece.
     pub(crate) fn bounds(&self, number: usize) -> Range<u64> {
         let start = |number: usize| match &self.container {
             Container::Plain => None,
@@ -152,7 +153,7 @@ impl Seekable {
         start(number).unwrap_or(self.size)..start(number + 1).unwrap_or(self.size)
     }
 
-    /// Unpacks the first `size` bytes of a piece; all of it is checked.
+    /// Decompresses the first `size` bytes of a piece. The whole piece is checked.
     fn piece(&self, number: usize, size: usize, packed: &mut Vec<u8>) -> Result<Vec<u8>, Trouble> {
         let bounds = self.bounds(number);
         let is_whole = as_u64(size) == bounds.end - bounds.start;
@@ -166,22 +167,23 @@ impl Seekable {
     }
 }
 
-/// How many bytes of text are kept, at most.
-const MOST_KEPT: usize = 8 << 20;
-/// How many pieces are kept, at most: they are searched one by one.
-const MOST_PIECES: usize = 256;
+/// Maximal size of the cached text.
+const MAX_CACHED_BYTES: usize = 8 << 20;
+/// Maximal number of cached pieces. It is small because the cache is searched linearly.
+const MAX_CACHED_PIECES: usize = 256;
 
-/// The pieces of text that were used last.
+/// A cache of the pieces that were used last.
 #[derive(Default)]
 struct RecentPieces {
-    /// Number, when it was used last, and text.
+    /// The number, the time of the last use and the text of each piece.
     pieces: Vec<(usize, u64, Vec<u8>)>,
     size: usize,
     clock: u64,
 }
 
 impl RecentPieces {
-    /// Where a piece is, if so much of its text is kept.
+    /// Returns the position of a piece in the cache, if at least `size` bytes of its
+    /// text are cached.
     fn find(&mut self, number: usize, size: usize) -> Option<usize> {
         self.clock += 1;
         let mut pieces = self.pieces.iter_mut().enumerate();
@@ -194,8 +196,8 @@ impl RecentPieces {
         self.pieces.get(position).map_or(&[], |piece| &piece.2)
     }
 
-    /// Lets a piece go; says whether there was one.
-    fn forget(&mut self, number: usize) -> bool {
+    /// Removes a piece from the cache. Returns true if the cache contained the piece.
+    fn remove(&mut self, number: usize) -> bool {
         let position = self.pieces.iter().position(|piece| piece.0 == number);
         if let Some(position) = position {
             self.size -= self.pieces.swap_remove(position).2.len();
@@ -205,7 +207,7 @@ impl RecentPieces {
 
     fn put(&mut self, number: usize, text: Vec<u8>) -> &[u8] {
         let is_full = |recent: &Self| {
-            recent.size + text.len() > MOST_KEPT || recent.pieces.len() >= MOST_PIECES
+            recent.size + text.len() > MAX_CACHED_BYTES || recent.pieces.len() >= MAX_CACHED_PIECES
         };
         while is_full(self) && self.drop_oldest() {}
         self.size += text.len();
@@ -229,10 +231,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_used_for_long_is_dropped_first() {
+    fn the_least_recently_used_piece_is_dropped_first() {
         let mut recent = RecentPieces::default();
-        recent.put(1, vec![1; MOST_KEPT / 2]);
-        recent.put(2, vec![2; MOST_KEPT / 2]);
+        recent.put(1, vec![1; MAX_CACHED_BYTES / 2]);
+        recent.put(2, vec![2; MAX_CACHED_BYTES / 2]);
         assert!(recent.find(1, 1).is_some());
         recent.put(3, vec![3; 9]);
         assert_eq!(

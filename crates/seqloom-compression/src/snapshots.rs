@@ -1,10 +1,10 @@
 //! Snapshots of the decoder at some positions of a gzip file.
 //!
-//! While one thread unpacks a file it regularly stores a copy of its decoder, with the 32 KiB
-//! of text before that position. If the whole file was valid, the process keeps these
-//! snapshots. The next epoch, or one that is resumed, unpacks from all of them at once
-//! (`index::whole`). They exist in memory only, and do not apply to a file that was written
-//! since.
+//! While one thread decompresses a file, it regularly stores a copy of its decoder with
+//! the 32 KiB of text before that position. If the whole file was valid, the process
+//! keeps these snapshots. The next read of the file decompresses from all snapshots in
+//! parallel (`index::whole`). Snapshots exist only in memory, and are not used for a
+//! file that has changed.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,32 +14,33 @@ use sirocco::inflate::Decoder;
 use super::text::UnpackOptions;
 use crate::input::BufferedInput;
 use crate::system::Identity;
-use crate::walk::WINDOW;
+use crate::walk::WINDOW_BYTES;
 use seqloom_core::number::as_u64;
 
-/// How much of a file there must be for several threads to unpack it sooner than
-/// one, in packed bytes. On two cores (AMD EPYC, Zen 3, others at work on them)
-/// threads and their buffers cost 1 to 6 ms: FASTQ gained from 1.5 MB on, proteins,
-/// which are packed least and unpacked slowest, lost at 4.0 MB and gained at 8.1 MB.
-pub const SMALLEST: u64 = if cfg!(fuzzing) { 1 } else { 8 << 20 };
-/// How far apart positions are in the text at first; twice as far whenever there are
-/// too many of them.
-const SPACING: u64 = if cfg!(fuzzing) { 1 << 12 } else { 1 << 20 };
-/// How many positions of a file are kept, and of all files; each takes some 50 KB.
-const MOST: usize = 128;
-const MOST_OF_ALL: usize = 1024;
+/// Minimal size of a compressed file for which several threads are faster than one. On
+/// two busy cores (AMD EPYC, Zen 3), threads and their buffers cost 1 to 6 ms. FASTQ
+/// gained from 1.5 MB on. Proteins, which are compressed least and decompressed
+/// slowest, lost at 4.0 MB and gained at 8.1 MB.
+pub const MIN_PARALLEL_FILE_BYTES: u64 = if cfg!(fuzzing) { 1 } else { 8 << 20 };
+/// Initial distance of snapshots in bytes of text. It doubles whenever there are too
+/// many.
+const INITIAL_SPACING_BYTES: u64 = if cfg!(fuzzing) { 1 << 12 } else { 1 << 20 };
+/// Maximal number of snapshots of a file; each takes about 50 KB.
+const MAX_FILE_SNAPSHOTS: usize = 128;
+/// Maximal number of snapshots of all files.
+const MAX_TOTAL_SNAPSHOTS: usize = 1024;
 
-/// The snapshots of the files that were read last, the newest last.
-static FILES: Mutex<Vec<Arc<Snapshots>>> = Mutex::new(Vec::new());
+/// The snapshots of the most recently read files, the newest last.
+static RECENT_FILES: Mutex<Vec<Arc<Snapshots>>> = Mutex::new(Vec::new());
 
-/// A copy of the decoder at a position of a file.
+/// A copy of the decoder at an offset of a file.
 pub(crate) struct Snapshot {
-    /// How much of the file was used.
+    /// Number of bytes of the compressed file before the snapshot.
     pub(crate) packed: u64,
-    /// How much text there was.
+    /// Number of bytes of text before the snapshot.
     pub(crate) text: u64,
     pub(crate) decoder: Box<Decoder>,
-    /// The end of that text, which the decoder expects at the beginning of its buffer.
+    /// The end of that text, which the decoder expects at the start of its buffer.
     pub(crate) history: Vec<u8>,
 }
 
@@ -47,14 +48,15 @@ pub(crate) struct Snapshot {
 pub(crate) struct Snapshots {
     identity: Identity,
     pub(crate) list: Vec<Snapshot>,
-    /// How much text there is.
+    /// The size of the whole text in bytes.
     pub(crate) text: u64,
 }
 
 /// Returns the snapshots of a file that was read before and has not changed.
 pub(crate) fn snapshots_of(identity: &Identity) -> Option<Arc<Snapshots>> {
-    // A process that was forked while another thread held the lock must not wait for it.
-    let files = FILES.try_lock().ok()?;
+    // A process that was forked while another thread held the lock must not wait for
+    // the lock.
+    let files = RECENT_FILES.try_lock().ok()?;
     files
         .iter()
         .find(|file| file.identity == *identity)
@@ -62,20 +64,20 @@ pub(crate) fn snapshots_of(identity: &Identity) -> Option<Arc<Snapshots>> {
 }
 
 fn keep(snapshots: Snapshots) {
-    let Ok(mut files) = FILES.try_lock() else {
+    let Ok(mut files) = RECENT_FILES.try_lock() else {
         return;
     };
     files.retain(|other| !other.identity.is_same_file(&snapshots.identity));
     files.push(Arc::new(snapshots));
-    while files.iter().map(|file| file.list.len()).sum::<usize>() > MOST_OF_ALL {
+    while files.iter().map(|file| file.list.len()).sum::<usize>() > MAX_TOTAL_SNAPSHOTS {
         files.remove(0);
     }
 }
 
-/// Stores the snapshots of one file under the identity of another, as if they were its own.
+/// Stores the snapshots of one file under the identity of another.
 #[cfg(test)]
-pub(crate) fn misfile(old: &Identity, new: &Identity) {
-    let mut files = FILES.lock().unwrap();
+pub(crate) fn store_under_other_identity(old: &Identity, new: &Identity) {
+    let mut files = RECENT_FILES.lock().unwrap();
     let index = files.iter().position(|file| file.identity == *old);
     let mut snapshots = Arc::into_inner(files.remove(index.unwrap())).unwrap();
     snapshots.identity = new.clone();
@@ -89,11 +91,11 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    /// Returns a recorder if it is of use: the file is large and can be read at any position,
-    /// and several threads are allowed.
+    /// Returns a recorder if it is useful: the file is large, it can be read at any
+    /// offset, and several threads are allowed.
     pub(super) fn of(input: &BufferedInput, options: &UnpackOptions) -> Option<Self> {
         let identity = input.identity()?;
-        let is_of_use = options.threads > 1 && identity.size >= SMALLEST;
+        let is_of_use = options.threads > 1 && identity.size >= MIN_PARALLEL_FILE_BYTES;
         is_of_use.then(|| Self::new(identity))
     }
 
@@ -110,19 +112,19 @@ impl Recorder {
                 list: vec![beginning],
                 text: 0,
             },
-            spacing: SPACING,
+            spacing: INITIAL_SPACING_BYTES,
         }
     }
 
-    /// Counts text.
+    /// Adds to the size of the text.
     pub(super) fn advance(&mut self, count: usize) {
         self.snapshots.text += as_u64(count);
     }
 
-    /// Takes a snapshot inside a member, unless the last one is near.
+    /// Takes a snapshot inside a member, unless the last snapshot is too close.
     pub(super) fn note(&mut self, packed: u64, decoder: &Decoder, history: &[u8]) {
         let last = self.snapshots.list.last().map_or(0, |last| last.text);
-        if self.snapshots.text < last + self.spacing || history.len() < WINDOW {
+        if self.snapshots.text < last + self.spacing || history.len() < WINDOW_BYTES {
             return;
         }
         self.snapshots.list.push(Snapshot {
@@ -131,7 +133,7 @@ impl Recorder {
             decoder: Box::new(decoder.clone()),
             history: history.to_vec(),
         });
-        if self.snapshots.list.len() > MOST {
+        if self.snapshots.list.len() > MAX_FILE_SNAPSHOTS {
             self.thin_out();
         }
     }
@@ -147,7 +149,7 @@ impl Recorder {
         });
     }
 
-    /// Keeps the snapshots: the file was read to its end and was valid.
+    /// Stores the snapshots after the file was read to its end and was valid.
     pub(super) fn keep(self) {
         keep(self.snapshots);
     }

@@ -1,42 +1,43 @@
-//! Files of packed streams, one after the other: what gzip, bzip2, zstd and xz
-//! have in common.
+//! The common parts of gzip, bzip2, zstd and xz files, which consist of concatenated
+//! streams.
 //!
 //! ```text
 //! stream  stream  ...  zeros    tapes and object stores fill up with zeros
 //! ```
 //!
-//! Anything else behind a stream is an error, and so is an end within one.
+//! Other bytes after a stream are an error, and so is an end inside a stream.
 
 use seqloom_core::error::Fault;
 
 use super::piece::TextPiece;
 use seqloom_core::number::as_u64;
 
-/// Unpacks one stream after the other.
+/// A decoder of concatenated streams.
 pub(super) trait Codec: Send + Sync {
-    /// What the container is called.
+    /// The name of the format.
     const NAME: &'static str;
-    /// What it calls one of its streams.
+    /// The name of a stream in this format.
     const PART: &'static str = "stream";
-    /// Zeros between two streams come in multiples of this; 0: nothing follows zeros.
+    /// The number of zeros between two streams is a multiple of this. If it is 0, no
+    /// stream may follow zeros.
     const PADDING: u64 = 0;
 
-    /// Whether a stream can begin with this byte.
+    /// Returns true if a stream can begin with this byte.
     fn begins(byte: u8) -> bool;
 
-    /// Gets ready for a stream.
+    /// Prepares the decoder for a stream.
     fn begin(&mut self, piece: &TextPiece) -> Result<(), String>;
 
-    /// Unpacks into the piece until the input is used up, the piece is full or the stream
-    /// ends.
+    /// Decompresses into the piece until the input is used up, the piece is full or the
+    /// stream ends.
     fn step(&mut self, packed: &[u8], piece: &mut TextPiece) -> Result<CodecStep, StreamError>;
 
-    /// Continues in another piece: copies the text that later matches may refer to.
+    /// Continues in another piece. Copies the text to which later matches may refer.
     fn continue_in(&mut self, _: &TextPiece, fresh: &mut TextPiece) {
         fresh.clear();
     }
 
-    /// The file ended, and all was right.
+    /// Called after the file ended without an error.
     fn finish(&mut self) {}
 }
 
@@ -47,29 +48,29 @@ pub(super) struct CodecStep {
     pub(super) then: StepEnd,
 }
 
-/// Why a step stopped.
+/// The reason why a step ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StepEnd {
     /// More input is needed.
-    Hungry,
+    NeedsInput,
     /// The piece is full.
     Full,
     /// The stream, or all of the file, is complete.
     Done,
 }
 
-/// Why and where a stream cannot be unpacked.
+/// The reason and position of an error in a stream.
 pub(super) struct StreamError {
-    /// The number of bytes of the input that were right.
+    /// The number of valid bytes of the input.
     pub(super) used: usize,
     pub(super) why: StreamErrorKind,
 }
 
-/// Why a stream cannot be unpacked.
+/// The reason why a stream cannot be decompressed.
 pub(super) enum StreamErrorKind {
-    /// The stream is damaged; the message says more if the decoder does.
+    /// The stream is corrupt; the message is that of the decoder, if it has one.
     Damaged(Option<String>),
-    /// The stream needs more memory than is allowed.
+    /// The stream needs more memory than the limit.
     #[cfg_attr(
         not(feature = "containers"),
         expect(dead_code, reason = "gzip needs little")
@@ -77,10 +78,10 @@ pub(super) enum StreamErrorKind {
     TooLarge(String),
 }
 
-/// Unpacks a whole file, whose bytes come in any pieces.
+/// Decompresses a whole file, which is passed in chunks of any size.
 pub(super) trait Unpack: Send + Sync {
-    /// Unpacks until the input is used up, the piece is full or the file ends. With `at_end`
-    /// this input is the last one.
+    /// Decompresses until the input is used up, the piece is full or the file ends. If
+    /// `at_end` is true, this is the last input.
     fn unpack(
         &mut self,
         packed: &[u8],
@@ -92,13 +93,13 @@ pub(super) trait Unpack: Send + Sync {
     fn continue_in(&mut self, full: &TextPiece, fresh: &mut TextPiece);
 }
 
-/// Unpacks a file of streams.
+/// Decompresses a file of concatenated streams.
 pub(super) struct Streams<C> {
     codec: C,
     stage: StreamStage,
-    /// How many bytes of the file were used.
+    /// The number of bytes of the file that were used.
     used: u64,
-    /// Where the current stream began, or the zeros behind it.
+    /// The offset at which the current stream, or the zeros after it, began.
     begun: u64,
 }
 
@@ -120,29 +121,29 @@ impl<C: Codec> Streams<C> {
         }
     }
 
-    /// Begins what follows a stream, which its first byte decides: a stream or zeros.
+    /// Begins the next stream or a run of zeros, depending on the first byte.
     fn begin_next(&mut self, first: u8, piece: &TextPiece) -> Result<(), Fault> {
         let is_first = self.used == 0;
         self.begun = self.used;
         self.stage = match first {
             _ if C::begins(first) => StreamStage::Within,
             0 if !is_first => StreamStage::Padding,
-            _ => return Err(garbage(C::NAME, self.used)),
+            _ => return Err(trailing_data(C::NAME, self.used)),
         };
         if self.stage == StreamStage::Within {
-            self.codec.begin(piece).map_err(|why| self.damage(&why))?;
+            self.codec.begin(piece).map_err(|why| self.fault(&why))?;
         }
         Ok(())
     }
 
-    /// Counts zeros; says how many.
+    /// Skips zeros and returns their number.
     fn skip(&mut self, packed: &[u8]) -> Result<usize, Fault> {
         let Some(zeros) = packed.iter().position(|byte| *byte != 0) else {
             return Ok(packed.len());
         };
         let other = self.used + as_u64(zeros);
         if C::PADDING == 0 || !(other - self.begun).is_multiple_of(C::PADDING) {
-            return Err(garbage(C::NAME, other));
+            return Err(trailing_data(C::NAME, other));
         }
         self.stage = StreamStage::Between;
         Ok(zeros)
@@ -150,30 +151,30 @@ impl<C: Codec> Streams<C> {
 
     fn step(&mut self, packed: &[u8], piece: &mut TextPiece) -> Result<CodecStep, Fault> {
         let step = self.codec.step(packed, piece);
-        let step = step.map_err(|broken| self.blame(&broken))?;
+        let step = step.map_err(|error| self.fault_of(&error))?;
         if step.then == StepEnd::Done {
             self.stage = StreamStage::Between;
         }
         Ok(step)
     }
 
-    /// What to say at the end of the file.
+    /// Returns the result at the end of the file.
     fn finish(&self) -> Result<(), Fault> {
         let is_padded = self.stage == StreamStage::Padding && C::PADDING != 0;
         let is_odd = is_padded && !(self.used - self.begun).is_multiple_of(C::PADDING);
         match self.stage {
-            StreamStage::Within => Err(cut(C::NAME, C::PART, self.used)),
-            _ if is_odd => Err(garbage(C::NAME, self.begun)),
+            StreamStage::Within => Err(truncated(C::NAME, C::PART, self.used)),
+            _ if is_odd => Err(trailing_data(C::NAME, self.begun)),
             _ => Ok(()),
         }
     }
 
-    fn blame(&self, broken: &StreamError) -> Fault {
-        let at = self.used + as_u64(broken.used);
-        let (what, why) = match &broken.why {
+    fn fault_of(&self, error: &StreamError) -> Fault {
+        let at = self.used + as_u64(error.used);
+        let (what, why) = match &error.why {
             StreamErrorKind::TooLarge(why) => ("cannot be unpacked", Some(why)),
             StreamErrorKind::Damaged(_) if self.begun > 0 && at < self.begun + 4 => {
-                return garbage(C::NAME, self.begun);
+                return trailing_data(C::NAME, self.begun);
             }
             StreamErrorKind::Damaged(why) => ("is damaged", why.as_ref()),
         };
@@ -187,7 +188,7 @@ impl<C: Codec> Streams<C> {
         )
     }
 
-    fn damage(&self, why: &str) -> Fault {
+    fn fault(&self, why: &str) -> Fault {
         Fault::compressed(
             self.used,
             format!("the {} data cannot be unpacked: {why}", C::NAME),
@@ -195,16 +196,16 @@ impl<C: Codec> Streams<C> {
     }
 }
 
-/// A file that ends inside a stream.
-pub(crate) fn cut(name: &str, part: &str, end: u64) -> Fault {
+/// Returns the fault of a file that ends inside a stream.
+pub(crate) fn truncated(name: &str, part: &str, end: u64) -> Fault {
     let message = format!(
         "the {name} data is cut: the file ends at byte {end}, inside a {part}; fetch or copy it again"
     );
     Fault::compressed(end, message)
 }
 
-/// Bytes after the last stream that belong to none.
-pub(crate) fn garbage(name: &str, at: u64) -> Fault {
+/// Returns the fault of unknown bytes after the last stream.
+pub(crate) fn trailing_data(name: &str, at: u64) -> Fault {
     let message = format!("the {name} data ends at byte {at}, and something else follows");
     Fault::compressed(at, message)
 }
@@ -220,8 +221,8 @@ impl<C: Codec> Unpack for Streams<C> {
         let then = loop {
             let step = match (self.stage, rest) {
                 (StreamStage::Within, _) => self.step(rest, piece)?,
-                (_, []) => CodecStep::hungry(0),
-                (StreamStage::Padding, _) => CodecStep::hungry(self.skip(rest)?),
+                (_, []) => CodecStep::needs_input(0),
+                (StreamStage::Padding, _) => CodecStep::needs_input(self.skip(rest)?),
                 (StreamStage::Between, [first, ..]) => {
                     self.begin_next(*first, piece)?;
                     continue;
@@ -231,13 +232,13 @@ impl<C: Codec> Unpack for Streams<C> {
             rest = &rest[step.used..];
             match step.then {
                 StepEnd::Full => break StepEnd::Full,
-                StepEnd::Hungry if rest.is_empty() && at_end => {
+                StepEnd::NeedsInput if rest.is_empty() && at_end => {
                     self.finish()?;
                     self.codec.finish();
                     break StepEnd::Done;
                 }
-                StepEnd::Hungry if rest.is_empty() => break StepEnd::Hungry,
-                StepEnd::Hungry | StepEnd::Done => {}
+                StepEnd::NeedsInput if rest.is_empty() => break StepEnd::NeedsInput,
+                StepEnd::NeedsInput | StepEnd::Done => {}
             }
         };
         let used = packed.len() - rest.len();
@@ -250,8 +251,8 @@ impl<C: Codec> Unpack for Streams<C> {
 }
 
 impl CodecStep {
-    fn hungry(used: usize) -> Self {
-        let then = StepEnd::Hungry;
+    fn needs_input(used: usize) -> Self {
+        let then = StepEnd::NeedsInput;
         Self { used, then }
     }
 }

@@ -1,6 +1,6 @@
-//! What differs between operating systems, as Unix has it: which file a file is, pipes, and the
-//! part of a file. `system/elsewhere.rs` is the same for Windows and for browsers, and says what
-//! is missing there.
+//! Functions that depend on the operating system, for Unix: file identity, pipes and
+//! temporary files. `system/elsewhere.rs` has the same functions for Windows and
+//! browsers.
 
 use std::fs::{self, File, Metadata, Permissions};
 use std::io;
@@ -13,19 +13,19 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use seqloom_core::interrupt::check_signals;
 
-/// Which file it is, as it was when it was opened.
+/// The identity of a file when it was opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     device: u64,
     inode: u64,
     pub(crate) size: u64,
-    /// When its content was written, and when anything of it was changed.
+    /// The times of the last change of its content and of its metadata.
     times: [i64; 4],
 }
 
 impl Identity {
     /// Returns the identity of a file; `None` if the system does not provide it.
-    #[expect(clippy::unnecessary_wraps, reason = "elsewhere there is none")]
+    #[expect(clippy::unnecessary_wraps, reason = "other systems have no identity")]
     pub(crate) fn of(facts: &Metadata) -> Option<Self> {
         Some(Self {
             device: facts.dev(),
@@ -40,19 +40,19 @@ impl Identity {
         })
     }
 
-    /// Whether both are of one file, perhaps written in between.
+    /// Returns true if both are the same file, even if its content changed in between.
     pub(crate) fn is_same_file(&self, other: &Self) -> bool {
         (self.device, self.inode) == (other.device, other.inode)
     }
 }
 
-/// Whether a name is still that of an open file.
+/// Returns true if the path still refers to the open file.
 pub(crate) fn is_at(path: &Path, file: &File) -> bool {
     let pair = fs::symlink_metadata(path).ok().zip(file.metadata().ok());
     pair.is_some_and(|(one, other)| (one.dev(), one.ino()) == (other.dev(), other.ino()))
 }
 
-/// Makes a file that does not exist yet; a private one is its owner's from its first byte on.
+/// Creates a new file. If `is_private` is true, only its owner can read it.
 pub(crate) fn create_new(path: &Path, is_private: bool) -> io::Result<File> {
     let mut options = File::options();
     options.read(true).write(true).create_new(true);
@@ -61,8 +61,9 @@ pub(crate) fn create_new(path: &Path, is_private: bool) -> io::Result<File> {
         .open(path)
 }
 
-/// Opens a file for writing, but neither through a link nor a pipe that waits for a reader.
-pub(crate) fn open_itself(path: &Path) -> io::Result<File> {
+/// Opens a file for writing, but does not follow links or wait for the reader of a
+/// pipe.
+pub(crate) fn open_without_following(path: &Path) -> io::Result<File> {
     let flags = i32::try_from((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits()).unwrap_or(0);
     let mut options = File::options();
     options
@@ -72,15 +73,17 @@ pub(crate) fn open_itself(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// Gives a file the permissions of the one that it replaces, and its owner if it can.
-pub(crate) fn keep_rights(file: &File, target: &Path) -> io::Result<()> {
+/// Copies the permissions of the target to the file that replaces it, and the owner if
+/// possible.
+pub(crate) fn copy_permissions(file: &File, target: &Path) -> io::Result<()> {
     let Ok(old) = fs::metadata(target) else {
         return Ok(());
     };
     let mut mode = old.mode() & 0o7777;
     if fchown(file, Some(old.uid()), Some(old.gid())).is_err() {
         let _ = fchown(file, None, Some(old.gid()));
-        // Another group would get the old group's rights: it gets those of all others.
+        // If the group cannot be set, the file's group gets only the permissions of all
+        // users.
         if file.metadata()?.gid() != old.gid() {
             mode = mode & 0o7707 | (mode & 0o007) << 3;
         }
@@ -88,20 +91,20 @@ pub(crate) fn keep_rights(file: &File, target: &Path) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(mode))
 }
 
-/// Waits until the disk has the names of a folder.
+/// Waits until the entries of a folder are on the disk.
 pub(crate) fn sync_folder(folder: &Path) {
-    // A folder that cannot be synced (some network drives) has the file all the same.
+    // If a folder cannot be synced (some network drives), the file exists nevertheless.
     let _ = File::open(folder).and_then(|folder| folder.sync_all());
 }
 
-/// The longest wait between two checks for signals: a signal that comes just before a wait
-/// does not end it.
+/// Maximal time between two checks for signals. A signal that arrives before a wait
+/// does not end that wait.
 const POLL_INTERVAL: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 100_000_000,
 };
 
-/// Opens a file; a named pipe as soon as a program writes into it.
+/// Opens a file. For a named pipe, waits until a program writes to it.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     loop {
         match rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) {
@@ -112,12 +115,12 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
     }
 }
 
-/// The standard input, as a file of its own.
+/// Returns the standard input as a separate file.
 pub(crate) fn standard_input() -> io::Result<File> {
     io::stdin().as_fd().try_clone_to_owned().map(File::from)
 }
 
-/// Waits until a pipe can be read, or has ended; Ctrl-C ends the wait.
+/// Waits until a pipe can be read or has ended. Ctrl-C ends the wait.
 pub(crate) fn wait_for_bytes(file: &File) -> io::Result<()> {
     loop {
         match poll_bytes(file, &POLL_INTERVAL) {
@@ -128,7 +131,7 @@ pub(crate) fn wait_for_bytes(file: &File) -> io::Result<()> {
     }
 }
 
-/// Whether a pipe can be read, or has ended.
+/// Returns true if a pipe can be read or has ended.
 pub(crate) fn has_bytes(file: &File) -> bool {
     matches!(poll_bytes(file, &Timespec::default()), Ok(1..))
 }

@@ -13,17 +13,17 @@ use super::{Compression, Trouble, UnpackOptions, unpack};
 use crate::input::BufferedInput;
 
 /// The empty block that ends a bgzip file (SAM specification, section 4.1.2).
-const END: [u8; 28] = [
+const END_BLOCK: [u8; 28] = [
     0x1F, 0x8B, 8, 4, 0, 0, 0, 0, 0, 0xFF, 6, 0, b'B', b'C', 2, 0, 0x1B, 0, 3, 0, 0, 0, 0, 0, 0, 0,
     0, 0,
 ];
-const TEXT: &[u8] = b">a first\nACGTACGTTGCA\n>b second\nGGGATTACAGGG\n>c third\nTTTTTTTTTTTT\n";
+const SAMPLE: &[u8] = b">a first\nACGTACGTTGCA\n>b second\nGGGATTACAGGG\n>c third\nTTTTTTTTTTTT\n";
 
 fn gzip(text: &[u8]) -> Vec<u8> {
     compress(Format::Gzip, Level::DEFAULT, text)
 }
 
-/// A gzip member, with the extra field that makes a bgzip block of it.
+/// Returns a gzip member with the extra field of a bgzip block.
 fn block(text: &[u8]) -> Vec<u8> {
     let member = gzip(text);
     let size = u16::try_from(member.len() + 8 - 1).unwrap().to_le_bytes();
@@ -33,10 +33,10 @@ fn block(text: &[u8]) -> Vec<u8> {
 
 fn bgzip(texts: &[&[u8]]) -> Vec<u8> {
     let blocks: Vec<Vec<u8>> = texts.iter().map(|text| block(text)).collect();
-    [blocks.concat(), END.to_vec()].concat()
+    [blocks.concat(), END_BLOCK.to_vec()].concat()
 }
 
-/// A source that gives at most some bytes at a time.
+/// A source that returns a limited number of bytes per read.
 struct SmallReads(Cursor<Vec<u8>>, usize);
 
 impl Read for SmallReads {
@@ -57,7 +57,7 @@ fn threads(threads: usize) -> UnpackOptions {
     }
 }
 
-/// All text up to the end or a fault.
+/// Returns all text up to the end or a fault.
 fn drain(input: BufferedInput, options: &UnpackOptions) -> (Vec<u8>, Result<(), Trouble>) {
     let mut all = Vec::new();
     let mut text = match unpack(input, options) {
@@ -73,7 +73,7 @@ fn drain(input: BufferedInput, options: &UnpackOptions) -> (Vec<u8>, Result<(), 
                 text.consume(count);
             }
             Err(trouble) => {
-                assert!(text.fill().is_err(), "a fault must stay one");
+                assert!(text.fill().is_err(), "a fault must persist");
                 return (all, Err(trouble));
             }
         }
@@ -85,7 +85,7 @@ fn text_of(file: &[u8]) -> Result<Vec<u8>, Trouble> {
     outcome.map(|()| text)
 }
 
-/// What is said about the damage.
+/// Returns the message of the fault.
 fn message(outcome: Result<(), Trouble>) -> String {
     match outcome {
         Ok(()) => "all is well".into(),
@@ -94,15 +94,15 @@ fn message(outcome: Result<(), Trouble>) -> String {
     }
 }
 
-/// Letters that hardly repeat.
-fn letters(size: u32) -> Vec<u8> {
+/// Returns bases with few repetitions.
+fn random_bases(size: u32) -> Vec<u8> {
     let mixed = |i: u32| i.wrapping_mul(2_654_435_761) ^ (i >> 3).wrapping_mul(40_503);
     (0..size)
         .map(|i| b"ACGT"[(mixed(i) >> 30) as usize])
         .collect()
 }
 
-/// Where the damage is, and what is said about it.
+/// Returns the offset and the message of the fault.
 fn damage(file: &[u8]) -> Option<(u64, String)> {
     match text_of(file) {
         Err(Trouble::Damage(fault)) => Some((fault.byte?, fault.message)),
@@ -116,49 +116,53 @@ fn compression(file: &[u8]) -> Compression {
         .0
 }
 
-/// Flips each bit in turn: every file must give the same text, or an error.
+/// Flips each bit in turn, and counts the files that give another text without an
+/// error.
 fn count_silent_changes(file: &[u8]) -> usize {
     let changed = |bit: &usize| {
         let mut file = file.to_vec();
         file[bit / 8] ^= 1 << (bit % 8);
-        text_of(&file).is_ok_and(|text| text != TEXT && text != file)
+        text_of(&file).is_ok_and(|text| text != SAMPLE && text != file)
     };
     (0..file.len() * 8).filter(changed).count()
 }
 
 #[test]
-fn every_container_holds_the_same_text() {
+fn every_compression_gives_the_same_text() {
     let files = [
-        (Compression::None, TEXT.to_vec()),
-        (Compression::Gzip, gzip(TEXT)),
-        (Compression::Bgzip, bgzip(&[TEXT])),
-        (Compression::Bgzip, bgzip(&[&TEXT[..20], b"", &TEXT[20..]])),
+        (Compression::None, SAMPLE.to_vec()),
+        (Compression::Gzip, gzip(SAMPLE)),
+        (Compression::Bgzip, bgzip(&[SAMPLE])),
+        (
+            Compression::Bgzip,
+            bgzip(&[&SAMPLE[..20], b"", &SAMPLE[20..]]),
+        ),
     ];
     for (kind, file) in files {
         assert_eq!(
             (compression(&file), text_of(&file).unwrap()),
-            (kind, TEXT.to_vec())
+            (kind, SAMPLE.to_vec())
         );
     }
 }
 
 #[test]
 fn members_follow_each_other_even_within_a_record() {
-    let file = [gzip(&TEXT[..13]), gzip(b""), gzip(&TEXT[13..])].concat();
-    assert_eq!(text_of(&file).unwrap(), TEXT);
+    let file = [gzip(&SAMPLE[..13]), gzip(b""), gzip(&SAMPLE[13..])].concat();
+    assert_eq!(text_of(&file).unwrap(), SAMPLE);
 }
 
 #[test]
-fn long_texts_come_through_whole() {
-    let text = letters(1_500_000);
+fn long_texts_are_decompressed_completely() {
+    let text = random_bases(1_500_000);
     assert!(text_of(&gzip(&text)).unwrap() == text);
     let blocks: Vec<&[u8]> = text.chunks(60_000).collect();
     assert!(text_of(&bgzip(&blocks)).unwrap() == text);
 }
 
 #[test]
-fn a_gzip_cut_at_any_byte_is_an_error() {
-    let file = gzip(TEXT);
+fn a_gzip_truncated_at_any_byte_is_an_error() {
+    let file = gzip(SAMPLE);
     for end in 2..file.len() {
         let (byte, message) = damage(&file[..end]).unwrap();
         assert_eq!(byte, end as u64);
@@ -167,17 +171,17 @@ fn a_gzip_cut_at_any_byte_is_an_error() {
 }
 
 #[test]
-fn a_bgzip_cut_at_any_byte_is_an_error() {
-    let file = bgzip(&[&TEXT[..30], &TEXT[30..]]);
+fn a_bgzip_truncated_at_any_byte_is_an_error() {
+    let file = bgzip(&[&SAMPLE[..30], &SAMPLE[30..]]);
     for end in 2..file.len() {
         assert!(damage(&file[..end]).is_some(), "{end}");
     }
 }
 
 #[test]
-fn a_bgzip_without_its_last_block_was_cut() {
-    let (byte, message) = damage(&block(TEXT)).unwrap();
-    assert_eq!(byte, block(TEXT).len() as u64);
+fn a_bgzip_without_its_last_block_is_truncated() {
+    let (byte, message) = damage(&block(SAMPLE)).unwrap();
+    assert_eq!(byte, block(SAMPLE).len() as u64);
     assert!(
         message.contains("without the block that marks the end"),
         "{message}"
@@ -186,17 +190,18 @@ fn a_bgzip_without_its_last_block_was_cut() {
 
 #[test]
 fn a_flipped_bit_never_changes_the_text_silently() {
-    assert_eq!(count_silent_changes(&gzip(TEXT)), 0);
-    assert_eq!(count_silent_changes(&bgzip(&[&TEXT[..30], &TEXT[30..]])), 0);
+    assert_eq!(count_silent_changes(&gzip(SAMPLE)), 0);
+    let blocks = bgzip(&[&SAMPLE[..30], &SAMPLE[30..]]);
+    assert_eq!(count_silent_changes(&blocks), 0);
 }
 
 #[test]
-fn zeros_may_follow_gzip_and_nothing_else() {
-    let file = gzip(TEXT);
+fn only_zeros_may_follow_gzip() {
+    let file = gzip(SAMPLE);
     let size = file.len() as u64;
     assert_eq!(
         text_of(&[file.clone(), vec![0; 700_000]].concat()).unwrap(),
-        TEXT
+        SAMPLE
     );
     assert_eq!(damage(&[&file[..], b"junk"].concat()).unwrap().0, size);
     assert_eq!(
@@ -206,28 +211,28 @@ fn zeros_may_follow_gzip_and_nothing_else() {
 }
 
 #[test]
-fn every_field_of_a_gzip_header_is_understood() {
-    let member = gzip(TEXT);
+fn every_field_of_a_gzip_header_is_read() {
+    let member = gzip(SAMPLE);
     let fields = b"\x03\0xyzname.fa\0a comment\0";
     let file = [&member[..3], &[0x1C], &member[4..10], fields, &member[10..]].concat();
-    assert_eq!(text_of(&file).unwrap(), TEXT);
+    assert_eq!(text_of(&file).unwrap(), SAMPLE);
 }
 
 #[test]
-fn a_bgzip_block_that_lies_about_its_size_is_an_error() {
-    let mut file = bgzip(&[TEXT]);
+fn a_bgzip_block_with_a_wrong_size_is_an_error() {
+    let mut file = bgzip(&[SAMPLE]);
     file[16] += 1;
     assert!(damage(&file).is_some());
 }
 
 #[test]
 fn plain_gzip_after_bgzip_is_an_error() {
-    let (_, message) = damage(&[block(TEXT), gzip(TEXT)].concat()).unwrap();
+    let (_, message) = damage(&[block(SAMPLE), gzip(SAMPLE)].concat()).unwrap();
     assert!(message.contains("no bgzip block begins there"), "{message}");
 }
 
 #[test]
-fn bgzip_files_may_be_joined() {
-    let half = [bgzip(&[&TEXT[..30]]), bgzip(&[&TEXT[30..]])].concat();
-    assert_eq!(text_of(&half).unwrap(), TEXT);
+fn bgzip_files_may_be_concatenated() {
+    let half = [bgzip(&[&SAMPLE[..30]]), bgzip(&[&SAMPLE[30..]])].concat();
+    assert_eq!(text_of(&half).unwrap(), SAMPLE);
 }

@@ -1,24 +1,24 @@
-//! What a file is packed in, its text, and why no more of that can be had.
+//! The compression of a file, its text, and errors.
 
 use std::{fmt, io};
 
 use seqloom_core::error::Fault;
 
-/// What a file is packed in.
+/// The compression of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
-    /// Nothing.
+    /// No compression.
     None,
-    /// Gzip, of one member or several.
+    /// Gzip with one member or more.
     Gzip,
     /// Bgzip: gzip in blocks of at most 64 KiB, each with its size (SAM
     /// specification, section 4.1).
     Bgzip,
-    /// Bzip2, of one stream or several.
+    /// Bzip2 with one stream or more.
     Bzip2,
-    /// Zstandard, of one frame or several.
+    /// Zstandard with one frame or more.
     Zstd,
-    /// Xz, of one stream or several.
+    /// Xz with one stream or more.
     Xz,
 }
 
@@ -35,13 +35,13 @@ impl fmt::Display for Compression {
     }
 }
 
-/// How a file is unpacked.
+/// Options for decompression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnpackOptions {
-    /// How many threads may unpack and parse, the caller's among them; with
-    /// one, nothing runs ahead.
+    /// Number of threads for decompression and parsing, including the caller's. With 1,
+    /// no thread works in advance.
     pub threads: usize,
-    /// Whether a bgzip file has to end with the block that marks the end.
+    /// If true, a bgzip file must end with the block that marks the end.
     pub require_eof: bool,
 }
 
@@ -54,12 +54,12 @@ impl Default for UnpackOptions {
     }
 }
 
-/// Why no more text can be had.
+/// The reason why no more text can be read.
 #[derive(Debug)]
 pub enum Trouble {
     /// The file could not be read.
     Io(io::Error),
-    /// The compressed data is cut or damaged.
+    /// The compressed data is truncated or corrupt.
     Damage(Fault),
 }
 
@@ -69,16 +69,16 @@ impl From<io::Error> for Trouble {
     }
 }
 
-/// The error of reading again after an error.
-pub(crate) fn gone() -> Trouble {
-    io::Error::other("cannot be read any further: reading it has failed before").into()
+/// Returns the error of a read after an error.
+pub(crate) fn already_failed() -> Trouble {
+    io::Error::other("cannot be read after an earlier error").into()
 }
 
-/// A source of text, piece by piece.
+/// A source of text that is read in pieces.
 pub trait Text: Send + Sync {
-    /// The text that waits to be used; nothing only at the end.
+    /// Returns the unread text; an empty slice only at the end.
     fn fill(&mut self) -> Result<&[u8], Trouble>;
 
-    /// Uses the first `count` of the bytes that wait.
+    /// Marks the first `count` bytes of the unread text as read.
     fn consume(&mut self, count: usize);
 }

@@ -1,32 +1,33 @@
-//! The text of a file of packed streams.
+//! The text of a file of compressed streams.
 
 use std::{io, mem};
 
+use super::exchange::{CHUNK_COUNT, Chunk, ExchangeEvent, HelperThread, ReadTiming, TextExchange};
 use super::piece::TextPiece;
-use super::ring::{CHUNKS, Chunk, HelperThread, ReadTiming, RingEvent, TextRing};
 use super::streams::{CodecStep, StepEnd, Unpack};
-use super::text::{Text, Trouble, UnpackOptions, gone};
+use super::text::{Text, Trouble, UnpackOptions, already_failed};
 use crate::input::BufferedInput;
 
-/// The text of packed streams. The reader unpacks the first piece, a thread the next ones.
+/// The text of compressed streams. The reader's thread decompresses the first piece;
+/// another thread decompresses the later ones.
 pub(super) struct Unpacked {
     input: BufferedInput,
     piece: TextPiece,
-    /// The piece that is filled next, while nothing runs ahead.
+    /// The next piece to fill, if no thread works in advance.
     spare: TextPiece,
     worker: Unpacker,
     then: StepEnd,
     may_start: bool,
-    /// Why there is no text behind the piece.
+    /// The error after the current piece.
     failure: Option<Trouble>,
 }
 
-/// Which thread unpacks.
+/// The thread that decompresses.
 enum Unpacker {
     Here(Box<dyn Unpack>),
     Ahead(UnpackAhead),
-    /// Unpacking has ended.
-    Nobody,
+    /// No thread: decompression has ended.
+    Finished,
 }
 
 impl Unpacked {
@@ -40,13 +41,13 @@ impl Unpacked {
             piece: TextPiece::new()?,
             spare: TextPiece::none(),
             worker: Unpacker::Here(unpacker),
-            then: StepEnd::Hungry,
+            then: StepEnd::NeedsInput,
             may_start: options.threads > 1,
             failure: None,
         })
     }
 
-    /// Unpacks a little more.
+    /// Decompresses more text.
     fn advance(&mut self) -> Result<(), Trouble> {
         if self.then == StepEnd::Full {
             self.continue_in()?;
@@ -63,14 +64,14 @@ impl Unpacked {
                     None => self.then = StepEnd::Done,
                 }
             }
-            Unpacker::Nobody => return Err(gone()),
+            Unpacker::Finished => return Err(already_failed()),
         }
         Ok(())
     }
 
-    /// Continues in another piece, on the thread if that is allowed.
+    /// Continues in another piece, in a separate thread if that is allowed.
     fn continue_in(&mut self) -> io::Result<()> {
-        self.then = StepEnd::Hungry;
+        self.then = StepEnd::NeedsInput;
         let Unpacker::Here(unpacker) = &mut self.worker else {
             return Ok(());
         };
@@ -87,7 +88,7 @@ impl Unpacked {
     }
 
     fn start(&mut self) {
-        let Unpacker::Here(unpacker) = mem::replace(&mut self.worker, Unpacker::Nobody) else {
+        let Unpacker::Here(unpacker) = mem::replace(&mut self.worker, Unpacker::Finished) else {
             return;
         };
         let piece = mem::replace(&mut self.piece, TextPiece::none());
@@ -105,7 +106,7 @@ impl Unpacked {
     }
 }
 
-/// Unpacks what one reading of the file gives.
+/// Decompresses the bytes of one read.
 fn unpack(
     unpacker: &mut dyn Unpack,
     input: &mut BufferedInput,
@@ -125,7 +126,7 @@ impl Text for Unpacked {
                 return Err(failure);
             }
             if let Err(failure) = self.advance() {
-                self.worker = Unpacker::Nobody;
+                self.worker = Unpacker::Finished;
                 self.failure = Some(failure);
             }
         }
@@ -137,54 +138,56 @@ impl Text for Unpacked {
     }
 }
 
-/// The state with which the thread begins.
+/// The initial state of the thread.
 type UnpackWork = (Box<dyn Unpack>, TextPiece);
 
-/// The reader's handle of a thread that unpacks. The thread only computes. The reader reads the
-/// file, so that a silent pipe or a Python object never delays the end of the thread.
+/// The reader's handle of the decompressing thread. The reader reads the file and the
+/// thread only computes, so a silent pipe or a Python object never delays the end of
+/// the thread.
 struct UnpackAhead {
     helper: HelperThread,
-    /// Whether all of the file was read.
+    /// True if the file was read to its end.
     is_over: bool,
 }
 
 impl UnpackAhead {
-    /// Starts the thread, which continues in `piece`. If no thread can be started, returns both.
+    /// Starts the thread, which continues in `piece`. If the thread cannot be started,
+    /// returns both arguments.
     fn start(unpacker: Box<dyn Unpack>, piece: TextPiece) -> Result<Self, UnpackWork> {
-        let helper = HelperThread::start(CHUNKS, (unpacker, piece), run)?;
+        let helper = HelperThread::start(CHUNK_COUNT, (unpacker, piece), run)?;
         let is_over = false;
         Ok(Self { helper, is_over })
     }
 
-    /// Exchanges a used piece for the next one; `None` at the end.
+    /// Exchanges a used piece for the next one. Returns `None` at the end.
     fn next(
         &mut self,
         used: TextPiece,
         input: &mut BufferedInput,
     ) -> Result<Option<TextPiece>, Trouble> {
-        let ring = self.helper.ring()?;
-        ring.give_back(used);
+        let exchange = self.helper.exchange()?;
+        exchange.give_back(used);
         loop {
             let reading = match self.is_over {
                 true => ReadTiming::Over,
                 _ if input.is_ready() => ReadTiming::Early,
                 _ => ReadTiming::Late,
             };
-            match ring.next(reading) {
-                RingEvent::FreeChunk(chunk) => {
+            match exchange.next(reading) {
+                ExchangeEvent::FreeChunk(chunk) => {
                     let chunk = fill(chunk, input);
                     self.is_over = chunk.is_last;
-                    ring.feed(chunk);
+                    exchange.feed(chunk);
                 }
-                RingEvent::Text(piece) => return Ok(Some(piece)),
-                RingEvent::End(outcome) => return outcome.map(|()| None),
+                ExchangeEvent::Text(piece) => return Ok(Some(piece)),
+                ExchangeEvent::End(outcome) => return outcome.map(|()| None),
             }
         }
     }
 }
 
-/// Reads the next chunk of the file. The chunk carries an error to the thread, so that the
-/// error comes after all text.
+/// Reads the next chunk of the file. The chunk passes an error on to the thread, so
+/// that the error is returned after all text.
 fn fill(mut chunk: Chunk, input: &mut BufferedInput) -> Chunk {
     let count = input.take(&mut chunk.bytes);
     chunk.size = *count.as_ref().unwrap_or(&0);
@@ -193,22 +196,22 @@ fn fill(mut chunk: Chunk, input: &mut BufferedInput) -> Chunk {
     chunk
 }
 
-/// Unpacks the file; runs on the thread.
-fn run(ring: &TextRing, (mut unpacker, mut piece): UnpackWork) -> Result<(), Trouble> {
-    let mut outcome = Ok(StepEnd::Hungry);
-    while let Ok(StepEnd::Hungry) = outcome {
-        outcome = match ring.chunk() {
-            Some(chunk) => unpack_chunk(ring, &mut *unpacker, chunk, &mut piece),
+/// Decompresses the file; this function runs in the thread.
+fn run(exchange: &TextExchange, (mut unpacker, mut piece): UnpackWork) -> Result<(), Trouble> {
+    let mut outcome = Ok(StepEnd::NeedsInput);
+    while let Ok(StepEnd::NeedsInput) = outcome {
+        outcome = match exchange.chunk() {
+            Some(chunk) => unpack_chunk(exchange, &mut *unpacker, chunk, &mut piece),
             None => Ok(StepEnd::Done),
         };
     }
-    ring.deliver(piece);
+    exchange.deliver(piece);
     outcome.map(|_| ())
 }
 
-/// Unpacks one part of the file on the thread.
+/// Decompresses one chunk of the file in the thread.
 fn unpack_chunk(
-    ring: &TextRing,
+    exchange: &TextExchange,
     unpacker: &mut dyn Unpack,
     mut chunk: Chunk,
     piece: &mut TextPiece,
@@ -223,24 +226,25 @@ fn unpack_chunk(
         let step = step.map_err(Trouble::Damage)?;
         used += step.used;
         if step.then != StepEnd::Full {
-            ring.recycle(chunk);
-            if !piece.is_empty() && ring.is_starved() {
-                hand_over(ring, unpacker, piece);
+            exchange.recycle(chunk);
+            if !piece.is_empty() && exchange.is_starved() {
+                deliver(exchange, unpacker, piece);
             }
             return Ok(step.then);
         }
-        if !hand_over(ring, unpacker, piece) {
+        if !deliver(exchange, unpacker, piece) {
             return Ok(StepEnd::Done);
         }
     }
 }
 
-/// Hands a piece over and goes on in another; says whether anybody wants more.
-fn hand_over(ring: &TextRing, unpacker: &mut dyn Unpack, piece: &mut TextPiece) -> bool {
-    let Some(mut fresh) = ring.piece() else {
+/// Passes a piece to the reader and continues in another. Returns true if the reader
+/// wants more.
+fn deliver(exchange: &TextExchange, unpacker: &mut dyn Unpack, piece: &mut TextPiece) -> bool {
+    let Some(mut fresh) = exchange.piece() else {
         return false;
     };
     unpacker.continue_in(piece, &mut fresh);
-    ring.deliver(mem::replace(piece, fresh));
+    exchange.deliver(mem::replace(piece, fresh));
     true
 }

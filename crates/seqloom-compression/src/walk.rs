@@ -1,8 +1,9 @@
 //! An inflate decoder that reports where deflate blocks begin.
 //!
-//! A decoder can start at the first bit of a block if it has the 32 KiB of text before it.
-//! Fast decoders do not report that bit. This one does; it is used once, to build an index.
-//! The checksum of each member detects its errors.
+//! A decoder can start at the first bit of a block if it has the 32 KiB of text before
+//! the block. Fast decoders do not report that bit. This slower decoder does; it is
+//! used once, to build an index. Its errors are detected by the checksum of each
+//! member.
 
 mod bits;
 mod codes;
@@ -15,15 +16,16 @@ use crate::input::BufferedInput;
 use crate::text::Trouble;
 use seqloom_core::number::as_u64;
 
-/// How far back a match reaches.
-pub(crate) const WINDOW: usize = 32 << 10;
-/// The number of bytes of text that are delivered at once.
-const PIECE: usize = 1 << 20;
-const LONGEST_MATCH: usize = 258;
-/// The flags of a header that must not be set.
-const RESERVED: u64 = 0b1110_0000;
-/// The order in which a header gives the lengths of its own code.
-const ORDER: [usize; 19] = [
+/// Maximal distance of a match in bytes.
+pub(crate) const WINDOW_BYTES: usize = 32 << 10;
+/// Number of bytes of text that are passed to the visitor in one call.
+const VISITED_BYTES: usize = 1 << 20;
+/// Maximal length of a match in bytes.
+const MAX_MATCH_BYTES: usize = 258;
+/// Reserved flags of a header, which must be 0.
+const RESERVED_FLAGS: u64 = 0b1110_0000;
+/// The order of the code lengths in a block header.
+const CODE_LENGTH_ORDER: [usize; 19] = [
     16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15,
 ];
 
@@ -39,7 +41,7 @@ pub struct BlockStart<'a> {
 
 /// Receives block starts and text.
 pub trait Visitor {
-    /// Returns whether a block start at this position of the text is of use.
+    /// Returns true if a block start at this offset of the text is useful.
     fn wants(&self, text: u64) -> bool;
     /// Receives the start of a block, after all text before it.
     fn block_start(&mut self, block_start: &BlockStart<'_>) -> Result<(), Trouble>;
@@ -47,11 +49,11 @@ pub trait Visitor {
     fn text(&mut self, text: &[u8]) -> Result<(), Trouble>;
 }
 
-/// Walks through all members of a gzip file.
+/// Decompresses all members of a gzip file.
 pub fn walk(input: BufferedInput, visitor: &mut impl Visitor) -> Result<(), Trouble> {
     let mut walk = GzipWalk {
         bits: BitReader::new(input),
-        out: Vec::with_capacity(WINDOW + 2 * PIECE),
+        out: Vec::with_capacity(WINDOW_BYTES + 2 * VISITED_BYTES),
         delivered: 0,
         dropped: 0,
         member: 0,
@@ -67,15 +69,15 @@ struct GzipWalk {
     out: Vec<u8>,
     /// The number of bytes of `out` that were delivered.
     delivered: usize,
-    /// How much text came before `out`.
+    /// The size of the text before `out`.
     dropped: u64,
-    /// Where in the text this member begins.
+    /// The offset in the text at which this member begins.
     member: u64,
     sum: crc32fast::Hasher,
 }
 
 impl GzipWalk {
-    /// Walks through one member; says whether there was one.
+    /// Decompresses one member. Returns false at the end of the file.
     fn member(&mut self, visitor: &mut impl Visitor) -> Result<bool, Trouble> {
         if !self.header()? {
             return Ok(false);
@@ -89,47 +91,48 @@ impl GzipWalk {
         let size = self.bits.number(32)?;
         let wanted = u64::from(self.sum.clone().finalize());
         if sum != wanted || size != (self.text() - self.member) & 0xFFFF_FFFF {
-            return Err(self.damage("checksum or length do not match"));
+            return Err(self.damage("its checksum or length does not match"));
         }
         Ok(true)
     }
 
-    /// How much text there was.
+    /// Returns the size of the text so far.
     fn text(&self) -> u64 {
         self.dropped + as_u64(self.out.len())
     }
 
-    /// Reads a gzip header (RFC 1952); zeros may stand in its position, to the end.
+    /// Reads a gzip header (RFC 1952). Returns false if only zeros follow up to the
+    /// end.
     fn header(&mut self) -> Result<bool, Trouble> {
         if self.bits.at_end()? {
             return Ok(false);
         }
         self.sum.reset();
-        let (first, second) = (self.head()?, self.head()?);
+        let (first, second) = (self.header_byte()?, self.header_byte()?);
         if (first, second) == (0, 0) {
             return self.bits.rest_is_zero().map(|()| false);
         }
-        if (first, second, self.head()?) != (0x1F, 0x8B, 8) {
-            return Err(self.damage("no member begins there"));
+        if (first, second, self.header_byte()?) != (0x1F, 0x8B, 8) {
+            return Err(self.damage("no member begins at this offset"));
         }
-        let flags = self.head()?;
-        if flags & RESERVED != 0 {
-            return Err(self.damage("its header has flags that mean nothing"));
+        let flags = self.header_byte()?;
+        if flags & RESERVED_FLAGS != 0 {
+            return Err(self.damage("its header has reserved flags"));
         }
-        (0..6).try_for_each(|_| self.head().map(drop))?;
+        (0..6).try_for_each(|_| self.header_byte().map(drop))?;
         self.fields(flags)?;
         Ok(true)
     }
 
-    /// Reads what the flags of a header announce: an extra field, a name, a comment, and
-    /// the checksum of what stands before it.
+    /// Reads the optional fields of a header: the extra field, the name, the comment
+    /// and the checksum of the header.
     fn fields(&mut self, flags: u64) -> Result<(), Trouble> {
         if flags & 4 != 0 {
-            let size = self.head()? | self.head()? << 8;
-            (0..size).try_for_each(|_| self.head().map(drop))?;
+            let size = self.header_byte()? | self.header_byte()? << 8;
+            (0..size).try_for_each(|_| self.header_byte().map(drop))?;
         }
         for flag in [8, 16] {
-            while flags & flag != 0 && self.head()? != 0 {}
+            while flags & flag != 0 && self.header_byte()? != 0 {}
         }
         let wanted = u64::from(self.sum.clone().finalize()) & 0xFFFF;
         if flags & 2 != 0 && self.bits.number(16)? != wanted {
@@ -138,15 +141,15 @@ impl GzipWalk {
         Ok(())
     }
 
-    /// Reads a byte of a header, which its checksum covers.
-    fn head(&mut self) -> Result<u64, Trouble> {
+    /// Reads a byte of a header and adds it to the checksum of the header.
+    fn header_byte(&mut self) -> Result<u64, Trouble> {
         let number = self.bits.number(8)?;
         let [byte, ..] = number.to_le_bytes();
         self.sum.update(&[byte]);
         Ok(number)
     }
 
-    /// Unpacks a block; says whether another follows.
+    /// Decompresses a block. Returns true if another block follows.
     fn block(&mut self, visitor: &mut impl Visitor) -> Result<bool, Trouble> {
         self.deliver_start(visitor)?;
         let is_last = self.bits.number(1)? == 1;
@@ -157,7 +160,7 @@ impl GzipWalk {
                 let (lengths, distances) = self.codes()?;
                 self.symbols(&lengths, &distances, visitor)?;
             }
-            _ => return Err(self.damage("a block of no known kind")),
+            _ => return Err(self.damage("a block of an unknown type")),
         }
         Ok(!is_last)
     }
@@ -168,7 +171,7 @@ impl GzipWalk {
         }
         self.deliver(visitor)?;
         let here = usize::try_from(self.text() - self.member).unwrap_or(usize::MAX);
-        let first = self.out.len().saturating_sub(here.min(WINDOW));
+        let first = self.out.len().saturating_sub(here.min(WINDOW_BYTES));
         let window = self.out.get(first..).unwrap_or_default();
         visitor.block_start(&BlockStart {
             bit: self.bits.position(),
@@ -181,7 +184,7 @@ impl GzipWalk {
         self.bits.align();
         let (size, check) = (self.bits.number(16)?, self.bits.number(16)?);
         if size != check ^ 0xFFFF {
-            return Err(self.damage("a stored block lies about its size"));
+            return Err(self.damage("a stored block has a wrong size"));
         }
         for _ in 0..size {
             let byte = self.bits.number(8)?;
@@ -196,10 +199,10 @@ impl GzipWalk {
         let distances = self.bits.size(5)? + 1;
         let count = self.bits.size(4)? + 4;
         let mut sizes = [0; 19];
-        for position in ORDER.iter().take(count) {
+        for position in CODE_LENGTH_ORDER.iter().take(count) {
             let [size, ..] = self.bits.number(3)?.to_le_bytes();
-            if let Some(place) = sizes.get_mut(*position) {
-                *place = size;
+            if let Some(size_slot) = sizes.get_mut(*position) {
+                *size_slot = size;
             }
         }
         let code = Code::new(&sizes).ok_or_else(|| self.damage("an impossible code"))?;
@@ -243,13 +246,13 @@ impl GzipWalk {
                 256 => return self.deliver_if_large(visitor),
                 symbol => self.repeat(usize::from(symbol) - 257, distances)?,
             }
-            if self.out.len() >= WINDOW + PIECE + self.delivered {
+            if self.out.len() >= WINDOW_BYTES + VISITED_BYTES + self.delivered {
                 self.deliver_if_large(visitor)?;
             }
         }
     }
 
-    /// Copies what stood before.
+    /// Copies earlier text.
     fn repeat(&mut self, symbol: usize, distances: &Code) -> Result<(), Trouble> {
         let length = self.extended(LENGTHS.get(symbol))?;
         let symbol = self.bits.symbol(distances)?;
@@ -257,12 +260,12 @@ impl GzipWalk {
         let known = self.text() - self.member;
         let start = self.out.len().checked_sub(distance);
         let Some(start) = start.filter(|_| as_u64(distance) <= known) else {
-            return Err(self.damage("a match refers to before the beginning"));
+            return Err(self.damage("a match refers to text before the beginning"));
         };
-        debug_assert!(length <= LONGEST_MATCH);
+        debug_assert!(length <= MAX_MATCH_BYTES);
         let end = self.out.len() + length;
         while self.out.len() < end {
-            // What was copied is copied again where the match reaches into itself.
+            // If the match overlaps its own output, copied text is copied again.
             let count = (end - self.out.len()).min(self.out.len() - start);
             self.out.extend_from_within(start..start + count);
         }
@@ -276,9 +279,9 @@ impl GzipWalk {
         Ok(usize::from(*base) + self.bits.size(u32::from(*extra))?)
     }
 
-    /// Delivers the text if there is enough of it.
+    /// Passes text to the visitor if there is enough.
     fn deliver_if_large(&mut self, visitor: &mut impl Visitor) -> Result<(), Trouble> {
-        if self.out.len() - self.delivered < PIECE {
+        if self.out.len() - self.delivered < VISITED_BYTES {
             return Ok(());
         }
         self.deliver(visitor)
@@ -288,7 +291,7 @@ impl GzipWalk {
         let text = self.out.get(self.delivered..).unwrap_or_default();
         self.sum.update(text);
         visitor.text(text)?;
-        let drop = self.out.len().saturating_sub(WINDOW);
+        let drop = self.out.len().saturating_sub(WINDOW_BYTES);
         self.out.drain(..drop);
         self.dropped += as_u64(drop);
         self.delivered = self.out.len();

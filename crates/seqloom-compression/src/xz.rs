@@ -1,5 +1,5 @@
-//! Xz, by its reference library: streams, padding, and the integrity check
-//! that each block has.
+//! Decompresses xz with its reference library: streams, padding, and the integrity
+//! check of each block.
 
 use liblzma::stream::{Action, Error, Status, Stream, TELL_UNSUPPORTED_CHECK};
 
@@ -7,10 +7,10 @@ use super::bzip2::difference;
 use super::piece::TextPiece;
 use super::streams::{Codec, CodecStep, StepEnd, StreamError, StreamErrorKind};
 
-/// The most memory for one stream; `xz -9` makes files that need 65 MiB.
-const MEMORY: u64 = 256 << 20;
+/// Memory limit for one stream in bytes; files of `xz -9` need 65 MiB.
+const XZ_MEMORY_BYTES: u64 = 256 << 20;
 
-/// Unpacks xz streams.
+/// Decompresses xz streams.
 pub(super) struct Xz(Option<Stream>);
 
 impl Xz {
@@ -28,7 +28,7 @@ impl Codec for Xz {
     }
 
     fn begin(&mut self, _: &TextPiece) -> Result<(), String> {
-        let stream = Stream::new_stream_decoder(MEMORY, TELL_UNSUPPORTED_CHECK);
+        let stream = Stream::new_stream_decoder(XZ_MEMORY_BYTES, TELL_UNSUPPORTED_CHECK);
         self.0 = Some(stream.map_err(|error| error.to_string())?);
         Ok(())
     }
@@ -47,7 +47,7 @@ impl Codec for Xz {
         let then = match status {
             Ok(Status::StreamEnd) => StepEnd::Done,
             Ok(_) if piece.is_full() => StepEnd::Full,
-            Ok(_) => StepEnd::Hungry,
+            Ok(_) => StepEnd::NeedsInput,
             Err(error) => {
                 let why = explain(error);
                 return Err(StreamError { used, why });
@@ -61,7 +61,7 @@ fn explain(error: Error) -> StreamErrorKind {
     match error {
         Error::MemLimit => StreamErrorKind::TooLarge(format!(
             "it needs more than {} MiB of memory; unpack it first (xz -d)",
-            MEMORY >> 20
+            XZ_MEMORY_BYTES >> 20
         )),
         Error::Mem => StreamErrorKind::TooLarge("there is not enough memory".into()),
         other => StreamErrorKind::Damaged(Some(other.to_string())),

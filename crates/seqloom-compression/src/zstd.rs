@@ -1,5 +1,5 @@
-//! Zstandard (RFC 8878), by its reference library: frames, checksums where a
-//! frame has one, and frames that are to be skipped.
+//! Decompresses Zstandard (RFC 8878) with its reference library: frames, optional
+//! checksums, and skippable frames.
 
 use std::io;
 
@@ -9,24 +9,26 @@ use zstd::zstd_safe::DParameter;
 use super::piece::TextPiece;
 use super::streams::{Codec, CodecStep, StepEnd, StreamError, StreamErrorKind};
 
-/// The largest window, as a power of two: what the program `zstd` takes too.
-const WINDOW: u32 = 27;
+/// The maximal window as a power of two; it equals the limit of the program `zstd`.
+const MAX_WINDOW_LOG: u32 = 27;
 
-/// The number of bytes after which the decoder reports how many more a frame needs.
-const BEGINNING: usize = 5;
+/// Number of bytes after which the decoder reports the number of bytes that a frame
+/// still needs.
+const START_BYTES: usize = 5;
 
-/// Unpacks zstd frames, block by block: all blocks before a wrong one count.
+/// Decompresses zstd frames block by block, so that all text before a corrupt block is
+/// returned.
 pub(super) struct Zstd {
     decoder: Decoder<'static>,
-    /// How much input completes the next header or block.
+    /// The number of bytes that complete the next header or block.
     needed: usize,
 }
 
 impl Zstd {
     pub(super) fn new() -> io::Result<Self> {
         let mut decoder = Decoder::new()?;
-        decoder.set_parameter(DParameter::WindowLogMax(WINDOW))?;
-        let needed = BEGINNING;
+        decoder.set_parameter(DParameter::WindowLogMax(MAX_WINDOW_LOG))?;
+        let needed = START_BYTES;
         Ok(Self { decoder, needed })
     }
 }
@@ -40,7 +42,7 @@ impl Codec for Zstd {
     }
 
     fn begin(&mut self, _: &TextPiece) -> Result<(), String> {
-        self.needed = BEGINNING;
+        self.needed = START_BYTES;
         self.decoder.reinit().map_err(|error| error.to_string())
     }
 
@@ -50,11 +52,13 @@ impl Codec for Zstd {
         let needed = self.decoder.run(&mut read, &mut written);
         let (used, count) = (read.pos(), written.pos());
         piece.grow(count);
-        self.needed = needed.as_ref().map_or(BEGINNING, |needed| (*needed).max(1));
+        self.needed = needed
+            .as_ref()
+            .map_or(START_BYTES, |needed| (*needed).max(1));
         let then = match needed {
             Ok(0) => StepEnd::Done,
             Ok(_) if piece.is_full() => StepEnd::Full,
-            Ok(_) => StepEnd::Hungry,
+            Ok(_) => StepEnd::NeedsInput,
             Err(error) => {
                 let why = explain(&error);
                 return Err(StreamError { used, why });
@@ -69,7 +73,7 @@ fn explain(error: &io::Error) -> StreamErrorKind {
     if said.contains("memory") {
         return StreamErrorKind::TooLarge(format!(
             "it needs a window above {} MiB; unpack it first (zstd -d --long=31)",
-            1 << (WINDOW - 20)
+            1 << (MAX_WINDOW_LOG - 20)
         ));
     }
     StreamErrorKind::Damaged(Some(said))

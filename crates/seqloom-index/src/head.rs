@@ -14,7 +14,7 @@ use seqloom_core::error::Fault;
 
 use seqloom_compression::Compression;
 use seqloom_compression::checksum::hash;
-use seqloom_compression::seekable::MOST_TEXT;
+use seqloom_compression::seekable::MAX_TEXT_BYTES;
 use seqloom_core::number::{as_u64, u64_at};
 use seqloom_sequences::options::Format;
 
@@ -159,7 +159,7 @@ impl IndexHeader {
                     .and_then(|length| at.checked_add(length))
                     .is_some_and(|end| end <= size)
         };
-        if self.text <= MOST_TEXT && parts.into_iter().all(fits) {
+        if self.text <= MAX_TEXT_BYTES && parts.into_iter().all(fits) {
             return Ok(());
         }
         Err(damaged("a part that it names"))

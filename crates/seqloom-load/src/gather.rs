@@ -1,24 +1,24 @@
-//! Picks rows, in any order, out of an array of bytes that holds them end to end.
+//! Copies selected rows of a ragged array, in any order.
 
 use seqloom_core::{Error, Result};
 
-/// To copy fewer bytes than this, a second thread takes more time than it saves.
-const WORTH_SHARING: usize = 1 << 20;
+/// Below this size a second thread costs more time than it saves.
+const MIN_PARALLEL_BYTES: usize = 1 << 20;
 
-/// The number of bytes that are reserved for each id; most ids are not longer.
-const ID: usize = 32;
+/// Bytes reserved for each id; most ids are not longer.
+const RESERVED_ID_BYTES: usize = 32;
 
-/// Concatenated rows of bytes, and the offset of each.
+/// Concatenated rows of bytes and their offsets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RaggedRows {
-    /// The rows' bytes.
+    /// The bytes of all rows, concatenated.
     pub data: Vec<u8>,
-    /// One more than there are rows.
+    /// The offset of each row in `data`, then the size of `data`.
     pub offsets: Vec<i64>,
 }
 
 impl RaggedRows {
-    /// Adds rows behind the others.
+    /// Appends rows.
     pub fn append(&mut self, rows: &RaggedView<'_>) -> Result<()> {
         let full = |_| Error::full("the records do not fit into memory");
         let (first, last) = match rows.offsets {
@@ -40,7 +40,7 @@ impl RaggedRows {
         Ok(())
     }
 
-    /// Every row in order.
+    /// Returns an iterator over the rows.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         let end = |end: i64| usize::try_from(end).unwrap_or(usize::MAX);
         let pairs = self.offsets.iter().zip(self.offsets.iter().skip(1));
@@ -48,7 +48,7 @@ impl RaggedRows {
     }
 }
 
-/// Borrowed rows of bytes, concatenated, and the offset of each.
+/// Borrowed rows of bytes, concatenated, and their offsets.
 #[derive(Clone, Copy, Debug)]
 pub struct RaggedView<'a> {
     data: &'a [u8],
@@ -56,22 +56,22 @@ pub struct RaggedView<'a> {
 }
 
 impl<'a> RaggedView<'a> {
-    /// Takes data and offsets unchecked: a row outside of the data is an error when picked.
+    /// Creates a view without checks. Access to a row outside the data is an error.
     pub const fn new(data: &'a [u8], offsets: &'a [i64]) -> Self {
         Self { data, offsets }
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     pub const fn len(&self) -> usize {
         self.offsets.len().saturating_sub(1)
     }
 
-    /// Whether there is no row.
+    /// Returns true if there are no rows.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The bytes of one row; beyond the end an error.
+    /// Returns the bytes of a row. A row number past the end is an error.
     pub fn get(&self, row: i64) -> Result<&'a [u8]> {
         let bound = |at: usize| usize::try_from(*self.offsets.get(at)?).ok();
         usize::try_from(row)
@@ -83,16 +83,17 @@ impl<'a> RaggedView<'a> {
             })
     }
 
-    /// Copies rows in the order asked for, by the threads of the current pool, if any.
+    /// Copies the given rows in the given order, in the threads of the current pool, if
+    /// any.
     pub fn gather(&self, rows: &[i64]) -> Result<RaggedRows> {
         let offsets = self.offsets_of(rows)?;
         let total = offsets.last().copied().unwrap_or_default();
         let mut data = Vec::new();
         let total = usize::try_from(total).unwrap_or(usize::MAX);
         data.try_reserve_exact(total)
-            .map_err(|_| Error::full(format!("{total} letters do not fit into memory")))?;
-        // Outside a pool rayon would build its global one.
-        if total < WORTH_SHARING || rayon::current_thread_index().is_none() {
+            .map_err(|_| Error::full(format!("{total} bytes do not fit into memory")))?;
+        // Outside a pool, rayon would create its global pool.
+        if total < MIN_PARALLEL_BYTES || rayon::current_thread_index().is_none() {
             for &row in rows {
                 data.extend_from_slice(self.get(row)?);
             }
@@ -103,15 +104,15 @@ impl<'a> RaggedView<'a> {
         Ok(RaggedRows { data, offsets })
     }
 
-    /// Each row up to its first blank: the ids, where rows are headers.
+    /// Returns the first word of each row. For rows that are headers, this is the id.
     pub fn first_words(&self) -> Result<RaggedRows> {
         self.first_words_of((0..self.len()).map(|row| i64::try_from(row).unwrap_or(i64::MAX)))
     }
 
-    /// The first words of some rows, in the order asked for.
+    /// Returns the first words of the given rows, in the given order.
     pub fn first_words_of(&self, rows: impl ExactSizeIterator<Item = i64>) -> Result<RaggedRows> {
         let mut words = RaggedRows {
-            data: Vec::with_capacity(self.data.len().min(ID * rows.len())),
+            data: Vec::with_capacity(self.data.len().min(RESERVED_ID_BYTES * rows.len())),
             offsets: Vec::with_capacity(rows.len() + 1),
         };
         words.offsets.push(0);
@@ -123,7 +124,7 @@ impl<'a> RaggedView<'a> {
         Ok(words)
     }
 
-    /// The offsets of the picked rows, once they stand end to end.
+    /// Returns the offsets of the selected rows after concatenation.
     fn offsets_of(&self, rows: &[i64]) -> Result<Vec<i64>> {
         let mut offsets = Vec::with_capacity(rows.len() + 1);
         let mut end = 0;
@@ -135,9 +136,9 @@ impl<'a> RaggedView<'a> {
         Ok(offsets)
     }
 
-    /// Copies rows into `out`, which they fill, both halves at the same time.
+    /// Fills `out` with rows; two threads copy one half each.
     fn copy_in_threads(&self, rows: &[i64], out: &mut [u8]) -> Result<()> {
-        if out.len() < WORTH_SHARING || rows.len() < 2 {
+        if out.len() < MIN_PARALLEL_BYTES || rows.len() < 2 {
             return self.copy(rows, out);
         }
         let (left, right) = rows.split_at(rows.len() / 2);
@@ -153,7 +154,7 @@ impl<'a> RaggedView<'a> {
         one.and(other)
     }
 
-    /// Copies rows into `out`, which they fill.
+    /// Fills `out` with rows.
     fn copy(&self, rows: &[i64], mut out: &mut [u8]) -> Result<()> {
         for &row in rows {
             let letters = self.get(row)?;
@@ -165,7 +166,7 @@ impl<'a> RaggedView<'a> {
     }
 }
 
-/// The first word of a header, its id.
+/// Returns the first word of a header, which is the id.
 pub use seqloom_sequences::pairs::id as first_word;
 
 #[cfg(test)]
@@ -185,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_beyond_the_end_is_an_error_that_names_the_size() {
+    fn an_index_past_the_end_is_an_error_with_the_number_of_rows() {
         let all = columns(&[b"AC".to_vec()]);
         let found = RaggedView::new(&all.data, &all.offsets);
         for row in [1, -1, i64::MAX] {
@@ -195,14 +196,14 @@ mod tests {
     }
 
     #[test]
-    fn offsets_that_leave_the_data_are_an_error() {
+    fn offsets_outside_the_data_are_an_error() {
         for offsets in [&[0, 9][..], &[-3, 1], &[2, 1], &[]] {
             assert!(RaggedView::new(b"ACGT", offsets).gather(&[0]).is_err());
         }
     }
 
     #[test]
-    fn large_rows_are_the_same_in_a_pool() {
+    fn threads_copy_large_rows_correctly() {
         let rows: Vec<Vec<u8>> = (0..9).map(|i| vec![b'A' + i; 300_000]).collect();
         let (all, picked) = (columns(&rows), [8, 0, 3, 3, 7, 1]);
         let found = RaggedView::new(&all.data, &all.offsets);
@@ -217,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_added_behind_the_others() {
+    fn rows_are_appended() {
         let parts = [&[b"AC".to_vec(), b"".to_vec()][..], &[], &[b"GGT".to_vec()]];
         let mut all = RaggedRows::default();
         for part in parts {
@@ -240,7 +241,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_picked_are_the_rows(
+        fn gather_returns_the_selected_rows(
             rows in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..9), 1..20),
             picks in prop::collection::vec(any::<prop::sample::Index>(), 0..30),
         ) {

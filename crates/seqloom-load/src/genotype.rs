@@ -1,23 +1,25 @@
-//! Genotype files through the kernels, in parallel.
+//! Reads, decodes, counts and transposes genotype files in parallel.
 //!
 //! ```text
-//! picks    which lines and which positions are asked for
-//! source   lines of a file, or lines that are in memory
-//! gather   the positions that are wanted, moved together
-//! along    a line of the file becomes a line of the result
-//! across   a line of the file becomes a column: many lines are transposed together
-//! read     which of the two, and what is checked
-//! stats    how often each genotype occurs
-//! lay      lines in another order, in memory or in a file (sink), transposed if needed (transpose)
-//! codes    such lines: their numbers, by a table for each position, and their counts
-//! content  what names the content of a file
+//! picks      the selected lines and positions
+//! source     access to lines in a file or in memory
+//! gather     fetches the selected positions of lines
+//! along      decodes each line of the file to a row of the result
+//! across     decodes each line of the file to a column of the result
+//! read       chooses `along` or `across`, and checks the arguments
+//! stats      counts of genotypes
+//! relayout   copies lines with another layout to a sink
+//! sink       receives lines in memory or in a file
+//! transpose  swaps the axes of a file
+//! codes      decodes and counts lines that a sink received
+//! content    a hash of a file
 //! ```
 
 pub mod codes;
 pub mod content;
-pub mod lay;
 pub mod progress;
 pub mod read;
+pub mod relayout;
 pub mod sink;
 pub mod source;
 pub mod stats;
@@ -33,6 +35,6 @@ pub use picks::{LineRequest, Picks};
 pub use read::{GenotypeRequest, MatrixOrder, read};
 
 #[cfg(test)]
-mod lay_tests;
-#[cfg(test)]
 mod read_tests;
+#[cfg(test)]
+mod relayout_tests;

@@ -1,4 +1,4 @@
-//! The order in which a loader visits its records; large files read by many threads; records
+//! The data loader: the order of records, parallel reads of large files, and batches
 //! packed without padding.
 
 pub mod checksum;

@@ -1,13 +1,13 @@
 //! A permutation of `0..n` without a table.
 //!
-//! A Feistel network shuffles the numbers of the smallest power of two that
-//! holds `n`; a number that lands beyond `n` is shuffled again until it does
-//! not ("cycle walking"), which leaves a permutation of `0..n`. Any position is
-//! computed alone, so a loader resumes anywhere at once.
+//! A Feistel network permutes the numbers below the smallest power of two that is at
+//! least `n`. A result of `n` or more is permuted again until it is below `n` ("cycle
+//! walking"), which gives a permutation of `0..n`. Each element is computed
+//! independently, so a loader can resume at any position at once.
 
 use seqloom_core::{Error, Key, Result};
 
-/// Even, so that the two halves end with the widths they began with.
+/// Number of rounds. It is even, so both halves end with their initial widths.
 const ROUNDS: usize = 12;
 
 /// A pseudo-random permutation of `0..n`, chosen by a key.
@@ -20,7 +20,7 @@ pub struct Permutation {
 }
 
 impl Permutation {
-    /// The permutation of `0..n` that belongs to `key`.
+    /// Creates the permutation of `0..n` for `key`.
     pub fn new(n: u64, key: Key) -> Self {
         let bits = (u64::BITS - n.saturating_sub(1).leading_zeros()).max(2);
         Self {
@@ -31,7 +31,7 @@ impl Permutation {
         }
     }
 
-    /// The number at `index`, or nothing beyond the end.
+    /// Returns the number at `index`, or `None` past the end.
     pub fn at(&self, index: u64) -> Option<u64> {
         if index >= self.n {
             return None;
@@ -43,18 +43,18 @@ impl Permutation {
         Some(number)
     }
 
-    /// The number at `index`; beyond the end an error.
+    /// Returns the number at `index`. An index past the end is an error.
     pub fn get(&self, index: u64) -> Result<u64> {
         self.at(index).ok_or_else(|| Error::OutOfRange {
             message: format!("index {index} is out of range for {} records", self.n),
         })
     }
 
-    /// Fills `out`, whose length is that of the permutation, with all numbers in order.
+    /// Fills `out` with the whole permutation; its length must be `n`.
     pub fn fill(&self, out: &mut [i64]) -> Result<()> {
         if u64::try_from(out.len()) != Ok(self.n) {
             return Err(Error::argument(format!(
-                "out must hold {} numbers, it holds {}",
+                "out must have {} numbers, got {}",
                 self.n,
                 out.len()
             )));
@@ -65,23 +65,23 @@ impl Permutation {
         Ok(())
     }
 
-    /// Fills `out` with the numbers at some indices, as many as its length.
+    /// Fills `out` with the numbers at the given indices; the lengths must be equal.
     pub fn pick(&self, indices: &[i64], out: &mut [i64]) -> Result<()> {
         if indices.len() != out.len() {
             return Err(Error::argument(format!(
-                "out must hold {} numbers, it holds {}",
+                "out must have {} numbers, got {}",
                 indices.len(),
                 out.len()
             )));
         }
         for (index, number) in indices.iter().zip(out) {
-            let found = self.get(u64::try_from(*index).unwrap_or(u64::MAX))?;
-            *number = i64::try_from(found).unwrap_or(i64::MAX);
+            let picked = self.get(u64::try_from(*index).unwrap_or(u64::MAX))?;
+            *number = i64::try_from(picked).unwrap_or(i64::MAX);
         }
         Ok(())
     }
 
-    /// One pass through the network, over all numbers of its width.
+    /// Passes a number through the network once.
     fn shuffle(&self, number: u64) -> u64 {
         let (mut high_bits, mut low_bits) = (self.high_bits, self.low_bits);
         let (mut high, mut low) = (number >> low_bits, number & mask(low_bits));
@@ -93,7 +93,7 @@ impl Permutation {
     }
 }
 
-/// One 64-bit number a round, all from the key.
+/// Derives a 64-bit number for each round from the key.
 fn round_keys(key: Key) -> [u64; ROUNDS] {
     let mut count = 0;
     [(); ROUNDS].map(|()| {
@@ -107,7 +107,7 @@ const fn mask(bits: u32) -> u64 {
     (1 << bits) - 1
 }
 
-/// The finaliser of `SplitMix64`: every bit of the input moves every bit out.
+/// The finaliser of `SplitMix64`: every input bit affects every output bit.
 const fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -137,13 +137,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_lies_beyond_the_end() {
+    fn an_index_past_the_end_returns_none() {
         assert_eq!(Permutation::new(5, Key([0, 0])).at(5), None);
         assert_eq!(Permutation::new(0, Key([0, 0])).at(0), None);
     }
 
     #[test]
-    fn picked_numbers_are_those_of_the_whole_order() {
+    fn picked_numbers_equal_those_of_the_whole_permutation() {
         let order = Permutation::new(50, Key([7, 8]));
         let (mut whole, mut part) = ([0; 50], [0; 3]);
         order.fill(&mut whole).unwrap();
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_sizes_stay_inside() {
+    fn numbers_of_large_permutations_are_below_n() {
         for n in [1 << 32, (1 << 32) + 1, i64::MAX.unsigned_abs()] {
             let order = Permutation::new(n, Key([3, 4]));
             assert!(
@@ -168,13 +168,13 @@ mod tests {
     }
 
     #[test]
-    fn each_number_comes_first_equally_often() {
+    fn each_number_is_first_equally_often() {
         let mut seen = [0_i32; 10];
         for key in 0..10_000 {
             let first = Permutation::new(10, Key([key, 0])).at(0).unwrap();
             seen[usize::try_from(first).unwrap()] += 1;
         }
-        // Six standard deviations of a count of mean 1,000.
+        // The limit is six standard deviations of a count with mean 1,000.
         assert!(
             seen.iter().all(|count| (count - 1_000).abs() < 180),
             "{seen:?}"
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn all_orders_of_four_come_equally_often() {
+    fn all_permutations_of_four_are_equally_frequent() {
         let mut seen = std::collections::HashMap::new();
         for key in 0..24_000 {
             *seen.entry(all(4, [key, 5])).or_insert(0_i32) += 1;
@@ -201,7 +201,7 @@ mod tests {
         }
 
         #[test]
-        fn another_key_is_another_order(a: u32, b: u32) {
+        fn different_keys_give_different_permutations(a: u32, b: u32) {
             prop_assert_ne!(all(200, [a, b]), all(200, [a, b ^ 1]));
         }
     }

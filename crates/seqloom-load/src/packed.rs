@@ -1,18 +1,19 @@
-//! Records of files as packed batches: read, cut into windows, turned into tokens, and put end
-//! to end in rows without padding.
+//! Packed batches from files: records are split into windows, tokenised, and
+//! concatenated without padding.
 //!
 //! ```text
-//! files         records of files, one file after the other, as columns
-//! cut           a long record as windows, and which letters of each a merge keeps
-//! group         some windows, which are turned into tokens together
-//! pool          windows that wait, and which of them go together
+//! files         reads the records of several files
+//! cut           splits a long record into windows
+//! group         windows that are tokenised together
+//! tokens        the interface of a tokeniser
+//! pool          tokenised windows from which a batch is chosen
 //! batch         the columns of one batch
-//! resume        where a stream is, so that it can be resumed
-//! stream        all of it, one batch after the other
-//! prefetch      the same in a separate thread
+//! resume        the position from which a stream resumes
+//! stream        makes one batch after another
+//! prefetch      makes batches in a separate thread
 //! ```
 //!
-//! No step depends on time: the order of batches follows from the records and the settings.
+//! The order of batches depends only on the records and the settings, never on time.
 
 mod batch;
 mod cut;

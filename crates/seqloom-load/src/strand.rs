@@ -1,8 +1,9 @@
-//! The other strand.
+//! Reverse complements.
 
 use seqloom_core::{Error, Result};
 
-/// Reverses the rows whose mark is not 0 in place, and replaces each letter by `other[letter]`.
+/// Reverses the rows with a mark other than 0 in place, and replaces each character by
+/// `other[character]`.
 pub fn reverse_complement(
     data: &mut [u8],
     offsets: &[i64],
@@ -16,7 +17,7 @@ pub fn reverse_complement(
     {
         let at = |bound: i64| usize::try_from(bound).unwrap_or(usize::MAX);
         let row = data.get_mut(at(bounds[0])..at(bounds[1]));
-        let row = row.ok_or_else(|| Error::argument("offsets leave the letters"))?;
+        let row = row.ok_or_else(|| Error::argument("offsets are outside the data"))?;
         row.reverse();
         for letter in row {
             *letter = other[usize::from(*letter)];
@@ -30,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_marked_rows_are_turned() {
+    fn only_marked_rows_are_reverse_complemented() {
         let mut other = [b'?'; 256];
         for (letter, partner) in b"ACGT".iter().zip(b"TGCA") {
             other[usize::from(*letter)] = *partner;
@@ -41,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn offsets_that_leave_the_letters_are_an_error() {
+    fn offsets_outside_the_data_are_an_error() {
         let other = [0; 256];
         for offsets in [[0, 9], [-1, 2], [2, 1]] {
             assert!(reverse_complement(&mut [0; 4], &offsets, &[1], &other).is_err());

@@ -1,11 +1,12 @@
-//! Rayon's global pool has no owner and breaks in a forked child: nothing builds it.
+//! Rayon's global pool has no owner and breaks in a forked child, so no function may
+//! create it.
 
 use seqloom_load::gather::RaggedView;
 
 #[test]
-fn picking_rows_outside_a_pool_leaves_the_global_one_unbuilt() {
+fn gathering_rows_outside_a_pool_does_not_create_the_global_pool() {
     let data = vec![b'A'; 4 << 20];
-    let found = RaggedView::new(&data, &[0, 2 << 20, 4 << 20]).gather(&[1, 0]);
-    assert_eq!(found.unwrap().data.len(), data.len());
+    let rows = RaggedView::new(&data, &[0, 2 << 20, 4 << 20]).gather(&[1, 0]);
+    assert_eq!(rows.unwrap().data.len(), data.len());
     rayon::ThreadPoolBuilder::new().build_global().unwrap();
 }

@@ -6,10 +6,10 @@ use std::thread;
 
 use super::*;
 
-/// Gives one byte at a time, and is interrupted before each.
-struct Slow(Cursor<Vec<u8>>, bool);
+/// A stream that returns one byte per read, and is interrupted before each.
+struct Interrupted(Cursor<Vec<u8>>, bool);
 
-impl Read for Slow {
+impl Read for Interrupted {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         self.1 = !self.1;
         if self.1 {
@@ -20,7 +20,7 @@ impl Read for Slow {
     }
 }
 
-/// A path that nothing else uses, and that goes when it is dropped.
+/// A unique path; its file is removed when the value is dropped.
 struct TemporaryPath(PathBuf);
 
 impl TemporaryPath {
@@ -37,7 +37,7 @@ impl Drop for TemporaryPath {
     }
 }
 
-/// Reads to the end, after something was done to the file in the middle.
+/// Reads a file to its end; the file is changed in the middle.
 fn read_while(scratch: &TemporaryPath, change: impl Fn(&Path)) -> io::Result<usize> {
     let mut input = BufferedInput::open(&scratch.0)?;
     let mut piece = vec![0; 1000];
@@ -52,8 +52,8 @@ fn read_while(scratch: &TemporaryPath, change: impl Fn(&Path)) -> io::Result<usi
 }
 
 #[test]
-fn short_and_interrupted_reads_lose_nothing() {
-    let mut input = BufferedInput::new(Box::new(Slow(Cursor::new(b"ACGT".to_vec()), false)));
+fn short_and_interrupted_reads_return_all_bytes() {
+    let mut input = BufferedInput::new(Box::new(Interrupted(Cursor::new(b"ACGT".to_vec()), false)));
     assert_eq!(input.fill(3).unwrap(), b"ACG");
     input.consume(2);
     assert_eq!(input.fill(9).unwrap(), b"GT");
@@ -64,7 +64,7 @@ fn short_and_interrupted_reads_lose_nothing() {
 }
 
 #[test]
-fn what_is_taken_is_what_waits_and_then_what_is_read() {
+fn take_returns_waiting_bytes_and_then_reads() {
     let mut input = BufferedInput::new(Box::new(Cursor::new(b"ACGTACGT".to_vec())));
     input.fill(1).unwrap();
     let mut out = [0; 3];
@@ -82,13 +82,13 @@ fn a_folder_is_an_error() {
 }
 
 #[test]
-fn a_file_that_stays_as_it_is_is_read_whole() {
+fn an_unchanged_file_is_read_to_its_end() {
     let scratch = TemporaryPath::new("same", &[b'A'; 5000]);
     assert_eq!(read_while(&scratch, |_| ()).unwrap(), 5000);
 }
 
 #[test]
-fn a_file_that_grows_shrinks_or_is_written_meanwhile_is_an_error() {
+fn a_file_that_changes_while_it_is_read_is_an_error() {
     let grow = |path: &Path| {
         let mut file = OpenOptions::new().append(true).open(path).unwrap();
         file.write_all(b"ACGT").unwrap();
@@ -118,7 +118,7 @@ fn a_file_that_grows_shrinks_or_is_written_meanwhile_is_an_error() {
 }
 
 #[test]
-fn a_file_that_is_replaced_meanwhile_is_read_as_it_was() {
+fn a_file_that_is_replaced_while_it_is_read_returns_its_old_text() {
     let scratch = TemporaryPath::new("replaced", &[b'A'; 5000]);
     let other = TemporaryPath::new("replacement", b"B");
     let replace = |path: &Path| std::fs::rename(&other.0, path).unwrap();

@@ -1,4 +1,4 @@
-//! Members of gzip that begin in one part and end in another, and their checksums.
+//! Combines the checksums of gzip members that extend over several parts.
 
 use crc32fast::Hasher;
 use seqloom_core::number::{as_u64, u32_at};
@@ -9,32 +9,33 @@ use crate::checksum::low;
 use crate::seekable::{changed, differs};
 use crate::text::Trouble;
 
-/// Spare bytes after the text, so that unexpected text is noticed.
-pub(super) const SLACK: usize = 64;
-/// Checksum and length at a member's end.
-const TAIL: usize = 8;
+/// Spare bytes after the text, with which unexpected text is detected.
+pub(super) const SPARE_BYTES: usize = 64;
+/// Size of the trailer of a member: checksum and length.
+const TRAILER_BYTES: usize = 8;
 
-/// How the members of a part go together with those before and behind it.
+/// The members of a part that begin in an earlier part or end in a later part.
 ///
-/// Members that lie within it as a whole were checked.
+/// Members that are completely inside the part were checked already.
+///
 #[derive(Clone, Default)]
 pub(super) struct Members {
-    /// Of the text up to the first member's end, or of all.
-    pub(super) head: Sum,
-    /// The first member's end, if it is here: checksum and length.
+    /// The checksum of the text up to the end of the first member, or of all text.
+    pub(super) head: MemberSum,
+    /// The trailer of the first member, if it is in this part: checksum and length.
     pub(super) end: Option<(u32, u32)>,
-    /// Of the text of the last member, which has not ended; nothing between members.
-    pub(super) tail: Option<Sum>,
+    /// The checksum of the text of the last, unfinished member; `None` between members.
+    pub(super) tail: Option<MemberSum>,
 }
 
-/// A checksum and a length, modulo 2^32: what a member ends with.
+/// A checksum and a length modulo 2^32, as in the trailer of a member.
 #[derive(Clone, Default)]
-pub(super) struct Sum {
+pub(super) struct MemberSum {
     hash: Hasher,
     size: u32,
 }
 
-impl Sum {
+impl MemberSum {
     pub(super) fn of(text: &[u8]) -> Self {
         let mut sum = Self::default();
         sum.hash.update(text);
@@ -48,25 +49,25 @@ impl Sum {
         self.size = self.size.wrapping_add(next.size);
     }
 
-    /// What a member of this text ends with.
+    /// Returns the trailer of a member with this text.
     pub(super) fn end(&self) -> (u32, u32) {
         (self.hash.clone().finalize(), self.size)
     }
 }
 
-/// The member that the text stands in.
+/// The state of the current member.
 pub(super) enum Member {
-    /// None: between two, or at the end.
+    /// Between two members, or at the end.
     Between,
-    /// One that was read from its beginning: what it came to so far.
-    Begun(Sum),
-    /// One whose beginning was not read, so that its checksum says nothing.
-    Unseen,
+    /// A member that was read from its beginning, with the checksum so far.
+    Begun(MemberSum),
+    /// A member whose beginning was not read, so its checksum cannot be checked.
+    Unverified,
 }
 
 impl Member {
-    /// Adds the members of the next part. Returns whether the checksum and length of the first
-    /// one are right, if it ends there.
+    /// Adds the members of the next part. If the first member ends there, returns true
+    /// if its checksum and length are correct.
     pub(super) fn advance(&mut self, members: &Members) -> bool {
         let is_right = match self {
             Self::Between => false,
@@ -74,7 +75,7 @@ impl Member {
                 sum.extend(&members.head);
                 members.end.is_none_or(|end| sum.end() == end)
             }
-            Self::Unseen => true,
+            Self::Unverified => true,
         };
         if members.end.is_some() {
             *self = members.tail.clone().map_or(Self::Between, Self::Begun);
@@ -83,9 +84,9 @@ impl Member {
     }
 }
 
-/// Inflates the rest of a member that has begun at the front of `out`, then the
-/// members behind it, until `packed` is used up or `out` is full. Says where the
-/// text ends, and what it came to from `from` on.
+/// Decompresses the rest of a member at the front of `out` and the members after it,
+/// until `packed` is used up or `out` is full. Returns the end of the text, and the
+/// members beginning at `from`.
 pub(super) fn inflate(
     decoder: &mut Decoder,
     packed: &[u8],
@@ -101,9 +102,9 @@ pub(super) fn inflate(
         (done, rest) = (done + progress.output.len(), left);
         let (is_first, is_done) = (members.end.is_none(), progress.done);
         if is_first {
-            members.head = Sum::of(&out[from..done]);
+            members.head = MemberSum::of(&out[from..done]);
         } else if !is_done {
-            members.tail = Some(Sum::of(&out[base..done]));
+            members.tail = Some(MemberSum::of(&out[base..done]));
         }
         if !is_done {
             let is_used_up = rest.is_empty();
@@ -112,7 +113,7 @@ pub(super) fn inflate(
                 .ok_or_else(|| changed("it is longer"));
         }
         if is_first {
-            let (tail, behind) = tail_of(decoder, used, rest)?;
+            let (tail, behind) = split_trailer(decoder, used, rest)?;
             members.end = Some((u32_at(tail, 0), u32_at(tail, 4)));
             rest = behind;
         }
@@ -124,19 +125,19 @@ pub(super) fn inflate(
     }
 }
 
-/// Checksum and length of a member that has ended, and what stands behind: a
-/// decoder that knows nothing of gzip has not used them.
-fn tail_of<'a>(
+/// Returns the trailer of a finished member and the bytes after it. A raw deflate
+/// decoder has not consumed the trailer.
+fn split_trailer<'a>(
     decoder: &Decoder,
     used: &'a [u8],
     rest: &'a [u8],
 ) -> Result<(&'a [u8], &'a [u8]), Trouble> {
-    let found = match decoder.format() {
+    let trailer = match decoder.format() {
         Format::Gzip => used
-            .split_last_chunk::<TAIL>()
+            .split_last_chunk::<TRAILER_BYTES>()
             .map(|(_, tail)| (tail, rest)),
-        _ => rest.split_first_chunk::<TAIL>(),
+        _ => rest.split_first_chunk::<TRAILER_BYTES>(),
     };
-    let (tail, behind) = found.ok_or_else(|| changed("it is shorter"))?;
+    let (tail, behind) = trailer.ok_or_else(|| changed("it is shorter"))?;
     Ok((tail.as_slice(), behind))
 }

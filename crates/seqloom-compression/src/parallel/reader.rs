@@ -1,4 +1,4 @@
-//! Parts of a file's text, unpacked ahead by workers and given in order.
+//! Returns the text of parts in order; workers decompress them in advance.
 
 use std::sync::Arc;
 
@@ -6,63 +6,63 @@ use seqloom_core::number::as_u64;
 use seqloom_core::workers::{Job, Workers};
 use sirocco::inflate::Decoder;
 
-use super::members::{Member, Sum};
+use super::members::{Member, MemberSum};
 use super::{StartPositions, TextPart};
 use crate::input::{BufferedInput, forked};
 use crate::seekable::changed;
-use crate::text::{Text, Trouble, UnpackOptions, gone};
+use crate::text::{Text, Trouble, UnpackOptions, already_failed};
 use crate::unpack;
 
-/// Bytes of text that all parts together have unpacked and nobody has read, at most.
+/// Maximal size of the decompressed, unread text of all parts.
 const MAX_WAITING: u64 = 256 << 20;
 
-/// Unpacks part by part. The reader is one of the threads.
+/// Decompresses parts. The reader's thread is one of the threads.
 pub struct Parallel {
     starts: Arc<dyn StartPositions>,
-    /// The start of the next part.
+    /// The index of the start position of the next part.
     next: usize,
     /// The member in which the next part begins.
     member: Member,
-    /// No threads until the first part was used: most files are small.
+    /// The threads start after the first part was read, because most files are small.
     workers: Workers<TextPart>,
     decoder: Option<Box<Decoder>>,
-    /// How many parts there may be at once.
+    /// Maximal number of queued parts.
     ahead: usize,
-    /// The part whose text is being used.
+    /// The current part.
     part: Option<TextPart>,
     spare: Option<TextPart>,
-    /// Position in the text of the end of the current part.
+    /// The offset in the text of the end of the current part.
     returned: u64,
-    /// How much of the first part comes before the position where reading begins.
+    /// Number of bytes of the first part before the offset where reading begins.
     skipped: usize,
     options: UnpackOptions,
     rest: Rest,
 }
 
-/// What follows the part.
+/// The data after the current part.
 enum Rest {
-    /// More parts; the file, to be unpacked from its beginning should they
-    /// not be what they were.
+    /// More parts. The input is read from its beginning if a part differs from the
+    /// expected text.
     Parts(Option<BufferedInput>),
-    /// The text that unpacking from the beginning gives.
+    /// The text of the file from its beginning, decompressed by one thread.
     Plain(Box<dyn Text>),
-    /// Nothing.
+    /// No text.
     Nothing,
     Failed,
 }
 
 impl Parallel {
-    /// All text of a file; nothing where only one part fits into memory.
+    /// Reads all text of a file. Returns `None` if only one part fits into memory.
     pub(super) fn new(
         starts: Arc<dyn StartPositions>,
         input: Option<BufferedInput>,
         options: UnpackOptions,
     ) -> Option<Self> {
-        let ahead = parts_ahead(starts.longest(), options.threads);
+        let ahead = parts_ahead(starts.max_part_text(), options.threads);
         (ahead > 1).then(|| Self {
             starts,
             next: 0,
-            member: Member::Begun(Sum::default()),
+            member: Member::Begun(MemberSum::default()),
             workers: Workers::start("seqloom-spans", 0),
             decoder: None,
             ahead,
@@ -75,14 +75,15 @@ impl Parallel {
         })
     }
 
-    /// Begins at the position `begin` of the text, `skipped` bytes after the start `first`.
+    /// Begins at the offset `begin` of the text, `skipped` bytes after the start
+    /// position `first`.
     pub(super) fn starting_at(self, first: usize, begin: u64, skipped: usize) -> Self {
         Self {
             next: first,
             member: if first == 0 {
                 self.member
             } else {
-                Member::Unseen
+                Member::Unverified
             },
             returned: begin,
             skipped,
@@ -90,7 +91,7 @@ impl Parallel {
         }
     }
 
-    /// Makes the next part the current one.
+    /// Replaces the current part by the next one.
     fn advance(&mut self) -> Result<(), Trouble> {
         if !self.workers.is_in_this_process() {
             return Err(forked().into());
@@ -102,7 +103,7 @@ impl Parallel {
         };
         let members = part.outcome.as_ref();
         if !members.is_ok_and(|members| self.member.advance(members)) {
-            return self.begin_again();
+            return self.restart();
         }
         part.consume(std::mem::take(&mut self.skipped));
         self.returned += as_u64(part.waiting().len());
@@ -134,18 +135,19 @@ impl Parallel {
         }
     }
 
-    /// Ends, if nothing was cut off and the file was not written meanwhile.
+    /// Ends the text if the file is complete and was not changed.
     fn finish(&mut self) -> Result<(), Trouble> {
         let is_complete = matches!(self.member, Member::Between);
         if !is_complete || !self.starts.disk().is_unchanged() {
-            return self.begin_again();
+            return self.restart();
         }
         self.rest = Rest::Nothing;
         Ok(())
     }
 
-    /// Unpacks the file from its beginning, past the text that was returned.
-    fn begin_again(&mut self) -> Result<(), Trouble> {
+    /// Decompresses the file again from its beginning, and skips the text that was
+    /// already returned.
+    fn restart(&mut self) -> Result<(), Trouble> {
         self.workers = Workers::start("seqloom-spans", 0);
         self.part = None;
         let rest = std::mem::replace(&mut self.rest, Rest::Nothing);
@@ -170,16 +172,16 @@ impl Parallel {
         self.part.as_ref().map_or(&[], TextPart::waiting)
     }
 
-    /// How many parts were begun and not taken.
+    /// Returns the number of parts that were queued and not yet read.
     pub fn pending(&self) -> usize {
         self.workers.pending()
     }
 }
 
-/// How many parts there may be at once.
-fn parts_ahead(longest: u64, threads: usize) -> usize {
-    let most = MAX_WAITING / longest.max(1);
-    usize::try_from(most).unwrap_or(usize::MAX).min(2 * threads)
+/// Returns the maximal number of queued parts.
+fn parts_ahead(max_part_text: u64, threads: usize) -> usize {
+    let max = MAX_WAITING / max_part_text.max(1);
+    usize::try_from(max).unwrap_or(usize::MAX).min(2 * threads)
 }
 
 impl Text for Parallel {
@@ -192,7 +194,7 @@ impl Text for Parallel {
         }
         match &mut self.rest {
             Rest::Plain(text) => text.fill(),
-            Rest::Failed => Err(gone()),
+            Rest::Failed => Err(already_failed()),
             _ => Ok(self.part.as_ref().map_or(&[], TextPart::waiting)),
         }
     }

@@ -1,4 +1,4 @@
-//! Parts by the decoder snapshots that were taken when the file was read before.
+//! Start positions from the decoder snapshots of an earlier read.
 
 use std::ops::Range;
 use std::path::Path;
@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use sirocco::inflate::Decoder;
 
-use super::members::{Members, SLACK, inflate};
-use super::{Buffers, ENOUGH, Parallel, StartPositions};
+use super::members::{Members, SPARE_BYTES, inflate};
+use super::{Buffers, MIN_PART_TEXT_BYTES, Parallel, StartPositions};
 use crate::disk::{Disk, try_resize};
 use crate::input::BufferedInput;
 use crate::seekable::{changed, packed_bytes};
@@ -15,8 +15,9 @@ use crate::snapshots::{Snapshots, snapshots_of};
 use crate::text::Trouble;
 use crate::{Text, UnpackOptions};
 
-/// Returns the text of a gzip file that this process has read before, unpacked by several
-/// threads; `None` if it has not read the file or the file was written since.
+/// Returns the text of a gzip file that this process has read before, decompressed by
+/// several threads. Returns `None` if it has not read the file or the file has changed
+/// since.
 pub fn text_again(path: &Path, options: &UnpackOptions) -> Option<Box<dyn Text>> {
     let disk = Disk::open(path).ok()?;
     let snapshots = snapshots_of(&disk.identity()?)?;
@@ -33,7 +34,7 @@ struct Remembered {
 }
 
 impl Remembered {
-    /// How much text there is from a position to the next.
+    /// Returns the size of the text between a start position and the next one.
     fn text_of(&self, number: usize) -> u64 {
         let start = |number: usize| self.snapshots.list.get(number).map(|start| start.text);
         let end = start(number + 1).unwrap_or(self.snapshots.text);
@@ -50,9 +51,9 @@ impl StartPositions for Remembered {
         (first < self.snapshots.list.len()).then_some(first + 1)
     }
 
-    fn longest(&self) -> u64 {
+    fn max_part_text(&self) -> u64 {
         let sizes = (0..self.snapshots.list.len()).map(|number| self.text_of(number));
-        sizes.max().unwrap_or(0).max(ENOUGH)
+        sizes.max().unwrap_or(0).max(MIN_PART_TEXT_BYTES)
     }
 
     fn unpack(
@@ -70,9 +71,9 @@ impl StartPositions for Remembered {
         let size = usize::try_from(self.text_of(range.start)).unwrap_or(usize::MAX);
         let start = snapshot.history.len();
         part.text = start..start.saturating_add(size);
-        // The decoder of a snapshot had filled its buffer: the last bits that it used may
-        // belong to text that did not fit.
-        let slack = if next.is_some() { 0 } else { SLACK };
+        // The decoder of the next snapshot had filled its buffer, so the last bits that
+        // it used may belong to text that did not fit.
+        let slack = if next.is_some() { 0 } else { SPARE_BYTES };
         try_resize(&mut part.out, part.text.end.saturating_add(slack))?;
         part.out[..start].copy_from_slice(&snapshot.history);
         decoder.clone_from(&snapshot.decoder);

@@ -1,4 +1,4 @@
-//! Parts by the spans of an index.
+//! Start positions from the spans of an index.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -6,8 +6,8 @@ use std::sync::Arc;
 use sirocco::Format;
 use sirocco::inflate::Decoder;
 
-use super::members::{Members, SLACK, inflate};
-use super::{Buffers, ENOUGH, Parallel, StartPositions};
+use super::members::{Members, SPARE_BYTES, inflate};
+use super::{Buffers, MIN_PART_TEXT_BYTES, Parallel, StartPositions};
 use crate::UnpackOptions;
 use crate::checksum::sum;
 use crate::disk::{Disk, try_resize};
@@ -15,8 +15,9 @@ use crate::input::BufferedInput;
 use crate::seekable::{Seekable, Span, changed, check_size, differs, read_span};
 use crate::text::Trouble;
 
-/// A file's text from a position on, unpacked by several threads; nothing where only one
-/// part fits into memory. If the file is not what the index says, `input` is unpacked.
+/// Returns the text of a file from an offset on, decompressed by several threads.
+/// Returns `None` if only one part fits into memory. If the file differs from the
+/// index, `input` is decompressed.
 pub fn text_by_spans(
     text: Seekable,
     begin: u64,
@@ -35,17 +36,17 @@ impl StartPositions for Seekable {
     }
 
     fn end_of(&self, first: usize) -> Option<usize> {
-        let wanted = self.spans().get(first)?.text + ENOUGH;
+        let wanted = self.spans().get(first)?.text + MIN_PART_TEXT_BYTES;
         let is_within = |span: &Span| span.text < wanted;
         Some(self.spans().partition_point(is_within).max(first + 1))
     }
 
-    fn longest(&self) -> u64 {
+    fn max_part_text(&self) -> u64 {
         let sizes = (0..self.spans().len()).map(|number| {
             let text = self.bounds(number);
             text.end - text.start
         });
-        ENOUGH + sizes.max().unwrap_or(0)
+        MIN_PART_TEXT_BYTES + sizes.max().unwrap_or(0)
     }
 
     fn unpack(
@@ -62,7 +63,8 @@ impl StartPositions for Seekable {
         let next = next.map(|next| next.bit.div_ceil(8));
         let primed = read_span(self, first, next, &mut part.packed)?;
         check_size(size, &part.packed)?;
-        try_resize(&mut part.out, size.saturating_add(primed.text + SLACK))?;
+        let space = size.saturating_add(primed.text + SPARE_BYTES);
+        try_resize(&mut part.out, space)?;
         *decoder = Decoder::new(Format::Deflate);
         if !primed.bytes.is_empty() {
             let progress = decoder.decompress(&primed.bytes, &mut part.out, false);
@@ -71,15 +73,15 @@ impl StartPositions for Seekable {
         let (stop, members) = inflate(decoder, &part.packed, &mut part.out, primed.text)?;
         part.text = primed.text..primed.text + size;
         let text = part.out.get(part.text.clone()).unwrap_or_default();
-        if stop == part.text.end && is_right(self, range, text) {
+        if stop == part.text.end && has_indexed_text(self, range, text) {
             return Ok(members);
         }
         Err(changed("its text differs"))
     }
 }
 
-/// Whether the text of each span is what it was.
-fn is_right(seekable: &Seekable, range: Range<usize>, text: &[u8]) -> bool {
+/// Returns true if the text of each span has the checksum in the index.
+fn has_indexed_text(seekable: &Seekable, range: Range<usize>, text: &[u8]) -> bool {
     let begin = seekable.bounds(range.start).start;
     let position = |at: u64| usize::try_from(at - begin).unwrap_or(usize::MAX);
     range.into_iter().all(|number| {

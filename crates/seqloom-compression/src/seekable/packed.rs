@@ -1,4 +1,4 @@
-//! Bytes of the packed file, and what is said where they are not those that were indexed.
+//! Reads bytes of the compressed file, and reports differences from the indexed file.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use seqloom_core::error::Fault;
 use crate::disk::{Disk, try_resize};
 use crate::text::Trouble;
 
-/// The file is not the one that was indexed.
+/// Returns the error of a file that differs from the indexed file.
 pub fn changed(how: &str) -> Trouble {
     Trouble::Damage(Fault::whole(format!(
         "the file is not what its index says ({how}): it has changed since, or the index belongs \
@@ -22,7 +22,7 @@ pub(super) fn shorter(error: std::io::Error) -> Trouble {
     }
 }
 
-/// Reads a range of the file itself into `out`, replacing what it held.
+/// Reads a range of the compressed file into `out`, replacing its content.
 pub(crate) fn packed_bytes(
     disk: &Disk,
     range: Range<u64>,
@@ -39,21 +39,24 @@ pub(crate) fn packed_bytes(
     disk.read(range.start, out).map_err(shorter)
 }
 
-/// How much text a file holds, at most: sums of two such sizes are numbers too.
-pub const MOST_TEXT: u64 = 1 << 62;
+/// Maximal size of the text of a file. The sum of two sizes of this order does not
+/// overflow.
+pub const MAX_TEXT_BYTES: u64 = 1 << 62;
 
-/// Deflate packs so much text into a byte, at most.
-const DENSEST: usize = 1032;
+/// Maximal compression ratio of deflate.
+const MAX_DEFLATE_RATIO: usize = 1032;
 
-/// Whether so much text can come out of so many bytes: no memory is taken for more.
+/// Returns an error if `packed` cannot contain a text of this size. This check precedes
+/// the allocation of memory.
 pub(crate) fn check_size(text: usize, packed: &[u8]) -> Result<(), Trouble> {
-    if text <= packed.len().saturating_mul(DENSEST) {
+    if text <= packed.len().saturating_mul(MAX_DEFLATE_RATIO) {
         return Ok(());
     }
     Err(changed("it is shorter"))
 }
 
-/// Whether positions rise from the beginning of the text, and stay below the ends.
+/// Returns an error unless the positions begin at the start of the text, ascend, and are
+/// inside the file.
 pub fn check_positions(
     positions: impl Iterator<Item = (u64, u64)>,
     ends: (u64, u64),
@@ -63,7 +66,7 @@ pub fn check_positions(
         let rises = last.map_or(text == 0, |(before, said)| at > before && text >= said);
         if !rises || at >= ends.0 || text > ends.1 {
             return Err(Fault::whole(format!(
-                "positions in the compressed file do not rise, or lead beyond its end (byte {at})"
+                "positions in the compressed file do not ascend, or are beyond its end (byte {at})"
             )));
         }
         last = Some((at, text));

@@ -1,10 +1,10 @@
-//! Positions in gzip where inflating can start.
+//! Decompresses gzip from positions inside the file.
 //!
-//! A deflate block may begin at any bit of a byte, and refers to the 32 KiB of text before it.
-//! The decoder has no function for either (zlib has `inflatePrime` and
-//! `inflateSetDictionary`). So it first reads generated blocks: a stored block with the text
-//! before the position, then empty blocks of 10 bits each (and, for an odd bit, one of 35)
-//! that end at the right bit.
+//! A deflate block may begin at any bit of a byte, and refers to the 32 KiB of text
+//! before it. The decoder has no function for either (zlib has `inflatePrime` and
+//! `inflateSetDictionary`). The decoder therefore first reads generated blocks that end
+//! at the right bit: a stored block with the text before the position, then empty
+//! blocks of 10 bits each. For an odd bit, one block of 35 bits is added.
 
 use sirocco::deflate::Level;
 use sirocco::inflate::{Decoder, Error};
@@ -16,35 +16,36 @@ use crate::checksum::sum;
 use crate::disk::try_resize;
 use crate::image::IndexBytes;
 use crate::text::Trouble;
-use crate::walk::WINDOW;
+use crate::walk::WINDOW_BYTES;
 
-/// The number of bytes that the block of 35 bits repeats.
-const REPEATED: usize = 3;
+/// Number of bytes that the 35-bit block repeats.
+const REPEATED_BYTES: usize = 3;
 
-/// A position where inflating can start, and the checksum of the text from there.
+/// A position where decompression can start, and the checksum of the text up to the
+/// next position.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
-    /// The first bit of a block.
+    /// The offset of the first bit of a block.
     pub bit: u64,
-    /// Where in the text it begins.
+    /// The offset of the block in the text.
     pub text: u64,
-    /// Where in the index the text before it is kept.
+    /// The offset in the index of the text before the block.
     pub window: u64,
-    /// How many bytes that takes.
+    /// The size of that text in the index, compressed.
     pub window_size: u32,
-    /// Their checksum.
+    /// The checksum of these bytes in the index.
     pub window_sum: u32,
     /// The checksum of the text up to the next position.
     pub sum: u32,
 }
 
-/// Packs the text before a span.
+/// Compresses the text before a span.
 pub fn encode(window: &[u8]) -> Vec<u8> {
     compress(Format::Deflate, Level::DEFAULT, window)
 }
 
-/// Unpacks the first `size` bytes of a span; as a whole it must be the text that
-/// was indexed.
+/// Decompresses the first `size` bytes of a span. The whole text of the span must be
+/// the indexed text.
 pub(super) fn unpack(
     text: &Seekable,
     number: usize,
@@ -65,8 +66,8 @@ pub(super) fn unpack(
     Err(changed("its text differs"))
 }
 
-/// Reads the packed bytes from a span to the byte `end`, or to the end of the file. Returns the
-/// generated blocks that the decoder reads before them.
+/// Reads the compressed bytes from a span to the byte `end`, or to the end of the file.
+/// Returns the generated blocks that the decoder reads first.
 pub(crate) fn read_span(
     text: &Seekable,
     span: &Span,
@@ -84,7 +85,7 @@ pub(crate) fn read_span(
     Ok(primed)
 }
 
-/// The text before a span: 32 KiB, unless it is the beginning.
+/// Returns the text before a span: 32 KiB, or less near the beginning of the text.
 fn window(image: &IndexBytes, span: &Span) -> Result<Vec<u8>, Trouble> {
     if span.window_size == 0 {
         return Ok(Vec::new());
@@ -99,20 +100,21 @@ fn window(image: &IndexBytes, span: &Span) -> Result<Vec<u8>, Trouble> {
     if sum(&packed) != span.window_sum {
         return Err(damaged());
     }
-    decompress(Format::Deflate, &packed, WINDOW).map_err(|_| damaged())
+    decompress(Format::Deflate, &packed, WINDOW_BYTES).map_err(|_| damaged())
 }
 
 fn damaged() -> Trouble {
     changed("the index is damaged")
 }
 
-/// Generated blocks that give the decoder its window and end at the first bit of a span.
+/// Generated blocks that pass the window to the decoder and end at the first bit of a
+/// span.
 #[derive(Default)]
 pub(crate) struct PrimedBits {
     pub(crate) bytes: Vec<u8>,
     /// The last bits, which share a byte with the first bits of the span.
     last: u8,
-    /// The number of bytes of text that the generated blocks unpack to.
+    /// The size of the text of the generated blocks.
     pub(crate) text: usize,
 }
 
@@ -121,10 +123,10 @@ impl PrimedBits {
         if window.is_empty() && odd == 0 {
             return Self::default();
         }
-        let mut before = vec![0; WINDOW - window.len().min(WINDOW)];
+        let mut before = vec![0; WINDOW_BYTES - window.len().min(WINDOW_BYTES)];
         before.extend_from_slice(window);
-        let repeated = if odd % 2 == 1 { REPEATED } else { 0 };
-        // The block of 35 bits repeats the last letters, which are put in front.
+        let repeated = if odd % 2 == 1 { REPEATED_BYTES } else { 0 };
+        // The 35-bit block repeats the last characters, so they are moved to the front.
         before.rotate_right(repeated);
         let mut bits = BitWriter::default();
         bits.store(&before);
@@ -138,7 +140,7 @@ impl PrimedBits {
         Self {
             bytes: bits.bytes,
             last: bits.last,
-            text: WINDOW + repeated,
+            text: WINDOW_BYTES + repeated,
         }
     }
 }
@@ -219,7 +221,8 @@ fn inflate(head: &[u8], packed: &[u8], out: &mut [u8]) -> Result<(), Trouble> {
         if !is_done {
             return Err(changed("it is shorter"));
         }
-        // Behind the first member, whose checksum is not ours to check, others may begin.
+        // The checksum of the first member is not checked here. More members may follow
+        // it.
         rest = if is_member {
             rest
         } else {
@@ -234,5 +237,5 @@ fn inflate(head: &[u8], packed: &[u8], out: &mut [u8]) -> Result<(), Trouble> {
 }
 
 pub(crate) fn differs(_: Error) -> Trouble {
-    changed("what follows is no deflate data")
+    changed("the data after a position is not deflate data")
 }

@@ -1,15 +1,17 @@
-//! What differs between operating systems, where the system is no Unix.
+//! Functions that depend on the operating system, for systems other than Unix.
 //!
-//! On Windows, files are read and written as on Unix, with these differences: the positions in a
-//! gzip are not remembered from one reader to the next; Ctrl-C does not end the wait for a pipe;
-//! permissions and owners stay those of a new file; folders are not synced. In a browser the
-//! standard library has no files, and each of these is an error.
+//! On Windows, files are read and written as on Unix, but: snapshots of a gzip file are
+//! not used by a later reader; Ctrl-C does not end the wait for a pipe; new files keep
+//! their own permissions and owner; folders are not synced.
+//!
+//! In a browser, the standard library has no files, and each of these functions returns
+//! an error.
 
 use std::fs::{File, Metadata};
 use std::io;
 use std::path::Path;
 
-/// No file is known to be the same as another.
+/// An identity that no file has: two files never count as the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     pub(crate) size: u64,
@@ -20,13 +22,13 @@ impl Identity {
         None
     }
 
-    #[expect(clippy::unused_self, reason = "on Unix it is compared")]
+    #[expect(clippy::unused_self, reason = "on Unix the fields are compared")]
     pub(crate) fn is_same_file(&self, _: &Self) -> bool {
         false
     }
 }
 
-/// A file that is open keeps its name on Windows until its writer renames it.
+/// On Windows, an open file keeps its name until its writer renames it.
 pub(crate) fn is_at(path: &Path, _: &File) -> bool {
     path.exists()
 }
@@ -36,7 +38,7 @@ pub(crate) fn create_new(path: &Path, _: bool) -> io::Result<File> {
     options.read(true).write(true).create_new(true).open(path)
 }
 
-pub(crate) fn open_itself(path: &Path) -> io::Result<File> {
+pub(crate) fn open_without_following(path: &Path) -> io::Result<File> {
     if path.is_symlink() {
         return Err(io::ErrorKind::InvalidInput.into());
     }
@@ -44,7 +46,7 @@ pub(crate) fn open_itself(path: &Path) -> io::Result<File> {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "on Unix it may fail")]
-pub(crate) fn keep_rights(_: &File, _: &Path) -> io::Result<()> {
+pub(crate) fn copy_permissions(_: &File, _: &Path) -> io::Result<()> {
     Ok(())
 }
 

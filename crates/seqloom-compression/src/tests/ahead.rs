@@ -1,4 +1,4 @@
-//! Unpacking on a thread.
+//! Decompression in a separate thread.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -10,16 +10,17 @@ use std::time::{Duration, Instant};
 use super::containers::every_file;
 use super::*;
 
-/// How many threads of this process have a name that begins like this.
+/// Returns the number of threads of this process with this prefix of their name.
 fn count_threads(name: &str) -> usize {
     let names = fs::read_dir("/proc/self/task").unwrap().flatten();
     names
         .filter_map(|thread| fs::read_to_string(thread.path().join("comm")).ok())
-        .filter(|found| found.starts_with(name))
+        .filter(|result| result.starts_with(name))
         .count()
 }
 
-/// Whether there is none at some moment; other tests have some for a while.
+/// Returns true as soon as there are none. Threads of other tests may exist for a
+/// while.
 pub(super) fn all_have_ended(name: &str) -> bool {
     let start = Instant::now();
     while count_threads(name) > 0 {
@@ -32,32 +33,32 @@ pub(super) fn all_have_ended(name: &str) -> bool {
 }
 
 #[test]
-fn the_text_is_the_same() {
-    let text = letters(1_500_000);
+fn a_thread_returns_the_same_text() {
+    let text = random_bases(1_500_000);
     for (kind, file) in every_file(&text) {
         for count in [2, 5] {
-            let (found, outcome) = drain(source(&file, 100_000), &threads(count));
+            let (result, outcome) = drain(source(&file, 100_000), &threads(count));
             assert!(outcome.is_ok(), "{kind}");
-            assert!(found == text, "{kind}");
+            assert!(result == text, "{kind}");
         }
     }
 }
 
 #[test]
-fn a_fault_comes_after_the_text_and_the_thread_ends() {
-    let text = letters(1_500_000);
+fn a_fault_is_returned_after_the_text_and_the_thread_ends() {
+    let text = random_bases(1_500_000);
     let file = gzip(&text);
-    let cut = &file[..file.len() - 9];
-    let (found, outcome) = drain(source(cut, usize::MAX), &threads(2));
+    let truncated = &file[..file.len() - 9];
+    let (result, outcome) = drain(source(truncated, usize::MAX), &threads(2));
     assert!(message(outcome).contains("is cut: the file ends at byte"));
-    assert!(text.starts_with(&found));
-    assert!(found.len() > text.len() - 1000);
+    assert!(text.starts_with(&result));
+    assert!(result.len() > text.len() - 1000);
     assert!(all_have_ended("seqloom-ahead"));
 }
 
 #[test]
-fn whoever_stops_in_the_middle_waits_for_nobody() {
-    let text = letters(1_500_000);
+fn dropping_a_reader_early_ends_its_thread() {
+    let text = random_bases(1_500_000);
     for (kind, file) in every_file(&text) {
         let (_, mut unpacked) = unpack(source(&file, 10_000), &threads(3)).unwrap();
         for _ in 0..3 {
@@ -71,7 +72,8 @@ fn whoever_stops_in_the_middle_waits_for_nobody() {
 
 #[test]
 fn a_small_file_starts_no_thread() {
-    let (_, mut unpacked) = unpack(source(&gzip(&letters(400_000)), 10_000), &threads(4)).unwrap();
+    let (_, mut unpacked) =
+        unpack(source(&gzip(&random_bases(400_000)), 10_000), &threads(4)).unwrap();
     let mut size = 0;
     while let count @ 1.. = unpacked.fill().unwrap().len() {
         size += count;
@@ -81,7 +83,7 @@ fn a_small_file_starts_no_thread() {
 }
 
 #[test]
-fn a_source_that_fails_is_told_after_the_text_before() {
+fn a_read_error_is_returned_after_the_text_before_it() {
     struct Failing(Cursor<Vec<u8>>);
     impl Read for Failing {
         fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
@@ -91,24 +93,24 @@ fn a_source_that_fails_is_told_after_the_text_before() {
             }
         }
     }
-    let text = letters(1_200_000);
+    let text = random_bases(1_200_000);
     for (kind, file) in every_file(&text) {
         let half = file[..file.len() / 2].to_vec();
         let input = BufferedInput::new(Box::new(Failing(Cursor::new(half))));
-        let (found, outcome) = drain(input, &threads(2));
+        let (result, outcome) = drain(input, &threads(2));
         assert!(message(outcome).contains("the disk is gone"), "{kind}");
-        assert!(text.starts_with(&found), "{kind}");
+        assert!(text.starts_with(&result), "{kind}");
     }
 }
 
 #[test]
-fn a_plain_file_is_the_same_read_ahead() {
-    let text = letters(3_000_001);
+fn a_thread_that_reads_ahead_returns_the_same_plain_text() {
+    let text = random_bases(3_000_001);
     let path = std::env::temp_dir().join(format!("seqloom-{}-plain", std::process::id()));
     fs::write(&path, &text).unwrap();
     for count in [1, 2] {
-        let (found, outcome) = drain(BufferedInput::open(&path).unwrap(), &threads(count));
-        assert!(outcome.is_ok() && found == text);
+        let (result, outcome) = drain(BufferedInput::open(&path).unwrap(), &threads(count));
+        assert!(outcome.is_ok() && result == text);
     }
     let (_, mut begun) = unpack(BufferedInput::open(&path).unwrap(), &threads(2)).unwrap();
     for _ in 0..2 {
@@ -123,11 +125,11 @@ fn a_plain_file_is_the_same_read_ahead() {
 #[test]
 fn a_plain_file_that_grows_while_it_is_read_ahead_is_an_error() {
     let path = std::env::temp_dir().join(format!("seqloom-{}-grown", std::process::id()));
-    fs::write(&path, letters(9_000_000)).unwrap();
+    fs::write(&path, random_bases(9_000_000)).unwrap();
     let (_, mut text) = unpack(BufferedInput::open(&path).unwrap(), &threads(2)).unwrap();
     let count = text.fill().unwrap().len();
     text.consume(count);
-    fs::write(&path, letters(9_000_001)).unwrap();
+    fs::write(&path, random_bases(9_000_001)).unwrap();
     let outcome = loop {
         match text.fill().map(<[u8]>::len) {
             Ok(0) => break Ok(()),
@@ -141,28 +143,28 @@ fn a_plain_file_that_grows_while_it_is_read_ahead_is_an_error() {
 
 #[test]
 fn a_named_pipe_gives_the_same_text() {
-    let text = letters(1_200_000);
+    let text = random_bases(1_200_000);
     for (kind, file) in every_file(&text) {
         let name = format!("seqloom-{}-{kind}-pipe", std::process::id());
         let path = std::env::temp_dir().join(name);
-        let made = Command::new("mkfifo").arg(&path).status().unwrap();
-        assert!(made.success());
+        let status = Command::new("mkfifo").arg(&path).status().unwrap();
+        assert!(status.success());
         let target = path.clone();
         let writer = thread::spawn(move || {
             let mut pipe = OpenOptions::new().write(true).open(target).unwrap();
             file.chunks(70_000)
                 .for_each(|part| pipe.write_all(part).unwrap());
         });
-        let (found, outcome) = drain(BufferedInput::open(&path).unwrap(), &threads(2));
-        assert!(outcome.is_ok() && found == text, "{kind}");
+        let (result, outcome) = drain(BufferedInput::open(&path).unwrap(), &threads(2));
+        assert!(outcome.is_ok() && result == text, "{kind}");
         writer.join().unwrap();
         fs::remove_file(&path).unwrap();
     }
 }
 
 #[test]
-fn a_pipe_that_stays_open_holds_nobody_up() {
-    let text = letters(1_200_000);
+fn an_open_pipe_does_not_block_its_reader() {
+    let text = random_bases(1_200_000);
     let path = std::env::temp_dir().join(format!("seqloom-{}-open-pipe", std::process::id()));
     assert!(
         Command::new("mkfifo")
@@ -171,7 +173,7 @@ fn a_pipe_that_stays_open_holds_nobody_up() {
             .unwrap()
             .success()
     );
-    // Open for both, so that neither side waits and the pipe never ends.
+    // Opened for reading and writing, so that no side waits and the pipe never ends.
     let mut pipe = OpenOptions::new()
         .read(true)
         .write(true)
@@ -183,15 +185,15 @@ fn a_pipe_that_stays_open_holds_nobody_up() {
         pipe
     });
     let (_, mut unpacked) = unpack(BufferedInput::open(&path).unwrap(), &threads(2)).unwrap();
-    let mut found = Vec::new();
-    while found.len() < 1_190_000 {
+    let mut result = Vec::new();
+    while result.len() < 1_190_000 {
         let piece = unpacked.fill().unwrap();
         let count = piece.len();
-        found.extend_from_slice(piece);
+        result.extend_from_slice(piece);
         unpacked.consume(count);
     }
     drop(unpacked);
-    assert!(text.starts_with(&found));
+    assert!(text.starts_with(&result));
     drop(writer.join().unwrap());
     fs::remove_file(&path).unwrap();
 }

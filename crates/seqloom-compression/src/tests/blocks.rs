@@ -1,4 +1,4 @@
-//! Bgzip by several threads.
+//! Decompression of bgzip by several threads.
 
 use std::{env, fs, process};
 
@@ -8,11 +8,11 @@ use crate::disk::Disk;
 use crate::image::IndexBytes;
 use crate::seekable::{self, Container, Seekable, TextCache};
 
-const BLOCKS: usize = 40;
+const TEST_BLOCKS: usize = 40;
 
-/// Many small blocks, and the position of each in the file.
-fn many() -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
-    let texts: Vec<Vec<u8>> = (0..BLOCKS)
+/// Returns the texts of many small blocks, and the blocks.
+fn many_blocks() -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
+    let texts: Vec<Vec<u8>> = (0..TEST_BLOCKS)
         .map(|number| format!(">r{number}\nACGTACGT{number}\n").into_bytes())
         .collect();
     let blocks = texts.iter().map(|text| block(text)).collect();
@@ -20,20 +20,20 @@ fn many() -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
 }
 
 #[test]
-fn the_blocks_before_a_damaged_one_come_first_for_any_number_of_threads() {
-    let (texts, blocks) = many();
+fn the_text_before_a_corrupt_block_is_returned_first_for_any_number_of_threads() {
+    let (texts, blocks) = many_blocks();
     for count in 1..=8 {
-        for bad in 0..BLOCKS {
+        for bad in 0..TEST_BLOCKS {
             let mut blocks = blocks.clone();
             blocks[bad][25] ^= 4;
-            let file = [blocks.concat(), END.to_vec()].concat();
+            let file = [blocks.concat(), END_BLOCK.to_vec()].concat();
             let (found, outcome) = drain(source(&file, 999), &threads(count));
             assert_eq!(found, texts[..bad].concat(), "{count} {bad}");
             let at = blocks[..bad].concat().len();
-            let said = message(outcome);
+            let message = message(outcome);
             assert!(
-                said.starts_with(&format!("the bgzip block at byte {at} is damaged")),
-                "{said}"
+                message.starts_with(&format!("the bgzip block at byte {at} is damaged")),
+                "{message}"
             );
         }
     }
@@ -41,19 +41,19 @@ fn the_blocks_before_a_damaged_one_come_first_for_any_number_of_threads() {
 }
 
 #[test]
-fn a_block_that_is_cut_comes_after_the_blocks_before() {
-    let (texts, blocks) = many();
+fn the_text_before_a_truncated_block_is_returned_first() {
+    let (texts, blocks) = many_blocks();
     let file = blocks.concat();
     for count in [1, 3] {
         let (found, outcome) = drain(source(&file[..file.len() - 1], 99), &threads(count));
-        assert_eq!(found, texts[..BLOCKS - 1].concat());
+        assert_eq!(found, texts[..TEST_BLOCKS - 1].concat());
         assert!(message(outcome).contains("inside a bgzip block"));
     }
 }
 
 #[test]
-fn without_its_last_block_a_file_is_taken_only_if_asked_for() {
-    let (texts, blocks) = many();
+fn a_file_without_its_last_block_is_accepted_only_with_an_option() {
+    let (texts, blocks) = many_blocks();
     let file = blocks.concat();
     let (found, outcome) = drain(source(&file, 99), &threads(2));
     assert_eq!(found, texts.concat());
@@ -67,14 +67,14 @@ fn without_its_last_block_a_file_is_taken_only_if_asked_for() {
 }
 
 #[test]
-fn an_end_block_in_the_middle_is_no_end() {
-    let (texts, blocks) = many();
+fn an_empty_block_in_the_middle_does_not_end_the_text() {
+    let (texts, blocks) = many_blocks();
     let file = [
         blocks[..9].concat(),
-        END.to_vec(),
-        END.to_vec(),
+        END_BLOCK.to_vec(),
+        END_BLOCK.to_vec(),
         blocks[9..].concat(),
-        END.to_vec(),
+        END_BLOCK.to_vec(),
     ]
     .concat();
     let (found, outcome) = drain(source(&file, 5000), &threads(2));
@@ -91,35 +91,35 @@ fn more_than_64_kib_in_a_block_is_an_error() {
 }
 
 #[test]
-fn a_size_field_of_four_bytes_is_none() {
-    let member = gzip(TEXT);
+fn a_size_field_of_four_bytes_is_not_accepted() {
+    let member = gzip(SAMPLE);
     let extra = [8, 0, b'B', b'C', 4, 0, 99, 0, 0, 0];
     let odd = [&member[..3], &[4], &member[4..10], &extra, &member[10..]].concat();
     assert_eq!(compression(&odd), Compression::Gzip);
-    assert_eq!(text_of(&odd).unwrap(), TEXT);
-    let (byte, message) = damage(&[block(TEXT), odd].concat()).unwrap();
-    assert_eq!(byte, block(TEXT).len() as u64);
+    assert_eq!(text_of(&odd).unwrap(), SAMPLE);
+    let (byte, message) = damage(&[block(SAMPLE), odd].concat()).unwrap();
+    assert_eq!(byte, block(SAMPLE).len() as u64);
     assert!(message.contains("no bgzip block begins there"), "{message}");
 }
 
 #[test]
-fn the_size_field_may_stand_behind_others() {
-    let member = gzip(TEXT);
+fn the_size_field_may_follow_other_fields() {
+    let member = gzip(SAMPLE);
     let size = u16::try_from(member.len() + 15 - 1).unwrap().to_le_bytes();
     let extra = [
         13, 0, b'X', b'Y', 3, 0, 1, 2, 3, b'B', b'C', 2, 0, size[0], size[1],
     ];
     let block = [&member[..3], &[4], &member[4..10], &extra, &member[10..]].concat();
-    let file = [block, END.to_vec()].concat();
+    let file = [block, END_BLOCK.to_vec()].concat();
     assert_eq!(compression(&file), Compression::Bgzip);
-    assert_eq!(text_of(&file).unwrap(), TEXT);
+    assert_eq!(text_of(&file).unwrap(), SAMPLE);
 }
 
 #[test]
-fn any_part_of_a_text_is_read_by_its_position() {
-    let (texts, blocks) = many();
+fn any_range_of_a_text_is_read_by_offset() {
+    let (texts, blocks) = many_blocks();
     let path = env::temp_dir().join(format!("seqloom-positions-{}.gz", process::id()));
-    fs::write(&path, [blocks.concat(), END.to_vec()].concat()).unwrap();
+    fs::write(&path, [blocks.concat(), END_BLOCK.to_vec()].concat()).unwrap();
     let disk = Disk::open(&path).unwrap();
     let (blocks, size) = seekable::blocks(&disk).unwrap();
     let text = Seekable {

@@ -1,4 +1,4 @@
-//! What holds for every container.
+//! Properties of every compression format.
 
 use std::io::Write;
 
@@ -25,8 +25,8 @@ fn xz(text: &[u8]) -> Vec<u8> {
 
 type Pack = fn(&[u8]) -> Vec<u8>;
 
-/// Containers of streams that may follow each other.
-const STREAMS: [(Compression, Pack); 4] = [
+/// The formats with streams that can be concatenated.
+const STREAM_FORMATS: [(Compression, Pack); 4] = [
     (Compression::Gzip, gzip),
     (Compression::Bzip2, bzip2),
     (Compression::Zstd, zstd),
@@ -35,42 +35,42 @@ const STREAMS: [(Compression, Pack); 4] = [
 
 pub(super) fn every_file(text: &[u8]) -> Vec<(Compression, Vec<u8>)> {
     let blocks: Vec<&[u8]> = text.chunks(60_000).collect();
-    let others = STREAMS.map(|(kind, pack)| (kind, pack(text)));
+    let others = STREAM_FORMATS.map(|(kind, pack)| (kind, pack(text)));
     [vec![(Compression::Bgzip, bgzip(&blocks))], others.to_vec()].concat()
 }
 
 #[test]
-fn each_is_told_from_its_content() {
-    for (kind, file) in every_file(TEXT) {
+fn the_compression_is_detected_from_the_content() {
+    for (kind, file) in every_file(SAMPLE) {
         assert_eq!(compression(&file), kind);
-        assert_eq!(text_of(&file).unwrap(), TEXT, "{kind}");
+        assert_eq!(text_of(&file).unwrap(), SAMPLE, "{kind}");
     }
 }
 
 #[test]
-fn the_size_of_the_pieces_that_are_read_changes_nothing() {
-    for (kind, file) in every_file(TEXT) {
+fn the_text_does_not_depend_on_the_size_of_reads() {
+    for (kind, file) in every_file(SAMPLE) {
         for piece in [1, 2, 7, 64] {
             let (text, outcome) = drain(source(&file, piece), &threads(2));
-            assert!(outcome.is_ok() && text == TEXT, "{kind} {piece}");
+            assert!(outcome.is_ok() && text == SAMPLE, "{kind} {piece}");
         }
     }
 }
 
 #[test]
 fn streams_follow_each_other_even_within_a_record() {
-    for (kind, pack) in STREAMS {
-        let file = [pack(&TEXT[..13]), pack(b""), pack(&TEXT[13..])].concat();
-        assert_eq!(text_of(&file).unwrap(), TEXT, "{kind}");
+    for (kind, pack) in STREAM_FORMATS {
+        let file = [pack(&SAMPLE[..13]), pack(b""), pack(&SAMPLE[13..])].concat();
+        assert_eq!(text_of(&file).unwrap(), SAMPLE, "{kind}");
     }
 }
 
 #[test]
-fn zeros_may_follow_and_anything_else_is_named_with_its_position() {
-    for (kind, pack) in STREAMS {
-        let file = pack(TEXT);
+fn data_other_than_zeros_after_a_stream_is_an_error_with_its_offset() {
+    for (kind, pack) in STREAM_FORMATS {
+        let file = pack(SAMPLE);
         let padded = [file.clone(), vec![0; 300_000]].concat();
-        assert_eq!(text_of(&padded).unwrap(), TEXT, "{kind}");
+        assert_eq!(text_of(&padded).unwrap(), SAMPLE, "{kind}");
         for (between, after) in [(0, "junk"), (4, "junk"), (0, "\n")] {
             let whole = [file.clone(), vec![0; between], after.into()].concat();
             let (byte, message) = damage(&whole).unwrap();
@@ -84,37 +84,37 @@ fn zeros_may_follow_and_anything_else_is_named_with_its_position() {
 }
 
 #[test]
-fn xz_goes_on_after_zeros_in_fours_only() {
-    let padded = |zeros| [xz(&TEXT[..9]), vec![0; zeros], xz(&TEXT[9..])].concat();
-    assert_eq!(text_of(&padded(8)).unwrap(), TEXT);
+fn xz_streams_may_be_separated_by_multiples_of_four_zeros_only() {
+    let padded = |zeros| [xz(&SAMPLE[..9]), vec![0; zeros], xz(&SAMPLE[9..])].concat();
+    assert_eq!(text_of(&padded(8)).unwrap(), SAMPLE);
     assert!(text_of(&padded(6)).is_err());
-    assert!(text_of(&[xz(TEXT), vec![0; 6]].concat()).is_err());
+    assert!(text_of(&[xz(SAMPLE), vec![0; 6]].concat()).is_err());
 }
 
 #[test]
-fn frames_of_zstd_that_are_to_be_skipped_are_skipped() {
+fn skippable_zstd_frames_are_skipped() {
     let skipped = b"\x5A\x2A\x4D\x18\x05\0\0\0hello";
     let file = [
         skipped,
-        &zstd(&TEXT[..9])[..],
+        &zstd(&SAMPLE[..9])[..],
         skipped,
-        &zstd(&TEXT[9..]),
+        &zstd(&SAMPLE[9..]),
         skipped,
     ]
     .concat();
     assert_eq!(compression(&file), Compression::Zstd);
-    assert_eq!(text_of(&file).unwrap(), TEXT);
+    assert_eq!(text_of(&file).unwrap(), SAMPLE);
 }
 
 #[test]
-fn a_file_cut_at_any_byte_is_an_error() {
-    for (kind, file) in every_file(TEXT) {
+fn a_file_truncated_at_any_byte_is_an_error() {
+    for (kind, file) in every_file(SAMPLE) {
         for end in 6..file.len() {
             let (text, outcome) =
                 drain(source(&file[..end], usize::MAX), &UnpackOptions::default());
             assert!(outcome.is_err() || text == file[..end], "{kind} {end}");
             assert!(
-                TEXT.starts_with(&text) || text == file[..end],
+                SAMPLE.starts_with(&text) || text == file[..end],
                 "{kind} {end}"
             );
         }
@@ -123,14 +123,14 @@ fn a_file_cut_at_any_byte_is_an_error() {
 
 #[test]
 fn a_flipped_bit_never_changes_the_text_silently() {
-    for (kind, file) in every_file(TEXT) {
+    for (kind, file) in every_file(SAMPLE) {
         assert_eq!(count_silent_changes(&file), 0, "{kind}");
     }
 }
 
 #[test]
-fn the_text_before_the_damage_does_not_depend_on_pieces_or_threads() {
-    let text = letters(700_000);
+fn the_text_before_a_fault_does_not_depend_on_reads_or_threads() {
+    let text = random_bases(700_000);
     for (kind, mut file) in every_file(&text) {
         let position = file.len() * 9 / 10;
         file[position] ^= 0x10;
@@ -150,10 +150,10 @@ fn the_text_before_the_damage_does_not_depend_on_pieces_or_threads() {
 }
 
 #[test]
-fn a_window_that_is_too_large_is_refused_and_not_called_damage() {
+fn a_window_above_the_limit_is_an_error_but_not_damage() {
     let mut encoder = ::zstd::stream::write::Encoder::new(Vec::new(), 1).unwrap();
     encoder.window_log(28).unwrap();
-    encoder.write_all(&letters(200_000)).unwrap();
+    encoder.write_all(&random_bases(200_000)).unwrap();
     let (_, message) = damage(&encoder.finish().unwrap()).unwrap();
     assert!(
         message.contains("cannot be unpacked near byte"),

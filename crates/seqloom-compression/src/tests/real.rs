@@ -1,4 +1,4 @@
-//! Files that other programs made, beside what `gzip` makes of them.
+//! Compares the text of real files with that of `gzip`.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -6,19 +6,19 @@ use std::process::Command;
 
 use super::*;
 
-/// The folder of real reads; says so where there is none.
-#[expect(clippy::print_stderr, reason = "a test that is skipped should say so")]
+/// Returns the folder of real reads. Prints a message if there is none.
+#[expect(clippy::print_stderr, reason = "a skipped test should print a message")]
 fn folder() -> Option<PathBuf> {
-    let found = env::var_os("SEQLOOM_DATA").map(|root| Path::new(&root).join("fastx/reads"));
-    let found = found.filter(|folder| folder.is_dir());
-    if found.is_none() {
-        eprintln!("skipped: SEQLOOM_DATA names no folder with real reads");
+    let reads = env::var_os("SEQLOOM_DATA").map(|root| Path::new(&root).join("fastx/reads"));
+    let reads = reads.filter(|folder| folder.is_dir());
+    if reads.is_none() {
+        eprintln!("skipped: SEQLOOM_DATA is not a folder with real reads");
     }
-    found
+    reads
 }
 
 #[test]
-fn real_files_hold_what_gzip_says() {
+fn real_files_have_the_text_that_gzip_returns() {
     let Some(folder) = folder() else {
         return;
     };
@@ -49,9 +49,9 @@ fn real_files_hold_what_gzip_says() {
                 require_eof: false,
                 threads: count,
             };
-            let (found, outcome) = drain(BufferedInput::open(&path).unwrap(), &options);
+            let (reads, outcome) = drain(BufferedInput::open(&path).unwrap(), &options);
             assert!(outcome.is_ok(), "{name}: {}", message(outcome));
-            assert!(found == said.stdout, "{name}");
+            assert!(reads == said.stdout, "{name}");
         }
     }
 }

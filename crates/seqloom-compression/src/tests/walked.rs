@@ -1,9 +1,9 @@
-//! The reader that an index of a gzip file is made with.
+//! Tests the reader that builds the index of a gzip file.
 
 use super::*;
 use crate::walk::{BlockStart, Visitor, walk};
 
-/// The text, as the reader that an index is made with finds it.
+/// The text that this reader returns.
 #[derive(Default)]
 struct Walked(Vec<u8>);
 
@@ -27,12 +27,13 @@ pub(super) fn walked(file: &[u8]) -> Result<Vec<u8>, Trouble> {
     walk(source(file, usize::MAX), &mut found).map(|()| found.0)
 }
 
-/// Letters of an alphabet of some size: their codes have many lengths, some of them in runs.
-fn letters(count: usize, size: u32) -> Vec<u8> {
+/// Returns characters of an alphabet with `size` characters. Their codes have many
+/// lengths, some of them in runs.
+fn random_text(count: usize, size: u32) -> Vec<u8> {
     let mut state = size;
     let mut letter = || {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        // Half of the letters are few different ones.
+        // Half of the characters come from a small part of the alphabet.
         let most = if state >> 31 == 0 { size } else { size.isqrt() };
         ((state >> 8) % most).to_le_bytes()[0]
     };
@@ -40,12 +41,12 @@ fn letters(count: usize, size: u32) -> Vec<u8> {
 }
 
 #[test]
-fn the_text_of_any_codes_is_found() {
+fn texts_with_any_codes_are_decompressed() {
     for size in 1..=256 {
-        let text = letters(3000, size);
+        let text = random_text(3000, size);
         for level in [Level::NONE, Level::FASTEST, Level::DEFAULT, Level::BEST] {
             let file = compress(Format::Gzip, level, &text);
-            assert_eq!(walked(&file).unwrap(), text, "{size} letters");
+            assert_eq!(walked(&file).unwrap(), text, "{size} characters");
         }
     }
 }

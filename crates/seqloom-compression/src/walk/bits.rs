@@ -1,29 +1,29 @@
-//! Bits of a file, the lowest of each byte first.
+//! Reads the bits of a file, the lowest bit of each byte first.
 
 use seqloom_core::error::Fault;
 
-use super::codes::{Code, QUICK};
+use super::codes::{Code, LOOKUP_BITS};
 use crate::input::BufferedInput;
-use crate::streams::{cut, garbage};
+use crate::streams::{trailing_data, truncated};
 use crate::text::Trouble;
 use seqloom_core::number::as_u64;
 
-/// The longest code word, in bits.
-const LONGEST_WORD: u32 = 15;
-/// How much is asked for at once.
-const PIECE: usize = 64 << 10;
+/// Maximal length of a code in bits.
+const MAX_CODE_BITS: u32 = 15;
+/// Number of bytes of one read.
+const BIT_BUFFER_BYTES: usize = 64 << 10;
 
 /// Reads a file bit by bit.
 pub(super) struct BitReader {
     input: BufferedInput,
-    /// Bytes that were taken from the input.
+    /// Bytes from the input.
     buffer: Vec<u8>,
     at: usize,
-    /// Where in the file the buffer begins.
+    /// The offset of the buffer in the file.
     start: u64,
     /// The next bits.
     next: u64,
-    /// How many of them there are.
+    /// The number of bits in `next`.
     count: u32,
 }
 
@@ -39,7 +39,7 @@ impl BitReader {
         }
     }
 
-    /// The position of the next bit, counted from the beginning of the file.
+    /// Returns the offset of the next bit from the beginning of the file.
     pub(super) fn position(&self) -> u64 {
         (self.start + as_u64(self.at)) * 8 - u64::from(self.count)
     }
@@ -49,56 +49,56 @@ impl BitReader {
         self.drop(self.count % 8);
     }
 
-    /// Whether no byte follows.
+    /// Returns true if no byte follows.
     pub(super) fn at_end(&mut self) -> Result<bool, Trouble> {
         self.refill()?;
         Ok(self.count == 0)
     }
 
-    /// Whether only zeros follow; anything else is an error.
+    /// Returns an error unless only zeros follow.
     pub(super) fn rest_is_zero(&mut self) -> Result<(), Trouble> {
         while !self.at_end()? {
             let at = self.position() / 8;
             if self.number(8)? != 0 {
-                return Err(Trouble::Damage(garbage("gzip", at)));
+                return Err(Trouble::Damage(trailing_data("gzip", at)));
             }
         }
         Ok(())
     }
 
-    /// The next bits as a number, the first one the lowest; at most 48.
+    /// Returns the next bits as a number, the first bit lowest; at most 48 bits.
     pub(super) fn number(&mut self, bits: u32) -> Result<u64, Trouble> {
         if self.count < bits {
             self.refill()?;
         }
         if self.count < bits {
-            return Err(self.cut());
+            return Err(self.truncated());
         }
         let number = self.next & ((1 << bits) - 1);
         self.drop(bits);
         Ok(number)
     }
 
-    /// A small number, as a size.
+    /// Returns the next bits as a size.
     pub(super) fn size(&mut self, bits: u32) -> Result<usize, Trouble> {
         self.number(bits)
             .map(|number| usize::try_from(number).unwrap_or(usize::MAX))
     }
 
-    /// The next symbol of a code.
+    /// Returns the next symbol of a code.
     #[inline]
     pub(super) fn symbol(&mut self, code: &Code) -> Result<u16, Trouble> {
-        if self.count < LONGEST_WORD {
+        if self.count < MAX_CODE_BITS {
             self.refill()?;
         }
-        let position = (self.next & ((1 << QUICK) - 1)) as usize;
-        let quick = code.quick.get(position);
-        let (mut symbol, mut size) = quick.copied().unwrap_or_default();
+        let position = (self.next & ((1 << LOOKUP_BITS) - 1)) as usize;
+        let lookup = code.lookup.get(position);
+        let (mut symbol, mut size) = lookup.copied().unwrap_or_default();
         if size == 0 {
             (symbol, size) = code.find(self.next).ok_or_else(|| self.unknown())?;
         }
         if u32::from(size) > self.count {
-            return Err(self.cut());
+            return Err(self.truncated());
         }
         self.drop(u32::from(size));
         Ok(symbol)
@@ -109,7 +109,7 @@ impl BitReader {
         self.count -= bits;
     }
 
-    /// Takes as many whole bytes as fit: at least 56 bits, unless the file ends.
+    /// Loads the maximal number of whole bytes: at least 56 bits, unless the file ends.
     #[inline]
     fn refill(&mut self) -> Result<(), Trouble> {
         let rest = self.buffer.get(self.at..);
@@ -118,7 +118,7 @@ impl BitReader {
             let taken = (63 - self.count) / 8;
             self.at += taken as usize;
             self.count += taken * 8;
-            // What was shifted in beyond the whole bytes is taken again later.
+            // Bits beyond the whole bytes are loaded again later.
             self.next &= u64::MAX >> (64 - self.count);
             return Ok(());
         }
@@ -143,20 +143,20 @@ impl BitReader {
         self.buffer.drain(..self.at);
         self.start += as_u64(self.at);
         self.at = 0;
-        let waiting = self.input.fill(PIECE)?;
+        let waiting = self.input.fill(BIT_BUFFER_BYTES)?;
         self.buffer.extend_from_slice(waiting);
         let count = waiting.len();
         self.input.consume(count);
         Ok(())
     }
 
-    fn cut(&self) -> Trouble {
-        Trouble::Damage(cut("gzip", "member", self.input.size_so_far()))
+    fn truncated(&self) -> Trouble {
+        Trouble::Damage(truncated("gzip", "member", self.input.size_so_far()))
     }
 
     fn unknown(&self) -> Trouble {
-        if self.count < LONGEST_WORD {
-            return self.cut();
+        if self.count < MAX_CODE_BITS {
+            return self.truncated();
         }
         let at = self.position() / 8;
         Trouble::Damage(Fault::compressed(

@@ -1,6 +1,6 @@
-//! Huffman codes, as tables.
+//! Huffman codes as lookup tables.
 
-/// What a length symbol stands for: the least, and how many bits follow.
+/// For each length symbol, the smallest length and the number of extra bits.
 pub(super) const LENGTHS: [(u16, u8); 29] = [
     (3, 0),
     (4, 0),
@@ -32,7 +32,7 @@ pub(super) const LENGTHS: [(u16, u8); 29] = [
     (227, 5),
     (258, 0),
 ];
-/// What a distance symbol stands for.
+/// For each distance symbol, the smallest distance and the number of extra bits.
 pub(super) const DISTANCES: [(u16, u8); 30] = [
     (1, 0),
     (2, 0),
@@ -66,32 +66,33 @@ pub(super) const DISTANCES: [(u16, u8); 30] = [
     (24577, 13),
 ];
 
-/// The longest code word.
-const LONGEST: usize = 15;
-/// Words up to this long are looked up at once.
-pub(super) const QUICK: usize = 10;
+/// Maximal length of a code in bits.
+const MAX_CODE_LENGTH: usize = 15;
+/// Maximal length in bits of codes that are found by one lookup.
+pub(super) const LOOKUP_BITS: usize = 10;
 
 /// A canonical Huffman code.
 pub(super) struct Code {
-    /// By the next bits: symbol and word length, 0 where the word is longer.
-    pub(super) quick: [(u16, u8); 1 << QUICK],
-    /// How many words there are of each length.
-    counts: [u16; LONGEST + 1],
-    /// Symbols in the order of their words.
+    /// For all values of the next bits, the symbol and the length of its code; the
+    /// length is 0 for longer codes.
+    pub(super) lookup: [(u16, u8); 1 << LOOKUP_BITS],
+    /// The number of codes of each length.
+    counts: [u16; MAX_CODE_LENGTH + 1],
+    /// The symbols, sorted by their codes.
     symbols: [u16; 288],
 }
 
 impl Code {
-    /// The code whose words have these lengths, if there is one.
+    /// Creates a code from the code lengths of its symbols, if they are valid.
     ///
-    /// Only a code of a single word may leave words unused, as in zlib.
+    /// Only a code with a single symbol may leave bit patterns unused, as in zlib.
     pub(super) fn new(sizes: &[u8]) -> Option<Self> {
-        let mut counts = [0_u16; LONGEST + 1];
+        let mut counts = [0_u16; MAX_CODE_LENGTH + 1];
         for size in sizes {
             *counts.get_mut(usize::from(*size))? += 1;
         }
         counts[0] = 0;
-        let mut starts = [0_u16; LONGEST + 2];
+        let mut starts = [0_u16; MAX_CODE_LENGTH + 2];
         let mut left = 1_i32;
         for (size, count) in counts.iter().enumerate().skip(1) {
             left = 2 * left - i32::from(*count);
@@ -111,9 +112,9 @@ impl Code {
             *symbols.get_mut(usize::from(*position))? = symbol;
             *position += 1;
         }
-        let quick = [(0, 0); 1 << QUICK];
+        let lookup = [(0, 0); 1 << LOOKUP_BITS];
         let mut code = Self {
-            quick,
+            lookup,
             counts,
             symbols,
         };
@@ -121,15 +122,15 @@ impl Code {
         Some(code)
     }
 
-    /// Writes each short word's symbol wherever the next bits begin with it.
+    /// Writes the symbol of each short code to all entries that begin with the code.
     fn fill(&mut self) -> Option<()> {
         let (mut word, mut symbols) = (0_u32, self.symbols.iter());
-        for (size, count) in self.counts.iter().enumerate().take(QUICK + 1).skip(1) {
+        for (size, count) in self.counts.iter().enumerate().take(LOOKUP_BITS + 1).skip(1) {
             word <<= 1;
             for _ in 0..*count {
                 let first = (word.reverse_bits() >> (32 - size)) as usize;
                 let entry = (*symbols.next()?, u8::try_from(size).ok()?);
-                let places = self.quick.iter_mut().skip(first);
+                let places = self.lookup.iter_mut().skip(first);
                 places.step_by(1 << size).for_each(|place| *place = entry);
                 word += 1;
             }
@@ -137,7 +138,8 @@ impl Code {
         Some(())
     }
 
-    /// The symbol whose word the next bits begin with, word by word.
+    /// Returns the symbol whose code is a prefix of the next bits, with a linear
+    /// search.
     pub(super) fn find(&self, next: u64) -> Option<(u16, u8)> {
         let (mut word, mut first, mut before) = (0_u32, 0_u32, 0_u32);
         for (size, count) in self.counts.iter().enumerate().skip(1) {
@@ -154,7 +156,7 @@ impl Code {
         None
     }
 
-    /// The lengths' code of a block without codes of its own.
+    /// Returns the fixed length code, for blocks without their own codes.
     pub(super) fn fixed_lengths() -> Self {
         let size = |symbol| match symbol {
             144..=255 => 9,
@@ -165,15 +167,15 @@ impl Code {
         Self::of(&sizes)
     }
 
-    /// The distances' code of a block without codes of its own.
+    /// Returns the fixed distance code, for blocks without their own codes.
     pub(super) fn fixed_distances() -> Self {
         Self::of(&[5; 32])
     }
 
     fn of(sizes: &[u8]) -> Self {
         Self::new(sizes).unwrap_or(Self {
-            quick: [(0, 0); 1 << QUICK],
-            counts: [0; LONGEST + 1],
+            lookup: [(0, 0); 1 << LOOKUP_BITS],
+            counts: [0; MAX_CODE_LENGTH + 1],
             symbols: [0; 288],
         })
     }

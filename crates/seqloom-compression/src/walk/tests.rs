@@ -44,7 +44,7 @@ fn text(size: u32) -> Vec<u8> {
 }
 
 #[test]
-fn it_inflates_what_the_fast_decoder_inflates() {
+fn the_text_equals_that_of_the_fast_decoder() {
     for size in [0, 1, 300, 70_000, 3_000_000] {
         let text = text(size);
         let file = compress(Format::Gzip, Level::DEFAULT, &text);
@@ -61,7 +61,7 @@ fn members_and_zeros_may_follow_each_other() {
 }
 
 #[test]
-fn every_cut_and_every_flipped_bit_is_found() {
+fn every_truncation_and_flipped_bit_is_an_error() {
     let whole = text(400);
     let file = compress(Format::Gzip, Level::DEFAULT, &whole);
     for end in 1..file.len() {
@@ -78,7 +78,7 @@ fn every_cut_and_every_flipped_bit_is_found() {
 }
 
 #[test]
-fn a_block_start_has_its_window() {
+fn a_block_start_has_the_text_before_it() {
     let file = compress(Format::Gzip, Level::DEFAULT, &text(3_000_000));
     let starts = notes(&file).unwrap().starts;
     assert_eq!(starts[0], (80, 0, 0));

@@ -10,13 +10,13 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use self::samples::{
-    PackedFile, drain, from_the_beginning, gzip, large_file, members, proteins, read_by_threads,
+    PackedFile, drain, gzip, large_file, members, proteins, read_by_one_thread, read_by_threads,
     threads_of,
 };
 use super::gzip_index::index_path;
 use super::*;
 use crate::{Building, build};
-use seqloom_compression::parallel::SMALLEST;
+use seqloom_compression::parallel::MIN_PARALLEL_FILE_BYTES;
 use seqloom_compression::{Text, Trouble, UnpackOptions, unpack};
 
 /// Returns FASTA with a typical compression ratio.
@@ -126,7 +126,7 @@ fn a_damaged_index_is_not_used() {
         other[position] ^= 0x10;
         fs::write(index_path(&file.0), &other).unwrap();
         if let Some(found) = by_spans(&file.0, 2) {
-            assert!(found == from_the_beginning(&file.0));
+            assert!(found == read_by_one_thread(&file.0));
         }
     }
 }
@@ -179,7 +179,7 @@ proptest! {
         packed[position] ^= 1 << bit;
         file.change(&packed);
         if let Some(found) = by_spans(&file.0, threads) {
-            prop_assert!(found == from_the_beginning(&file.0));
+            prop_assert!(found == read_by_one_thread(&file.0));
         }
     }
 }

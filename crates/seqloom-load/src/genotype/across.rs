@@ -1,7 +1,8 @@
-//! A line of the file becomes a column of the result.
+//! Decodes each line of the file to a column of the result.
 //!
-//! A block of lines is fetched; then each thread takes some rows of the result, transposes the
-//! bytes of their positions, and writes a long part of each row.
+//! A block of lines is fetched. Then each thread takes some rows of the result,
+//! transposes the bytes of their positions, and writes a long columns of each row.
+//!
 
 use std::ops::Range;
 
@@ -13,17 +14,18 @@ use super::picks::{LineRequest, Picks};
 use super::shares::{self, Bytes, RowSlot};
 use super::source::LineSource;
 
-/// So many bytes of a file are transposed together, and at least so many lines.
-const BLOCK: usize = 1 << 22;
-const LINES: usize = 64;
-/// So many lines are transposed in the first-level cache.
-const PIECE: usize = 1024;
-/// So many bytes of a file are fetched by a thread at once.
-const SHARE: usize = 1 << 18;
-/// So many rows of the result are written together.
-const STRIP: usize = 4 * column::SQUARE_SIDE;
+/// Bytes of a block of lines.
+const BLOCK_BYTES: usize = 1 << 22;
+/// Minimal number of lines of a block.
+const MIN_BLOCK_LINES: usize = 64;
+/// Lines transposed in one call, so that they fit in the L1 cache.
+const TRANSPOSED_LINES: usize = 1024;
+/// Bytes that a thread fetches in one read.
+const FETCH_BYTES: usize = 1 << 18;
+/// Rows of the result that are written together.
+const STRIP_ROWS: usize = 4 * column::SQUARE_SIDE;
 
-/// Fills `out`, in which a row is a position and has a number for each line.
+/// Fills `out`, a matrix with a row for each position and a column for each line.
 pub(super) fn read<T: Genotype>(
     source: &impl LineSource,
     request: &LineRequest<T>,
@@ -35,25 +37,25 @@ pub(super) fn read<T: Genotype>(
     }
     let gather = Gather::new(source, &request.positions, LinePositions::kept);
     let (stride, mut rows) = (stride(&gather), rows(&gather, out, count));
-    let lines = (BLOCK / gather.width().max(1) / LINES * LINES)
-        .max(LINES)
+    let lines = (BLOCK_BYTES / gather.width().max(1) / MIN_BLOCK_LINES * MIN_BLOCK_LINES)
+        .max(MIN_BLOCK_LINES)
         .min(count);
     let mut bytes = Bytes::take(lines * stride)?;
     for first in (0..count).step_by(lines) {
-        let part = first..count.min(first + lines);
-        let block = &mut bytes.all()[..part.len() * stride];
+        let columns = first..count.min(first + lines);
+        let block = &mut bytes.all()[..columns.len() * stride];
         fetch(&gather, &request.lines, (first, stride), block)?;
         let block = FetchedLines {
             lines: block,
             stride,
-            part,
+            columns,
         };
         block.write(&request.table, &mut rows)?;
     }
     Ok(())
 }
 
-/// The bytes from one line of a block to the next.
+/// Returns the number of bytes between the starts of two lines of a block.
 fn stride(gather: &Gather<'_, impl LineSource>) -> usize {
     match &gather.positions {
         LinePositions::Kept(kept, _) => kept.stride(),
@@ -61,7 +63,7 @@ fn stride(gather: &Gather<'_, impl LineSource>) -> usize {
     }
 }
 
-/// The rows of the result, in the order of their positions.
+/// Returns the rows of the result, sorted by position.
 fn rows<'a, T>(
     gather: &Gather<'_, impl LineSource>,
     out: &'a mut [T],
@@ -75,33 +77,33 @@ fn rows<'a, T>(
     }
 }
 
-/// Fetches a block, share by share.
+/// Fetches a block in parallel.
 fn fetch(
     gather: &Gather<'_, impl LineSource>,
     lines: &Picks,
     (first, stride): (usize, usize),
     block: &mut [u8],
 ) -> Result<()> {
-    let share = (SHARE / (gather.width() * gather.spread(lines)).max(1)).max(1);
+    let share = (FETCH_BYTES / (gather.width() * gather.spread(lines)).max(1)).max(1);
     match lines {
         Picks::Range(range) => {
             let start = range.start + first;
             let fill = |(): &mut (), number: usize, out: &mut [u8]| {
-                consecutive(gather, start + number * share, stride, out)
+                fetch_consecutive(gather, start + number * share, stride, out)
             };
             shares::chunks(block, share * stride, || (), fill)
         }
         Picks::Some(lines) => {
             let slots = block.chunks_exact_mut(stride);
             let mut slots = shares::rows(&lines[first..][..slots.len()], slots);
-            let fill = |(): &mut (), _, slots: &mut [RowSlot<'_, u8>]| some(gather, slots);
+            let fill = |(): &mut (), _, slots: &mut [RowSlot<'_, u8>]| fetch_some(gather, slots);
             shares::chunks(&mut slots, share, || (), fill)
         }
     }
 }
 
-/// Fetches lines that follow each other.
-fn consecutive(
+/// Fetches consecutive lines.
+fn fetch_consecutive(
     gather: &Gather<'_, impl LineSource>,
     first: usize,
     stride: usize,
@@ -120,8 +122,8 @@ fn consecutive(
     Ok(())
 }
 
-/// Fetches some lines in the order of the file, wherever they are wanted.
-fn some(gather: &Gather<'_, impl LineSource>, slots: &mut [RowSlot<'_, u8>]) -> Result<()> {
+/// Fetches lines in file order into their slots.
+fn fetch_some(gather: &Gather<'_, impl LineSource>, slots: &mut [RowSlot<'_, u8>]) -> Result<()> {
     let numbers: Vec<usize> = slots.iter().map(|(line, _)| *line).collect();
     let mut bytes = Bytes::take(gather.size_of_runs(&numbers))?;
     let lines = gather.fetch_some(&numbers, bytes.all())?.into_iter();
@@ -134,46 +136,46 @@ fn some(gather: &Gather<'_, impl LineSource>, slots: &mut [RowSlot<'_, u8>]) -> 
     Ok(())
 }
 
-/// A block of lines that were fetched.
+/// A block of fetched lines.
 struct FetchedLines<'a> {
     lines: &'a [u8],
     stride: usize,
-    /// Where they stand in a row of the result.
-    part: Range<usize>,
+    /// The columns of the result for these lines.
+    columns: Range<usize>,
 }
 
 impl FetchedLines<'_> {
-    /// Writes a part of every row.
+    /// Writes these columns of every row.
     fn write<T: Genotype>(&self, table: &CodeTable<T>, rows: &mut [RowSlot<'_, T>]) -> Result<()> {
-        shares::chunks(rows, STRIP, Vec::new, |transposed, _, rows| {
-            for start in (0..self.part.len()).step_by(PIECE) {
-                let piece = start..self.part.len().min(start + PIECE);
-                self.strip(table, rows, piece, transposed);
+        shares::chunks(rows, STRIP_ROWS, Vec::new, |transposed, _, rows| {
+            for start in (0..self.columns.len()).step_by(TRANSPOSED_LINES) {
+                let range = start..self.columns.len().min(start + TRANSPOSED_LINES);
+                self.write_strip(table, rows, range, transposed);
             }
             Ok(())
         })
     }
 
-    /// Writes a piece of neighbouring rows.
-    fn strip<T: Genotype>(
+    /// Writes neighbouring rows for a range of the lines.
+    fn write_strip<T: Genotype>(
         &self,
         table: &CodeTable<T>,
         rows: &mut [RowSlot<'_, T>],
-        piece: Range<usize>,
+        range: Range<usize>,
         transposed: &mut Vec<u8>,
     ) {
         let (Some((first, _)), Some((last, _))) = (rows.first(), rows.last()) else {
             return;
         };
         let bytes = first / 4..last / 4 + 1;
-        let count = piece.len();
+        let count = range.len();
         transposed.resize(bytes.len() * count, 0);
-        let lines = &self.lines[piece.start * self.stride..piece.end * self.stride];
+        let lines = &self.lines[range.start * self.stride..range.end * self.stride];
         column::transpose(lines, self.stride, bytes.start, transposed);
-        let (first, last) = (self.part.start + piece.start, self.part.start + piece.end);
+        let start = self.columns.start + range.start;
         for (position, row) in rows {
             let column = &transposed[(*position / 4 - bytes.start) * count..][..count];
-            column::decode(column, *position, table, &mut row[first..last]);
+            column::decode(column, *position, table, &mut row[start..][..count]);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A line of the file becomes a line of the result.
+//! Decodes each line of the file to a row of the result.
 
 use seqloom_core::Result;
 use seqloom_encode::genotype::{CodeTable, Genotype, column, row};
@@ -8,12 +8,12 @@ use super::picks::{LineRequest, Picks};
 use super::shares::{self, Bytes, RowSlot};
 use super::source::LineSource;
 
-/// So many bytes of a file are read at once.
-const SHARE: usize = 1 << 18;
-/// At most so many lines, if some are picked or some of their positions.
-const LINES: usize = 1 << 12;
+/// Bytes that a thread reads in one call.
+const READ_BYTES: usize = 1 << 18;
+/// Maximal number of selected lines that a thread reads in one call.
+const MAX_LINES: usize = 1 << 12;
 
-/// Fills `out`, line by line.
+/// Fills `out` line by line.
 pub(super) fn read<T: Genotype>(
     source: &impl LineSource,
     request: &LineRequest<T>,
@@ -25,15 +25,15 @@ pub(super) fn read<T: Genotype>(
     }
     let gather = Gather::new(source, &request.positions, LinePositions::chosen);
     let widest = (gather.width() * gather.spread(&request.lines)).max(row * size_of::<T>() / 4);
-    let share = (SHARE / widest.max(1)).clamp(1, request.lines.len());
+    let share = (READ_BYTES / widest.max(1)).clamp(1, request.lines.len());
     match &request.lines {
-        Picks::Range(range) => consecutive(&gather, request, (range.start, share), out),
-        Picks::Some(lines) => some(&gather, request, (lines, share.min(LINES)), out),
+        Picks::Range(range) => decode_consecutive(&gather, request, (range.start, share), out),
+        Picks::Some(lines) => decode_some(&gather, request, (lines, share.min(MAX_LINES)), out),
     }
 }
 
-/// Decodes lines that follow each other, from one on.
-fn consecutive<T: Genotype>(
+/// Decodes consecutive lines, beginning with line `start`.
+fn decode_consecutive<T: Genotype>(
     gather: &Gather<'_, impl LineSource>,
     request: &LineRequest<T>,
     (start, share): (usize, usize),
@@ -61,8 +61,8 @@ fn consecutive<T: Genotype>(
     )
 }
 
-/// Decodes lines in the order of the file, wherever they are wanted.
-fn some<T: Genotype>(
+/// Decodes selected lines in file order.
+fn decode_some<T: Genotype>(
     gather: &Gather<'_, impl LineSource>,
     request: &LineRequest<T>,
     (lines, share): (&[usize], usize),
@@ -98,7 +98,7 @@ impl<T> Default for Scratch<T> {
     }
 }
 
-/// Decodes lines, each into a row.
+/// Decodes each line into a row.
 fn decode<'a, T: Genotype>(
     gather: &Gather<'_, impl LineSource>,
     request: &LineRequest<T>,
@@ -108,7 +108,7 @@ fn decode<'a, T: Genotype>(
     match &gather.positions {
         LinePositions::From(first) => lines.for_each(|(line, out)| {
             let position = (&line[first / 4..], first % 4);
-            straight(position, &request.table, &mut scratch.numbers, out);
+            decode_range(position, &request.table, &mut scratch.numbers, out);
         }),
         LinePositions::Kept(kept, _) => lines.for_each(|(line, out)| {
             scratch.codes.resize(kept.stride(), 0);
@@ -123,8 +123,8 @@ fn decode<'a, T: Genotype>(
     }
 }
 
-/// Decodes positions that lie end to end, of which the first is not always the first of a byte.
-fn straight<T: Genotype>(
+/// Decodes consecutive positions after the first `skipped` positions of a byte.
+fn decode_range<T: Genotype>(
     (codes, skipped): (&[u8], usize),
     table: &CodeTable<T>,
     scratch: &mut Vec<T>,

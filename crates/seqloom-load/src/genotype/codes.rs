@@ -1,4 +1,4 @@
-//! Lines of codes, in memory or in a file, and what is made of them.
+//! Decodes and counts lines of codes in memory or in a file.
 
 use rayon::prelude::*;
 use seqloom_core::error::Fault;
@@ -9,18 +9,21 @@ use seqloom_encode::genotype::{Genotype, row};
 use seqloom_plink::{Bed, BedLayout};
 
 use super::shares::{self, Bytes};
-use super::sink::summed;
+use super::sink::checksum;
 
-/// Lines that are fetched together: their tables are then read once.
-const LINES: usize = 8;
+/// Lines that are fetched together; they share one pass over the tables.
+const READ_LINES: usize = 8;
 
-/// Lines that are counted together, if they have no more bytes than this.
-const COUNTED: (usize, usize) = (255, 4 << 20);
+/// Maximal numbers of lines and bytes that are counted together.
+const COUNT_LIMITS: (usize, usize) = (255, 4 << 20);
 
-/// Codes that missing, heterozygous and homozygous A2 stand for.
-pub const KINDS: usize = 3;
+/// Number of counted codes: missing, heterozygous and homozygous A2.
+pub const COUNTED_CODES: usize = 3;
 
-/// Lines of codes by number.
+/// Counts of the codes.
+type CodeCounts = [u32; COUNTED_CODES];
+
+/// Lines of codes that are selected by number.
 #[derive(Debug)]
 pub struct Codes {
     layout: BedLayout,
@@ -31,30 +34,31 @@ pub struct Codes {
 #[derive(Debug)]
 enum LineStorage {
     Memory(Vec<u8>),
-    /// With sums, each line is compared with its own when it is read.
+    /// A file and, optionally, a checksum for each line, which is compared when the
+    /// line is read.
     File(Bed, Option<Vec<u64>>),
 }
 
 impl Codes {
-    /// Lines in memory, end to end.
+    /// Uses concatenated lines in memory.
     pub fn in_memory(layout: BedLayout, lines: Vec<u8>) -> Self {
         let storage = LineStorage::Memory(lines);
         Self { layout, storage }
     }
 
-    /// Lines of a file, with the sum of each where sums were kept.
+    /// Uses the lines of a file, optionally with a checksum for each line.
     pub fn of_file(bed: Bed, layout: BedLayout, sums: Option<Vec<u64>>) -> Result<Self> {
         bed.measure(&layout)?;
         let storage = LineStorage::File(bed, sums);
         Ok(Self { layout, storage })
     }
 
-    /// Where they stand.
+    /// Returns the layout of the lines.
     pub fn layout(&self) -> &BedLayout {
         &self.layout
     }
 
-    /// Numbers of some lines, where each position has a table of its own.
+    /// Decodes lines with a table for each position.
     pub fn decode<T: CodeIndex>(
         &self,
         lines: &[usize],
@@ -66,10 +70,10 @@ impl Codes {
         self.check_size(4 * positions, tables.iter().map(|table| table.len()).sum())?;
         shares::chunks(
             out,
-            LINES * positions,
+            READ_LINES * positions,
             Vec::new,
             |scratch: &mut Vec<u8>, number, out| {
-                let lines = &lines[number * LINES..][..out.len() / positions];
+                let lines = &lines[number * READ_LINES..][..out.len() / positions];
                 scratch.resize(lines.len() * stride, 0);
                 self.fetch(lines, scratch)?;
                 each::decode(scratch, stride, tables, out);
@@ -78,7 +82,7 @@ impl Codes {
         )
     }
 
-    /// Numbers of some lines, where each line has a table of its own.
+    /// Decodes lines with a table for each line.
     pub fn decode_lines<T: Genotype>(
         &self,
         lines: &[usize],
@@ -99,51 +103,54 @@ impl Codes {
         })
     }
 
-    /// The codes of some lines, end to end.
+    /// Copies the codes of lines, concatenated, to `out`.
     pub fn gather(&self, lines: &[usize], out: &mut [u8]) -> Result<()> {
         let stride = self.layout.stride();
         self.check_size(lines.len() * stride, out.len())?;
         shares::chunks(
             out,
-            LINES * stride,
+            READ_LINES * stride,
             || (),
             |(), number, out| {
                 let count = out.len() / stride.max(1);
-                self.fetch(&lines[number * LINES..][..count], out)
+                self.fetch(&lines[number * READ_LINES..][..count], out)
             },
         )
     }
 
-    /// How often, over some lines, each position is missing, heterozygous and homozygous A2.
-    pub fn count(&self, lines: &[usize]) -> Result<Vec<[u32; KINDS]>> {
-        let none = || Ok(vec![[0; KINDS]; self.layout.positions()]);
+    /// Counts, for each position of the given lines, missing, heterozygous and
+    /// homozygous A2 genotypes.
+    pub fn count(&self, lines: &[usize]) -> Result<Vec<CodeCounts>> {
+        let none = || Ok(vec![[0; COUNTED_CODES]; self.layout.positions()]);
         let one = |counts: Result<Vec<_>>, lines: &[usize]| self.add(counts?, lines);
-        let most = (COUNTED.1 / self.layout.stride().max(1)).clamp(1, COUNTED.0);
+        let max_lines = (COUNT_LIMITS.1 / self.layout.stride().max(1)).clamp(1, COUNT_LIMITS.0);
         if rayon::current_thread_index().is_none() {
-            return lines.chunks(most).fold(none(), one);
+            return lines.chunks(max_lines).fold(none(), one);
         }
-        let parts = lines.par_chunks(most);
-        parts.fold(none, one).reduce(none, |a, b| Ok(plus(a?, &b?)))
+        let parts = lines.par_chunks(max_lines);
+        parts.fold(none, one).reduce(none, |a, b| Ok(sum(a?, &b?)))
     }
 
-    /// The same of each line, over all its positions.
-    pub fn count_lines(&self, lines: &[usize]) -> Result<Vec<[u32; KINDS]>> {
+    /// Counts, for each of the given lines, missing, heterozygous and homozygous A2
+    /// genotypes.
+    pub fn count_lines(&self, lines: &[usize]) -> Result<Vec<CodeCounts>> {
         let all = PositionMask::new((0..self.layout.positions()).map(|_| true));
-        let mut counts = vec![[0; KINDS]; lines.len()];
+        let mut counts = vec![[0; COUNTED_CODES]; lines.len()];
         let scratch = || vec![0; self.layout.stride()];
-        shares::chunks(&mut counts, LINES, scratch, |scratch, number, counts| {
-            for (counts, line) in counts.iter_mut().zip(&lines[number * LINES..]) {
+        let fill = |scratch: &mut Vec<u8>, number: usize, counts: &mut [CodeCounts]| {
+            for (counts, line) in counts.iter_mut().zip(&lines[number * READ_LINES..]) {
                 self.fetch(&[*line], scratch)?;
-                let found = count::count(scratch, &all);
-                *counts = [found.missing, found.het, found.hom_a2];
+                let counted = count::count(scratch, &all);
+                *counts = [counted.missing, counted.het, counted.hom_a2];
             }
             Ok(())
-        })?;
+        };
+        shares::chunks(&mut counts, READ_LINES, scratch, fill)?;
         Ok(counts)
     }
 
-    /// Adds what stands in some lines.
-    fn add(&self, mut counts: Vec<[u32; KINDS]>, lines: &[usize]) -> Result<Vec<[u32; KINDS]>> {
+    /// Adds the counts of lines.
+    fn add(&self, mut counts: Vec<CodeCounts>, lines: &[usize]) -> Result<Vec<CodeCounts>> {
         let stride = self.layout.stride();
         let mut codes = Bytes::take(lines.len() * stride)?;
         self.fetch(lines, codes.all())?;
@@ -152,7 +159,7 @@ impl Codes {
         Ok(counts)
     }
 
-    /// Copies lines, end to end.
+    /// Copies lines, concatenated, to `out`.
     fn fetch(&self, lines: &[usize], out: &mut [u8]) -> Result<()> {
         let stride = self.layout.stride();
         for (line, out) in lines.iter().zip(out.chunks_mut(stride.max(1))) {
@@ -167,11 +174,11 @@ impl Codes {
                 }
                 LineStorage::File(bed, sums) => {
                     bed.lines(&self.layout, *line, out)?;
-                    compare(bed, sums.as_deref(), *line, out)?;
+                    verify_checksum(bed, sums.as_deref(), *line, out)?;
                 }
             }
         }
-        // A copy has a sum for each line; a user's own file may be written by somebody.
+        // A cached copy has sums. Another file can change while it is read.
         match &self.storage {
             LineStorage::File(bed, None) => bed.unchanged(),
             _ => Ok(()),
@@ -190,18 +197,20 @@ impl Codes {
     }
 }
 
-/// Adds counts position by position.
-fn plus(mut sums: Vec<[u32; KINDS]>, others: &[[u32; KINDS]]) -> Vec<[u32; KINDS]> {
+/// Adds counts element by element.
+fn sum(mut sums: Vec<CodeCounts>, others: &[CodeCounts]) -> Vec<CodeCounts> {
     for (sum, other) in sums.iter_mut().flatten().zip(others.iter().flatten()) {
         *sum += other;
     }
     sums
 }
 
-/// Compares a line with the sum that was kept of it.
-fn compare(bed: &Bed, sums: Option<&[u64]>, line: usize, codes: &[u8]) -> Result<()> {
-    let Some(sums) = sums else { return Ok(()) };
-    if sums.get(line) == Some(&summed(0, codes)) {
+/// Returns an error if a line differs from its checksum.
+fn verify_checksum(bed: &Bed, sums: Option<&[u64]>, line: usize, codes: &[u8]) -> Result<()> {
+    let Some(sums) = sums else {
+        return Ok(());
+    };
+    if sums.get(line) == Some(&checksum(0, codes)) {
         return Ok(());
     }
     Err(bed.fault(Fault {

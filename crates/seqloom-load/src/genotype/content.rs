@@ -1,4 +1,4 @@
-//! What names the content of a file.
+//! A hash of the content of a file.
 
 use rayon::prelude::*;
 use seqloom_core::Result;
@@ -7,21 +7,22 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::progress::Progress;
 
-/// Bytes that are hashed together.
-const CHUNK: u64 = 1 << 20;
+/// Bytes of a chunk that one thread hashes.
+const CONTENT_CHUNK_BYTES: u64 = 1 << 20;
 
-/// Hashes a file: the same for the same bytes, on every machine and any number of threads.
-pub fn content(bed: &Bed, progress: &Progress) -> Result<u128> {
+/// Hashes a file. The hash depends only on its bytes, not on the machine or the number
+/// of threads.
+pub fn hash_file(bed: &Bed, progress: &Progress) -> Result<u128> {
     let size = bed.size()?;
     let one = |number: u64| -> Result<[u8; 16]> {
-        let start = number * CHUNK;
-        let length = usize::try_from(CHUNK.min(size - start)).unwrap_or(0);
+        let start = number * CONTENT_CHUNK_BYTES;
+        let length = usize::try_from(CONTENT_CHUNK_BYTES.min(size - start)).unwrap_or(0);
         let mut bytes = vec![0; length];
         bed.read(start, &mut bytes)?;
         progress.add(length)?;
         Ok(xxh3_128(&bytes).to_le_bytes())
     };
-    let count = size.div_ceil(CHUNK);
+    let count = size.div_ceil(CONTENT_CHUNK_BYTES);
     let hashes: Vec<[u8; 16]> = if rayon::current_thread_index().is_none() {
         (0..count).map(one).collect::<Result<_>>()?
     } else {

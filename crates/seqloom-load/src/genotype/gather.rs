@@ -1,4 +1,4 @@
-//! From lines of a source to lines that begin with the first position that is wanted.
+//! Fetches the bytes of lines that contain the selected positions.
 
 use std::ops::Range;
 
@@ -10,32 +10,34 @@ use super::Picks;
 use super::picks::runs;
 use super::source::{LineSource, window};
 
-/// The lines of a source, and the bytes of them that are fetched.
+/// A source of lines, and the range of bytes to fetch from each line.
 pub(super) struct Gather<'s, S> {
     source: &'s S,
     window: Range<usize>,
-    /// Which positions of a fetched line are wanted.
+    /// The selected positions of a fetched line.
     pub(super) positions: LinePositions,
 }
 
-/// The wanted positions of a line.
+/// The selected positions of a line.
 pub(super) enum LinePositions {
-    /// All from one on.
+    /// All positions beginning with this one.
     From(usize),
-    /// Some, which are moved together; and which of them comes when, if not in their order.
+    /// Selected positions that are moved together. If they do not ascend, their ranks
+    /// are stored too.
     Kept(KeptPositions, Option<Vec<usize>>),
-    /// Some, each by itself.
+    /// Selected positions that are decoded one by one.
     Chosen(ChosenPositions),
 }
 
 impl LinePositions {
-    /// Positions that are moved together.
+    /// Selects positions that are moved together.
     pub(super) fn kept(positions: &[usize]) -> Self {
         let (kept, ranks) = KeptPositions::new(positions);
         Self::Kept(kept, ranks)
     }
 
-    /// Positions that are moved together only if they ascend and are not far from each other.
+    /// Selects positions. They are moved together only if they ascend and are close to
+    /// each other.
     pub(super) fn chosen(positions: &[usize]) -> Self {
         match KeptPositions::new(positions) {
             (kept, None) if kept.is_quick() => Self::Kept(kept, None),
@@ -66,36 +68,36 @@ impl<'s, S: LineSource> Gather<'s, S> {
         }
     }
 
-    /// The bytes of a line that are fetched.
+    /// Returns the number of bytes that are fetched from a line.
     pub(super) fn width(&self) -> usize {
         self.window.len()
     }
 
-    /// How many lines of a source hold one of some, on average, counting those that are
-    /// fetched with them.
+    /// Returns the mean number of lines that are fetched for each selected line, with
+    /// the lines between them.
     pub(super) fn spread(&self, lines: &Picks) -> usize {
         let each = lines.hull().len() / lines.len().max(1);
         each.clamp(1, self.gap() + 1)
     }
 
-    /// Returns the bytes that this number of lines takes.
+    /// Returns the number of bytes for this number of lines.
     pub(super) fn size_of_lines(&self, lines: usize) -> usize {
         lines * self.width() + SLACK_BYTES
     }
 
-    /// Returns the bytes that some lines take, with the lines between them.
+    /// Returns the number of bytes for the given lines and the lines between them.
     pub(super) fn size_of_runs(&self, lines: &[usize]) -> usize {
-        self.size_of_lines(runs(lines, self.gap()).map(reach).sum())
+        self.size_of_lines(runs(lines, self.gap()).map(span).sum())
     }
 
-    /// Fetches lines that follow each other; they lie end to end.
+    /// Fetches consecutive lines; they are concatenated.
     pub(super) fn fetch(&self, first: usize, bytes: &mut [u8]) -> Result<()> {
         self.source.fetch(first, self.window.clone(), bytes)?;
         self.check_padding(first, bytes)
     }
 
-    /// Fetches some lines into [`Gather::size_of_runs`] bytes. Returns the bytes from the
-    /// beginning of each line to the end.
+    /// Fetches lines into a buffer of [`Gather::size_of_runs`] bytes. Returns, for each
+    /// line, the bytes from its start to the end of the buffer.
     pub(super) fn fetch_some<'b>(
         &self,
         lines: &[usize],
@@ -103,7 +105,7 @@ impl<'s, S: LineSource> Gather<'s, S> {
     ) -> Result<Vec<&'b [u8]>> {
         let (mut starts, mut at) = (Vec::with_capacity(lines.len()), 0);
         for run in runs(lines, self.gap()) {
-            let out = &mut bytes[at..][..reach(run) * self.width()];
+            let out = &mut bytes[at..][..span(run) * self.width()];
             self.source.fetch(run[0], self.window.clone(), out)?;
             for line in run {
                 let start = (line - run[0]) * self.width();
@@ -124,7 +126,8 @@ impl<'s, S: LineSource> Gather<'s, S> {
         }
     }
 
-    /// The lines between two that are fetched with them; parts of lines are read alone.
+    /// Returns the maximal number of unselected lines between two selected lines of one
+    /// read. It is 0 if only a part of each line is fetched.
     fn gap(&self) -> usize {
         if self.is_whole() {
             self.source.gap()
@@ -138,8 +141,8 @@ impl<'s, S: LineSource> Gather<'s, S> {
     }
 }
 
-/// How many lines there are from the first of a run to the last.
-fn reach(run: &[usize]) -> usize {
+/// Returns the number of lines from the first to the last line of a run.
+fn span(run: &[usize]) -> usize {
     match run {
         [first, .., last] => last - first + 1,
         _ => run.len(),

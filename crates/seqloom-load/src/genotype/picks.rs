@@ -3,22 +3,22 @@
 use seqloom_encode::genotype::CodeTable;
 use std::ops::Range;
 
-/// Some of the positions of an axis, in the order asked for.
+/// Selected positions of an axis, in the given order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Picks {
-    /// Consecutive ones.
+    /// Consecutive positions.
     Range(Range<usize>),
-    /// Any; one may come again.
+    /// Any positions, with or without repetitions.
     Some(Vec<usize>),
 }
 
 impl Picks {
-    /// All of so many.
+    /// Selects all positions of an axis of size `count`.
     pub fn all(count: usize) -> Self {
         Self::Range(0..count)
     }
 
-    /// Selects positions. Consecutive ones become a range.
+    /// Selects positions. Consecutive positions become a range.
     pub fn at(positions: Vec<usize>) -> Self {
         let Some(&first) = positions.first() else {
             return Self::Range(0..0);
@@ -31,7 +31,7 @@ impl Picks {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of selected positions.
     pub fn len(&self) -> usize {
         match self {
             Self::Range(range) => range.len(),
@@ -39,12 +39,12 @@ impl Picks {
         }
     }
 
-    /// Whether there is none.
+    /// Returns true if no position is selected.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The first, and one more than the last, of all that are asked for.
+    /// Returns the smallest range that contains all selected positions.
     pub fn hull(&self) -> Range<usize> {
         match self {
             Self::Range(range) => range.clone(),
@@ -55,13 +55,13 @@ impl Picks {
         }
     }
 
-    /// Whether it is all of so many, in order.
+    /// Returns true if this selects all positions of an axis of size `count`, in order.
     pub fn is_all(&self, count: usize) -> bool {
         *self == Self::Range(0..count)
     }
 }
 
-/// Runs among lines, in which each lies at most `gap` lines behind the one before.
+/// Splits lines into runs, in which the difference of neighbours is at most `gap + 1`.
 pub(super) fn runs(lines: &[usize], gap: usize) -> impl Iterator<Item = &[usize]> {
     let follows = move |one: &usize, next: &usize| {
         let step = next.checked_sub(*one);
@@ -73,11 +73,11 @@ pub(super) fn runs(lines: &[usize], gap: usize) -> impl Iterator<Item = &[usize]
 /// The selected lines and positions, and the value of each code.
 #[derive(Clone, Debug)]
 pub struct LineRequest<T> {
-    /// Which lines.
+    /// The selected lines.
     pub lines: Picks,
-    /// Which positions of each.
+    /// The selected positions of each line.
     pub positions: Picks,
-    /// What each code becomes.
+    /// The value of each code.
     pub table: CodeTable<T>,
 }
 

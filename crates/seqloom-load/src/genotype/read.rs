@@ -1,4 +1,4 @@
-//! Genotypes of some individuals and variants, as numbers.
+//! Reads the genotypes of selected individuals and variants as numbers.
 
 use seqloom_core::interrupt::Stop;
 use seqloom_core::{Error, Result};
@@ -13,9 +13,9 @@ use super::{Picks, across, along};
 /// The memory layout of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MatrixOrder {
-    /// All individuals of a variant together.
+    /// The individuals of a variant are contiguous.
     Variants,
-    /// All variants of an individual together.
+    /// The variants of an individual are contiguous.
     Individuals,
 }
 
@@ -34,17 +34,17 @@ pub struct GenotypeRequest<'a, T> {
     pub table: CodeTable<T>,
     /// The memory layout of the result.
     pub order: MatrixOrder,
-    /// Whether to validate the padding of lines, and the last positions of a whole file (see
-    /// [`seqloom_plink::padding`]).
+    /// If true, the padding of lines and the last positions of a whole file are
+    /// validated (see [`seqloom_plink::padding`]).
     pub check: bool,
 }
 
-/// Reads some individuals and variants of a file into `out`, with the threads of the current
-/// pool. Compares the file's length with the layout before and after.
+/// Reads the selected individuals and variants into `out`, in the threads of the
+/// current pool. Compares the length of the file with the layout before and after.
 pub fn read<T: Genotype>(request: GenotypeRequest<'_, T>, out: &mut [T]) -> Result<()> {
     let (bed, layout) = (request.bed, request.layout);
-    bounds("individual", &request.individuals, layout.individuals)?;
-    bounds("variant", &request.variants, layout.variants)?;
+    check_bounds("individual", &request.individuals, layout.individuals)?;
+    check_bounds("variant", &request.variants, layout.variants)?;
     let (lines, positions) = match layout.major {
         Major::Variant => (request.variants, request.individuals),
         Major::Individual => (request.individuals, request.variants),
@@ -69,7 +69,7 @@ pub fn read<T: Genotype>(request: GenotypeRequest<'_, T>, out: &mut [T]) -> Resu
         .map_or(Ok(()), |padding| padding.validate(bed, &layout))
 }
 
-/// Decodes some positions of all lines that are in memory.
+/// Decodes selected positions of all lines in memory.
 pub fn decode_memory<T: Genotype>(
     source: MemorySource<'_>,
     positions: Picks,
@@ -77,7 +77,7 @@ pub fn decode_memory<T: Genotype>(
     along: bool,
     out: &mut [T],
 ) -> Result<()> {
-    bounds("position", &positions, 4 * source.stride)?;
+    check_bounds("position", &positions, 4 * source.stride)?;
     let lines = source.lines.len().checked_div(source.stride).unwrap_or(0);
     let request = LineRequest {
         lines: Picks::all(lines),
@@ -107,7 +107,7 @@ fn decode<T: Genotype>(
     }
 }
 
-fn bounds(name: &str, picks: &Picks, count: usize) -> Result<()> {
+fn check_bounds(name: &str, picks: &Picks, count: usize) -> Result<()> {
     let last = picks.hull().end;
     if last <= count {
         return Ok(());

@@ -8,7 +8,7 @@ use super::read::{GenotypeRequest, MatrixOrder, decode_memory, read};
 use super::source::MemorySource;
 use seqloom_encode::genotype::Genotype;
 
-/// A file with codes that look random, and where each stands.
+/// A file with pseudo-random codes, and its bytes.
 struct ReadExample {
     path: PathBuf,
     layout: BedLayout,
@@ -54,7 +54,7 @@ impl ReadExample {
         usize::from(byte >> (2 * (position % 4)) & 3)
     }
 
-    fn agrees<T: Genotype + std::fmt::Debug + Default + From<i8>>(&self, picks: &(Picks, Picks)) {
+    fn check<T: Genotype + std::fmt::Debug + Default + From<i8>>(&self, picks: &(Picks, Picks)) {
         let bed = Bed::open(&self.path, true).unwrap();
         let table = [2, -127, 1, 0].map(T::from);
         let (rows, columns) = (list(&picks.0), list(&picks.1));
@@ -102,7 +102,7 @@ fn some(count: usize, of: usize) -> Picks {
 }
 
 #[test]
-fn every_pick_of_either_layout_in_either_order_is_the_file() {
+fn all_selections_layouts_and_orders_return_the_codes_of_the_file() {
     for major in [Major::Variant, Major::Individual] {
         for (individuals, variants) in [(1, 1), (5, 130), (67, 70), (130, 3)] {
             let example = ReadExample::new(major, individuals, variants);
@@ -118,8 +118,8 @@ fn every_pick_of_either_layout_in_either_order_is_the_file() {
                     Picks::Range(0..0),
                 ] {
                     let picks = (rows.clone(), columns);
-                    example.agrees::<i8>(&picks);
-                    example.agrees::<f64>(&picks);
+                    example.check::<i8>(&picks);
+                    example.check::<f64>(&picks);
                 }
             }
         }
@@ -127,27 +127,27 @@ fn every_pick_of_either_layout_in_either_order_is_the_file() {
 }
 
 #[test]
-fn a_result_larger_than_the_caches_is_the_file() {
+fn results_larger_than_the_caches_are_correct() {
     let example = ReadExample::new(Major::Variant, 3001, 1503);
     for rows in [Picks::all(3001), Picks::Range(2..2990), some(2000, 3001)] {
-        example.agrees::<i8>(&(rows, Picks::all(1503)));
+        example.check::<i8>(&(rows, Picks::all(1503)));
     }
 }
 
 #[test]
-fn a_few_positions_of_long_lines_are_read_alone() {
+fn a_few_positions_of_long_lines_are_correct() {
     let example = ReadExample::new(Major::Variant, 40_000, 9);
     for rows in [
         Picks::Range(20_001..20_006),
         some(3, 4),
         Picks::at(vec![39_999, 39_990]),
     ] {
-        example.agrees::<i8>(&(rows, Picks::all(9)));
+        example.check::<i8>(&(rows, Picks::all(9)));
     }
 }
 
 #[test]
-fn lines_in_memory_are_the_file() {
+fn lines_in_memory_decode_like_those_of_the_file() {
     let example = ReadExample::new(Major::Variant, 70, 66);
     let source = MemorySource {
         lines: &example.lines,
@@ -171,7 +171,7 @@ fn lines_in_memory_are_the_file() {
 }
 
 #[test]
-fn a_position_that_is_not_there_is_an_error() {
+fn a_position_out_of_bounds_is_an_error() {
     let example = ReadExample::new(Major::Variant, 5, 6);
     let bed = Bed::open(&example.path, true).unwrap();
     let request = GenotypeRequest {

@@ -1,4 +1,4 @@
-//! Work in shares, by as many threads as the pool has; the first error ends it.
+//! Splits work between the threads of the pool. The first error ends the work.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -8,14 +8,14 @@ use seqloom_core::buffer_pool::BufferPool;
 use seqloom_core::interrupt::Stop;
 use seqloom_core::{Error, Result};
 
-/// Memory for the lines of one share, used again by the next one.
+/// Reusable memory for the lines of one chunk.
 static LINE_BUFFERS: LazyLock<BufferPool<u8>> = LazyLock::new(BufferPool::default);
 
-/// Bytes from the buffer pool, which are put back when they are dropped.
+/// A buffer from the pool; it returns there when it is dropped.
 pub(super) struct Bytes(Vec<u8>);
 
 impl Bytes {
-    /// So many bytes, of any content.
+    /// Takes a buffer of `size` bytes with arbitrary content.
     pub(super) fn take(size: usize) -> Result<Self> {
         let mut bytes = LINE_BUFFERS.take();
         bytes
@@ -51,9 +51,9 @@ pub(super) fn rows<'a, T>(
     rows
 }
 
-/// Fills chunks of `size` in parallel; `fill` gets the number of each. Outside a pool the
-/// calling thread fills them, because rayon would build its global pool. Checks before each
-/// chunk whether the work was cancelled.
+/// Fills chunks of `size` in parallel; `fill` gets the index of each chunk. Outside a
+/// pool, the calling thread fills them, because rayon would create its global pool. The
+/// function checks for cancellation before each chunk.
 pub(super) fn chunks<T: Send, S>(
     out: &mut [T],
     size: usize,

@@ -12,19 +12,21 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::shares;
 
-/// Bytes of a line that are summed together. A line is written in multiples of this.
-pub const PIECE: usize = 4096;
+/// Bytes of a line that are hashed together. A line is written in multiples of this
+/// size.
+pub const LINE_CHUNK_BYTES: usize = 4096;
 
-/// Lines that a thread lays down at once.
-const LINES: usize = 64;
+/// Lines that a thread writes in one call.
+const WRITTEN_LINES: usize = 64;
 
 /// Receives parts of lines.
 pub trait LineSink {
-    /// Takes `width` bytes of each of some lines, which begin at byte `at` of a line.
+    /// Receives `width` bytes for each of several lines, beginning with line `first`.
+    /// The bytes begin at byte `at` of each line.
     fn put(&mut self, first: usize, at: usize, tile: &[u8], width: usize) -> Result<()>;
 }
 
-/// Lines in memory, end to end.
+/// Concatenated lines in memory.
 #[derive(Debug)]
 pub struct MemorySink {
     lines: Vec<u8>,
@@ -43,7 +45,7 @@ impl MemorySink {
         Ok(Self { lines, stride })
     }
 
-    /// All lines.
+    /// Returns all lines.
     pub fn into_lines(self) -> Vec<u8> {
         self.lines
     }
@@ -51,7 +53,7 @@ impl MemorySink {
 
 impl LineSink for MemorySink {
     fn put(&mut self, first: usize, at: usize, tile: &[u8], width: usize) -> Result<()> {
-        let (stride, each) = (self.stride, LINES * width);
+        let (stride, each) = (self.stride, WRITTEN_LINES * width);
         let count = tile.len().checked_div(width).unwrap_or(0);
         let out = &mut self.lines[first * stride..][..count * stride];
         let copy = |(): &mut (), number: usize, out: &mut [u8]| {
@@ -61,11 +63,11 @@ impl LineSink for MemorySink {
             }
             Ok(())
         };
-        shares::chunks(out, LINES * stride, || (), copy)
+        shares::chunks(out, WRITTEN_LINES * stride, || (), copy)
     }
 }
 
-/// Lines in a file, which is a `.bed`.
+/// A sink that writes a `.bed`.
 #[derive(Debug)]
 pub struct BedSink {
     path: PathBuf,
@@ -75,7 +77,7 @@ pub struct BedSink {
 }
 
 impl BedSink {
-    /// Makes a file, or writes over one.
+    /// Creates or overwrites a file.
     pub fn create(path: &Path, layout: BedLayout) -> Result<Self> {
         let failed = |error| Error::io(path, &error);
         let file = File::create(path).map_err(failed)?;
@@ -90,7 +92,7 @@ impl BedSink {
         })
     }
 
-    /// Waits until the disk has all of it, and gives the sum of each line.
+    /// Waits until the file is on the disk, and returns the checksum of each line.
     pub fn finish(self) -> Result<Vec<u64>> {
         let synced = self.file.sync_all();
         synced.map_err(|error| Error::io(&self.path, &error))?;
@@ -102,20 +104,21 @@ impl LineSink for BedSink {
     fn put(&mut self, first: usize, at: usize, tile: &[u8], width: usize) -> Result<()> {
         let count = tile.len().checked_div(width).unwrap_or(0);
         let (file, layout, path) = (&self.file, &self.layout, &self.path);
-        let lay = |(): &mut (), number: usize, sums: &mut [u64]| {
-            let parts = &tile[number * LINES * width..][..sums.len() * width];
+        let put_lines = |(): &mut (), number: usize, sums: &mut [u64]| {
+            let parts = &tile[number * WRITTEN_LINES * width..][..sums.len() * width];
             for (sum, part) in sums.iter_mut().zip(parts.chunks_exact(width)) {
-                *sum = sum.wrapping_add(summed(at, part));
+                *sum = sum.wrapping_add(checksum(at, part));
             }
-            let line = first + number * LINES;
-            lay_down(file, layout, (line, at), (parts, width))
+            let line = first + number * WRITTEN_LINES;
+            write_parts(file, layout, (line, at), (parts, width))
                 .map_err(|error| Error::io(path, &error))
         };
-        shares::chunks(&mut self.sums[first..][..count], LINES, || (), lay)
+        let sums = &mut self.sums[first..][..count];
+        shares::chunks(sums, WRITTEN_LINES, || (), put_lines)
     }
 }
 
-/// The third byte of a file.
+/// Returns the third byte of a `.bed`.
 const fn mode(major: Major) -> u8 {
     match major {
         Major::Variant => 1,
@@ -123,8 +126,8 @@ const fn mode(major: Major) -> u8 {
     }
 }
 
-/// Writes parts of lines; whole lines in one go.
-fn lay_down(
+/// Writes parts of lines. Whole lines are written in one call.
+fn write_parts(
     file: &File,
     layout: &BedLayout,
     (line, at): (usize, usize),
@@ -138,12 +141,12 @@ fn lay_down(
     parts.try_for_each(|(number, part)| write(file, start(line + number), part))
 }
 
-/// The sum over the pieces of a part of a line, which begins at byte `at` of it. The sums of
-/// the parts make the sum of the line.
-pub fn summed(at: usize, part: &[u8]) -> u64 {
-    let pieces = (at as u64 / PIECE as u64..).zip(part.chunks(PIECE));
-    pieces.fold(0, |sum, (number, piece)| {
-        sum.wrapping_add(xxh3_64_with_seed(piece, number))
+/// Returns the checksum of a part of a line that begins at byte `at`. The sums of
+/// the parts of a line add up to that of the line.
+pub fn checksum(at: usize, part: &[u8]) -> u64 {
+    let chunks = (at as u64 / LINE_CHUNK_BYTES as u64..).zip(part.chunks(LINE_CHUNK_BYTES));
+    chunks.fold(0, |sum, (number, chunk)| {
+        sum.wrapping_add(xxh3_64_with_seed(chunk, number))
     })
 }
 

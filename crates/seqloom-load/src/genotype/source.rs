@@ -1,4 +1,4 @@
-//! Lines of two-bit codes, wherever they are.
+//! Access to lines of two-bit codes in a file or in memory.
 
 use std::ops::Range;
 
@@ -7,41 +7,42 @@ use seqloom_core::{Error, Result};
 use seqloom_plink::padding::PaddingCheck;
 use seqloom_plink::{Bed, BedLayout};
 
-/// Lines that can be fetched by number, by many threads.
+/// Lines that threads can fetch by number.
 pub trait LineSource: Sync {
-    /// The bytes of a line.
+    /// Returns the number of bytes of a line.
     fn stride(&self) -> usize;
 
-    /// Fills `out` with some bytes of consecutive lines, end to end; `first` is the first line.
+    /// Fills `out` with a range of bytes of consecutive lines, concatenated; `first` is
+    /// the first line.
     fn fetch(&self, first: usize, bytes: Range<usize>, out: &mut [u8]) -> Result<()>;
 
-    /// Checks the padding of consecutive whole lines that were fetched and are wanted.
+    /// Checks the padding of consecutive whole lines after they were fetched.
     fn check_padding(&self, _first: usize, _lines: &[u8]) -> Result<()> {
         Ok(())
     }
 
-    /// The number of unwanted lines between two wanted ones up to which one read of all is
-    /// faster than two reads.
+    /// Returns the maximal number of unselected lines between two selected lines for
+    /// which one read is faster than two.
     fn gap(&self) -> usize {
         0
     }
 }
 
-/// The lines of a file, whose padding is checked when they are read.
+/// The lines of a file. Their padding can be checked as they are read.
 #[derive(Debug)]
 pub struct BedSource<'a> {
     /// The file.
     pub bed: &'a Bed,
     /// The layout of the file.
     pub layout: BedLayout,
-    /// The check of the padding, if it is wanted.
+    /// The check of the padding; `None` if it is not checked.
     pub padding: Option<PaddingCheck>,
     /// The token that cancels the read; `None` if the caller checks for cancellation.
     pub stop: Option<Stop>,
 }
 
-/// Two wanted ranges of bytes that are further apart than this are read separately.
-const GAP: usize = 4096;
+/// Ranges of bytes with a larger gap are read separately.
+const MAX_GAP_BYTES: usize = 4096;
 
 impl LineSource for BedSource<'_> {
     fn stride(&self) -> usize {
@@ -70,7 +71,7 @@ impl LineSource for BedSource<'_> {
     }
 
     fn gap(&self) -> usize {
-        GAP / self.stride().max(1)
+        MAX_GAP_BYTES / self.stride().max(1)
     }
 }
 
@@ -82,12 +83,12 @@ impl BedSource<'_> {
     }
 }
 
-/// Lines that are in memory.
+/// Lines in memory.
 #[derive(Clone, Copy, Debug)]
 pub struct MemorySource<'a> {
-    /// The lines, end to end.
+    /// The concatenated lines.
     pub lines: &'a [u8],
-    /// The bytes of a line.
+    /// The number of bytes of a line.
     pub stride: usize,
 }
 
@@ -106,11 +107,11 @@ impl LineSource for MemorySource<'_> {
     }
 }
 
-/// Which bytes of a line are fetched if these positions are wanted: the whole line, unless much
-/// of it lies outside.
+/// Returns the range of bytes of a line that is fetched for the given positions. It is
+/// the whole line unless a large part is not needed.
 pub(super) fn window(stride: usize, positions: &Range<usize>) -> Range<usize> {
     let needed = positions.start / 4..positions.end.div_ceil(4);
-    if stride - needed.len() > GAP {
+    if stride - needed.len() > MAX_GAP_BYTES {
         needed
     } else {
         0..stride

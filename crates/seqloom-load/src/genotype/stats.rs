@@ -1,8 +1,9 @@
-//! Counting the genotypes of a file in one pass.
+//! Counts the genotypes of a file in one pass.
 //!
-//! Individuals are counted in groups (founders who are male, say): from the counts of the
-//! groups every frequency follows. The pass goes from variant to variant, whatever a line of
-//! the file is, and may be made in several steps, so that whoever asked sees how far it is.
+//! Individuals are counted in groups (for example male founders); all frequencies
+//! follow from the counts of the groups. The pass visits the variants in order, for
+//! both layouts of a file. It can be split into several calls, between which the caller
+//! can report progress.
 
 mod columns;
 mod lines;
@@ -14,29 +15,29 @@ use seqloom_encode::genotype::count::{GenotypeCounts, PositionMask};
 use seqloom_plink::padding::PaddingCheck;
 use seqloom_plink::{Bed, BedLayout, Major, padding};
 
-/// How many codes there are.
+/// The number of two-bit codes.
 pub const CODES: usize = 4;
 
-/// About so many bytes are read at once by each thread.
-const BLOCK: usize = 1 << 22;
+/// Bytes that a thread reads in one call.
+const COUNT_BYTES: usize = 1 << 22;
 
-/// So many lines at once suffice: their counts fit into bytes.
-const LINES: usize = 255;
+/// Maximal number of lines that are counted together; their counts fit into bytes.
+const MAX_COUNTED_LINES: usize = 255;
 
-/// A pass over a file.
+/// A counting pass over a file.
 #[derive(Debug)]
 pub struct Survey {
     layout: BedLayout,
     group_of: Vec<usize>,
-    /// Of each group, its positions in a line that is a variant.
+    /// For each group, the positions of its individuals in the line of a variant.
     masks: Vec<PositionMask>,
     padding: PaddingCheck,
     next: usize,
 }
 
 impl Survey {
-    /// Makes a pass that counts each individual in its group. An individual whose group is not below
-    /// `groups` is left out.
+    /// Creates a pass that counts each individual in its group. Individuals with a
+    /// group of `groups` or more are left out.
     pub fn new(layout: BedLayout, group_of: Vec<usize>, groups: usize) -> Result<Self> {
         if group_of.len() != layout.individuals {
             let (found, wanted) = (group_of.len(), layout.individuals);
@@ -54,10 +55,10 @@ impl Survey {
         })
     }
 
-    /// Counts the next variants: for each of them, for each group, the four codes. To each
-    /// individual's number in `missing` is added how often it is missing in them.
+    /// Counts the next variants. `rows` gets four counts for each variant and group.
+    /// The number of missing genotypes of each individual is added to `missing`.
     ///
-    /// With `check`, validates the padding of lines.
+    /// If `check` is true, validates the padding of lines.
     pub fn advance(
         &mut self,
         bed: &Bed,
@@ -80,7 +81,7 @@ impl Survey {
         Ok(())
     }
 
-    /// Validates the padding of all lines, and the last positions.
+    /// Validates the padding of all lines, and the last positions of the file.
     fn validate(&self, bed: &Bed) -> Result<()> {
         match self.layout.major {
             Major::Variant => self.padding.validate(bed, &self.layout),
@@ -89,7 +90,7 @@ impl Survey {
     }
 }
 
-/// Counts in the order of the codes.
+/// Returns counts in the order of the codes.
 const fn by_code(counts: GenotypeCounts) -> [u32; CODES] {
     [counts.hom_a1, counts.missing, counts.het, counts.hom_a2]
 }

@@ -1,11 +1,11 @@
-//! A `.bed` laid down by individual where it stands by variant, or the other way, in bounded
-//! memory.
+//! Transposes a `.bed` in bounded memory: from one line per variant to one line per
+//! individual, or back.
 //!
-//! The matrix is cut into tiles. Of each line the bytes of a tile are read, the tile is transposed
-//! in memory, and of each new line its bytes are written. A tile has at least 16,384 lines, so
-//! that each write has a page of 4 KiB, and as many positions as fit beside them; where lines are
-//! short, whole lines are read end to end. So every byte is read once and written once,
-//! however large the file is.
+//! The matrix is split into tiles. For each tile, its bytes of every line are read,
+//! transposed in memory and written to every new line. A tile has at least 16,384
+//! lines, so that each write has 4 KiB. The number of its positions is the maximum that
+//! fits in memory. Short lines are read whole. Every byte is read once and written
+//! once, for any size of the file.
 
 use std::ops::Range;
 
@@ -15,17 +15,19 @@ use seqloom_plink::{Bed, BedLayout};
 
 use super::progress::Progress;
 use super::shares;
-use super::sink::{LineSink, PIECE};
+use super::sink::{LINE_CHUNK_BYTES, LineSink};
 use super::source::{BedSource, LineSource};
 
-/// Lines of a tile are a multiple of this: what they become are whole pieces.
-const LINES: usize = 4 * PIECE;
+/// The number of lines of a tile is a multiple of this, so that new lines consist of
+/// whole chunks.
+const TILE_LINES: usize = 4 * LINE_CHUNK_BYTES;
 
-/// Bytes of a tile's lines are a multiple of this: a line of the cache.
-const COLUMNS: usize = 64;
+/// The number of bytes of a line in a tile is a multiple of this: the size of a cache
+/// line.
+const TILE_COLUMN_BYTES: usize = 64;
 
-/// Lines that a thread reads at once.
-const READ: usize = 256;
+/// Lines that a thread reads in one call.
+const LINES_PER_READ: usize = 256;
 
 /// A file to transpose.
 #[derive(Clone, Copy, Debug)]
@@ -34,18 +36,18 @@ pub struct Transpose<'a> {
     pub bed: &'a Bed,
     /// The layout of the file.
     pub layout: BedLayout,
-    /// The lines that are wanted; nothing where all are.
+    /// The selected lines; `None` for all.
     pub lines: Option<&'a [usize]>,
-    /// The bytes that tiles may take.
+    /// The maximal number of bytes of tiles.
     pub max_bytes: usize,
     /// The progress of the work.
     pub progress: &'a Progress,
 }
 
 impl Transpose<'_> {
-    /// Gives the transposed lines to a sink, in tiles.
+    /// Passes the transposed lines to a sink, tile by tile.
     pub fn run(&self, sink: &mut impl LineSink) -> Result<()> {
-        let (lines, columns) = self.tile();
+        let (lines, columns) = self.tile_size();
         let stride = self.layout.stride();
         let mut tiles = (Vec::new(), Vec::new());
         for start in (0..stride).step_by(columns.max(1)) {
@@ -58,18 +60,19 @@ impl Transpose<'_> {
         Ok(())
     }
 
-    /// The number of lines that are wanted.
+    /// Returns the number of selected lines.
     fn count(&self) -> usize {
         self.lines.map_or(self.layout.lines(), <[usize]>::len)
     }
 
-    /// The lines of a tile, and the bytes of each.
-    fn tile(&self) -> (usize, usize) {
-        // One half of the memory is for the tile, the other for the transposed one.
+    /// Returns the number of lines of a tile, and the bytes of each line.
+    fn tile_size(&self) -> (usize, usize) {
+        // The tile and its transpose get one half of the memory each.
         let (half, stride) = (self.max_bytes / 2, self.layout.stride().max(1));
-        let lines = (half / stride / LINES * LINES).max(LINES).min(self.count());
-        let columns = half / lines.max(1) / COLUMNS * COLUMNS;
-        (lines, columns.max(COLUMNS).min(stride))
+        let lines = (half / stride / TILE_LINES).max(1) * TILE_LINES;
+        let lines = lines.min(self.count());
+        let columns = half / lines.max(1) / TILE_COLUMN_BYTES * TILE_COLUMN_BYTES;
+        (lines, columns.max(TILE_COLUMN_BYTES).min(stride))
     }
 
     /// Transposes one tile.
@@ -84,16 +87,17 @@ impl Transpose<'_> {
         resize(tile, lines.len() * height)?;
         let read = |(): &mut (), number: usize, out: &mut [u8]| {
             self.progress.add(out.len())?;
-            self.read(lines.start + number * READ, bytes, out)
+            self.read(lines.start + number * LINES_PER_READ, bytes, out)
         };
-        shares::chunks(tile, READ * height, || (), read)?;
+        shares::chunks(tile, LINES_PER_READ * height, || (), read)?;
         let positions = (self.layout.positions() - 4 * bytes.start).min(4 * height);
         resize(transposed, positions * width)?;
         transpose(tile, height, transposed, width);
         sink.put(4 * bytes.start, lines.start / 4, transposed, width)
     }
 
-    /// Reads some bytes of wanted lines; those that follow each other in the file at once.
+    /// Reads a range of bytes of the selected lines. Consecutive lines are read in one
+    /// call.
     fn read(&self, first: usize, bytes: &Range<usize>, mut out: &mut [u8]) -> Result<()> {
         let source = BedSource {
             bed: self.bed,

@@ -8,35 +8,36 @@ use super::resume::ResumePoint;
 use super::row::TokenRow;
 use crate::gather::RaggedRows;
 
-/// Concatenated windows, and the facts about each.
+/// Concatenated windows and their metadata.
 #[derive(Debug)]
 pub struct PackedBatch {
     /// The tokens of all windows.
     pub tokens: Vec<u32>,
-    /// The number of each token within its window.
+    /// The index of each token in its window.
     pub positions: Vec<u32>,
-    /// Where windows begin, and where the last one ends.
+    /// The offset of each window in `tokens`, then the number of tokens.
     pub bounds: Vec<i32>,
-    /// The tokens of the longest window.
+    /// The number of tokens of the longest window.
     pub longest: usize,
-    /// The ids of their records.
+    /// The id of each window's record.
     pub ids: RaggedRows,
-    /// The numbers of their records over all files.
+    /// The ordinal of each window's record.
     pub ordinals: Vec<i64>,
-    /// Their first letters.
+    /// The index of each window's first residue in its record.
     pub starts: Vec<i64>,
-    /// The letters of their records.
+    /// The number of residues of each window's record.
     pub lengths: Vec<i64>,
-    /// Two numbers each: which letters a merge takes.
+    /// For each window, the range of residues that a merge of windows takes (start,
+    /// stop).
     pub keep: Vec<i32>,
-    /// Letters that are not plain, by kind, among what was read since the last batch.
+    /// Counts of unusual characters by kind, since the last batch.
     pub met: [i64; 7],
-    /// Where the stream resumes after this batch.
+    /// The position from which the stream resumes after this batch.
     pub resume: ResumePoint,
 }
 
 impl PackedBatch {
-    /// Copies rows into memory that was used before.
+    /// Copies rows into reused memory.
     pub(super) fn new(rows: &[TokenRow], buffer_pool: &BufferPool<u32>) -> Result<Self> {
         let (tokens, positions) = join(rows, buffer_pool)?;
         let whole = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
@@ -57,10 +58,10 @@ impl PackedBatch {
     }
 }
 
-/// The tokens of all rows, and their numbers within each.
+/// Returns the tokens of all rows, and the index of each token in its row.
 fn join(rows: &[TokenRow], buffer_pool: &BufferPool<u32>) -> Result<(Vec<u32>, Vec<u32>)> {
     let total = rows.iter().map(TokenRow::size).sum();
-    let (mut tokens, mut positions) = (empty(total, buffer_pool)?, empty(total, buffer_pool)?);
+    let (mut tokens, mut positions) = (buffer(total, buffer_pool)?, buffer(total, buffer_pool)?);
     for row in rows {
         tokens.extend_from_slice(&row.tokens);
         positions.extend((0..).zip(&row.tokens).map(|(number, _)| number));
@@ -68,7 +69,7 @@ fn join(rows: &[TokenRow], buffer_pool: &BufferPool<u32>) -> Result<(Vec<u32>, V
     Ok((tokens, positions))
 }
 
-fn empty(total: usize, buffer_pool: &BufferPool<u32>) -> Result<Vec<u32>> {
+fn buffer(total: usize, buffer_pool: &BufferPool<u32>) -> Result<Vec<u32>> {
     let mut vector = buffer_pool.take();
     vector.clear();
     let full = || format!("a batch of {total} tokens does not fit into memory");
@@ -81,7 +82,7 @@ fn empty(total: usize, buffer_pool: &BufferPool<u32>) -> Result<Vec<u32>> {
 fn bounds(rows: &[TokenRow]) -> Vec<i32> {
     let ends = rows.iter().scan(0_usize, |end, row| {
         *end += row.size();
-        Some(small(*end))
+        Some(to_i32(*end))
     });
     iter::once(0).chain(ends).collect()
 }
@@ -99,10 +100,10 @@ fn ids(rows: &[TokenRow]) -> RaggedRows {
 
 fn keep(row: &TokenRow) -> [i32; 2] {
     let (start, stop) = row.info.window.keep;
-    [small(start), small(stop)]
+    [to_i32(start), to_i32(stop)]
 }
 
-/// A number that is no larger than a batch.
-fn small(number: usize) -> i32 {
+/// Converts a number that is at most the size of a batch.
+fn to_i32(number: usize) -> i32 {
     i32::try_from(number).unwrap_or(i32::MAX)
 }

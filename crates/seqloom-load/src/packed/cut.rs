@@ -1,46 +1,47 @@
-//! A long record as windows.
+//! Splits a long record into windows.
 
 use seqloom_core::{Error, Result};
 
-/// Cuts records into windows.
+/// The rule that splits records into windows.
 #[derive(Clone, Copy, Debug)]
 pub struct WindowCutter {
-    most: usize,
+    limit: usize,
     overlap: usize,
 }
 
-/// Some letters of a record, and which of them a merge of all its windows takes.
+/// A range of the residues of a record, and the part of it that a merge of all windows
+/// takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenWindow {
-    /// The first letter.
+    /// The index of the first residue.
     pub start: usize,
-    /// The first letter behind it.
+    /// The index after the last residue.
     pub stop: usize,
-    /// The first letter that a merge takes, and the first behind those, counted from `start`.
+    /// The range (start, stop) that a merge takes, relative to `start`.
     pub keep: (usize, usize),
-    /// Where the next window begins; nothing behind the last one.
+    /// The start of the next window; `None` after the last window.
     pub next: Option<usize>,
 }
 
 impl WindowCutter {
-    /// Windows of at most so many letters (nothing: records stay whole), whose neighbours
-    /// share `overlap` letters.
-    pub fn new(most: Option<usize>, overlap: usize) -> Result<Self> {
-        let most = most.unwrap_or(usize::MAX);
-        if overlap >= most {
+    /// Splits records into windows of at most `limit` residues; neighbouring windows
+    /// overlap by `overlap` residues. If `limit` is `None`, records are not split.
+    pub fn new(limit: Option<usize>, overlap: usize) -> Result<Self> {
+        let limit = limit.unwrap_or(usize::MAX);
+        if overlap >= limit {
             return Err(Error::argument(format!(
-                "overlap must be below max_length={most}, got {overlap}"
+                "overlap must be below max_length={limit}, got {overlap}"
             )));
         }
-        Ok(Self { most, overlap })
+        Ok(Self { limit, overlap })
     }
 
-    /// The window of a record of so many letters that begins at `start`.
+    /// Returns the window that begins at `start` of a record with `letters` residues.
     ///
-    /// Where neighbours overlap, a merge takes each letter from the window in which it lies
-    /// farther from the edge: the first half of the overlap from the left one.
+    /// If windows overlap, a merge takes each residue from the window in which it is
+    /// farther from the edge. The left window provides the first half of the overlap.
     pub fn window(&self, letters: usize, start: usize) -> TokenWindow {
-        let stop = letters.min(start.saturating_add(self.most));
+        let stop = letters.min(start.saturating_add(self.limit));
         let half = self.overlap.div_ceil(2);
         let is_last = stop == letters;
         let end = stop - start;
@@ -93,10 +94,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn kept_letters_cover_a_record_once_and_neighbours_share_the_overlap(
-            most in 1_usize..40, overlap in 0_usize..40, letters in 0_usize..300,
+        fn merged_windows_contain_each_residue_once(
+            limit in 1_usize..40, overlap in 0_usize..40, letters in 0_usize..300,
         ) {
-            let cut = WindowCutter::new(Some(most), overlap % most).unwrap();
+            let cut = WindowCutter::new(Some(limit), overlap % limit).unwrap();
             let windows = all(cut, letters);
             let kept: Vec<usize> = windows
                 .iter()
@@ -104,16 +105,17 @@ mod tests {
                 .collect();
             prop_assert_eq!(kept, (0..letters).collect::<Vec<_>>());
             for pair in windows.windows(2) {
-                prop_assert_eq!(pair[0].stop - pair[1].start, overlap % most);
-                prop_assert_eq!(pair[0].stop - pair[0].start, most);
+                prop_assert_eq!(pair[0].stop - pair[1].start, overlap % limit);
+                prop_assert_eq!(pair[0].stop - pair[0].start, limit);
             }
         }
 
         #[test]
-        fn each_letter_is_kept_where_it_lies_farther_from_the_edge(
-            most in 2_usize..20, overlap in 0_usize..10, letters in 0_usize..100,
+        fn a_merge_takes_residues_from_the_window_with_the_farther_edge(
+            limit in 2_usize..20, overlap in 0_usize..10, letters in 0_usize..100,
         ) {
-            let windows = all(WindowCutter::new(Some(most), overlap % (most / 2 + 1)).unwrap(), letters);
+            let cut = WindowCutter::new(Some(limit), overlap % (limit / 2 + 1)).unwrap();
+            let windows = all(cut, letters);
             for pair in windows.windows(2) {
                 for letter in pair[1].start..pair[0].stop {
                     let (left, right) = (pair[0].stop - 1 - letter, letter - pair[1].start);

@@ -1,4 +1,4 @@
-//! Records of files, one file after the other.
+//! Reads the records of several files, one file after another.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,40 +11,42 @@ use seqloom_sequences::{Batch, Reader, ReaderOptions};
 
 use super::row::Origin;
 
-/// So much is read at once: it is used while it is in the processor's caches.
-const RECORDS: usize = 4096;
-const BYTES: usize = 1 << 19;
+/// Maximal number of records of one read.
+const READ_RECORDS: usize = 4096;
+/// Maximal number of residues of one read, which stay in the cache until they are used.
+const READ_RESIDUES: usize = 1 << 19;
 
-/// A file, and its index where it is known.
+/// A file and, optionally, its index.
 #[derive(Clone)]
 pub struct SequenceFile {
-    /// The path as it was given.
+    /// The path from the caller.
     pub path: PathBuf,
-    /// With it the file is read from any record on.
+    /// The index, with which reading can begin at any record.
     pub index: Option<Arc<Index>>,
 }
 
-/// Reads the records of files, from any record on.
+/// Reads the records of files, beginning at any record.
 pub struct RecordFiles {
     inputs: Vec<SequenceFile>,
     options: ReaderOptions,
     /// The next record.
     at: Origin,
-    /// The number of the first record of the file that is not read.
+    /// The record number at which reading ends (exclusive) in the last file.
     stop: u64,
     open: Option<FileAccess>,
 }
 
-/// How a file is read.
+/// The method by which a file is read.
 enum FileAccess {
-    /// From one record to the next; so many are left out first.
+    /// Sequentially, after skipping this number of records.
     Reader(Box<Reader>, u64),
-    /// By the numbers of the records.
+    /// By record number.
     Index(Arc<Index>),
 }
 
 impl RecordFiles {
-    /// Begins at a record. `stop` ends the last file before the record of that number.
+    /// Creates a reader that begins at `at`. `stop` is the end (exclusive) of the
+    /// records of the last file.
     pub fn new(
         inputs: Vec<SequenceFile>,
         options: ReaderOptions,
@@ -60,14 +62,14 @@ impl RecordFiles {
         }
     }
 
-    /// The path of a file.
+    /// Returns the path of a file.
     pub fn path(&self, file: usize) -> &Path {
         let input = self.inputs.get(file);
         input.map_or(Path::new(""), |input| &input.path)
     }
 
-    /// Reads some records into `batch`, and says where the first of them stands; nothing at
-    /// the end.
+    /// Reads records into `batch`, and returns the position of the first of them;
+    /// `None` at the end.
     pub fn read(&mut self, batch: &mut Batch) -> Result<Option<Origin>> {
         while let Some(input) = self.inputs.get(self.at.file) {
             let input = input.clone();
@@ -93,7 +95,7 @@ impl RecordFiles {
             return reader(open_reader(&input.path, &self.options)?, record);
         };
         if index.compression() == Compression::Gzip && record < index.len() {
-            // Where the index lies elsewhere, records are fetched.
+            // If the reader cannot begin at a record, records are fetched by number.
             if let Ok(found) = open_reader_at(&input.path, &self.options, record) {
                 return reader(found, 0);
             }
@@ -113,11 +115,11 @@ impl RecordFiles {
         }
         match open {
             FileAccess::Reader(mut reader, skipped) => {
-                pass(&mut reader, skipped, batch)?;
-                let most = RECORDS.min(usize::try_from(left).unwrap_or(RECORDS));
-                let is_more = reader.read_into(batch, most, BYTES)?;
+                skip_records(&mut reader, skipped, batch)?;
+                let limit = READ_RECORDS.min(usize::try_from(left).unwrap_or(READ_RECORDS));
+                let is_more = reader.read_into(batch, limit, READ_RESIDUES)?;
                 if !is_more && self.stop < u64::MAX {
-                    return Err(few(&input.path));
+                    return Err(too_few_records(&input.path));
                 }
                 self.open = is_more.then_some(FileAccess::Reader(reader, 0));
                 Ok(is_more)
@@ -131,11 +133,11 @@ impl RecordFiles {
     }
 }
 
-/// Leaves out so many records.
-fn pass(reader: &mut Reader, mut records: u64, batch: &mut Batch) -> Result<()> {
+/// Skips records.
+fn skip_records(reader: &mut Reader, mut records: u64, batch: &mut Batch) -> Result<()> {
     while records > 0 {
-        let most = RECORDS.min(usize::try_from(records).unwrap_or(RECORDS));
-        if !reader.read_into(batch, most, BYTES)? {
+        let limit = READ_RECORDS.min(usize::try_from(records).unwrap_or(READ_RECORDS));
+        if !reader.read_into(batch, limit, READ_RESIDUES)? {
             return Ok(());
         }
         records -= batch.len() as u64;
@@ -143,15 +145,15 @@ fn pass(reader: &mut Reader, mut records: u64, batch: &mut Batch) -> Result<()> 
     Ok(())
 }
 
-/// Some records by their numbers.
+/// Fetches records by number.
 fn fetch(index: &Index, record: u64, stop: u64) -> Result<Batch> {
     let mean = (index.letters() / index.len().max(1)).max(1);
-    let most = (BYTES as u64 / mean).clamp(1, RECORDS as u64);
-    let stop = stop.min(index.len()).min(record.saturating_add(most));
+    let limit = (READ_RESIDUES as u64 / mean).clamp(1, READ_RECORDS as u64);
+    let stop = stop.min(index.len()).min(record.saturating_add(limit));
     let numbers: Vec<i64> = (record..stop).map(u64::cast_signed).collect();
     index.fetch_many(&numbers, 1)
 }
 
-fn few(path: &Path) -> Error {
+fn too_few_records(path: &Path) -> Error {
     Error::format(path, Fault::whole("fewer records than its index has"))
 }

@@ -1,14 +1,15 @@
-//! Windows that are turned into tokens together.
+//! Windows that are tokenised together.
 
 use super::row::{TokenRow, WindowInfo};
 use super::tokens::WindowTokens;
 use crate::gather::RaggedRows;
 
-/// So many windows, or hardly more than so many letters.
-const WINDOWS: usize = 64;
-const LETTERS: usize = 1 << 15;
+/// Number of windows that fill a group.
+const GROUP_WINDOWS: usize = 64;
+/// Number of residues that fill a group.
+const GROUP_RESIDUES: usize = 1 << 15;
 
-/// The letters and tokens of some windows, and the facts about them.
+/// The residues and tokens of several windows, and their metadata.
 #[derive(Debug, Default)]
 pub(super) struct WindowGroup {
     pub(super) letters: RaggedRows,
@@ -17,7 +18,7 @@ pub(super) struct WindowGroup {
 }
 
 impl WindowGroup {
-    /// Forgets all windows.
+    /// Removes all windows.
     pub(super) fn clear(&mut self) {
         self.letters.data.clear();
         self.letters.offsets.clear();
@@ -27,10 +28,10 @@ impl WindowGroup {
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.infos.len() >= WINDOWS || self.letters.data.len() >= LETTERS
+        self.infos.len() >= GROUP_WINDOWS || self.letters.data.len() >= GROUP_RESIDUES
     }
 
-    /// Adds the letters of a window.
+    /// Adds a window.
     pub(super) fn push(&mut self, letters: &[u8], info: WindowInfo) {
         self.letters.data.extend_from_slice(letters);
         let end = i64::try_from(self.letters.data.len()).unwrap_or(i64::MAX);
@@ -38,7 +39,7 @@ impl WindowGroup {
         self.infos.push(info);
     }
 
-    /// The windows that have tokens, in order.
+    /// Returns the tokenised windows, in order.
     pub(super) fn rows(&mut self) -> impl Iterator<Item = TokenRow> {
         let count = self.tokens.len();
         let tokens = &self.tokens;

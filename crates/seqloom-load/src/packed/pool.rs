@@ -1,28 +1,29 @@
-//! The windows that wait to be packed.
+//! Chooses the windows of each batch.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, VecDeque};
 
 use super::row::TokenRow;
 
-/// The windows that wait. A batch consists of the oldest one, and then repeatedly of the
-/// longest one that still fits (among equals the first).
+/// Tokenised windows that are not yet in a batch. A batch takes the oldest window and
+/// then repeatedly the longest window that still fits; of equally long windows, the
+/// oldest.
 #[derive(Debug)]
 pub struct WindowPool {
     capacity: usize,
     window: usize,
     tokens: usize,
-    /// In the order they came in; nothing where one was taken.
+    /// The windows in order of arrival; `None` for windows that were taken.
     rows: VecDeque<Option<TokenRow>>,
-    /// The number of the first of them.
+    /// The number of the first window in `rows`.
     first: u64,
-    /// Sizes and numbers of all that wait.
+    /// The size and number of every window in the pool.
     sizes: BTreeSet<(usize, Reverse<u64>)>,
 }
 
 impl WindowPool {
-    /// Makes a pool for batches of at most `capacity` tokens, chosen among at least `window`
-    /// windows.
+    /// Creates a pool for batches of at most `capacity` tokens. Each batch is chosen
+    /// from at least `window` windows.
     pub fn new(capacity: usize, window: usize) -> Self {
         Self {
             capacity,
@@ -34,17 +35,17 @@ impl WindowPool {
         }
     }
 
-    /// How many wait.
+    /// Returns the number of windows in the pool.
     pub fn len(&self) -> usize {
         self.sizes.len()
     }
 
-    /// Whether none waits.
+    /// Returns true if the pool has no windows.
     pub fn is_empty(&self) -> bool {
         self.sizes.is_empty()
     }
 
-    /// Lets one wait, which is not larger than a batch.
+    /// Adds a window, which must fit into a batch.
     pub fn add(&mut self, row: TokenRow) {
         let number = self.first + self.rows.len() as u64;
         self.tokens += row.size();
@@ -52,17 +53,17 @@ impl WindowPool {
         self.rows.push_back(Some(row));
     }
 
-    /// Whether enough wait to choose among: so many, and tokens for two batches.
+    /// Returns true if the pool has enough windows and at least two batches of tokens.
     pub fn is_full(&self) -> bool {
         self.len() >= self.window && self.tokens >= self.capacity.saturating_mul(2)
     }
 
-    /// Those that wait, in the order they came in.
+    /// Returns the windows in order of arrival.
     pub fn iter(&self) -> impl Iterator<Item = &TokenRow> {
         self.rows.iter().flatten()
     }
 
-    /// Takes out a batch, in the order they came in.
+    /// Removes and returns the windows of a batch, in order of arrival.
     pub fn take(&mut self) -> Vec<TokenRow> {
         let mut chosen = self.choose();
         chosen.sort_unstable();
@@ -78,18 +79,18 @@ impl WindowPool {
         rows
     }
 
-    /// Chooses a batch, and takes it off the list of sizes.
+    /// Chooses a batch and removes its windows from `sizes`.
     fn choose(&mut self) -> Vec<u64> {
         let Some(Some(oldest)) = self.rows.front() else {
             return Vec::new();
         };
-        let mut found = Some((oldest.size(), Reverse(self.first)));
+        let mut candidate = Some((oldest.size(), Reverse(self.first)));
         let (mut left, mut chosen) = (self.capacity, Vec::new());
-        while let Some(entry) = found {
+        while let Some(entry) = candidate {
             self.sizes.remove(&entry);
             left = left.saturating_sub(entry.0);
             chosen.push(entry.1.0);
-            found = self.sizes.range(..=(left, Reverse(0))).next_back().copied();
+            candidate = self.sizes.range(..=(left, Reverse(0))).next_back().copied();
         }
         chosen
     }

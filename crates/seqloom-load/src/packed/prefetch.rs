@@ -1,4 +1,4 @@
-//! Batches that a separate thread makes in advance.
+//! Makes batches in advance in a separate thread.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,30 +19,30 @@ const SIGNAL_INTERVAL: Duration = Duration::from_millis(100);
 /// The result of reading a batch from a stream.
 type BatchResult = Result<Option<PackedBatch>, PackingFailure>;
 
-/// A stream that makes batches in advance, in a separate thread. The thread ends when this is
-/// dropped.
+/// A stream that makes batches in advance in a separate thread. The thread ends when
+/// this value is dropped.
 pub struct PrefetchedStream<T: Tokenise + 'static>(Threads<BatchQueue<T>>);
 
 struct BatchQueue<T> {
     state: Mutex<BatchQueueState<T>>,
     changed: Condvar,
-    most: usize,
+    max_batches: usize,
 }
 
 struct BatchQueueState<T> {
-    /// Until the thread takes it.
+    /// The stream, until the thread takes it.
     stream: Option<BatchStream<T>>,
     ready: VecDeque<BatchResult>,
     /// The result that is returned after all batches.
     last: Option<Result<u64, PackingFailure>>,
     is_closed: bool,
-    /// Whether the owner waits for a batch.
+    /// True while the owner waits for a batch.
     is_waiting: bool,
 }
 
 impl<T: Tokenise + 'static> PrefetchedStream<T> {
-    /// Starts a thread that makes up to `most` batches ahead.
-    pub fn start(stream: BatchStream<T>, most: usize) -> Self {
+    /// Starts a thread that makes up to `max_batches` batches in advance.
+    pub fn start(stream: BatchStream<T>, max_batches: usize) -> Self {
         let state = BatchQueueState {
             stream: Some(stream),
             ready: VecDeque::new(),
@@ -53,21 +53,23 @@ impl<T: Tokenise + 'static> PrefetchedStream<T> {
         let queue = BatchQueue {
             state: Mutex::new(state),
             changed: Condvar::new(),
-            most: most.max(1),
+            max_batches: max_batches.max(1),
         };
         Self(Threads::start("seqloom-packed", 1, queue, BatchQueue::work))
     }
 
-    /// The next batch; nothing behind the last one. Waits for it, and ends early by a signal.
+    /// Returns the next batch, or `None` after the last one. Waits until the batch is
+    /// ready; a signal ends the wait early.
     pub fn next(&self) -> Result<BatchResult, Error> {
         if !self.0.is_in_this_process() || self.0.is_empty() {
-            let message = "a stream that was begun before a fork cannot go on behind it";
+            let message = "a stream that was created before a fork cannot be used after it";
             return Err(Error::argument(message));
         }
         self.0.shared().next()
     }
 
-    /// A hash of the ids and letters of all records, once all batches were taken.
+    /// Returns a hash of the ids and sequences of all records, after the last batch was
+    /// returned.
     pub fn content(&self) -> Option<u64> {
         let state = self.0.shared().lock();
         match &state.last {
@@ -93,8 +95,9 @@ impl<T: Tokenise> BatchQueue<T> {
         let mut state = self.lock();
         loop {
             if let Some(result) = state.ready.pop_front() {
-                // Half of them at once: to wake a thread costs more than to make a batch.
-                if state.ready.len() <= self.most / 2 {
+                // Wake the thread only when the queue is half empty: waking costs more
+                // than making a batch.
+                if state.ready.len() <= self.max_batches / 2 {
                     self.changed.notify_all();
                 }
                 return Ok(result);
@@ -115,14 +118,14 @@ impl<T: Tokenise> BatchQueue<T> {
         }
     }
 
-    /// Makes batches; runs on the thread.
+    /// Makes batches. This function runs in the thread.
     fn work(&self) {
         let Some(mut stream) = self.lock().stream.take() else {
             return;
         };
         loop {
             let batch = catch_unwind(AssertUnwindSafe(|| stream.next_batch()));
-            let batch = batch.unwrap_or_else(|_| Err(PackingFailure::Reading(panicked())));
+            let batch = batch.unwrap_or_else(|_| Err(PackingFailure::Reading(thread_panicked())));
             match batch {
                 Ok(Some(packed)) => {
                     if !self.put(packed) {
@@ -135,16 +138,17 @@ impl<T: Tokenise> BatchQueue<T> {
         }
     }
 
-    /// Ends the queue: no batch follows.
+    /// Closes the queue.
     fn end(&self, last: Result<u64, PackingFailure>) {
         self.lock().last = Some(last);
         self.changed.notify_all();
     }
 
-    /// Queues a batch when the queue is not full; returns whether more batches are wanted.
+    /// Queues a batch as soon as the queue has room. Returns true if more batches are
+    /// wanted.
     fn put(&self, packed: PackedBatch) -> bool {
         let mut state = self.lock();
-        while state.ready.len() >= self.most && !state.is_closed {
+        while state.ready.len() >= self.max_batches && !state.is_closed {
             let back = self.changed.wait(state);
             state = back.unwrap_or_else(PoisonError::into_inner);
         }
@@ -156,6 +160,6 @@ impl<T: Tokenise> BatchQueue<T> {
     }
 }
 
-fn panicked() -> Error {
-    Error::argument("the thread that packs has failed: please report it")
+fn thread_panicked() -> Error {
+    Error::argument("the thread that packs batches failed; please report this")
 }

@@ -1,33 +1,36 @@
-//! The position of a stream.
+//! The position from which a stream resumes.
 
 use super::row::Origin;
 
-/// Where a stream resumes: the windows that were read and wait, and the next one.
+/// The position from which a stream resumes: the windows that were in the pool, and the
+/// next window.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResumePoint {
-    /// The first record that is needed again.
+    /// The first record that must be read again.
     pub from: Origin,
-    /// The window that is read next: the ordinal of its record, and its first letter.
+    /// The next window to read: the ordinal of its record, and the index of its first
+    /// residue.
     pub next: (u64, u64),
-    /// The hash of all content before that window, its record with it where it has begun.
+    /// The hash of the content before that window, including its record if `next` is
+    /// not its first window.
     pub content: u64,
-    /// The windows before it that wait, in order.
+    /// The earlier windows that were in the pool, in order.
     pub waiting: Vec<(u64, u64)>,
 }
 
 /// The state of a window for a stream that is resumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WindowState {
-    /// It was in a batch.
+    /// The window was in a batch.
     Done,
-    /// It was read, and waits.
+    /// The window was in the pool.
     Waiting,
-    /// It was not read.
+    /// The window was not read.
     New,
 }
 
 impl ResumePoint {
-    /// Before the first record.
+    /// Creates the position before the first record.
     pub fn start(first: Origin) -> Self {
         Self {
             from: first,
@@ -44,7 +47,7 @@ impl ResumePoint {
         }
     }
 
-    /// Whether the hash of the content has this record already.
+    /// Returns true if the hash of the content includes this record.
     pub(super) fn has_hashed(&self, ordinal: u64) -> bool {
         (ordinal, 0) < self.next
     }

@@ -1,20 +1,20 @@
-//! One window on its way into a batch.
+//! A tokenised window.
 
 use super::cut::TokenWindow;
 
-/// Where a record stands.
+/// The position of a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// The number of its file.
+    /// The index of its file.
     pub file: usize,
-    /// Its number in the file.
+    /// The index of the record in its file.
     pub record: u64,
-    /// Its number over all files.
+    /// The index of the record over all files.
     pub ordinal: u64,
 }
 
 impl Origin {
-    /// A record of the same file, so many further.
+    /// Returns the position `records` records later in the same file.
     #[must_use]
     pub fn plus(self, records: u64) -> Self {
         Self {
@@ -24,7 +24,8 @@ impl Origin {
         }
     }
 
-    /// The first record behind a file whose last one is before this.
+    /// Returns the first record of the next file; the current position is one past the
+    /// last record of this file.
     #[must_use]
     pub fn next_file(self) -> Self {
         Self {
@@ -35,19 +36,19 @@ impl Origin {
     }
 }
 
-/// The facts about a window, apart from its tokens.
+/// The metadata of a window.
 #[derive(Clone, Debug)]
 pub(super) struct WindowInfo {
     pub(super) origin: Origin,
     pub(super) id: Box<[u8]>,
-    /// The letters of the whole record.
+    /// The number of residues of the whole record.
     pub(super) letters: usize,
     pub(super) window: TokenWindow,
-    /// The hash of all content up to this record, with it.
+    /// The hash of the content up to and including this record.
     pub(super) content: u64,
 }
 
-/// The tokens of a window, and the facts about it.
+/// The tokens of a window and its metadata.
 #[derive(Clone, Debug)]
 pub struct TokenRow {
     pub(super) tokens: Box<[u32]>,
@@ -55,12 +56,13 @@ pub struct TokenRow {
 }
 
 impl TokenRow {
-    /// The number of tokens.
+    /// Returns the number of tokens.
     pub fn size(&self) -> usize {
         self.tokens.len()
     }
 
-    /// What names the window: the ordinal of its record, and its first letter.
+    /// Returns the key of the window: the ordinal of its record, and the index of its
+    /// first residue.
     pub(super) fn key(&self) -> (u64, u64) {
         self.info.key()
     }
@@ -71,7 +73,7 @@ impl WindowInfo {
         (self.origin.ordinal, self.window.start as u64)
     }
 
-    /// Where the next window stands, and what names it.
+    /// Returns the position and the key of the next window.
     pub(super) fn next(&self) -> (Origin, (u64, u64)) {
         if let Some(start) = self.window.next {
             return (self.origin, (self.origin.ordinal, start as u64));

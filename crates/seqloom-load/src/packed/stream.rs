@@ -1,4 +1,4 @@
-//! Packed batches, one after the other.
+//! Makes one packed batch after another.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -18,84 +18,85 @@ use super::row::{Origin, TokenRow, WindowInfo};
 use super::tokens::Tokenise;
 use crate::gather::{RaggedView, first_word};
 
-/// Where a batch counts final stops (`*`) that the tokeniser left out, among its counts of
-/// unusual letters.
-const FINAL_STOPS: usize = 4;
+/// The index in `met` of final stops (`*`) that were removed from sequences.
+const FINAL_STOP_INDEX: usize = 4;
 
 /// The rules by which batches are packed.
 #[derive(Clone, Copy, Debug)]
 pub struct PackingRule {
-    /// The most tokens in a batch.
+    /// Maximal number of tokens of a batch.
     pub capacity: usize,
-    /// How many windows wait at least before a batch is chosen among them.
+    /// Minimal number of windows in the pool when a batch is chosen.
     pub window: usize,
-    /// How records are cut.
+    /// The rule that splits records into windows.
     pub cut: WindowCutter,
-    /// Whether a record without letters is taken.
+    /// True if records without residues are accepted.
     pub keeps_empty: bool,
 }
 
-/// Why there is no further batch.
+/// The reason why no batch can be returned.
 #[derive(Clone, Debug)]
 pub enum PackingFailure {
-    /// A file cannot be read on.
+    /// Reading a file failed.
     Reading(Error),
     /// A record cannot be packed.
     Record {
-        /// Where it stands.
+        /// The position of the record.
         origin: Origin,
-        /// Its id.
+        /// The id of the record.
         id: Box<[u8]>,
-        /// How many letters it has.
+        /// The number of residues of the record.
         letters: usize,
-        /// What is wrong.
+        /// The reason.
         cause: Cause,
     },
 }
 
-/// Why a record cannot be packed.
+/// The reason why a record cannot be packed.
 #[derive(Clone, Debug)]
 pub enum Cause {
-    /// It has no letter.
+    /// The record has no residues.
     Empty,
-    /// It has so many tokens, more than a batch holds.
+    /// The record has this number of tokens, which is more than a batch can have.
     Long(usize),
-    /// It was not turned into tokens; a letter's position counts from the record's first.
+    /// The tokeniser returned an error; positions of residues count from the start of
+    /// the record.
     Tokens(Error),
 }
 
-/// Reads, cuts, turns into tokens, and packs.
+/// Reads records, splits them into windows, tokenises and packs them.
 pub struct BatchStream<T> {
     files: RecordFiles,
     rule: PackingRule,
     tokeniser: T,
     buffer_pool: BufferPool<u32>,
-    /// What was read last, where it stands, and the window of it that comes next.
+    /// The current records, the position of the first of them, the current record and
+    /// the start of its next window.
     batch: Batch,
     origin: Origin,
     record: usize,
     start: usize,
     group: WindowGroup,
-    /// Windows with their tokens, before they wait in the pool.
+    /// Tokenised windows that are not yet in the pool.
     queue: VecDeque<TokenRow>,
     pool: WindowPool,
-    /// The position at which the stream began or was resumed.
+    /// The position at which the stream was created or resumed.
     begun: ResumePoint,
-    /// Windows that waited there and were not read again yet.
+    /// Number of windows that were in the pool at `begun` and were not read again yet.
     missing: usize,
-    /// What comes behind the last window that was put into the pool: its record, and its key.
+    /// The record and key after the last window that entered the pool.
     next: (Origin, (u64, u64)),
-    /// The hash of all that was put into the pool.
+    /// The hash of the content that entered the pool.
     content_packed: u64,
-    /// The hash of all that was read.
+    /// The hash of the content that was read.
     content: u64,
-    /// Final stops since the last batch.
+    /// Number of final stops since the last batch.
     stops: i64,
     failed: Option<PackingFailure>,
 }
 
 impl<T: Tokenise> BatchStream<T> {
-    /// Resumes at a position, where `files` begins.
+    /// Creates a stream that resumes at a position, which must be the start of `files`.
     pub fn new(
         files: RecordFiles,
         rule: PackingRule,
@@ -125,12 +126,12 @@ impl<T: Tokenise> BatchStream<T> {
         }
     }
 
-    /// The next batch; nothing behind the last one. What was read before a failure is handed
-    /// out first.
+    /// Returns the next batch, or `None` after the last batch. A failure is returned
+    /// after the batches of all earlier records.
     pub fn next_batch(&mut self) -> Result<Option<PackedBatch>, PackingFailure> {
         loop {
             while let Some(row) = self.queue.pop_front() {
-                self.admit(row)?;
+                self.add_to_pool(row)?;
                 if self.has_caught_up() && self.pool.is_full() {
                     return self.pack();
                 }
@@ -144,27 +145,27 @@ impl<T: Tokenise> BatchStream<T> {
         }
         match &self.failed {
             Some(failure) => Err(failure.clone()),
-            None => self.check_found().map(|()| None),
+            None => self.check_missing().map(|()| None),
         }
     }
 
-    /// A hash of the ids and letters of all records so far, in order.
+    /// Returns a hash of the ids and sequences of the records read so far, in order.
     pub fn content(&self) -> u64 {
         self.content
     }
 
-    /// Whether all that the pool held at the place of the beginning is there again. Until then
-    /// no batch is packed: it would differ from what a stream without a stop packs.
+    /// Returns true if the pool again contains all windows that it had at `begun`.
+    /// Batches packed earlier would differ from those of an uninterrupted stream.
     fn has_caught_up(&self) -> bool {
         self.next.1 > self.begun.next
     }
 
-    /// Puts a window into the pool.
-    fn admit(&mut self, row: TokenRow) -> Result<(), PackingFailure> {
+    /// Adds a window to the pool.
+    fn add_to_pool(&mut self, row: TokenRow) -> Result<(), PackingFailure> {
         if self.begun.state_of(row.key()) == WindowState::Waiting {
             self.missing = self.missing.saturating_sub(1);
         } else {
-            self.check_found()?;
+            self.check_missing()?;
             self.next = row.info.next();
             self.content_packed = row.info.content;
         }
@@ -172,8 +173,8 @@ impl<T: Tokenise> BatchStream<T> {
         Ok(())
     }
 
-    /// Whether all that waited where the stream began has come.
-    fn check_found(&self) -> Result<(), PackingFailure> {
+    /// Returns an error if a window that was in the pool at `begun` was not found.
+    fn check_missing(&self) -> Result<(), PackingFailure> {
         if self.missing == 0 {
             return Ok(());
         }
@@ -189,7 +190,7 @@ impl<T: Tokenise> BatchStream<T> {
             PackedBatch::new(&rows, &self.buffer_pool).map_err(PackingFailure::Reading)?;
         packed.resume = self.resume();
         packed.met = self.tokeniser.met();
-        packed.met[FINAL_STOPS] += mem::take(&mut self.stops);
+        packed.met[FINAL_STOP_INDEX] += mem::take(&mut self.stops);
         Ok(Some(packed))
     }
 
@@ -203,7 +204,8 @@ impl<T: Tokenise> BatchStream<T> {
         }
     }
 
-    /// Reads more records, and turns some windows into tokens; returns whether to continue.
+    /// Reads more records and tokenises a group of windows. Returns true if there may
+    /// be more records.
     fn refill(&mut self) -> bool {
         if self.failed.is_some() {
             return false;
@@ -223,7 +225,7 @@ impl<T: Tokenise> BatchStream<T> {
         true
     }
 
-    /// Cuts records into windows, until there are some.
+    /// Splits records into windows until the group is full.
     fn gather(&mut self) {
         self.group.clear();
         while self.record < self.batch.len() && !self.group.is_full() {
@@ -234,13 +236,13 @@ impl<T: Tokenise> BatchStream<T> {
         }
     }
 
-    /// Cuts what is left of a record, or as much as the group takes.
+    /// Splits the rest of a record into windows until the group is full.
     fn cut_record(&mut self) -> Result<(), (Origin, Cause)> {
         let origin = self.origin.plus(self.record as u64);
-        let (header, sequence) = header_and_letters(&self.batch, self.record);
+        let (header, sequence) = header_and_sequence(&self.batch, self.record);
         let letters = self.tokeniser.strip(sequence);
         if self.start == 0 && !self.begun.has_hashed(origin.ordinal) {
-            self.content = chain(self.content, first_word(header), sequence);
+            self.content = extend_hash(self.content, first_word(header), sequence);
             self.stops += i64::from(letters.len() < sequence.len());
         }
         if letters.is_empty() && !self.rule.keeps_empty {
@@ -271,7 +273,7 @@ impl<T: Tokenise> BatchStream<T> {
         Ok(())
     }
 
-    /// Turns the windows of the group into tokens.
+    /// Tokenises the windows of the group.
     fn tokenise(&mut self) {
         let group = &mut self.group;
         if group.infos.is_empty() {
@@ -284,8 +286,8 @@ impl<T: Tokenise> BatchStream<T> {
             self.failed = group.infos.first().map(|info| token_failure(info, error));
         }
         let is_long = |row: &TokenRow| row.size() > self.rule.capacity;
-        // A window that is too long stands before one that the tokeniser refused, so that its
-        // failure is the first in the order of the file.
+        // A window that is too long precedes one that the tokeniser rejected, so its
+        // failure is the first in file order.
         if let Some(position) = self.queue.iter().skip(before).position(is_long) {
             let long = &self.queue[before + position];
             self.failed = Some(long.info.failure(Cause::Long(long.size())));
@@ -293,9 +295,9 @@ impl<T: Tokenise> BatchStream<T> {
         }
     }
 
-    /// The failure of a record of the batch.
+    /// Returns the failure of the current record.
     fn record_failure(&self, origin: Origin, cause: Cause) -> PackingFailure {
-        let (header, sequence) = header_and_letters(&self.batch, self.record);
+        let (header, sequence) = header_and_sequence(&self.batch, self.record);
         PackingFailure::Record {
             origin,
             id: first_word(header).into(),
@@ -306,7 +308,7 @@ impl<T: Tokenise> BatchStream<T> {
 }
 
 impl PackingRule {
-    /// Refuses a window that is larger than a batch, where that is known.
+    /// Returns an error if a window is known to be larger than a batch.
     fn check(&self, tokeniser: &impl Tokenise, window: TokenWindow) -> Result<(), Cause> {
         let size = tokeniser.size(window.stop - window.start);
         match size.filter(|size| *size > self.capacity) {
@@ -327,7 +329,7 @@ impl WindowInfo {
     }
 }
 
-/// The failure of a window that was not turned into tokens.
+/// Returns the failure of a window that was not tokenised.
 fn token_failure(info: &WindowInfo, mut error: Error) -> PackingFailure {
     if let Error::Letter { position, .. } = &mut error {
         *position += info.window.start;
@@ -335,16 +337,16 @@ fn token_failure(info: &WindowInfo, mut error: Error) -> PackingFailure {
     info.failure(Cause::Tokens(error))
 }
 
-/// The header and the letters of a record.
-fn header_and_letters(batch: &Batch, record: usize) -> (&[u8], &[u8]) {
+/// Returns the header and the sequence of a record.
+fn header_and_sequence(batch: &Batch, record: usize) -> (&[u8], &[u8]) {
     let number = i64::try_from(record).unwrap_or(i64::MAX);
     let header = RaggedView::new(&batch.headers, &batch.header_offsets).get(number);
     let letters = RaggedView::new(&batch.data, &batch.offsets).get(number);
     (header.unwrap_or_default(), letters.unwrap_or_default())
 }
 
-/// The hash of content and one more record.
-fn chain(content: u64, id: &[u8], letters: &[u8]) -> u64 {
+/// Adds a record to the hash of the content.
+fn extend_hash(content: u64, id: &[u8], letters: &[u8]) -> u64 {
     let parts = [content, xxh3_64(id), xxh3_64(letters)];
     xxh3_64(parts.map(u64::to_le_bytes).as_flattened())
 }

@@ -1,4 +1,4 @@
-//! A slow packer beside ours, and going on from every batch.
+//! Compares batches with those of a simple packer, and resumes after every batch.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use seqloom_sequences::ReaderOptions;
 use super::*;
 use crate::gather::RaggedRows;
 
-/// A token for each letter, which is the letter.
+/// A tokeniser with one token for each residue: its byte.
 struct LetterTokens;
 
 impl Tokenise for LetterTokens {
@@ -30,7 +30,7 @@ impl Tokenise for LetterTokens {
     }
 }
 
-/// Removed when the test ends.
+/// A file that is removed when it is dropped.
 struct TestFile(PathBuf);
 
 impl Drop for TestFile {
@@ -90,8 +90,8 @@ fn keys(packed: &PackedBatch) -> Vec<(i64, i64)> {
         .collect()
 }
 
-/// The rule in its slowest form: the list of what waits is searched anew for each batch.
-fn slow(sizes: &[i64], capacity: i64, window: usize) -> Vec<Vec<usize>> {
+/// A simple packer: it searches the whole list of windows for each batch.
+fn pack_with_full_search(sizes: &[i64], capacity: i64, window: usize) -> Vec<Vec<usize>> {
     let mut waiting: Vec<usize> = Vec::new();
     let mut batches = Vec::new();
     let take = |waiting: &mut Vec<usize>| {
@@ -121,13 +121,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn batches_are_those_of_a_slow_packer(
+    fn batches_equal_those_of_a_simple_packer(
         lengths in prop::collection::vec(0_usize..30, 1..200), window in 1_usize..20,
     ) {
         let file = write(&lengths);
         let (found, _) = all(stream(&file, rule(40, window, (40, 0)), ResumePoint::default()));
         let sizes: Vec<i64> = lengths.iter().map(|size| i64::try_from(*size).unwrap()).collect();
-        let wanted = slow(&sizes, 40, window);
+        let wanted = pack_with_full_search(&sizes, 40, window);
         let ordinals: Vec<Vec<usize>> = found
             .iter()
             .map(|packed| packed.ordinals.iter().map(|it| usize::try_from(*it).unwrap()).collect())
@@ -144,7 +144,7 @@ proptest! {
     }
 
     #[test]
-    fn a_stream_goes_on_from_every_batch(
+    fn a_stream_resumes_after_every_batch(
         lengths in prop::collection::vec(0_usize..90, 1..80), window in 1_usize..20,
     ) {
         let file = write(&lengths);
@@ -159,7 +159,7 @@ proptest! {
     }
 
     #[test]
-    fn a_thread_ahead_gives_the_same(
+    fn a_prefetching_thread_returns_the_same_batches(
         lengths in prop::collection::vec(0_usize..30, 1..80), prefetch in 1_usize..4,
     ) {
         let file = write(&lengths);
@@ -177,7 +177,7 @@ proptest! {
 }
 
 #[test]
-fn a_file_that_has_lost_what_waited_is_an_error() {
+fn a_file_without_the_windows_of_the_pool_is_an_error() {
     let file = write(&[3, 4, 5, 6, 7]);
     let resume = ResumePoint {
         next: (9, 0),
@@ -189,7 +189,7 @@ fn a_file_that_has_lost_what_waited_is_an_error() {
 }
 
 #[test]
-fn what_stands_before_a_fault_comes_first() {
+fn records_before_a_fault_are_returned_first() {
     let file = write(&[3, 4, 50, 6]);
     let mut stream = stream(&file, rule(10, 8, (90, 0)), ResumePoint::default());
     let first = stream.next_batch().unwrap().unwrap();
@@ -204,7 +204,7 @@ fn what_stands_before_a_fault_comes_first() {
 }
 
 #[test]
-fn a_stream_is_known_by_the_content_of_all_that_was_read() {
+fn the_content_hash_depends_on_all_records_that_were_read() {
     let content = |lengths: &[usize]| {
         let file = write(lengths);
         all(stream(&file, rule(40, 8, (25, 7)), ResumePoint::default())).1

@@ -1,31 +1,31 @@
-//! Letters to tokens, many windows at once.
+//! The interface of a tokeniser.
 
 use seqloom_core::{Error, Ragged, Result};
 use seqloom_encode::{LetterCounts, LetterTable, RowKernel, RowLayout, fill};
 
 use crate::gather::RaggedRows;
 
-/// The concatenated tokens of several windows, and the offset of each.
+/// The concatenated tokens of several windows and their offsets.
 #[derive(Clone, Debug, Default)]
 pub struct WindowTokens {
-    /// The tokens; behind the last offset stands what is not said.
+    /// The tokens. Elements after the last offset are unspecified.
     pub data: Vec<u32>,
-    /// One more than there are windows.
+    /// The offset of each window in `data`, then the number of tokens.
     pub offsets: Vec<i64>,
 }
 
 impl WindowTokens {
-    /// The number of windows.
+    /// Returns the number of windows.
     pub fn len(&self) -> usize {
         self.offsets.len().saturating_sub(1)
     }
 
-    /// Whether there is no window.
+    /// Returns true if there are no windows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The tokens of one window; nothing beyond the last.
+    /// Returns the tokens of a window; an empty slice past the last window.
     pub fn get(&self, window: usize) -> &[u32] {
         let bound = |at: usize| usize::try_from(*self.offsets.get(at)?).ok();
         let bounds = bound(window).zip(bound(window + 1));
@@ -34,30 +34,32 @@ impl WindowTokens {
     }
 }
 
-/// Turns letters into tokens.
+/// Converts residues to tokens.
 pub trait Tokenise: Send {
-    /// The sequence without what is taken as absent.
+    /// Returns the sequence without characters that count as absent, such as a final
+    /// stop.
     fn strip<'a>(&self, sequence: &'a [u8]) -> &'a [u8] {
         sequence
     }
 
-    /// The number of tokens of so many letters, where that is known before.
+    /// Returns the number of tokens of `letters` residues, if it does not depend on the
+    /// sequence.
     fn size(&self, _letters: usize) -> Option<usize> {
         None
     }
 
-    /// Writes the tokens of some windows into `out`. After an error, `out` has those before
-    /// the first window that is refused.
+    /// Writes the tokens of windows to `out`. After an error, `out` has the tokens of
+    /// the windows before the first rejected one.
     fn tokenise(&mut self, windows: &RaggedRows, out: &mut WindowTokens) -> Result<()>;
 
-    /// Letters met since the last call that are not plain, by kind.
+    /// Returns the counts of unusual characters by kind, since the last call.
     fn met(&mut self) -> [i64; 7] {
         [0; 7]
     }
 }
 
-/// Writes tokens by a kernel, as [`Tokenise::tokenise`] says. Nothing is taken as absent:
-/// that was done before the record was cut.
+/// Implements [`Tokenise::tokenise`] with a kernel. It removes no characters; they were
+/// removed before the record was split.
 pub fn fill_rows(
     (letters, kernel): (&LetterTable, &dyn RowKernel<u32>),
     windows: &RaggedRows,
@@ -70,7 +72,7 @@ pub fn fill_rows(
     done
 }
 
-/// Writes the tokens of the first few windows.
+/// Writes the tokens of the first windows.
 fn fill_first(
     (letters, kernel): (&LetterTable, &dyn RowKernel<u32>),
     windows: &RaggedRows,
@@ -99,7 +101,7 @@ fn fill_first(
     )
 }
 
-/// Resizes the vector to this number of tokens, and keeps those that it has.
+/// Resizes the vector to `total` tokens; existing tokens are not changed.
 fn reserve(data: &mut Vec<u32>, total: usize) -> Result<()> {
     let more = total.saturating_sub(data.len());
     data.try_reserve(more)

@@ -18,7 +18,7 @@ pub(crate) fn hash_pieces<'py>(
     num_threads: usize,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let data = data.as_slice()?;
-    let hashes = pool::run(py, num_threads, || Ok(checksum::of_pieces(data)))?;
+    let hashes = pool::run(py, num_threads, || Ok(checksum::hash_chunks(data)))?;
     Ok(PyBytes::new(py, hashes.as_flattened()))
 }
 
@@ -32,6 +32,6 @@ pub(crate) fn read_pieces<'py>(
     num_threads: usize,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let out = out.as_slice_mut()?;
-    let hashes = pool::run(py, num_threads, || checksum::read_pieces(&path, start, out))?;
+    let hashes = pool::run(py, num_threads, || checksum::read_hashed(&path, start, out))?;
     Ok(PyBytes::new(py, hashes.as_flattened()))
 }

@@ -1,13 +1,13 @@
-//! Packed files for tests, and what one thread reads in them.
+//! Compressed files for tests, and their text as one thread reads it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use sirocco::Format;
 
-use super::{BufferedInput, SMALLEST, Text, Trouble, UnpackOptions, unpack};
+use super::{BufferedInput, MIN_PARALLEL_FILE_BYTES, Text, Trouble, UnpackOptions, unpack};
 
-/// A packed file in a folder that is removed when the test ends.
+/// A compressed file in a folder that is removed when the value is dropped.
 pub(super) struct PackedFile(pub(super) PathBuf);
 
 impl PackedFile {
@@ -22,7 +22,7 @@ impl PackedFile {
         Self(path)
     }
 
-    /// Writes other bytes and leaves the file's time as it was.
+    /// Writes other bytes and keeps the modification time.
     pub(super) fn change(&self, packed: &[u8]) {
         let time = fs::metadata(&self.0).unwrap().modified().unwrap();
         fs::write(&self.0, packed).unwrap();
@@ -59,30 +59,30 @@ pub(super) fn threads_of(threads: usize) -> UnpackOptions {
     }
 }
 
-pub(super) fn from_the_beginning(path: &Path) -> (Vec<u8>, Option<String>) {
+pub(super) fn read_by_one_thread(path: &Path) -> (Vec<u8>, Option<String>) {
     let options = UnpackOptions::default();
     let (_, mut text) = unpack(BufferedInput::open(path).unwrap(), &options).unwrap();
     drain(&mut *text)
 }
 
 pub(super) fn drain(text: &mut dyn Text) -> (Vec<u8>, Option<String>) {
-    let mut found = Vec::new();
+    let mut content = Vec::new();
     loop {
         match text.fill() {
-            Ok([]) => return (found, None),
+            Ok([]) => return (content, None),
             Ok(piece) => {
-                found.extend_from_slice(piece);
+                content.extend_from_slice(piece);
                 let count = piece.len();
                 text.consume(count);
             }
-            Err(Trouble::Damage(fault)) => return (found, Some(fault.to_string())),
-            Err(Trouble::Io(error)) => return (found, Some(error.to_string())),
+            Err(Trouble::Damage(fault)) => return (content, Some(fault.to_string())),
+            Err(Trouble::Io(error)) => return (content, Some(error.to_string())),
         }
     }
 }
 
-/// A FASTA file that gzip packs to more than half.
-pub(super) fn proteins(letters: usize) -> Vec<u8> {
+/// Returns FASTA that gzip compresses to more than half of its size.
+pub(super) fn proteins(residues: usize) -> Vec<u8> {
     let mut state = 7_u64;
     let letter = |_| {
         state ^= state << 13;
@@ -93,22 +93,23 @@ pub(super) fn proteins(letters: usize) -> Vec<u8> {
     b">a\n"
         .iter()
         .copied()
-        .chain((0..letters).map(letter))
+        .chain((0..residues).map(letter))
         .collect()
 }
 
-/// Reads a file with two threads; returns its text and the error.
+/// Reads a file with two threads. Returns its text and the error.
 pub(super) fn read_by_threads(path: &Path) -> (Vec<u8>, Option<String>) {
     let input = BufferedInput::open(path).unwrap();
     let (_, mut text) = unpack(input, &threads_of(2)).unwrap();
     drain(&mut *text)
 }
 
-/// A packed file that is large enough, with members that end here and there.
+/// Returns a compressed file that is large enough for several threads, with members
+/// that end at `ends`, and its text.
 pub(super) fn large_file(ends: &[usize]) -> (Vec<u8>, Vec<u8>) {
     let text = proteins(16_000_000);
     let mut packed = members(&text, ends);
     packed.extend([0; 99]);
-    assert!(packed.len() > usize::try_from(SMALLEST).unwrap());
+    assert!(packed.len() > usize::try_from(MIN_PARALLEL_FILE_BYTES).unwrap());
     (text, packed)
 }

@@ -1,5 +1,5 @@
-//! A line is an individual: columns of some variants, each read line by line and counted by
-//! one thread.
+//! Counts files in which a line is an individual. Each thread reads and counts a range
+//! of variants line by line.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -8,12 +8,13 @@ use seqloom_core::Result;
 use seqloom_encode::genotype::count::{PositionMask, count, count_positions};
 use seqloom_plink::Bed;
 
-use super::{BLOCK, CODES, LINES, Survey};
+use super::{CODES, COUNT_BYTES, MAX_COUNTED_LINES, Survey};
 use crate::genotype::shares::{Bytes, chunks};
 
-/// The bytes of a line that are read at once, at most and at least.
-const WIDEST: usize = BLOCK / LINES;
-const NARROWEST: usize = 1 << 12;
+/// Maximal number of bytes of a line that are read in one call.
+const MAX_WIDTH_BYTES: usize = COUNT_BYTES / MAX_COUNTED_LINES;
+/// Minimal number of bytes of a line that are read in one call.
+const MIN_WIDTH_BYTES: usize = 1 << 12;
 
 impl Survey {
     pub(super) fn count_columns(
@@ -24,7 +25,7 @@ impl Survey {
     ) -> Result<()> {
         let row = CODES * self.masks.len();
         let width = rows.len().div_ceil(4 * row * threads());
-        let positions = 4 * width.clamp(NARROWEST, WIDEST);
+        let positions = 4 * width.clamp(MIN_WIDTH_BYTES, MAX_WIDTH_BYTES);
         chunks(
             rows,
             positions * row,
@@ -45,26 +46,26 @@ impl Survey {
     ) -> Result<()> {
         let column = VariantColumns::new(variants);
         let width = column.bytes.len();
-        let mut pieces = Bytes::take(width * LINES.min(self.layout.individuals))?;
+        let mut parts = Bytes::take(width * MAX_COUNTED_LINES.min(self.layout.individuals))?;
         rows.fill(0);
-        for first in (0..self.layout.individuals).step_by(LINES) {
-            let lines = first..(first + LINES).min(self.layout.individuals);
-            for (line, piece) in lines.clone().zip(pieces.all().chunks_mut(width)) {
-                bed.read(self.layout.start(line) + column.bytes.start as u64, piece)?;
+        for first in (0..self.layout.individuals).step_by(MAX_COUNTED_LINES) {
+            let lines = first..(first + MAX_COUNTED_LINES).min(self.layout.individuals);
+            for (line, part) in lines.clone().zip(parts.all().chunks_mut(width)) {
+                bed.read(self.layout.start(line) + column.bytes.start as u64, part)?;
             }
-            let lines: Vec<_> = lines.zip(pieces.all().chunks(width)).collect();
+            let lines: Vec<_> = lines.zip(parts.all().chunks(width)).collect();
             self.add_lines(&lines, &column, rows);
             column.add_missing(&lines, missing);
         }
         Ok(())
     }
 
-    /// Adds pieces of lines to the counts of their groups.
+    /// Adds parts of lines to the counts of their groups.
     fn add_lines(&self, lines: &[(usize, &[u8])], column: &VariantColumns, rows: &mut [u32]) {
         let is_in = |line: usize, group| self.group_of.get(line) == Some(&group);
         for group in 0..self.masks.len() {
             let ours = lines.iter().filter(|(line, _)| is_in(*line, group));
-            let ours: Vec<&[u8]> = ours.map(|(_, piece)| *piece).collect();
+            let ours: Vec<&[u8]> = ours.map(|(_, part)| *part).collect();
             let size = u32::try_from(ours.len()).unwrap_or(u32::MAX);
             let mut here = vec![[0; 3]; column.bytes.len() * 4];
             count_positions(&ours, &mut here);
@@ -80,10 +81,10 @@ impl Survey {
     }
 }
 
-/// Some consecutive variants, and the bytes of a line that hold them.
+/// Consecutive variants and their range of bytes in a line.
 struct VariantColumns {
     bytes: Range<usize>,
-    /// Positions of the first byte that belong to variants before.
+    /// Number of positions in the first byte that belong to earlier variants.
     skipped: usize,
     mask: PositionMask,
 }
@@ -100,7 +101,7 @@ impl VariantColumns {
     }
 
     fn add_missing(&self, lines: &[(usize, &[u8])], missing: &Mutex<&mut [u32]>) {
-        let count = |(line, piece): &(usize, &[u8])| (*line, count(piece, &self.mask).missing);
+        let count = |(line, part): &(usize, &[u8])| (*line, count(part, &self.mask).missing);
         let counts: Vec<_> = lines.iter().map(count).collect();
         let mut missing = missing.lock().unwrap_or_else(PoisonError::into_inner);
         for (line, count) in counts {
@@ -111,7 +112,8 @@ impl VariantColumns {
     }
 }
 
-/// How many threads share the work; outside a pool rayon would build its global one.
+/// Returns the number of threads; outside a pool it is 1, because rayon would create
+/// its global pool.
 fn threads() -> usize {
     rayon::current_thread_index().map_or(1, |_| rayon::current_num_threads())
 }

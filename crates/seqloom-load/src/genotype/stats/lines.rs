@@ -1,4 +1,5 @@
-//! A line is a variant: blocks of lines, each read and counted by one thread.
+//! Counts files in which a line is a variant. Each thread reads and counts a block of
+//! lines.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -6,7 +7,7 @@ use seqloom_core::Result;
 use seqloom_encode::genotype::count::{count, count_positions};
 use seqloom_plink::Bed;
 
-use super::{BLOCK, CODES, LINES, Survey, by_code};
+use super::{CODES, COUNT_BYTES, MAX_COUNTED_LINES, Survey, by_code};
 use crate::genotype::shares::{Bytes, chunks};
 
 impl Survey {
@@ -18,7 +19,7 @@ impl Survey {
         check: bool,
     ) -> Result<()> {
         let stride = self.layout.stride();
-        let block = (BLOCK / stride.max(1)).clamp(1, LINES);
+        let block = (COUNT_BYTES / stride.max(1)).clamp(1, MAX_COUNTED_LINES);
         let row = CODES * self.masks.len();
         chunks(
             rows,

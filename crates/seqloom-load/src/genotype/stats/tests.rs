@@ -6,7 +6,7 @@ use rayon::ThreadPoolBuilder;
 
 use super::*;
 
-/// Writes a `.bed` of random codes; gives its path and the codes, variant by variant.
+/// Writes a `.bed` of random codes. Returns its path and the codes of each variant.
 fn write(name: &str, layout: &BedLayout, seed: u64) -> (PathBuf, Vec<Vec<u8>>) {
     let mut state = seed | 1;
     let mut code = || {
@@ -35,7 +35,7 @@ fn write(name: &str, layout: &BedLayout, seed: u64) -> (PathBuf, Vec<Vec<u8>>) {
     (path, codes)
 }
 
-/// The counts that a pass in steps of so many variants gives.
+/// Returns the counts of a pass that counts `step` variants in each call.
 fn survey(bed: &Bed, layout: BedLayout, group_of: &[usize], step: usize) -> (Vec<u32>, Vec<u32>) {
     let mut pass = Survey::new(layout, group_of.to_vec(), 2).unwrap();
     let mut rows = vec![9; layout.variants * 2 * CODES];
@@ -50,7 +50,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
-    fn a_pass_counts_what_stands_in_the_file(
+    fn a_pass_counts_the_codes_of_the_file(
         individuals in 0_usize..600, variants in 0_usize..40, step in 1_usize..50,
         by_variant: bool, in_pool: bool, seed: u64,
     ) {
@@ -76,7 +76,7 @@ proptest! {
 }
 
 #[test]
-fn a_file_cut_meanwhile_is_an_error_of_whatever_thread_meets_it() {
+fn a_file_that_is_truncated_during_a_pass_is_an_error_in_every_thread() {
     let layout = BedLayout {
         major: Major::Variant,
         individuals: 4000,
@@ -96,7 +96,7 @@ fn a_file_cut_meanwhile_is_an_error_of_whatever_thread_meets_it() {
 }
 
 #[test]
-fn last_positions_that_may_be_padding_are_noted_where_lines_are_many() {
+fn suspicious_last_positions_are_an_error_in_files_with_many_lines() {
     for major in [Major::Variant, Major::Individual] {
         let layout = BedLayout {
             major,
@@ -122,7 +122,7 @@ fn last_positions_that_may_be_padding_are_noted_where_lines_are_many() {
 }
 
 #[test]
-fn a_group_is_wanted_for_each_individual() {
+fn every_individual_needs_a_group() {
     let layout = BedLayout {
         major: Major::Variant,
         individuals: 3,

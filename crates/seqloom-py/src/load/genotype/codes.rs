@@ -10,10 +10,10 @@ use seqloom_core::error::Fault;
 use seqloom_core::{Error, Result};
 use seqloom_encode::genotype::Genotype;
 use seqloom_encode::genotype::each::CodeIndex;
-use seqloom_load::genotype::codes::{Codes, KINDS};
-use seqloom_load::genotype::content::content;
-use seqloom_load::genotype::lay::Relayout;
+use seqloom_load::genotype::codes::{COUNTED_CODES, Codes};
+use seqloom_load::genotype::content::hash_file;
 use seqloom_load::genotype::progress::Progress;
+use seqloom_load::genotype::relayout::Relayout;
 use seqloom_load::genotype::sink::{BedSink, MemorySink};
 use seqloom_macros::native;
 use seqloom_plink::{Bed, Major};
@@ -60,7 +60,7 @@ pub(crate) fn hash_bed(
     watch: &GenotypeWatch,
     threads: usize,
 ) -> PyResult<String> {
-    let hash = pool::run(py, threads, || content(&bed.bed, &watch.progress))?;
+    let hash = pool::run(py, threads, || hash_file(&bed.bed, &watch.progress))?;
     Ok(format!("{hash:032x}"))
 }
 
@@ -246,7 +246,7 @@ impl GenotypeCodes {
         })?;
         let size = counts.len();
         let flat = counts.into_flattened().into_pyarray(py);
-        flat.reshape([size, KINDS])
+        flat.reshape([size, COUNTED_CODES])
     }
 }
 

@@ -1,13 +1,13 @@
-//! A thread that works ahead of a reader, and the buffers that the two exchange.
+//! A thread that works ahead of a reader, and the buffers that both exchange.
 //!
 //! ```text
-//!            packed chunks, then empty ones back
+//!            compressed chunks; empty chunks return
 //!   reader <═══════════════════════════════════> thread
-//!            pieces of text, then empty ones back
+//!            text buffers; empty buffers return
 //! ```
 //!
-//! There is a fixed number of each, so memory is bounded and nothing is
-//! allocated on the way.
+//! The number of buffers is fixed, so memory is bounded and nothing is allocated while
+//! reading.
 
 use std::collections::VecDeque;
 use std::io;
@@ -20,76 +20,77 @@ use super::piece::TextPiece;
 use super::text::Trouble;
 use crate::input::{forked, zeroed};
 
-/// Packed bytes on their way to the thread.
-const CHUNK: usize = 128 << 10;
-pub(super) const CHUNKS: usize = 4;
-/// One is being parsed, one is being made, two wait.
-const PIECES: usize = 4;
+/// Size of a chunk of compressed bytes.
+const CHUNK_BYTES: usize = 128 << 10;
+pub(super) const CHUNK_COUNT: usize = 4;
+/// Number of text buffers: one is parsed, one is filled, two are waiting.
+const TEXT_PIECE_COUNT: usize = 4;
 
-/// A part of the file.
+/// A chunk of the compressed file.
 pub(super) struct Chunk {
     pub(super) bytes: Vec<u8>,
     pub(super) size: usize,
-    /// Whether nothing follows.
+    /// True for the last chunk.
     pub(super) is_last: bool,
-    /// Why the file could not be read any further.
+    /// The error that ended reading.
     pub(super) failure: Option<io::Error>,
 }
 
-/// When the reader should read the next chunk of the file.
+/// The time at which the reader should read the next chunk of the file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReadTiming {
-    /// As soon as a chunk is free: reading does not block.
+    /// As soon as a chunk is free, because reading does not block.
     Early,
-    /// When all chunks were unpacked and no text is left: reading may block.
+    /// After all chunks were decompressed and all text was read, because reading may
+    /// block.
     Late,
     /// Never: the file was read to its end.
     Over,
 }
 
 /// The buffers that the reader and the thread share.
-pub(super) struct TextRing {
-    state: Mutex<RingState>,
+pub(super) struct TextExchange {
+    state: Mutex<ExchangeState>,
     for_reader: Condvar,
     for_thread: Condvar,
 }
 
-struct RingState {
+struct ExchangeState {
     packed: VecDeque<Chunk>,
     chunks: Vec<Chunk>,
     text: VecDeque<TextPiece>,
     pieces: Vec<TextPiece>,
-    /// How it ended, after all text.
+    /// The result of the thread, which is returned after all text.
     outcome: Option<Result<(), Trouble>>,
-    /// Whether the thread waits for a chunk.
+    /// True while the thread waits for a chunk.
     is_idle: bool,
     closed: bool,
 }
 
-/// What the reader has to do next.
-pub(super) enum RingEvent {
+/// The next action of the reader.
+pub(super) enum ExchangeEvent {
     Text(TextPiece),
-    /// A chunk to be filled with the next bytes of the file.
+    /// Fill this chunk with the next bytes of the file.
     FreeChunk(Chunk),
     End(Result<(), Trouble>),
 }
 
-impl TextRing {
-    /// Makes a ring with this number of chunks.
+impl TextExchange {
+    /// Creates an exchange with this number of chunks.
     fn new(chunks: usize) -> io::Result<Self> {
         let chunk = |_| {
             Ok(Chunk {
-                bytes: zeroed(CHUNK)?,
+                bytes: zeroed(CHUNK_BYTES)?,
                 size: 0,
                 is_last: false,
                 failure: None,
             })
         };
-        let state = RingState {
+        let state = ExchangeState {
             packed: VecDeque::with_capacity(chunks),
             chunks: (0..chunks).map(chunk).collect::<io::Result<_>>()?,
-            text: VecDeque::with_capacity(PIECES),
-            pieces: (0..PIECES)
+            text: VecDeque::with_capacity(TEXT_PIECE_COUNT),
+            pieces: (0..TEXT_PIECE_COUNT)
                 .map(|_| TextPiece::new())
                 .collect::<io::Result<_>>()?,
             outcome: None,
@@ -103,18 +104,18 @@ impl TextRing {
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, RingState> {
+    fn lock(&self) -> MutexGuard<'_, ExchangeState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The reader's: gives a used piece back.
+    /// Returns an empty text buffer to the exchange. Called by the reader.
     pub(super) fn give_back(&self, piece: TextPiece) {
         self.lock().pieces.push(piece);
         self.for_thread.notify_one();
     }
 
-    /// The reader's: waits for the next thing to do.
-    pub(super) fn next(&self, reading: ReadTiming) -> RingEvent {
+    /// Waits for the next event. Called by the reader.
+    pub(super) fn next(&self, reading: ReadTiming) -> ExchangeEvent {
         let mut state = self.lock();
         loop {
             let reads = match reading {
@@ -125,13 +126,13 @@ impl TextRing {
                 ReadTiming::Over => false,
             };
             if let Some(chunk) = state.chunks.pop_if(|_| reads) {
-                return RingEvent::FreeChunk(chunk);
+                return ExchangeEvent::FreeChunk(chunk);
             }
             if let Some(piece) = state.text.pop_front() {
-                return RingEvent::Text(piece);
+                return ExchangeEvent::Text(piece);
             }
             if let Some(outcome) = state.outcome.take() {
-                return RingEvent::End(outcome);
+                return ExchangeEvent::End(outcome);
             }
             state = self
                 .for_reader
@@ -140,13 +141,14 @@ impl TextRing {
         }
     }
 
-    /// The reader's: gives the thread a part of the file.
+    /// Passes a chunk of the file to the thread. Called by the reader.
     pub(super) fn feed(&self, chunk: Chunk) {
         self.lock().packed.push_back(chunk);
         self.for_thread.notify_one();
     }
 
-    /// The thread's: the next part of the file; nothing once the reader has closed.
+    /// Returns the next chunk of the file, or `None` after the reader has closed the
+    /// exchange. Called by the thread.
     pub(super) fn chunk(&self) -> Option<Chunk> {
         self.wait(|state| {
             let chunk = state.packed.pop_front();
@@ -158,19 +160,20 @@ impl TextRing {
         })
     }
 
-    /// The thread's: a piece to fill; nothing once the reader has closed.
+    /// Returns a text buffer to fill, or `None` after the reader has closed the exchange.
+    /// Called by the thread.
     pub(super) fn piece(&self) -> Option<TextPiece> {
         self.wait(|state| state.pieces.pop())
     }
 
-    fn wait<T>(&self, mut take: impl FnMut(&mut RingState) -> Option<T>) -> Option<T> {
+    fn wait<T>(&self, mut take: impl FnMut(&mut ExchangeState) -> Option<T>) -> Option<T> {
         let mut state = self.lock();
         loop {
             if state.closed {
                 return None;
             }
-            if let Some(found) = take(&mut state) {
-                return Some(found);
+            if let Some(item) = take(&mut state) {
+                return Some(item);
             }
             state = self
                 .for_thread
@@ -179,19 +182,19 @@ impl TextRing {
         }
     }
 
-    /// The thread's: gives an empty chunk back.
+    /// Returns an empty chunk to the exchange. Called by the thread.
     pub(super) fn recycle(&self, chunk: Chunk) {
         self.lock().chunks.push(chunk);
         self.for_reader.notify_one();
     }
 
-    /// The thread's: whether nothing more was read, so that text should not be
-    /// kept any longer.
+    /// Returns true if no further chunk is available, so that text should be passed on
+    /// at once. Called by the thread.
     pub(super) fn is_starved(&self) -> bool {
         self.lock().packed.is_empty()
     }
 
-    /// The thread's: hands text over.
+    /// Passes text to the reader. Called by the thread.
     pub(super) fn deliver(&self, piece: TextPiece) {
         let mut state = self.lock();
         if piece.is_empty() {
@@ -203,46 +206,48 @@ impl TextRing {
         self.for_reader.notify_one();
     }
 
-    /// The thread's last word.
+    /// Stores the result of the thread. Called by the thread at its end.
     pub(super) fn end(&self, outcome: Result<(), Trouble>) {
         self.lock().outcome = Some(outcome);
         self.for_reader.notify_one();
     }
 }
 
-/// The reader's handle of a thread, which ends when the handle is dropped.
-pub(super) struct HelperThread(Threads<TextRing>);
+/// The reader's handle of the thread. The thread ends when the handle is dropped.
+pub(super) struct HelperThread(Threads<TextExchange>);
 
 impl HelperThread {
-    /// Starts a thread with `chunks` chunks that its reader may fill. If no thread can be
-    /// started, returns `what`.
+    /// Starts a thread with `chunks` chunks that its reader may fill. If the thread
+    /// cannot be started, returns `input`.
     pub(super) fn start<T: Send + 'static>(
         chunks: usize,
-        what: T,
-        work: fn(&TextRing, T) -> Result<(), Trouble>,
+        input: T,
+        work: fn(&TextExchange, T) -> Result<(), Trouble>,
     ) -> Result<Self, T> {
-        let Ok(ring) = TextRing::new(chunks) else {
-            return Err(what);
+        let Ok(exchange) = TextExchange::new(chunks) else {
+            return Err(input);
         };
-        let slot = Arc::new(Mutex::new(Some(what)));
-        let given = Arc::clone(&slot);
-        let threads = Threads::start("seqloom-ahead", 1, ring, move |ring: &TextRing| {
-            if let Some(what) = take(&given) {
-                let run = AssertUnwindSafe(|| work(ring, what));
-                let message = "could not be read: the thread that did so failed";
+        let slot = Arc::new(Mutex::new(Some(input)));
+        let shared = Arc::clone(&slot);
+        let run_thread = move |exchange: &TextExchange| {
+            if let Some(input) = take(&shared) {
+                let run = AssertUnwindSafe(|| work(exchange, input));
+                let message = "could not be read: the reading thread failed";
                 let failed = |_| Err(io::Error::other(message).into());
-                ring.end(catch_unwind(run).unwrap_or_else(failed));
+                exchange.end(catch_unwind(run).unwrap_or_else(failed));
             }
-        });
+        };
+        let threads = Threads::start("seqloom-ahead", 1, exchange, run_thread);
         let is_idle = threads.is_empty();
         match is_idle.then(|| take(&slot)).flatten() {
-            Some(what) => Err(what),
+            Some(input) => Err(input),
             None => Ok(Self(threads)),
         }
     }
 
-    /// Returns the ring; an error in a forked process, which does not have the thread.
-    pub(super) fn ring(&self) -> io::Result<&TextRing> {
+    /// Returns the exchange. In a forked process, which does not have the thread, this is
+    /// an error.
+    pub(super) fn exchange(&self) -> io::Result<&TextExchange> {
         if self.0.is_in_this_process() {
             return Ok(self.0.shared());
         }
@@ -254,7 +259,7 @@ fn take<T>(slot: &Mutex<Option<T>>) -> Option<T> {
     slot.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
-impl SharedState for TextRing {
+impl SharedState for TextExchange {
     fn close(&self) {
         self.lock().closed = true;
         self.for_thread.notify_one();

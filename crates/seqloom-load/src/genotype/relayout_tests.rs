@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use seqloom_plink::{Bed, BedLayout, Major};
 
 use super::codes::Codes;
-use super::lay::Relayout;
 use super::progress::Progress;
+use super::relayout::Relayout;
 use super::sink::{BedSink, MemorySink};
 
-/// A file with codes that look random.
+/// A file with pseudo-random codes.
 struct RelayoutExample {
     path: PathBuf,
     layout: BedLayout,
@@ -43,7 +43,7 @@ impl RelayoutExample {
         }
     }
 
-    /// The lines that a plan should lay down, code by code.
+    /// Returns the expected codes of the copy.
     fn expected(&self, wanted: BedLayout, variants: Option<&[usize]>) -> Vec<u8> {
         let mut lines = vec![0; wanted.lines() * wanted.stride()];
         for line in 0..wanted.lines() {
@@ -110,7 +110,7 @@ impl Drop for RelayoutExample {
 }
 
 #[test]
-fn lines_are_laid_down_by_individual_and_by_variant() {
+fn a_copy_is_by_individual_or_by_variant() {
     let picked = [4, 0, 4, 2];
     for major in [Major::Individual, Major::Variant] {
         for (individuals, variants) in [(1, 5), (6, 5), (9, 8), (70, 261)] {
@@ -123,14 +123,14 @@ fn lines_are_laid_down_by_individual_and_by_variant() {
 }
 
 #[test]
-fn a_matrix_of_several_tiles_is_turned_whole() {
+fn a_matrix_of_several_tiles_is_transposed() {
     let example = RelayoutExample::new(Major::Variant, 601, 33_001);
     example.check(Major::Individual, None, 0);
     example.check(Major::Individual, None, 4 << 20);
 }
 
 #[test]
-fn a_line_that_was_changed_is_refused() {
+fn a_changed_line_is_an_error() {
     let example = RelayoutExample::new(Major::Individual, 6, 9);
     let bed = Bed::open(&example.path, true).unwrap();
     let codes = Codes::of_file(bed, example.layout, Some(vec![0; 6])).unwrap();
@@ -139,7 +139,7 @@ fn a_line_that_was_changed_is_refused() {
 }
 
 #[test]
-fn a_work_that_is_stopped_ends_with_an_error() {
+fn a_cancelled_copy_is_an_error() {
     let example = RelayoutExample::new(Major::Variant, 8, 300);
     let (bed, progress) = (Bed::open(&example.path, true).unwrap(), Progress::default());
     progress.stop();

@@ -1,4 +1,4 @@
-//! The genotypes of a `.bed`, laid down so that a line is what an item is.
+//! Copies a `.bed` with another layout: by variant or by individual.
 
 use seqloom_core::Result;
 use seqloom_encode::genotype::repack::repack;
@@ -10,29 +10,29 @@ use super::sink::LineSink;
 use super::source::{BedSource, LineSource};
 use super::transpose::Transpose;
 
-/// About so many bytes are laid down together.
-const BLOCK: usize = 16 << 20;
+/// Bytes that are copied together.
+const COPY_BYTES: usize = 16 << 20;
 
-/// A file to be written in another order, and how.
+/// A file and the layout of its copy.
 #[derive(Clone, Copy, Debug)]
 pub struct Relayout<'a> {
     /// The file.
     pub bed: &'a Bed,
     /// The layout of the file.
     pub layout: BedLayout,
-    /// What a line shall be.
+    /// The axis that is a line of the copy.
     pub major: Major,
-    /// The variants that are wanted, in order; nothing where all are. Where lines shall be
-    /// variants, all are laid down.
+    /// The selected variants in order; `None` for all. It must be `None` if the lines
+    /// of the copy are variants.
     pub variants: Option<&'a [usize]>,
-    /// The bytes of memory that the work may take.
+    /// The maximal number of bytes of memory for the work.
     pub max_bytes: usize,
     /// The progress of the work.
     pub progress: &'a Progress,
 }
 
 impl Relayout<'_> {
-    /// Returns the layout of the result.
+    /// Returns the layout of the copy.
     pub fn layout(&self) -> BedLayout {
         BedLayout {
             major: self.major,
@@ -48,14 +48,14 @@ impl Relayout<'_> {
             padding::check(self.bed, &self.layout)?;
         }
         if self.layout.major == self.major {
-            self.straight(sink)?;
+            self.copy_lines(sink)?;
         } else {
-            self.transposed().run(sink)?;
+            self.transposition().run(sink)?;
         }
         self.bed.measure(&self.layout)
     }
 
-    fn transposed(&self) -> Transpose<'_> {
+    fn transposition(&self) -> Transpose<'_> {
         Transpose {
             bed: self.bed,
             layout: self.layout,
@@ -65,24 +65,24 @@ impl Relayout<'_> {
         }
     }
 
-    /// Writes lines that stay lines.
-    fn straight(&self, sink: &mut impl LineSink) -> Result<()> {
+    /// Copies lines without transposition.
+    fn copy_lines(&self, sink: &mut impl LineSink) -> Result<()> {
         let (stride, width) = (self.layout.stride().max(1), self.layout().stride());
-        let block = (BLOCK / stride).max(1);
+        let block = (COPY_BYTES / stride).max(1);
         for first in (0..self.layout.lines()).step_by(block) {
             let count = block.min(self.layout.lines() - first);
             let mut tile = Bytes::take(count * width)?;
             let scratch = || vec![0; stride];
             shares::chunks(tile.all(), width, scratch, |line, number, out| {
-                self.line(first + number, line, out)
+                self.copy_line(first + number, line, out)
             })?;
             sink.put(first, 0, tile.all(), width)?;
         }
         Ok(())
     }
 
-    /// Reads a line, and picks what is wanted of it.
-    fn line(&self, number: usize, line: &mut [u8], out: &mut [u8]) -> Result<()> {
+    /// Reads a line and selects its variants.
+    fn copy_line(&self, number: usize, line: &mut [u8], out: &mut [u8]) -> Result<()> {
         let source = BedSource {
             bed: self.bed,
             layout: self.layout,
