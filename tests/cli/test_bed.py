@@ -298,7 +298,7 @@ def test_a_warning_prints_one_line_without_a_source_location(tmp_path, words):
     command, *target = words.split()
     said = seqloom(command, tmp_path / "x.bed", *(tmp_path / name for name in target))
     assert said.returncode == 0
-    assert re.match(r"warning: .*x\.bed: behind the last of 5 individuals", said.stderr)
+    assert re.match(r"warning: .*x\.bed: after the last of 5 individuals", said.stderr)
     assert ".py" not in said.stderr
 
 

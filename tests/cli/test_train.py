@@ -128,7 +128,7 @@ def test_predict_warns_about_unseen_lengths(call, tmp_path):
     said = call(*words)
     assert said.code == 0
     assert (
-        "warning: 1 of 2 sequences have 20 letters, but the model was trained on 12 to 16"
+        "warning: 1 of 2 sequences have 20 residues, but the model was trained on 12 to 16"
     ) in said.err
 
 

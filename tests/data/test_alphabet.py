@@ -118,7 +118,7 @@ def test_dna_masked_with_x_is_not_guessed_as_protein(fasta):
 
 
 def test_an_invalid_character_in_memory_is_an_error_with_its_record():
-    with pytest.raises(AlphabetError, match=r"record 1 \(b\), letter 4: found 'J'"):
+    with pytest.raises(AlphabetError, match=r"record 1 \(b\), residue 4: found 'J'"):
         guess_alphabet({"id": ["a", "b"], "sequence": ["ACGT" * 300, "ACGTJACGT"]})
 
 

@@ -240,9 +240,9 @@ def test_a_pickle_contains_sequences_from_memory():
         (["ACGT", None], r"<list>: record 1 \(1\): expected a sequence, found nothing"),
         ({"x": float("nan")}, r"<dict>: record 0 \(x\): .* found nothing"),
         ([b"ACGT", 7], r"record 1 \(1\): expected a sequence, found 7"),
-        ([b"AC GT"], r"record 0 \(0\), letter 2: .*b' '; whitespace=\"strip\""),
-        ([b"AC>T"], r"letter 2: expected a letter, found b'>'"),
-        ({"x": "ACÄT"}, r"record 0 \(x\), letter 2: expected a letter"),
+        ([b"AC GT"], r"record 0 \(0\), residue 2: .*b' '; whitespace=\"strip\""),
+        ([b"AC>T"], r"residue 2: expected a residue, found b'>'"),
+        ({"x": "ACÄT"}, r"record 0 \(x\), residue 2: expected a residue"),
     ],
     ids=range(6),
 )
@@ -259,7 +259,7 @@ def test_whitespace_strip_removes_blanks(tmp_path, kind):
 
 
 def test_an_invalid_character_is_reported_with_its_record():
-    with pytest.raises(sl.errors.AlphabetError, match=r"<list>: record 1 \(1\), letter 2"):
+    with pytest.raises(sl.errors.AlphabetError, match=r"<list>: record 1 \(1\), residue 2"):
         SequenceDataset(["ACGT", "ACJT"], encoder=OneHot("dna"))
 
 

@@ -401,7 +401,7 @@ def test_an_invalid_character_in_an_interval_is_reported_with_its_position(genom
     data = IntervalDataset(
         genome, bed(f"chr1\t{where}\t{where + 3}\n"), encoder=OneHot("dna", unknown="error")
     )
-    with pytest.raises(AlphabetError, match=rf"g\.fa: chr1:{where}-{where + 3}, letter 0"):
+    with pytest.raises(AlphabetError, match=rf"g\.fa: chr1:{where}-{where + 3}, residue 0"):
         data[0]
 
 

@@ -117,7 +117,7 @@ def test_records_before_a_fault_are_delivered_first(tmp_path, workers):
     if workers:
         loader.num_workers, loader.multiprocessing_context = workers, "fork"
     found = []
-    with pytest.raises(AlphabetError, match=r"record 40 \(bad\), letter 1 after augment"):
+    with pytest.raises(AlphabetError, match=r"record 40 \(bad\), residue 1 after augment"):
         found.extend(batch["id"][0] for batch in loader)
     assert found == [f"r{i}" for i in range(0, 40, 4)]
 

@@ -181,9 +181,11 @@ def test_the_error_for_an_invalid_character_names_record_and_file():
     source = Lines(20)
     source.letters[7] = "A!CG"
     data = sl.data.Dataset(source, encoder=sl.encode.OneHot("dna"))
-    with pytest.raises(sl.errors.AlphabetError, match=r"^record 'r7', letter 1: found '!'"):
+    with pytest.raises(
+        sl.errors.AlphabetError, match=r"^record 'r7', residue 1: found '!'"
+    ):
         data.batch([3, 2, 7])
     source.paths = ("a.lines",)
-    text = re.escape("a.lines: record 'r7', letter 1: found '!', expected ")
+    text = re.escape("a.lines: record 'r7', residue 1: found '!', expected ")
     with pytest.raises(sl.errors.AlphabetError, match=text):
         data.batch([3, 2, 7])

@@ -34,7 +34,7 @@ def test_an_invalid_character_in_a_pipe_is_reported_without_rereading(tmp_path, 
     os.mkfifo(path)
     thread = written(path, ">x\nACGT\n>y\nACJT\n")
     loader = DataLoader(SequenceStream(path, encoder=OneHot("dna")), 1, num_workers=workers)
-    words = r"a\.fa: record 1 \(y\), letter 2: found 'J', expected "
+    words = r"a\.fa: record 1 \(y\), residue 2: found 'J', expected "
     with pytest.raises(AlphabetError, match=words):
         list(loader)
     thread.join()

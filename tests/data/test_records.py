@@ -170,7 +170,7 @@ def test_an_invalid_character_from_augmentation_is_reported_as_such(fasta):
 
     data = SequenceDataset(fasta(TWO_SEQUENCES), encoder=OneHot("dna"), augment=spoil)
     with pytest.raises(
-        AlphabetError, match=r"record 1 \(b\), letter 1 after augmentation: .*found 'J'"
+        AlphabetError, match=r"record 1 \(b\), residue 1 after augmentation: .*found 'J'"
     ):
         data[1]
 

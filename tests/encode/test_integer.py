@@ -47,7 +47,7 @@ def test_a_final_stop_is_dropped_in_flat_and_padding_in_a_batch():
 
 def test_an_ambiguity_code_is_the_mask_or_an_error():
     assert Integer("dna")("".join(IUPAC)).tolist() == [4] * 11
-    with pytest.raises(AlphabetError, match="refuses RYSWKMBDHVN"):
+    with pytest.raises(AlphabetError, match="rejects RYSWKMBDHVN"):
         Integer("dna", unknown="error")("ACN")
 
 

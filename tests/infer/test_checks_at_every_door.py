@@ -16,7 +16,7 @@ DNA = ["ACGTTGCA", "TTGGCCAAA"] * 80
 # The records and the message of each check.
 FAULTS = {
     "kind": (DNA, "the sequences look like dna, but the model was trained on protein"),
-    "length": (["MKLVWYHE", "MKLVWYHEDFGH"], "1 of 2 sequences have 12 letters, but"),
+    "length": (["MKLVWYHE", "MKLVWYHEDFGH"], "1 of 2 sequences have 12 residues, but"),
     "twice": (PROTEINS, "2 sequences have the id 'x'"),
     "unfinished": (PROTEINS, "training of this model did not finish"),
 }
@@ -150,7 +150,7 @@ def test_fit_warns_about_each_set_with_another_alphabet_or_length():
     for name in ("training", "validation"):
         text = f"the sequences of the {name} set look like dna, but the encoder reads"
         assert sum(it.startswith(text) for it in said) == 1
-    text = "the validation set: 160 of 160 sequences have 16 to 18 letters, but"
+    text = "the validation set: 160 of 160 sequences have 16 to 18 residues, but"
     assert sum(it.startswith(text) for it in said) == 1
     assert {it.filename for it in caught} == {__file__}
 

@@ -364,7 +364,7 @@ def test_the_error_names_a_sequence_of_the_wrong_length():
     trained = Trained(
         network.eval(), sl.encode.OneHot("dna"), Classify(("a", "b")), batch_size=16
     )
-    with pytest.raises(ShapeError, match="20 letters, but 'odd' has 4"):
+    with pytest.raises(ShapeError, match="20 residues, but 'odd' has 4"):
         sl.infer.explain(trained, {"fit": "ACGTA" * 4, "odd": "ACGT"})
 
 

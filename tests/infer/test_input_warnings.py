@@ -25,7 +25,7 @@ def test_a_duplicate_id_gives_a_warning_with_its_count(run):
 
 
 def test_lengths_outside_the_training_set_give_a_warning(run):
-    said = "1 of 2 sequences have 12 letters, but the model was trained on 8 to 10"
+    said = "1 of 2 sequences have 12 residues, but the model was trained on 8 to 10"
     with pytest.warns(DataWarning, match=said):
         sl.infer.predict(run, ["MKLVWYHE", "MKLVWYHEDFGH"])
 
@@ -55,7 +55,7 @@ def test_the_warning_points_at_the_call_of_predict(run):
 
 def test_evaluate_also_warns_about_lengths(run):
     table = {"sequence": ["MKLVW", "MKLVWYHED"], "label": ["yes", "no"]}
-    with pytest.warns(DataWarning, match="1 of 2 sequences have 5 letters"):
+    with pytest.warns(DataWarning, match="1 of 2 sequences have 5 residues"):
         sl.infer.evaluate(run, table)
 
 

@@ -156,7 +156,7 @@ def test_the_error_names_a_sequence_of_the_wrong_length(toy, tmp_path):
     run = sl.train.fit(config, data, epochs=1)
     (tmp_path / "odd.fa").write_text(f">a\n{'ACGT' * 5}\n>odd\nACGT\n")
     remedy = r"\(in Python: SequenceCNNConfig\(channels=4, outputs=2\)\)"
-    with pytest.raises(ShapeError, match=f"20 letters, but 'odd' has 4; .*{remedy}"):
+    with pytest.raises(ShapeError, match=f"20 residues, but 'odd' has 4; .*{remedy}"):
         sl.infer.predict(run.trained, tmp_path / "odd.fa")
 
 
@@ -226,7 +226,7 @@ def test_batches_of_records_longer_than_training_records_are_smaller(monkeypatch
     Counting.seen.clear()
     assert run.trained.batch_size == 16
     texts = ["ACGT", "A" * 200, "CC", *["ACGTACGTAC"] * 12]
-    with pytest.warns(DataWarning, match="have 2 to 200 letters"):
+    with pytest.warns(DataWarning, match="have 2 to 200 residues"):
         scores = sl.infer.predict(run, texts).to_numpy()
     assert Counting.seen == [(16, 4, 4), (4, 4, 10), (4, 4, 10), (4, 4, 10), (1, 4, 200)]
     for text, row in zip(texts, scores, strict=True):

@@ -147,7 +147,7 @@ def test_an_index_out_of_range_is_an_error_with_the_size(tmp_path):
     with pytest.raises(OutOfRangeError, match="record -6 of 5"):
         index.fetch_many([0, -6])
     with pytest.raises(
-        OutOfRangeError, match=r"record 0 \(chr0\) has 7 letters, got 3 to 8"
+        OutOfRangeError, match=r"record 0 \(chr0\) has 7 residues, got 3 to 8"
     ):
         index.fetch("chr0", 3, 8)
     for start, stop in [(-1, 3), (4, 3)]:

@@ -206,7 +206,7 @@ def test_records_that_a_fai_cannot_represent_are_an_error(tmp_path):
     with pytest.raises(FormatError, match="record 0 has lines of unequal length"):
         SequenceIndex(tmp_path / "odd.fa").write_fai()
     (tmp_path / "twice.fa").write_text(">a\nA\n>a\nC\n")
-    with pytest.raises(FormatError, match="record 1 has an id that stands before"):
+    with pytest.raises(FormatError, match="record 1 has the id of an earlier record"):
         SequenceIndex(tmp_path / "twice.fa").write_fai()
 
 

@@ -128,9 +128,12 @@ GOOD: Any = ("first", "A", "I")
 BAD = {
     "an empty id": (("", "AC"), "expected an id"),
     "a line end in a header": (("a\nb", "AC"), "a header is one line"),
-    "a space among letters": (("a", "A C"), "position 1: expected a letter, found ' '"),
+    "a space among letters": (("a", "A C"), "position 1: expected a residue, found ' '"),
     "a mark among letters": (("a", "A>C"), "position 1: .*'>'"),
-    "too few qualities": (("a", "ACGT", "II"), "4 letters need as many qualities, found 2"),
+    "too few qualities": (
+        ("a", "ACGT", "II"),
+        "4 residues need as many qualities, found 2",
+    ),
     "a quality that is none": (("a", "AC", "I\t"), "expected a quality from '!' to '~'"),
 }
 

@@ -108,7 +108,7 @@ def test_npz_files_of_many_records_are_complete(program, exported, tmp_path):
     ("words", "said"),
     [
         (["--out", "a.fa"], "a.fa: is one of the files to read; --out names another one"),
-        (["--out", "old.tsv"], "old.tsv: is there already; --overwrite replaces it"),
+        (["--out", "old.tsv"], "old.tsv: already exists; --overwrite replaces it"),
         (["--out", "none/b.tsv"], "none/b.tsv: there is no folder none; make it first"),
         (
             ["--out", "/dev/full"],
@@ -123,7 +123,7 @@ def test_npz_files_of_many_records_are_complete(program, exported, tmp_path):
             ["--interleaved"],
             "--interleaved is of pairs, but the model reads single records",
         ),
-        (["-"], "-: standard input is read alone; give it, or files"),
+        (["-"], "-: standard input must be the only input"),
     ],
 )
 def test_an_invalid_argument_is_an_error_at_the_start(

@@ -99,12 +99,12 @@ def test_a_newer_version_of_an_export_is_an_error(program, copied):
     [
         (b"", "the file is empty"),
         (b"hello", "expected"),
-        (b">x\n\n", "record 0 (x): the sequence has no letters"),
+        (b">x\n\n", "record 0 (x): the sequence has no residues"),
         (
             f">x\n{SIXTY[:-1]}!\n".encode(),
             "record 0 (x), line 2, byte 62 of the text: found '!', expected",
         ),
-        (b">x\nACGT\n", "this model reads sequences of 60 letters, but 'x' has 4"),
+        (b">x\nACGT\n", "this model reads sequences of 60 residues, but 'x' has 4"),
         (b"\x1f\x8b\x08\x00damaged", "gzip"),
     ],
 )
@@ -143,7 +143,7 @@ def test_the_error_of_a_genotype_model_names_missing_variants(program, exported,
     found = program(export, "a.bed", cwd=tmp_path)
     assert found.returncode == 2
     assert "a.bed: expected the " in found.stderr.decode()
-    assert "they are looked for by their ids in the .bim" in found.stderr.decode()
+    assert "variants are matched by their ids in the .bim" in found.stderr.decode()
     (tmp_path / "a.bim").unlink()
     found = program(export, "a.bed", cwd=tmp_path)
     assert found.stderr.decode() == "error: a.bim: no such file\n"
@@ -152,9 +152,9 @@ def test_the_error_of_a_genotype_model_names_missing_variants(program, exported,
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b">x\nAC GT\n", "--whitespace strip leaves blanks out"),
+        (b">x\nAC GT\n", "--whitespace strip removes blanks"),
         (b"; old\n>x\nACGT\n", "--comments skip leaves them out"),
-        (b">\nACGT\n", "--ids number takes its number as the id"),
+        (b">\nACGT\n", "--ids number uses the record number as the id"),
     ],
 )
 def test_the_error_about_an_odd_file_names_the_option_that_helps(

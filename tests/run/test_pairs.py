@@ -79,7 +79,7 @@ def test_the_error_names_the_file_that_ends_first(program, paired, tmp_path):
         said = found.stderr.decode()
         assert found.returncode == 2
         assert (
-            f"1.fq: ends after 5 records, but 2.fq goes on with record 5 (r5/{mate})"
+            f"1.fq: ends after 5 records, but 2.fq continues with record 5 (r5/{mate})"
             in said
         )
 

@@ -30,7 +30,7 @@ REMEDIES = {
     DATASET.format('comments="skip"'): "--comments skip",
     DATASET.format('ids="number"'): "--ids number",
     ', or on_error="skip" of open_sequences (seqloom convert --on-error skip) '
-    "leaves the record out": "",
+    "skips the record": "",
 }
 
 

@@ -48,7 +48,7 @@ def test_a_small_gzip_of_one_huge_line_is_an_error_that_names_the_record(
     assert (tmp_path / "a.gz").stat().st_size < 1_000_000
     words = words_of(run(tmp_path / "a.gz", limit=LIMIT, threads=threads))
     assert "huge" in words
-    assert "MemoryLimitError" in words or "longer than 67108864 letters" in words
+    assert "MemoryLimitError" in words or "longer than 67108864 residues" in words
 
 
 @pytest.mark.parametrize("threads", [1, 2])

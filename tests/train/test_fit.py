@@ -289,7 +289,7 @@ def test_sets_with_different_encoders_are_an_error(toy, small):
 
 def test_sequences_of_the_wrong_length_are_an_error_before_training(toy):
     config = sl.models.SequenceCNNConfig(channels=4, outputs=2, length=30)
-    with pytest.raises(ShapeError, match="30 letters, but 'r0' has 20"):
+    with pytest.raises(ShapeError, match="30 residues, but 'r0' has 20"):
         sl.train.fit(config, toy())
 
 

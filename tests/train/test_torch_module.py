@@ -241,13 +241,13 @@ def test_an_error_in_a_network_names_the_records_and_the_training_lengths(toy):
     net = nn.Sequential(nn.Flatten(), nn.Linear(4 * letters, 2))
     run = sl.train.fit(net, data, backend="torch", epochs=1)
     with (
-        pytest.warns(DataWarning, match="1 of 1 sequences have 3 letters"),
+        pytest.warns(DataWarning, match="1 of 1 sequences have 3 residues"),
         pytest.raises(RuntimeError, match="shapes cannot be multiplied") as error,
     ):
         sl.infer.predict(run, {"short": "ACG"})
     assert error.value.__notes__ == [
         "in a batch of sequences (with their lengths): 'short' (3)",
-        f"the model was trained on records of {letters} letters",
+        f"the model was trained on records of {letters} residues",
     ]
 
 

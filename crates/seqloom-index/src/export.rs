@@ -25,7 +25,7 @@ impl Index {
             let line =
                 line.ok_or_else(|| self.unsupported(number, "has lines of unequal length"))?;
             if !names.insert(hash(&line.name)) {
-                return Err(self.unsupported(number, "has an id that stands before"));
+                return Err(self.unsupported(number, "has the id of an earlier record"));
             }
             lines.extend(write_row(&line));
         }

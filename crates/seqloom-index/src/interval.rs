@@ -105,7 +105,7 @@ impl Index {
             .map_err(|trouble| self.error(trouble))?;
         Err(Error::OutOfRange {
             message: format!(
-                "{}: record {} ({}) has {} letters, got {} to {}",
+                "{}: record {} ({}) has {} residues, got {} to {}",
                 self.path.display(),
                 part.number,
                 String::from_utf8_lossy(id_of(&header)),

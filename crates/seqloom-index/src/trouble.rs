@@ -17,6 +17,6 @@ pub(crate) fn to_error(path: &Path, trouble: Trouble) -> Error {
 /// Returns the fault of a damaged index.
 pub(crate) fn damaged(what: &str) -> Fault {
     Fault::whole(format!(
-        "the index is cut or damaged ({what}): make a new one (seqloom index --overwrite)"
+        "the index is truncated or corrupt ({what}): make a new one (seqloom index --overwrite)"
     ))
 }

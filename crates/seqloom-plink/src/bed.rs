@@ -316,7 +316,7 @@ mod tests {
             let file = TemporaryBed::new(name, &bytes);
             let bed = Bed::open(&file.0, true).unwrap();
             padding::check(&bed, &bed.layout(2, 8).unwrap()).unwrap();
-            assert!(bed.take_warning().unwrap().contains("behind the last of 2"));
+            assert!(bed.take_warning().unwrap().contains("after the last of 2"));
             let other = Bed::open(&file.0, true).unwrap();
             assert!(padding::check(&other, &other.layout(1, 8).unwrap()).is_err());
         }

@@ -159,7 +159,7 @@ fn padding_error(bed: &Bed, layout: &BedLayout, line: usize) -> Error {
     let (one, many, table) = names(layout);
     let positions = layout.positions();
     let message = format!(
-        "expected nothing behind the last of {positions} {many}, found genotypes there in {one} {line}: \
+        "expected zeros after the last of {positions} {many}, found genotypes there in {one} {line}: \
          the {table} is too short, or belongs to another file ({HINT})"
     );
     bed.fault(Fault {
@@ -174,7 +174,7 @@ fn padding_error(bed: &Bed, layout: &BedLayout, line: usize) -> Error {
 fn filler_warning(layout: &BedLayout, code: u8) -> String {
     let (one, many, table) = names(layout);
     format!(
-        "behind the last of {} {many} the bits are {code:02b} in every {one}, where PLINK writes 00; \
+        "after the last of {} {many} the bits are {code:02b} in every {one}, where PLINK writes 00; \
          they are left out: some tools write them so, but if the {table} is too short, {many} are \
          missing ({HINT}, without this warning)",
         layout.positions()
@@ -184,7 +184,7 @@ fn filler_warning(layout: &BedLayout, code: u8) -> String {
 fn zero_positions_warning(layout: &BedLayout, count: usize) -> String {
     let (one, many, table) = names(layout);
     format!(
-        "the last {count} of {} {many} are homozygous A1 in every one of {} {one}s, as the bits are \
+        "the last {count} of {} {many} are homozygous A1 in all {} {one}s, as the bits are \
          that fill a line up: look whether the {table} is too long, or belongs to another file \
          ({HINT}, without this warning)",
         layout.positions(),

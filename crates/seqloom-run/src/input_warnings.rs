@@ -118,7 +118,7 @@ impl InputWarnings {
         let (codes, total) = (self.count(AMBIGUOUS), self.letters.iter().sum::<u64>());
         (4 * codes > total).then(|| {
             format!(
-                "protein ({} of {} letters are of {})",
+                "protein ({} of {} residues are of {})",
                 thousands(codes),
                 thousands(total),
                 String::from_utf8_lossy(AMBIGUOUS)
@@ -140,7 +140,7 @@ impl InputWarnings {
         let (least, most) = self.training.lengths?;
         (self.strange > 0).then(|| {
             format!(
-                "{} of {} sequences have {} letters, but the model was trained on {}: such scores \
+                "{} of {} sequences have {} residues, but the model was trained on {}: such scores \
                  may mean nothing; cut the sequences, or train on such lengths",
                 thousands(self.strange),
                 thousands(self.records),
@@ -240,13 +240,13 @@ mod tests {
     fn ambiguity_codes_for_a_model_of_dna_give_a_warning() {
         assert_eq!(warnings("dna", &[b"ACGR"]).len(), 0);
         let found = warnings("dna", &[b"ACRR"]);
-        assert!(found[0].contains("protein (2 of 4 letters are of RYSWKMBDHV)"));
+        assert!(found[0].contains("protein (2 of 4 residues are of RYSWKMBDHV)"));
     }
 
     #[test]
     fn lengths_outside_the_training_range_are_counted() {
         let found = warnings("dna", &[b"ACG", b"ACGT", b"ACGTACGT"]);
-        assert!(found[0].starts_with("2 of 3 sequences have 3 to 8 letters, but the model was"));
+        assert!(found[0].starts_with("2 of 3 sequences have 3 to 8 residues, but the model was"));
     }
 
     #[test]

@@ -192,7 +192,7 @@ impl Cursor {
     /// Returns the fault of a record that is longer than the limit.
     pub(crate) fn record_too_long(&self, position: Position, limit: u64) -> Fault {
         let message =
-            format!("the sequence is longer than {limit} letters (the limit is max_record)");
+            format!("the sequence is longer than {limit} residues (the limit is max_record)");
         self.fault(Kind::Limit, position, message)
     }
 

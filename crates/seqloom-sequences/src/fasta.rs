@@ -293,13 +293,11 @@ impl FastaParser {
         }
         let hint = if matches!(byte, b' ' | b'\t') {
             let column = position.byte - self.cursor.line_start + 1;
-            format!(
-                " in column {column}; whitespace=\"strip\" (--whitespace strip) leaves blanks out"
-            )
+            format!(" in column {column}; whitespace=\"strip\" (--whitespace strip) removes blanks")
         } else {
             String::new()
         };
-        let message = format!("expected a letter, found {}{hint}", describe_byte(byte));
+        let message = format!("expected a residue, found {}{hint}", describe_byte(byte));
         self.cursor.fault(Kind::Letter, position, message)
     }
 

@@ -30,7 +30,7 @@ pub fn locate(path: &Path, record: u64, position: u64) -> Result<Position> {
         (None, Some(error)) => Err(error.clone()),
         (None, None) => Err(Error::OutOfRange {
             message: format!(
-                "{}: has no letter {position} in record {record}",
+                "{}: has no residue {position} in record {record}",
                 path.display()
             ),
         }),

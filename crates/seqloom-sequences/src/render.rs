@@ -97,7 +97,7 @@ fn check_record(header: &[u8], letters: &[u8], marks: &[u8]) -> std::result::Res
     match letters.find(|(_, byte)| !is_letter(byte)) {
         None => Ok(()),
         Some((position, byte)) => Err(format!(
-            "position {position}: expected a letter, found {:?}",
+            "position {position}: expected a residue, found {:?}",
             char::from(*byte)
         )),
     }
@@ -106,7 +106,7 @@ fn check_record(header: &[u8], letters: &[u8], marks: &[u8]) -> std::result::Res
 fn check_quality(letters: &[u8], quality: &[u8]) -> std::result::Result<(), String> {
     if letters.len() != quality.len() {
         return Err(format!(
-            "{} letters need as many qualities, found {}",
+            "{} residues need as many qualities, found {}",
             letters.len(),
             quality.len()
         ));

@@ -73,7 +73,7 @@ fn describe(start: &[u8]) -> (Option<FaultCause>, String) {
         }
         (None, [b'{' | b'[', ..]) => "JSON".into(),
         (None, [b';', ..]) => {
-            "FASTA with ';' comments: comments=\"skip\" (--comments skip) leaves them out".into()
+            "FASTA with ';' comments: comments=\"skip\" (--comments skip) skips them".into()
         }
         (None, [b'#', ..]) => {
             "text that begins with a '#' comment: comments=\"skip\" (--comments skip) skips \

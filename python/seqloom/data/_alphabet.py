@@ -95,7 +95,7 @@ def _raise_invalid(found: FoundAlphabet, inputs: Inputs, *, total: int) -> NoRet
     strange = found.strange
     rest = total - sum(strange.values())
     expected = (
-        f"{found.name}, as the other {rest:,} of {total:,} letters are (not: "
+        f"{found.name}, as the other {rest:,} of {total:,} residues are (not: "
         f"{list_counts(strange)}); correct the file{_name_remedy(found)}"
     )
     for path, record, name, letters in _records_with(inputs, "".join(strange)):

@@ -356,11 +356,11 @@ def in_file(
     where = f"{path}: record {record} ({name})"
     line = byte = None
     if augmented:
-        where += f", letter {error.position} after augmentation"
+        where += f", residue {error.position} after augmentation"
     else:
         line, byte = _line_and_byte(path, record, error.position or 0)
         where += (
-            f", letter {error.position}"
+            f", residue {error.position}"
             if line is None
             else f", line {line}, byte {byte} of the text"
         )

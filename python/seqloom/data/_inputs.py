@@ -163,7 +163,7 @@ def letters_of_rows(
         hint = '; whitespace="strip" (--whitespace strip) removes blanks'
         raise FormatError(
             f"{name}: record {record} ({ids[record]}), letter "
-            f"{at - int(letters.offsets[record])}: expected a letter, found "
+            f"{at - int(letters.offsets[record])}: expected a residue, found "
             f"{bytes([byte])!r}{hint if _BLANKS[byte] else ''}",
             path=name,
             record=record,

@@ -204,7 +204,7 @@ class Source(ABC):
         text = f"{where}: {error}"
         if error.character is not None:
             when = " after augmentation" if is_augmented else ""
-            text = f"{where}, letter {error.position}{when}: found {error.character!r}"
+            text = f"{where}, residue {error.position}{when}: found {error.character!r}"
             text += "" if error.expected is None else f", expected {error.expected}"
         return error.with_message(text, row)
 

@@ -369,7 +369,7 @@ def _check_qualities(name: str, batch: SequenceBatch) -> None:
         raise FormatError(
             f"{name}: record {row} ({batch.ids[row]}): "
             f"{batch.qualities.lengths[row]:,} qualities for "
-            f"{batch.sequences.lengths[row]:,} letters",
+            f"{batch.sequences.lengths[row]:,} residues",
             path=name,
             record=row,
         )

@@ -176,7 +176,7 @@ def _check_positions(config: Any, examples: Examples) -> None:
     if wanted is None or counts_words(examples.encoder) or (positions == wanted).all():
         return
     first = int((positions != wanted).argmax())
-    what = "tokens" if is_of_tokens(examples.encoder) else "letters"
+    what = "tokens" if is_of_tokens(examples.encoder) else "residues"
     any_length = ""
     if isinstance(config, SequenceCNNConfig) and config.inputs != "counts":
         any_length = f" (in Python: {config.spell_any_length()})"

@@ -139,10 +139,10 @@ _OPTIONS = {
 
 # Advice by the cause of a FormatError.
 _REMEDIES = {
-    "missing id": '; ids="number" (--ids number) takes its number as the id',
+    "missing id": '; ids="number" (--ids number) uses the record number as the id',
     "missing sequence line": (
-        '; write an empty line for no letters, or on_error="skip" of open_sequences '
-        "(seqloom convert --on-error skip) leaves the record out"
+        '; write an empty line for an empty sequence, or on_error="skip" of open_sequences '
+        "(seqloom convert --on-error skip) skips the record"
     ),
 }
 

@@ -64,7 +64,7 @@ class TrainedOn(JsonConfig):
 
     def spell_lengths(self) -> str:
         """Return the range of training lengths as text; "" if there are no lengths."""
-        return "" if self.lengths is None else f"{_range(*self.lengths)} letters"
+        return "" if self.lengths is None else f"{_range(*self.lengths)} residues"
 
     def describe_strange_lengths(self, data: Any, *, share: float = 0.0) -> str:
         """Return a warning if more than a share of records have other lengths."""
@@ -77,7 +77,7 @@ class TrainedOn(JsonConfig):
             return ""
         return (
             f"{strange.size:,} of {lengths.size:,} {data.noun} have "
-            f"{_range(int(strange.min()), int(strange.max()))} letters, but the model was "
+            f"{_range(int(strange.min()), int(strange.max()))} residues, but the model was "
             f"trained on {_range(shortest, longest)}: such scores may mean nothing; cut "
             f"the {data.noun}, or train on such lengths"
         )

@@ -97,7 +97,7 @@ def test_every_written_set_can_be_read(tmp_path, major, shape, seed, constant, l
         values[:, -last:] = constant
     to_bed(tmp_path / "x.bed", values, major=major)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*homozygous A1 in every one")
+        warnings.filterwarnings("ignore", message=".*homozygous A1 in all")
         found = open_bed(tmp_path / "x.bed").read(dtype="int8")
         np.testing.assert_array_equal(found, values)
         inspect_bed(tmp_path / "x.bed")

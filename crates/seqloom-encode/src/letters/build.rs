@@ -92,7 +92,7 @@ fn accepted_letters(alphabet: &Alphabet, policy: Policy) -> String {
     let codes = String::from_utf8(codes.collect()).unwrap_or_default();
     match (codes.is_empty(), policy.codes) {
         (true, _) => format!("one of {letters}"),
-        (_, false) => format!("one of {letters} (unknown='error' refuses {codes})"),
+        (_, false) => format!("one of {letters} (unknown='error' rejects {codes})"),
         _ => format!("one of {letters} or a code of {codes}"),
     }
 }

@@ -78,7 +78,7 @@ fn a_text_larger_than_its_file_is_an_error_before_allocation() {
 fn a_text_length_above_the_maximum_is_an_error() {
     let file = Temporary::new(FASTA_TEXT);
     let bytes = index(&file.0, &[row(0, 8)], u64::MAX, Container::Plain);
-    assert!(message(&file.0, bytes).contains("cut or damaged"));
+    assert!(message(&file.0, bytes).contains("truncated or corrupt"));
 }
 
 #[test]

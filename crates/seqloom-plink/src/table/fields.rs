@@ -43,7 +43,7 @@ impl<T: AsRef<[u8]>> TextTable<T> {
         if fits {
             return Ok(());
         }
-        let message = format!("{name}: a field has more than {width} letters");
+        let message = format!("{name}: a field has more than {width} characters");
         Err(Error::argument(message))
     }
 

@@ -110,7 +110,7 @@ fn check_out(arguments: &CommandLine) -> Result<()> {
         return bad("is one of the files to read; --out names another one".into());
     }
     if target.is_file() && !arguments.overwrite {
-        return bad("is there already; --overwrite replaces it".into());
+        return bad("already exists; --overwrite replaces it".into());
     }
     Ok(())
 }

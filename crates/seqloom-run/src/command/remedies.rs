@@ -17,8 +17,8 @@ pub(super) fn with_command_options(error: &Error) -> String {
     let mut text = error.to_string();
     if let Error::Format { fault, .. } = error {
         text.push_str(match fault.cause {
-            Some(FaultCause::MissingId) => "; --ids number takes its number as the id",
-            Some(FaultCause::MissingSequenceLine) => "; write an empty line for no letters",
+            Some(FaultCause::MissingId) => "; --ids number uses the record number as the id",
+            Some(FaultCause::MissingSequenceLine) => "; write an empty line for an empty sequence",
             _ => "",
         });
     }
@@ -44,10 +44,10 @@ mod tests {
 
     #[test]
     fn python_options_are_translated_to_command_options() {
-        let message = "found a space; whitespace=\"strip\" (--whitespace strip) leaves blanks out";
+        let message = "found a space; whitespace=\"strip\" (--whitespace strip) removes blanks";
         assert_eq!(
             text_of(None, message),
-            "a.fa: found a space; --whitespace strip leaves blanks out"
+            "a.fa: found a space; --whitespace strip removes blanks"
         );
     }
 
@@ -58,7 +58,7 @@ mod tests {
                 Some(FaultCause::MissingId),
                 "expected an id after '>', found none"
             ),
-            "a.fa: expected an id after '>', found none; --ids number takes its number as the id"
+            "a.fa: expected an id after '>', found none; --ids number uses the record number as the id"
         );
     }
 }

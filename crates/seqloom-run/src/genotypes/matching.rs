@@ -88,7 +88,7 @@ fn check_present(
     let more = if lost.len() > MAX_SHOWN { ", ..." } else { "" };
     let message = format!(
         "expected the {} variants that the model reads, {} of them are not in it \
-         ({some}{more}); they are looked for by their ids in the .bim",
+         ({some}{more}); variants are matched by their ids in the .bim",
         thousands(as_u64(wanted.ids.len())),
         thousands(as_u64(lost.len()))
     );
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(
             error,
             "a.bed: expected the 2 variants that the model reads, 1 of them are not in it \
-             (rs1); they are looked for by their ids in the .bim"
+             (rs1); variants are matched by their ids in the .bim"
         );
     }
 

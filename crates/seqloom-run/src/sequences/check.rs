@@ -40,8 +40,8 @@ pub(super) fn count_positions(records: &Records, filler: &BatchFiller) -> Result
 fn too_short(records: &Records, encoder: &Encoder, row: usize) -> Error {
     let letters = encoder.letters().stripped(records.letters.get(row)).len();
     let message = match letters {
-        0 => "the sequence has no letters".to_owned(),
-        _ => format!("{letters} letters are too few for the encoder"),
+        0 => "the sequence has no residues".to_owned(),
+        _ => format!("{letters} residues are too few for the encoder"),
     };
     let (path, record) = records.locate(row);
     let name = String::from_utf8_lossy(records.names.get(row));
@@ -65,7 +65,7 @@ fn residue_error(records: &Records, encoder: &Encoder, row: usize) -> Result<Err
     let (path, record) = records.locate(row);
     let place = match find(records, row, position) {
         Some((line, byte)) => format!("line {line}, byte {byte} of the text"),
-        None => format!("letter {position}"),
+        None => format!("residue {position}"),
     };
     let name = String::from_utf8_lossy(records.names.get(row));
     let found = quote(char::from(letter).to_string().as_bytes());
@@ -95,7 +95,7 @@ fn check_length(
     let what = if encoder.has_tokens() {
         "tokens"
     } else {
-        "letters"
+        "residues"
     };
     let found = places.get(row).copied().unwrap_or_default();
     Err(Error::argument(format!(

@@ -74,7 +74,7 @@ impl Mates {
         let record = self.count + found;
         let row = one.len().min(other.len());
         let message = format!(
-            "ends after {} records, but {} goes on with record {record} ({}); each pair needs \
+            "ends after {} records, but {} continues with record {record} ({}); each pair needs \
              a read in both files",
             thousands(as_u64(record)),
             shown(longer).display(),

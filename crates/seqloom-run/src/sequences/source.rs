@@ -108,9 +108,7 @@ fn check_paths(paths: &[PathBuf], is_paired: bool, interleaved: bool) -> Result<
         return Err(Error::argument("expected a file of sequences, got none"));
     }
     if paths.len() > 1 && paths.iter().any(|path| path.as_os_str() == "-") {
-        return Err(Error::argument(
-            "-: standard input is read alone; give it, or files",
-        ));
+        return Err(Error::argument("-: standard input must be the only input"));
     }
     if is_paired && !interleaved && paths.len() % 2 == 1 {
         return Err(Error::argument(format!(

@@ -119,8 +119,8 @@ fn a_blank_within_residues_is_an_error_with_its_position() {
             Some(1),
             4,
             11,
-            "expected a letter, found a space in column 3; whitespace=\"strip\" \
-             (--whitespace strip) leaves blanks out"
+            "expected a residue, found a space in column 3; whitespace=\"strip\" \
+             (--whitespace strip) removes blanks"
                 .into()
         )
     );
@@ -130,8 +130,8 @@ fn a_blank_within_residues_is_an_error_with_its_position() {
             Some(0),
             2,
             3,
-            "expected a letter, found a tab in column 1; whitespace=\"strip\" \
-             (--whitespace strip) leaves blanks out"
+            "expected a residue, found a tab in column 1; whitespace=\"strip\" \
+             (--whitespace strip) removes blanks"
                 .into()
         )
     );
@@ -141,15 +141,15 @@ fn a_blank_within_residues_is_an_error_with_its_position() {
 fn control_bytes_and_bytes_above_ascii_are_errors() {
     assert_eq!(
         fault(b">a\nA\0C\n").3,
-        "expected a letter, found a NUL byte"
+        "expected a residue, found a NUL byte"
     );
     assert_eq!(
         fault(b">a\nA\x07C\n").3,
-        "expected a letter, found the byte 0x07"
+        "expected a residue, found the byte 0x07"
     );
     assert_eq!(
         fault(b">a\nA\xFFC\n").3,
-        "expected a letter, found the byte 0xff"
+        "expected a residue, found the byte 0xff"
     );
     assert_eq!(
         fault(b">a\0b\nA\n"),

@@ -22,7 +22,7 @@ impl FastqParser {
                 self.cursor.fault(Kind::Quality, position, message)
             }
             (InvalidBytes::Byte(position, byte), _) => {
-                let message = format!("expected a letter, found {}", describe_byte(byte));
+                let message = format!("expected a residue, found {}", describe_byte(byte));
                 self.cursor.fault(Kind::Letter, position, message)
             }
             (InvalidBytes::Excess(position), FastqState::Quality) => {

@@ -127,7 +127,7 @@ fn a_fault_names_kind_record_id_line_and_byte() {
             Some("b".into()),
             6,
             21,
-            "expected a letter, found a space".into()
+            "expected a residue, found a space".into()
         )
     );
 }

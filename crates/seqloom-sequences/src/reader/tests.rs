@@ -100,8 +100,8 @@ fn records_before_a_fault_are_returned_and_the_error_repeats() {
         let error = reader.read(9, 99).unwrap_err().to_string();
         assert_eq!(
             error,
-            "x.fa: record 1 (b), line 4, byte 10 of the text: expected a letter, found a space in column 2; \
-             whitespace=\"strip\" (--whitespace strip) leaves blanks out"
+            "x.fa: record 1 (b), line 4, byte 10 of the text: expected a residue, found a space in column 2; \
+             whitespace=\"strip\" (--whitespace strip) removes blanks"
         );
     }
 }

@@ -165,7 +165,7 @@ class IntervalSource(Source):
         spans = self._spans_at(np.array([row]), epoch)
         where = f"{self._genome.path}: {self._genome.names[int(spans.chroms[0])]}"
         found = error.with_message(
-            f"{where}:{spans.starts[0]}-{spans.stops[0]}, letter {error.position}: "
+            f"{where}:{spans.starts[0]}-{spans.stops[0]}, residue {error.position}: "
             f"found {error.character!r}, expected {error.expected}",
             int(spans.chroms[0]),
         )
