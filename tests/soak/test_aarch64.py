@@ -1,4 +1,4 @@
-"""The wheel for AArch64 and what runs in its kernels, emulated by qemu."""
+"""Tests of the AArch64 wheel and its kernels, emulated by qemu."""
 
 import os
 import platform
@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-HOME = Path(__file__).parents[2]
-PLACE = Path(os.environ.get("SEQLOOM_AARCH64", HOME / "target/aarch64"))
-PYTHON = PLACE / "python"
+REPOSITORY = Path(__file__).parents[2]
+FOLDER = Path(os.environ.get("SEQLOOM_AARCH64", REPOSITORY / "target/aarch64"))
+PYTHON = FOLDER / "python"
 TARGET = "aarch64-unknown-linux-gnu"
-# At most 20 minutes of an idle processor. None needs torch: its wheel asks for CUDA.
+# At most 20 minutes. No test uses PyTorch, because its AArch64 wheel requires CUDA.
 TESTS = {
     "instruction sets": ["tests/test_simd.py"],
     "parsers": ["tests/io/test_reader.py", "tests/io/test_odd_input.py"],
@@ -27,20 +27,21 @@ TESTS = {
 
 pytestmark = [
     pytest.mark.skipif(
-        platform.machine() == "aarch64", reason="every other test runs on AArch64 here"
+        platform.machine() == "aarch64",
+        reason="on an AArch64 machine, the other tests cover AArch64",
     ),
     pytest.mark.skipif(
         not PYTHON.exists(),
-        reason=f"{PYTHON} is missing: `make arm` (on Debian) fetches qemu and it",
+        reason=f"{PYTHON} is missing: run `make arm` (on Debian) to download it and qemu",
     ),
 ]
 
 
 def run(*command, **variables):
-    """Run a command at home, and give what it printed; its failure is ours."""
+    """Run a command in the repository and return its output; fail if the command fails."""
     done = subprocess.run(
         command,
-        cwd=HOME,
+        cwd=REPOSITORY,
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **variables},
         capture_output=True,
         text=True,
@@ -52,47 +53,47 @@ def run(*command, **variables):
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory):
-    """Build the wheel, and give a Python for AArch64 that has it."""
-    made = tmp_path_factory.mktemp("wheel")
+    """Build the wheel, install it for AArch64, and return the path of that Python."""
+    wheels = tmp_path_factory.mktemp("wheel")
     run(
         *("maturin", "build", "--release", "--zig", "--compatibility", "manylinux_2_28"),
-        *("--target", TARGET, "--out", str(made)),
+        *("--target", TARGET, "--out", str(wheels)),
     )
-    (wheel,) = made.glob("*_aarch64.whl")
+    (wheel,) = wheels.glob("*_aarch64.whl")
     run(
         *("uv", "pip", "install", "--quiet", "--no-deps", "--reinstall", str(wheel)),
         *("--python-platform", "aarch64-manylinux_2_28", "--python", sys.executable),
-        *("--target", str(PLACE / "site")),
+        *("--target", str(FOLDER / "site")),
     )
     return str(PYTHON)
 
 
-def test_the_wheel_runs_on_neon(python):
+def test_the_wheel_uses_neon_instructions(python):
     code = "from seqloom._rust import _native; print(_native.simd())"
     assert run(python, "-c", code) == "neon\n"
 
 
-def test_the_wheel_trains_and_predicts(python, tmp_path):
-    program = (HOME / "tests/wheel/train_and_predict.py").read_text("utf-8")
+def test_the_wheel_trains_and_predicts_on_aarch64(python, tmp_path):
+    program = (REPOSITORY / "tests/wheel/train_and_predict.py").read_text("utf-8")
     code = f"import os; os.chdir({str(tmp_path)!r})\n{program}"
-    # One thread: emulated threads that wait for each other take many times as long.
+    # Use one thread, because synchronising emulated threads is many times slower.
     out = run(python, "-c", code, SEQLOOM_NUM_THREADS="1")
     assert out.startswith("trained two epochs")
 
 
 @pytest.mark.parametrize("subject", TESTS)
-def test_what_runs_in_kernels_passes_its_tests(python, subject):
+def test_python_tests_pass_on_aarch64(python, subject):
     assert " passed" in run(python, "-m", "pytest", "-q", *TESTS[subject])
 
 
-def test_the_crates_pass_their_tests():
-    linker = str(PLACE / "linker")
+def test_rust_tests_pass_on_aarch64():
+    linker = str(FOLDER / "linker")
     command = ("cargo", "test", "--workspace", "--exclude", "seqloom-py", "--tests")
     variables = {
-        "AR_aarch64_unknown_linux_gnu": str(PLACE / "archiver"),
+        "AR_aarch64_unknown_linux_gnu": str(FOLDER / "archiver"),
         "CC_aarch64_unknown_linux_gnu": linker,
         "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER": linker,
-        "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER": str(PLACE / "emulate"),
-        "CARGO_PROFILE_DEV_OPT_LEVEL": "1",  # emulated, unoptimised tests take minutes
+        "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER": str(FOLDER / "emulate"),
+        "CARGO_PROFILE_DEV_OPT_LEVEL": "1",  # unoptimised tests take minutes
     }
     assert "test result: ok" in run(*command, "--target", TARGET, **variables)

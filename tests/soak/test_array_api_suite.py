@@ -1,7 +1,7 @@
-"""The array-api-tests suite of the standard's authors over our namespace.
+"""The official tests of the Array API standard pass for seqloom's namespace.
 
-It is on no package index: ``ARRAY_API_TESTS`` names a checkout with its submodules, whose
-requirements are installed.
+The test suite, array-api-tests, is not on PyPI. Set ``ARRAY_API_TESTS`` to the path of a
+Git checkout with submodules, and install its requirements.
 """
 
 import os
@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 SKIPS = Path(__file__).parents[1] / "conformance" / "array_api_suite_skips.toml"
-# torch stores them and computes with them hardly anywhere.
-SKIPPED_TYPES = {"torch": "uint16,uint32,uint64"}
+# PyTorch supports few operations on these data types.
+SKIPPED_DTYPES = {"torch": "uint16,uint32,uint64"}
 MODULE = """\
 import sys
 
@@ -24,8 +24,8 @@ sys.modules[__name__] = sl.tensor.backend({library!r}).tensor(0).__array_namespa
 """
 
 
-def left_out(library):
-    """The tests that the suite leaves out for the tensors of a library."""
+def skipped_tests(library):
+    """Return the names of the tests that are skipped for a library."""
     entries = tomllib.loads(SKIPS.read_text("utf-8"))["left_out"]
     return [
         test
@@ -36,20 +36,20 @@ def left_out(library):
 
 
 @pytest.mark.parametrize("library", ["numpy", "torch", "jax"])
-def test_the_suite_of_the_standard_passes(library, tmp_path):
+def test_the_official_array_api_tests_pass(library, tmp_path):
     checkout = os.environ.get("ARRAY_API_TESTS")
     if not checkout:
-        pytest.skip("ARRAY_API_TESTS names no checkout of array-api-tests")
+        pytest.skip("set ARRAY_API_TESTS to the path of a checkout of array-api-tests")
     name = f"seqloom_on_{library}"
     (tmp_path / f"{name}.py").write_text(MODULE.format(library=library), "utf-8")
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     skips = tmp_path / "skips.txt"
-    skips.write_text("\n".join(left_out(library)), "utf-8")
+    skips.write_text("\n".join(skipped_tests(library)), "utf-8")
     environment = {
         **os.environ,
         "ARRAY_API_TESTS_MODULE": name,
         "ARRAY_API_TESTS_VERSION": "2024.12",
-        "ARRAY_API_TESTS_SKIP_DTYPES": SKIPPED_TYPES.get(library, ""),
+        "ARRAY_API_TESTS_SKIP_DTYPES": SKIPPED_DTYPES.get(library, ""),
         "JAX_ENABLE_X64": "1",
         "PYTHONPATH": path,
     }

@@ -1,4 +1,4 @@
-"""The conformance suite on all of torch's samples, not on some of each operation."""
+"""The conformance tests pass on all samples of PyTorch, not only on a few."""
 
 import os
 import subprocess
@@ -7,15 +7,20 @@ from pathlib import Path
 
 import pytest
 
-HOME = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("library", ["numpy", "torch", "jax", "strict"])
-def test_every_sample_of_torchs_agrees(library):
+def test_conformance_tests_pass_on_all_torch_samples(library):
     command = [sys.executable, "-m", "pytest", "-q", "-m", "", "tests/conformance"]
     command += ["-k", library]
-    every = {**os.environ, "CONFORMANCE_SAMPLES": "0"}
+    environment = {**os.environ, "CONFORMANCE_SAMPLES": "0"}
     done = subprocess.run(
-        command, cwd=HOME, env=every, capture_output=True, text=True, check=False
+        command,
+        cwd=REPOSITORY,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout[-4000:]

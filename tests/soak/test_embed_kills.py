@@ -1,10 +1,10 @@
-"""A million sequences through the whole loop under three hundred kills.
+"""An embedding job of a million sequences survives three hundred kills.
 
-Two processes compute a part each, and both are killed together. A kill waits until so many
-shards are published: the numbers are drawn from the first 93 % of the job, so that work is
-left even if the test is slow to see it. Then it waits a random part of the time of two
-shards. Each tenth kill, but for the last ones, comes at any time since the start of the
-processes instead. On Ray one worker is killed.
+Two processes compute half of the job each, and both are killed together. Each kill waits
+until a random number of shards is published. This number is from the first 93 % of the job,
+so that work remains even if the test reacts late. The kill then waits for a random time, at
+most the time of two shards. Every tenth kill, except the last ones, instead happens at a
+random time after the start. In the test with Ray, one worker is killed.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ import seqloom as sl
 SCRIPT = Path(embed_job.__file__)
 RECORDS, SHARD, KILLS = 1_000_000, 500, 300
 SHARDS = RECORDS // SHARD
-STARTING = 1.5  # seconds of the start of a process in which it may be killed
+START_SECONDS = 1.5  # seconds after the start, within which every tenth kill happens
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +35,8 @@ def fasta(tmp_path_factory):
     path = tmp_path_factory.mktemp("million") / "short.fa"
     rng = np.random.default_rng(3)
     lengths = rng.integers(5, 40, RECORDS)
-    letters = rng.choice(np.frombuffer(b"ACDEFGHIKLMNPQRSTVWY", np.uint8), lengths.sum())
-    text, ends = letters.tobytes(), np.cumsum(lengths).tolist()
+    residues = rng.choice(np.frombuffer(b"ACDEFGHIKLMNPQRSTVWY", np.uint8), lengths.sum())
+    text, ends = residues.tobytes(), np.cumsum(lengths).tolist()
     with path.open("wb") as file:
         for n, (first, stop) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
             file.write(b">s%d\n%s\n" % (n, text[first:stop]))
@@ -62,9 +62,9 @@ def start_as_torchrun(fasta, out):
 
 
 @pytest.fixture(scope="module")
-def whole(fasta):
-    """A job that was not stopped: its sums, its seconds, and its memory over time."""
-    out, sizes = fasta.parent / "whole", []
+def uninterrupted(fasta):
+    """Return checksums, seconds and (shards, memory) samples of a job without kills."""
+    out, sizes = fasta.parent / "uninterrupted", []
     with start(fasta, out) as process:
         is_over = threading.Event()
 
@@ -75,39 +75,39 @@ def whole(fasta):
 
         thread = threading.Thread(target=sample)
         thread.start()
-        said = process.communicate()[0]
+        output = process.communicate()[0]
         is_over.set()
         thread.join()
     assert process.returncode == 0
-    return sums_of(out), float(said.split()[2]), sizes
+    return checksums_of(out), float(output.split()[2]), sizes
 
 
-def sums_of(folder):
+def checksums_of(folder):
     return {
         path.name: hashlib.sha256(path.read_bytes()).hexdigest()
         for path in Path(folder).glob("*.safetensors")
     }
 
 
-def test_memory_is_flat(whole, capsys):
-    sizes = [size for done, size in whole[2] if done >= SHARDS // 5 and size]
+def test_the_memory_of_a_job_of_a_million_sequences_is_constant(uninterrupted, capsys):
+    sizes = [size for done, size in uninterrupted[2] if done >= SHARDS // 5 and size]
     middle = len(sizes) // 2
     early, late = np.median(sizes[:middle]), np.median(sizes[middle:])
     with capsys.disabled():
-        spread = f"least {min(sizes) / 1e6:.0f}, most {max(sizes) / 1e6:.0f}"
+        spread = f"minimum {min(sizes) / 1e6:.0f}, maximum {max(sizes) / 1e6:.0f}"
         line = f"first half {early / 1e6:.1f} MB, second {late / 1e6:.1f} MB ({spread})"
         print(f"\nresident memory after warm-up: {line}")  # noqa: T201
     assert late <= 1.05 * early
 
 
-def wait(processes, is_so):
-    """Wait until something is so, or all processes have ended."""
+def wait_until(processes, is_so):
+    """Wait until `is_so()` is true or all processes have ended."""
     while not is_so() and any(process.poll() is None for process in processes):
         time.sleep(0.003)
 
 
 class Kills:
-    """The kills of one job, and what each left."""
+    """Repeated kills of one job, and counts of the files that remain after them."""
 
     def __init__(self, launch, out, *, seconds, rng):
         self.launch, self.out, self.rng = launch, out, rng
@@ -116,36 +116,36 @@ class Kills:
         self.published, self.left = [], dict.fromkeys(("part", "unmarked"), 0)
 
     def run(self):
-        """Kill the job again and again while it works."""
+        """Start and kill the job `KILLS` times."""
         for number, goal in enumerate(self.goals):
             processes = self.launch()
             if number % 10 or goal > 0.85 * SHARDS:
                 self.wait_for_work(processes, goal)
             else:
-                time.sleep(self.rng.uniform(0, STARTING))
+                time.sleep(self.rng.uniform(0, START_SECONDS))
             for process in processes:
                 process.kill()
                 process.communicate()
-            # The part of one may be finished; at least one was at work.
+            # One process may have finished, but at least one was still running.
             assert -signal.SIGKILL in {process.returncode for process in processes}
-            self.look()
+            self.count_files()
 
     def wait_for_work(self, processes, goal):
-        """Wait until so many shards are published, and one more."""
+        """Wait until shard `goal` and one more shard are published, and a random time."""
         marker, before = self.out / f"shard-{goal:06d}.done", self.count()
-        wait(processes, lambda: marker.exists() and self.count() > before)
+        wait_until(processes, lambda: marker.exists() and self.count() > before)
         time.sleep(self.rng.uniform(0, 2 * self.step))
 
     def count(self):
-        """Count what is published."""
+        """Return the number of published shards."""
         return sum(name.endswith(".done") for name in self.names())
 
     def names(self):
-        """List the files of the folder."""
+        """Return the names of the files in the output folder."""
         return [entry.name for entry in os.scandir(self.out)] if self.out.exists() else []
 
-    def look(self):
-        """Count what is published, and the kinds of what a kill left."""
+    def count_files(self):
+        """Count published shards, and incomplete files that the kill did not clean up."""
         names = self.names()
         shards = {name[:-12] for name in names if name.endswith(".safetensors")}
         done = {name[:-5] for name in names if name.endswith(".done")}
@@ -154,39 +154,40 @@ class Kills:
         self.left["part"] += any(name.endswith(".part") for name in names)
         self.left["unmarked"] += shards != done
 
-    def tell(self):
-        """Say when the kills came, and what they left."""
+    def describe(self):
+        """Return a sentence on the progress at each kill, and on the incomplete files."""
         new = np.diff([0, *self.published])
         quarters = [int(self.published[KILLS * n // 4 - 1]) for n in (1, 2, 3, 4)]
         return (
             f"{KILLS} kills; {self.published[-1]:,} of {SHARDS:,} shards were published "
             f"meanwhile (after each quarter of the kills: {quarters}), some of them before "
-            f"{(new > 0).sum()} of the kills. Left by kills: a part {self.left['part']} "
-            f"times, a shard without its marker {self.left['unmarked']}"
+            f"{(new > 0).sum()} of the kills. Found after kills: an incomplete file "
+            f"{self.left['part']} times, a shard without marker "
+            f"{self.left['unmarked']} times"
         )
 
 
 def check_every_record_once(out, expected):
-    assert sums_of(out) == expected
-    found = sl.infer.load(out)
+    assert checksums_of(out) == expected
+    embeddings = sl.infer.load(out)
     seen = np.zeros(RECORDS, np.uint8)
-    np.add.at(seen, found.ordinals, 1)
+    np.add.at(seen, embeddings.ordinals, 1)
     assert (seen == 1).all()
-    assert found.ids == [f"s{n}" for n in range(RECORDS)]
+    assert embeddings.ids == [f"s{n}" for n in range(RECORDS)]
 
 
 @pytest.mark.parametrize("launch", [start_parts, start_as_torchrun])
-def test_a_million_sequences_under_three_hundred_kills_are_those_of_one_run(
-    fasta, whole, tmp_path, capsys, launch
+def test_three_hundred_kills_do_not_change_the_embeddings(
+    fasta, uninterrupted, tmp_path, capsys, launch
 ):
-    expected, seconds, _ = whole
+    expected, seconds, _ = uninterrupted
     out = tmp_path / "e"
     kills = Kills(
         lambda: launch(fasta, out), out, seconds=seconds, rng=np.random.default_rng(0)
     )
     kills.run()
     with capsys.disabled():
-        line = f"{launch.__name__}: {kills.tell()}. Without kills: {seconds:.0f} s"
+        line = f"{launch.__name__}: {kills.describe()}. Without kills: {seconds:.0f} s"
         print(f"\n{line}")  # noqa: T201
     assert kills.published[-1] > 0.9 * SHARDS
     for process in launch(fasta, out):
@@ -195,48 +196,46 @@ def test_a_million_sequences_under_three_hundred_kills_are_those_of_one_run(
     check_every_record_once(out, expected)
 
 
-def test_a_million_sequences_on_ray_with_a_killed_worker_are_those_of_one_run(
-    fasta, whole, tmp_path
-):
+def test_a_killed_ray_worker_does_not_change_the_embeddings(fasta, uninterrupted, tmp_path):
     pytest.importorskip("ray")
     script, out = SCRIPT.with_name("embed_on_ray.py"), tmp_path / "e"
     command = [sys.executable, script, fasta, out, str(SHARD), "0.001"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout.splitlines()[-1])
-    assert said == {"killed": 1, "shards": SHARDS, "done": RECORDS, "records": RECORDS}
-    check_every_record_once(out, whole[0])
+    summary = json.loads(done.stdout.splitlines()[-1])
+    assert summary == {"killed": 1, "shards": SHARDS, "done": RECORDS, "records": RECORDS}
+    check_every_record_once(out, uninterrupted[0])
 
 
-OPENED = """
+OPENED_SHARDS_SCRIPT = """
 import sys, embed_job, seqloom
 from seqloom.infer.embedding import _job
 opened = []
-def hear(event, arguments):
+def record_open(event, arguments):
     if event == "open" and str(arguments[0]).endswith(".safetensors"):
         opened.append(arguments[0])
-def tell(*arguments, **options):
+def print_and_exit(*arguments, **options):
     print(len(opened), flush=True)
     raise SystemExit
-_job.PackedStream = tell
-sys.addaudithook(hear)
+_job.PackedStream = print_and_exit
+sys.addaudithook(record_open)
 embed_job.run(*sys.argv[1:4])
 """
 
 
-def test_a_resumed_job_begins_its_first_shard_before_it_reads_a_finished_one(
-    fasta, whole, tmp_path
+def test_a_resumed_job_does_not_read_finished_shards_before_it_starts(
+    fasta, uninterrupted, tmp_path
 ):
-    del whole  # is there
+    del uninterrupted  # the fixture has created its output
     out = tmp_path / "e"
-    shutil.copytree(fasta.parent / "whole", out)
+    shutil.copytree(fasta.parent / "uninterrupted", out)
     for number in range(SHARDS // 2, SHARDS):
         for path in out.glob(f"shard-{number:06d}.*"):
             path.unlink()
     (out / "complete.json").unlink()
     path = os.pathsep.join([str(SCRIPT.parent), os.environ.get("PYTHONPATH", "")])
     opened = subprocess.run(
-        [sys.executable, "-c", OPENED, fasta, out, str(SHARD)],
+        [sys.executable, "-c", OPENED_SHARDS_SCRIPT, fasta, out, str(SHARD)],
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": path},

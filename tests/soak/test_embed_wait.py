@@ -1,4 +1,4 @@
-"""The network of a job is never left without batches."""
+"""An embedding job spends less than 1 % of its time waiting for batches."""
 
 import pytest
 from benchmarks.infer._inputs import mix
@@ -8,7 +8,9 @@ import seqloom as sl
 
 
 @pytest.mark.parametrize("name", ["numpy", "torch"])
-def test_esm2_of_8_million_waits_less_than_a_hundredth_of_the_time(tmp_path, name, capsys):
+def test_esm2_8m_waits_for_batches_less_than_one_percent_of_the_time(
+    tmp_path, name, capsys
+):
     network = sl.models.ESM2Config.of("8M").init(sl.tensor.backend(name, num_threads=1))
     summary = run_loop(network, mix(150), tmp_path, num_threads=1)
     with capsys.disabled():

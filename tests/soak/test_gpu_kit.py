@@ -1,4 +1,4 @@
-"""The kit for a machine with a GPU, which is run on a CPU with small inputs."""
+"""The benchmark kit for GPU machines also runs on a CPU with small inputs."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ def kit(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def results(kit):
-    """The results of a tiny run, which cannot import the package of the repository."""
+    """Return results of a small run that cannot import seqloom from the repository."""
     out = kit.parent / "out"
     environment = {**os.environ, "PYTHON": sys.executable}
     environment.pop("PYTHONPATH", None)
@@ -29,7 +29,7 @@ def results(kit):
     return read_results(out / RESULTS)
 
 
-def test_a_kit_has_at_most_50_mib(kit):
+def test_the_gpu_kit_has_at_most_50_mib(kit):
     files = [path for path in kit.rglob("*") if path.is_file() and not path.is_symlink()]
     installed = kit / "installed"
     sizes = [path.stat().st_size for path in files if installed not in path.parents]
@@ -37,13 +37,13 @@ def test_a_kit_has_at_most_50_mib(kit):
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_a_part_has_results_and_ends_before_its_limit(results, part):
+def test_each_part_of_the_gpu_kit_finishes_with_results(results, part):
     results = [result for result in results if result["part"] == part]
     assert results
     assert not [result for result in results if has_failed(result)]
 
 
-def test_a_kit_uses_the_package_that_it_has_installed(kit):
+def test_the_gpu_kit_imports_the_package_that_it_contains(kit):
     command = [sys.executable, "-c", "import seqloom; print(seqloom.__file__)"]
     environment = {**os.environ, "PYTHONPATH": str(kit / "installed")}
     answer = subprocess.run(

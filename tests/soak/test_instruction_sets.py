@@ -1,4 +1,4 @@
-"""Every kernel under each instruction set that is narrower than the processor's."""
+"""All kernels pass their tests with each smaller SIMD instruction set."""
 
 import os
 import platform
@@ -12,11 +12,11 @@ import pytest
 
 from seqloom._rust import _native
 
-HOME = Path(__file__).parents[2]
-NARROWER = {"avx512": ["avx2", "portable"], "portable": []}.get(
+REPOSITORY = Path(__file__).parents[2]
+SMALLER_SETS = {"avx512": ["avx2", "portable"], "portable": []}.get(
     _native.simd(), ["portable"]
 )
-# The tests of what runs in our kernels: files, codes, and numbers on NumPy.
+# Tests of code with SIMD kernels: parsers, encoders, and the NumPy backend.
 TESTS = [
     f"tests/{each}"
     for each in ("io", "encode", "augment", "data", "nn", "optim", "tensor/backends")
@@ -28,23 +28,28 @@ needs_cargo = pytest.mark.skipif(
 
 
 def assert_passes(command, cap):
-    """Run a command under a cap."""
+    """Fail if a command fails with the SIMD instruction set limited to `cap`."""
     environment = {**os.environ, "SEQLOOM_SIMD": cap}
     done = subprocess.run(
-        command, cwd=HOME, env=environment, capture_output=True, text=True, check=False
+        command,
+        cwd=REPOSITORY,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     output = done.stdout[-4000:] + done.stderr[-2000:]
     assert done.returncode == 0, f"exit status {done.returncode}\n{output}"
 
 
-@pytest.mark.parametrize("cap", NARROWER)
-def test_what_runs_in_kernels_passes_its_tests(cap):
+@pytest.mark.parametrize("cap", SMALLER_SETS)
+def test_python_tests_pass_with_a_smaller_instruction_set(cap):
     assert_passes([sys.executable, "-m", "pytest", "-q", *TESTS], cap)
 
 
 @needs_cargo
-@pytest.mark.parametrize("cap", NARROWER)
-def test_the_crates_pass_their_tests(cap):
+@pytest.mark.parametrize("cap", SMALLER_SETS)
+def test_rust_tests_pass_with_a_smaller_instruction_set(cap):
     command = ["cargo", "test", "--profile", "bench", "--quiet"]
     command += ["--workspace", "--exclude", "seqloom-py"]
     assert_passes(command, cap)
@@ -53,16 +58,16 @@ def test_the_crates_pass_their_tests(cap):
 @needs_cargo
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="reads x86-64 assembly")
 @pytest.mark.parametrize("crate", ["seqloom-kernels", "seqloom-fuse", "seqloom-encode"])
-def test_no_instruction_of_a_kernel_is_a_call(crate):
-    # A closure that is not inlined into a kernel is compiled without AVX. It calls a
-    # function for each instruction, which took 40 times as long.
-    target = HOME / "target" / "instructions"
+def test_kernels_inline_all_simd_instructions(crate):
+    # The compiler builds a closure that is not inlined into a kernel without AVX. Such a
+    # closure calls a function for each SIMD instruction, which is 40 times slower.
+    target = REPOSITORY / "target" / "instructions"
     command = ["cargo", "rustc", "--release", "--lib", "--package", crate]
     subprocess.run(
-        [*command, "--target-dir", target, "--", "--emit=asm"], cwd=HOME, check=True
+        [*command, "--target-dir", target, "--", "--emit=asm"], cwd=REPOSITORY, check=True
     )
-    found = target.glob(f"release/deps/{crate.replace('-', '_')}-*.s")
-    newest = max(found, key=lambda path: path.stat().st_mtime)
+    assembly_files = target.glob(f"release/deps/{crate.replace('-', '_')}-*.s")
+    newest = max(assembly_files, key=lambda path: path.stat().st_mtime)
     intrinsic = r"(?:call|jmp)\w*\s+(\S*core_arch\S*_mm\d*_\S*)"
     calls = set(re.findall(intrinsic, newest.read_text()))
     assert not calls

@@ -1,4 +1,4 @@
-"""Two hundred workers are killed, and no batch changes."""
+"""The loader returns the same batches although two hundred workers are killed."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ ITEMS, BATCH = 800, 4
 
 
 def _batches(workers, method, kills):
-    """Make an epoch, killing the worker that made the batch in hand."""
+    """Run an epoch, and kill the worker that created each batch listed in `kills`."""
     loader = DataLoader(
         range(ITEMS),
         BATCH,
@@ -32,7 +32,7 @@ def _batches(workers, method, kills):
 
 
 def _kill(pid):
-    """Kill a process that may have died of an earlier kill."""
+    """Kill a process, and return 1, or 0 if the process has already ended."""
     try:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -41,14 +41,14 @@ def _kill(pid):
 
 
 @pytest.mark.parametrize(
-    ("method", "wanted"), [("fork", 200), ("forkserver", 30), ("spawn", 30)]
+    ("method", "min_kills"), [("fork", 200), ("forkserver", 30), ("spawn", 30)]
 )
-def test_two_hundred_kills_change_nothing(method, wanted):
-    whole = [items.tolist() for items in DataLoader(range(ITEMS), BATCH, shuffle=True)]
+def test_killed_workers_do_not_change_the_batches(method, min_kills):
+    expected = [items.tolist() for items in DataLoader(range(ITEMS), BATCH, shuffle=True)]
     rng = np.random.default_rng(0)
     killed = 0
-    while killed < wanted:
+    while killed < min_kills:
         kills = set(rng.choice(ITEMS // BATCH, 25, replace=False).tolist())
         more, batches = _batches(int(rng.integers(1, 5)), method, kills)
         killed += more
-        assert batches == whole
+        assert batches == expected

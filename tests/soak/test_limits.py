@@ -1,4 +1,4 @@
-"""Files and memory do not run out."""
+"""A loader does not exhaust open files or memory."""
 
 import gc
 import os
@@ -10,7 +10,7 @@ import pytest
 
 import loader_user as user
 
-KEPT = """
+KEEP_ALL_BATCHES_SCRIPT = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
 import loader_user
@@ -18,13 +18,13 @@ from seqloom.data import DataLoader
 if __name__ == "__main__":
     loader = DataLoader(range(20_000), 4, collate_fn=loader_user.arrays, num_workers=2,
                         multiprocessing_context=sys.argv[1], output=sys.argv[2])
-    kept = list(loader)
-    assert len(kept) == 5_000
-    assert [int(x) for batch in kept for x in batch["x"][:, 0]] == list(range(20_000))
+    batches = list(loader)
+    assert len(batches) == 5_000
+    assert [int(x) for batch in batches for x in batch["x"][:, 0]] == list(range(20_000))
     print("whole")
 """
 
-FLAT = """
+MEMORY_RATIO_SCRIPT = """
 import gc, sys
 import loader_user
 from pathlib import Path
@@ -62,10 +62,12 @@ def _run(tmp_path, text, *args):
 
 @pytest.mark.parametrize("output", ["numpy", "torch"])
 @pytest.mark.parametrize("method", ["spawn", "fork"])
-def test_five_thousand_batches_can_be_kept_with_256_files(tmp_path, method, output):
-    assert _run(tmp_path, KEPT, method, output) == "whole"
+def test_a_process_limited_to_256_open_files_can_keep_5000_batches(
+    tmp_path, method, output
+):
+    assert _run(tmp_path, KEEP_ALL_BATCHES_SCRIPT, method, output) == "whole"
 
 
-def test_the_memory_of_processes_is_flat_over_ten_epochs(tmp_path):
+def test_the_memory_of_worker_processes_is_constant_over_ten_epochs(tmp_path):
     gc.collect()
-    assert float(_run(tmp_path, FLAT)) < 1.02
+    assert float(_run(tmp_path, MEMORY_RATIO_SCRIPT)) < 1.02

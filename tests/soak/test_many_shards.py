@@ -1,4 +1,4 @@
-"""Ten thousand shards: a job that is killed ten times, and then runs to its end."""
+"""An embedding job of ten thousand shards finishes after ten kills."""
 
 import subprocess
 import sys
@@ -16,8 +16,8 @@ SHARDS = RECORDS // SHARD
 
 
 @pytest.fixture(scope="module")
-def letters():
-    """The letters of each record."""
+def sequences():
+    """Return a random protein sequence for each record."""
     rng = np.random.default_rng(3)
     lengths = rng.integers(5, 40, RECORDS)
     text = "".join(rng.choice([*"ACDEFGHIKLMNPQRSTVWY"], lengths.sum()))
@@ -26,15 +26,17 @@ def letters():
 
 
 @pytest.fixture(scope="module")
-def job(letters, tmp_path_factory):
-    """The folder of the job, and the memory of its last process, by published shards."""
+def job(sequences, tmp_path_factory):
+    """Run the job with kills; return its folder and the memory samples of the last run."""
     folder = tmp_path_factory.mktemp("shards")
     path, out = folder / "short.fa", folder / "out"
-    path.write_text("".join(f">s{n}\n{row}\n" for n, row in enumerate(letters)))
+    path.write_text("".join(f">s{n}\n{row}\n" for n, row in enumerate(sequences)))
     command = [sys.executable, Path(embed_job.__file__), path, out, str(SHARD)]
     for kill in range(1, KILLS + 1):
         with subprocess.Popen(command) as process:
-            wait(process, lambda kill=kill: published(out, SHARDS // 2 * kill // KILLS))
+            wait_until(
+                process, lambda kill=kill: is_published(out, SHARDS // 2 * kill // KILLS)
+            )
             process.kill()
     sizes = []
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
@@ -45,28 +47,28 @@ def job(letters, tmp_path_factory):
     return out, [size for size in sizes if size]
 
 
-def wait(process, is_so):
-    """Wait until something is so, or a process has ended."""
+def wait_until(process, is_so):
+    """Wait until `is_so()` is true or the process has ended."""
     while process.poll() is None and not is_so():
         time.sleep(0.01)
 
 
-def published(out, number):
-    """Whether a shard is published."""
+def is_published(out, number):
+    """Return whether the first `number` shards are published."""
     return (out / f"shard-{number - 1:06d}.done").exists()
 
 
-def test_each_record_is_in_one_shard_and_as_by_hand(job, letters):
-    found = sl.infer.load(job[0])
+def test_each_record_has_one_embedding_with_the_expected_values(job, sequences):
+    embeddings = sl.infer.load(job[0])
     assert len(list(job[0].glob("*.done"))) == SHARDS
-    assert np.array_equal(np.sort(found.ordinals), np.arange(RECORDS))
-    assert found.ids == [f"s{n}" for n in range(RECORDS)]
+    assert np.array_equal(np.sort(embeddings.ordinals), np.arange(RECORDS))
+    assert embeddings.ids == [f"s{n}" for n in range(RECORDS)]
     for row in range(0, RECORDS, 1997):
-        expected = embed_job.expected_mean(letters[row])
-        np.testing.assert_allclose(found[f"s{row}"], expected, atol=1e-5)
+        expected = embed_job.expected_mean(sequences[row])
+        np.testing.assert_allclose(embeddings[f"s{row}"], expected, atol=1e-5)
 
 
-def test_memory_is_flat_over_the_last_five_thousand(job, capsys):
+def test_memory_is_constant_over_the_last_five_thousand_shards(job, capsys):
     sizes = job[1][len(job[1]) // 5 :]
     early, late = np.array_split(sizes, 2)
     with capsys.disabled():

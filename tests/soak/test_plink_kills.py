@@ -1,4 +1,4 @@
-"""Writers of a .bed are killed at random moments, and every reader sees one set."""
+"""Killed writers of PLINK files never leave a mixture of old and new files."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ KILLS = 300
 
 
 def write(path, number, writer):
-    """Write a set that says in each of its files which one it is."""
+    """Write a .bed, .bim and .fam file that all contain `number`."""
     shape = 40 + number % 7, 50 + number % 11
     values = np.full(shape, number % 3, np.int8)
     properties = {"iid": [f"{number}"] * shape[0], "sid": [f"{number}"] * shape[1]}
@@ -27,7 +27,7 @@ def write(path, number, writer):
 
 
 def check(path):
-    """Whether what lies there is one set; gives its number."""
+    """Fail if the three files belong to different writes; return their number."""
     bed = open_bed(path)
     number = int(bed.iid[0])
     assert bed.shape == (40 + number % 7, 50 + number % 11)
@@ -36,8 +36,8 @@ def check(path):
     return number
 
 
-def write_on(path, number, writer):
-    """Write one set after the other in a process that will be killed."""
+def start_writer(path, number, writer):
+    """Start a process that writes PLINK files repeatedly until the test kills it."""
     process = os.fork()
     if process:
         return process
@@ -50,11 +50,13 @@ def write_on(path, number, writer):
 
 
 @pytest.mark.parametrize("writer", ["to_bed", "create_bed"])
-def test_kills_leave_one_set_and_the_next_writer_cleans_up(tmp_path, writer):
+def test_killed_writers_leave_matching_files_and_the_next_writer_cleans_up(
+    tmp_path, writer
+):
     path, rng, number = tmp_path / "x.bed", np.random.default_rng(0), 0
     write(path, number, writer)
     for _ in range(KILLS):
-        process = write_on(path, number, writer)
+        process = start_writer(path, number, writer)
         time.sleep(rng.uniform(0, 0.05))
         os.kill(process, signal.SIGKILL)
         assert os.waitpid(process, 0)[1] == signal.SIGKILL

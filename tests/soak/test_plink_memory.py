@@ -1,4 +1,4 @@
-"""A read takes the memory of its result, and at most 64 MB."""
+"""Reading PLINK files needs memory for the result and at most 64 MiB more."""
 
 import subprocess
 import sys
@@ -7,10 +7,10 @@ import pytest
 
 from object_server import serving
 
-INDIVIDUALS, VARIANTS = 40_000, 30_000  # 300 MB of .bed
+INDIVIDUALS, VARIANTS = 40_000, 30_000  # a .bed of 300 MB
 TRANSPOSE_BYTES = 64 << 20
-# getrusage's peak would begin with that of the process that started this one.
-MEASURE = """
+# Read VmHWM, because the peak of getrusage includes that of the parent process.
+PEAK_MEMORY_SCRIPT = """
 import sys
 from pathlib import Path
 import numpy as np
@@ -40,7 +40,7 @@ READS = [
 
 @pytest.fixture(scope="module", params=[1, 0], ids=["SNP", "individual"])
 def bed(request, tmp_path_factory):
-    """A file of zeros, by variant or by individual."""
+    """Write a .bed of zeros, ordered by variant or by individual."""
     path = tmp_path_factory.mktemp("bed") / "x.bed"
     with path.open("wb") as file:
         file.write(bytes([0x6C, 0x1B, request.param]))
@@ -48,21 +48,30 @@ def bed(request, tmp_path_factory):
     return path
 
 
-def extra(location, index, kind, order):
-    """How much more memory than its result a read takes at most."""
+def extra_memory(location, index, kind, order):
+    """Return the bytes of memory that a read needs beyond its result, at the peak."""
     numbers = [str(INDIVIDUALS), str(VARIANTS)]
-    command = [sys.executable, "-c", MEASURE, location, *numbers, index, kind, order]
+    command = [
+        sys.executable,
+        "-c",
+        PEAK_MEMORY_SCRIPT,
+        location,
+        *numbers,
+        index,
+        kind,
+        order,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return int(done.stdout)
 
 
 @pytest.mark.parametrize(("index", "kind", "order"), READS)
-def test_a_read_takes_its_result_and_64_mb_at_most(bed, index, kind, order):
-    assert extra(bed, index, kind, order) < TRANSPOSE_BYTES
+def test_a_read_needs_at_most_64_mib_beyond_its_result(bed, index, kind, order):
+    assert extra_memory(bed, index, kind, order) < TRANSPOSE_BYTES
 
 
 @pytest.mark.parametrize(("index", "kind", "order"), [READS[2], READS[5]])
-def test_a_read_by_url_takes_what_its_requests_hold_too(bed, index, kind, order):
+def test_a_read_from_a_url_also_needs_memory_for_its_requests(bed, index, kind, order):
     with serving() as server:
         url = server.put(bed)
-        assert extra(url, index, kind, order) < TRANSPOSE_BYTES + 10 * 8_000_000
+        assert extra_memory(url, index, kind, order) < TRANSPOSE_BYTES + 10 * 8_000_000

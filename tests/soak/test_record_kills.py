@@ -1,4 +1,4 @@
-"""Writers of a record are killed at random moments, and every reader sees a whole one."""
+"""Killed writers of record files never leave an incomplete record."""
 
 import os
 import signal
@@ -15,23 +15,23 @@ KILLS = 300
 
 
 def save(path, number, recorder):
-    """Save a record that says in every array which one it is."""
+    """Save a record whose arrays and metadata all contain `number`."""
     size = 20_000 + number % 7
     arrays = {name: np.full(size, number, "i8") for name in "abc"}
     Record(arrays, metadata={"number": number}).save(path, recorder)
 
 
 def check(path, recorder):
-    """Read all of the record, and return its number."""
-    found = sl.record.load(path, recorder).copy()
-    number = found.metadata["number"]
-    assert {array.size for array in found.values()} == {20_000 + number % 7}
-    assert all((array == number).all() for array in found.values())
+    """Fail if the record mixes two writes; return its number."""
+    record = sl.record.load(path, recorder).copy()
+    number = record.metadata["number"]
+    assert {array.size for array in record.values()} == {20_000 + number % 7}
+    assert all((array == number).all() for array in record.values())
     return number
 
 
-def save_on(path, number, recorder):
-    """Save one record after the other in a process that will be killed."""
+def start_writer(path, number, recorder):
+    """Start a process that saves records repeatedly until the test kills it."""
     process = os.fork()
     if process:
         return process
@@ -44,11 +44,13 @@ def save_on(path, number, recorder):
 
 
 @pytest.mark.parametrize("recorder", [Safetensors(), JsonGz()], ids=str)
-def test_kills_leave_one_record_and_the_next_writer_cleans_up(tmp_path, recorder):
+def test_killed_writers_leave_a_complete_record_and_the_next_writer_cleans_up(
+    tmp_path, recorder
+):
     path, rng, number = tmp_path / "x", np.random.default_rng(0), 0
     save(path, number, recorder)
     for _ in range(KILLS):
-        process = save_on(path, number, recorder)
+        process = start_writer(path, number, recorder)
         time.sleep(rng.uniform(0, 0.05))
         os.kill(process, signal.SIGKILL)
         assert os.waitpid(process, 0)[1] == signal.SIGKILL

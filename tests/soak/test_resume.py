@@ -1,4 +1,4 @@
-"""An epoch goes on behind any batch, with any number of workers before and after."""
+"""A loader resumes an epoch after any batch, with any number of workers."""
 
 import itertools
 import json
@@ -13,13 +13,13 @@ from seqloom.data import DataLoader, PadCollator, SequenceDataset, SequenceStrea
 from seqloom.encode import OneHot
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-PAIRS = [*itertools.product(range(5), repeat=2)]
+WORKER_COUNTS = [*itertools.product(range(5), repeat=2)]
 BATCHES = 60
 
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    """Sequences of unequal length."""
+    """Write a FASTA file with sequences of different lengths."""
     path = tmp_path_factory.mktemp("resume") / "a.fa"
     rng = np.random.default_rng(1)
     rows = ["".join(rng.choice([*"ACGT"], rng.integers(5, 30))) for _ in range(4 * BATCHES)]
@@ -39,25 +39,27 @@ def _stream(path, workers):
     return DataLoader(data, 4, num_workers=workers, collate_fn=PadCollator())
 
 
-def _user(path, workers):
+def _user_dataset(path, workers):
     options: dict[str, Any] = {"num_workers": workers}
     if workers:
         options |= {"multiprocessing_context": "fork"}
     return DataLoader(user.Squares(4 * BATCHES), 4, shuffle=True, **options)
 
 
-@pytest.mark.parametrize("make", [_dataset, _stream, _user])
-def test_an_epoch_goes_on_behind_every_batch(path, make):
-    whole = list(make(path, 0))
-    assert len(whole) == BATCHES
-    for before, after in PAIRS if make is not _user else [(0, 2), (2, 0), (2, 3)]:
+@pytest.mark.parametrize("make", [_dataset, _stream, _user_dataset])
+def test_an_epoch_resumes_after_every_batch(path, make):
+    expected = list(make(path, 0))
+    assert len(expected) == BATCHES
+    for before, after in (
+        WORKER_COUNTS if make is not _user_dataset else [(0, 2), (2, 0), (2, 3)]
+    ):
         source = make(path, before)
         for done, batch in enumerate(source, 1):
-            np.testing.assert_equal(batch, whole[done - 1])
-            again = make(path, after)
-            again.load_state_dict(json.loads(json.dumps(source.state_dict())))
+            np.testing.assert_equal(batch, expected[done - 1])
+            resumed = make(path, after)
+            resumed.load_state_dict(json.loads(json.dumps(source.state_dict())))
             if done < BATCHES:
-                np.testing.assert_equal(next(iter(again)), whole[done])
+                np.testing.assert_equal(next(iter(resumed)), expected[done])
             if done % 20 == 7:
-                again.load_state_dict(source.state_dict())
-                np.testing.assert_equal(list(again), whole[done:])
+                resumed.load_state_dict(source.state_dict())
+                np.testing.assert_equal(list(resumed), expected[done:])

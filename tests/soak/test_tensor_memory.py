@@ -1,4 +1,4 @@
-"""A thousand steps: memory stays where it is, and what was handed out stays as it was."""
+"""Training steps neither leak memory nor overwrite arrays that the user exported."""
 
 import gc
 
@@ -11,12 +11,12 @@ STEPS = 1_000
 BACKEND = sl.tensor.backend("numpy", num_threads=1)
 
 
-def _intermediates():
+def _intermediate_bytes():
     return sl.tensor.memory().by_purpose["intermediates"]
 
 
-def _steps(count=STEPS):
-    """Trains, giving the loss of each step inside that step's scope."""
+def _train_steps(count=STEPS):
+    """Train, and yield the loss of each step within the memory scope of the step."""
     model, optimizer = MLP().bind(BACKEND, sl.Key(0)), sl.optim.AdamW()
     arrays = MLP.batch(np.random.default_rng(0))
     for number in range(count):
@@ -25,19 +25,19 @@ def _steps(count=STEPS):
             yield train(model, optimizer, sl.Key(0, number), 1e-3, batch)
 
 
-def test_kept_references_do_not_keep_memory():
-    held, after = [], []
-    for number, loss in enumerate(_steps()):
-        held.append(loss)
+def test_references_to_losses_do_not_keep_memory_allocated():
+    losses, after = [], []
+    for number, loss in enumerate(_train_steps()):
+        losses.append(loss)
         if number:
-            after.append(_intermediates())
-    assert len(held) == STEPS
+            after.append(_intermediate_bytes())
+    assert len(losses) == STEPS
     assert len(set(after[1:])) == 1
 
 
 def test_exported_arrays_survive_later_steps_unchanged():
     exported, copies = [], []
-    for number, loss in enumerate(_steps()):
+    for number, loss in enumerate(_train_steps()):
         tensor = loss * BACKEND.tensor(np.full(64, number, np.float32))
         array = np.asarray(tensor) if number % 2 else np.from_dlpack(tensor)
         exported.append(array)
@@ -46,13 +46,13 @@ def test_exported_arrays_survive_later_steps_unchanged():
     assert all(map(np.array_equal, exported, copies))
 
 
-def test_forwards_that_nobody_differentiates_leave_nothing():
+def test_forward_passes_without_backward_do_not_leak_memory():
     model = MLP().bind(sl.tensor.Autodiff(BACKEND), sl.Key(0))
     arrays = MLP.batch(np.random.default_rng(0))
     batch = {key: model.backend.tensor(each) for key, each in arrays.items()}
-    found = set[int]()
+    sizes = set[int]()
     for number in range(10_000):
         model.loss(batch, sl.Key(0, number))
         if number % 1000 == 999:
-            found.add(_intermediates())
-    assert len(found) == 1
+            sizes.add(_intermediate_bytes())
+    assert len(sizes) == 1

@@ -1,4 +1,4 @@
-"""Three hundred kills of training runs: each run ends as one that nobody disturbed."""
+"""Training runs that are killed and resumed end with the same bits as other runs."""
 
 import re
 import subprocess
@@ -9,7 +9,7 @@ SCRIPT = Path(__file__).parents[1] / "journey" / "kill_at_random.py"
 KILLS = 300
 
 
-def test_runs_that_are_killed_at_random_end_with_the_same_bits(tmp_path):
+def test_training_runs_killed_at_random_end_with_the_same_bits(tmp_path):
     command = [sys.executable, SCRIPT, str(KILLS), "300", tmp_path]
     done = subprocess.run(
         command, check=True, timeout=3600, stdout=subprocess.PIPE, text=True

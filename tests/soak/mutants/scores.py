@@ -1,4 +1,4 @@
-"""Writes how many changes of the source the tests noticed into docs/reliability.md.
+"""Write the number of code changes that tests detect into docs/reliability.md.
 
 python -m tests.soak.mutants.scores target/mutants
 """
@@ -17,15 +17,15 @@ from faults._page import replace_tables
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-HERE = Path(__file__).parent
-# What was counted so far; what was noticed when a crate or package was first tried stays.
-SCORES = HERE / "scores.tsv"
-# Changes that change nothing that a test could see: file, old line, new line, reason.
-EQUIVALENT = HERE / "equivalent.tsv"
+FOLDER = Path(__file__).parent
+# Latest scores; the score of a crate's or package's first run is kept in a column.
+SCORES = FOLDER / "scores.tsv"
+# Changes that no test can detect. Columns: file, old line, new line, reason.
+EQUIVALENT = FOLDER / "equivalent.tsv"
 
 
 class Score(NamedTuple):
-    """What became of the changes of a crate or package."""
+    """Numbers of tested, equivalent and undetected changes of a crate or package."""
 
     name: str
     all: int
@@ -35,23 +35,23 @@ class Score(NamedTuple):
     first: str = ""
 
     @property
-    def noticed(self) -> str:
-        """Write how many of those that matter were noticed."""
-        matter = self.tried - self.equivalent
-        noticed = matter - self.survived
-        return f"{noticed} of {matter}, {100 * noticed / matter:.0f} %"
+    def detected(self) -> str:
+        """Number and percentage of detected changes, without equivalent changes."""
+        relevant = self.tried - self.equivalent
+        detected = relevant - self.survived
+        return f"{detected} of {relevant}, {100 * detected / relevant:.0f} %"
 
 
 def publish(home: Path) -> None:
-    """Add the outcomes of a run to the scores, and write their table."""
+    """Add the results of a run to the scores, and write the table of scores."""
     scores = {score.name: score for score in _read_scores()}
     for score in [*_count_crates(home), *_count_packages(home)]:
-        first = scores[score.name].first if score.name in scores else score.noticed
+        first = scores[score.name].first if score.name in scores else score.detected
         scores[score.name] = score._replace(first=first)
     lines = ["\t".join(map(str, score)) for score in scores.values()]
     SCORES.write_text("".join(f"{line}\n" for line in lines), "utf-8")
     rows = [
-        (it.name, f"{it.all:,}", f"{it.tried}", f"{it.equivalent}", it.first, it.noticed)
+        (it.name, f"{it.all:,}", f"{it.tried}", f"{it.equivalent}", it.first, it.detected)
         for it in scores.values()
     ]
     head = ("part", "changes", "tried", "equivalent", "detected at first", "detected now")
@@ -65,7 +65,7 @@ def _read_scores() -> Iterator[Score]:
 
 
 def _count_packages(home: Path) -> Iterator[Score]:
-    """Count what sample.py tried."""
+    """Return the scores of the packages that sample.py tested."""
     with EQUIVALENT.open(encoding="utf-8", newline="") as lines:
         listed = {tuple(row[:3]) for row in csv.reader(lines, delimiter="\t")}
     for path in sorted(home.glob("*.json")):
@@ -77,7 +77,7 @@ def _count_packages(home: Path) -> Iterator[Score]:
 
 
 def _name(difference: str) -> tuple[str, str, str]:
-    """Name a change by its file, the old and the new line."""
+    """Return the file, the old line and the new line of a change."""
     lines = difference.splitlines()
     path = next(line[6:] for line in lines if line.startswith("--- a/"))
     old = [line[1:].strip() for line in lines if line.startswith("-") and line[:3] != "---"]
@@ -86,7 +86,7 @@ def _name(difference: str) -> tuple[str, str, str]:
 
 
 def _count_crates(home: Path) -> Iterator[Score]:
-    """Count what cargo-mutants tried; it leaves out those that crates.toml lists."""
+    """Return the scores of crates; cargo-mutants skips changes listed in crates.toml."""
     for path in sorted(home.glob("*/mutants.out")):
         survived = len((path / "missed.txt").read_text("utf-8").splitlines())
         tried = survived + sum(
