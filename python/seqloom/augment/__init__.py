@@ -1,4 +1,4 @@
-"""Augmentations: random changes of sequences, determined by a key."""
+"""Augmentations: random changes of sequences, reproducible by a key."""
 
 from seqloom.augment._augmentation import Augmentation, Compose
 from seqloom.augment._changes import (

@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# With fewer residues a second thread takes more time than it saves.
+# With fewer residues, starting a second thread takes longer than it saves.
 _RESIDUES_PER_THREAD = 1 << 18
-MAX_RESIDUES = 1 << 61  # maximum length of a sequence in the kernels
+MAX_RESIDUES = 1 << 61  # maximum sequence length that the kernels support
 
 
 class Augmentation(JsonConfig):
     """Base class of augmentations, which change sequences at random.
 
-    The result depends only on the sequence and its key. It is bitwise equal alone or in a
-    batch, for any number of threads, on every machine.
+    The result depends only on the sequence and its key. The result is bitwise equal for a
+    single sequence and in a batch, for any number of threads, and on every machine.
 
     Examples:
         >>> from seqloom import Key
@@ -56,13 +56,14 @@ class Augmentation(JsonConfig):
             sequence: The residues.
             key: The key of the random numbers: ``sl.Key(seed, epoch, index)`` for an item
                 of a dataset. An integer means ``sl.Key(integer)``.
-            quality: A quality for each residue, which moves with its residue.
+            quality: One quality character for each residue; each quality moves with its
+                residue.
 
         Returns:
-            The new sequence; with ``quality``, a pair of sequence and qualities.
+            The changed sequence; with ``quality``, a pair (sequence, qualities).
 
         Raises:
-            ShapeError: The numbers of qualities and residues differ.
+            ShapeError: The number of qualities differs from the number of residues.
             ArgumentError: An argument has a wrong type.
 
         Examples:
@@ -117,16 +118,17 @@ class Augmentation(JsonConfig):
         Args:
             sequences: The sequences.
             keys: Two 32-bit words for each sequence, from ``Key.each``.
-            qualities: A quality for each residue, which moves with its residue.
-            num_threads: The number of threads; None decides by the number of residues; 0
-                takes all cores.
+            qualities: One quality character for each residue; each quality moves with its
+                residue.
+            num_threads: The number of threads; None chooses by the number of residues; 0
+                uses all cores.
 
         Returns:
-            The new sequences; with ``qualities``, a pair of sequences and qualities.
+            The changed sequences; with ``qualities``, a pair (sequences, qualities).
 
         Raises:
-            ShapeError: The numbers of keys and sequences differ, or those of qualities and
-                residues.
+            ShapeError: The number of keys differs from the number of sequences, or the
+                number of qualities from the number of residues.
 
         Examples:
             >>> from seqloom import Key
@@ -154,17 +156,18 @@ class Augmentation(JsonConfig):
         """Return the Rust kernel; every augmentation of ``sl.augment`` implements this.
 
         Raises:
-            ArgumentError: A custom class implements neither this nor ``__call__``.
+            ArgumentError: The class has neither a Rust kernel nor its own ``__call__``
+                method.
         """
         raise ArgumentError(f"{type(self).__name__} must define __call__(sequence, key)")
 
     def __post_init__(self) -> None:
         if self.has_kernel:
-            self.kernel()  # not cached, because an invalid value may not be hashable
+            self.kernel()  # Not cached, because an invalid setting may not be hashable.
 
     @property
     def has_kernel(self) -> bool:
-        """True if there is a Rust kernel; custom classes have ``__call__`` instead."""
+        """True if the augmentation has a Rust kernel; custom classes need none."""
         return type(self).kernel is not Augmentation.kernel
 
 
@@ -172,14 +175,14 @@ class Augmentation(JsonConfig):
 class Compose(Augmentation):
     """Applies several augmentations in order.
 
-    Member ``i`` uses the key folded with ``i``, so equal members use different random
-    numbers.
+    Augmentation ``i`` of the list uses the key folded with ``i``, so two equal
+    augmentations use different random numbers.
 
     Args:
         members: The augmentations, in order.
 
     Raises:
-        ArgumentError: A member is not an augmentation of ``sl.augment``.
+        ArgumentError: An element of the list is not an augmentation of ``sl.augment``.
 
     Examples:
         >>> from seqloom import Key
@@ -207,7 +210,7 @@ class Compose(Augmentation):
 
 
 def _make_kernel(member: object) -> _native.Augmenter:
-    """Return the kernel of a member."""
+    """Return the kernel of one augmentation of a `Compose`."""
     if not isinstance(member, Augmentation) or not member.has_kernel:
         raise ArgumentError(
             f"members of Compose must be augmentations of sl.augment, got {quote(member)}"
@@ -217,14 +220,14 @@ def _make_kernel(member: object) -> _native.Augmenter:
 
 @lru_cache(maxsize=256)
 def _find_kernel(augmentation: Augmentation) -> _native.Augmenter:
-    """Return the kernel, which equal augmentations share."""
+    """Return the Rust kernel; equal augmentations share a cached kernel."""
     return augmentation.kernel()
 
 
 def _check_keys(
     sequences: Ragged, keys: NDArray[np.uint32], qualities: Ragged | None
 ) -> NDArray[np.uint32]:
-    """Return the words of the keys; raise for keys and qualities of wrong sizes."""
+    """Return the keys as an array; raise if keys or qualities have wrong sizes."""
     words = np.ascontiguousarray(keys)
     if words.dtype != np.uint32 or words.shape != (len(sequences), 2):
         raise ShapeError(
@@ -233,7 +236,7 @@ def _check_keys(
         )
     if qualities is not None and not np.array_equal(qualities.offsets, sequences.offsets):
         raise ShapeError(
-            "qualities must have the lengths of the sequences: one quality for each residue"
+            "each qualities string must have one character for each residue of its sequence"
         )
     return words
 
@@ -248,7 +251,7 @@ def _to_bytes(sequence: object) -> Any:
 
 
 def _to_key(key: Any) -> Key:
-    """Return a key, from a key or an integer."""
+    """Return a key, created from an integer if necessary."""
     if isinstance(key, Key):
         return key
     try:
@@ -260,7 +263,7 @@ def _to_key(key: Any) -> Key:
 
 
 def as_probability(name: str, value: Any) -> float:
-    """Return a probability as a number; the kernel checks its range."""
+    """Return a probability as a float; the kernel checks its range."""
     try:
         return operator.index(value) if hasattr(value, "__index__") else float(value + 0)
     except TypeError:

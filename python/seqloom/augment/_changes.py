@@ -1,4 +1,4 @@
-"""The augmentations."""
+"""The augmentations of `sl.augment`."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from seqloom.errors import ArgumentError
 class Mutate(Augmentation):
     """Substitutes, inserts and deletes residues.
 
-    At most one change happens to a residue. A substitution replaces a residue by another
-    member of the alphabet; other characters, such as N, are never substituted. An insertion
-    follows its residue, and has the same case and quality.
+    Each residue is changed at most once. A substitution replaces a residue by another
+    member of the alphabet; other characters, such as N, are never substituted. An inserted
+    residue follows an existing residue and has the same case and quality.
 
     Args:
         rate: The probability that a residue is substituted.
@@ -91,18 +91,18 @@ class Mask(Augmentation):
 
 @dataclass(frozen=True)
 class QualityNoise(Augmentation):
-    """Substitutes residues with the error probability of their qualities.
+    """Substitutes each residue with the error probability that its quality gives.
 
-    A residue of quality Q is substituted with probability 10^(-Q/10). Qualities and
-    characters outside the alphabet, such as N, do not change.
+    A residue of quality Q is substituted with probability 10^(-Q/10). Qualities do not
+    change, and neither do characters outside the alphabet, such as N.
 
     Args:
-        offset: The byte of quality 0: 33, or 64 in old files.
+        offset: The ASCII code of quality 0: 33, or 64 in old files.
         alphabet: The alphabet of new residues.
 
     Raises:
-        ArgumentError: The offset is invalid. When called: qualities are missing, or outside
-            the encoding.
+        ArgumentError: The offset is invalid. Calling the augmentation raises if qualities
+            are missing or invalid.
 
     Examples:
         >>> from seqloom import Key
@@ -132,12 +132,12 @@ class ReverseComplement(Augmentation):
     reversed.
 
     Args:
-        p: The probability for each sequence.
+        p: The probability that a sequence is reverse-complemented.
         alphabet: ``"dna"``, or ``"rna"``, where A pairs with U. ``"iupac"`` means DNA.
 
     Raises:
         ArgumentError: ``p`` is not from 0 to 1, or the alphabet is not a nucleic acid.
-        AlphabetError: When called: a character has no complement, as in a protein.
+        AlphabetError: A sequence has a character without a complement, such as a protein.
 
     Examples:
         >>> from seqloom import Key
@@ -162,9 +162,9 @@ class ShuffleKmers(Augmentation):
 
     ``k=1`` shuffles residues. ``k=2`` preserves the exact counts of dinucleotides: every
     sequence with the same dinucleotides and the same first and last residue is equally
-    likely (Altschul and Erickson 1985). The same holds for larger ``k``, where the first
-    and last ``k - 1`` residues do not change. Each residue keeps its quality. Lower case is
-    distinct from upper case.
+    likely (Altschul and Erickson 1985). A larger ``k`` preserves the counts of k-mers in
+    the same way, and the first and last ``k - 1`` residues. Each residue keeps its quality.
+    Lower-case residues are distinct from upper-case ones.
 
     Args:
         k: The length of the k-mers whose counts are preserved.
@@ -231,13 +231,13 @@ class Shift(Augmentation):
 
     Every shift up to ``max_shift`` is equally likely; the length does not change. With
     ``mode="fill"``, residues shifted out at one end are lost, and the other end is filled
-    with ``letter`` (quality 0, ``!``). With ``mode="roll"``, they reappear at the other
-    end.
+    with ``letter`` (quality 0, ``!``). With ``mode="roll"``, residues shifted out at one
+    end reappear at the other end.
 
     Args:
         max_shift: The largest shift, in either direction.
-        mode: ``"fill"`` or ``"roll"``.
-        letter: The fill character.
+        mode: The treatment of residues shifted out: ``"fill"`` or ``"roll"``.
+        letter: The character that fills the free end in mode ``"fill"``.
 
     Raises:
         ArgumentError: ``max_shift`` is negative, the mode is unknown, or ``letter`` is not

@@ -1,4 +1,4 @@
-"""Files to batches: datasets, parts of them, collators and the loader."""
+"""Turns files into batches: datasets, subsets, samplers, collators and the loader."""
 
 from seqloom.data._alphabet import guess_alphabet
 from seqloom.data._cache import cached

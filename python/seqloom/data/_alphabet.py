@@ -34,8 +34,8 @@ def guess_alphabet(
 ) -> str:
     """Return whether sequences are DNA, RNA or protein, from all of their residues.
 
-    If nearly all residues are A, C, G, T, U or N, the sequences are not proteins. Then any
-    other character is an error, and so is a mixture of T and U.
+    Sequences are nucleotides if nearly all residues are A, C, G, T, U or N. In nucleotide
+    sequences, any other character is an error, and so is a mixture of T and U.
 
     Args:
         paths: A file, a pattern, several files or patterns, or sequences in memory, as for
@@ -44,8 +44,8 @@ def guess_alphabet(
         comments: ``"skip"`` ignores FASTA lines that begin with ``;`` or ``#``.
         whitespace: ``"strip"`` removes blanks within sequences.
         ids: ``"number"`` accepts empty headers.
-        symbols: The same option of the encoder; ``"zeros"`` and ``"keep"`` accept the gaps
-            - and . anywhere.
+        symbols: The option ``symbols`` of the encoder; ``"zeros"`` and ``"keep"`` accept
+            the gaps - and . anywhere.
 
     Returns:
         ``"dna"``, ``"rna"`` or ``"protein"``.
@@ -53,8 +53,9 @@ def guess_alphabet(
     Raises:
         FileError: A file cannot be read.
         FormatError: A file is not a sequence file.
-        ArgumentError: DNA and protein both fit.
-        AlphabetError: A character is not in the alphabet of nearly all others.
+        ArgumentError: The residues fit both DNA and protein.
+        AlphabetError: A character is not in the alphabet that nearly all other characters
+            belong to.
 
     Examples:
         >>> from pathlib import Path
@@ -107,7 +108,7 @@ def _raise_invalid(found: FoundAlphabet, inputs: Inputs, *, total: int) -> NoRet
 
 
 def _name_remedy(found: FoundAlphabet) -> str:
-    """Return the option that accepts the invalid characters, if there is one."""
+    """Return a hint with the option that accepts the invalid characters, if any."""
     strange = found.strange.keys()
     if strange <= set(_GAPS):
         return ', or symbols="zeros" (--symbols zeros) encodes - and . as zeros'
@@ -119,7 +120,7 @@ def _name_remedy(found: FoundAlphabet) -> str:
 
 
 def _records_with(inputs: Inputs, letters: str) -> Iterator[tuple[str, int, str, str]]:
-    """Yield file, index, id and sequence of the records with some characters."""
+    """Yield file, index, id and sequence of records that contain certain characters."""
     wanted = np.frombuffer((letters + letters.lower()).encode("latin-1"), np.uint8)
     for path in inputs.paths:
         before = 0

@@ -1,4 +1,4 @@
-"""Makes batches and items of records, in Python or in Rust without the interpreter."""
+"""Makes batches and items, in Python or in Rust threads without the interpreter."""
 
 from __future__ import annotations
 
@@ -48,19 +48,19 @@ _BATCH_MAKER = _native.BatchMaker(REUSED_MEMORY, 0)
 
 @dataclass(frozen=True, slots=True)
 class BatchMaker:
-    """Makes batches of rows of a source."""
+    """Makes batches from the rows of a source."""
 
     source: Source
-    rows: Rows | None  # row of each index; None: all rows of the source
+    rows: Rows | None  # source row of each index; None: all rows of the source
     encoder: Any
     augment: Any
     seed: int
-    labels: NDArray[Any] | None  # By index in the dataset.
+    labels: NDArray[Any] | None  # Labels, by index in the dataset.
     jitter: int  # Maximum random shift of a record, in bases.
 
     @property
     def is_native(self) -> bool:
-        """True if Rust makes the batches: sequences in memory, without Python code."""
+        """True if Rust can make the batches, without calling Python code."""
         return self._is_plain and self.source.native is not None
 
     @property
@@ -69,17 +69,17 @@ class BatchMaker:
         return self.augment is None and supports_native_batches(self.encoder)
 
     def native(self, *, length: int | None = None, multiple: int = 1) -> NativeBatchMaker:
-        """Return a maker of batches in Rust."""
+        """Return an object that makes batches in Rust."""
         native = self.source.native
         if native is None or not self.is_native:
             raise ArgumentError("this dataset's batches need Python: use batch()")
         return self._native(native, Shape(length, multiple))
 
     def _native(self, native: NativeRecords, shape: Shape) -> NativeBatchMaker:
-        """Return a maker of batches of records in a Rust store."""
+        """Return an object that makes batches of the records in a Rust store."""
 
         def columns(positions: Rows, rows: Rows) -> dict[str, Any]:
-            # A copy, so that a change of the ordinals does not change the ids.
+            # Copied, because users may change the ordinals before the ids are decoded.
             return self.source.columns(rows.copy(), 0) | self._labels_at(positions)
 
         return NativeBatchMaker(
@@ -121,7 +121,7 @@ class BatchMaker:
         columns = columns_of(self.source, rows.copy(), options.epoch)
         if self.source.is_checked:
             self._check(fetched, columns, rows.size)
-            columns = dict(columns)  # the source may still use its dict
+            columns = dict(columns)  # copied, because the source may still use its dict
         if self.labels is not None:
             columns["label"] = self.labels[positions]
         if isinstance(fetched, dict):
@@ -142,7 +142,7 @@ class BatchMaker:
     def _check(
         self, fetched: Fetched | dict[str, Any], columns: dict[str, Any], size: int
     ) -> None:
-        """Raise if the source returned a wrong number of rows."""
+        """Raise if the source returned the wrong number of rows."""
         source = self.source
         check_columns(source, "columns", columns, size=size)
         if isinstance(fetched, dict):
@@ -154,7 +154,7 @@ class BatchMaker:
                 check_size(source, "fetch", part, size=size)
 
     def _encode(self, rows: Rows, records: Fetched, options: FetchOptions) -> Batch:
-        """Encode sequences; the error for an invalid character has its position."""
+        """Encode sequences; the error for an invalid character reports its position."""
         try:
             return encode_columns(
                 self.encoder,
@@ -171,7 +171,7 @@ class BatchMaker:
     def _explain(
         self, rows: Rows, error: AlphabetError, epoch: int | None = None
     ) -> AlphabetError:
-        """Add the position in the file to the error for an invalid character."""
+        """Add the file position to the error for an invalid character."""
         if error.record is None or error.position is None:
             return error
         is_augmented = self.augment is not None
@@ -243,13 +243,13 @@ def encode_columns(
     return columns
 
 
-# Libraries that hash functions pickle this module; the copy gets a new maker.
+# Not pickled: a copy in another process creates a new maker.
 copyreg.pickle(_native.BatchMaker, lambda _: (_native.BatchMaker, (REUSED_MEMORY, 0)))
 
 
 def supports_native_batches(encoder: Any) -> bool:
-    """Return whether Rust makes the batches: an encoder of residues, to a NumPy dtype."""
-    # NumPy lacks bfloat16, and qualities are not in the store that threads read.
+    """Return whether Rust can make batches for an encoder."""
+    # NumPy lacks bfloat16, and the Rust store does not contain qualities.
     is_of_letters = (
         encoded_kind(encoder) == SequenceEncoder.encodes
         and not isinstance(encoder, Quality)
@@ -262,27 +262,27 @@ def supports_native_batches(encoder: Any) -> bool:
 class Shape:
     """The length of the sequences in a batch."""
 
-    length: int | None = None  # None: the longest sequence of the batch.
+    length: int | None = None  # None: as long as the longest sequence of the batch.
     multiple: int = 1  # Positions are rounded up to a multiple of this.
 
 
 @dataclass(slots=True)
 class NativeBatchMaker:
-    """Makes batches in Rust, of records that are stored as columns.
+    """Makes batches in Rust from records that are stored as columns.
 
-    ``begin`` and ``make`` run for each batch; everything common to all batches is computed
+    ``begin`` and ``make`` run for each batch; values that all batches share are computed
     once.
     """
 
     encoder: SequenceEncoder  # Encodes residues as numbers.
-    store: _native.RecordStore  # Ids and residues.
+    store: _native.RecordStore  # Ids and residues of the records.
     extents: Extents  # Number of encoded positions of each record.
     # Maps (indices, rows) to further columns, which share no memory with the rows.
     columns: Callable[[Rows, Rows], Batch]
-    explain: Callable[[Rows, AlphabetError], AlphabetError]  # Adds the file position.
+    explain: Callable[[Rows, AlphabetError], AlphabetError]  # Adds a file position.
     shape: Shape = field(default_factory=Shape)  # Number of positions of a batch.
-    selected: Rows | None = None  # Row of each index; None: row = index.
-    stays: bool = True  # True: the store outlives its batches, so ids are read later.
+    selected: Rows | None = None  # Source row of each index; None: row = index.
+    stays: bool = True  # True: the store outlives its batches, for lazy ids.
     _kernel: _native.SequenceKernel = field(init=False)
     _dtype: np.dtype[Any] = field(init=False)
     _rows: dict[int, tuple[tuple[int, ...], int]] = field(init=False)
@@ -293,13 +293,13 @@ class NativeBatchMaker:
         self._rows = {}
 
     def begin(self, maker: _native.BatchMaker, positions: Rows) -> Callable[[], Batch]:
-        """Start a batch in threads; finish batches in the order in which they started."""
+        """Start a batch in threads; batches finish in the order of their starts."""
         plan = self._plan(positions)
         maker.push(self._kernel, self.store, plan.rows, plan.size, not self.stays)
         return partial(self._finish, plan, maker.pop)
 
     def make(self, positions: Rows, num_threads: int = 1) -> Batch:
-        """Return a batch, made in this thread."""
+        """Make a batch in this thread."""
         plan, names = self._plan(positions), not self.stays
         arguments = self._kernel, self.store, plan.rows, plan.size, names, num_threads
         return self._finish(plan, partial(_BATCH_MAKER.make, *arguments))
@@ -339,7 +339,7 @@ class NativeBatchMaker:
 
 @dataclass(slots=True)
 class _Plan:
-    """The records of a future batch, and its size in positions and bytes."""
+    """The records of a batch to make, and its size in positions and bytes."""
 
     positions: Rows
     rows: Rows

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from seqloom.errors import AlphabetError
 
 
-# Increase it when the cached content, or the output of an encoder, changes.
+# Increase this version when the cached content or the output of an encoder changes.
 _CACHE_VERSION = 1
 _CHUNK_RECORDS = 1024
 
@@ -47,9 +47,9 @@ def cached(
 ) -> Dataset:
     """Cache encoded items, or sequences before augmentation, in memory-mapped files.
 
-    With augmentation it caches sequences, without augmentation encoded items. The cache key
-    is the content of the dataset and the settings of the encoder. Several processes can use
-    the cache at once; incomplete entries are computed again.
+    Datasets with augmentation cache their sequences; other datasets cache encoded items.
+    The cache key is the content of the dataset and the settings of the encoder. Several
+    processes can use the cache at once; incomplete entries are computed again.
 
     Args:
         dataset: A dataset of sequences; for a subset, the whole dataset is cached.
@@ -58,11 +58,11 @@ def cached(
             are removed first.
 
     Returns:
-        A dataset of the same items.
+        A dataset with the same items.
 
     Raises:
-        ArgumentError: Items differ between epochs before augmentation (``jitter``), the
-            dataset is larger than the limit, or has no sequences.
+        ArgumentError: The dataset has jitter, exceeds the size limit, or does not contain
+            sequences.
         FileError: The directory cannot be written.
 
     Examples:
@@ -94,7 +94,7 @@ def cached(
 
 
 def _is_encoded(dataset: Dataset) -> bool:
-    """Return whether encoded items can be cached: no augmentation, and a NumPy dtype."""
+    """Return whether encoded items, not just sequences, can be cached."""
     encoder = dataset.encoder
     has_settings = isinstance(encoder, JsonConfig) and hasattr(encoder, "shape")
     is_of_numpy = getattr(encoder, "dtype", None) != "bfloat16"
@@ -102,9 +102,9 @@ def _is_encoded(dataset: Dataset) -> bool:
 
 
 class CachedSource(Source):
-    """Reads cached items, or cached sequences, of a whole dataset."""
+    """Reads the cached items or sequences of a whole dataset."""
 
-    supports_threads = True  # if the cached source does
+    supports_threads = True  # set for each object, as in the cached source
 
     def __init__(self, dataset: Dataset, folder: CacheFolder) -> None:
         source, rows = dataset.source, dataset.rows
@@ -119,12 +119,12 @@ class CachedSource(Source):
         _ = self._arrays
 
     def __getstate__(self) -> dict[str, Any]:
-        # Another process maps the files again.
+        # Memory maps are not pickled; another process maps the files again.
         return {name: it for name, it in self.__dict__.items() if name != "_arrays"}
 
     @cached_property
     def _arrays(self) -> Arrays:
-        """The arrays in their files, which are written if they are missing."""
+        """Memory-mapped arrays of the cache; missing files are written first."""
         name, make = f"{_CACHE_VERSION} {self._fingerprint}", self._letters
         if self._is_encoded:
             name, make = f"{name}{self._encoder.to_json()}", self._encoded_items
@@ -142,7 +142,7 @@ class CachedSource(Source):
             yield chunk
 
     def _encoded_items(self) -> Iterator[Arrays]:
-        """Yield the numbers of each item, without padding."""
+        """Yield the encoded numbers of each item, without padding."""
         whole = Dataset(self._source, self._rows, encoder=self._encoder)
         for start in range(0, self.size, _CHUNK_RECORDS):
             rows = np.arange(start, min(start + _CHUNK_RECORDS, self.size))
@@ -167,7 +167,7 @@ class CachedSource(Source):
         return self._source.ids(self._rows[rows])
 
     def lengths(self, rows: Rows, encoder: Any) -> Rows:
-        """Return the numbers of residues of rows."""
+        """Return the number of residues of each row."""
         return self._source.lengths(self._rows[rows], encoder)
 
     def columns(self, rows: Rows, epoch: int | None) -> dict[str, Any]:
@@ -177,7 +177,7 @@ class CachedSource(Source):
     def locate(
         self, error: AlphabetError, row: int, epoch: int | None, *, is_augmented: bool
     ) -> AlphabetError:
-        """Return the error with the position of the invalid character in its file."""
+        """Add the file position of the invalid character to an error."""
         row = int(self._rows[row])
         return self._source.locate(error, row, epoch, is_augmented=is_augmented)
 

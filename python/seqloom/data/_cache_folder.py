@@ -31,21 +31,22 @@ _FACTS = "facts.json"
 _CHECKSUM_BYTES = 1 << 24
 # File modes: only the owner may read genotypes and unpublished sequences.
 _PRIVATE, _PRIVATE_FOLDER = 0o600, 0o700
-# Prefixes of unfinished and of deleted entries; the owner of the lock may remove them.
+# Name prefixes of unfinished and deleted entries, which the owner of the lock may
+# remove.
 _UNFINISHED, _DELETED = ".part-", ".gone-"
 
 
 @dataclass(frozen=True, slots=True)
 class CacheFolder:
-    """A folder of cached arrays by key; several processes may use it at once.
+    """A folder that stores arrays by key; several processes may use it at once.
 
-    Only the user who created an entry can read it. Symbolic links in the folder are not
-    followed; the folder itself may be one.
+    A cache entry can be read only by the user who created it. Symbolic links in the folder
+    are not followed, but the folder itself may be a link.
 
-    An entry is written under a temporary name and then renamed, so it is complete or
-    absent. The writing process holds a lock that ends with it: other processes wait, and a
-    killed process blocks nothing. Files are never changed, only replaced or removed; a
-    process that has mapped a removed file keeps its content.
+    A cache entry is written under a temporary name and then renamed, so it is never
+    incomplete. The writing process holds a lock, and other processes wait; the system
+    releases the lock if the process is killed. Files are never modified, only replaced or
+    removed, so a process that has mapped a file can always read it.
 
     Args:
         path: The folder; created if it does not exist.
@@ -194,7 +195,7 @@ def _write(folder: Path, chunks: Chunks, limit: int | None) -> None:
 def private_folder(path: Path) -> None:
     """Create a folder, and missing parents, that only the owner can read.
 
-    Existing folders keep their modes.
+    The permissions of existing folders do not change.
     """
     for folder in (*reversed(path.parents), path):
         if not folder.exists():
@@ -202,7 +203,7 @@ def private_folder(path: Path) -> None:
 
 
 def finish_entry(folder: Path, facts: dict[str, Any]) -> None:
-    """Flush the files of an entry to the disk, then write their description."""
+    """Flush the files of an entry to the disk, then write their metadata."""
     for path in folder.iterdir():
         _finish(path)
     text = json.dumps(facts)
@@ -212,21 +213,21 @@ def finish_entry(folder: Path, facts: dict[str, Any]) -> None:
 
 
 def entry_facts(entry: Path) -> dict[str, Any]:
-    """Return the description of an entry's files, and update its time of last use."""
+    """Return the metadata of an entry's files, and update its time of last use."""
     text, _, checksum = (entry / _FACTS).read_text(encoding="utf-8").partition("\n")
     if checksum.strip() != _sum(text):
-        raise ValueError("the checksum differs")  # the caller treats it as missing
+        raise ValueError("the checksum differs")  # the caller treats the entry as missing
     os.utime(entry / _FACTS)
     return json.loads(text)
 
 
 def _sum(text: str) -> str:
-    """Return the checksum of a description."""
+    """Return the checksum of an entry's metadata."""
     return f"{zlib.crc32(text.encode()):08x}"
 
 
 def forget_entry(entry: Path) -> None:
-    """Invalidate an entry: opening it again creates it."""
+    """Invalidate an entry, so that the next access creates it again."""
     (entry / _FACTS).unlink(missing_ok=True)
 
 
@@ -257,8 +258,9 @@ def _size(entry: Path) -> int:
 
 @contextmanager
 def _lock(path: Path) -> Generator[None]:
-    """Hold a file lock that the system releases when the process ends."""
-    # In a shared folder another user may have put a link at the name of the lock.
+    """Lock a file; the system releases the lock when the process ends."""
+    # In a shared folder, another user may have created a link with the name of the
+    # lock.
     handle = open_handle(path, os.O_CREAT | os.O_RDWR | NOFOLLOW, _PRIVATE)
     try:
         lock(handle)

@@ -33,7 +33,7 @@ _REPLACEABLE = {"augment", "encoder", "seed", "jitter", "rows", "source"}
 
 @final
 class Dataset:
-    """Records by index, with their labels: a whole dataset, or a subset of one.
+    """Records that are selected by index, with their labels.
 
     ``SequenceDataset``, ``IntervalDataset``, ``GenotypeDataset`` and
     ``EmbeddingDataset`` return whole datasets. A slice, ``Subset`` and ``split`` return
@@ -41,18 +41,18 @@ class Dataset:
 
     Args:
         source: The ``Source`` that records are read from.
-        rows: Rows of the source, in order; None takes the labelled ones, or all without
-            labels.
+        rows: Rows of the source, in order; None selects all labelled rows, or all rows if
+            there are no labels.
         encoder: Encodes residues as numbers.
         augment: Changes residues before they are encoded.
         seed: Seed of the augmentation.
-        labels: A label for each row.
+        labels: The labels of the rows.
 
     Attributes:
         labels: The label of each record, or None.
         task: The type of the labels: ``"classify"``, ``"regress"`` or ``"multilabel"``.
         classes: The names of the classes, including classes without records.
-        unmatched: The ids of labels without a record.
+        unmatched: Ids that have a label but no record.
         indices: The indices of the records in the whole dataset.
 
     Examples:
@@ -83,15 +83,15 @@ class Dataset:
         self.encoder, self.augment, self.seed = encoder, augment, seed
         self.labels, self.task, self.classes = labels.values, labels.task, labels.classes
         self.unmatched, self._report = labels.unmatched, labels.report
-        # Without random numbers, items are the same in every epoch.
+        # Without jitter and augmentation, items are the same in every epoch.
         is_random = augment is not None or source.jitter > 0
         self._epoch = Epoch() if is_random else None
         self._fingerprint: str | None = None
-        self._whole: Dataset | None = None  # None: this is a whole dataset
+        self._whole: Dataset | None = None  # None: the dataset is not a subset
 
     @property
     def whole(self) -> Dataset:
-        """The dataset that this one was selected from; itself if it is whole."""
+        """The whole dataset that this subset was selected from, or the dataset itself."""
         return self if self._whole is None else self._whole
 
     @property
@@ -107,7 +107,7 @@ class Dataset:
 
     @property
     def report(self) -> dict[str, Any]:
-        """Counts of skipped records and labels, of ambiguous and of masked residues."""
+        """Counts of skipped records and labels, and of ambiguous and masked residues."""
         self._report |= self.source.facts
         # Counted on first access; subsets share the report of the whole dataset.
         if "letters" not in self._report and self.source.counts_letters:
@@ -128,7 +128,7 @@ class Dataset:
 
     @property
     def class_counts(self) -> dict[str, int]:
-        """The number of records of each class, or of each of several labels."""
+        """Number of records of each class or, for multilabel data, of each label."""
         return class_counts(self.labels, self.task, self.classes)
 
     def __len__(self) -> int:
@@ -145,7 +145,8 @@ class Dataset:
     _repr_html_ = html_of
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        # All items use one epoch, even if another epoch is set during the iteration.
+        # All items use the same epoch, even if another epoch is set during the
+        # iteration.
         epoch, rows = self._current(None), np.arange(len(self))
         starts = range(0, rows.size, _ITEMS_PER_READ)
         return chain.from_iterable(
@@ -165,7 +166,7 @@ class Dataset:
         return self.items_at(positions(indices, len(self)), epoch_of(indices))
 
     def __add__(self, other: Any) -> Dataset:
-        """Join two subsets of one dataset: the records of this one first."""
+        """Join two subsets of the same dataset: the left one first."""
         # Different datasets may number their classes differently.
         if not isinstance(other, Dataset) or other.whole is not self.whole:
             name = other.title if isinstance(other, Dataset) else type(other).__name__
@@ -176,7 +177,7 @@ class Dataset:
         return self.whole.select(np.concatenate([self.indices, other.indices]))
 
     def select(self, indices: ArrayLike) -> Dataset:
-        """Select records in the given order; the classes are those of the whole dataset.
+        """Select records in the given order; a subset has all classes of the whole dataset.
 
         Args:
             indices: Indices of the records, or a boolean mask.
@@ -208,10 +209,10 @@ class Dataset:
             **attributes: New values of ``augment``, ``encoder`` or ``seed``.
 
         Returns:
-            A copy; the copy of a subset belongs to a copy of the whole dataset.
+            A copy of the dataset; for a subset, the whole dataset is copied too.
 
         Raises:
-            ArgumentError: Another attribute is given.
+            ArgumentError: An attribute other than these three is given.
 
         Examples:
             >>> from seqloom.augment import ReverseComplement
@@ -279,20 +280,19 @@ class Dataset:
 
         Args:
             indices: Indices of the records, or a boolean mask.
-            epoch: The epoch of the augmentation; None takes the epoch that was set
-                last.
-            length: The number of positions in ``inputs``; None takes the longest
-                sequence of the batch.
+            epoch: The epoch of the augmentation; None uses the epoch that was set last.
+            length: The number of positions in ``inputs``; None pads to the longest sequence
+                of the batch.
             multiple: The number of positions is rounded up to a multiple of this.
             out: An array to write ``inputs`` into; None allocates one.
             num_threads: The number of threads to use.
 
         Returns:
             A dict with ``id`` (``Ids``), ``inputs`` (sequences, channels, positions) or
-            ``codes``, ``label`` and ``lengths``. With padding it has ``mask``, which is 0
-            in padding. It also has the columns of the source, such as ``file``, ``ordinal``
-            or ``covariates``. Without an encoder it has ``sequence`` instead of ``inputs``,
-            and for FASTQ also ``quality``.
+            ``codes``, ``label`` and ``lengths``. A padded batch has ``mask``, which is 0 in
+            padding. A batch also has the columns of the source, such as ``file``,
+            ``ordinal`` or ``covariates``. Without an encoder, a batch has ``sequence``
+            instead of ``inputs``, and ``quality`` for FASTQ.
 
         Raises:
             ArgumentError: Indices are not integers.
@@ -318,15 +318,15 @@ class Dataset:
         )
 
     def to_numpy(self) -> dict[str, Any]:
-        """Return all records in order as one batch, as from ``batch``."""
+        """Return a single batch with all records in order."""
         return self._maker().make(np.arange(len(self)), self._current(None))
 
     def items_at(self, indices: Rows, epoch: int | None = None) -> list[dict[str, Any]]:
-        """Return the items at indices that were checked before."""
+        """Return the items at valid indices."""
         return items_of(self._maker().make(indices, self._current(epoch)), self.encoder)
 
     def plain(self) -> Dataset:
-        """Return the dataset without augmentation and jitter; itself if it has neither."""
+        """Return the dataset without augmentation and jitter."""
         is_plain = self.augment is None and not self.jitter
         return self if is_plain else self.replace(augment=None, jitter=0)
 
@@ -334,7 +334,7 @@ class Dataset:
         """Return a ``GenotypeDataset`` of the same samples with another encoder.
 
         Args:
-            encoder: A ``GenotypeEncoder``; if it is fitted, it selects variants and
+            encoder: A ``GenotypeEncoder``; a fitted encoder selects variants and
                 covariates.
 
         Returns:
@@ -344,7 +344,7 @@ class Dataset:
         Raises:
             FormatError: The file lacks a variant that the encoder reads.
             LabelError: A covariate of the encoder is missing.
-            ArgumentError: Items are not samples.
+            ArgumentError: The items of the dataset are variants, not samples.
         """
         source = self.source.fitted(encoder)
         if source is self.source:
@@ -357,11 +357,11 @@ class Dataset:
     def set_epoch(self, epoch: int) -> None:
         """Set the epoch of the next items, also in all worker processes.
 
-        ``sl.data.DataLoader`` sets the epoch itself. Call this in other loops, and with
-        samplers of PyTorch.
+        ``sl.data.DataLoader`` sets the epoch itself. Call this method if you write your own
+        loop, or use the samplers of PyTorch.
 
         Args:
-            epoch: The epoch, counted from 0; a negative number is an error.
+            epoch: The epoch, counted from 0; negative numbers raise.
         """
         self._epoch = self._epoch or Epoch()
         self._epoch.set(epoch)
@@ -394,15 +394,15 @@ class Dataset:
 
     @property
     def supports_native_batches(self) -> bool:
-        """True if Rust makes the batches: sequences in memory, without augmentation."""
+        """True if Rust can make the batches, without calling Python code."""
         return self._maker().is_native
 
     def native_batches(self, **shape: Any) -> NativeBatchMaker:
-        """Return a Rust batch maker for a ``length`` or a ``multiple``."""
+        """Return an object that makes padded batches in Rust."""
         return self._maker().native(**shape)
 
     def _maker(self) -> BatchMaker:
-        """Return a batch maker with the current attributes."""
+        """Return an object that makes batches with the current attributes."""
         rows, jitter = None if self._has_all_rows else self.rows, self.jitter
         return BatchMaker(
             self.source, rows, self.encoder, self.augment, self.seed, self.labels, jitter

@@ -1,4 +1,4 @@
-"""One-line descriptions of datasets, and counts of ambiguous residues."""
+"""Descriptions of datasets in one line, and counts of ambiguous residues."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from seqloom._ragged import Ragged
 
 _MAX_LISTED = 10
-# The code for any residue, and the other ambiguity codes.
+# The code for any residue, followed by the other ambiguity codes.
 _AMBIGUITY_CODES = {"protein": ("X", "BZJ")}
 _NUCLEOTIDE_CODES = ("N", "RYSWKMBDHV")
 _SHOWN_NAMES = {"ambiguous": "other ambiguous", "soft_masked": "soft-masked"}
@@ -32,7 +32,7 @@ def describe(
     classes: tuple[str, ...],
     noun: str = "sequences",
 ) -> str:
-    """Return the number of items, their lengths and their classes as a line of text."""
+    """Return a line of text with the number of items, their lengths and their classes."""
     noun = noun.removesuffix("s") if lengths.size == 1 else noun
     head = f"{lengths.size:,} {noun}"
     if lengths.size:
@@ -105,7 +105,7 @@ def composition(parts: Iterable[Ragged], encoder: Any) -> dict[str, int]:
 
 
 def _count(counts: NDArray[np.int64], codes: str) -> int:
-    """Return the count of some characters in both cases."""
+    """Return the count of certain characters in upper and lower case."""
     return int(counts[list((codes + codes.lower()).encode())].sum())
 
 

@@ -49,12 +49,12 @@ class EmbeddingSource(Source):
         return np.asarray(self._rows.lengths)[rows]
 
     def fetch(self, rows: Rows, options: FetchOptions) -> dict[str, Any]:
-        """Return the embeddings as ``inputs``, ``(records, features)``."""
+        """Return the embeddings as an array ``inputs`` of shape ``(records, features)``."""
         del options
         return {"inputs": self._features(rows)}
 
     def _features(self, rows: Rows) -> NDArray[Any]:
-        """Read embeddings, ``(records, features)``."""
+        """Read embeddings as an array of shape ``(records, features)``."""
         width, layer = self._encoder.width, self._encoder.layer
         ordinals = self.columns(rows, None)["ordinal"].tolist()
         embeddings = [self._rows.get(number, layer=layer) for number in ordinals]
@@ -73,7 +73,7 @@ class EmbeddingSource(Source):
     def content(
         self, rows: Rows, labels: LabelColumn, *, encoder: Any, jitter: int
     ) -> Iterator[bytes]:
-        """Yield the ids, embeddings and labels as bytes to hash."""
+        """Yield the bytes of ids, embeddings and labels, for a hash."""
         del jitter
         yield repr((labels.task, labels.classes)).encode()
         yield repr((encoder, self.ids(rows))).encode()
@@ -97,8 +97,9 @@ def EmbeddingDataset(
     Args:
         embeddings: A folder opened by `seqloom.infer.load`, or a dict from id to embedding.
         labels: Tables, a data frame, a dict from id to label, or a list in the order of the
-            records. A ``Labels`` also has the options for reading them. None: no labels.
-        layer: The index of the layer; None takes the last layer in the folder.
+            records. A ``Labels`` also has the options for reading them. None means that
+            there are no labels.
+        layer: The index of the network layer; None selects the last layer in the folder.
         **old: Deprecated: single options of ``Labels``; write
             ``labels=Labels(source, task=..., classes=...)``.
 
@@ -106,9 +107,9 @@ def EmbeddingDataset(
         The dataset.
 
     Raises:
-        ArgumentError: The embeddings have a row for each residue, or there are none.
+        ArgumentError: The embeddings have a row for each residue, or the folder is empty.
         LabelError: Labels are missing or duplicated, or do not fit the task.
-        ShapeError: The embeddings differ in length.
+        ShapeError: The embeddings have different numbers of features.
 
     Examples:
         >>> from pathlib import Path
@@ -130,15 +131,16 @@ def EmbeddingDataset(
 
 @dataclass(frozen=True)
 class EmbeddingEncoder(JsonConfig):
-    """The encoder of an ``EmbeddingDataset``: describes how its embeddings were computed.
+    """Describes how the embeddings of an ``EmbeddingDataset`` were computed.
 
-    A model trained on embeddings stores it, and rejects other embeddings.
+    A model that is trained on embeddings stores this description and rejects embeddings
+    that were computed differently.
 
     Args:
         width: The number of features of an embedding.
-        model: Name and checksum of the network, if available.
-        pool: How the vectors of the residues were pooled, such as ``"mean"``.
-        layer: The index of the layer.
+        model: Name and checksum of the network that computed the embeddings, if available.
+        pool: The method that pooled the vectors of the residues, such as ``"mean"``.
+        layer: The index of the network layer.
 
     Examples:
         >>> import numpy as np, seqloom as sl
@@ -159,10 +161,10 @@ class EmbeddingEncoder(JsonConfig):
         """Return the number of positions of each record: 1, as an embedding is one row.
 
         Args:
-            lengths: The numbers of residues of the records.
+            lengths: The number of residues of each record.
 
         Returns:
-            Ones.
+            An array of ones.
 
         Examples:
             >>> import seqloom as sl
@@ -177,7 +179,7 @@ class EmbeddingEncoder(JsonConfig):
 
 
 class EmbeddedRows(Protocol):
-    """Embeddings by ordinal: `seqloom.infer.Embeddings`, or rows in memory."""
+    """An object that returns embeddings by ordinal."""
 
     ordinals: NDArray[np.int64]
 
@@ -197,7 +199,7 @@ class EmbeddedRows(Protocol):
 
 
 class RowsInMemory:
-    """Embeddings from a dict, numbered in its order."""
+    """Embeddings from a dict, numbered in the order of the dict."""
 
     def __init__(self, rows: Mapping[Any, Any]) -> None:
         self.ids = list(map(key_text, rows))
@@ -206,13 +208,13 @@ class RowsInMemory:
         self.lengths = np.ones(len(self.ids), np.int64)
 
     def get(self, record: int, *, layer: int | None = None) -> NDArray[Any]:
-        """Return the embedding of a record; a dict has a single layer."""
+        """Return the embedding of a record; the layer is ignored."""
         del layer
         return self._rows[record]
 
 
 def rows_of(embeddings: Any) -> EmbeddedRows:
-    """Return the rows of an open folder of embeddings, or of a dict."""
+    """Return the embeddings of an open folder or of a dict."""
     if isinstance(embeddings, Mapping) and embeddings:
         return RowsInMemory(cast("Mapping[Any, Any]", embeddings))
     folder = cast("object", embeddings)
@@ -227,7 +229,7 @@ def rows_of(embeddings: Any) -> EmbeddedRows:
 
 
 def describe_rows(rows: Any, layer: int | None) -> EmbeddingEncoder:
-    """Return the encoder of embeddings; raise unless each record has a single row."""
+    """Return the encoder of the embeddings; raise unless each record has one row."""
     pool = str(getattr(rows, "pool", ""))
     if pool == "none":
         raise ArgumentError(

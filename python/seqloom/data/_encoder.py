@@ -28,17 +28,18 @@ if TYPE_CHECKING:
 
 
 REUSED_MEMORY = _native.Ring()
-Letters = tuple[Ragged, Ragged | None]  # sequences, and qualities for FASTQ
+Letters = tuple[Ragged, Ragged | None]  # (sequences, qualities); no qualities for FASTA
 
 
 class Encoder(Protocol):
-    """Turns sequences into one array, shorter ones followed by padding.
+    """Converts sequences to a single array, in which shorter sequences are padded.
 
-    These are the required methods. Further methods are optional. ``refuses`` finds invalid
-    characters early. ``batch(out=, num_threads=)`` with ``shape(n, places)`` and ``dtype``
-    writes into reused memory. ``places(lengths)`` is for encoders whose positions are not
-    residues, and ``pad_value`` for padding other than 0. The encoders of `sl.encode` have
-    all of these.
+    A custom encoder must have the methods of this protocol. The following methods are
+    optional. The method ``refuses`` finds invalid characters before encoding. An encoder
+    with ``batch(out=, num_threads=)``, ``shape(n, places)`` and ``dtype`` can write into
+    reused memory. Define ``places(lengths)`` if the number of positions differs from the
+    number of residues, and ``pad_value`` if padding is not 0. The encoders of `sl.encode`
+    have all optional methods.
 
     Examples:
         >>> from seqloom.encode import OneHot
@@ -67,13 +68,13 @@ class ValidatingEncoder(Protocol):
 
 
 def encoded_kind(encoder: Any) -> str:
-    """Return the type of input of a built-in encoder; an empty string for others."""
+    """Return the input type of a built-in encoder; an empty string for custom encoders."""
     return encoder.encodes if isinstance(encoder, JsonConfig) else ""
 
 
 @lru_cache(maxsize=64)
 def find_override(kind: Any) -> str | None:
-    """Return the method that a subclass of a built-in encoder overrides; None if none."""
+    """Return the method that a subclass of a built-in encoder overrides, or None."""
     for base in kind.__mro__ if issubclass(kind, SequenceEncoder) else ():
         defined = vars(base)
         if defined.get("supports_native_batches", False):
@@ -95,7 +96,7 @@ def check_encoder(encoder: Any) -> None:
 
 
 def check_augment(augment: Any, encoder: Any) -> Any:
-    """Raise if a value is not an augmentation, or not one for the encoder."""
+    """Raise if a value is not an augmentation, or does not suit the encoder."""
     if augment is not None and (isinstance(augment, type) or not callable(augment)):
         raise ArgumentError(
             "augment must be one such as sl.augment.ReverseComplement(), or a function of "
@@ -125,7 +126,7 @@ def _check_for_protein(augment: Any) -> None:
         raise ArgumentError(
             f"augment: {name} is of nucleotides, but the encoder reads proteins: {advice}"
         )
-    # In mode "roll" a shift does not write its fill character.
+    # In mode "roll", `Shift` does not insert its fill character.
     fills = getattr(augment, "mode", "fill") == "fill"
     if getattr(augment, "letter", "") in ("N", "n") and fills:
         raise ArgumentError(
@@ -134,10 +135,10 @@ def _check_for_protein(augment: Any) -> None:
 
 
 def _takes_letters_and_key(augment: Any) -> bool:
-    """Return whether a function accepts residues and a key; True if unknown."""
+    """Return whether a function accepts residues and a key; True if in doubt."""
     try:
         signature = inspect.signature(augment)
-    except ValueError:  # a C function without a signature
+    except ValueError:  # a C function, which has no signature
         return True
     # A function for FASTQ may require the quality.
     without: dict[str, bytes] = {}
@@ -148,7 +149,7 @@ def _takes_letters_and_key(augment: Any) -> bool:
     return False
 
 
-# Hugging Face datasets pickle the modules of a function to hash it.
+# Not pickled, because Hugging Face datasets pickle this module to hash functions.
 copyreg.pickle(_native.Ring, lambda _: (_native.Ring, ()))
 
 
@@ -165,7 +166,7 @@ def mask_of(lengths: NDArray[np.int64], positions: int) -> NDArray[np.float32]:
 
 
 def count_positions(encoder: Any, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the number of positions after encoding, from the numbers of residues."""
+    """Return the number of encoded positions of each sequence from its length."""
     count = getattr(encoder, "places", None)
     return lengths if count is None else count(lengths)
 
@@ -176,7 +177,7 @@ def leaves_out(encoder: Any) -> bool:
 
 
 def extents_of(encoder: Any, sequences: Ragged) -> NDArray[np.int64]:
-    """Return the number of encoded positions of sequences, without dropped stops."""
+    """Return the number of encoded positions of each sequence, without dropped stops."""
     count = getattr(encoder, "extents", None)
     return (
         count_positions(encoder, sequences.lengths) if count is None else count(sequences)
@@ -190,27 +191,27 @@ def position_axis(encoder: Any) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Extents:
-    """Numbers of encoded positions of the sequences of a dataset."""
+    """Number of encoded positions of each sequence of a dataset."""
 
-    each: NDArray[np.int64] | int  # for each sequence; one number if all are equal
+    each: NDArray[np.int64] | int  # per sequence; a single number if all are equal
 
     @classmethod
     def of(cls, positions: NDArray[np.int64]) -> Self:
-        """Create it; equal numbers are stored once."""
+        """Create it from the number of positions of each sequence."""
         is_equal = positions.size and (positions == positions[0]).all()
         return cls(int(positions[0]) if is_equal else positions)
 
     def at(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the numbers of positions of some sequences."""
+        """Return the number of positions of each selected sequence."""
         if isinstance(self.each, int):
-            # Runs for every batch; np.full takes three times as long.
+            # This code runs for every batch, and np.full takes three times as long.
             positions = np.empty(rows.size, np.int64)
             positions.fill(self.each)
             return positions
         return self.each[rows]
 
     def max_positions(self, lengths: NDArray[np.int64]) -> int:
-        """Return the largest number of positions of some sequences."""
+        """Return the largest number of positions among the selected sequences."""
         if isinstance(self.each, int):
             return self.each if lengths.size else 0
         return int(lengths.max(initial=0))
@@ -275,7 +276,7 @@ def encode(
 
 
 def _encode_each(encoder: Any, letters: Ragged, *, length: int, out: Any) -> Any:
-    """Encode sequences one by one, for a subclass that overrides ``__call__``."""
+    """Encode sequences one by one, because a subclass overrides ``__call__``."""
     inputs, _ = prepare_output(encoder.shape(len(letters), length), encoder.dtype, out)
     inputs[...] = encoder.pad_value
     is_last = encoder.channels == "first"
@@ -328,7 +329,7 @@ def _one_by_one(augment: Any, letters: Letters, keys: NDArray[np.uint32]) -> Let
 
 
 def _as_letters(augment: Any, given: Any) -> Any:
-    """Return the residues from a custom augmentation; raise if they are not bytes."""
+    """Return the result of a custom augmentation; raise if it is not bytes."""
     is_bytes = isinstance(given, (bytes, bytearray, memoryview))
     if not is_bytes and getattr(getattr(given, "dtype", None), "itemsize", 0) != 1:
         found = quote(given)
@@ -337,7 +338,7 @@ def _as_letters(augment: Any, given: Any) -> Any:
 
 
 def _as_pair(augment: Any, given: Any) -> tuple[Any, Any]:
-    """Return residues and qualities; raise unless their numbers are equal."""
+    """Return residues and qualities; raise unless both have the same length."""
     both: list[Any] = list(given) if isinstance(given, (tuple, list)) else []  # pyright: ignore[reportUnknownArgumentType]
     pair = [_as_letters(augment, it) for it in both] if len(both) == 2 else []  # noqa: PLR2004 - a pair
     if len({len(it) for it in pair}) != 1:
@@ -351,7 +352,7 @@ def _as_pair(augment: Any, given: Any) -> tuple[Any, Any]:
 def in_file(
     error: AlphabetError, found_at: tuple[str, int], name: str, *, augmented: bool
 ) -> AlphabetError:
-    """Return the error of an encoder with file, record, line and byte."""
+    """Add file, record, line and byte to the error of an encoder."""
     path, record = found_at
     where = f"{path}: record {record} ({name})"
     line = byte = None
@@ -371,7 +372,7 @@ def in_file(
 
 
 def _line_and_byte(path: str, record: int, position: int) -> tuple[int | None, int | None]:
-    """Return line and byte of a residue in its file; None for pipes and deleted files."""
+    """Return line and byte of a residue in its file; None for an unreadable file."""
     if not Path(path).is_file():
         return None, None
     try:

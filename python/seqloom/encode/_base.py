@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# With fewer residues a second thread takes more time than it saves.
+# With fewer residues, starting a second thread takes longer than it saves.
 _RESIDUES_PER_THREAD = 1 << 18
-_KMER_SETTINGS = ("k", "stride", "canonical")  # K-mer settings of a kernel.
-# Categories that a kernel counts; "outside" is always 0.
+_KMER_SETTINGS = ("k", "stride", "canonical")  # Settings of a k-mer kernel.
+# Residue categories that a kernel counts; "outside" is always 0.
 _UNUSUAL_CATEGORIES = (
     "ambiguous",
     "lower_case",
@@ -53,11 +53,11 @@ class SequenceEncoder(JsonConfig):
         True
     """
 
-    # Every encoder has a dtype, with different choices.
+    # Every encoder has a dtype; the valid dtypes depend on the encoder.
     dtype: Any
     encodes: ClassVar[str] = "sequences"
-    # True: Rust may encode instead of `batch` and `__call__`. A subclass that overrides
-    # one of these does not inherit the value.
+    # True: Rust code may replace calls of `batch` and `__call__`. Not inherited by a
+    # subclass that overrides `batch` or `__call__`.
     supports_native_batches: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -71,7 +71,7 @@ class SequenceEncoder(JsonConfig):
 
     @cached_property
     def _letters(self) -> _native.Letters:
-        """The lookup table of the alphabet, by byte."""
+        """Lookup table of the alphabet, indexed by byte."""
         return make_letters(self)
 
     @cached_property
@@ -95,21 +95,21 @@ class SequenceEncoder(JsonConfig):
         return make.lookup(self._letters, values, specials)
 
     def __getstate__(self) -> dict[str, Any]:
-        # Tables are created again after unpickling.
+        # Lookup tables are not pickled; they are computed again after unpickling.
         return {field.name: getattr(self, field.name) for field in fields(self)}  # pyright: ignore[reportArgumentType]
 
     @property
     @abstractmethod
     def kernel_settings(self) -> dict[str, Any]:
-        """The settings of the kernel as JSON values: kind, alphabet, tables."""
+        """Settings of the Rust kernel as JSON values: encoder kind, alphabet and tables."""
 
     @property
     def kernel(self) -> _native.SequenceKernel:
-        """The Rust kernel, for callers without the interpreter."""
+        """Rust kernel, for threads that run without the Python interpreter."""
         return self._kernel
 
     def count_unusual(self, sequences: Ragged | Sequence[bytes | str]) -> dict[str, int]:
-        """Count residues other than plain members of the alphabet.
+        """Count unusual residues, such as ambiguity codes and lower case.
 
         Args:
             sequences: The sequences.
@@ -139,10 +139,10 @@ class SequenceEncoder(JsonConfig):
         return 0
 
     def places(self, lengths: Any) -> NDArray[np.int64]:
-        """Return the numbers of positions after encoding.
+        """Return the number of encoded positions of each sequence.
 
         Args:
-            lengths: The numbers of residues of the sequences.
+            lengths: Number of residues of each sequence.
 
         Returns:
             The number of positions of each sequence.
@@ -155,7 +155,7 @@ class SequenceEncoder(JsonConfig):
         return np.asarray(lengths, np.int64)
 
     def extents(self, sequences: Ragged) -> NDArray[np.int64]:
-        """Return the numbers of positions after encoding, without dropped stops.
+        """Return the number of encoded positions of each sequence, without dropped stops.
 
         Args:
             sequences: The sequences.
@@ -175,7 +175,7 @@ class SequenceEncoder(JsonConfig):
         return self.places(self.encoded_lengths(sequences))
 
     def encoded_lengths(self, sequences: Ragged) -> NDArray[np.int64]:
-        """Return the numbers of residues to encode, without dropped stops.
+        """Return the number of residues to encode in each sequence, without dropped stops.
 
         Args:
             sequences: The sequences.
@@ -193,18 +193,18 @@ class SequenceEncoder(JsonConfig):
 
     @property
     def leaves_out(self) -> bool:
-        """True if a final stop is dropped."""
+        """True if a stop (``*``) at the end of a sequence is dropped."""
         return self._letters.strips
 
     def shape(self, n: int, places: int) -> tuple[int, ...]:
-        """Return the shape of a batch.
+        """Return the shape of an encoded batch.
 
         Args:
             n: The number of sequences.
             places: The number of positions.
 
         Returns:
-            The sizes of the axes.
+            Size of each axis.
 
         Examples:
             >>> from seqloom.encode import OneHot
@@ -218,10 +218,11 @@ class SequenceEncoder(JsonConfig):
 
         Args:
             sequence: The residues.
-            out: The array to write into, without the axis of sequences; None allocates one.
+            out: The array to write into, without the sequence axis; None allocates an
+                array.
 
         Returns:
-            The result of ``batch`` without the axis of sequences; ``out`` if it is given.
+            The encoded sequence, which is ``out`` if it is given.
 
         Raises:
             AlphabetError: A character is not in the alphabet, or the settings reject it.
@@ -252,14 +253,14 @@ class SequenceEncoder(JsonConfig):
             sequences: The sequences.
             length: The number of positions; shorter sequences are padded with
                 ``pad_value``. None requires equal lengths.
-            out: The array or PyTorch tensor to write into; None allocates one.
-            num_threads: The number of threads; None decides by the number of residues; 0
-                takes all cores.
+            out: The array or PyTorch tensor to write into; None allocates an array.
+            num_threads: The number of threads; None chooses by the number of residues; 0
+                uses all cores.
 
         Returns:
             An array of shape ``shape(len(sequences), length)``: (sequences, channels,
             positions) for one-hot arrays with channels first, (sequences, positions) for
-            tokens. ``out`` if it is given; a PyTorch tensor for bfloat16.
+            tokens. The result is ``out`` if it is given, and a PyTorch tensor for bfloat16.
 
         Raises:
             ShapeError: The lengths differ and ``length`` is None, a sequence is longer than
@@ -287,12 +288,12 @@ class SequenceEncoder(JsonConfig):
         starts: NDArray[np.int64] | None = None,
         num_threads: int | None,
     ) -> NDArray[np.int64]:
-        """Encode into ``bits``; return the counts of unusual residues."""
+        """Encode sequences into the array ``bits``; return counts of unusual residues."""
         threads = _choose_threads(rows, num_threads)
         return self._kernel.fill(rows.data, rows.offsets, bits, starts, threads)
 
     def _find_length(self, rows: Ragged, length: int | None) -> int:
-        """Return the number of positions of a batch; raise for unequal lengths."""
+        """Return the number of positions of a batch; raise if it needs padding."""
         if length is not None:
             length = as_integer("length", length)
         if not len(rows):
@@ -301,7 +302,8 @@ class SequenceEncoder(JsonConfig):
             places = self.extents(rows)
             least, most = int(places.min()), int(places.max())
         else:
-            # Runs for every batch; one NumPy reduction takes as long as this call.
+            # This check runs for every batch, so it must be cheap: it takes as long as
+            # one NumPy reduction.
             shortest, longest = self._kernel.extremes(rows.offsets)
             least, most = int(self.places(shortest)), int(self.places(longest))
         if length is None and least != most:
@@ -332,13 +334,13 @@ class SequenceEncoder(JsonConfig):
         return self._letters.refused_row(sequences.data, sequences.offsets)
 
     def refuses(self, letters: bytes) -> bytes:
-        """Return the invalid characters among some characters.
+        """Return the given characters that are invalid.
 
         Args:
             letters: The characters to check.
 
         Returns:
-            The characters that are not in the alphabet, or that the settings reject.
+            The characters that are outside the alphabet, or that the settings reject.
 
         Examples:
             >>> from seqloom.encode import OneHot
@@ -350,7 +352,7 @@ class SequenceEncoder(JsonConfig):
 
 
 def _choose_threads(rows: Ragged, num_threads: int | None) -> int:
-    """Return the number of threads; one for few residues."""
+    """Return the number of threads: 1 if the batch has few residues."""
     if num_threads is not None:
         return count_threads(num_threads)
     worth = 1 + rows.data.size // _RESIDUES_PER_THREAD
@@ -365,7 +367,7 @@ def _make_length_error(letters: int, places: int, length: int) -> ShapeError:
             "length, or crop the sequences"
         )
     return ShapeError(
-        f"a sequence of {letters} residues takes {places} positions, more than "
+        f"a sequence of {letters} residues needs {places} positions, more than "
         f"length={length}; give a larger length, or crop the sequences"
     )
 
@@ -374,7 +376,7 @@ def join_sequences(sequences: Sequence[bytes | str]) -> Ragged:
     """Return sequences as a ragged array; raise for characters that are not ASCII."""
     if isinstance(sequences, (str, bytes)) or not hasattr(sequences, "__iter__"):
         raise ArgumentError(
-            f"batch takes several sequences, such as a list of strings; got "
+            f"batch expects several sequences, such as a list of strings; got "
             f"{quote(sequences)}"
         )
     try:
@@ -392,5 +394,5 @@ def join_sequences(sequences: Sequence[bytes | str]) -> Ragged:
     except TypeError:
         raise ArgumentError(
             "a sequence must be a string or bytes: encoder(sequence) encodes one, "
-            "encoder.batch(sequences) several"
+            "encoder.batch(sequences) encodes several"
         ) from None

@@ -34,7 +34,7 @@ ALPHABETS = ("dna", "rna", "protein", "iupac")
 
 
 def check_choices(encoder: JsonConfig) -> None:
-    """Raise for a setting that is not one of its choices."""
+    """Raise if the value of a setting is not one of the allowed values."""
     for name, hint in _find_hints(type(encoder)).items():
         value = getattr(encoder, name)
         if hint is bool:
@@ -48,7 +48,7 @@ def check_choices(encoder: JsonConfig) -> None:
 
 @lru_cache
 def _find_hints(kind: type[Any]) -> dict[str, Any]:
-    """Return the type of each setting."""
+    """Return the type annotation of each setting."""
     hints = get_type_hints(kind)
     return {field.name: hints[field.name] for field in fields(kind)}
 
@@ -58,14 +58,14 @@ def make_letters(encoder: Any) -> _native.Letters:
     check_alphabet_name(encoder.alphabet)
     try:
         return _native.Letters(**letter_settings(encoder))
-    except UnicodeEncodeError:  # a lone surrogate
+    except UnicodeEncodeError:  # str has a lone surrogate
         raise ArgumentError(
             f"alphabet must be a name or its characters, got {encoder.alphabet!r}"
         ) from None
 
 
 def letter_settings(encoder: Any) -> dict[str, Any]:
-    """Return the settings of the alphabet table as JSON values."""
+    """Return the settings of the alphabet's lookup table as JSON values."""
     return {
         "alphabet": encoder.alphabet,
         "codes": encoder.unknown != "error",
@@ -77,7 +77,7 @@ def letter_settings(encoder: Any) -> dict[str, Any]:
 
 
 def check_alphabet_name(alphabet: str) -> None:
-    """Raise for an alphabet's name in upper case, which would be read as characters."""
+    """Raise for the name of an alphabet in upper case, such as "DNA"."""
     if not isinstance(alphabet, str):  # pyright: ignore[reportUnnecessaryIsInstance] - a caller may give anything
         raise ArgumentError(
             'alphabet must be a name such as "dna", or a string of characters, got '
@@ -98,7 +98,7 @@ def find_any_code(letters: _native.Letters) -> str:
 
 
 def count_encoded(letters: _native.Letters, rows: Ragged) -> NDArray[np.int64]:
-    """Return the length of each sequence without a dropped stop."""
+    """Return the length of each sequence, without a final stop that is dropped."""
     lengths = rows.lengths
     if not (letters.strips and rows.data.size):
         return lengths
@@ -106,12 +106,12 @@ def count_encoded(letters: _native.Letters, rows: Ragged) -> NDArray[np.int64]:
     return lengths - ((last == STOP) & (lengths > 0))
 
 
-# NumPy lacks this dtype; its arrays are PyTorch tensors.
+# NumPy lacks bfloat16, so bfloat16 results are PyTorch tensors.
 _BFLOAT16 = "bfloat16"
 
 
 def to_bits(values: object, dtype: str) -> NDArray[Any]:
-    """Return numbers of a dtype as unsigned integers with the same bits."""
+    """Return numbers as unsigned integers with the same bits."""
     if dtype != _BFLOAT16:
         return _view_bits(np.ascontiguousarray(values, dtype))
     wide = np.ascontiguousarray(values, np.float32).view(np.uint32)
@@ -120,7 +120,7 @@ def to_bits(values: object, dtype: str) -> NDArray[Any]:
 
 
 def to_values(bits: NDArray[Any], dtype: str) -> list[Any]:
-    """Return Python numbers from the bits of a dtype."""
+    """Return Python numbers from unsigned integers with the bits of a dtype."""
     if dtype != _BFLOAT16:
         return bits.view(dtype).tolist()
     return (bits.astype(np.uint32) << 16).view(np.float32).tolist()
@@ -129,7 +129,7 @@ def to_values(bits: NDArray[Any], dtype: str) -> list[Any]:
 def prepare_output(
     shape: Shape, dtype: str, out: object = None
 ) -> tuple[Any, NDArray[Any]]:
-    """Return an output array, new or given, and its bits as a flat array."""
+    """Return the output array, which may be given, and a flat integer view of it."""
     if dtype == _BFLOAT16:
         return _prepare_tensor(shape, out)
     if out is None:
@@ -146,17 +146,17 @@ def prepare_output(
 
 
 def _view_bits(array: NDArray[Any]) -> NDArray[Any]:
-    """Return the bits of numbers, without a copy."""
+    """Return a view of numbers as unsigned integers."""
     return array.view(f"u{array.itemsize}")
 
 
 def _prepare_tensor(shape: Shape, out: Any) -> tuple[Any, NDArray[Any]]:
-    """Return an output tensor, new or given, and its bits as a flat array."""
+    """Return the output tensor, which may be given, and a flat integer view of it."""
     try:
         import torch
     except ImportError as error:
         raise MissingExtraError(
-            'dtype="bfloat16" gives torch tensors: pip install torch'
+            'dtype="bfloat16" needs torch: pip install torch'
         ) from error
     tensor = torch.empty(shape, dtype=torch.bfloat16) if out is None else out
     is_tensor = isinstance(tensor, torch.Tensor) and tensor.dtype is torch.bfloat16

@@ -33,8 +33,8 @@ _BATCH_AXES = 3
 class OneHot(SequenceEncoder):
     """Encodes sequences as one-hot arrays, with channels in the order of the alphabet.
 
-    ``unknown`` decides how ambiguity codes such as N are encoded. Any other character
-    outside the alphabet is an error.
+    The argument ``unknown`` determines how ambiguity codes such as N are encoded. Any other
+    character outside the alphabet is an error.
 
     Args:
         alphabet: ``"dna"``, ``"rna"``, ``"protein"``, ``"iupac"``, or a string of
@@ -42,17 +42,19 @@ class OneHot(SequenceEncoder):
         channels: ``"first"`` for (channels, positions), ``"last"`` for the transpose.
         dtype: ``"float32"``, ``"float64"``, ``"float16"``, ``"uint8"``, ``"int64"``,
             ``"int32"``, or ``"bfloat16"``, which returns PyTorch tensors.
-        unknown: The encoding of ambiguity codes: ``"zeros"``; ``"uniform"``, equal shares
-            in all channels; ``"fractional"``, equal shares in the channels of its residues;
-            ``"error"``.
-        case: The meaning of lower case: ``"fold"``, the same as upper case; ``"mask"``,
-            zeros; ``"keep"``, a different character; ``"error"``.
+        unknown: The encoding of ambiguity codes: ``"zeros"``; ``"uniform"``, the same
+            fraction in all channels; ``"fractional"``, the same fraction in the channels of
+            the residues that the code represents; ``"error"`` raises.
+        case: The encoding of lower case: ``"fold"`` encodes it like upper case; ``"mask"``
+            as zeros; ``"keep"`` distinguishes it from upper case; ``"error"`` raises.
         rna_as_dna: If True, U is read as T in DNA; otherwise U is an error.
-        rare: The encoding of U and O in proteins: ``"error"``; ``"zeros"``; ``"unknown"``,
-            the same as X; ``"replace"``, C and K; ``"keep"``, separate channels.
+        rare: The encoding of U and O in proteins: ``"error"`` raises; ``"zeros"``;
+            ``"unknown"`` encodes them like X; ``"replace"`` like C and K; ``"keep"`` adds
+            two channels.
         symbols: The encoding of ``*``, ``-`` and ``.``. ``"strip_terminal_stop"`` drops one
-            ``*`` at the end of a protein and raises for other symbols; ``"error"`` raises;
-            ``"zeros"``; ``"keep"`` adds channels.
+            ``*`` at the end of a protein and raises for other symbols; ``"error"`` raises
+            for all three symbols; ``"zeros"`` encodes them as zeros; ``"keep"`` adds a
+            channel for each.
 
     Raises:
         ArgumentError: A setting is invalid, or two settings contradict each other.
@@ -81,7 +83,7 @@ class OneHot(SequenceEncoder):
     def _check(self) -> None:
         if self.dtype in INTEGER_LIMITS and self.unknown in {"uniform", "fractional"}:
             raise ArgumentError(
-                f"unknown={self.unknown!r} needs fractions: give a dtype of floats "
+                f"unknown={self.unknown!r} needs fractions: choose a float dtype "
                 f"instead of {self.dtype!r}"
             )
 
@@ -96,14 +98,14 @@ class OneHot(SequenceEncoder):
         return self._letters.members
 
     def shape(self, n: int, places: int) -> tuple[int, ...]:
-        """Return the shape of a batch.
+        """Return the shape of an encoded batch.
 
         Args:
             n: The number of sequences.
             places: The number of positions.
 
         Returns:
-            The sizes of the axes.
+            Size of each axis.
 
         Examples:
             >>> OneHot("dna", channels="last").shape(8, 100)
@@ -113,21 +115,22 @@ class OneHot(SequenceEncoder):
         return (n, width, places) if self.channels == "first" else (n, places, width)
 
     def decode(self, array: Any, *, lengths: Iterable[int] | None = None) -> list[bytes]:
-        """Decode encoded sequences.
+        """Convert one-hot arrays back to sequences.
 
-        The largest channel determines the residue; a position of zeros is N (X in
-        proteins).
+        Each position becomes the residue of its largest channel; a position with only zeros
+        becomes N (X in proteins).
 
         Args:
             array: The result of ``batch``, or the array of one sequence.
-            lengths: The number of positions of each sequence without padding; None takes
-                all.
+            lengths: The number of positions of each sequence without padding; None decodes
+                all positions.
 
         Returns:
             The residues of each sequence.
 
         Raises:
-            ShapeError: The array does not have the channels of the encoder.
+            ShapeError: The number of channels of the array differs from that of the
+                encoder.
 
         Examples:
             >>> encode = OneHot("dna")
@@ -150,7 +153,7 @@ class OneHot(SequenceEncoder):
 
     @property
     def kernel_settings(self) -> dict[str, Any]:
-        """The settings of the kernel as JSON values: kind, alphabet, tables."""
+        """Settings of the Rust kernel as JSON values: encoder kind, alphabet and tables."""
         return {
             "kind": "one_hot",
             "letters": letter_settings(self),
@@ -159,7 +162,7 @@ class OneHot(SequenceEncoder):
         }
 
     def _make_rows(self) -> NDArray[np.float64]:
-        """Return the channels of each byte."""
+        """Return the values of all channels for each byte."""
         members = self._letters.members
         shares = dict(self._letters.ambiguities) | {letter: letter for letter in members}
         if self.unknown == "zeros":

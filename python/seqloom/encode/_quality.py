@@ -1,4 +1,4 @@
-"""`Quality`: encodes qualities of reads as scores or error probabilities."""
+"""`Quality`: encodes base qualities of FASTQ as scores or error probabilities."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# (byte of score 0, lowest score)
+# encoding: (byte of score 0, lowest score)
 _SCALES = {"phred33": (33, 0), "phred64": (64, 0), "solexa": (64, -5)}
 _MAX_BYTE = 126
 
@@ -28,9 +28,9 @@ class Quality(SequenceEncoder):
     """Encodes the quality characters of FASTQ as numbers.
 
     Args:
-        encoding: The encoding of the file: ``"phred33"``, ``"phred64"`` or ``"solexa"``
-            (Solexa scores, from -5).
-        values: ``"score"`` or ``"error_probability"``.
+        encoding: The quality encoding of the file: ``"phred33"``, ``"phred64"`` or
+            ``"solexa"`` (Solexa scores start at -5).
+        values: The type of the numbers: ``"score"`` or ``"error_probability"``.
         dtype: ``"float32"``, ``"float64"``, ``"float16"``, ``"bfloat16"`` (PyTorch),
             and for scores ``"int64"``, ``"int32"``, ``"uint8"``.
 
@@ -52,14 +52,14 @@ class Quality(SequenceEncoder):
 
     @property
     def channels(self) -> None:
-        """None, because a position is a single number."""
+        """None, because encoded qualities have no channel axis."""
         return
 
     def _check(self) -> None:
         is_share = self.values == "error_probability"
         if self.dtype in INTEGER_LIMITS and is_share:
             raise ArgumentError(
-                f"values='error_probability' needs a dtype of floats, got {self.dtype!r}"
+                f"values='error_probability' needs a float dtype, got {self.dtype!r}"
             )
         if self.dtype == "uint8" and self.encoding == "solexa":
             raise ArgumentError(
@@ -72,8 +72,8 @@ class Quality(SequenceEncoder):
 
         Args:
             array: The result of ``batch``, or the array of one sequence.
-            lengths: The number of positions of each sequence without padding; None takes
-                all.
+            lengths: The number of positions of each sequence without padding; None decodes
+                all positions.
 
         Returns:
             The quality characters of each sequence, from the nearest scores.
@@ -96,7 +96,7 @@ class Quality(SequenceEncoder):
         return [row[:end].tobytes() for row, end in zip(spelled, ends, strict=True)]
 
     def _make_numbers(self) -> NDArray[np.float64]:
-        """Return the number of each byte."""
+        """Return the encoded number of each byte."""
         zero, lowest = _SCALES[self.encoding]
         scores = (np.arange(256.0) - zero).clip(lowest, _MAX_BYTE - zero)
         if self.values == "score":
@@ -110,7 +110,7 @@ class Quality(SequenceEncoder):
 
     @property
     def _range(self) -> dict[str, Any]:
-        """The range of quality characters."""
+        """Range of valid quality characters."""
         zero, lowest = _SCALES[self.encoding]
         first = zero + lowest
         expected = f"a quality of {self.encoding}, {chr(first)!r} to {chr(_MAX_BYTE)!r}"
@@ -118,7 +118,7 @@ class Quality(SequenceEncoder):
 
     @property
     def kernel_settings(self) -> dict[str, Any]:
-        """The settings of the kernel as JSON values: kind, alphabet, tables."""
+        """Settings of the Rust kernel as JSON values: encoder kind, alphabet and tables."""
         values = to_values(to_bits(self._make_numbers(), self.dtype), self.dtype)
         return {
             "kind": "quality",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _SPECIAL_TOKENS = ("<cls>", "<pad>", "<eos>", "<unk>")
 _MASK = "<mask>"
 
-# The vocabulary of ESM-2 (Lin et al. 2023), common to all its checkpoints.
+# The vocabulary of ESM-2 (Lin et al. 2023), which all ESM-2 checkpoints share.
 ESM2 = (
     *_SPECIAL_TOKENS,
     *"LAGVSERTIDPKQNFYMHWCXBUZO.-",
@@ -30,7 +30,7 @@ ESM2 = (
 
 
 def list_tokens(name: str, letters: str, *, k: int) -> tuple[str, ...]:
-    """Return the tokens of a vocabulary, in the order of their numbers."""
+    """Return the token names of a vocabulary, in the order of their numbers."""
     if name == "esm2":
         return ESM2
     words = ("".join(word) for word in product(letters, repeat=k))
@@ -56,15 +56,17 @@ class Tokens(TokenEncoder):
         dtype: ``"int64"``, ``"int32"`` or ``"uint8"``.
         add_special_tokens: If True, each sequence starts with ``<cls>`` and ends with
             ``<eos>``.
-        unknown: The encoding of ambiguity codes. ``"token"`` uses their own token, or
-            ``<unk>`` if they have none (J in ESM-2; in DNA all except N, and k-mers with
-            any code). ``"mask"`` uses ``<mask>``; ``"error"`` raises.
-        case: The meaning of lower case: ``"fold"``, the same as upper case; ``"mask"``, the
-            token ``<mask>``; ``"keep"`` or ``"error"``, an error.
+        unknown: The encoding of ambiguity codes. ``"token"`` uses the token of the code, or
+            ``<unk>`` for codes without a token (J in ESM-2; in DNA all codes except N, and
+            all k-mers with a code). ``"mask"`` encodes ambiguity codes as ``<mask>``;
+            ``"error"`` raises.
+        case: The encoding of lower case: ``"fold"`` encodes it like upper case; ``"mask"``
+            as the token ``<mask>``; ``"keep"`` and ``"error"`` raise.
         rna_as_dna: If True, U is read as T in DNA; otherwise U is an error.
         symbols: The encoding of ``*``, ``-`` and ``.``. ``"strip_terminal_stop"`` drops one
-            ``*`` at the end of a protein and raises for other symbols. ``"error"`` raises;
-            ``"zeros"`` uses ``<mask>``; ``"keep"`` uses their own token, or ``<unk>``.
+            ``*`` at the end of a protein and raises for other symbols. ``"error"`` raises
+            for all three symbols; ``"zeros"`` encodes them as ``<mask>``; ``"keep"`` as the
+            token of the symbol, or ``<unk>``.
 
     Raises:
         ArgumentError: A setting is invalid, or two settings contradict each other.
@@ -102,32 +104,32 @@ class Tokens(TokenEncoder):
 
     @cached_property
     def vocabulary(self) -> dict[str, int]:
-        """The number of each token."""
+        """Dict from each token to its number."""
         words = list_tokens(self.name, self._letters.members[:4], k=self.k)
         return {word: number for number, word in enumerate(words)}
 
     @property
     def vocabulary_size(self) -> int:
-        """The number of different tokens: the rows of an embedding."""
+        """Number of different tokens, which is the number of rows of an embedding."""
         if self.name == "esm2":
             return len(ESM2)
         return _FIRST_WORD + 4**self.k + int(self.k == 1) + 1
 
     @property
     def mask_value(self) -> int:
-        """The number of ``<mask>``."""
+        """Token number of ``<mask>``."""
         return self.vocabulary_size - 1
 
     @property
     def pad_value(self) -> int:
-        """The number of ``<pad>``."""
+        """Token number of ``<pad>``."""
         return _PAD
 
     def places(self, lengths: Any) -> NDArray[np.int64]:
-        """Return the numbers of positions after encoding.
+        """Return the number of tokens of each sequence, including special tokens.
 
         Args:
-            lengths: The numbers of residues of the sequences.
+            lengths: Number of residues of each sequence.
 
         Returns:
             The number of tokens of each sequence.
@@ -167,7 +169,7 @@ class Tokens(TokenEncoder):
 
     @property
     def _letter_settings(self) -> dict[str, Any]:
-        """The settings of the alphabet table."""
+        """Settings of the alphabet's lookup table."""
         is_word = self.k > 1
         return {
             "alphabet": self.alphabet,
@@ -180,8 +182,9 @@ class Tokens(TokenEncoder):
 
     @property
     def kernel_settings(self) -> dict[str, Any]:
-        """The settings of the kernel as JSON values: kind, alphabet, tables."""
-        # Tokens for padding, for unknown characters, and for both ends.
+        """Settings of the Rust kernel as JSON values: encoder kind, alphabet and tables."""
+        # Token numbers for padding, unknown characters, and the start and end of a
+        # sequence.
         unknown = self.mask_value if self.unknown == "mask" else _UNK
         specials = [_PAD, unknown, *[_CLS, _EOS] * self.add_special_tokens]
         known = {"letters": self._letter_settings, "specials": specials}

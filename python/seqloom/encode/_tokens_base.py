@@ -31,7 +31,7 @@ class TokenEncoder(SequenceEncoder):
 
     @property
     def channels(self) -> None:
-        """None, because a position is a single number."""
+        """None, because tokens have no channel axis."""
         return
 
     @property
@@ -42,14 +42,15 @@ class TokenEncoder(SequenceEncoder):
     @property
     @abstractmethod
     def mask_value(self) -> int:
-        """The token of masked residues."""
+        """Token number that replaces masked residues."""
 
     def __call__(self, sequence: bytes | str, *, out: Any = None) -> Any:
         """Encode one sequence.
 
         Args:
             sequence: The residues.
-            out: The array to write into, of the length from ``places``; None allocates one.
+            out: The array to write into, with the length that ``places`` returns; None
+                allocates an array.
 
         Returns:
             The tokens without padding; ``out`` if it is given.
@@ -73,8 +74,8 @@ class TokenEncoder(SequenceEncoder):
 
         Args:
             sequences: The sequences.
-            num_threads: The number of threads; None decides by the number of residues; 0
-                takes all cores.
+            num_threads: The number of threads; None chooses by the number of residues; 0
+                uses all cores.
 
         Returns:
             The tokens of all sequences, and their offsets: sequence ``i`` is
@@ -96,7 +97,7 @@ class TokenEncoder(SequenceEncoder):
         return tokens, starts
 
     def decode(self, array: Any) -> list[bytes]:
-        """Decode tokens.
+        """Convert tokens back to sequences.
 
         Padding and the special tokens at both ends are removed. Masked residues become N,
         or X in proteins.
@@ -108,8 +109,8 @@ class TokenEncoder(SequenceEncoder):
             The residues of each sequence.
 
         Raises:
-            ArgumentError: A number is not a token, or the settings do not preserve the
-                residues.
+            ArgumentError: A number is not a token, or the encoder's settings make decoding
+                impossible.
 
         Examples:
             >>> from seqloom.encode import Tokens
@@ -131,7 +132,7 @@ class TokenEncoder(SequenceEncoder):
         """Decode the tokens of one sequence."""
 
     def _check_range(self) -> None:
-        """Raise for tokens that do not fit the dtype."""
+        """Raise if a token number does not fit the dtype."""
         largest = max(self.vocabulary_size - 1, int(self.pad_value))
         if largest > INTEGER_LIMITS[self.dtype] or (
             self.pad_value < 0 and self.dtype == "uint8"
@@ -143,12 +144,12 @@ class TokenEncoder(SequenceEncoder):
 
 
 def make_table(normal: bytes, tokens: dict[str, int], *, other: int) -> list[int]:
-    """Return the token of each byte; `other` for bytes without a token."""
+    """Return the token of each byte; bytes without a token become `other`."""
     return [tokens.get(chr(letter), other) for letter in normal]
 
 
 def count_kmers(lengths: NDArray[np.int64], k: int, stride: int) -> NDArray[np.int64]:
-    """Return the numbers of k-mers of sequences, from their lengths."""
+    """Return the number of k-mers of each sequence from its length."""
     starts = np.maximum(np.asarray(lengths, np.int64) + 1 - k, 0)
     return -(-starts // stride)
 

@@ -30,25 +30,26 @@ _MAX_COUNTED_KMERS = 1 << 26
 class Integer(TokenEncoder):
     """Encodes each residue as its index in the alphabet.
 
-    The next two numbers are for masked residues and padding, so all numbers are rows of one
-    embedding.
+    The two numbers after the alphabet are used for masked residues and for padding, so a
+    single embedding has a row for every number.
 
     Args:
         alphabet: ``"dna"``, ``"rna"``, ``"protein"``, ``"iupac"``, or a string of
             characters.
         dtype: ``"int64"``, ``"int32"`` or ``"uint8"``.
-        padding: The padding number; None takes ``mask_value + 1``.
-        unknown: The encoding of ambiguity codes: ``"mask"``, the number ``mask_value``;
-            ``"error"``.
-        case: The meaning of lower case: ``"fold"``, the same as upper case; ``"mask"``;
-            ``"keep"``, a different character; ``"error"``.
+        padding: The number for padding; None means ``mask_value + 1``.
+        unknown: The encoding of ambiguity codes: ``"mask"`` uses the number ``mask_value``;
+            ``"error"`` raises.
+        case: The encoding of lower case: ``"fold"`` encodes it like upper case; ``"mask"``
+            masks it; ``"keep"`` distinguishes it from upper case; ``"error"`` raises.
         rna_as_dna: If True, U is read as T in DNA; otherwise U is an error.
-        rare: The encoding of U and O in proteins: ``"error"``; ``"zeros"`` or
-            ``"unknown"``, the number ``mask_value``; ``"replace"``, C and K; ``"keep"``,
-            separate numbers.
+        rare: The encoding of U and O in proteins: ``"error"`` raises; ``"zeros"`` and
+            ``"unknown"`` use the number ``mask_value``; ``"replace"`` encodes them like C
+            and K; ``"keep"`` adds two numbers.
         symbols: The encoding of ``*``, ``-`` and ``.``. ``"strip_terminal_stop"`` drops one
-            ``*`` at the end of a protein and raises for other symbols. ``"error"`` raises;
-            ``"zeros"`` uses ``mask_value``; ``"keep"`` adds numbers.
+            ``*`` at the end of a protein and raises for other symbols. ``"error"`` raises
+            for all three symbols; ``"zeros"`` encodes them as ``mask_value``; ``"keep"``
+            adds a number for each.
 
     Raises:
         ArgumentError: A setting is invalid, or two settings contradict each other.
@@ -82,7 +83,7 @@ class Integer(TokenEncoder):
 
     @property
     def mask_value(self) -> int:
-        """The number of masked residues."""
+        """Number that replaces masked residues."""
         return len(self.letters)
 
     @property
@@ -92,7 +93,7 @@ class Integer(TokenEncoder):
 
     @property
     def vocabulary_size(self) -> int:
-        """The number of different numbers, which is the number of rows of an embedding."""
+        """Number of different values, which is the number of rows of an embedding."""
         return max(self.mask_value, self.pad_value) + 1
 
     def _decode_row(self, tokens: NDArray[np.int64]) -> bytes:
@@ -102,7 +103,7 @@ class Integer(TokenEncoder):
 
     @property
     def kernel_settings(self) -> dict[str, Any]:
-        """The settings of the kernel as JSON values: kind, alphabet, tables."""
+        """Settings of the Rust kernel as JSON values: encoder kind, alphabet and tables."""
         numbers = {letter: number for number, letter in enumerate(self.letters)}
         return {
             "kind": "lookup",
@@ -116,33 +117,34 @@ class Integer(TokenEncoder):
 class Kmer(TokenEncoder):
     """Encodes the k-mers of a sequence as tokens, or counts each k-mer.
 
-    The number of a k-mer has the indices of its residues in the alphabet as digits: AAA is
-    0, AAC is 1. The next two tokens are for masked k-mers and padding. A sequence shorter
-    than k has no k-mers.
+    K-mers are numbered in the order of the alphabet: AAA is 0, AAC is 1. The two tokens
+    after the last k-mer are used for masked k-mers and for padding. A sequence shorter than
+    k has no k-mers.
 
     Args:
         k: The length of a k-mer.
         alphabet: ``"dna"``, ``"rna"``, ``"protein"``, ``"iupac"``, or a string of
             characters.
         stride: The distance between the starts of consecutive k-mers.
-        canonical: If True, a k-mer and its reverse complement are the same token, that of
-            the smaller one.
+        canonical: If True, a k-mer and its reverse complement have the same token: the
+            smaller of their two numbers.
         counts: If True, the result is counts (sequences, k-mers) instead of tokens.
         dtype: ``"int64"``, ``"int32"``, ``"uint8"``; for counts also ``"float32"`` and
-            ``"float64"``, but not ``"uint8"``. None takes int64 for
-            tokens and float32 for counts.
-        padding: The padding token; None takes the last token.
-        unknown: The encoding of k-mers with an ambiguity code: ``"mask"``, the token
-            ``mask_value``, which is not counted; ``"error"``.
-        case: The meaning of lower case: ``"fold"``, the same as upper case; ``"mask"``;
-            ``"keep"``, a different character; ``"error"``.
+            ``"float64"``, but not ``"uint8"``. The default is int64 for tokens and float32
+            for counts.
+        padding: The padding token; None means the last token.
+        unknown: The encoding of k-mers with an ambiguity code: ``"mask"`` uses the token
+            ``mask_value``, which is not counted; ``"error"`` raises.
+        case: The encoding of lower case: ``"fold"`` encodes it like upper case; ``"mask"``
+            masks it; ``"keep"`` distinguishes it from upper case; ``"error"`` raises.
         rna_as_dna: If True, U is read as T in DNA; otherwise U is an error.
-        rare: The treatment of U and O in proteins: ``"error"``; ``"zeros"`` or
-            ``"unknown"`` mask the k-mer; ``"replace"``, C and K; ``"keep"`` adds them to
-            the alphabet.
+        rare: The treatment of U and O in proteins: ``"error"`` raises; ``"zeros"`` and
+            ``"unknown"`` mask the k-mer; ``"replace"`` reads them as C and K; ``"keep"``
+            adds them to the alphabet.
         symbols: The treatment of ``*``, ``-`` and ``.``. ``"strip_terminal_stop"`` drops
             one ``*`` at the end of a protein and raises for other symbols. ``"error"``
-            raises; ``"zeros"`` masks the k-mer; ``"keep"`` adds them to the alphabet.
+            raises for all three symbols; ``"zeros"`` masks the k-mer; ``"keep"`` adds the
+            symbols to the alphabet.
 
     Raises:
         ArgumentError: A setting is invalid, or two settings contradict each other.
@@ -193,7 +195,7 @@ class Kmer(TokenEncoder):
 
     @property
     def letters(self) -> str:
-        """The residues in the order of their digits."""
+        """Residues of the alphabet, in the order that numbers the k-mers."""
         return self._letters.members
 
     @property
@@ -203,7 +205,7 @@ class Kmer(TokenEncoder):
 
     @property
     def mask_value(self) -> int:
-        """The token of masked k-mers."""
+        """Token that replaces masked k-mers."""
         return self._num_kmers
 
     @property
@@ -219,13 +221,14 @@ class Kmer(TokenEncoder):
         return max(self.mask_value, self.pad_value) + 1
 
     def places(self, lengths: Any) -> NDArray[np.int64]:
-        """Return the numbers of positions after encoding.
+        """Return the number of encoded positions of each sequence.
 
         Args:
-            lengths: The numbers of residues of the sequences.
+            lengths: Number of residues of each sequence.
 
         Returns:
-            The number of k-mers of each sequence; for counts, the number of all k-mers.
+            The number of k-mers of each sequence; with ``counts=True``, the number of
+            different k-mers.
 
         Examples:
             >>> (
@@ -249,7 +252,7 @@ class Kmer(TokenEncoder):
 
     @property
     def kernel_settings(self) -> dict[str, Any]:
-        """The settings of the kernel as JSON values: kind, alphabet, tables."""
+        """Settings of the Rust kernel as JSON values: encoder kind, alphabet and tables."""
         words = {"k": self.k, "stride": self.stride, "canonical": self.canonical}
         known = {"letters": letter_settings(self), **words}
         if self.counts:
