@@ -1,4 +1,4 @@
-"""Entries of a cache: one file of a whole one is hostile, and the items stay the same."""
+"""Change one file of a valid cache entry; the items must stay the same."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def _files(cache: Path) -> list[Path]:
-    """List the files of the entry, the same each time."""
+    """Return the files of the entry in a fixed order."""
     return sorted(file for file in cache.glob("*/*") if file.is_file())
 
 
@@ -26,18 +26,18 @@ def _try_one(data: bytes) -> None:
     shutil.copytree(whole, cache)
     files = _files(cache)
     files[data[0] % len(files) if data else 0].write_bytes(data[1:])
-    found, wanted = sl.data.cached(source, cache).to_numpy(), source.to_numpy()
-    assert all(np.array_equal(found[name], wanted[name]) for name in wanted)
+    items, expected = sl.data.cached(source, cache).to_numpy(), source.to_numpy()
+    assert all(np.array_equal(items[name], expected[name]) for name in expected)
 
 
 def _dataset() -> sl.data.Dataset:
-    """Open sequences of several lengths."""
+    """Return sequences of several lengths."""
     return sl.data.SequenceDataset(scratch("records.fa"), encoder=sl.encode.OneHot("dna"))
 
 
-def _mutate(data: bytes, most: int, seed: int) -> bytes:
-    """Change a value of a document, or bytes."""
-    return data[:1] + mutate(data[1:], max(most - 1, 1), seed)
+def _mutate(data: bytes, max_size: int, seed: int) -> bytes:
+    """Change a value of a JSON document, or bytes."""
+    return data[:1] + mutate(data[1:], max(max_size - 1, 1), seed)
 
 
 def _seeds() -> list[bytes]:

@@ -1,4 +1,4 @@
-"""Checkpoints: hostile facts beside arrays that are whole, or under other names."""
+"""Load checkpoints with changed metadata, and with valid, changed or missing arrays."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def _try_one(data: bytes) -> None:
         except (ValueError, TypeError, OverflowError):
             arrays.pop(name, None)
     metadata = parse(facts)
-    found: Any = metadata if isinstance(metadata, dict) else {}
-    sl.record.Record(cast("Any", arrays), metadata=found).save(path)
+    fields: Any = metadata if isinstance(metadata, dict) else {}
+    sl.record.Record(cast("Any", arrays), metadata=fields).save(path)
     load_checkpoint(path, _state(), _IDENTITY)
 
 

@@ -1,4 +1,4 @@
-"""Folders of embeddings: hostile plans and markers beside shards that are whole."""
+"""Load folders of embeddings with changed JSON files and markers and valid shards."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _files(folder: Path) -> list[Path]:
-    """List the files that say something, the same each time."""
+    """Return the JSON files and markers in a fixed order."""
     return sorted(file for file in folder.rglob("*") if file.suffix in {".json", ".done"})
 
 
@@ -28,23 +28,23 @@ def _try_one(data: bytes) -> None:
     files = _files(folder)
     files[data[0] % len(files) if data else 0].write_bytes(data[1:])
     for partial in (False, True):
-        found = sl.infer.load(folder, partial=partial)
-        str(found)
-        found.to_numpy()
-        found.get("a")
-        found.to_table()
+        embeddings = sl.infer.load(folder, partial=partial)
+        str(embeddings)
+        embeddings.to_numpy()
+        embeddings.get("a")
+        embeddings.to_table()
 
 
 def _one_hot(batch: dict[str, Any]) -> np.ndarray:
-    """Return each token a row."""
+    """Return a one-hot row for each token."""
     return np.eye(33, dtype=np.float32)[batch["input_ids"]]
 
 
-def _mutate(data: bytes, most: int, seed: int) -> bytes:
-    """Change a value of the document, or the choice of its file."""
-    if not random.Random(seed).randrange(16):  # noqa: S311 - the same choice each time
+def _mutate(data: bytes, max_size: int, seed: int) -> bytes:
+    """Change a value of the document, or choose another file."""
+    if not random.Random(seed).randrange(16):  # noqa: S311 - reproducible
         return bytes([seed % 256]) + data[1:]
-    return data[:1] + mutate(data[1:], max(most - 1, 1), seed)
+    return data[:1] + mutate(data[1:], max(max_size - 1, 1), seed)
 
 
 def _seeds() -> list[bytes]:

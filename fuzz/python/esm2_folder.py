@@ -1,4 +1,4 @@
-"""Folders of ESM-2: hostile settings beside weights that are whole."""
+"""Load folders of ESM-2 with changed settings and valid weights."""
 
 from __future__ import annotations
 

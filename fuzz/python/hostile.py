@@ -1,4 +1,4 @@
-"""What each target asks of a parser: a value or an error of ours, whatever the bytes."""
+"""The common part of all targets: a parser returns a value or raises a SeqloomError."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import atheris
 
 with atheris.instrument_imports(include=["seqloom"]):
-    import seqloom.train  # noqa: F401  # what is not imported here is not seen
+    import seqloom.train  # noqa: F401  # only modules imported here are instrumented
 from seqloom.errors import InternalError, SeqloomError
 
 if TYPE_CHECKING:
@@ -25,36 +25,36 @@ def run(
     seeds: Iterable[bytes],
     mutate: Callable[[bytes, int, int], bytes] | None = None,
 ) -> None:
-    """Fuzz a parser with libFuzzer's arguments, the first of which is a corpus."""
+    """Fuzz a parser with the arguments of libFuzzer; the first one is the corpus."""
     corpus = Path(sys.argv[1])
     corpus.mkdir(parents=True, exist_ok=True)
     for number, seed in enumerate(seeds):
         (corpus / f"seed-{number}").write_bytes(seed)
     warnings.simplefilter("ignore")
     options = {} if mutate is None else {"custom_mutator": mutate}
-    # libFuzzer starts itself again, by a shell, when it merges inputs.
-    words = [f"{sys.executable} {sys.argv[0]}", *sys.argv[1:]]
-    atheris.Setup(words, lambda data: _judge(try_one, data), **options)
+    # To merge inputs, libFuzzer starts this command again in a shell.
+    arguments = [f"{sys.executable} {sys.argv[0]}", *sys.argv[1:]]
+    atheris.Setup(arguments, lambda data: _check(try_one, data), **options)
     atheris.Fuzz()
 
 
 def scratch(name: str) -> Path:
-    """Return the path of a file or folder of this process, which each input writes anew."""
+    """Return the path of a temporary file or folder; each input overwrites it."""
     folder = Path(tempfile.gettempdir()) / f"seqloom-fuzz-{os.getpid()}"
     folder.mkdir(exist_ok=True)
     return folder / name
 
 
 def parse(text: bytes) -> object:
-    """Read JSON as far as it is some; None for anything else."""
+    """Parse JSON; return None if the text is not valid JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
         return None
 
 
-def _judge(try_one: Callable[[bytes], object], data: bytes) -> None:
-    """Take an error of ours for an answer, unless it says that the fault is ours."""
+def _check(try_one: Callable[[bytes], object], data: bytes) -> None:
+    """Run the parser; only an InternalError or an error of another library is a fault."""
     try:
         try_one(data)
     except InternalError:

@@ -1,4 +1,4 @@
-"""Tables of labels: plain and packed, with the columns that are asked for or with all."""
+"""Read plain and compressed tables of labels, with selected columns or all columns."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _SEQUENCES = ">a\nACGT\n>b\nGGCC\n>c\nTTTT\n"
 
 def _try_one(data: bytes) -> None:
     path, sequences = scratch("labels.tsv"), scratch("labels.fa")
-    packed = data[:1] == b"\1"
-    path.write_bytes(gzip.compress(data[1:], 1) if packed else data[1:])
+    compressed = data[:1] == b"\1"
+    path.write_bytes(gzip.compress(data[1:], 1) if compressed else data[1:])
     sequences.write_text(_SEQUENCES)
     for read in _READERS:
         try:

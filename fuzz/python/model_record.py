@@ -1,4 +1,4 @@
-"""Model records: files as they come, and headers and facts whose checksums are right."""
+"""Load model records: arbitrary files, and changed headers or facts with checksums."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from seqloom.record._facts import checksum
 from seqloom.record._source import hash_bytes
 
 _RECORD = sl.record.Record({"a.weight": np.ones((2, 3), "f4")}, metadata={"n": 1})
-_MOST = 1 << 20  # bytes of an array that is asked for
+_MAX_ELEMENTS = 1 << 20
 
 
 def _try_one(data: bytes) -> None:
     path = scratch("record")
-    path.write_bytes(_FORMS[data[0] % len(_FORMS)](data[1:]) if data else b"")
+    path.write_bytes(_FORMATTERS[data[0] % len(_FORMATTERS)](data[1:]) if data else b"")
     for mapped in (False, True):
         record = sl.record.load(path, mapped=mapped)
         str(record)
@@ -33,46 +33,46 @@ def _try_one(data: bytes) -> None:
 
 
 def _as_safetensors(data: bytes) -> bytes:
-    """Take the first line as a header, and the others as arrays."""
+    """Return a safetensors file; the first line is its header, the rest its arrays."""
     header, _, arrays = data.partition(b"\n")
     return len(header).to_bytes(8, "little") + header + arrays
 
 
 def _as_facts(data: bytes) -> bytes:
-    """Take the first line as what a file of ours says beside its arrays."""
+    """Return a model record; the first line is its facts, the rest its arrays."""
     facts, _, arrays = data.partition(b"\n")
-    strings = {"seqloom": f"seqloom facts {_seal(facts)}"}
+    strings = {"seqloom": f"seqloom facts {_add_checksum(facts)}"}
     entry = {"dtype": "U8", "shape": [len(arrays)], "data_offsets": [0, len(arrays)]}
     header = msgspec.json.encode({"__metadata__": strings, "a": entry})
     return len(header).to_bytes(8, "little") + header + arrays
 
 
-def _seal(facts: bytes) -> str:
-    """Write facts behind their checksum."""
+def _add_checksum(facts: bytes) -> str:
+    """Return the facts after their checksum."""
     text = facts.decode("utf-8", "replace")
     return f"{zlib.crc32(text.encode()):08x} {text}"
 
 
 def _as_json(data: bytes) -> bytes:
-    """Take a document in JSON as it is."""
+    """Return a compressed JSON document."""
     return gzip.compress(data, 1)
 
 
 def _as_sealed_json(data: bytes) -> bytes:
-    """Make a document of one array, whose checksum is right and whose shape is not."""
+    """Return a document of one array with a valid checksum and an arbitrary shape."""
     kind = [*TYPES][data[0] % len(TYPES)] if data else "U8"
     shape, numbers = [*data[1:3]], data[3:]
     own = checksum(kind, shape, hash_bytes(np.frombuffer(numbers, np.uint8)))
     facts = {"format": 1, "checksum": "xxh3-64-mib", "sums": {"a": own}}
     facts |= {"least_dtypes": {}, "metadata": {}}
     entry = msgspec.json.encode({"dtype": kind, "shape": shape, "data": numbers})
-    sealed = msgspec.json.encode(_seal(msgspec.json.encode(facts)))
+    sealed = msgspec.json.encode(_add_checksum(msgspec.json.encode(facts)))
     arrays = b'{"seqloom":"record","arrays":{\n"a":' + entry + b"\n},\n"
     return gzip.compress(arrays + b'"facts":' + sealed + b"\n}\n", 1)
 
 
 def _as_torch(data: bytes) -> bytes:
-    """Take the bytes as the pickle of a file of torch."""
+    """Return a PyTorch file with these bytes as its pickle."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("archive/data.pkl", data)
@@ -80,7 +80,7 @@ def _as_torch(data: bytes) -> bytes:
     return file.getvalue()
 
 
-_FORMS = [
+_FORMATTERS = [
     bytes,
     _as_safetensors,
     _as_facts,
@@ -91,7 +91,7 @@ _FORMS = [
 
 
 def _seeds() -> list[bytes]:
-    """Return a whole file of each kind, and the parts that others are made of."""
+    """Return a valid file of each format, and parts of the other formats."""
     own = sl.record.Safetensors().to_bytes(_RECORD)
     end = 8 + int.from_bytes(own[:8], "little")
     text = sl.record.JsonGz().to_bytes(_RECORD)
@@ -106,7 +106,7 @@ def _seeds() -> list[bytes]:
     pickle += b"((X\x07\x00\x00\x00storagectorch\nFloatStorage\nX\x01\x00\x00\x000"
     pickle += b"X\x03\x00\x00\x00cpuK\x04tQK\x00K\x02K\x02\x86K\x02K\x01\x86\x89"
     pickle += b"ccollections\nOrderedDict\n)RtRs."
-    assert prod(_RECORD["a.weight"].shape) < _MOST
+    assert prod(_RECORD["a.weight"].shape) < _MAX_ELEMENTS
     return [
         b"\0" + own,
         b"\0" + text,

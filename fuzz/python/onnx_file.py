@@ -1,4 +1,4 @@
-"""Files of ONNX: changed bytes, and graphs whose nodes are hostile."""
+"""Load ONNX files with changed bytes and graphs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run folders: hostile settings beside weights that are whole."""
+"""Load run folders with changed settings and valid weights."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ def _try_one(data: bytes) -> None:
 
 
 def _seeds() -> list[bytes]:
-    """Write runs, the last of which gives the weights."""
-    found: list[bytes] = []
+    """Write runs; the weights of the last run stay in the folder."""
+    configs: list[bytes] = []
     shutil.rmtree(scratch("run"), ignore_errors=True)
     for config, encoder, task in reversed(_NETWORKS):
         model = sl.models.Trained(config.init("numpy").eval(), encoder, task, 256)
         model.save(scratch("run"), overwrite=True)
-        found.append((scratch("run") / "config.json").read_bytes())
-    short = [json.dumps(json.loads(text)).encode() for text in found]
-    return [*found, *short]
+        configs.append((scratch("run") / "config.json").read_bytes())
+    short = [json.dumps(json.loads(text)).encode() for text in configs]
+    return [*configs, *short]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Tables of scores: what is read can be written, and is the same then."""
+"""Read tables of scores; a table that is written and read again must be equal."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _SEEDS = [
 def _try_one(data: bytes) -> None:
     path = scratch("scores.tsv")
     path.write_bytes(data)
-    found = sl.infer.Scores.read_tsv(path)
-    str(found)
-    found.to_tsv(path)
+    scores = sl.infer.Scores.read_tsv(path)
+    str(scores)
+    scores.to_tsv(path)
     again = sl.infer.Scores.read_tsv(path)
-    assert again.ids == found.ids
-    assert again.classes == found.classes
-    assert np.array_equal(again.to_numpy(), found.to_numpy(), equal_nan=True)
+    assert again.ids == scores.ids
+    assert again.classes == scores.classes
+    assert np.array_equal(again.to_numpy(), scores.to_numpy(), equal_nan=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Settings of every class in JSON: what is read can be written, and is the same then."""
+"""Read settings of every class; settings that are written and read again must be equal."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ def _try_one(data: bytes) -> None:
             load_config(JsonConfig, path)
         except SeqloomError as error:
             str(error)
-    found = JsonConfig.from_json(data.decode("utf-8", "replace"))
-    text = found.to_json()
+    config = JsonConfig.from_json(data.decode("utf-8", "replace"))
+    text = config.to_json()
     assert JsonConfig.from_json(text).to_json() == text
-    str(found)
+    str(config)
 
 
 def _seeds() -> list[bytes]:
-    """Return the settings of every class that has a default for each."""
-    found: list[bytes] = []
+    """Return the settings of every class with defaults for all arguments."""
+    settings: list[bytes] = []
     for kind in (
         *vars(sl.encode).values(),
         *vars(sl.models).values(),
         *vars(sl.optim).values(),
     ):
         try:
-            found.append(json.dumps(kind().to_dict()).encode())
+            settings.append(json.dumps(kind().to_dict()).encode())
         except (TypeError, AttributeError, ValueError):
             continue
-    return [*found, b'class = "OneHot"\nversion = 1\nalphabet = "dna"\n']
+    return [*settings, b'class = "OneHot"\nversion = 1\nalphabet = "dna"\n']
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Encoders and text of any letters: shapes fit, and tokens are of the vocabulary."""
+"""Encode text of any characters; shapes must match, and tokens be in the vocabulary."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _ENCODERS = [
 def _try_one(data: bytes) -> None:
     encoder = _ENCODERS[data[0] % len(_ENCODERS)] if data else _ENCODERS[0]
     text = data[1:].decode("utf-8", "surrogateescape")
-    found = np.asarray(encoder(text))
+    tokens = np.asarray(encoder(text))
     rows = encoder.batch([text, ""])
     if isinstance(encoder, sl.encode.Tokens):
-        assert found.min(initial=0) >= 0
-        assert found.max(initial=0) < encoder.vocabulary_size
-        assert len(encoder.decode(found)) <= len(text) + 2
+        assert tokens.min(initial=0) >= 0
+        assert tokens.max(initial=0) < encoder.vocabulary_size
+        assert len(encoder.decode(tokens)) <= len(text) + 2
     str(rows)
 
 

@@ -1,5 +1,5 @@
-//! Bgzip whose blocks are valid, and then changed: each change is known, and so is the text
-//! that a reader may give.
+//! Makes bgzip files with known changes, and compares the text that readers return with
+//! the expected text.
 
 use std::mem;
 
@@ -11,26 +11,27 @@ use sirocco::Format;
 use sirocco::deflate::{Encoder, Flush, Level, compress_bound};
 
 use crate::choices::Choices;
-use crate::{Pieces, scratch};
+use crate::{SmallReads, scratch};
 
-/// Blocks of a file, at most: enough for several runs of a thread.
-const MOST: usize = 40;
-/// The text of a large block, which has room for fields of others.
-const LARGE: usize = 0xFA00;
-/// Where a block's size stands, if its field is the first.
-const SIZE: usize = 16;
-/// Checksum and length, counted from a block's end.
-const SUM: usize = 8;
-const LENGTH: usize = 4;
+/// Maximal number of blocks of a file: enough for several runs of a thread.
+const MAX_BLOCKS: usize = 40;
+/// Size of the text of a large block. It leaves space for other fields in the header.
+const LARGE_TEXT_BYTES: usize = 0xFA00;
+/// Offset of the size of a block if its field is the first.
+const SIZE_OFFSET: usize = 16;
+/// Distance of the checksum from the end of a block.
+const CHECKSUM_FROM_END: usize = 8;
+/// Distance of the length from the end of a block.
+const LENGTH_FROM_END: usize = 4;
 
-/// Some bytes of the file, and their text if they are a block.
+/// A part of the file, and its text if it is a valid block.
 #[derive(Clone)]
 struct Part {
     bytes: Vec<u8>,
     text: Option<Vec<u8>>,
 }
 
-/// Makes a file by choices, and reads it in every way.
+/// Makes a file from the choices and reads it with all readers.
 pub fn run(mut choices: Choices<'_>) {
     let require_eof = !choices.one_in(4);
     let size = 1 + choices.below(40);
@@ -54,12 +55,12 @@ fn options(threads: usize, require_eof: bool) -> UnpackOptions {
     }
 }
 
-/// What a file is, its text, and why there is no more.
+/// The compression of a file, its text, and the error that ended the read.
 pub(crate) type Outcome = (Option<Compression>, Vec<u8>, Option<String>);
 
-/// Reads text up to its end, or to an error.
+/// Reads text up to its end or to an error.
 pub(crate) fn outcome(file: &[u8], size: usize, options: &UnpackOptions) -> Outcome {
-    let pieces = Pieces::new(file, size);
+    let pieces = SmallReads::new(file, size);
     match unpack(BufferedInput::new(Box::new(pieces)), options) {
         Err(trouble) => (None, Vec::new(), Some(format!("{trouble:?}"))),
         Ok((compression, mut text)) => {
@@ -84,7 +85,8 @@ pub(crate) fn read(text: &mut dyn Text, found: &mut Vec<u8>) -> Option<String> {
     }
 }
 
-/// The text is that of the blocks before the first change, and a change is an error.
+/// Checks that the text is that of the blocks before the first change, and that a
+/// change is an error.
 fn compare((_, found, error): &Outcome, parts: &[Part], require_eof: bool) {
     let wanted = valid(parts);
     assert!(
@@ -99,7 +101,7 @@ fn compare((_, found, error): &Outcome, parts: &[Part], require_eof: bool) {
     assert_eq!(error.is_none(), is_good, "{error:?}");
 }
 
-/// What an index reads by position is the whole text, or an error.
+/// Checks that reads by offset return the whole text or an error.
 fn compare_seekable(file: &[u8], parts: &[Part]) {
     let disk = Disk::open(&scratch::write("blocks", file)).expect("it was written");
     let Ok((blocks, size)) = blocks(&disk) else {
@@ -125,7 +127,7 @@ fn compare_seekable(file: &[u8], parts: &[Part]) {
     }
 }
 
-/// The text before the first part that is no block.
+/// Returns the text before the first part that is not a valid block.
 fn valid(parts: &[Part]) -> Vec<u8> {
     let texts = parts.iter().map_while(|part| part.text.as_deref());
     texts.collect::<Vec<_>>().concat()
@@ -135,16 +137,16 @@ fn is_empty(part: &Part) -> bool {
     part.text.as_ref().is_some_and(Vec::is_empty)
 }
 
-/// Blocks, and changes to them, in the order of the choices.
+/// Makes and changes blocks in the order of the choices.
 fn parts(choices: &mut Choices<'_>) -> Vec<Part> {
     let mut parts = vec![block(choices)];
-    while !choices.is_empty() && parts.len() < MOST {
+    while !choices.is_empty() && parts.len() < MAX_BLOCKS {
         step(&mut parts, choices);
     }
     let total: usize = parts.iter().map(|part| part.bytes.len()).sum();
     match choices.byte() % 8 {
         0 => {}
-        1 => cut(&mut parts, choices.below(total + 1)),
+        1 => truncate(&mut parts, choices.below(total + 1)),
         2 => parts.push(Part {
             bytes: choices.bytes(30).to_vec(),
             text: None,
@@ -171,20 +173,20 @@ fn step(parts: &mut Vec<Part>, choices: &mut Choices<'_>) {
     }
 }
 
-/// What of a block is changed.
+/// The field of a block that is changed.
 enum Field {
     Size,
     Sum,
     Length,
 }
 
-/// Changes two bytes of a field, so that the block is none any more.
+/// Changes two bytes of a field, so that the block becomes invalid.
 fn change(part: &mut Part, field: Field, choices: &mut Choices<'_>) {
     let end = part.bytes.len();
     let at = match field {
         Field::Size => size_at(&part.bytes),
-        Field::Sum => end.checked_sub(SUM),
-        Field::Length => end.checked_sub(LENGTH),
+        Field::Sum => end.checked_sub(CHECKSUM_FROM_END),
+        Field::Length => end.checked_sub(LENGTH_FROM_END),
     };
     let Some(field) = at.and_then(|at| part.bytes.get_mut(at..at + 2)) else {
         return;
@@ -198,14 +200,14 @@ fn change(part: &mut Part, field: Field, choices: &mut Choices<'_>) {
     }
 }
 
-/// Where the size stands: behind the fields of others.
+/// Returns the offset of the size, which follows other fields.
 fn size_at(block: &[u8]) -> Option<usize> {
     let before = block.windows(4).position(|bytes| bytes == b"BC\x02\0")?;
-    Some(before + SIZE - 12)
+    Some(before + SIZE_OFFSET - 12)
 }
 
-/// Leaves out what stands behind a byte.
-fn cut(parts: &mut Vec<Part>, at: usize) {
+/// Truncates the file at a byte.
+fn truncate(parts: &mut Vec<Part>, at: usize) {
     let mut left = at;
     for part in parts {
         let size = mem::take(&mut left);
@@ -218,12 +220,12 @@ fn cut(parts: &mut Vec<Part>, at: usize) {
     }
 }
 
-/// A block by choices.
+/// Makes a block from the choices.
 fn block(choices: &mut Choices<'_>) -> Part {
     let levels = [Level::NONE, Level::BEST, Level::DEFAULT];
     let level = levels[choices.below(levels.len())];
     let text = match choices.byte() % 16 {
-        0 => vec![choices.byte(); LARGE - choices.below(9)],
+        0 => vec![choices.byte(); LARGE_TEXT_BYTES - choices.below(9)],
         1 => choices.bytes(1).repeat(choices.below(3000)),
         _ => {
             let size = usize::from(choices.byte());
@@ -234,7 +236,7 @@ fn block(choices: &mut Choices<'_>) -> Part {
     pack(&text, level, [&fields[0], &fields[1]])
 }
 
-/// A field of others in a block's header; mostly none.
+/// Makes another field for the header of a block; it is mostly empty.
 fn field(choices: &mut Choices<'_>) -> Vec<u8> {
     if !choices.one_in(8) {
         return Vec::new();
@@ -244,26 +246,26 @@ fn field(choices: &mut Choices<'_>) -> Vec<u8> {
     [&[b'x', b'y', size, 0][..], &content].concat()
 }
 
-/// A block of bgzip, with fields before and behind the one of its size.
-fn pack(text: &[u8], level: Level, [before, behind]: [&[u8]; 2]) -> Part {
+/// Makes a bgzip block with other fields before and after the field with its size.
+fn pack(text: &[u8], level: Level, [before, after]: [&[u8]; 2]) -> Part {
     let mut room = vec![0; compress_bound(Format::Deflate, text.len())];
     let mut encoder = Encoder::new(Format::Deflate, level);
     let packed = encoder.compress(text, &mut room, Flush::Finish).output;
-    let extra = before.len() + 6 + behind.len();
+    let extra = before.len() + 6 + after.len();
     let size = 12 + extra + packed.len() + 8;
     let short = |number: usize| u16::try_from(number).unwrap_or(u16::MAX).to_le_bytes();
     let sum = crc32fast::hash(text).to_le_bytes();
     let length = u32::try_from(text.len()).unwrap_or(u32::MAX).to_le_bytes();
     let head = [b"\x1F\x8B\x08\x04\0\0\0\0\0\xFF", &short(extra)[..]].concat();
     let own = [b"BC\x02\0", &short(size - 1)[..]].concat();
-    let bytes = [&head, before, &own, behind, packed, &sum, &length].concat();
+    let bytes = [&head, before, &own, after, packed, &sum, &length].concat();
     Part {
         bytes,
         text: Some(text.to_vec()),
     }
 }
 
-/// Text as whole bgzip, with so much in each block.
+/// Returns a valid bgzip file with `size` bytes of text in each block.
 pub fn bgzip(text: &[u8], size: usize) -> Vec<u8> {
     let texts = text.chunks(size).chain([&[][..]]);
     texts

@@ -1,4 +1,5 @@
-//! Any text in any container, indexed and read: both find the same records, or both refuse it.
+//! Indexes and reads arbitrary text in any compression: both return the same records or
+//! an error.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -14,7 +15,7 @@ use crate::choices::Choices;
 use crate::records::{Record, of_batch};
 use crate::scratch;
 
-/// Reads and indexes a file, and opens it by tables of others.
+/// Reads and indexes a file, and opens it with tables in the formats of other programs.
 pub fn run(mut choices: Choices<'_>) {
     let (form, size) = (choices.byte(), 1 + choices.below(300));
     let table = choices.until(0);
@@ -38,7 +39,8 @@ pub fn run(mut choices: Choices<'_>) {
     open_by_table(&path, table);
 }
 
-/// All records of a file; nothing where it has a fault, or no position can be sought in it.
+/// Returns all records of a file; `None` if it has a fault or cannot be read at an
+/// offset.
 fn all(path: &Path) -> Option<Vec<Record>> {
     let mut reader = Reader::open(path, &ReaderOptions::default()).ok()?;
     if !matches!(
@@ -54,9 +56,10 @@ fn all(path: &Path) -> Option<Vec<Record>> {
     Some(found)
 }
 
-/// What an index finds is what a reader reads; so is what the tables for others find.
+/// Checks that an index, and the tables for other programs, return the records of a
+/// reader.
 fn compare(path: &Path, bytes: Vec<u8>, records: &[Record]) {
-    let (index, _) = Index::from_bytes(path, bytes, 1).expect("it was made just now");
+    let (index, _) = Index::from_bytes(path, bytes, 1).expect("the index was built from this file");
     let numbers: Vec<i64> = (0..).take(records.len()).collect();
     let fetch = |index: &Index| index.fetch_many(&numbers, 1).map(|batch| of_batch(&batch));
     assert!(fetch(&index).is_ok_and(|found| found == records));
@@ -72,7 +75,7 @@ fn compare(path: &Path, bytes: Vec<u8>, records: &[Record]) {
     }
 }
 
-/// Opens a file by a table that may say anything.
+/// Opens a file with an arbitrary table.
 fn open_by_table(path: &Path, table: &[u8]) {
     let Ok(index) = Index::from_standard(path, (Path::new("fai"), table), None) else {
         return;

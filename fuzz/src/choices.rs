@@ -1,35 +1,35 @@
-//! Bytes of the fuzzer as choices: what to make, and what to do with it.
+//! Interprets the bytes of the fuzzer as a sequence of choices.
 
-/// Choices that are taken one after the other; behind the last one each is 0.
+/// Choices that are taken one after another. After the last byte, each choice is 0.
 pub struct Choices<'a>(&'a [u8]);
 
 impl<'a> Choices<'a> {
-    /// The choices that these bytes are.
+    /// Creates the choices from bytes.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 
-    /// Whether none is left.
+    /// Returns true if no byte is left.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// One byte.
+    /// Returns the next byte.
     pub fn byte(&mut self) -> u8 {
         self.bytes(1).first().copied().unwrap_or_default()
     }
 
-    /// What is so in one of so many cases.
+    /// Returns true for one of `count` values of the next byte.
     pub fn one_in(&mut self, count: u8) -> bool {
         self.byte().is_multiple_of(count)
     }
 
-    /// One of so many, from 0 on.
+    /// Returns a number from 0 to `count - 1`.
     pub fn below(&mut self, count: usize) -> usize {
         usize::from(self.short()) % count.max(1)
     }
 
-    /// Two bytes as a number.
+    /// Returns two bytes as a number.
     pub fn short(&mut self) -> u16 {
         let found = self.bytes(2);
         found
@@ -38,7 +38,7 @@ impl<'a> Choices<'a> {
             .fold(0, |number, byte| number << 8 | u16::from(*byte))
     }
 
-    /// A number of 64 bits: a small one, one near a border, or any.
+    /// Returns a 64-bit number: a small one, one near a limit, or any.
     pub fn number(&mut self) -> u64 {
         match self.byte() % 8 {
             0..=2 => u64::from(self.byte()),
@@ -54,14 +54,14 @@ impl<'a> Choices<'a> {
         }
     }
 
-    /// At most so many bytes.
+    /// Returns at most `count` bytes.
     pub fn bytes(&mut self, count: usize) -> &'a [u8] {
         let (found, rest) = self.0.split_at(count.min(self.0.len()));
         self.0 = rest;
         found
     }
 
-    /// The bytes up to the next one that is `end`, which is left out.
+    /// Returns the bytes before the next byte `end`, and skips that byte.
     pub fn until(&mut self, end: u8) -> &'a [u8] {
         let size = self.0.iter().position(|byte| *byte == end);
         let found = self.bytes(size.unwrap_or(self.0.len()));
@@ -69,7 +69,7 @@ impl<'a> Choices<'a> {
         found
     }
 
-    /// What is left.
+    /// Returns all remaining bytes.
     pub fn rest(self) -> &'a [u8] {
         self.0
     }

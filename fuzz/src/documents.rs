@@ -1,11 +1,11 @@
-//! JSON in which some values become others: what it says is hostile, and it stays JSON.
+//! Changes values of a JSON document, which stays valid JSON.
 
 use serde_json::{Value, json};
 
 use crate::choices::Choices;
 
-/// Words that mean something in some document.
-const WORDS: [&str; 30] = [
+/// Strings with a meaning in some document.
+const KNOWN_STRINGS: [&str; 30] = [
     "",
     "a",
     "dna",
@@ -38,7 +38,7 @@ const WORDS: [&str; 30] = [
     "custom",
 ];
 
-/// Writes another value somewhere, or leaves one out.
+/// Replaces or removes a random value.
 pub fn change(value: &mut Value, choices: &mut Choices<'_>) {
     let is_here = choices.one_in(5);
     let inner = match value {
@@ -63,11 +63,11 @@ pub fn change(value: &mut Value, choices: &mut Choices<'_>) {
     };
     match inner {
         Some(inner) => change(inner, choices),
-        None => *value = hostile(choices),
+        None => *value = random_value(choices),
     }
 }
 
-fn hostile(choices: &mut Choices<'_>) -> Value {
+fn random_value(choices: &mut Choices<'_>) -> Value {
     match choices.byte() % 12 {
         0 => Value::Null,
         1 => json!(choices.one_in(2)),
@@ -77,6 +77,6 @@ fn hostile(choices: &mut Choices<'_>) -> Value {
         6 => json!([choices.number(), "a"]),
         7 => json!({}),
         8 => json!(vec![choices.byte(); choices.below(300)]),
-        _ => json!(WORDS[choices.below(WORDS.len())]),
+        _ => json!(KNOWN_STRINGS[choices.below(KNOWN_STRINGS.len())]),
     }
 }

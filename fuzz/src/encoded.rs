@@ -1,31 +1,31 @@
-//! Sequences of hostile letters as numbers.
+//! Encodes sequences with invalid characters.
 
 use seqloom_core::Ragged;
 use seqloom_encode::{Case, Frame, KmerWords, LetterTable, Policy, Rare, Symbols, count, pack};
 
 use crate::choices::Choices;
-use crate::slow::{Asked, Slow};
+use crate::slow::{SimpleEncoder, WordSettings};
 
-/// Encodes sequences by choices.
+/// Makes sequences from the choices and encodes them.
 pub fn run(mut choices: Choices<'_>) {
     pack_hostile(&mut choices);
-    let Some(letters) = letters(&mut choices) else {
+    let Some(letters) = letter_table(&mut choices) else {
         return;
     };
     let (k, stride) = (choices.below(9), choices.below(5));
     let is_canonical = choices.one_in(2);
     let style = choices.byte();
     let (data, offsets) = sequences(&letters, choices);
-    let slow = Slow {
+    let slow = SimpleEncoder {
         letters: &letters,
-        sequences: &Ragged::new(&data, &offsets).expect("the offsets rise"),
+        sequences: &Ragged::new(&data, &offsets).expect("the offsets ascend"),
         more: usize::from(style % 7),
     };
     slow.one_hot(style.is_multiple_of(2));
     slow.look_up(frame(style));
     if let Ok(words) = KmerWords::new(&letters, k, stride, is_canonical) {
         slow.words(
-            &Asked {
+            &WordSettings {
                 words,
                 k,
                 stride,
@@ -41,7 +41,7 @@ pub fn run(mut choices: Choices<'_>) {
     }));
 }
 
-/// Lengths and offsets that nobody has checked.
+/// Uses lengths and offsets that were not checked.
 fn pack_hostile(choices: &mut Choices<'_>) {
     let size = choices.below(6);
     let numbers: Vec<i64> = (0..size).map(|_| choices.number().cast_signed()).collect();
@@ -67,7 +67,7 @@ fn pack_hostile(choices: &mut Choices<'_>) {
     }
 }
 
-fn letters(choices: &mut Choices<'_>) -> Option<LetterTable> {
+fn letter_table(choices: &mut Choices<'_>) -> Option<LetterTable> {
     let alphabets = ["dna", "rna", "protein", "iupac", "ACGTacgt", "AB", "ACGT-*"];
     let policy = Policy {
         codes: !choices.one_in(3),
@@ -90,7 +90,7 @@ fn letters(choices: &mut Choices<'_>) -> Option<LetterTable> {
     LetterTable::new(alphabets[choices.below(alphabets.len())], policy).ok()
 }
 
-/// Sequences of letters, most of which are taken.
+/// Makes sequences of characters; most of them are valid.
 fn sequences(letters: &LetterTable, mut choices: Choices<'_>) -> (Vec<u8>, Vec<i64>) {
     let (is_raw, case) = (choices.one_in(4), choices.byte());
     let taken: Vec<u8> = (0..=u8::MAX)

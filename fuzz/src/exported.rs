@@ -1,7 +1,7 @@
-//! Hostile exported models: whatever a graph says, it is an error or a result.
+//! Opens and runs invalid exported models: every graph gives an error or a result.
 //!
-//! A graph gets the weights that it asks for, as far as they are small, and right hashes, so
-//! that what is tried is the graph and not the checks before it.
+//! The harness adds the weights of a graph (up to a size limit) and valid hashes, so
+//! that the graph itself is tested.
 
 use std::collections::BTreeMap;
 use std::io::{Cursor, Write};
@@ -9,18 +9,18 @@ use std::io::{Cursor, Write};
 use safetensors::Dtype as Stored;
 use safetensors::tensor::TensorView;
 use seqloom_graph::graph::{Dim, NamedValue};
-use seqloom_graph::{Numbers, Dtype, Export, Input, Limits, Model};
+use seqloom_graph::{Dtype, Export, Input, Limits, Model, Numbers};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-/// So many bytes a model may take: the fuzzer's own limit is above.
-const MEMORY: usize = 64 << 20;
-/// Elements of an array that is given to a model.
-const MOST: usize = 1 << 16;
-/// What each size with a name is.
-const SIZES: [usize; 2] = [2, 5];
+/// Memory limit of a model in bytes; the limit of the fuzzer is higher.
+const MODEL_MEMORY_BYTES: usize = 64 << 20;
+/// Maximal number of elements of an input array.
+const MAX_ELEMENTS: usize = 1 << 16;
+/// The values of the named sizes.
+const NAMED_SIZES: [usize; 2] = [2, 5];
 
 /// Opens a zip, and runs it on small arrays of zeros and ones.
 pub fn run(zip: Vec<u8>) {
@@ -30,38 +30,38 @@ pub fn run(zip: Vec<u8>) {
     let _ = export.facts();
     let inputs = export.graph().inputs().to_vec();
     let limits = Limits {
-        memory_bytes: MEMORY,
+        memory_bytes: MODEL_MEMORY_BYTES,
     };
     let Ok(model) = Model::new(export, limits) else {
         return;
     };
-    let arrays: Option<Vec<_>> = inputs.iter().map(Given::of).collect();
-    for given in arrays.iter() {
-        let inputs: Vec<_> = given.iter().map(Given::lend).collect();
+    let arrays: Option<Vec<_>> = inputs.iter().map(InputArray::of).collect();
+    for arrays in arrays.iter() {
+        let inputs: Vec<_> = arrays.iter().map(InputArray::as_input).collect();
         let _ = model.run(&inputs, 1);
     }
 }
 
-/// An array that is given to a model.
-struct Given {
+/// An input array.
+struct InputArray {
     name: String,
     shape: Vec<usize>,
     dtype: Dtype,
-    /// Zeros and ones, eight bytes for each element.
+    /// Zeros and ones with eight bytes for each element.
     words: Vec<u64>,
 }
 
-impl Given {
+impl InputArray {
     fn of(named: &NamedValue) -> Option<Self> {
         let size = |dim: &Dim| match dim {
             Dim::Fixed(size) => *size,
-            Dim::Named(name) => SIZES[usize::from(name == "length")],
+            Dim::Named(name) => NAMED_SIZES[usize::from(name == "length")],
         };
         let shape: Vec<_> = named.declared.shape.iter().map(size).collect();
         let count = shape
             .iter()
             .try_fold(1, |all: usize, &it| all.checked_mul(it));
-        let count = count.filter(|&count| count <= MOST)?;
+        let count = count.filter(|&count| count <= MAX_ELEMENTS)?;
         Some(Self {
             name: named.name.clone(),
             shape,
@@ -70,9 +70,9 @@ impl Given {
         })
     }
 
-    fn lend(&self) -> Input<'_> {
-        static TRUTHS: [bool; MOST] = [true; MOST];
-        static BYTES: [u8; MOST] = [0; MOST];
+    fn as_input(&self) -> Input<'_> {
+        static TRUTHS: [bool; MAX_ELEMENTS] = [true; MAX_ELEMENTS];
+        static BYTES: [u8; MAX_ELEMENTS] = [0; MAX_ELEMENTS];
         let count = self.words.len();
         let data = match self.dtype {
             Dtype::Float32 => Numbers::F32(&bytemuck::cast_slice(&self.words)[..count]),
@@ -91,7 +91,7 @@ impl Given {
     }
 }
 
-/// Makes an export whose graph these bytes are.
+/// Makes an export with these bytes as its graph.
 pub fn seal(graph: &[u8]) -> Vec<u8> {
     let files = [
         ("graph.json", graph.to_vec()),
@@ -106,7 +106,7 @@ pub fn seal(graph: &[u8]) -> Vec<u8> {
     seal_files(manifest, files.into())
 }
 
-/// Makes an export of these files, whose hashes are right where the manifest names them.
+/// Makes an export of these files, with valid hashes for the files in the manifest.
 pub fn seal_files(mut manifest: Value, files: Vec<(&str, Vec<u8>)>) -> Vec<u8> {
     if let Some(fields) = manifest.as_object_mut() {
         if let Some(hashes) = fields.get_mut("files").and_then(Value::as_object_mut) {
@@ -122,23 +122,23 @@ pub fn seal_files(mut manifest: Value, files: Vec<(&str, Vec<u8>)>) -> Vec<u8> {
     zip(files.into_iter().chain([manifest]))
 }
 
-/// The weights that a graph asks for.
+/// Returns the weights of a graph.
 fn weights(graph: &[u8]) -> Vec<u8> {
     let graph: Value = serde_json::from_slice(graph).unwrap_or_default();
-    let asked = graph["weights"].as_array().cloned().unwrap_or_default();
-    let zeros = vec![0_u8; 8 * MOST];
-    let views = asked.iter().filter_map(|weight| {
+    let entries = graph["weights"].as_array().cloned().unwrap_or_default();
+    let zeros = vec![0_u8; 8 * MAX_ELEMENTS];
+    let views = entries.iter().filter_map(|weight| {
         let shape: Option<Vec<usize>> = weight["shape"].as_array()?.iter().map(size_of).collect();
         let (shape, dtype) = (shape?, stored(weight["dtype"].as_str()?)?);
         let count = shape
             .iter()
             .try_fold(1, |all: usize, &it| all.checked_mul(it));
-        let count = count.filter(|&count| count <= MOST)?;
+        let count = count.filter(|&count| count <= MAX_ELEMENTS)?;
         let bytes = &zeros[..count * dtype.bitsize() / 8];
         let view = TensorView::new(dtype, shape, bytes).ok()?;
         Some((weight["name"].as_str()?.to_owned(), view))
     });
-    // A name that is asked for twice is written once.
+    // A repeated name is written once.
     let views: BTreeMap<String, TensorView<'_>> = views.collect();
     safetensors::serialize(views, None).unwrap_or_default()
 }

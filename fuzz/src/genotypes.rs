@@ -1,4 +1,5 @@
-//! Sets of three files for genotypes, read in every way and compared with a slow reading.
+//! Reads sets of genotype files with all functions, and compares the results with those
+//! of a simple reader.
 
 use std::path::Path;
 
@@ -14,24 +15,25 @@ use crate::choices::Choices;
 use crate::memory::watch;
 use crate::scratch;
 
-/// The most bytes that may be asked for at once.
-const MEMORY: usize = 32 << 20;
-/// Genotypes of a file that are compared, at most.
-const MOST: usize = 1 << 15;
-/// People, and variants, that are asked for at most: what is asked for is made.
-const PICKS: usize = 1000;
+/// Maximal size of one memory allocation.
+const MAX_ALLOCATION_BYTES: usize = 32 << 20;
+/// Maximal number of genotypes of a file.
+const MAX_GENOTYPES: usize = 1 << 15;
+/// Maximal number of selected individuals and variants.
+const MAX_PICKS: usize = 1000;
 
-/// Makes three files by choices, opens them, and reads all of them and some.
+/// Makes three files from the choices, opens them, and reads all and selected
+/// genotypes.
 pub fn run(mut choices: Choices<'_>) {
     let style = choices.byte();
     let [fam, bim] = [Sheet::Fam, Sheet::Bim].map(|sheet| table(sheet, style, &mut choices));
     let picks = choices.until(0);
-    let picks = &picks[..picks.len().min(PICKS)];
+    let picks = &picks[..picks.len().min(MAX_PICKS)];
     let (Some(individuals), Some(variants)) = (rows(Sheet::Fam, &fam), rows(Sheet::Bim, &bim))
     else {
         return;
     };
-    if individuals.saturating_mul(variants) > MOST {
+    if individuals.saturating_mul(variants) > MAX_GENOTYPES {
         return;
     }
     let major = Major::of(style & 16 > 0);
@@ -41,10 +43,10 @@ pub fn run(mut choices: Choices<'_>) {
         variants,
     };
     let path = scratch::write("set.bed", &content(style, layout, choices.rest()));
-    watch(MEMORY, || open(&path, layout, picks));
+    watch(MAX_ALLOCATION_BYTES, || open(&path, layout, picks));
 }
 
-/// A table as it comes, or one with so many lines.
+/// Returns a table with arbitrary bytes, or a valid table.
 fn table(sheet: Sheet, style: u8, choices: &mut Choices<'_>) -> Vec<u8> {
     if style & 8 == 0 {
         return choices.until(0).to_vec();
@@ -61,7 +63,7 @@ fn rows(sheet: Sheet, text: &[u8]) -> Option<usize> {
     table.ok().map(|table| table.rows())
 }
 
-/// Bytes as they come, or behind a right header, or as many as there should be.
+/// Returns arbitrary bytes, bytes after a valid header, or a file of the right size.
 fn content(style: u8, layout: BedLayout, bytes: &[u8]) -> Vec<u8> {
     if style & 1 > 0 {
         return bytes.to_vec();
@@ -87,8 +89,8 @@ fn open(path: &Path, wanted: BedLayout, picks: &[u8]) {
     let Ok(layout) = bed.layout(wanted.individuals, wanted.variants) else {
         return;
     };
-    let bytes = std::fs::read(path).expect("it was written");
-    let slow = Slow {
+    let bytes = std::fs::read(path).expect("the file was written");
+    let slow = SimpleReader {
         bytes: &bytes,
         layout,
     };
@@ -106,7 +108,7 @@ fn open(path: &Path, wanted: BedLayout, picks: &[u8]) {
     slow.compare_codes(bed);
 }
 
-/// Some of so many, in any order; all where nothing is chosen.
+/// Selects positions in any order; all positions if `picks` is empty.
 fn pick(picks: &[u8], count: usize) -> Picks {
     if picks.is_empty() || count == 0 {
         return Picks::all(count);
@@ -115,13 +117,13 @@ fn pick(picks: &[u8], count: usize) -> Picks {
     Picks::at(picks.iter().enumerate().map(spread).collect())
 }
 
-/// Genotypes one by one.
-struct Slow<'a> {
+/// A simple reader that decodes genotypes one by one.
+struct SimpleReader<'a> {
     bytes: &'a [u8],
     layout: BedLayout,
 }
 
-impl Slow<'_> {
+impl SimpleReader<'_> {
     fn code(&self, individual: usize, variant: usize) -> usize {
         let (line, position) = match self.layout.major {
             Major::Variant => (variant, individual),
@@ -191,7 +193,7 @@ impl Slow<'_> {
         }
     }
 
-    /// Counts all genotypes, in two steps.
+    /// Compares the counts of all genotypes, in two calls.
     fn count(&self, bed: &Bed, check: bool) {
         let BedLayout {
             individuals,
@@ -199,7 +201,7 @@ impl Slow<'_> {
             ..
         } = self.layout;
         let groups = (0..individuals).map(|individual| individual % 3).collect();
-        let mut survey = Survey::new(self.layout, groups, 2).expect("a group for each");
+        let mut survey = Survey::new(self.layout, groups, 2).expect("every individual has a group");
         let (mut rows, mut missing) = (vec![0; variants * CODES * 2], vec![0; individuals]);
         let (first, second) = rows.split_at_mut(variants / 2 * CODES * 2);
         let outcome = survey
@@ -219,7 +221,7 @@ impl Slow<'_> {
         }
     }
 
-    /// Counts and bytes of lines that are read by number.
+    /// Compares the counts and bytes of lines that are read by number.
     fn compare_codes(&self, bed: Bed) {
         let Ok(codes) = Codes::of_file(bed, self.layout, None) else {
             return;
@@ -227,19 +229,19 @@ impl Slow<'_> {
         let (lines, stride) = (self.layout.lines(), self.layout.stride());
         let all: Vec<usize> = (0..lines).rev().collect();
         let mut found = vec![0; lines * stride];
-        codes.gather(&all, &mut found).expect("all lines are there");
+        codes.gather(&all, &mut found).expect("all lines exist");
         for (line, found) in all.iter().zip(found.chunks(stride.max(1))) {
             assert!(found == &self.bytes[HEADER + line * stride..][..stride]);
         }
-        let counts = codes.count(&all).expect("all lines are there");
-        let each = codes.count_lines(&all).expect("all lines are there");
+        let counts = codes.count(&all).expect("all lines exist");
+        let each = codes.count_lines(&all).expect("all lines exist");
         let sum = |counts: &[[u32; 3]]| counts.iter().flatten().sum::<u32>();
         assert_eq!(sum(&counts), sum(&each));
         assert!(codes.gather(&[lines], &mut vec![0; stride]).is_err() || stride == 0);
     }
 }
 
-/// Whether two values are equal, or both are NaN, which alone differs from itself.
+/// Returns true if two values are equal or both NaN.
 #[expect(clippy::eq_op, reason = "NaN differs from itself")]
 fn is_same<T: Genotype>(found: T, wanted: T) -> bool {
     found == wanted || found != found && wanted != wanted

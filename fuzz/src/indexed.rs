@@ -1,5 +1,5 @@
-//! Index files that are valid, and then changed: every checksum is made right again, so that
-//! what is tried is what the numbers say and not the checks before them.
+//! Changes the numbers of valid index files and corrects all checksums, so that the
+//! checks of the numbers are tested.
 
 use std::fs;
 use std::ops::Range;
@@ -14,25 +14,25 @@ use crate::memory::watch;
 use crate::records::{Packing, Records};
 use crate::scratch;
 
-/// The most bytes that may be asked for at once: files are small, and so are their windows.
-const MEMORY: usize = 8 << 20;
-/// Numbers in the head, the last of which is its hash.
-const HEAD: usize = 22;
-/// Where the head says something.
-const TEXT: usize = 8;
-const COUNT: usize = 9;
-const ROWS: usize = 11;
-const NAMES: usize = 12;
-const PIECES: usize = 13;
-const CHUNKS: usize = 16;
-/// Bytes of a row, of a name, and of a position where inflating starts.
-const ROW: usize = 40;
-const NAME: usize = 16;
-const SPAN: usize = 36;
-/// Entries of a page.
-const PAGE: usize = 64;
+/// Maximal size of one memory allocation; files are small.
+const MAX_ALLOCATION_BYTES: usize = 8 << 20;
+/// Number of numbers in the header; the last one is its hash.
+const HEADER_NUMBERS: usize = 22;
+/// Index of the size of the text in the header.
+const TEXT_SIZE_FIELD: usize = 8;
+const COUNT_FIELD: usize = 9;
+const ROWS_FIELD: usize = 11;
+const NAMES_FIELD: usize = 12;
+const PIECES_FIELD: usize = 13;
+const CHUNKS_FIELD: usize = 16;
+/// Size of a row in bytes.
+const ROW_BYTES: usize = 40;
+const NAME_BYTES: usize = 16;
+const SPAN_BYTES: usize = 36;
+/// Number of entries of a page.
+const PAGE_ENTRIES: usize = 64;
 
-/// Makes a file and its index by choices, changes the index, and looks records up.
+/// Makes a file and its index from the choices, changes the index, and reads records.
 pub fn run(mut choices: Choices<'_>) {
     let records = Records::new(&mut choices);
     let packing = Packing::new(&mut choices);
@@ -45,17 +45,19 @@ pub fn run(mut choices: Choices<'_>) {
         image.change(&mut choices);
     }
     image.seal();
-    watch(MEMORY, || look_up(&path, &image.0, &mut choices));
+    watch(MAX_ALLOCATION_BYTES, || {
+        look_up(&path, &image.0, &mut choices)
+    });
 }
 
-/// Opens an index, and asks for what it has.
+/// Opens an index and reads from it.
 fn look_up(path: &Path, image: &[u8], choices: &mut Choices<'_>) {
     let _ = parse_side(image);
     if let Ok((index, _)) = Index::from_bytes(path, image.to_vec(), 1) {
-        ask(&index, choices);
+        query(&index, choices);
     }
     let side = path.with_extension("sli");
-    fs::write(&side, image).expect("it was written before");
+    fs::write(&side, image).expect("the folder is writable");
     let options = ReaderOptions {
         threads: 2,
         ..ReaderOptions::default()
@@ -65,7 +67,7 @@ fn look_up(path: &Path, image: &[u8], choices: &mut Choices<'_>) {
     }
 }
 
-fn ask(index: &Index, choices: &mut Choices<'_>) {
+fn query(index: &Index, choices: &mut Choices<'_>) {
     let count = i64::try_from(index.len()).unwrap_or(i64::MAX);
     let numbers: Vec<i64> = (-2..count.min(6)).chain([count, count - 1]).collect();
     for number in &numbers {
@@ -92,7 +94,7 @@ fn ask(index: &Index, choices: &mut Choices<'_>) {
 struct Image(Vec<u8>);
 
 impl Image {
-    /// A number of the head.
+    /// Returns a number of the header.
     fn head(&self, number: usize) -> usize {
         let bytes = self.0[number * 8..].first_chunk();
         bytes.map_or(0, |bytes| {
@@ -100,30 +102,37 @@ impl Image {
         })
     }
 
-    /// Writes a number over what an entry, a table or the head says.
+    /// Changes a number of an entry, a table or the header.
     fn change(&mut self, choices: &mut Choices<'_>) {
-        let count = self.head(COUNT).clamp(1, PAGE);
+        let count = self.head(COUNT_FIELD).clamp(1, PAGE_ENTRIES);
         let (kind, entry) = (choices.byte() % 8, choices.below(count));
         let (at, size) = match kind {
-            0 => (TEXT * 8, 8),
-            1 => ((2 + choices.below(HEAD - 3)) * 8, 8),
+            0 => (TEXT_SIZE_FIELD * 8, 8),
+            1 => ((2 + choices.below(HEADER_NUMBERS - 3)) * 8, 8),
             2 | 3 => (
-                self.head(ROWS)
-                    .saturating_add(entry * ROW + choices.below(3) * 8),
+                self.head(ROWS_FIELD)
+                    .saturating_add(entry * ROW_BYTES + choices.below(3) * 8),
                 8,
             ),
             4 => (
-                self.head(ROWS)
-                    .saturating_add(entry * ROW + 24 + choices.below(4) * 4),
+                self.head(ROWS_FIELD)
+                    .saturating_add(entry * ROW_BYTES + 24 + choices.below(4) * 4),
                 4,
             ),
             5 => (
-                self.head(NAMES)
-                    .saturating_add(entry * NAME + choices.below(2) * 8),
+                self.head(NAMES_FIELD)
+                    .saturating_add(entry * NAME_BYTES + choices.below(2) * 8),
                 8,
             ),
-            6 => (self.head(PIECES).saturating_add(choices.below(24) * 4), 8),
-            _ => (self.head(CHUNKS).saturating_add(choices.below(2) * 8), 8),
+            6 => (
+                self.head(PIECES_FIELD)
+                    .saturating_add(choices.below(24) * 4),
+                8,
+            ),
+            _ => (
+                self.head(CHUNKS_FIELD).saturating_add(choices.below(2) * 8),
+                8,
+            ),
         };
         let number = choices.number().to_le_bytes();
         if let Some(found) = self.part(at..at.saturating_add(size)) {
@@ -135,19 +144,19 @@ impl Image {
         self.0.get_mut(range)
     }
 
-    /// Makes every checksum right again, from the innermost to that of the head.
+    /// Corrects all checksums, from the innermost to that of the header.
     fn seal(&mut self) {
         self.seal_windows();
-        self.seal_pages(ROWS, ROW);
-        self.seal_pages(NAMES, NAME);
-        for table in [PIECES, CHUNKS] {
+        self.seal_pages(ROWS_FIELD, ROW_BYTES);
+        self.seal_pages(NAMES_FIELD, NAME_BYTES);
+        for table in [PIECES_FIELD, CHUNKS_FIELD] {
             let at = self.head(table);
             let range = at..at.saturating_add(self.head(table + 1));
             let hash = self.part(range).map(|bytes| xxh3_64(bytes));
             self.write(table + 2, hash.unwrap_or_default());
         }
-        let hash = xxh3_64(&self.0[..(HEAD - 1) * 8]);
-        self.write(HEAD - 1, hash);
+        let hash = xxh3_64(&self.0[..(HEADER_NUMBERS - 1) * 8]);
+        self.write(HEADER_NUMBERS - 1, hash);
     }
 
     fn write(&mut self, number: usize, value: u64) {
@@ -155,9 +164,9 @@ impl Image {
     }
 
     fn seal_pages(&mut self, column: usize, entry: usize) {
-        let (mut at, mut left) = (self.head(column), self.head(COUNT));
+        let (mut at, mut left) = (self.head(column), self.head(COUNT_FIELD));
         for number in 0.. {
-            let size = left.min(PAGE) * entry;
+            let size = left.min(PAGE_ENTRIES) * entry;
             let page = self.part(at..at.saturating_add(size).saturating_add(8));
             let Some((page, hash)) = page
                 .filter(|_| left > 0)
@@ -166,19 +175,19 @@ impl Image {
                 return;
             };
             hash.copy_from_slice(&xxh3_64_with_seed(page, number).to_le_bytes());
-            (at, left) = (at + size + 8, left.saturating_sub(PAGE));
+            (at, left) = (at + size + 8, left.saturating_sub(PAGE_ENTRIES));
         }
     }
 
-    /// The checksums of what stands before the positions in gzip.
+    /// Corrects the checksums of the text before each gzip position.
     fn seal_windows(&mut self) {
-        let at = self.head(PIECES);
-        let range = at..at.saturating_add(self.head(PIECES + 1));
+        let at = self.head(PIECES_FIELD);
+        let range = at..at.saturating_add(self.head(PIECES_FIELD + 1));
         let spans = self
             .part(range)
             .map(|bytes| bytes.to_vec())
             .unwrap_or_default();
-        for (number, span) in spans.chunks_exact(SPAN).enumerate() {
+        for (number, span) in spans.chunks_exact(SPAN_BYTES).enumerate() {
             let wide = span[16..]
                 .first_chunk()
                 .map_or(0, |bytes| u64::from_le_bytes(*bytes));
@@ -188,7 +197,7 @@ impl Image {
             let start = usize::try_from(wide).unwrap_or(usize::MAX);
             let window = self.part(start..start.saturating_add(size as usize));
             let sum = window.map(|window| xxh3_64(window)).unwrap_or_default();
-            let at = at + number * SPAN + 28;
+            let at = at + number * SPAN_BYTES + 28;
             self.0[at..at + 4].copy_from_slice(&sum.to_le_bytes()[..4]);
         }
     }

@@ -1,6 +1,5 @@
-//! What every target asks of the readers: no panic, no abort, and the same
-//! records and the same verdict whatever the size of the pieces in which the
-//! bytes come and whatever the number of threads.
+//! Common checks of all targets. A reader never panics or aborts. It returns the same
+//! records and the same error for any size of reads and any number of threads.
 
 pub mod blocks;
 pub mod built;
@@ -28,7 +27,7 @@ use seqloom_core::Result;
 use seqloom_sequences::options::{Format, OnError};
 use seqloom_sequences::{Batch, Reader, ReaderOptions};
 
-/// Reads `bytes` at once and in small pieces; both must end alike.
+/// Reads `bytes` in one read and in small reads, and compares the results.
 pub fn read_in_all_ways(bytes: &[u8], format: Option<Format>) {
     let options = ReaderOptions {
         format,
@@ -49,15 +48,15 @@ pub fn read_in_all_ways(bytes: &[u8], format: Option<Format>) {
     );
 }
 
-/// Every record, and the error that ended the reading if one did.
+/// Returns all records, and the error that ended the read, if any.
 fn outcome(bytes: &[u8], size: usize, options: &ReaderOptions) -> (Vec<Batch>, Option<String>) {
-    let pieces = Pieces::new(bytes, size);
+    let pieces = SmallReads::new(bytes, size);
     let mut batches = Vec::new();
     let error = read_all(pieces, options, &mut batches).err();
     (batches, error.map(|error| error.to_string()))
 }
 
-fn read_all(pieces: Pieces, options: &ReaderOptions, batches: &mut Vec<Batch>) -> Result<()> {
+fn read_all(pieces: SmallReads, options: &ReaderOptions, batches: &mut Vec<Batch>) -> Result<()> {
     let input = BufferedInput::new(Box::new(pieces));
     let mut reader = Reader::new(Path::new("fuzz"), input, options)?;
     while let Some(batch) = reader.read(3, 1 << 16)? {
@@ -66,16 +65,16 @@ fn read_all(pieces: Pieces, options: &ReaderOptions, batches: &mut Vec<Batch>) -
     Ok(())
 }
 
-/// Gives at most so many bytes at a time.
-pub(crate) struct Pieces(Cursor<Vec<u8>>, usize);
+/// A stream that returns a limited number of bytes per read.
+pub(crate) struct SmallReads(Cursor<Vec<u8>>, usize);
 
-impl Pieces {
+impl SmallReads {
     pub(crate) fn new(bytes: &[u8], size: usize) -> Self {
         Self(Cursor::new(bytes.to_vec()), size)
     }
 }
 
-impl Read for Pieces {
+impl Read for SmallReads {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let size = out.len().min(self.1);
         self.0.read(&mut out[..size])

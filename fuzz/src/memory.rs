@@ -1,39 +1,42 @@
-//! How much memory is asked for at once.
+//! Measures the largest memory allocation.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 #[global_allocator]
-static MEMORY: Watched = Watched;
+static ALLOCATOR: WatchedAllocator = WatchedAllocator;
 
-/// The most bytes that were asked for at once since [`watch`] was called.
-static LARGEST: AtomicUsize = AtomicUsize::new(0);
+/// Size of the largest allocation since the last call of [`watch`].
+static LARGEST_ALLOCATION: AtomicUsize = AtomicUsize::new(0);
 
-/// Does some work; it must not ask for more than so many bytes at once.
-pub fn watch(most: usize, work: impl FnOnce()) {
-    LARGEST.store(0, Relaxed);
+/// Runs a function, and panics if it allocates more than `limit` bytes in one call.
+pub fn watch(limit: usize, work: impl FnOnce()) {
+    LARGEST_ALLOCATION.store(0, Relaxed);
     work();
-    let largest = LARGEST.load(Relaxed);
-    assert!(largest <= most, "{largest} bytes were asked for at once");
+    let largest = LARGEST_ALLOCATION.load(Relaxed);
+    assert!(
+        largest <= limit,
+        "{largest} bytes were allocated in one call"
+    );
 }
 
-/// The system's memory, and a look at each size that is asked for.
-struct Watched;
+/// The system allocator, which also records the size of each allocation.
+struct WatchedAllocator;
 
-// SAFETY: every call is handed on to the system's allocator as it is.
-unsafe impl GlobalAlloc for Watched {
+// SAFETY: every call is passed unchanged to the system allocator.
+unsafe impl GlobalAlloc for WatchedAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        LARGEST.fetch_max(layout.size(), Relaxed);
+        LARGEST_ALLOCATION.fetch_max(layout.size(), Relaxed);
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        LARGEST.fetch_max(layout.size(), Relaxed);
+        LARGEST_ALLOCATION.fetch_max(layout.size(), Relaxed);
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        LARGEST.fetch_max(size, Relaxed);
+        LARGEST_ALLOCATION.fetch_max(size, Relaxed);
         unsafe { System.realloc(at, layout, size) }
     }
 

@@ -1,4 +1,5 @@
-//! Records of a file as packed batches: every record once, and the same from any batch on.
+//! Packs the records of a file: every record occurs once, and a stream resumes after
+//! any batch.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,24 +17,24 @@ use crate::choices::Choices;
 use crate::records::{Packing, Record, Records};
 use crate::scratch;
 
-/// Packs a file by choices, and goes on from one of its batches.
+/// Packs a file made from the choices, and resumes after one of its batches.
 pub fn run(mut choices: Choices<'_>) {
     let records = Records::new(&mut choices);
     let packing = Packing::new(&mut choices);
     let path = scratch::write("packed", &records.file(packing));
     let rule = rule(&mut choices);
     let alphabet = ["iupac", "dna"][choices.below(2)];
-    let stream = |place: ResumePoint| {
+    let stream = |position: ResumePoint| {
         let input = SequenceFile {
             path: path.clone(),
             index: None,
         };
-        let files = RecordFiles::new(vec![input], ReaderOptions::default(), place.from, None);
+        let files = RecordFiles::new(vec![input], ReaderOptions::default(), position.from, None);
         BatchStream::new(
             files,
             rule,
             Tokeniser::new(alphabet),
-            place,
+            position,
             BufferPool::default(),
         )
     };
@@ -48,19 +49,19 @@ pub fn run(mut choices: Choices<'_>) {
         assert_eq!(again.is_ok(), end.is_ok());
         assert!(end.is_err() || again.ok() == end.ok());
     }
-    go_on_anywhere(&path, rule, &mut choices);
+    resume_anywhere(&path, rule, &mut choices);
 }
 
-/// Goes on from a place that no stream gave.
-fn go_on_anywhere(path: &Path, rule: PackingRule, choices: &mut Choices<'_>) {
+/// Resumes from an arbitrary position.
+fn resume_anywhere(path: &Path, rule: PackingRule, choices: &mut Choices<'_>) {
     let mut small = || choices.byte() as u64 % 12;
-    let mut place = ResumePoint {
+    let mut position = ResumePoint {
         next: (small(), small()),
         ..ResumePoint::default()
     };
-    place.from.record = small();
-    place.from.ordinal = small();
-    place.waiting = (0..small() % 4).map(|_| (small(), small())).collect();
+    position.from.record = small();
+    position.from.ordinal = small();
+    position.waiting = (0..small() % 4).map(|_| (small(), small())).collect();
     let input = SequenceFile {
         path: path.to_path_buf(),
         index: None,
@@ -68,30 +69,30 @@ fn go_on_anywhere(path: &Path, rule: PackingRule, choices: &mut Choices<'_>) {
     let files = RecordFiles::new(
         vec![input],
         ReaderOptions::default(),
-        place.from,
+        position.from,
         Some(small()),
     );
     let _ = all(BatchStream::new(
         files,
         rule,
         Tokeniser::new("iupac"),
-        place,
+        position,
         BufferPool::default(),
     ));
 }
 
 fn rule(choices: &mut Choices<'_>) -> PackingRule {
-    let most = (choices.one_in(2)).then(|| 1 + choices.below(300));
-    let overlap = choices.below(most.unwrap_or(50));
+    let limit = (choices.one_in(2)).then(|| 1 + choices.below(300));
+    let overlap = choices.below(limit.unwrap_or(50));
     PackingRule {
         capacity: 1 + choices.below(2000),
         window: choices.below(9),
-        cut: WindowCutter::new(most, overlap).expect("the overlap is below the most"),
+        cut: WindowCutter::new(limit, overlap).expect("the overlap is below the limit"),
         keeps_empty: !choices.one_in(4),
     }
 }
 
-/// Every batch, and the hash of the content or why there is no more.
+/// Returns all batches, and the hash of the content or the failure.
 fn all(mut stream: BatchStream<Tokeniser>) -> (Vec<PackedBatch>, Result<u64, PackingFailure>) {
     let mut batches = Vec::new();
     loop {
@@ -111,7 +112,7 @@ fn keys(batch: &PackedBatch) -> (Vec<i64>, Vec<i64>, Vec<u32>) {
     )
 }
 
-/// What is kept of all windows makes up the records, each once.
+/// Checks that merged windows contain each record once.
 fn check(batches: &[PackedBatch], records: &[Record], rule: PackingRule, is_whole: bool) {
     let mut parts = BTreeMap::new();
     for batch in batches {
@@ -141,7 +142,7 @@ fn check(batches: &[PackedBatch], records: &[Record], rule: PackingRule, is_whol
     }
 }
 
-/// A token for each letter, which is the letter.
+/// A tokeniser with one token for each residue: its byte.
 struct Tokeniser(LetterTable, Lookup<u32>);
 
 impl Tokeniser {

@@ -1,5 +1,5 @@
-//! Gzip that is valid and then changed, unpacked by one thread and then by several from the
-//! positions that the first reading put aside: text and error must be equal.
+//! Decompresses changed gzip files with one thread, and then with several threads from
+//! the snapshots of the first read. Text and error must be equal.
 
 use std::path::Path;
 
@@ -13,10 +13,10 @@ use crate::blocks::read;
 use crate::choices::Choices;
 use crate::scratch;
 
-/// Room for what one call of the encoder gives.
-const ROOM: usize = 1 << 18;
+/// Size of the output buffer of one call of the encoder.
+const OUTPUT_BYTES: usize = 1 << 18;
 
-/// Makes a file by choices, and unpacks it twice.
+/// Makes a file from the choices and decompresses it twice.
 pub fn run(mut choices: Choices<'_>) {
     let mut file = Vec::new();
     for _ in 0..1 + choices.below(3) {
@@ -28,16 +28,16 @@ pub fn run(mut choices: Choices<'_>) {
         threads: 2,
         ..UnpackOptions::default()
     };
-    let whole = one_by_one(&path, &options);
+    let whole = read_by_one_thread(&path, &options);
     let again = text_again(&path, &options).map(drain);
     assert!(again.is_none_or(|again| again == whole), "read again");
 }
 
-/// The text, and why there is no more.
+/// The text, and the error that ended the read.
 type Outcome = (Vec<u8>, Option<String>);
 
-fn one_by_one(path: &Path, options: &UnpackOptions) -> Outcome {
-    let input = BufferedInput::open(path).expect("it was written");
+fn read_by_one_thread(path: &Path, options: &UnpackOptions) -> Outcome {
+    let input = BufferedInput::open(path).expect("the file was written");
     match unpack(input, options) {
         Ok((_, text)) => drain(text),
         Err(trouble) => (Vec::new(), Some(format!("{trouble:?}"))),
@@ -50,11 +50,11 @@ fn drain(mut text: Box<dyn Text>) -> Outcome {
     (found, error)
 }
 
-/// A member of several blocks, each of which begins where the choices say.
+/// Appends a member of several blocks with sizes from the choices.
 fn member(choices: &mut Choices<'_>, file: &mut Vec<u8>) {
     let levels = [Level::NONE, Level::FASTEST, Level::DEFAULT, Level::BEST];
     let mut encoder = Encoder::new(Format::Gzip, levels[choices.below(levels.len())]);
-    let (mut all, mut room) = (Vec::new(), vec![0; ROOM]);
+    let (mut all, mut room) = (Vec::new(), vec![0; OUTPUT_BYTES]);
     for _ in 0..choices.below(6) {
         let flush = [Flush::None, Flush::Sync, Flush::Full][choices.below(3)];
         all.extend(text(choices));
@@ -63,7 +63,7 @@ fn member(choices: &mut Choices<'_>, file: &mut Vec<u8>) {
     file.extend_from_slice(encoder.compress(&all, &mut room, Flush::Finish).output);
 }
 
-/// Letters that are packed well, badly or not at all.
+/// Makes text that compresses well, badly or not at all.
 fn text(choices: &mut Choices<'_>) -> Vec<u8> {
     let most = if choices.one_in(4) { 1 << 15 } else { 1 << 11 };
     let size = choices.below(most);
@@ -94,7 +94,7 @@ fn text(choices: &mut Choices<'_>) -> Vec<u8> {
     }
 }
 
-/// Changes bits, cuts the file, or puts something behind it.
+/// Changes bits, truncates the file or appends bytes.
 fn change(choices: &mut Choices<'_>, file: &mut Vec<u8>) {
     match choices.byte() % 8 {
         0 => file.truncate(choices.below(file.len() + 1)),

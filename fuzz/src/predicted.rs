@@ -1,5 +1,5 @@
-//! Exported models that say something hostile of records, under right hashes, and files that
-//! they score: an error or scores for each record.
+//! Scores files with changed exported models that have valid hashes: the result is an
+//! error, or scores for each record.
 
 use std::path::{Path, PathBuf};
 
@@ -13,10 +13,10 @@ use crate::exported::seal_files;
 use crate::records::{Packing, Records};
 use crate::scratch;
 
-/// Bytes that a model may take.
-const MEMORY: usize = 64 << 20;
+/// Memory limit of a model in bytes.
+const PREDICTOR_MEMORY_BYTES: usize = 64 << 20;
 
-/// Changes a model by choices, and scores a file with it.
+/// Changes a model with the choices, and scores a file with it.
 pub fn run(mut choices: Choices<'_>) {
     let mut encoder = encoder(choices.byte());
     let mut manifest: Value = read("export.json");
@@ -37,7 +37,7 @@ pub fn run(mut choices: Choices<'_>) {
         return;
     };
     let limits = Limits {
-        memory_bytes: MEMORY,
+        memory_bytes: PREDICTOR_MEMORY_BYTES,
     };
     if let Ok(model) = Predictor::new(export, limits, 1) {
         predict(&model, &mut choices);
@@ -68,7 +68,7 @@ fn predict(model: &Predictor, choices: &mut Choices<'_>) {
     }
 }
 
-/// What turns letters into numbers, of each kind.
+/// Returns the settings of an encoder of each kind.
 fn encoder(style: u8) -> Value {
     let letters = json!({"alphabet": "dna", "codes": true, "case": "fold",
         "rna_as_dna": false, "rare": "error", "symbols": "strip_terminal_stop"});
@@ -94,15 +94,15 @@ fn encoder(style: u8) -> Value {
 }
 
 fn read(name: &str) -> Value {
-    serde_json::from_slice(&bytes(name)).expect("the model is whole")
+    serde_json::from_slice(&bytes(name)).expect("the model is valid")
 }
 
-/// A file of a model that was exported long ago.
+/// Reads a file of a stored export.
 fn bytes(name: &str) -> Vec<u8> {
     let folder = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../tests/export/data/version_1_cnn"
     );
     let path: PathBuf = Path::new(folder).join(name);
-    std::fs::read(path).expect("the model is there")
+    std::fs::read(path).expect("the model exists")
 }

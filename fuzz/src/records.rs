@@ -1,4 +1,4 @@
-//! Small valid files of sequences, by choices, and the records that they hold.
+//! Makes small valid sequence files and their records from the choices.
 
 use seqloom_sequences::Batch;
 use sirocco::deflate::Level;
@@ -7,37 +7,37 @@ use sirocco::{Format as Container, compress};
 use crate::blocks::bgzip;
 use crate::choices::Choices;
 
-/// Records of a file, at most.
-const MOST: usize = 9;
+/// Maximal number of records of a file.
+const MAX_RECORDS: usize = 9;
 
-/// One record: header, letters, qualities.
+/// A record: header, sequence, qualities.
 pub type Record = (Vec<u8>, Vec<u8>, Vec<u8>);
 
-/// Records, and how their lines are laid out.
+/// Records and the layout of their lines.
 pub struct Records {
     /// The records, in order.
     pub all: Vec<Record>,
-    /// Whether they have qualities.
+    /// True if the records have qualities.
     pub is_fastq: bool,
     width: usize,
     end: &'static str,
-    /// Whether the last line ends.
+    /// True if the last line ends with a line break.
     is_closed: bool,
 }
 
-/// What a file is packed in.
+/// The compression of a file.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Packing {
-    /// Nothing.
+    /// No compression.
     Plain,
-    /// Members of gzip with so much text each.
+    /// Gzip members with this number of bytes of text.
     Gzip(usize),
-    /// Blocks of bgzip with so much text each.
+    /// Bgzip blocks with this number of bytes of text.
     Bgzip(usize),
 }
 
 impl Packing {
-    /// One of them.
+    /// Chooses a compression.
     pub fn new(choices: &mut Choices<'_>) -> Self {
         let size = 1 + choices.below(600);
         match choices.byte() % 4 {
@@ -49,11 +49,11 @@ impl Packing {
 }
 
 impl Records {
-    /// Records by choices.
+    /// Makes records from the choices.
     pub fn new(choices: &mut Choices<'_>) -> Self {
         let style = choices.byte();
         let is_fastq = style & 1 > 0;
-        let count = 1 + choices.below(MOST);
+        let count = 1 + choices.below(MAX_RECORDS);
         Self {
             all: (0..count)
                 .map(|number| record(number, is_fastq, choices))
@@ -69,7 +69,7 @@ impl Records {
         }
     }
 
-    /// The text of the file.
+    /// Returns the text of the file.
     pub fn text(&self) -> Vec<u8> {
         let mut text = Vec::new();
         for record in &self.all {
@@ -81,7 +81,7 @@ impl Records {
         text
     }
 
-    /// The bytes of the file.
+    /// Returns the bytes of the file.
     pub fn file(&self, packing: Packing) -> Vec<u8> {
         let text = self.text();
         match packing {
@@ -104,7 +104,7 @@ impl Records {
         }
     }
 
-    /// Lines of one width; an empty one for nothing, where FASTQ needs it.
+    /// Writes lines of one width. FASTQ gets an empty line for an empty sequence.
     fn lines(&self, letters: &[u8], text: &mut Vec<u8>) {
         for line in letters.chunks(self.width) {
             text.extend([line, self.end.as_bytes()].concat());
@@ -117,7 +117,7 @@ impl Records {
 
 fn record(number: usize, is_fastq: bool, choices: &mut Choices<'_>) -> Record {
     let style = choices.byte();
-    // Two records in sixteen have the id of another.
+    // Two of sixteen records repeat the id of another record.
     let id = if style & 15 < 2 { 0 } else { number };
     let text = if style & 16 > 0 { " some text" } else { "" };
     let size = choices.below(if style & 32 > 0 { 2000 } else { 60 });
@@ -134,7 +134,7 @@ fn record(number: usize, is_fastq: bool, choices: &mut Choices<'_>) -> Record {
     (format!("r{id}{text}").into_bytes(), letters, qualities)
 }
 
-/// The records of a batch.
+/// Returns the records of a batch.
 pub fn of_batch(batch: &Batch) -> Vec<Record> {
     let bound = |offsets: &[i64], row: usize| usize::try_from(offsets[row]).unwrap_or_default();
     let range = |offsets: &[i64], row| bound(offsets, row)..bound(offsets, row + 1);

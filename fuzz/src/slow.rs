@@ -1,4 +1,4 @@
-//! The numbers of sequences, letter by letter: what the kernels are compared with.
+//! Simple encoders, with which the kernels are compared.
 
 use seqloom_core::{Error, Ragged};
 use seqloom_encode::{
@@ -6,28 +6,28 @@ use seqloom_encode::{
     one_hot,
 };
 
-/// Different words that are counted, at most.
-const MOST: u64 = 1 << 12;
-/// Complements of DNA and RNA, by position.
-const LAST: usize = 3;
+/// Maximal number of different words that are counted.
+const MAX_WORDS: u64 = 1 << 12;
+/// Index of the last base; the complement of a base is at the mirrored index.
+const LAST_BASE: usize = 3;
 
-/// What is asked of words.
-pub(crate) struct Asked {
+/// Settings of words.
+pub(crate) struct WordSettings {
     pub(crate) words: KmerWords,
     pub(crate) k: usize,
     pub(crate) stride: usize,
     pub(crate) is_canonical: bool,
 }
 
-/// Sequences, and more room than they need.
-pub(crate) struct Slow<'a> {
+/// Sequences, and extra space for their rows.
+pub(crate) struct SimpleEncoder<'a> {
     pub(crate) letters: &'a LetterTable,
     pub(crate) sequences: &'a Ragged<'a>,
     pub(crate) more: usize,
 }
 
-impl Slow<'_> {
-    /// Fills rows by a kernel, and compares each with the slow one.
+impl SimpleEncoder<'_> {
+    /// Fills rows with a kernel, and compares them with those of the simple encoder.
     fn compare(&self, kernel: &dyn RowKernel<u32>, slow: impl Fn(&[u8], usize) -> Vec<u32>) {
         let rows = self.sequences.iter().map(|row| self.letters.stripped(row));
         let rows: Vec<&[u8]> = rows.collect();
@@ -44,7 +44,7 @@ impl Slow<'_> {
             &mut out,
             RowLayout::Equal,
         );
-        match (filled, self.refused()) {
+        match (filled, self.first_rejected()) {
             (Ok(_), None) => {
                 for (row, found) in rows.into_iter().zip(out.chunks(width.max(1))) {
                     assert_eq!(found, slow(row, width));
@@ -75,24 +75,25 @@ impl Slow<'_> {
         }
     }
 
-    /// A width of rows: for channels, a whole number of positions.
+    /// Returns the width of rows; for channels, a whole number of positions.
     fn width(&self, kernel: &dyn RowKernel<u32>, least: usize) -> usize {
         least + self.more * (kernel.size(2) - kernel.size(1)).max(1)
     }
 
-    /// The first letter that is refused.
-    fn refused(&self) -> Option<(usize, usize, u8)> {
-        let refused = self.letters.rejected_bytes();
+    /// Returns the record, position and value of the first rejected character.
+    fn first_rejected(&self) -> Option<(usize, usize, u8)> {
+        let rejected = self.letters.rejected_bytes();
         let strips = self.letters.strips_stop();
-        let is_refused = |letter: &u8| refused.contains(letter) || strips && *letter == b'*';
+        let is_rejected = |letter: &u8| rejected.contains(letter) || strips && *letter == b'*';
         self.sequences.iter().enumerate().find_map(|(record, row)| {
             let row = self.letters.stripped(row);
-            let at = row.iter().position(is_refused)?;
+            let at = row.iter().position(is_rejected)?;
             Some((record, at, row[at]))
         })
     }
 
-    /// Channels of a letter: 1 for a member, 2 for one of a code.
+    /// Returns the channels of a character: 1 for the residue, 2 for each residue of an
+    /// ambiguity code.
     fn channels(&self, letter: u8) -> Vec<u32> {
         let normal = self.letters.normal()[usize::from(letter)];
         let codes = self.letters.ambiguities().iter();
@@ -127,7 +128,7 @@ impl Slow<'_> {
         self.decode(channels_first);
     }
 
-    /// Numbers of any size back to letters: as many as there are positions.
+    /// Checks that decoding any numbers gives one residue for each position.
     fn decode(&self, channels_first: bool) {
         let width = self.letters.members().len();
         let floats = self
@@ -155,36 +156,37 @@ impl Slow<'_> {
         });
     }
 
-    pub(crate) fn words(&self, asked: &Asked, frame: Frame<u32>) {
+    pub(crate) fn words(&self, settings: &WordSettings, frame: Frame<u32>) {
         let kernel = Kmers {
-            words: asked.words.clone(),
+            words: settings.words.clone(),
             first: 5,
             unknown: 4,
             frame,
         };
         self.compare(&kernel, |row, size| {
-            let numbers = self.numbers(row, asked);
+            let numbers = self.numbers(row, settings);
             let token = |number: Option<u64>| number.map_or(4, |number| (number + 5) as u32);
             framed(frame, numbers.into_iter().map(token), size)
         });
-        if asked.words.distinct_count() > MOST {
+        if settings.words.distinct_count() > MAX_WORDS {
             return;
         }
         let kernel = KmerCounts {
-            words: asked.words.clone(),
+            words: settings.words.clone(),
             is_float: false,
         };
         self.compare(&kernel, |row, size| {
             let mut wanted = vec![0; size];
-            for number in self.numbers(row, asked).into_iter().flatten() {
+            for number in self.numbers(row, settings).into_iter().flatten() {
                 wanted[number as usize] += 1;
             }
             wanted
         });
     }
 
-    /// The number of each word; nothing for one that is not all members.
-    fn numbers(&self, row: &[u8], asked: &Asked) -> Vec<Option<u64>> {
+    /// Returns the number of each word; `None` if a character is not a residue of the
+    /// alphabet.
+    fn numbers(&self, row: &[u8], settings: &WordSettings) -> Vec<Option<u64>> {
         let members = self.letters.members();
         let digit = |letter: &u8| {
             let normal = self.letters.normal()[usize::from(*letter)];
@@ -196,16 +198,19 @@ impl Slow<'_> {
                 number.wrapping_mul(base).wrapping_add(digit as u64)
             })
         };
-        let words = row.windows(asked.k).step_by(asked.stride).map(|word| {
-            let digits: Vec<usize> = word.iter().map(digit).collect::<Option<_>>()?;
-            let forward = number(&mut digits.iter().copied());
-            let backward = || number(&mut digits.iter().rev().map(|digit| LAST - digit));
-            Some(if asked.is_canonical {
-                forward.min(backward())
-            } else {
-                forward
-            })
-        });
+        let words = row
+            .windows(settings.k)
+            .step_by(settings.stride)
+            .map(|word| {
+                let digits: Vec<usize> = word.iter().map(digit).collect::<Option<_>>()?;
+                let forward = number(&mut digits.iter().copied());
+                let backward = || number(&mut digits.iter().rev().map(|digit| LAST_BASE - digit));
+                Some(if settings.is_canonical {
+                    forward.min(backward())
+                } else {
+                    forward
+                })
+            });
         words.collect()
     }
 }

@@ -1,5 +1,5 @@
-//! A program of calls on one file: whatever came before, each gives what a list of records
-//! gives.
+//! Makes a sequence of calls on one file, and compares each result with that of a list
+//! of records.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,24 +12,24 @@ use crate::choices::Choices;
 use crate::records::{Packing, Record, Records, of_batch};
 use crate::scratch;
 
-/// Calls of a program, at most.
-const MOST: usize = 60;
+/// Maximal number of calls.
+const MAX_CALLS: usize = 60;
 
-/// Makes a file by choices, and makes calls on it.
+/// Makes a file from the choices and calls functions on it.
 pub fn run(mut choices: Choices<'_>) {
     let records = Records::new(&mut choices);
     let packing = Packing::new(&mut choices);
     let path = scratch::write("stateful", &records.file(packing));
-    let kept = build_in_memory(&path, &Building::default()).expect("the file is valid");
+    let index_bytes = build_in_memory(&path, &Building::default()).expect("the file is valid");
     let mut machine = Machine {
-        index: open(&path, &kept),
+        index: open(&path, &index_bytes),
         reader: None,
         files: None,
         records: records.all,
         path,
-        kept,
+        index_bytes,
     };
-    for _ in 0..MOST {
+    for _ in 0..MAX_CALLS {
         if choices.is_empty() {
             return;
         }
@@ -37,19 +37,20 @@ pub fn run(mut choices: Choices<'_>) {
     }
 }
 
-fn open(path: &Path, kept: &[u8]) -> Arc<Index> {
-    let (index, state) = Index::from_bytes(path, kept.to_vec(), 1).expect("the index is valid");
+fn open(path: &Path, index_bytes: &[u8]) -> Arc<Index> {
+    let (index, state) =
+        Index::from_bytes(path, index_bytes.to_vec(), 1).expect("the index is valid");
     assert_eq!(state, IndexState::Fresh);
     Arc::new(index)
 }
 
-/// What is open, and what the file holds.
+/// The open readers, and the records of the file.
 struct Machine {
     path: PathBuf,
-    kept: Vec<u8>,
+    index_bytes: Vec<u8>,
     records: Vec<Record>,
     index: Arc<Index>,
-    /// A reader, and the record that it reads next.
+    /// A reader, and the index of its next record.
     reader: Option<(Reader, usize)>,
     files: Option<(RecordFiles, usize)>,
 }
@@ -62,7 +63,7 @@ impl Machine {
             3 => self.find(choices),
             4 | 5 => self.intervals(choices),
             6 => self.lengths(choices),
-            7 => self.index = open(&self.path, &self.kept),
+            7 => self.index = open(&self.path, &self.index_bytes),
             8 => self.reader = None,
             9 => self.read(choices),
             10 => self.files = Some(self.files_from(choices)),
@@ -70,7 +71,8 @@ impl Machine {
         }
     }
 
-    /// Some numbers, from the beginning or the end; a few lie outside.
+    /// Returns record numbers, counted from the beginning or the end; a few are out of
+    /// range.
     fn numbers(&self, choices: &mut Choices<'_>) -> Vec<i64> {
         let count = self.records.len() as i64;
         let spread = 2 * count + if choices.one_in(8) { 2 } else { 0 };
@@ -79,14 +81,14 @@ impl Machine {
         choices.bytes(size).iter().map(one).collect()
     }
 
-    /// The record of a number; nothing outside.
+    /// Returns a record; `None` if the number is out of range.
     fn record(&self, number: i64) -> Option<&Record> {
         let count = self.records.len() as i64;
         let number = if number < 0 { number + count } else { number };
         self.records.get(usize::try_from(number).ok()?)
     }
 
-    /// The records of some numbers; nothing if one lies outside.
+    /// Returns several records; `None` if a number is out of range.
     fn wanted(&self, numbers: &[i64]) -> Option<Vec<Record>> {
         numbers
             .iter()
@@ -104,7 +106,7 @@ impl Machine {
     fn headers(&self, choices: &mut Choices<'_>) {
         let numbers = self.numbers(choices);
         let found = self.index.headers(&numbers).ok();
-        let found = found.map(|(text, offsets)| cut(&text, &offsets));
+        let found = found.map(|(text, offsets)| split(&text, &offsets));
         let wanted = self.wanted(&numbers);
         let wanted = wanted.map(|records| records.into_iter().map(|record| record.0).collect());
         assert_eq!(found, wanted, "headers {numbers:?}");
@@ -136,7 +138,7 @@ impl Machine {
             .index
             .fetch_intervals(&numbers, (&starts, &stops), 1)
             .ok();
-        let found = found.map(|(text, offsets)| cut(&text, &offsets));
+        let found = found.map(|(text, offsets)| split(&text, &offsets));
         let bounds = starts.iter().zip(&stops);
         let part = |(number, (start, stop)): (&i64, (&i64, &i64))| {
             let bounds = usize::try_from(*start).ok()?..usize::try_from(*stop).ok()?;
@@ -154,7 +156,7 @@ impl Machine {
         assert_eq!(found.expect("the index is valid"), wanted);
     }
 
-    /// Reads on, with a new reader where none is open.
+    /// Reads the next records; opens a new reader if there is none.
     fn read(&mut self, choices: &mut Choices<'_>) {
         let threads = 1 + choices.below(2);
         let options = ReaderOptions {
@@ -177,7 +179,7 @@ impl Machine {
         *at += found.len();
     }
 
-    /// The file from a record on, with its index or without.
+    /// Opens the file at a record, with or without its index.
     fn files_from(&self, choices: &mut Choices<'_>) -> (RecordFiles, usize) {
         let record = choices.below(self.records.len() + 1);
         let index = (choices.one_in(2)).then(|| Arc::clone(&self.index));
@@ -210,8 +212,8 @@ impl Machine {
     }
 }
 
-/// Text in parts.
-fn cut(text: &[u8], offsets: &[i64]) -> Vec<Vec<u8>> {
+/// Splits text at the offsets.
+fn split(text: &[u8], offsets: &[i64]) -> Vec<Vec<u8>> {
     let part = |pair: &[i64]| text[pair[0] as usize..pair[1] as usize].to_vec();
     offsets.windows(2).map(part).collect()
 }

@@ -1,5 +1,5 @@
-//! Streams of bzip2, xz and zstd that are valid and then changed: the text of what was not changed,
-//! or an error.
+//! Changes valid streams of bzip2, xz and zstd: a reader returns the unchanged text or
+//! an error.
 
 use std::io::{Read, Write};
 
@@ -8,14 +8,15 @@ use seqloom_compression::{Compression, UnpackOptions};
 use crate::blocks::{Outcome, outcome};
 use crate::choices::Choices;
 
-/// Makes a file by choices, and reads it at once and in pieces, by one thread and by several.
+/// Makes a file from the choices. Reads it in one read and in small reads, in one
+/// thread and in several.
 pub fn run(mut choices: Choices<'_>) {
     let (codec, size) = (choices.below(3), 1 + choices.below(40));
     let (mut file, mut text) = (Vec::new(), Vec::new());
     for _ in 0..1 + choices.below(3) {
-        let letters = letters(&mut choices);
-        file.extend(pack(codec, &letters, &mut choices));
-        text.extend(letters);
+        let make_text = make_text(&mut choices);
+        file.extend(pack(codec, &make_text, &mut choices));
+        text.extend(make_text);
     }
     let is_whole = !change(&mut choices, &mut file);
     let whole = outcome(&file, usize::MAX, &UnpackOptions::default());
@@ -27,26 +28,26 @@ pub fn run(mut choices: Choices<'_>) {
         let found = outcome(&file, size, &options);
         assert!(whole == found, "{threads} threads, pieces of {size}");
     }
-    judge(&whole, &text, is_whole);
+    check_outcome(&whole, &text, is_whole);
 }
 
-/// Each of the three checks its text: a bit that differs is an error, or means nothing. A file
-/// whose first bytes differ is no such stream, and is taken for plain text.
-fn judge((kind, found, error): &Outcome, text: &[u8], is_whole: bool) {
+/// Checks that a changed bit is an error or has no effect, because all three formats
+/// have checksums. If the first bytes change, the file counts as plain text.
+fn check_outcome((kind, found, error): &Outcome, text: &[u8], is_whole: bool) {
     assert!(!is_whole || error.is_none(), "{error:?}");
     let is_plain = *kind == Some(Compression::None);
     assert!(error.is_some() || is_plain || found == text, "another text");
     assert!(!is_whole || !is_plain, "taken for plain text");
 }
 
-/// A text of one of several kinds: of any bytes, repeated, or long.
-fn letters(choices: &mut Choices<'_>) -> Vec<u8> {
+/// Makes text: arbitrary bytes, repeated text, or long text.
+fn make_text(choices: &mut Choices<'_>) -> Vec<u8> {
     let size = choices.below(60);
     let some = choices.bytes(size).to_vec();
     some.repeat([1, 2, 50, 3000][choices.below(4)])
 }
 
-/// One stream of a codec, with a level and a check of its text.
+/// Compresses one stream, with a level and a checksum.
 fn pack(codec: usize, text: &[u8], choices: &mut Choices<'_>) -> Vec<u8> {
     let level = 1 + choices.below(3) as u32;
     let mut packed = Vec::new();
@@ -63,11 +64,11 @@ fn pack(codec: usize, text: &[u8], choices: &mut Choices<'_>) -> Vec<u8> {
             encoder.finish().map(drop)
         }),
     };
-    good.expect("memory takes what is packed");
+    good.expect("memory suffices");
     packed
 }
 
-/// Flips a bit, or cuts the file within its last stream; gives whether it did.
+/// Flips a bit, or truncates the last stream. Returns true if it did.
 fn change(choices: &mut Choices<'_>, file: &mut Vec<u8>) -> bool {
     let (kind, at) = (choices.byte() % 3, choices.below(file.len()));
     match kind {

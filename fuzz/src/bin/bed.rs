@@ -1,4 +1,5 @@
-//! The three files of a set of genotypes: any bytes, and lengths that fit.
+//! The three files of a set of genotypes, with arbitrary bytes or with matching
+//! lengths.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Bgzip of valid blocks, some of which are changed, dropped, repeated or put elsewhere.
+//! Bgzip files of valid blocks. Some blocks are changed, removed, repeated or moved.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

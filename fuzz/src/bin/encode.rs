@@ -1,4 +1,5 @@
-//! Hostile letters, lengths and offsets as channels, tokens, words and counts.
+//! Encodes sequences with invalid characters, lengths and offsets as channels, tokens,
+//! words and counts.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

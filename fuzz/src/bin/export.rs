@@ -1,4 +1,4 @@
-//! Bytes that should be an exported model: a zip as it comes, and a graph under right hashes.
+//! Arbitrary bytes as an exported model: as a zip, and as a graph with valid hashes.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! Gzip that is changed, unpacked by one thread and then by several, from remembered positions.
+//! Changed gzip files, decompressed by one thread and then by several threads from
+//! stored snapshots.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

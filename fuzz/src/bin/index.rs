@@ -1,4 +1,4 @@
-//! Bytes that should be an index: .fai, .gzi, and our own side file.
+//! Arbitrary bytes as an index: `.fai`, `.gzi` and the index of seqloom.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

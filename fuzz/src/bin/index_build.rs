@@ -1,4 +1,5 @@
-//! Any text in any container: what is indexed is what is read.
+//! Arbitrary text in any compression: the indexed records equal the records that a
+//! reader returns.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

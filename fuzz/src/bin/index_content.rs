@@ -1,4 +1,4 @@
-//! Index files whose checksums are right and whose numbers are hostile.
+//! Index files with valid checksums and invalid numbers.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! Records of a file as packed batches of tokens, by hostile settings and places.
+//! Packs the records of a file into batches of tokens, with arbitrary settings and
+//! resume positions.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Bytes that should be the tables beside a .bed.
+//! Arbitrary bytes as the tables of a `.bed`.
 #![no_main]
 
 use std::path::Path;
@@ -16,16 +16,16 @@ fuzz_target!(|text: &[u8]| {
     }
 });
 
-/// Reads every column as every type; whatever is read has a value for each line.
+/// Reads every column as every type, and checks that each value belongs to a line.
 fn read_all(table: &TextTable<&[u8]>, names: &[String; COLUMNS]) {
     let (mut integers, mut floats) = (vec![0; table.rows()], vec![0.0; table.rows()]);
     for name in names {
         let _ = table.write_integers(name, &mut integers);
         let _ = table.write_floats(name, &mut floats);
         let width = table.size(name).unwrap().longest.max(1);
-        let found = table.fields(name, 0..table.rows()).unwrap().count();
-        let mut points = vec![0; found * width];
+        let count = table.fields(name, 0..table.rows()).unwrap().count();
+        let mut points = vec![0; count * width];
         table.write_points(name, 0, width, &mut points).unwrap();
-        assert!(found == table.rows() || name == "cm_position");
+        assert!(count == table.rows() || name == "cm_position");
     }
 }

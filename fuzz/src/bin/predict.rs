@@ -1,4 +1,4 @@
-//! Exported models with hostile encoders and settings, and files that they score.
+//! Exported models with invalid encoders and settings, and files that they score.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Programs of calls on an index and on readers of one file.
+//! Sequences of calls on an index and on readers of one file.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

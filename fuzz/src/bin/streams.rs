@@ -1,4 +1,4 @@
-//! Streams of bzip2, xz and zstd that are valid, and then changed.
+//! Valid streams of bzip2, xz and zstd that are then changed.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
