@@ -44,7 +44,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import a package on first use, which keeps ``import seqloom`` fast."""
+    """Import a subpackage on first use, to keep ``import seqloom`` fast."""
     if name == "__version__":
         return import_module("importlib.metadata").version("seqloom")
     if name not in __all__:
@@ -53,5 +53,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return the public names, imported or not."""
+    """Return all public names, including subpackages that are not imported yet."""
     return [*__all__, "__version__"]

@@ -1,4 +1,4 @@
-"""``python -m seqloom``: the command line, if the script is not on the path."""
+"""Run the command line with ``python -m seqloom``."""
 
 from seqloom.cli import main
 

@@ -1,6 +1,6 @@
 """Validate and convert the arguments of public functions.
 
-The first parameter of each function is the name of the argument, for the error message.
+The first parameter of most functions is the name of the argument for error messages.
 """
 
 import math
@@ -14,7 +14,7 @@ from typing import Any, TypeGuard
 
 from seqloom.errors import ArgumentError
 
-_MAX_LENGTH = 60  # characters of a value in an error message
+_MAX_LENGTH = 60  # maximum number of characters of a value in an error message
 _SEED_LIMIT = 1 << 64
 
 
@@ -23,7 +23,7 @@ def quote(value: object) -> str:
     try:
         text = " ".join(repr(value).split())
     except ValueError:
-        text = "a number of thousands of digits"  # too long for Python
+        text = "a number of thousands of digits"  # Python limits the number of digits
     return text if len(text) <= _MAX_LENGTH else text[: _MAX_LENGTH - 3] + "..."
 
 
@@ -41,7 +41,7 @@ def as_integer(
     name: str, value: object, *, least: int = 0, limit: int | None = None
 ) -> int:
     """Convert a Python or NumPy integer, from `least` to below `limit`, to ``int``."""
-    # A bool is an integer in Python, but True as a count is a mistake.
+    # Reject bool, a subclass of int, because True is not a meaningful count.
     try:
         number = None if isinstance(value, bool) else operator.index(value)  # pyright: ignore[reportArgumentType]
     except TypeError:
@@ -57,13 +57,13 @@ def as_integer(
 
 
 def as_seed(value: object, name: str = "seed") -> int:
-    """Convert the seed of a random generator to ``int``, even if it is not used."""
+    """Convert the seed of a random generator to ``int``."""
     return as_integer(name, value, limit=_SEED_LIMIT)
 
 
 def as_flag(name: str, value: object) -> bool:
     """Convert a Python or NumPy bool, or the integer 1 or 0, to ``bool``."""
-    # A string is an error: bool("no") is True.
+    # Reject strings, because bool("no") is True.
     is_flag = isinstance(value, (bool, int)) or type(value).__name__ in {"bool", "bool_"}
     if not (is_flag and value in {0, 1}):
         raise ArgumentError(f"{name} must be True or False, got {quote(value)}")
@@ -71,7 +71,7 @@ def as_flag(name: str, value: object) -> bool:
 
 
 def as_choice(name: str, value: object, choices: Sequence[str]) -> str:
-    """Return a value that is one of the allowed strings; raise for any other."""
+    """Return the value if it is one of the allowed strings; otherwise raise."""
     if isinstance(value, str) and value in choices:
         return value
     *others, last = [f'"{word}"' for word in choices]
@@ -80,13 +80,13 @@ def as_choice(name: str, value: object, choices: Sequence[str]) -> str:
 
 
 def check_function(name: str, value: object) -> None:
-    """Raise for a value that is neither callable nor None."""
+    """Raise unless the value is callable or None."""
     if value is not None and not callable(value):
         raise ArgumentError(f"{name} must be a function, got {quote(value)}")
 
 
 def check_sized(name: str, value: object) -> None:
-    """Raise for a value without a length, and for a string."""
+    """Raise if the value has no length, or is a string."""
     is_text = isinstance(value, (str, bytes))
     if is_text or isinstance(value, type) or not hasattr(value, "__len__"):
         raise ArgumentError(
@@ -113,7 +113,7 @@ def as_path(name: str, value: object, *, expected: str = "a path") -> Path:
 
 
 def as_pattern(name: str, value: Any) -> re.Pattern[str]:
-    """Compile a regular expression for text; return a compiled one unchanged."""
+    """Compile a regular expression; return a compiled expression unchanged."""
     text = getattr(value, "pattern", value)
     if not isinstance(text, str):
         raise ArgumentError(
@@ -126,7 +126,7 @@ def as_pattern(name: str, value: Any) -> re.Pattern[str]:
 
 
 def check_rows(columns: Mapping[str, Any]) -> None:
-    """Raise for masked values, and for pandas indices in different orders."""
+    """Raise if values are masked, or if pandas indices have different orders."""
     for name, column in columns.items():
         check_unmasked(name, column)
     indexed = {name: it.index for name, it in columns.items() if _has_index(it)}
@@ -134,17 +134,17 @@ def check_rows(columns: Mapping[str, Any]) -> None:
         if len(index) == len(its_index) and not _may_match(index, its_index):
             raise ArgumentError(
                 f"the index of {other} differs from that of {name}, and rows are matched "
-                f"by position: give {other}.loc[{name}.index], or use the order as it is "
+                f"by position: give {other}.loc[{name}.index], or keep the current order "
                 "with .to_numpy()"
             )
 
 
 def check_unmasked(name: str, values: Any) -> None:
-    """Raise for a `numpy.ma` array with masked values."""
+    """Raise if a `numpy.ma` array has masked values."""
     if hasattr(values, "filled") and hasattr(values, "mask") and values.mask.any():
         raise ArgumentError(
             f"{name} has {values.mask.sum():,} masked values, which would be used like "
-            "others; remove these records, or pass values.filled(...)"
+            "valid values; remove these records, or pass values.filled(...)"
         )
 
 
@@ -154,11 +154,11 @@ def _has_index(value: Any) -> bool:
 
 
 def _may_match(index: Any, other: Any) -> bool:
-    """Return True for equal indices, or if one of them is a default index."""
+    """Return True if two pandas indices are equal, or one of them is a default index."""
     if index.equals(other):
         return True
     counts = [it for it in (index, other) if is_count(it)]
-    # The other index contains the same numbers in another order: rows were sorted.
+    # An index with the same numbers in another order shows that its rows were sorted.
     return bool(counts) and set(index) != set(other)
 
 

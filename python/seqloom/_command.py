@@ -1,4 +1,4 @@
-"""Report import errors and Ctrl-C during imports to users of the command line."""
+"""Report import errors, and Ctrl-C during imports, in one line on the command line."""
 
 import sys
 from collections.abc import Generator
@@ -13,9 +13,9 @@ _BAD_INPUT = 2
 
 @contextmanager
 def report_to_command() -> Generator[None]:
-    """End the ``seqloom`` command with one line; re-raise in other programs."""
+    """Print the error in one line and exit; outside the command line, raise the error."""
     try:
-        # A library that is interrupted during import may raise misleading errors.
+        # Ctrl-C during the import of a library may cause misleading errors.
         with signals_waiting() if _is_command() else nullcontext():
             yield
     except ArgumentError as error:
@@ -33,7 +33,7 @@ def report_to_command() -> Generator[None]:
 def _is_command() -> bool:
     """Return whether this process runs ``seqloom`` or ``python -m seqloom``."""
     name, words = sys.argv[0] if sys.argv else "", sys.orig_argv
-    # While Python searches for the module, argv[0] is "-m" instead of its path.
+    # With `python -m`, argv[0] is "-m" until Python has found the module.
     if name == "-m":
         return "-m" in words and words[words.index("-m") + 1 :][:1] == ["seqloom"]
     return Path(name).name == "seqloom"

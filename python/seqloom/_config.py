@@ -1,4 +1,4 @@
-"""Settings as frozen dataclasses that are saved as JSON."""
+"""Base class of settings, which are frozen dataclasses that are saved as JSON."""
 
 import json
 from dataclasses import fields
@@ -7,17 +7,17 @@ from typing import Any, ClassVar, Literal, Self, cast, get_args, get_origin, get
 from seqloom.errors import ConfigError
 
 _PLAIN_TYPES = (int, float, str, bool, type(None), ...)
-# Classes that the program has defined, by name. A later class replaces an earlier one,
-# so that a notebook cell can run again.
+# Settings classes by name. A later class replaces an earlier class of the same name, so
+# that a notebook cell can run again.
 _CLASSES: dict[str, type[Any]] = {}
 
 
 class JsonConfig:
     """Base class of settings that are saved as JSON.
 
-    A subclass is a frozen dataclass. Its JSON form contains the fields, the class name and
-    the version of the layout. Reading it imports and runs nothing: the program must have
-    defined the class already.
+    A subclass is a frozen dataclass. The JSON contains the fields, the class name and the
+    version of the class's fields. Reading JSON never imports or runs code, so the program
+    must have defined the class before.
 
     Examples:
         >>> from dataclasses import dataclass
@@ -31,7 +31,7 @@ class JsonConfig:
     """
 
     version: ClassVar[int] = 1
-    encodes: ClassVar[str] = ""  # kind of input of a built-in encoder
+    encodes: ClassVar[str] = ""  # kind of input that a built-in encoder reads
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -62,11 +62,12 @@ class JsonConfig:
             values: The fields, with ``class`` and ``version``.
 
         Returns:
-            Settings of the named class, which must be this class or a subclass of it.
+            Settings of the class that the values name: this class or a subclass.
 
         Raises:
             ConfigError: The class is unknown or not a subclass of this class, or the
-                version is newer. Or a field is missing, unknown or of the wrong type.
+                version is newer. A ConfigError is also raised if a field is missing,
+                unknown or of the wrong type.
 
         Examples:
             >>> from seqloom.encode import OneHot
@@ -104,7 +105,7 @@ class JsonConfig:
             text: One JSON object.
 
         Returns:
-            Settings of the named class.
+            Settings of the class that the JSON names.
 
         Raises:
             ConfigError: The text is not JSON, or the fields are invalid, as in `from_dict`.
@@ -125,8 +126,8 @@ class JsonConfig:
 
 def convert_fields(config: JsonConfig) -> None:
     """Convert each field to its declared type; called by ``__post_init__``."""
-    # Lists become tuples, and NumPy numbers Python numbers: settings then equal those
-    # that are read from JSON.
+    # Convert lists to tuples and NumPy numbers to Python numbers, so that settings are
+    # equal to those that are read from JSON.
     hints = get_type_hints(type(config))
     for field in _fields_of(config):
         name = f"{type(config).__name__}.{field.name}"
@@ -156,7 +157,7 @@ def _to_json_value(value: object) -> Any:
 
 
 def _find_class(values: dict[str, Any]) -> type[Any]:
-    """Return the class that the values name."""
+    """Return the settings class for the class name in the values."""
     name = values.get("class")
     if not isinstance(name, str) or name not in _CLASSES:
         raise ConfigError(
@@ -193,12 +194,12 @@ def _convert_values(found: type[Any], values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_config(value: object) -> bool:
-    """Return whether a value is the dict of nested settings."""
+    """Return whether a value is a dict that contains nested settings."""
     return isinstance(value, dict) and "class" in value
 
 
 def _is_plain(declared: Any) -> bool:
-    """Return whether a type consists of numbers, strings and rows of them."""
+    """Return whether a type consists only of numbers, strings and tuples of these."""
     if get_origin(declared) is Literal:
         return True
     parts = get_args(declared) or (declared,)
@@ -227,12 +228,12 @@ def _to_type(field: str, value: Any, declared: Any) -> Any:
 
 
 def _items_of(value: object) -> list[Any]:
-    """Return the items of a list, or no items for other values."""
+    """Return the items of a list, or an empty list for other values."""
     return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def _check_encodable(value: object) -> None:
-    """Encode all text in a value; raise for lone surrogates, which JSON can contain."""
+    """Check that all text in a value can be encoded; JSON may contain lone surrogates."""
     if isinstance(value, str):
         value.encode()
     elif isinstance(value, (list, tuple)):

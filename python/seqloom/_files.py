@@ -1,4 +1,4 @@
-"""Atomic file writes, comparison of files, and the cache folder."""
+"""Write files atomically, compare files, and find the cache folder."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
     Commit: TypeAlias = Callable[[Sequence[Path], Sequence[Path]], None]
 
-# Number of names that are searched for temporary files of killed writers.
+# Number of temporary names that are searched for files of killed writers.
 _MAX_NAMES = 8
 # Seconds between two syncs while a file is written.
 _SYNC_SECONDS = 0.05
 
 
 def write_atomic(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file atomically: after a crash it has the old or the new content."""
+    """Write a file atomically; after a crash, the file has the old or the new content."""
     with atomic_paths([path]) as (part,):
         part.write_bytes(data)
 
@@ -35,9 +35,9 @@ def write_atomic(path: str | os.PathLike[str], data: bytes) -> None:
 @contextmanager
 def atomic_path(path: str | os.PathLike[str]) -> Generator[Path]:
     """Yield a temporary path, and rename it to `path` if the block succeeds."""
-    # A symbolic link stays; its target is replaced. A replaced file keeps its
-    # permissions; a new file gets those of the umask. A folder, a device or a pipe is
-    # an error, because the rename would replace it.
+    # If `path` is a symbolic link, the target of the link is replaced. A replaced file
+    # keeps its permissions; a new file gets default permissions (umask). A folder, a
+    # device or a pipe is an error, because the rename would replace it.
     with atomic_paths([path]) as (part,):
         yield part
 
@@ -46,12 +46,11 @@ def atomic_path(path: str | os.PathLike[str]) -> Generator[Path]:
 def atomic_paths(
     paths: Sequence[str | os.PathLike[str]], *, commit: Commit | None = None
 ) -> Generator[list[Path]]:
-    """Yield temporary paths for several files; rename all if the block succeeds."""
-    # Each temporary file is created empty and locked: the lock shows that its writer is
-    # alive. The next writer of the same file removes those of killed writers. If one
-    # file cannot be written, none is. A writer that is killed between two renames
-    # leaves old and new files, unless `commit`, which replaces the renames, prevents
-    # it.
+    """Yield temporary paths for several files; rename all files if the block succeeds."""
+    # Each temporary file is locked while its writer runs. The next writer of the same
+    # file removes unlocked temporary files of killed writers. If one file cannot be
+    # written, no file is written. A writer that is killed between two renames leaves
+    # some old and some new files, unless `commit` renames all files atomically.
     finals = [_check_target(path) for path in paths]
     try:
         with ExitStack() as stack:
@@ -73,7 +72,8 @@ def atomic_paths(
 @contextmanager
 def flushing(file: BinaryIO) -> Generator[None]:
     """Start writing a large file to disk while the block writes the rest."""
-    # An error is raised at the end, because the system reports each error only once.
+    # Keep the error and raise it at the end, because the system reports each error only
+    # once.
     is_over = threading.Event()
     failures: list[OSError] = []
 
@@ -105,9 +105,10 @@ def _check_target(path: str | os.PathLike[str]) -> Path:
 
 @contextmanager
 def _temporary(final: Path) -> Generator[Path]:
-    """Create the temporary file; no other writer removes it during the block."""
+    """Create a temporary file that no other writer removes during the block."""
     with ExitStack() as stack:
-        # A signal between creation and registration would leave the temporary file.
+        # Delay signals, because a signal before the cleanup is registered would leave
+        # the file.
         with signals_waiting():
             part, handle = _create_temporary(final)
             stack.callback(_remove_temporary, part, handle)
@@ -117,18 +118,20 @@ def _temporary(final: Path) -> Generator[Path]:
 def _remove_temporary(part: Path, handle: int) -> None:
     """Remove a temporary file and its lock."""
     with signals_waiting():
-        # After the rename, another writer may have created a file of this name.
+        # Do not remove the name after a rename, because another writer may have created
+        # it.
         if is_at(part, handle):
             part.unlink()
         os.close(handle)
 
 
 def _create_temporary(final: Path) -> tuple[Path, int]:
-    """Create and lock a temporary file, and remove those of killed writers."""
+    """Create and lock a temporary file; remove temporary files of killed writers."""
     parts = (final.with_name(f".{final.name}.seqloom{n}.part") for n in count())
     first = list(islice(parts, _MAX_NAMES))
     try:
-        # The replacement of a private file is private from its first byte.
+        # Restrict permissions first, so that a copy of a private file is never
+        # readable.
         mode = 0o600 if final.exists() else 0o666
         for part in first:
             _remove_abandoned(part)
@@ -144,7 +147,8 @@ def _create_locked(part: Path, mode: int) -> int | None:
         handle = open_handle(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
     except FileExistsError:
         return None
-    # Without locks, no writer removes temporary files of other writers.
+    # On a file system without locks, no writer removes temporary files of other
+    # writers.
     with suppress(OSError):
         lock(handle)
     if is_at(part, handle):
@@ -154,7 +158,7 @@ def _create_locked(part: Path, mode: int) -> int | None:
 
 
 def _remove_abandoned(part: Path) -> None:
-    """Remove a temporary file that is not locked: its writer was killed."""
+    """Remove a temporary file if it is not locked, because its writer was killed."""
     try:
         handle = open_handle(part, os.O_RDWR | NOFOLLOW)
     except OSError:
@@ -169,7 +173,7 @@ def _remove_abandoned(part: Path) -> None:
 
 
 def is_at(path: Path, handle: int) -> bool:
-    """Return True if a path still names an open file, and is not a link to it."""
+    """Return True if a path still refers to an open file, and is not a symbolic link."""
     try:
         return os.path.samestat(path.lstat(), os.fstat(handle))
     except FileNotFoundError:
@@ -186,7 +190,8 @@ def _copy_permissions(part: Path, final: Path) -> None:
     try:
         change_owner(part, old.st_uid, old.st_gid)
     except OSError:
-        # A new group must not get the rights of the old group, but those of others.
+        # If the group could not be copied, give the new group only the rights of other
+        # users.
         with suppress(OSError):
             change_owner(part, -1, old.st_gid)
         if part.stat().st_gid != old.st_gid:
@@ -216,7 +221,7 @@ def _sync_all(paths: Iterable[Path]) -> None:
 
 @contextmanager
 def reading(path: str | os.PathLike[str]) -> Generator[None]:
-    """Add the path to system errors of the block."""
+    """Add the path to operating system errors that are raised in the block."""
     try:
         yield
     except FileError:
@@ -229,11 +234,11 @@ def reading(path: str | os.PathLike[str]) -> Generator[None]:
 
 
 def check_not_truncated(path: str | os.PathLike[str], size: int) -> None:
-    """Raise if a mapped file was truncated; reading past its end would kill the process."""
+    """Raise if a memory-mapped file was truncated, because reading it could crash."""
     try:
         now = Path(path).stat().st_size
     except OSError:
-        return  # the name was removed, but the map stays valid
+        return  # the file was removed, but the memory map is still valid
     if now < size:
         raise FileError(
             f"{path}: was truncated since it was opened, from {size:,} bytes to {now:,}; "
@@ -255,7 +260,7 @@ def check_path(name: str, value: object, *, one: str = "one file") -> str:
 def fingerprint(path: str | os.PathLike[str]) -> str:
     """Return a hash of a file's content with 32 hexadecimal digits."""
     with reading(path), Path(path).open("rb") as file:
-        # A fast hash with enough bits to be unique.
+        # BLAKE2 is fast, and 128 bits make collisions unlikely.
         digest = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16))
     return digest.hexdigest()
 

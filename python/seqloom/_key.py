@@ -1,4 +1,4 @@
-"""Keys: random numbers that depend on a purpose instead of earlier random numbers."""
+"""Keys for random numbers that do not depend on random numbers generated earlier."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 _WORD_MASK = 0xFFFF_FFFF
-# Numbers, names and splits use separate ranges, so that they never collide.
+# Numbers, names and splits use separate ranges of the Threefry counter, so their keys
+# never collide.
 _NUMBER_RANGE = 1 << 62
 _NAME_RANGE = 1 << 62
 _SPLIT_RANGE = 1 << 63
@@ -26,13 +27,14 @@ _SPLIT_RANGE = 1 << 63
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Key:
-    """A node in a tree of random numbers, from Threefry-2x32 with 20 rounds.
+    """A key for random numbers, which are generated with Threefry-2x32 (20 rounds).
 
-    ``Key(seed, epoch, index)`` is ``Key(seed).fold(epoch).fold(index)``; equal words give
-    equal keys. The numbers equal those of ``threefry2x32`` in JAX.
+    ``Key(seed, epoch, index)`` is equal to ``Key(seed).fold(epoch).fold(index)``. Keys that
+    are created from equal words are equal. ``threefry2x32`` in JAX generates the same
+    numbers.
 
     Args:
-        *words: A seed below 2**64, then the words to fold into it, one by one.
+        *words: A seed below 2**64, followed by the numbers or names to fold into the key.
 
     Examples:
         >>> Key(0, 3) == Key(0).fold(3)
@@ -54,7 +56,7 @@ class Key:
         """Derive a new key from this key and a number or a name.
 
         Args:
-            word: The number or the name.
+            word: The number or name to fold into the key.
 
         Returns:
             A new key.
@@ -68,13 +70,13 @@ class Key:
         return _key(_native.threefry(*self.words, *counter_of(word)))
 
     def split(self, n: int) -> list[Key]:
-        """Derive several keys that differ from each other and from all folds.
+        """Derive several keys that differ from each other and from all keys of `fold`.
 
         Args:
             n: Number of keys.
 
         Returns:
-            New keys; the first keys do not depend on ``n``.
+            New keys; key ``i`` is the same for every ``n``.
 
         Examples:
             >>> Key(0).split(3)[:2] == Key(0).split(2)
@@ -84,7 +86,7 @@ class Key:
         return [_key(_native.threefry(*self.words, *count)) for count in counts]
 
     def each(self, words: ArrayLike) -> NDArray[np.uint32]:
-        """Derive one key for each number, as one array.
+        """Derive a key for each number, and return all keys as one array.
 
         Args:
             words: Nonnegative integers, such as the indices of a batch's items.
@@ -142,7 +144,7 @@ class Key:
         """Generate uniform numbers from 0 (included) to 1 (excluded).
 
         Args:
-            n: Number of numbers.
+            n: Number of random numbers.
 
         Returns:
             A new array; every call returns equal values.
@@ -159,10 +161,10 @@ class Key:
         return (self.bits(n) >> np.uint32(8)).astype(np.float32) * np.float32(2.0**-24)
 
     def to_json(self) -> list[int]:
-        """Return the key as two numbers.
+        """Return the key as a list of two numbers.
 
         Returns:
-            Numbers for ``from_json``.
+            Two numbers that ``from_json`` accepts.
 
         Examples:
             >>> Key(7).to_json()
@@ -197,16 +199,16 @@ class Key:
 
 
 def _key(words: tuple[int, int]) -> Key:
-    """Create a key from its two words."""
+    """Create a key from its two 32-bit words."""
     key = object.__new__(Key)
     object.__setattr__(key, "words", words)
     return key
 
 
 def counter_of(word: SupportsIndex | str) -> tuple[int, int]:
-    """Convert a word to the counter that `fold` uses."""
+    """Convert a number or a name to the Threefry counter of `fold`."""
     if isinstance(word, str):
-        import hashlib  # loads OpenSSL, which most programs never need
+        import hashlib  # imported here because hashlib loads OpenSSL
 
         digest = hashlib.blake2b(word.encode(), digest_size=8).digest()
         return _split_words(_NAME_RANGE | int.from_bytes(digest) % _NAME_RANGE)
@@ -214,7 +216,7 @@ def counter_of(word: SupportsIndex | str) -> tuple[int, int]:
 
 
 def _to_word(word: SupportsIndex | str, *, below: int) -> int:
-    """Convert a word to an integer below a limit."""
+    """Convert a number to an integer below a limit."""
     try:
         number = operator.index(word)  # pyright: ignore[reportArgumentType] - checked here
     except TypeError as error:

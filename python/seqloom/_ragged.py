@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ragged:
-    """Rows of unequal length, end to end: row i is ``data[offsets[i]:offsets[i + 1]]``."""
+    """Rows of unequal length in one array; row i is ``data[offsets[i]:offsets[i + 1]]``."""
 
     data: NDArray[np.uint8]
     offsets: NDArray[np.int64]
@@ -40,7 +40,7 @@ class Ragged:
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """Length of each row."""
+        """Lengths of all rows."""
         return np.diff(self.offsets)
 
     def __len__(self) -> int:
@@ -55,7 +55,7 @@ class Ragged:
             start, stop, step = index.indices(len(self))
             if step != 1:
                 return self.take(np.arange(start, stop, step))
-            # Adjacent rows are a view, not a copy.
+            # A slice of adjacent rows is a view of the data, not a copy.
             offsets = self.offsets[start : max(start, stop) + 1]
             return Ragged(self.data[offsets[0] : offsets[-1]], offsets - offsets[0])
         if not -len(self) <= index < len(self):
@@ -87,7 +87,7 @@ class Ragged:
 
 
 def offsets_of(lengths: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
-    """Return the offsets of rows from their lengths."""
+    """Compute the offsets of rows from their lengths."""
     offsets = np.zeros(lengths.size + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets

@@ -1,4 +1,4 @@
-"""Delay signals that stop a program, and handle fatal signals like Ctrl-C."""
+"""Delay the signals that stop a program, and treat fatal signals like Ctrl-C."""
 
 import signal
 import threading
@@ -9,9 +9,10 @@ from typing import Any, TypeAlias
 
 _Handler: TypeAlias = Callable[[int, FrameType | None], Any]
 
-# Exit code of a shell after Ctrl-C.
+# Exit code of a program that was stopped by Ctrl-C.
 STOPPED = 130
-# Batch systems send these previous they kill a process; a closed terminal sends SIGHUP.
+# Batch systems send these signals before they kill a process; a closed terminal sends
+# SIGHUP.
 _FATAL_NAMES = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGXCPU")
 _FATAL = [number for name in _FATAL_NAMES if (number := getattr(signal, name, None))]
 _STOP_SIGNALS = [signal.SIGINT, *_FATAL]
@@ -20,7 +21,8 @@ _STOP_SIGNALS = [signal.SIGINT, *_FATAL]
 @contextmanager
 def signals_waiting() -> Generator[None]:
     """Delay signal handlers until the end of the block; blocks may be nested."""
-    # A signal without a Python handler is ignored or ends the process immediately.
+    # Delay only signals with a Python handler; all others are ignored or end the
+    # process immediately.
     handlers = {n: it for n, it in _read_handlers(_STOP_SIGNALS).items() if callable(it)}
     received: list[int] = []
     is_over = False
@@ -37,7 +39,7 @@ def signals_waiting() -> Generator[None]:
         yield
     finally:
         for number, handler in handlers.items():
-            # The block may have set another handler, which stays.
+            # Keep a handler that was set in the block.
             if signal.getsignal(number) == receive:
                 signal.signal(number, handler)
         is_over = True
@@ -47,36 +49,37 @@ def signals_waiting() -> Generator[None]:
 
 @contextmanager
 def fatal_signals_interrupting() -> Generator[list[int]]:
-    """Raise KeyboardInterrupt in the block for signals that would end the process."""
+    """Raise KeyboardInterrupt in the block when a signal would end the process."""
     received: list[int] = []
 
     def stop(number: int, frame: FrameType | None) -> None:
         received.append(number)
         _interrupt(number, frame)
 
-    # A signal that is already ignored (SIGHUP under nohup) stays ignored.
+    # Do not change a signal that is ignored, such as SIGHUP under nohup.
     numbers = [n for n, it in _read_handlers(_FATAL).items() if it == signal.SIG_DFL]
     with _set_handlers(dict.fromkeys(numbers, stop)):
         yield received
 
 
 class HeldSignals:
-    """Runs signal handlers immediately, or after the current step.
+    """Runner of signal handlers that can delay a signal until the current step is complete.
 
-    A stopped run can then save a checkpoint. With `waits`, as in a run of several
-    processes, a signal waits until `deliver` is called.
+    The delay allows a stopped run to save a checkpoint. With `waits`, which a run of
+    several processes needs, a signal is delayed until `deliver` is called.
     """
 
     def __init__(self, *, waits: bool = False) -> None:
         self._waits = waits
         self._handlers: dict[int, _Handler] = {}
         self._is_held = False
-        # The delayed signal, without its frame, which would keep tensors alive.
+        # The delayed signal. Its stack frame is not stored, because the frame would
+        # keep tensors alive.
         self._waiting: int | None = None
 
     @contextmanager
     def listening(self) -> Generator[None]:
-        """Receive signals previous the program's handlers; SIGTERM acts like Ctrl-C."""
+        """Receive signals before the handlers of the program; treat SIGTERM like Ctrl-C."""
         found = _read_handlers(_STOP_SIGNALS)
         if found.get(signal.SIGTERM) == signal.SIG_DFL:
             found[signal.SIGTERM] = _interrupt
@@ -104,7 +107,7 @@ class HeldSignals:
             self._handlers[waiting](waiting, None)
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
-        """Store the first signal of a held block; run the handler of any other."""
+        """Delay the first signal in a `hold` block; run the handler of any other signal."""
         if self._is_held and self._waiting is None:
             self._waiting = number
         else:
@@ -113,7 +116,7 @@ class HeldSignals:
 
 @contextmanager
 def _set_handlers(handlers: dict[int, _Handler]) -> Generator[None]:
-    """Set handlers during the block."""
+    """Set signal handlers during the block, and restore the previous handlers."""
     previous = {number: signal.signal(number, it) for number, it in handlers.items()}
     try:
         yield
@@ -123,7 +126,7 @@ def _set_handlers(handlers: dict[int, _Handler]) -> Generator[None]:
 
 
 def _read_handlers(numbers: list[signal.Signals]) -> dict[int, Any]:
-    """Return signal handlers; an empty dict in other threads, which cannot set them."""
+    """Return signal handlers, or an empty dict outside the main thread."""
     if threading.current_thread() is not threading.main_thread():
         return {}
     return {number: signal.getsignal(number) for number in numbers}

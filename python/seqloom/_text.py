@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Sequence
 
-# Python decodes bytes that are not UTF-8 to these characters.
+# Surrogates, to which Python decodes bytes that are not UTF-8.
 _FIRST_BYTE, _LAST_BYTE = 0xDC80, 0xDCFF
 
 
@@ -27,17 +27,17 @@ def printable(text: object, *, lines: bool = False) -> str:
 
 
 def count_of(number: int, noun: str) -> str:
-    """Format a number and a plural noun; after the number 1, remove the final s."""
+    """Format a number with a plural noun; for the number 1, use the singular."""
     return f"{number:,} {noun.removesuffix('s') if number == 1 else noun}"
 
 
 def list_some(names: Sequence[str], count: int = 3) -> str:
-    """Join names with commas; list only the first ones of many."""
+    """Join names with commas; of many names, list only the first."""
     return ", ".join(names[:count]) + (", ..." if len(names) > count else "")
 
 
 def parse_decimal(text: str) -> float:
-    """Parse a number with the digits 0 to 9; raise ValueError for any other text."""
+    """Parse a decimal number with ASCII digits; raise ValueError for any other text."""
     # Python's ``float`` also accepts ``1_000`` and digits of other scripts.
     return float(_check_digits(text))
 
@@ -52,7 +52,7 @@ def is_decimal(text: str) -> bool:
 
 
 def parse_integer(text: str) -> int:
-    """Parse an integer with the digits 0 to 9, like `parse_decimal`."""
+    """Parse an integer with ASCII digits, like `parse_decimal`."""
     return int(_check_digits(text))
 
 
@@ -71,6 +71,6 @@ def _escape(character: str) -> str:
 
 
 def match_text(match: re.Match[str], name: str) -> str:
-    """Return the named group, or else the first group, or else the whole match."""
+    """Return the text of the named group, else the first group, else the whole match."""
     named = match.groupdict().get(name)
     return named or next((group for group in match.groups() if group), match[0])

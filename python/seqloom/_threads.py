@@ -1,4 +1,4 @@
-"""The number of threads, sharing of objects, and work that Ctrl-C can stop."""
+"""Choose the number of threads, and run work that Ctrl-C can stop."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-# In order of precedence: seqloom, bed_reader, OpenMP, and SLURM, which sets its
-# variable in each job.
+# Environment variables of seqloom, bed_reader, OpenMP and SLURM, in order of
+# precedence. SLURM sets its variable in each job.
 _THREAD_VARIABLES = (
     "SEQLOOM_NUM_THREADS",
     "PST_NUM_THREADS",
@@ -27,7 +27,7 @@ _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
     "SLURM_CPUS_PER_TASK",
 )
-# More threads than any machine has cores.
+# Maximum number of threads, more than any machine has cores.
 _MAX_THREADS = 1 << 16
 # Seconds between two calls of `look`.
 _POLL_SECONDS = 0.1
@@ -35,8 +35,8 @@ _POLL_SECONDS = 0.1
 
 def count_threads(num_threads: int | None = None) -> int:
     """Return the number of threads that a call may use."""
-    # A positive argument is used. Otherwise the first of `_THREAD_VARIABLES` that is
-    # set counts, or the number of cores that the machine and its container allow.
+    # The precedence is: a positive argument, the first of `_THREAD_VARIABLES` that is
+    # set, and the number of cores that the process may use.
     if num_threads is not None and (count := check_threads(num_threads)):
         return count
     name = threads_variable()
@@ -44,8 +44,8 @@ def count_threads(num_threads: int | None = None) -> int:
         return count_cores()
     value = os.environ[name]
     if name == "OMP_NUM_THREADS":
-        # The value may list a number for each nesting level; the first is the
-        # outermost.
+        # OMP_NUM_THREADS may list a number for each nesting level; use the outermost
+        # level, which comes first.
         value = value.partition(",")[0]
     if not value.strip().isdecimal() or int(value) < 1:
         raise ArgumentError(f"{name} must be an integer above 0, got {value!r}")
@@ -53,12 +53,12 @@ def count_threads(num_threads: int | None = None) -> int:
 
 
 def threads_variable() -> str | None:
-    """Return the environment variable that sets the number of threads, if any."""
+    """Return the environment variable that sets the number of threads, or None."""
     return next((name for name in _THREAD_VARIABLES if os.environ.get(name)), None)
 
 
 def check_threads(num_threads: object) -> int:
-    """Raise for an impossible number of threads; 0 means all cores."""
+    """Validate the number of threads; 0 means all cores."""
     try:
         count = -1 if isinstance(num_threads, bool) else operator.index(num_threads)  # pyright: ignore[reportArgumentType]
     except TypeError:
@@ -73,7 +73,8 @@ def check_threads(num_threads: object) -> int:
 
 def supports_threads(part: Any) -> bool:
     """Return True if the class of an object declares that threads may share it."""
-    # A subclass may break the promise of its base class, so it must declare it again.
+    # A subclass must declare thread safety again, because it may add state that is not
+    # thread-safe.
     return part is None or (
         "supports_threads" in part.__class__.__dict__ and part.supports_threads
     )
@@ -81,7 +82,7 @@ def supports_threads(part: Any) -> bool:
 
 @contextmanager
 def limit_blas(num_threads: int) -> Generator[None]:
-    """Limit NumPy's BLAS library to a number of threads during the block."""
+    """Limit the number of threads of NumPy's BLAS library during the block."""
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(num_threads, user_api="blas"):
@@ -91,9 +92,9 @@ def limit_blas(num_threads: int) -> Generator[None]:
 def run_interruptible(
     work: Callable[[], Result], look: Callable[[], object], *, stop: Callable[[], object]
 ) -> Result:
-    """Run `work` on another thread; this thread reports progress and handles Ctrl-C."""
-    # `look` is called ten times a second, and once at the end. If it fails, or after
-    # Ctrl-C, `stop` must make the work end soon.
+    """Run `work` on another thread; report progress and handle Ctrl-C on this thread."""
+    # `look` is called ten times a second, and once at the end. If `look` raises, or
+    # after Ctrl-C, `stop` is called and must make the work end soon.
     results: list[Result] = []
     failures: list[BaseException] = []
     is_over = threading.Event()

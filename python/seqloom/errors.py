@@ -1,15 +1,15 @@
 """Exceptions and warnings of seqloom.
 
-Each class also derives from a builtin exception, named in parentheses, so that code can
-catch either of the two:
+Each class also derives from the builtin exception in parentheses, so code can catch either
+class:
 
     SeqloomError
     ├── ArgumentError (ValueError)         an argument is invalid
-    ├── BackendError (ValueError)          a backend is unknown or missing, or two are mixed
+    ├── BackendError (ValueError)          a backend is unknown, missing or mixed
     ├── CaptureError (RuntimeError)        a step cannot be compiled
     ├── ClosedError (RuntimeError)         an operation on a closed object
     ├── ConfigError (ValueError)           a configuration is invalid or cannot be read
-    ├── DataWarning (UserWarning)          scores may be meaningless, or an id is repeated
+    ├── DataWarning (UserWarning)          an id is repeated, or scores may be meaningless
     │   ├── NoSkillWarning                 a model is no better than the mean
     │   └── SeenRecordsWarning             the training set contains evaluation records
     ├── DTypeError (TypeError)             an operation does not support a dtype
@@ -35,7 +35,7 @@ catch either of the two:
     ├── ReleasedError (RuntimeError)       a tensor is used after the end of its scope
     ├── RunFolderError (FileExistsError)   an output folder exists or is in use
     ├── ShapeError (ValueError)            array shapes do not match
-    └── WorkerError (RuntimeError)         a worker process failed, hangs or cannot start
+    └── WorkerError (RuntimeError)         a worker process failed or cannot start
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class SeqloomError(Exception):
     """
 
     def __str__(self) -> str:
-        # KeyError.__str__ would put the message in quotation marks.
+        # `KeyError.__str__` would add quotation marks around the message.
         return printable(Exception.__str__(self))
 
 
@@ -70,7 +70,7 @@ class BackendError(SeqloomError, ValueError):
 
 
 class CaptureError(SeqloomError, RuntimeError):
-    """A step cannot be compiled, because it needs a value that exists only at run time.
+    """A step cannot be compiled, for example because it reads a value of a tensor.
 
     Args:
         problem: The operation that cannot be compiled, and the reason.
@@ -95,7 +95,7 @@ class ConfigError(SeqloomError, ValueError):
 
 
 class DataWarning(SeqloomError, UserWarning):  # noqa: N818 - a warning
-    """Records can be scored, but the scores may be meaningless, or an id is repeated."""
+    """A record id is repeated, or the scores of the records may be meaningless."""
 
 
 class DTypeError(SeqloomError, TypeError):
@@ -139,8 +139,9 @@ class FormatError(SeqloomError, ValueError):
         byte: Offset in the decompressed text, in bytes from 0.
 
     Attributes:
-        cause: The cause, if other options or functions can read the file: ``"missing id"``,
-            ``"missing sequence line"``, ``"BED"`` or ``"PLINK"``; otherwise None.
+        cause: A cause for which other options or functions exist that can read the file:
+            ``"missing id"``, ``"missing sequence line"``, ``"BED"`` or ``"PLINK"``;
+            otherwise None.
 
     Examples:
         >>> FormatError("no header", path="a.fa", line=1).line
@@ -169,7 +170,7 @@ class AlphabetError(FormatError):
 
     Args:
         message: The problem, its position in the file, and the remedy.
-        record: Index of the record in the call, or in the file if ``path`` is set.
+        record: Index of the record in the encoded batch, or in the file if ``path`` is set.
         position: Index of the character in the sequence, from 0.
         character: The invalid character.
         expected: Description of the characters that are allowed.
@@ -287,15 +288,15 @@ class ShapeError(SeqloomError, ValueError):
 
 
 class WorkerError(SeqloomError, RuntimeError):
-    """A worker or another process of a run failed, hangs or cannot start."""
+    """A worker process failed, does not respond, or cannot start."""
 
     def __str__(self) -> str:
-        # Keep line breaks: the message may contain the traceback of a worker.
+        # Keep line breaks, because the message may contain the traceback of a worker.
         return printable(Exception.__str__(self), lines=True)
 
 
 def __getattr__(name: str) -> type[AlphabetError]:
-    """Return the class that has replaced ``LetterError``, with a DeprecationWarning."""
+    """Return `AlphabetError` for ``LetterError``, its old name, with a warning."""
     if name != "LetterError":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     _warn_renamed("seqloom.errors.LetterError", "AlphabetError")
@@ -303,5 +304,5 @@ def __getattr__(name: str) -> type[AlphabetError]:
 
 
 def _warn_renamed(old: str, new: str) -> None:
-    """Warn the caller's caller that a name has changed."""
+    """Issue a DeprecationWarning at the line of code that uses an old name."""
     warnings.warn(f"{old} is now {new}", DeprecationWarning, stacklevel=3)

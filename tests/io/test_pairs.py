@@ -150,7 +150,7 @@ def test_options_that_would_separate_mates_are_errors(options, words):
 
 
 def test_a_pair_consists_of_two_files():
-    with pytest.raises(ArgumentError, match="one file or a pair of two, got 3 files"):
+    with pytest.raises(ArgumentError, match="one file or a pair of files, got 3 files"):
         open_sequences(cast("Any", (fastq("a"), fastq("a"), fastq("a"))))
 
 

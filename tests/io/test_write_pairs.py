@@ -91,8 +91,8 @@ def test_a_missing_second_folder_leaves_no_first_file(tmp_path):
 @pytest.mark.parametrize(
     ("paths", "words"),
     [
-        (("a.fa",), "path must be one file or a pair of two, got 1 files"),
-        (("a.fa", "b.fa", "c.fa"), "path must be one file or a pair of two, got 3 files"),
+        (("a.fa",), "path must be one file or a pair of files, got 1 files"),
+        (("a.fa", "b.fa", "c.fa"), "path must be one file or a pair of files, got 3 files"),
         (("a.fa", "./a.fa"), "both paths are the same file; give two files"),
     ],
 )

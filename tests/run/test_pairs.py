@@ -92,7 +92,7 @@ def test_reads_of_other_fragments_are_an_error(program, paired, tmp_path):
     found = program(export, "1.fq", "2.fq", cwd=tmp_path)
     assert found.stderr.decode() == (
         "error: 1.fq and 2.fq: pair 1: expected two reads of one fragment, found 'r1/1' "
-        "and 'q1/2'; both files need the same order\n"
+        "and 'q1/2'; both files must have the same order\n"
     )
 
 

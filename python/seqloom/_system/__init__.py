@@ -1,22 +1,22 @@
 """Functions that depend on the operating system.
 
-Linux supports all of them, and macOS almost all. The rest of the package uses only parts of
-the standard library that exist on each system. If a system lacks a facility:
+All other modules use only parts of the standard library that exist on each system. This
+table lists the differences from Linux:
 
 ===============  ===================================  ====================================
-facility         macOS                                Windows
+function         macOS                                Windows
 ===============  ===================================  ====================================
 lock             as on Linux                          a byte after the end of any file
-lock of folders  as on Linux                          none: callers must not write twice
+lock of folders  as on Linux                          none: only one writer may run
 sync             as on Linux                          files only, no folders
 rename_exchange  renamex_np                           False: the caller renames in steps
 rename_new       renamex_np                           a rename, which never replaces
 change_owner     as on Linux                          OSError: the owner does not change
-after_fork       as on Linux                          not called: there is no fork
+after_fork       as on Linux                          not called, because fork is missing
 without_signals  as on Linux                          Ctrl-C reaches child processes
 count_cores      all cores                            all cores
-memory           the total; the rest is 0             0: unknown
-follow_parent    the watching thread does it          the watching thread does it
+memory           total only; other values are 0       0
+follow_parent    a thread watches the parent          a thread watches the parent
 ===============  ===================================  ====================================
 """
 

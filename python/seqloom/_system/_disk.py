@@ -1,4 +1,4 @@
-"""File handles, locks, renames and flushing to disk."""
+"""Open, lock, rename and flush files."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Rejects symbolic links, and does not wait for the other end of a pipe.
+# Flags that reject symbolic links, and open a pipe without waiting for its other end.
 NOFOLLOW: int = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 # Constants of renameat2 (linux/fcntl.h, linux/fs.h) and renamex_np (macOS sys/stdio.h).
 _AT_FDCWD, _RENAME_NOREPLACE, _RENAME_EXCHANGE = -100, 1, 2
 _RENAME_SWAP, _RENAME_EXCL = 2, 4
-# Error codes of a system or file system without such a rename.
+# Error codes if the system or file system does not support the rename with a flag.
 _UNSUPPORTED = {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS}
 
 
 def open_handle(path: Path, flags: int, mode: int = 0o666) -> int:
-    """Open a file or folder that others may rename or replace meanwhile."""
+    """Open a file or folder, and allow other processes to rename or replace it."""
     if sys.platform == "win32":
         from seqloom._system import _windows
 
@@ -31,11 +31,12 @@ def open_handle(path: Path, flags: int, mode: int = 0o666) -> int:
 
 
 def lock(handle: int, *, wait: bool = True) -> None:
-    """Lock an open file; the system releases the lock when the process ends.
+    """Lock an open file; the system releases the lock at the end of the process.
 
     Raises:
         BlockingIOError: Another process has the lock, and `wait` is False.
-        OSError: The file system has no locks, or, on Windows, the handle is of a folder.
+        OSError: The file system does not support locks, or the handle is a folder on
+            Windows.
     """
     if sys.platform == "win32":
         from seqloom._system import _windows
@@ -67,11 +68,11 @@ def sync(path: Path) -> None:
 
 
 def _flush(handle: int) -> None:
-    """Flush to disk; on macOS, fsync alone leaves bytes in the drive's cache."""
+    """Flush to disk, including the cache of the drive, which fsync omits on macOS."""
     if sys.platform == "darwin":
         import fcntl
 
-        with suppress(OSError):  # not supported by every file system
+        with suppress(OSError):  # F_FULLFSYNC is not supported by every file system
             fcntl.fcntl(handle, fcntl.F_FULLFSYNC)
             return
     os.fsync(handle)
@@ -83,14 +84,14 @@ def sync_data(handle: int) -> None:
 
 
 def change_owner(path: Path, user: int, group: int) -> None:
-    """Change the owner; -1 keeps a value. Raise OSError if that is not possible."""
+    """Change the user and group of a file; -1 keeps a value. Raise OSError on failure."""
     if sys.platform == "win32":
         raise OSError(errno.ENOTSUP, "Windows has no POSIX owners")
     os.chown(path, user, group)
 
 
 def rename_exchange(one: Path, other: Path) -> bool:
-    """Exchange two names atomically; return False if the system cannot."""
+    """Exchange two files atomically; return False if the system does not support it."""
     code = _rename(one, other, linux=_RENAME_EXCHANGE, macos=_RENAME_SWAP)
     if code and code not in _UNSUPPORTED:
         raise OSError(code, os.strerror(code), str(other))
@@ -98,10 +99,10 @@ def rename_exchange(one: Path, other: Path) -> bool:
 
 
 def rename_new(part: Path, final: Path) -> int:
-    """Rename unless the name exists; return 0 or the error (_UNSUPPORTED: unsupported)."""
+    """Rename a file unless the target exists; return 0 or an error code."""
     if sys.platform == "win32":
         try:
-            part.rename(final)  # on Windows this never replaces a file
+            part.rename(final)  # on Windows, a rename never replaces a file
         except OSError as error:
             return error.errno or errno.EINVAL
         return 0
@@ -109,7 +110,7 @@ def rename_new(part: Path, final: Path) -> int:
 
 
 def _rename(one: Path, other: Path, *, linux: int, macos: int) -> int:
-    """Call the system's rename with a flag; return 0 or its error."""
+    """Call the rename function of the system with a flag; return 0 or an error code."""
     if sys.platform == "win32":
         return errno.ENOSYS
     import ctypes

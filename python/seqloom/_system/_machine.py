@@ -1,4 +1,4 @@
-"""The machine and its processes: cores, memory, load and signals."""
+"""Read cores, memory and load of the machine, and control processes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 _CGROUP_ROOT = Path("/sys/fs/cgroup")
 _KIB = 1024
-_PARENT_DIED = 1  # PR_SET_PDEATHSIG of prctl
+_PARENT_DIED = 1  # option of prctl
 
 
 def read_fact(path: Path | str, pattern: str = r"(?s)(.*)") -> str | None:
-    """Return a pattern's match in a system file, or None if the file is missing."""
+    """Return the match of a pattern in a system file, or None if the file is missing."""
     try:
         text = Path(path).read_text("utf-8", "replace")
     except OSError:
@@ -32,7 +32,7 @@ def read_fact(path: Path | str, pattern: str = r"(?s)(.*)") -> str | None:
 
 @cache
 def count_cores() -> int:
-    """Return the number of cores that affinity and quota allow for this process."""
+    """Return the number of cores that CPU affinity and quota allow for this process."""
     allowed = os.cpu_count() or 1
     if sys.platform == "linux":
         allowed = len(os.sched_getaffinity(0))
@@ -53,7 +53,7 @@ def _control_groups() -> list[Path]:
 
 
 def _cpu_limit(folder: Path) -> float | None:
-    """Read the number of cores that a control group may use, in version 1 or 2."""
+    """Return the CPU quota of a control group (version 1 or 2) as a number of cores."""
     try:
         quota, period = (folder / "cpu.max").read_text(encoding="ascii").split()
         return None if quota == "max" else int(quota) / int(period)
@@ -63,11 +63,11 @@ def _cpu_limit(folder: Path) -> float | None:
         share, length = (int(name.read_text(encoding="ascii")) for name in names)
     except (OSError, ValueError):
         return None
-    return None if share < 0 else share / length  # -1 means no quota in version 1
+    return None if share < 0 else share / length  # in version 1, -1 means no quota
 
 
 def load_average() -> float:
-    """Return the average number of running programs in the last minute; 0 if unknown."""
+    """Return the load average of the last minute; 0 if unknown."""
     return 0.0 if sys.platform == "win32" else os.getloadavg()[0]
 
 
@@ -94,7 +94,7 @@ def after_fork(call: Callable[[], Any]) -> None:
 
 @contextmanager
 def without_signals(*numbers: int) -> Generator[None]:
-    """Start processes in this block that do not receive these signals."""
+    """Block signals, so that processes started in this block do not receive them."""
     if sys.platform == "win32":
         yield
         return
@@ -106,8 +106,8 @@ def without_signals(*numbers: int) -> Generator[None]:
 
 
 def follow_parent() -> None:
-    """Let the system kill this process when the thread that started it ends."""
-    # On other systems, a thread watches the parent and ends this process slightly later.
+    """Make the system kill this process when the thread that started the process ends."""
+    # On systems other than Linux, a thread watches the parent and ends this process.
     if sys.platform == "linux":
         import ctypes
 
@@ -119,7 +119,7 @@ def is_running(pid: int) -> bool:
     if sys.platform == "win32":
         from seqloom._system import _windows
 
-        return _windows.is_running(pid)  # `os.kill` would end the process
+        return _windows.is_running(pid)  # on Windows, `os.kill` would end the process
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -130,7 +130,7 @@ def is_running(pid: int) -> bool:
 
 
 def resident_memory(process: int | str) -> int:
-    """Return the resident bytes of a process, or of ``"self"``; 0 if unknown."""
+    """Return the resident memory of a process, or of ``"self"``, in bytes; 0 if unknown."""
     if sys.platform == "win32":
         return 0
     pages = (read_fact(f"/proc/{process}/statm") or "").split()[1:2]
@@ -138,7 +138,7 @@ def resident_memory(process: int | str) -> int:
 
 
 def child_processes() -> list[str]:
-    """Return the child processes of this process; an empty list if unknown."""
+    """Return the ids of the child processes; an empty list if unknown."""
     children: list[str] = []
     with suppress(OSError):
         for thread in Path("/proc/self/task").iterdir():

@@ -1,4 +1,4 @@
-"""Functions that are only used on Windows."""
+"""File and process functions for Windows."""
 
 import errno
 import os
@@ -6,17 +6,18 @@ import sys
 import time
 from pathlib import Path
 
-_SHARE_ALL = 1 | 2 | 4  # allow others to read, write, rename and delete
-_BACKUP_SEMANTICS = 0x02000000  # required to open a folder
+_SHARE_ALL = 1 | 2 | 4  # other processes may read, write, rename and delete
+_BACKUP_SEMANTICS = 0x02000000  # flag that is required to open a folder
 _CREATE_NEW, _OPEN_EXISTING, _OPEN_ALWAYS = 1, 3, 4
-# Windows blocks reads of locked bytes, so the lock is on a byte after any file's end.
+# Offset of the locked byte, after the end of any file, because Windows blocks reads of
+# locked bytes.
 _LOCKED_BYTE = 1 << 62
 _LOCK_SECONDS = 0.05
 _SYNCHRONIZE, _WAIT_TIMEOUT = 0x100000, 258
 
 
 def open_shared(path: Path, flags: int) -> int:
-    """Open a file or folder that can be renamed and removed meanwhile."""
+    """Open a file or folder, and allow other processes to rename or remove it."""
     assert sys.platform == "win32"  # noqa: S101 - for the type checker
     import _winapi
     import msvcrt

@@ -1,1 +1,1 @@
-"""Packages that answer to the names of others: change an import, keep the calls."""
+"""Replacements for other packages: change the import, and keep the rest of your code."""

@@ -30,26 +30,28 @@ _BLOCK_IDS = 1 << 16
 
 
 class SequenceIndex:
-    """Random access to records of a FASTA or FASTQ file by index or id, whole or in part.
+    """Random access to whole records, or ranges of records, in a FASTA or FASTQ file.
 
-    The file may be plain, bgzip or gzip. The index is built once and saved next to the file
-    (``reads.fq.gz.sli``). If there is none, a ``.fai`` file of samtools (with ``.gzi``) is
-    used. Every read is checked against the index: a file that has changed is an error; a
-    different file is indexed again, with a warning.
+    The file may be uncompressed, bgzip or gzip. The index is built once and saved next to
+    the file (``reads.fq.gz.sli``). If there is no ``.sli`` file, a samtools ``.fai`` file
+    (with ``.gzi`` for bgzip) is used. Every read raises an error if the file has changed
+    since the index was opened. An index that was built for another file is rebuilt, with a
+    warning.
 
-    An index can be used by many threads, pickled, and used in forked processes: each
-    process opens the file again.
+    Many threads can share a `SequenceIndex`. It can also be pickled or used in forked
+    processes, which open the file again.
 
     Args:
         path: The path of the file.
-        index: The path of the index; a name that ends in ``.fai`` is a samtools index.
-        build: If True, build an index that is missing or belongs to another file.
-        num_threads: Number of threads; None or 0: all cores.
+        index: The path of the index file; a path that ends in ``.fai`` means a samtools
+            index.
+        build: If True, build the index if it is missing or belongs to another file.
+        num_threads: Number of threads; None or 0 uses all cores.
 
     Raises:
-        MissingFileError: The file does not exist, or ``build`` is False and there is no
-            index.
-        FileError: The file cannot be read, or it is a pipe or standard input.
+        MissingFileError: The file does not exist, or it has no index and ``build`` is
+            False.
+        FileError: The file cannot be read, or is a pipe or standard input.
         FormatError: The file is not a sequence file, or was truncated since it was indexed.
 
     Examples:
@@ -64,7 +66,7 @@ class SequenceIndex:
     format: str
     compression: str
     note: str | None
-    """Note to the user: the index could not be written, or was rebuilt."""
+    """Message for the user if the index could not be written or was rebuilt, else None."""
 
     def __init__(
         self,
@@ -89,7 +91,7 @@ class SequenceIndex:
         self._content_of_index: bytes | None = None
 
     def _set_native(self, native: _native.SequenceIndex) -> None:
-        """Store a native index, which belongs to this process."""
+        """Store the native index that this process has opened."""
         self._native: _native.SequenceIndex | None = native
         self._process = os.getpid()
         self._lengths: NDArray[np.int64] | None = None
@@ -109,7 +111,7 @@ class SequenceIndex:
 
     @property
     def native(self) -> _native.SequenceIndex:
-        """Native index of this process, for callers that do not hold the GIL."""
+        """Native index of this process, for native code that runs without the GIL."""
         return self._open()
 
     @property
@@ -118,7 +120,7 @@ class SequenceIndex:
         return count_threads(self._num_threads)
 
     def __getstate__(self) -> dict[str, object]:
-        """Return the state for another process; an index without a file is included."""
+        """Return the state for pickling, with the index if it exists only in memory."""
         state = {k: v for k, v in vars(self).items() if k not in _PROCESS_STATE}
         state["_content_of_index"] = None if self._side else self._open().kept()
         return state
@@ -166,7 +168,7 @@ class SequenceIndex:
 
     @property
     def ids(self) -> list[str]:
-        """Id of each record, read from the file on demand."""
+        """Ids of all records, read from the file when this property is used."""
         ids: list[str] = []
         for start in range(0, len(self), _BLOCK_IDS):
             rows = np.arange(start, min(start + _BLOCK_IDS, len(self)))
@@ -213,7 +215,8 @@ class SequenceIndex:
     def fetch(self, record: int | str | bytes, start: int, stop: int) -> bytes:
         """Read a range of residues of a record.
 
-        If the record's lines have equal lengths, only this range is read from the file.
+        Only the requested range is read from the file if all lines of the record have equal
+        lengths.
 
         Args:
             record: Id or index of the record.
@@ -221,10 +224,10 @@ class SequenceIndex:
             stop: Position after the last residue.
 
         Returns:
-            The residues as in the file.
+            The residues, exactly as in the file.
 
         Raises:
-            OutOfRangeError: The range is not within the record.
+            OutOfRangeError: The range extends beyond the record.
             IdError: The id does not occur, or occurs in more than one record.
             ArgumentError: ``record`` is not an id or an integer, or a position is not an
                 integer.
@@ -247,7 +250,7 @@ class SequenceIndex:
         Args:
             rows: Indices of the records, in any order; an index may occur more than once,
                 and a negative index counts from the end.
-            num_threads: Number of threads; None: that of the index.
+            num_threads: Number of threads; None uses the ``num_threads`` of the index.
 
         Returns:
             The records, in the order of ``rows``.
@@ -284,16 +287,16 @@ class SequenceIndex:
         """Read ranges of residues of many records at once.
 
         Args:
-            records: The record of each range: all ids, or all indices.
+            records: The record of each range; either ids or indices for all ranges.
             starts: Position of the first residue of each range, from 0.
             stops: Position after the last residue of each range.
-            num_threads: Number of threads; None: that of the index.
+            num_threads: Number of threads; None uses the ``num_threads`` of the index.
 
         Returns:
             The residues of each range, in the order of ``records``.
 
         Raises:
-            OutOfRangeError: A range is not within its record.
+            OutOfRangeError: A range extends beyond its record.
             IdError: An id does not occur, or occurs in more than one record.
             ArgumentError: ``records`` contains values that are not ids or integers, or a
                 position is not an integer.
@@ -325,9 +328,9 @@ class SequenceIndex:
             The paths of the written files.
 
         Raises:
-            FormatError: Lines have unequal lengths, or an id is repeated; a ``.fai`` cannot
-                represent either.
-            ArgumentError: The file is plain gzip: samtools needs bgzip.
+            FormatError: A record has lines of unequal lengths, or an id is repeated;
+                neither fits in a ``.fai``.
+            ArgumentError: The file is compressed with gzip, but samtools needs bgzip.
 
         Examples:
             >>> from pathlib import Path

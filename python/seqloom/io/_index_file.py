@@ -1,4 +1,4 @@
-"""Finding, checking and building the index of a sequence file."""
+"""Functions that find, check and build the index of a sequence file."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SUFFIX = ".sli"
-# An index stores offsets of residues, so invalid text cannot be skipped.
+# Invalid records cannot be skipped, because an index stores the offset of every record.
 _REMEDY = "an index needs a valid file: seqloom convert {shell}"
 
 
 @dataclass(frozen=True, slots=True)
 class OpenedIndex:
-    """A native index, the path of its file (None: in memory), and a note to the user."""
+    """A native index, the path of its file (None if in memory), and a user message."""
 
     native: _native.SequenceIndex
     side: str | None
@@ -43,10 +43,12 @@ def build_index(
     """Build the index of a sequence file, and replace an existing index.
 
     Args:
-        path: The file: FASTA or FASTQ, plain, bgzip or gzip.
-        index: The path of the index; None: next to the file.
-        num_threads: Number of threads; None or 0: all cores.
-        on_progress: Called repeatedly with the number of bytes of text read so far.
+        path: The path of the FASTA or FASTQ file, uncompressed or compressed with bgzip or
+            gzip.
+        index: The path of the index; None writes it next to the file.
+        num_threads: Number of threads; None or 0 uses all cores.
+        on_progress: A function that is called repeatedly with the number of decompressed
+            bytes read so far.
 
     Returns:
         The path of the index.
@@ -101,7 +103,7 @@ def open_index(
     side = as_path("index", index) if index is not None else _default_path(path)
     if side.suffix == ".fai":
         return _open_standard(path, side)
-    # A folder with the name of the index: the index stays in memory.
+    # If a folder has the name of the index file, keep the index in memory.
     if side.exists() and not side.is_dir():
         return _open_sli(path, side, build=build, threads=threads)
     standard = Path(f"{path}.fai")
@@ -117,7 +119,7 @@ def open_index(
 def reopen_index(
     path: str, source: str | bytes | None, content: int, *, threads: int
 ) -> _native.SequenceIndex:
-    """Open an index in another process; raise if the file has changed."""
+    """Open the index again in a new process; raise if the file has changed."""
     if isinstance(source, str):
         native = _native.SequenceIndex.open(path, source, threads)
     else:
@@ -137,7 +139,7 @@ def _default_path(path: str) -> Path:
 
 
 def _open_sli(path: str, side: Path, *, build: bool, threads: int) -> OpenedIndex:
-    """Open a .sli index; rebuild it if it belongs to another file."""
+    """Open a ``.sli`` index; rebuild it if it was built for another file."""
     try:
         native = _native.SequenceIndex.open(path, os.fspath(side), threads)
     except FormatError as error:
@@ -146,8 +148,8 @@ def _open_sli(path: str, side: Path, *, build: bool, threads: int) -> OpenedInde
         return _rebuild(path, side, str(error), threads=threads)
     if native.state == "cut":
         raise FormatError(
-            f"{path}: the file is truncated: it is shorter than when {side} was built, and "
-            f"the same up to its end; get the whole file again, or build a new index: "
+            f"{path}: the file is truncated: it is shorter than when {side} was built, but "
+            "otherwise unchanged; get the whole file again, or build a new index: "
             f"seqloom index --overwrite {path}",
             path=path,
         )
@@ -162,7 +164,7 @@ def _open_sli(path: str, side: Path, *, build: bool, threads: int) -> OpenedInde
 
 
 def _rebuild(path: str, side: Path, why: str, *, threads: int) -> OpenedIndex:
-    """Rebuild an index that cannot be used, with a warning."""
+    """Rebuild an index that does not match its file, and warn about it."""
     note = f"{why}: the index was rebuilt"
     rebuilt = _build_or_keep(path, side, threads=threads)
     warn_user(printable(note), UserWarning)
@@ -184,7 +186,7 @@ def _build_or_keep(path: str, side: Path, *, threads: int) -> OpenedIndex:
 
 
 def _open_standard(path: str, fai: Path) -> OpenedIndex:
-    """Open a file with its .fai of samtools."""
+    """Open a sequence file with its samtools ``.fai`` index."""
     gzi = Path(f"{path}.gzi")
     blocks = None
     if gzi.exists():
@@ -197,7 +199,7 @@ def _open_standard(path: str, fai: Path) -> OpenedIndex:
 
 
 def _is_gzip(path: str) -> bool:
-    """Return whether a file is gzip but not bgzip; False if it cannot be read."""
+    """Return whether a file is gzip but not bgzip, or False if the file cannot be read."""
     try:
         with Path(path).open("rb") as file:
             start = file.read(16)

@@ -1,4 +1,4 @@
-"""Summarise a sequence file in one pass and in bounded memory."""
+"""Summarise a sequence file in one pass."""
 
 from __future__ import annotations
 
@@ -48,10 +48,11 @@ def inspect(
     """Read a sequence file once and summarise its contents.
 
     Args:
-        path: The path of the file; ``"-"`` is standard input. The file is read twice if ids
-            are repeated, to name examples; standard input has no examples.
+        path: The path of the file, or ``"-"`` for standard input. A file with repeated ids
+            is read twice to find examples of these ids; this is not possible for standard
+            input.
         quality: The quality encoding of FASTQ: ``"phred33"``, ``"phred64"`` or
-            ``"solexa"``. The summary lists the possible encodings.
+            ``"solexa"``. The returned summary lists the encodings that fit the file.
         comments: ``"skip"`` skips FASTA lines that begin with ``;`` or ``#``.
         whitespace: ``"strip"`` removes white space within FASTA sequences.
         ids: ``"number"`` uses the record's number as a missing id.
@@ -105,7 +106,7 @@ def inspect(
 
 
 def summarise(tally: Tally, quality: Quality, **facts: Any) -> Summary:
-    """Create the summary of counted records; ``facts`` describe their file."""
+    """Create the summary from record counts and properties of the file (``facts``)."""
     lengths, counts = tally.lengths, count_letters(tally.counts)
     qualities = tally.profile.qualities.sum(axis=0).astype(np.int64)
     means = tally.profile.means.astype(np.int64)
@@ -131,7 +132,7 @@ def summarise(tally: Tally, quality: Quality, **facts: Any) -> Summary:
 
 @contextmanager
 def _suggest_readers() -> Generator[None]:
-    """Suggest the function for genotypes or intervals, which are not sequences."""
+    """Add to an error the function that reads genotypes or intervals."""
     try:
         yield
     except FormatError as error:
@@ -146,7 +147,7 @@ def _suggest_readers() -> Generator[None]:
 
 
 def _gc_content(counts: dict[str, int]) -> float | None:
-    """Return the share of G and C among bases, or None if there are other residues."""
+    """Return the GC content, or None if residues other than bases occur."""
     if not any(counts.keys() <= LETTERS[name] for name in ("dna", "rna")):
         return None
     strong, weak = (sum(counts.get(it, 0) for it in group) for group in ("GC", "ATU"))
@@ -156,7 +157,7 @@ def _gc_content(counts: dict[str, int]) -> float | None:
 def _count_duplicates(
     origin: Origin, names: NDArray[np.uint64], options: Options
 ) -> tuple[tuple[str, ...], int]:
-    """Count repeated ids; read the file again only to name examples."""
+    """Count repeated ids; read the file again only to find examples of them."""
     kinds, numbers = np.unique(names, return_counts=True)
     twice = kinds[numbers > 1]
     examples: dict[str, None] = {}
@@ -170,9 +171,9 @@ def _count_duplicates(
 
 
 def _length_histogram(lengths: NDArray[np.int64]) -> tuple[LengthBin, ...]:
-    """Count lengths in about ten bins with integer limits."""
+    """Count sequence lengths in about ten bins with integer limits."""
     shortest, longest = int(lengths.min()), int(lengths.max())
-    if longest > _TAIL_RATIO * float(np.median(lengths)):  # with a long tail, bins grow
+    if longest > _TAIL_RATIO * float(np.median(lengths)):  # for long tails
         raw = np.geomspace(max(shortest, 1), longest + 1, _LENGTH_BINS + 1)
         raw[0] = shortest
     else:

@@ -1,4 +1,4 @@
-"""Opening sequence files, and reading pairs from two files or one interleaved file."""
+"""Open sequence files, and read pairs from two files or one interleaved file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     )
 
 
-# An id and an Illumina comment such as 1:N:0:ATCACG; 1 is the number of the read.
+# Matches an id and an Illumina comment such as 1:N:0:ATCACG, where 1 is the read
+# number.
 _READ_NUMBER = re.compile(rb"\s*\S+\s+([1-3]):[YN]:\d+:")
 BatchPair: TypeAlias = "tuple[SequenceBatch, SequenceBatch]"
 Mates: TypeAlias = "TwoFiles | InterleavedFile"
@@ -40,7 +41,7 @@ _PAIR_SIZE = 2
 
 
 def check_mates(pair: BatchPair, *, paths: tuple[str, ...], start: int) -> None:
-    """Raise if two reads have different ids; the index of the first pair is ``start``."""
+    """Raise if the ids of a pair differ; ``start`` is the index of the first pair."""
     one, other = (batch.headers for batch in pair)
     row = _native.first_mismatch(one.data, one.offsets, other.data, other.offsets)
     if row is None:
@@ -49,7 +50,7 @@ def check_mates(pair: BatchPair, *, paths: tuple[str, ...], start: int) -> None:
     number = start + row
     raise FormatError(
         f"{' and '.join(paths)}: pair {number}: expected two reads of one fragment, "
-        f"found {ids[0]!r} and {ids[1]!r}; both files need the same order",
+        f"found {ids[0]!r} and {ids[1]!r}; both files must have the same order",
         kind="names",
         path=paths[-1],
         record=number,
@@ -57,7 +58,7 @@ def check_mates(pair: BatchPair, *, paths: tuple[str, ...], start: int) -> None:
 
 
 def _check_read_numbers(pair: BatchPair, paths: tuple[str, ...]) -> None:
-    """Warn if Illumina comments do not number the reads 1 and 2 (or 3)."""
+    """Warn if the Illumina comments of a pair do not number its reads 1 and 2 (or 3)."""
     first = [batch.headers[0].tobytes() for batch in pair if len(batch)]
     ends = [match[1] for header in first if (match := _READ_NUMBER.match(header))]
     if len(ends) == len(pair) and ends[0] >= ends[1]:
@@ -66,16 +67,16 @@ def _check_read_numbers(pair: BatchPair, paths: tuple[str, ...]) -> None:
         warn_user(
             f"{' and '.join(paths)}: the headers of the first pair are {headers[0]!r} and "
             f"{headers[1]!r}: reads {numbers[0]} and {numbers[1]} of a "
-            "fragment, expected 1 and 2; give the file of the first reads first, and each "
-            "file once",
+            "fragment, expected 1 and 2; give the file of first reads first, and do not "
+            "give the same file twice",
         )
 
 
 class PairedReader:
-    """Reads both reads of each pair together; created by `open_sequences`.
+    """Reader of read pairs, which `open_sequences` creates.
 
     Args:
-        mates: The source of first and second reads: two files, or one interleaved file.
+        mates: The reader of first and second reads, from two files or one interleaved file.
 
     Examples:
         >>> from pathlib import Path
@@ -107,11 +108,12 @@ class PairedReader:
 
         Args:
             n: Maximum number of pairs in a batch.
-            max_bytes: Approximate maximum number of residues in a batch; a longer pair
-                forms a batch alone.
+            max_bytes: Approximate maximum number of residues in a batch; a longer pair is
+                returned as a batch of one.
 
         Returns:
-            Pairs of batches with equal numbers of records, up to the end of the file.
+            Tuples of two batches with equal numbers of records: first reads and second
+            reads.
 
         Raises:
             ArgumentError: ``n`` or ``max_bytes`` is below 1 or at least 2**63, or another
@@ -130,7 +132,7 @@ class PairedReader:
         return iter(lambda: self._read_pair(n, max_bytes), None)
 
     def _read_pair(self, n: int, max_bytes: int) -> BatchPair | None:
-        """Read the next batch of pairs and check its ids."""
+        """Read the next batch of pairs, and check that the ids of each pair match."""
         with self._reading:
             pair = self._mates.read(n, max_bytes)
             if pair is not None:
@@ -165,7 +167,7 @@ class PairedReader:
 
 
 class TwoFiles:
-    """First reads from one file and second reads from another."""
+    """Reader of pairs with first reads in one file and second reads in another file."""
 
     def __init__(self, first: SequenceReader, second: SequenceReader) -> None:
         self.readers = (first, second)
@@ -186,8 +188,9 @@ class TwoFiles:
         rest = other if one is None else one
         record = self._count + at
         raise FormatError(
-            f"{ended.path}: ends after {record:,} records, but {longer.path} goes on with "
-            f"record {record} ({_find_id(rest, at)}); each pair needs a read in both files",
+            f"{ended.path}: ends after {record:,} records, but {longer.path} "
+            f"continues with record {record} ({_find_id(rest, at)}); each pair needs a "
+            "read in both files",
             kind="count",
             path=ended.path,
             record=record,
@@ -195,14 +198,14 @@ class TwoFiles:
 
 
 class InterleavedFile:
-    """First and second reads that alternate in one file."""
+    """Reader of pairs whose first and second reads alternate in one file."""
 
     def __init__(self, reader: SequenceReader) -> None:
         self.readers = (reader,)
         self._count = 0
 
     def read(self, n: int, max_bytes: int) -> BatchPair | None:
-        """Read a batch of pairs; read one more record if the batch ends within a pair."""
+        """Read a batch of pairs, with one more record if the last pair is incomplete."""
         (reader,) = self.readers
         batch = reader.read_batch(min(2 * n, MAX_INT64), max_bytes)
         if batch is None:
@@ -226,7 +229,7 @@ class InterleavedFile:
 
 
 def _read_all(reader: SequenceReader, n: int) -> SequenceBatch | None:
-    """Read up to n records, without a limit on residues."""
+    """Read up to n records, without a limit on the number of residues."""
     batches: list[SequenceBatch] = []
     while n and (batch := reader.read_batch(n, MAX_INT64)) is not None:
         batches.append(batch)
@@ -240,7 +243,7 @@ def _find_id(batch: SequenceBatch | None, row: int) -> str:
 
 
 class Options(TypedDict, total=False):
-    """Options of `open_sequences` for one file."""
+    """Options of `open_sequences` that apply to one file."""
 
     format: Format | None
     quality: Quality
@@ -297,33 +300,34 @@ def open_sequences(  # noqa: PLR0913 - each is a property of a file
         path: The path of the file, ``"-"`` for standard input, or a binary file object,
             which is read from its current position and stays open. A pair of files contains
             first and second reads in the same order.
-        format: The required format, ``"fasta"`` or ``"fastq"``; None accepts both.
+        format: The required format, ``"fasta"`` or ``"fastq"``; None accepts both formats.
         quality: The quality encoding of FASTQ: ``"phred33"``, ``"phred64"`` or
-            ``"solexa"``. A character outside this encoding is an error; `inspect` reports
-            the possible encodings of a file.
-        on_error: ``"raise"``: an invalid record is an error. ``"skip"``: invalid records
-            are skipped and counted in ``reader.report``. ``"collect"``: the report also
-            contains the errors. Corrupt compressed data is always an error.
+            ``"solexa"``. A quality character outside this encoding is an error; `inspect`
+            reports the encodings that fit a file.
+        on_error: ``"raise"`` raises an error for an invalid record. ``"skip"`` skips
+            invalid records and counts them in ``reader.report``. ``"collect"`` does the
+            same and also stores their errors in the report. Corrupt compressed data is
+            always an error.
         comments: ``"error"`` or ``"skip"`` for FASTA lines that begin with ``;`` or ``#``
             before a header.
         whitespace: ``"error"`` or ``"strip"`` for white space within FASTA sequences.
         ids: ``"error"`` for a header without an id, or ``"number"`` to use the index of the
             record in the file, from 0.
         interleaved: True if first and second reads alternate in the file.
-        expect: Expected number of records (or pairs). Detects a file that was truncated
-            between two records.
-        max_record: Maximum number of residues in a sequence; None: 64 Mi for FASTQ and no
-            limit for FASTA.
+        expect: Expected number of records (or pairs); another number is an error, which
+            detects a file that was truncated between two records.
+        max_record: Maximum number of residues in a sequence; None means 64 Mi for FASTQ and
+            no limit for FASTA.
         require_eof: If True, a bgzip file without its end-of-file block is an error.
-        num_threads: Number of decompression threads; None or 0: all cores.
+        num_threads: Number of decompression threads; None or 0 uses all cores.
 
     Returns:
-        A reader at the first record, or a reader of pairs.
+        A `SequenceReader`, or a `PairedReader` for read pairs.
 
     Raises:
         MissingFileError: The file does not exist.
         FileError: The path is a folder, or the file cannot be read.
-        FormatError: The file is empty, not a sequence file, or of another format.
+        FormatError: The file is empty, not a sequence file, or not in the required format.
         ArgumentError: An option has an unknown value, or two options contradict each other.
 
     Examples:
@@ -353,7 +357,7 @@ def open_sequences(  # noqa: PLR0913 - each is a property of a file
     if isinstance(path, tuple):
         if len(path) != _PAIR_SIZE:
             raise ArgumentError(
-                f"path must be one file or a pair of two, got {len(path)} files"
+                f"path must be one file or a pair of files, got {len(path)} files"
             )
         return _open_two(path, settings, interleaved=interleaved)
     if not interleaved:
@@ -387,7 +391,7 @@ def _open_two(
 
 
 def _check_pairs(settings: ReadSettings) -> None:
-    """Raise for options that would separate the two reads of a pair."""
+    """Raise for options that could drop only one read of a pair."""
     if settings.on_error != "raise":
         raise ArgumentError(
             f"on_error={settings.on_error!r} would skip single reads of pairs; for "

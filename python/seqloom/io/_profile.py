@@ -1,4 +1,4 @@
-"""Binned qualities, residues and lengths of a file, and their plots."""
+"""Histograms of qualities, residues and lengths of a sequence file, and their plots."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
     from seqloom._rust import _native
 
-# Character of score 0, and lowest character, of each encoding; the highest is always ~.
+# (character of score 0, lowest character) of each encoding; the highest is always ~.
 ZERO = {"phred33": ord("!"), "phred64": ord("@"), "solexa": ord("@")}
 LOWEST = {"phred33": ord("!"), "phred64": ord("@"), "solexa": ord(";")}
 
 
 @dataclass(frozen=True, slots=True)
 class QualityBin:
-    """Number of sequences with a mean quality from ``score`` to below ``score + 1``.
+    """A bin of sequences with a mean quality from ``score`` to below ``score + 1``.
 
     Args:
-        score: Mean score, rounded down.
+        score: Mean quality score of the sequences, rounded down.
         records: Number of sequences.
 
     Examples:
@@ -41,13 +41,13 @@ class QualitySummary:
     """Summary of the qualities of a FASTQ file.
 
     Args:
-        encoding: Encoding that was used to read the file.
+        encoding: Quality encoding that was used to read the file.
         lowest: Lowest quality character in the file.
         highest: Highest quality character in the file.
-        possible: Encodings that contain all quality characters of the file. There is often
-            more than one: the characters do not identify the encoding.
-        mean: Mean score of all residues, on the scale of ``encoding``.
-        by_read: Numbers of sequences by mean score.
+        possible: Quality encodings that contain all quality characters of the file. Several
+            encodings often fit, because they share most characters.
+        mean: Mean quality score of all residues, decoded with ``encoding``.
+        by_read: Histogram of the mean quality scores of the sequences.
 
     Examples:
         >>> from pathlib import Path
@@ -98,15 +98,16 @@ _QUANTILES = (0.25, 0.5, 0.75)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PositionBin:
-    """Residues and scores at positions ``start`` to ``stop``, both included, from 0.
+    """A bin of positions ``start`` to ``stop`` (inclusive, from 0): residues and qualities.
 
     Args:
-        start: First position.
-        stop: Last position.
-        letters: Count of each residue, ignoring case; ``"-"`` counts all characters that
-            are not letters, such as gaps.
-        mean_quality: Mean score; None for FASTA.
-        quartiles: Lower quartile, median and upper quartile of the scores; None for FASTA.
+        start: First position of the bin.
+        stop: Last position of the bin.
+        letters: Count of each residue, ignoring case; ``"-"`` counts all characters
+            outside A to Z, such as gaps.
+        mean_quality: Mean quality score; None for FASTA.
+        quartiles: Lower quartile, median and upper quartile of the quality scores; None for
+            FASTA.
 
     Examples:
         >>> from pathlib import Path
@@ -127,7 +128,7 @@ class PositionBin:
 def bin_positions(
     profile: _native.SequenceProfile, longest: int, *, encoding: str
 ) -> tuple[PositionBin, ...]:
-    """Convert a profile to bins."""
+    """Convert the native counts by position to bins."""
     letters, width = profile.letters.astype(np.int64), profile.width
     qualities = profile.qualities.astype(np.int64)
     zero = ZERO[encoding]
@@ -146,7 +147,7 @@ def bin_positions(
 
 
 def _describe_scores(counts: NDArray[np.int64], zero: int) -> dict[str, Any]:
-    """Return the mean and quartiles of the scores in one bin."""
+    """Return the mean and quartiles of the quality scores in one bin."""
     below = counts.cumsum()
     total = int(below[-1])
     if not total:
@@ -158,7 +159,7 @@ def _describe_scores(counts: NDArray[np.int64], zero: int) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class LengthBin:
-    """Number of sequences of ``start`` to ``stop`` residues, both included.
+    """A bin of sequences with ``start`` to ``stop`` residues (inclusive).
 
     Args:
         start: Smallest length.
@@ -176,7 +177,7 @@ class LengthBin:
 
 
 def plot_lengths(histogram: tuple[LengthBin, ...], *, is_log: bool) -> Plot:
-    """Plot the number of sequences by length."""
+    """Plot a histogram of sequence lengths."""
     edges = [part.start for part in histogram] + [histogram[-1].stop + 1]
     edges[0] = max(edges[0], 1) if is_log else edges[0]
     bars = Trace("", edges, [part.records for part in histogram], shape="bars")
@@ -215,7 +216,7 @@ def plot_quality(positions: tuple[PositionBin, ...], quality: QualitySummary) ->
 
 
 def plot_means(quality: QualitySummary) -> Plot:
-    """Plot the number of sequences by mean quality."""
+    """Plot a histogram of the mean quality of the sequences."""
     bins = quality.by_read
     edges = [part.score for part in bins] + [bins[-1].score + 1]
     bars = Trace("", edges, [part.records for part in bins], shape="bars")
@@ -230,7 +231,7 @@ def plot_means(quality: QualitySummary) -> Plot:
 
 
 def plot_letters(letters: dict[str, int]) -> Plot:
-    """Plot the share of each residue in the whole file."""
+    """Plot the share of each residue among all residues of the file."""
     total = max(sum(letters.values()), 1)
     edges = [number - 0.5 for number in range(len(letters) + 1)]
     bars = Trace("", edges, [n / total for n in letters.values()], shape="bars")
@@ -255,5 +256,5 @@ def plot_bases(positions: tuple[PositionBin, ...], bases: list[str]) -> Plot:
 
 
 def _centres(positions: tuple[PositionBin, ...]) -> list[float]:
-    """Return the middle position of each bin."""
+    """Return the central position of each bin."""
     return [(part.start + part.stop) / 2 for part in positions]

@@ -1,4 +1,4 @@
-"""Reading a sequence file from start to end, and reporting skipped records."""
+"""Read a sequence file from start to end, and report skipped records."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ if TYPE_CHECKING:
 
 
 class ReaderLock:
-    """A lock that raises in a second thread instead of waiting."""
+    """A lock that raises an error in a second thread instead of making it wait."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._lock = threading.Lock()
 
     def __enter__(self) -> None:
-        # Waiting would hide the mistake: records would go to the threads at random.
+        # If the second thread waited, each thread would get a random part of the
+        # records.
         if not self._lock.acquire(blocking=False):
             raise ArgumentError(
                 f"{self._name}: another thread is using this reader; open a reader "
@@ -46,8 +47,8 @@ class ReadReport:
 
     Args:
         records: Number of records read.
-        left_out: Number of errors by kind (see `FormatError`). Each error skips its record;
-            if it hides the start of the next records, these are skipped too.
+        left_out: Number of errors by kind (see `FormatError`). An invalid record is
+            skipped, together with following records whose start cannot be found.
         faults: With ``on_error="collect"``, the first 1,000 errors in file order, with
             record, line and byte.
 
@@ -92,12 +93,13 @@ _DEFAULTS = ReadSettings()
 class SequenceReader:
     """Reads a sequence file once, from start to end, as records or batches.
 
-    Only one thread may read at a time; a second thread gets an error. With several
-    threads, open one reader in each, or use a `SequenceIndex`.
+    Only one thread may use a reader at a time; a second thread gets an error. To read with
+    several threads, open one reader in each thread, or use a `SequenceIndex`.
 
     Args:
-        path: The path, ``"-"`` or the file object, as in `open_sequences`.
-        settings: Options, which `open_sequences` creates from its arguments.
+        path: The path, ``"-"`` for standard input, or a binary file object, as in
+            `open_sequences`.
+        settings: Options that `open_sequences` creates from its arguments.
 
     Examples:
         >>> from pathlib import Path
@@ -118,10 +120,11 @@ class SequenceReader:
         self._native = _native.SequenceReader(self.path, source, threads=threads, **options)
         self.format = cast("Format", self._native.format)
         self.compression = self._native.compression
-        # Also at interpreter exit: a read-ahead thread must not outlive the
-        # interpreter.
+        # Close readers at interpreter exit too, because a read-ahead thread must have
+        # ended by then.
         self._finalizer = weakref.finalize(self, self._native.close)
-        # At exit the system closes files, and another thread may still be reading.
+        # At exit, another thread may still be reading, and the system closes the files
+        # anyway.
         self._finalizer.atexit = False
         self._closed: ReadReport | None = None
         self._reading = ReaderLock(self.path)
@@ -131,12 +134,12 @@ class SequenceReader:
 
         Args:
             n: Maximum number of records in a batch.
-            max_bytes: Maximum number of residues in a batch; a longer record forms a batch
-                alone. Batches above 16 MiB allocate new memory each time, which costs more
-                time than reading.
+            max_bytes: Maximum number of residues in a batch; a longer record is returned as
+                a batch of one. Batches above 16 MiB are slower, because each batch
+                allocates new memory.
 
         Returns:
-            Batches up to the end of the file.
+            Batches of the remaining records, in file order.
 
         Raises:
             ArgumentError: ``n`` or ``max_bytes`` is below 1 or at least 2**63, or another
@@ -159,7 +162,8 @@ class SequenceReader:
 
         Args:
             n: Maximum number of records.
-            max_bytes: Maximum number of residues; a longer record forms a batch alone.
+            max_bytes: Maximum number of residues; a longer record is returned as a batch of
+                one.
 
         Returns:
             The batch, or None at the end of the file.
@@ -198,7 +202,7 @@ class SequenceReader:
 
     @property
     def report(self) -> ReadReport:
-        """Number of records read so far, and the skipped errors."""
+        """Number of records read so far, and the errors of skipped records."""
         if self._closed is not None:
             return self._closed
         with self._reading:
@@ -210,7 +214,7 @@ class SequenceReader:
         return (record for batch in self.batches(4096) for record in batch)
 
     def close(self) -> None:
-        """Close the file; repeated calls have no effect. The report stays available.
+        """Close the file; repeated calls have no effect. The report can still be used.
 
         Examples:
             >>> from pathlib import Path
@@ -218,7 +222,7 @@ class SequenceReader:
             >>> _ = Path("a.fa").write_text(">a\\nAC\\n")
             >>> open_sequences("a.fa").close()
         """
-        # Garbage collection has no order: the file may already be closed.
+        # The garbage collector may already have closed the file.
         if self._closed is None and self._finalizer.alive:
             self._closed = self.report
             self._finalizer()

@@ -1,4 +1,4 @@
-"""Sequence records: single records, and batches stored as columns."""
+"""Classes for a single sequence record and for a batch of records."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ class SequenceRecord:
     """One record of a sequence file.
 
     Args:
-        id: The first word of the header.
-        description: The rest of the header, without the white space after the id.
-        sequence: The residues exactly as in the file, without line ends.
-        quality: One quality character for each residue, as in FASTQ; None in FASTA.
-        header: The whole header as in the file, or None for a record that was not read
-            from a file. It is written again if it agrees with id and description.
+        id: The id, which is the first word of the header.
+        description: The rest of the header after the id and its white space.
+        sequence: The residues, exactly as in the file but without line breaks.
+        quality: The quality characters of FASTQ, one for each residue; None for FASTA.
+        header: The whole header as in the file, or None for a record that was not read from
+            a file. `write_sequences` writes this header unless id or description were
+            changed.
 
     Examples:
         >>> SequenceRecord("chr1", "human", b"ACGT").sequence
@@ -46,7 +47,7 @@ class SequenceRecord:
 
 
 def parse_id(header: bytes) -> bytes:
-    """Return the id: the header up to the first white space."""
+    """Return the id, which is the header up to the first white space."""
     return header.split(None, 1)[0] if header.strip() else b""
 
 
@@ -63,11 +64,11 @@ def split_header(header: bytes) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SequenceBatch:
-    """Sequence records as columns: arrays of headers, residues and qualities.
+    """A batch of sequence records, stored as arrays of headers, residues and qualities.
 
     Args:
         headers: Header lines without ``>`` or ``@``, byte for byte.
-        sequences: The residues.
+        sequences: The residues of each record.
         qualities: The FASTQ quality characters as in the file; None for FASTA.
 
     Examples:
@@ -85,7 +86,7 @@ class SequenceBatch:
 
     @property
     def ids(self) -> list[str]:
-        """Ids of the records: the headers up to their first white space."""
+        """Ids of the records; an id is the header up to the first white space."""
         return [decode_header(parse_id(header)) for header in self.headers.to_list()]
 
     def take(self, rows: ArrayLike) -> SequenceBatch:
@@ -124,7 +125,7 @@ class SequenceBatch:
             encoding: The quality encoding: ``"phred33"``, ``"phred64"`` or ``"solexa"``.
 
         Returns:
-            One mean for each record; 0 for an empty sequence.
+            The mean score of each record; 0 for an empty sequence.
 
         Raises:
             ArgumentError: The records have no qualities, or the encoding is unknown.
@@ -165,12 +166,12 @@ class SequenceBatch:
 
 
 def _take_rows(column: Ragged, rows: NDArray[np.int64]) -> Ragged:
-    """Copy rows of a column."""
+    """Copy the selected rows of one array of the batch."""
     return Ragged(*_native.take_rows(column.data, column.offsets, rows))
 
 
 def _make_record(header: bytes, sequence: bytes, quality: bytes | None) -> SequenceRecord:
-    """Create one record from its columns."""
+    """Create a record from its header, residues and qualities."""
     name, description = split_header(header)
     return SequenceRecord(name, description, sequence, quality, header)
 
@@ -188,6 +189,6 @@ def join(batches: Sequence[SequenceBatch]) -> SequenceBatch:
 
 
 def _join_columns(columns: Sequence[Ragged]) -> Ragged:
-    """Concatenate columns."""
+    """Concatenate the arrays of one column."""
     data = np.concatenate([column.data for column in columns])
     return Ragged(data, offsets_of(np.concatenate([column.lengths for column in columns])))

@@ -1,4 +1,4 @@
-"""Sources of sequence files, and the options of reading."""
+"""Sources of sequence data, and options for reading them."""
 
 from __future__ import annotations
 
@@ -52,9 +52,10 @@ class TextOptions:
     """Options for parsing the text of a sequence file.
 
     Args:
-        whitespace: White space within sequences: an error, or removed.
-        comments: FASTA lines that begin with ; or #: an error, or skipped.
-        ids: A header without an id: an error, or the record's number.
+        whitespace: If white space occurs within a sequence: raise an error, or remove it.
+        comments: If a FASTA line begins with ; or #: raise an error, or skip the line.
+        ids: If a header has no id: raise an error, or use the number of the record as its
+            id.
         quality: Quality encoding of FASTQ.
     """
 
@@ -73,7 +74,7 @@ class ReadSettings(TextOptions):
     expect: int | None = None
     max_record: int | None = None
     require_eof: bool = True
-    # Internal option: streams without qualities avoid a copy.
+    # Internal option, which avoids copying qualities that are not used.
     with_qualities: bool = True
     num_threads: int | None = None
     # Index of the first record to read from a gzip file with an index.
@@ -100,7 +101,7 @@ MAX_INT64 = (1 << 63) - 1
 
 
 def check_number(name: str, value: object, *, least: int = 1) -> None:
-    """Raise for anything but an integer from `least` to ``sys.maxsize``."""
+    """Raise unless the value is an integer from `least` to ``sys.maxsize``."""
     try:
         number = operator.index(value)  # pyright: ignore[reportArgumentType] - checked here
     except TypeError:
@@ -112,11 +113,11 @@ def check_number(name: str, value: object, *, least: int = 1) -> None:
 
 
 def as_integers(values: ArrayLike) -> NDArray[np.int64]:
-    """Convert indices to an int64 array; raise for anything but integers."""
+    """Convert indices to an int64 array; raise unless all are integers."""
     found = np.asarray(values)
     if found.size == 0:
         return np.empty(0, np.int64)
-    # NumPy stores integers that fit no dtype as objects.
+    # NumPy stores integers that are too large for int64 and uint64 as objects.
     is_huge = found.dtype.kind == "O" and all(isinstance(it, int) for it in found.flat)
     if found.dtype.kind not in "iu" and not is_huge:
         raise ArgumentError(f"expected integers, got an array of {found.dtype}")
@@ -129,7 +130,7 @@ def as_integers(values: ArrayLike) -> NDArray[np.int64]:
     return np.ascontiguousarray(found.reshape(-1), np.int64)
 
 
-# Options of `open_sequences` that errors of the parser name, with those of the shell.
+# (Python option, command-line option) that an error message of the parser may contain.
 _OPTIONS = {
     'whitespace="strip"': "--whitespace strip",
     'comments="skip"': "--comments skip",
@@ -137,7 +138,7 @@ _OPTIONS = {
 }
 
 
-# Advice by the cause of a FormatError.
+# Advice for each value of ``FormatError.cause``.
 _REMEDIES = {
     "missing id": '; ids="number" (--ids number) uses the record number as the id',
     "missing sequence line": (
@@ -148,7 +149,7 @@ _REMEDIES = {
 
 
 def add_remedy(error: FormatError) -> None:
-    """Add to an error of the reader, once, the option that helps."""
+    """Add to an error of the reader the option that avoids the error, at most once."""
     text = str(error)
     remedy = _REMEDIES.get(error.cause or "", "")
     if remedy not in text:
@@ -157,9 +158,9 @@ def add_remedy(error: FormatError) -> None:
 
 @contextmanager
 def replace_remedies(pattern: str) -> Generator[None]:
-    """Replace the options of `open_sequences` in errors by those of the caller."""
-    # In the pattern, ``{python}`` is the Python option and ``{shell}`` that of the
-    # shell.
+    """Replace option names of `open_sequences` in error messages by the caller's names."""
+    # In the pattern, ``{python}`` is the Python option and ``{shell}`` the command-line
+    # option.
     try:
         yield
     except FormatError as error:
@@ -173,7 +174,7 @@ def replace_remedies(pattern: str) -> Generator[None]:
 
 
 class Readable(Protocol):
-    """A binary file object that is read from start to end."""
+    """Protocol of a binary file object that is read from start to end."""
 
     def read(self, size: int, /) -> bytes | None:
         """Read at most `size` bytes; return no bytes at the end."""
@@ -184,7 +185,7 @@ Origin: TypeAlias = str | os.PathLike[str] | Readable
 
 
 def resolve(origin: Origin) -> tuple[str, Readable | None]:
-    """Return the name for errors, and the file object unless it is a path."""
+    """Return a name for error messages, and the file object (None for a path)."""
     if isinstance(origin, str | os.PathLike):
         path = os.fspath(origin)
         return path, _find_replaced_input() if path == "-" else None
@@ -200,7 +201,7 @@ def resolve(origin: Origin) -> tuple[str, Readable | None]:
 
 
 def is_same_file(first: Origin, second: Origin) -> bool:
-    """Return whether two origins are the same file."""
+    """Return whether two sources are the same file."""
     if not (isinstance(first, str | os.PathLike) and isinstance(second, str | os.PathLike)):
         return first is second
     if os.fspath(first) == os.fspath(second):
@@ -212,7 +213,7 @@ def is_same_file(first: Origin, second: Origin) -> bool:
 
 
 def _find_replaced_input() -> Readable | None:
-    """Return the object that replaces standard input, as in a notebook or a test."""
+    """Return the object that a notebook or a test has put in place of standard input."""
     try:
         sys.stdin.fileno()
     except (OSError, ValueError, AttributeError):
@@ -236,14 +237,14 @@ _STREAM_TYPES = {
 
 
 def check_rereadable(path: str | os.PathLike[str]) -> None:
-    """Raise for standard input and other streams, which cannot be read twice."""
+    """Raise if the source is standard input or another stream that cannot be read twice."""
     if check_path("path", path) == "-":
         raise FileError("-: standard input can only be read once; save it to a file first")
     check_regular(path)
 
 
 def check_regular(path: str | os.PathLike[str], *, instead: str = "") -> None:
-    """Raise for a stream; `instead` is added to the advice to save it to a file."""
+    """Raise if the source is a stream; `instead` is appended to the message."""
     try:
         mode = Path(path).stat().st_mode
     except OSError:
@@ -256,7 +257,7 @@ def check_regular(path: str | os.PathLike[str], *, instead: str = "") -> None:
 
 
 class StandardInput:
-    """Standard input, with a count of the bytes read."""
+    """Standard input, which counts the bytes that are read from it."""
 
     name = "-"
 
@@ -270,7 +271,7 @@ class StandardInput:
         self.size = 0
 
     def read(self, size: int, /) -> bytes:
-        """Read the next bytes."""
+        """Read up to `size` bytes from standard input, and count them."""
         piece = self._stream.read(size) or b""
         self.size += len(piece)
         return piece
@@ -284,7 +285,7 @@ def count_bytes(origin: Origin) -> int:
 
 
 def find_origin(path: str | os.PathLike[str]) -> str | os.PathLike[str] | StandardInput:
-    """Return a path, or standard input for ``-``; raise for other streams."""
+    """Return a path, or standard input for ``-``; raise if the source is another stream."""
     if check_path("path", path) == "-":
         return StandardInput()
     check_regular(path, instead=", or pipe it: seqloom inspect - < FIFO")

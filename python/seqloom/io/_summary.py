@@ -1,4 +1,4 @@
-"""Summary of a sequence file: residue counts, as text and plots."""
+"""Summary of a sequence file, and its output as text and plots."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 _MAX_LISTED = 5
 _BASES = {"dna": "ACGTN", "rna": "ACGUN"}
-_LOG_RATIO = 20  # longest / median above which lengths have a logarithmic axis
+_LOG_RATIO = 20  # ratio longest / median above which the length axis is logarithmic
 
 
 class Tally:
-    """Counts lengths, residues, ids and qualities, batch by batch."""
+    """Counter of lengths, residues, ids and qualities, which reads batch by batch."""
 
     # Each record takes 16 bytes of memory: its length and the hash of its id.
 
@@ -48,12 +48,12 @@ class Tally:
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """Length of each record."""
+        """Lengths of all records."""
         return np.concatenate(self._lengths)
 
     @property
     def id_hashes(self) -> NDArray[np.uint64]:
-        """Hash of each record's id."""
+        """Hashes of the ids of all records."""
         return np.concatenate(self._hashes)
 
     def add(self, batches: Iterable[SequenceBatch]) -> None:
@@ -69,7 +69,7 @@ class Tally:
 
 
 def hash_ids(batch: SequenceBatch) -> NDArray[np.uint64]:
-    """Return a hash of each record's id."""
+    """Return a hash of the id of each record."""
     return _native.hash_ids(batch.headers.data, batch.headers.offsets)
 
 
@@ -80,17 +80,17 @@ LETTERS = {
 }
 
 
-_MIN_RESIDUES = 1000  # with fewer residues, the alphabet is uncertain
+_MIN_RESIDUES = 1000  # below this number of residues, the alphabet is uncertain
 
 
 _MIN_SHARE = 0.9
 
 
-_SHARED_RESIDUES = "X*"  # occur in files of every alphabet
+_SHARED_RESIDUES = "X*"  # characters that may occur with every alphabet
 
 
 class FoundAlphabet(NamedTuple):
-    """The most likely alphabet, and the residues outside it."""
+    """The most likely alphabet of a file, and the residues outside this alphabet."""
 
     name: str | None  # dna, rna or protein; None if both DNA and protein fit
     strange: dict[str, int]  # residues outside the alphabet, with their counts
@@ -98,8 +98,8 @@ class FoundAlphabet(NamedTuple):
 
 def find_alphabet(counts: NDArray[np.int64], *, few: int = _MIN_RESIDUES) -> FoundAlphabet:
     """Infer whether residues are DNA, RNA or protein."""
-    # No real protein is nearly all A, C, G, T and N: a few other characters are errors
-    # in the file. Inferring a protein from them would train on nonsense.
+    # If nearly all residues are A, C, G, T or N, the file is DNA with a few invalid
+    # characters, not protein.
     met = count_letters(counts)
     nucleic = "rna" if met.get("U", 0) > met.get("T", 0) else "dna"
     telling = LETTERS["protein"].difference(_SHARED_RESIDUES)
@@ -114,7 +114,7 @@ def find_alphabet(counts: NDArray[np.int64], *, few: int = _MIN_RESIDUES) -> Fou
 
 
 def count_letters(counts: NDArray[np.int64]) -> dict[str, int]:
-    """Return residue counts, ignoring case."""
+    """Return the count of each residue, ignoring case."""
     met: dict[str, int] = {}
     for byte in counts.nonzero()[0].tolist():
         letter = bytes([byte]).upper().decode("latin-1")
@@ -123,7 +123,7 @@ def count_letters(counts: NDArray[np.int64]) -> dict[str, int]:
 
 
 def _outside_alphabet(met: dict[str, int], alphabet: str) -> dict[str, int]:
-    """Return the residues outside an alphabet, the most frequent first."""
+    """Return the residues that are not in an alphabet, the most frequent first."""
     others = [(letter, n) for letter, n in met.items() if letter not in LETTERS[alphabet]]
     return dict(sorted(others, key=lambda pair: (-pair[1], pair[0])))
 
@@ -135,33 +135,33 @@ def list_counts(letters: dict[str, int]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """The contents of a sequence file, as counted by `inspect`.
+    """Summary of a sequence file, which `inspect` returns.
 
     Args:
-        path: The file; ``"-"`` for standard input.
+        path: The path of the file; ``"-"`` for standard input.
         format: ``"fasta"`` or ``"fastq"``; for `seqloom inspect` also ``"table"`` (CSV, TSV
             or Parquet).
         compression: ``"none"``, ``"gzip"``, ``"bgzip"``, ``"bzip2"``, ``"xz"`` or
             ``"zstd"``.
-        file_bytes: Size on disk; for standard input, the number of bytes read.
+        file_bytes: Size of the file in bytes; for standard input, the number of bytes read.
         records: Number of sequences.
         letters: Count of each residue, ignoring case, the most frequent first.
         shortest: Length of the shortest sequence.
         median: Median length.
         mean: Mean length.
         longest: Length of the longest sequence.
-        histogram: Numbers of sequences by length.
-        alphabet: ``"dna"``, ``"rna"`` or ``"protein"``, if all or nearly all residues
-            belong to it; None if it is uncertain.
+        histogram: Histogram of sequence lengths.
+        alphabet: ``"dna"``, ``"rna"`` or ``"protein"``: the alphabet that contains all or
+            nearly all residues; None if no alphabet is certain.
         outside: Counts of ambiguity codes and of characters outside the alphabet.
         lower_case: Number of lower-case residues.
         gc: Share of G and C among unambiguous bases; None unless all residues are
             nucleotides.
-        duplicate_ids: Number of records whose id occurs in an earlier record.
+        duplicate_ids: Number of records that have the same id as an earlier record.
         duplicate_examples: Up to three repeated ids; empty for standard input.
         quality: Summary of the qualities; None for FASTA.
-        positions: Residues and scores by position, in at most 512 bins: each bin covers
-            more than one position if sequences are longer than 512 residues.
+        positions: Residue counts and quality scores by position, in at most 512 bins. A bin
+            covers several positions if sequences are longer than 512 residues.
 
     Examples:
         >>> from pathlib import Path
@@ -195,7 +195,7 @@ class Summary:
         """Convert the summary to values that ``json.dumps`` accepts.
 
         Returns:
-            The fields by name.
+            A dict from field name to value.
 
         Examples:
             >>> import json
@@ -232,10 +232,10 @@ class Summary:
         return "\n".join(f"{name:<15}{value}" for name, value in self.facts().items())
 
     def facts(self) -> dict[str, str]:
-        """Return the summary as text.
+        """Return the summary as rows of text.
 
         Returns:
-            The text of each row, by row name.
+            A dict from row name to text.
 
         Examples:
             >>> from pathlib import Path
@@ -291,11 +291,11 @@ class Summary:
             for base in _BASES.get(self.alphabet or "", "")
             if base != "N" or base in self.letters
         ]
-        # Proteins have too many residues for one line each.
+        # Proteins have too many different residues to plot a line for each.
         yield plot_bases(self.positions, bases) if bases else plot_letters(self.letters)
 
     def _alphabet(self) -> str:
-        """Return the alphabet, with the number of residues outside it."""
+        """Return the alphabet as text, with the number of residues outside the alphabet."""
         known = LETTERS.get(self.alphabet or "")
         if known is None:
             return "unclear"

@@ -51,14 +51,14 @@ _COMPRESSIONS = {".bgz": "bgzip", ".gz": "gzip"}
 _READ_ONLY_SUFFIXES = {".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
 _MAX_LEVEL = 9
 _PAIR = 2
-# Maximum numbers of records (or pairs) and residues that are collected into a batch.
+# Maximum numbers of records (or pairs) and residues in a batch of collected records.
 _MAX_ROWS = 4096
 _MAX_RESIDUES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """Validated options of `write_sequences` for one file."""
+    """Validated options of `write_sequences` that apply to one file."""
 
     format: str
     compression: str
@@ -89,7 +89,7 @@ def _find_format(name: str) -> str:
 
 
 def _find_compression(name: str) -> str:
-    """Return the compression that a file name implies; raise if it is read-only."""
+    """Return the compression that a file name implies; raise if it cannot be written."""
     suffix = PurePath(name).suffix.lower()
     if container := _READ_ONLY_SUFFIXES.get(suffix):
         raise ArgumentError(
@@ -114,35 +114,35 @@ def write_sequences(  # noqa: PLR0913 - each is a property of a file
 ) -> int:
     """Write sequence records to a file; a failure leaves no partial file.
 
-    Reading the file again returns the same records, headers and qualities, byte for byte;
-    records that the reader would reject are errors.
+    `open_sequences` reads the same records, headers and qualities from the file, byte for
+    byte. A record that `open_sequences` would reject is an error.
 
     Args:
-        path: The path of the file; ``"-"`` is standard output. A pair of paths takes first
-            and second reads; a failure leaves neither file.
+        path: The path of the file; ``"-"`` is standard output. A pair of paths writes first
+            reads to one file and second reads to the other; a failure leaves neither file.
         records: A reader, a batch, or an iterable of records, batches, ``(id, sequence)``
-            or ``(id, sequence, quality)``. A space and a description may follow the id. Or
-            pairs: a reader of pairs, or an iterable of pairs of records or batches; in one
-            file, their reads alternate.
-        format: ``"fasta"`` or ``"fastq"``; None: from the name (``.fa``, ``.fas``,
+            or ``(id, sequence, quality)``. The id may contain a description after a space.
+            For read pairs: a `PairedReader`, or an iterable of pairs of records or batches.
+        format: ``"fasta"`` or ``"fastq"``; None uses the file name (``.fa``, ``.fas``,
             ``.fasta``, ``.fna``, ``.faa``, ``.ffn``, ``.fq``, ``.fastq``). FASTA omits the
             qualities.
-        compression: ``"none"``, ``"gzip"`` or ``"bgzip"``; None: from the name (``.gz`` is
-            gzip, ``.bgz`` is bgzip; ``.bz2``, ``.xz`` and ``.zst`` are errors; others are
-            not compressed).
-        line_width: Residues on each line of FASTA; None: one line for each sequence.
+        compression: ``"none"``, ``"gzip"`` or ``"bgzip"``; None uses the file name (``.gz``
+            is gzip, ``.bgz`` is bgzip; ``.bz2``, ``.xz`` and ``.zst`` are errors; others
+            are not compressed).
+        line_width: Number of residues on each line of FASTA; None writes each sequence on
+            one line.
         level: Compression level, from 0 (none) to 9 (smallest file).
-        num_threads: Number of compression threads; None or 0: all cores.
+        num_threads: Number of compression threads; None or 0 uses all cores.
 
     Returns:
-        The number of records written; the number of pairs for a pair of files.
+        The number of records written, or of pairs for a pair of files.
 
     Raises:
-        ArgumentError: The name implies no format or compression, or ``records`` contains
-            values of another type.
+        ArgumentError: The file name implies no supported format or compression, or
+            ``records`` has an unsupported type.
         FileError: The file cannot be written.
-        FormatError: Reading would return another record, or the two reads of a pair have
-            different ids.
+        FormatError: A record cannot be written without a change, or the reads of a pair
+            have different ids.
 
     Examples:
         >>> write_sequences("two.fa.gz", [("a first", "ACGT"), ("b", "GG")])
@@ -214,7 +214,7 @@ def _check_output_pair(names: Sequence[str]) -> None:
     """Raise if two output files cannot be written together."""
     if len(names) != _PAIR:
         raise ArgumentError(
-            f"path must be one file or a pair of two, got {len(names)} files"
+            f"path must be one file or a pair of files, got {len(names)} files"
         )
     if "-" in names:
         raise ArgumentError(
@@ -226,7 +226,7 @@ def _check_output_pair(names: Sequence[str]) -> None:
 
 
 def _write_pairs(names: Sequence[str], pairs: Pairs, outputs: Sequence[Output]) -> int:
-    """Write two files; a failure leaves neither."""
+    """Write first and second reads to two files; a failure leaves neither file."""
     count = 0
     with atomic_paths(names) as parts:
         writers = [
@@ -244,7 +244,7 @@ def _write_pairs(names: Sequence[str], pairs: Pairs, outputs: Sequence[Output]) 
 
 
 def _to_batches(records: Records) -> Iterator[SequenceBatch]:
-    """Convert records to batches, in order."""
+    """Convert the records to batches, in the same order."""
     if isinstance(records, SequenceBatch):
         yield records
     elif isinstance(records, SequenceReader):
@@ -261,7 +261,7 @@ def _to_batches(records: Records) -> Iterator[SequenceBatch]:
 
 
 def _interleave(pair: BatchPair) -> SequenceBatch:
-    """Merge the batches of a pair into one batch of alternating first and second reads."""
+    """Merge two batches into one batch in which first and second reads alternate."""
     first, second = _check_lengths(pair)
     rows = np.arange(2 * len(first)).reshape(2, -1).T.reshape(-1)
     return join([first, second]).take(rows)
@@ -316,7 +316,7 @@ def _to_batch(
 
 
 def _split_pair(record: Row | SequenceBatch | Pair) -> tuple[Row | SequenceBatch, ...]:
-    """Split a pair into first and second read."""
+    """Return the first and the second read of a pair."""
     if not isinstance(record, tuple):
         return (record,)
     if _is_batch_pair(record):
@@ -325,7 +325,7 @@ def _split_pair(record: Row | SequenceBatch | Pair) -> tuple[Row | SequenceBatch
 
 
 def _yield_batch(rows: list[_Columns]) -> Iterator[SequenceBatch]:
-    """Yield the rows as a batch, if there are any, and clear the list."""
+    """Yield the collected rows as a batch unless there are none, and clear the list."""
     if not rows:
         return
     headers, sequences, qualities = zip(*rows, strict=True)
@@ -355,7 +355,7 @@ def _parse_row(record: Row) -> _Columns:
 
 
 def _format_header(record: SequenceRecord) -> bytes:
-    """Return the original header, or a new one if id or description have changed."""
+    """Return the original header, or a new header if id or description were changed."""
     if record.header is not None and split_header(record.header) == (
         record.id,
         record.description,
@@ -376,7 +376,7 @@ def _encode(text: Letters | None) -> bytes | None:
 
 
 def _to_pairs(pairs: Pairs) -> Iterator[BatchPair]:
-    """Convert pairs to two batches with equal numbers of records, in order."""
+    """Convert pairs to two batches with equal numbers of records, in the same order."""
     if isinstance(pairs, PairedReader):
         yield from pairs.batches(1 << 16, max_bytes=_MAX_RESIDUES)
         return

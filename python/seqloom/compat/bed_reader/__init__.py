@@ -1,16 +1,18 @@
 """The functions and classes of bed_reader 1.1, implemented by seqloom.
 
-Change ``import bed_reader`` to ``import seqloom.compat.bed_reader as bed_reader``.
+To use it, change ``import bed_reader`` to ``import seqloom.compat.bed_reader as
+bed_reader``.
 
-`open_bed`, `to_bed` and `create_bed` are those of `seqloom.io`. They also accept the old
-names of paths (``filepath``, ``fam_filepath``, ``bim_filepath``), and ignore
-``force_python_only``: genotypes are always decoded in Rust.
+`open_bed`, `to_bed` and `create_bed` behave like the functions of `seqloom.io`, but also
+accept the old argument names ``filepath``, ``fam_filepath`` and ``bim_filepath``. The
+argument ``force_python_only`` is ignored, because seqloom always decodes genotypes in Rust.
 
-Functions of bed_reader's extension module that do not read genotypes are not included:
-``file_ata_piece_*``, ``file_aat_piece_*``, ``file_dot_piece`` and ``file_b_less_aatbx``
-(products of a memory-mapped float64 matrix), ``subset_f32_f32`` and ``subset_f32_f64``
-(NumPy indexing), ``standardize_f32`` and ``standardize_f64``. ``read_*``, ``write_*`` and
-``encode1_*`` are internal functions of bed_reader's `open_bed`, `to_bed` and `create_bed`.
+Some functions of the extension module of bed_reader do not read genotypes and are not
+included: ``file_ata_piece_*``, ``file_aat_piece_*``, ``file_dot_piece`` and
+``file_b_less_aatbx`` (products of a memory-mapped float64 matrix), ``subset_f32_f32`` and
+``subset_f32_f64`` (NumPy indexing), ``standardize_f32`` and ``standardize_f64``.
+``read_*``, ``write_*`` and ``encode1_*`` are internal functions of bed_reader's `open_bed`,
+`to_bed` and `create_bed`.
 """
 
 from seqloom.compat.bed_reader._open_bed import (

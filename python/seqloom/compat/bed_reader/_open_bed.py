@@ -1,4 +1,4 @@
-"""Reader and writers of `seqloom.io`, with the additional arguments of bed_reader."""
+"""Reader and writers of `seqloom.io` that accept all arguments of bed_reader."""
 
 from __future__ import annotations
 
@@ -27,27 +27,30 @@ _AXES = 3
 
 
 class open_bed(io.open_bed):
-    """Reads genotypes like `seqloom.io.open_bed`.
+    """Reader of genotypes, like `seqloom.io.open_bed`.
 
     Args:
-        location: The .bed: a path or a URL.
+        location: The path or URL of the .bed.
         iid_count: Number of individuals.
         sid_count: Number of variants.
-        properties: Columns that replace those of the tables, by property.
+        properties: A dict from property name to a column that replaces the column of the
+            table.
         count_A1: True to count allele A1, False to count A2.
         num_threads: Number of decoding threads.
-        skip_format_check: If True, open the .bed at the first read.
-        fam_location: The .fam.
-        bim_location: The .bim.
-        cloud_options: Options of the object store of a URL.
-        max_concurrent_requests: Maximum number of simultaneous requests to the cloud.
+        skip_format_check: If True, open the .bed only at the first read, and do not check
+            its padding.
+        fam_location: The path or URL of the .fam.
+        bim_location: The path or URL of the .bim.
+        cloud_options: Options of the object store, if a location is a URL.
+        max_concurrent_requests: Maximum number of simultaneous requests to the object
+            store.
         max_chunk_bytes: Maximum number of bytes of one request.
         filepath: Old name of ``location``.
         fam_filepath: Old name of ``fam_location``.
         bim_filepath: Old name of ``bim_location``.
 
     Raises:
-        ArgumentError: A location is given under both names.
+        ArgumentError: A location is given by its current and by its old argument name.
 
     Examples:
         >>> to_bed("small.bed", [[1, 0], [2, -127]])
@@ -104,17 +107,18 @@ class open_bed(io.open_bed):
         """Read genotypes like `seqloom.io.open_bed.read`.
 
         Args:
-            index: The individuals and variants.
+            index: The individuals and variants to read, as in `seqloom.io.open_bed.read`.
             dtype: ``"int8"``, ``"float32"`` or ``"float64"``.
-            order: Memory order of the result.
+            order: Memory order of the result: ``"F"`` or ``"C"``.
             force_python_only: Accepted and ignored.
             num_threads: Number of decoding threads.
-            max_concurrent_requests: Maximum number of simultaneous requests to the cloud.
+            max_concurrent_requests: Maximum number of simultaneous requests to the object
+                store.
             max_chunk_bytes: Maximum number of bytes of one request.
-            out: The array to fill.
+            out: The array to fill, or None for a new array.
 
         Returns:
-            An array of individuals by variants.
+            An array (individuals, variants).
         """
         del force_python_only
         return super().read(
@@ -129,7 +133,7 @@ class open_bed(io.open_bed):
 
 
 def _choose(table: str, location: Location | None, old: Location | None) -> Location | None:
-    """Return a location given under its current or its old name."""
+    """Return a location that was passed by its current or its old argument name."""
     if location is not None and old is not None:
         raise ArgumentError(f"Cannot set both {table}location and {table}filepath")
     return old if location is None else location
@@ -146,12 +150,12 @@ def to_bed(
     force_python_only: bool = False,
     num_threads: int | None = None,
 ) -> None:
-    """Write genotypes like `seqloom.io.to_bed`.
+    """Write genotypes to a .bed, like `seqloom.io.to_bed`.
 
     Args:
         filepath: The path of the .bed.
-        val: An array of individuals by variants.
-        properties: Columns of the tables, by property.
+        val: An array (individuals, variants).
+        properties: A dict from property name to a column of the .fam or .bim.
         count_A1: True if the values count allele A1, False if they count A2.
         fam_filepath: The path of the .fam.
         bim_filepath: The path of the .bim.
@@ -168,19 +172,19 @@ def to_bed(
 
 
 class create_bed(io.create_bed):
-    """Writes genotypes line by line like `seqloom.io.create_bed`.
+    """Writer of genotypes, line by line, like `seqloom.io.create_bed`.
 
     Args:
         location: The path of the .bed.
         iid_count: Number of individuals.
         sid_count: Number of variants.
-        properties: Columns of the tables, by property.
+        properties: A dict from property name to a column of the .fam or .bim.
         count_A1: True if the values count allele A1, False if they count A2.
         fam_location: The path of the .fam.
         bim_location: The path of the .bim.
         major: The layout: ``"SNP"`` (each line is a variant) or ``"individual"``.
         force_python_only: Accepted and ignored.
-        num_threads: Accepted and ignored: one thread packs each line.
+        num_threads: Accepted and ignored, because each line is packed by one thread.
 
     Examples:
         >>> with create_bed("small.bed", 2, 1, force_python_only=True) as bed:
@@ -207,18 +211,18 @@ class create_bed(io.create_bed):
 
 
 def get_num_threads(num_threads: int | None = None) -> int:
-    """Return the number of threads that a call would use.
+    """Return the number of threads that a call with this argument would use.
 
     Args:
-        num_threads: Number of threads; None: the default.
+        num_threads: Number of threads; None selects the default.
 
     Returns:
-        ``num_threads``; for None, the value of the first variable that is set among
+        ``num_threads`` if given. Otherwise the first environment variable that is set among
         SEQLOOM_NUM_THREADS, PST_NUM_THREADS, NUM_THREADS, MKL_NUM_THREADS, OMP_NUM_THREADS
-        and SLURM_CPUS_PER_TASK, or the number of cores.
+        and SLURM_CPUS_PER_TASK; if none is set, the number of cores.
 
     Raises:
-        ArgumentError: The value of such a variable is not a number.
+        ArgumentError: The value of the environment variable is not a number.
 
     Examples:
         >>> get_num_threads(3)
@@ -230,7 +234,7 @@ def get_num_threads(num_threads: int | None = None) -> int:
 def _convert_to_dtype(  # pyright: ignore[reportUnusedFunction] - used by the tests of bed_reader
     texts: NDArray[np.str_], dtype: type[Any]
 ) -> NDArray[Any]:
-    """Convert strings to numbers; ``"1.0"`` is an integer, ``"1.5"`` is not."""
+    """Convert strings to numbers; for integers, ``"1.0"`` is valid but ``"1.5"`` is not."""
     if dtype is np.str_:
         return texts
     numbers = texts.astype(np.float64)
@@ -251,16 +255,17 @@ def subset_f64_f64(
     """Copy selected individuals and variants of one array into another.
 
     Args:
-        val_in: An array of individuals by variants by values.
+        val_in: An array (individuals, variants, values).
         iid_index: Indices of individuals.
         sid_index: Indices of variants.
-        val_out: The array to fill, of the selected individuals by the selected variants.
+        val_out: The array to fill, of shape (selected individuals, selected variants,
+            values).
         num_threads: Accepted and ignored.
 
     Raises:
         ArgumentError: An array is not a float64 array with three axes.
         OutOfRangeError: An index is out of range.
-        ShapeError: ``val_out`` does not have the selected shape.
+        ShapeError: The shape of ``val_out`` does not match the selection.
 
     Examples:
         >>> import numpy as np
@@ -269,7 +274,7 @@ def subset_f64_f64(
         >>> part.ravel()
         array([5., 3.])
     """
-    del num_threads  # NumPy copies with one thread
+    del num_threads  # ignored, because NumPy copies with one thread
     _check_array("val_in", val_in)
     _check_array("val_out", val_out)
     rows = _positions(iid_index, val_in.shape[0])
@@ -281,7 +286,7 @@ def subset_f64_f64(
 
 
 def _check_array(name: str, array: object) -> None:
-    """Raise for anything but a float64 array with three axes."""
+    """Raise unless the value is a float64 array with three axes."""
     values = cast("NDArray[Any]", array)
     is_array = isinstance(array, np.ndarray)
     if not (is_array and values.dtype == np.float64 and values.ndim == _AXES):

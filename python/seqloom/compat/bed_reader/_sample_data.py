@@ -1,4 +1,4 @@
-"""The sample files of bed_reader, for tutorials and tests."""
+"""Sample files of bed_reader for tutorials and tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class _Store(Protocol):
-        """Protocol of pooch's object that downloads files."""
+        """Protocol of the pooch class that downloads files."""
 
         def fetch(self, fname: str) -> str: ...
 
@@ -25,14 +25,14 @@ _SOURCE = "https://raw.githubusercontent.com/fastlmm/bed-sample-files/main/"
 
 
 def sample_file(filepath: str | os.PathLike[str]) -> str:
-    """Return the path of a sample file; a .bed has its .fam and .bim in the same folder.
+    """Return the path of a sample file; for a .bed, also fetch its .fam and .bim.
 
     Args:
         filepath: The name of the file, such as ``"small.bed"``.
 
     Returns:
-        The path in the folder that the variable BED_READER_DATA_DIR names, if the file
-        exists there. Otherwise, the path in the cache, after a download by pooch.
+        The path of the file in the folder of the environment variable BED_READER_DATA_DIR,
+        or of the copy in the cache that pooch has downloaded.
 
     Raises:
         MissingExtraError: The file must be downloaded, and pooch is not installed.
@@ -54,7 +54,7 @@ def sample_file(filepath: str | os.PathLike[str]) -> str:
 
 
 def sample_url(filepath: str | os.PathLike[str]) -> str:
-    """Return the URL of a sample file, for the path of `sample_file`.
+    """Return the file:// URL of a sample file that `sample_file` finds.
 
     Args:
         filepath: The name of the file, such as ``"small.bed"``.
@@ -81,7 +81,7 @@ def tmp_path() -> Path:
     """Return a folder for temporary files.
 
     Returns:
-        A folder in the machine's temporary directory.
+        The path of a new folder in the temporary directory of the system.
 
     Examples:
         >>> tmp_path().is_dir()
@@ -93,7 +93,7 @@ def tmp_path() -> Path:
 
 
 def _find_or_download(name: Path) -> str:
-    """Find a file in the folder that the environment names, or download it."""
+    """Find a file in the folder of BED_READER_DATA_DIR, or download the file."""
     folder = os.environ.get(_FOLDER_VARIABLE)
     if folder and (Path(folder) / name).is_file():
         return str(Path(folder) / name)
@@ -101,7 +101,7 @@ def _find_or_download(name: Path) -> str:
 
 
 def _make_store() -> _Store:
-    """Create the pooch object that downloads sample files and checks their hashes."""
+    """Create the pooch downloader, which checks the hashes of sample files."""
     try:
         pooch: Any = import_module("pooch")
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""The columns of a .fam and .bim, as properties of an object."""
+"""Base class with the columns of a .fam and a .bim as properties."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 
 class BedProperties:
-    """Reads the columns of a .fam and a .bim when they are first used.
+    """Properties of individuals and variants, read from a .fam and a .bim at first use.
 
     Args:
         locations: The locations of the two tables.
-        counts: Numbers of individuals and variants, or None.
-        properties: Columns that replace those of the tables; None hides a column.
-        cloud_options: Options of the object store of the tables.
+        counts: Numbers of individuals and variants; None counts the lines of the table.
+        properties: Columns to use instead of those in the tables; None hides a column.
+        cloud_options: Options of the object store that contains the tables.
     """
 
     def __init__(
@@ -74,12 +74,12 @@ class BedProperties:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Numbers of individuals and variants."""
+        """Number of individuals and number of variants."""
         return self._count("fam"), self._count("bim")
 
     @property
     def fid(self) -> Column:
-        """Family of each individual."""
+        """Family id of each individual."""
         return self.property_item("fid")
 
     @property
@@ -139,16 +139,16 @@ class BedProperties:
 
     @property
     def properties(self) -> dict[str, Column]:
-        """All twelve properties by name."""
+        """A dict from name to column with all twelve properties."""
         for name in PROPERTIES:
             self.property_item(name)
         return self.properties_dict
 
     def property_item(self, name: str) -> Column:
-        """Return a property by name; read its table at the first use.
+        """Return a property by name; the first use reads its table.
 
         Args:
-            name: One of the twelve names, such as ``"iid"``.
+            name: The name of one of the twelve properties, such as ``"iid"``.
 
         Returns:
             An array with one value for each individual or variant, or None for a hidden
@@ -156,14 +156,15 @@ class BedProperties:
 
         Raises:
             IdError: The name is unknown.
-            FormatError: The table cannot be read, or has another number of lines.
+            FormatError: The table cannot be read, or its number of lines does not match the
+                .bed.
         """
         if name not in self.properties_dict:
             self._read_table(find_property(name).suffix)
         return self.properties_dict[name]
 
     def _count(self, suffix: Suffix) -> int:
-        """Count the lines of a table at the first call."""
+        """Return the number of lines of a table, which is counted at the first call."""
         count = self._counts[suffix]
         if count is None:
             source = self._source(suffix)
@@ -175,7 +176,7 @@ class BedProperties:
         return count
 
     def _read_table(self, suffix: Suffix) -> None:
-        """Read the columns of a table that are not in memory."""
+        """Read those columns of a table that are not in memory yet."""
         names = [name for name in names_of(suffix) if name not in self.properties_dict]
         source = self._source(suffix)
         columns = read_columns(source, suffix, names, name=self._name(suffix))
@@ -194,7 +195,7 @@ class BedProperties:
         self.properties_dict |= columns
 
     def _source(self, suffix: Suffix) -> Path | bytes:
-        """Return the path of a table, or the bytes of a table in the cloud."""
+        """Return the path of a table; for a table in the cloud, return its bytes."""
         location = self._locations[suffix]
         if isinstance(location, Path):
             return location
@@ -206,4 +207,4 @@ class BedProperties:
         return str(location) if isinstance(location, Path) else location.geturl()
 
     def _check_set(self) -> None:
-        """Raise if the tables belong to another set than the open .bed."""
+        """Raise if the tables have been replaced since the .bed was opened."""

@@ -1,4 +1,4 @@
-"""Lines of a .bed in the cloud: byte ranges and their requests."""
+"""Fetch lines of a .bed in the cloud by requests for byte ranges."""
 
 from __future__ import annotations
 
@@ -33,12 +33,11 @@ HEADER = 3  # bytes
 _BED_MAGIC = b"\x6c\x1b"
 _LAYOUTS = {0: "individual", 1: "SNP"}
 BLOCK = 8 << 20  # bytes of lines in a block
-# A gap of fewer bytes is fetched as well: another request would take longer.
-MAX_GAP = 256 << 10
+MAX_GAP = 256 << 10  # bytes; fetching a longer gap is slower than another request
 
 
 class ByteRange(NamedTuple):
-    """The bytes of one request, and the lines that they contain."""
+    """The byte range of one request, and the lines in this range."""
 
     start: int
     stop: int
@@ -48,7 +47,7 @@ class ByteRange(NamedTuple):
 
 @dataclass(slots=True)
 class LineBlock:
-    """Parts of lines, each once and in file order."""
+    """A block of lines, or of parts of lines, in file order and without repetition."""
 
     first: int  # index of the block's first line among the requested lines
     starts: NDArray[np.int64]  # byte offset of each part in the object
@@ -65,7 +64,7 @@ class LineBlock:
         return pieces
 
     def put(self, piece: ByteRange, data: NDArray[np.uint8]) -> None:
-        """Copy the bytes of a piece into the block."""
+        """Copy the fetched bytes of a request into the block."""
         shape = len(self.starts), self.width
         self.missing -= 1
         has_all = piece.lines == slice(0, len(self.starts))
@@ -90,7 +89,7 @@ class LineBlock:
 def split_blocks(
     numbers: NDArray[np.int64], origin: int, *, stride: int, width: int
 ) -> Iterator[LineBlock]:
-    """Split the requested lines into blocks; line 0 begins at the byte `origin`."""
+    """Split the requested lines into blocks; line 0 begins at byte `origin`."""
     count = max(1, BLOCK // width)
     for first in range(0, len(numbers), count):
         lines, order = np.unique(numbers[first : first + count], return_inverse=True)
@@ -100,7 +99,7 @@ def split_blocks(
 def fetch_ahead(
     source: RemoteObject, tasks: Iterable[tuple[T, int, int]], requests: int
 ) -> Generator[tuple[T, Fetched]]:
-    """Yield ranges of bytes in order, with some requests ahead of the caller."""
+    """Yield byte ranges in order; several requests are sent ahead of the caller."""
     waiting: deque[tuple[T, CloudRequest]] = deque()
     try:
         for task, start, stop in tasks:
@@ -117,7 +116,7 @@ def fetch_ahead(
 
 
 def _join_lines(starts: NDArray[np.int64], width: int, chunk: int) -> Iterator[ByteRange]:
-    """Join neighbouring lines into requests of at most `chunk` bytes."""
+    """Combine neighbouring lines into requests of at most `chunk` bytes."""
     gaps: NDArray[np.int64] = starts[1:] - starts[:-1] - width
     breaks: list[int] = (1 + np.flatnonzero(gaps > MAX_GAP)).tolist()
     for begin, end in pairwise([0, *breaks, len(starts)]):
@@ -165,7 +164,7 @@ def read_object(location: ParseResult, options: Mapping[str, str]) -> bytes:
 
 
 class RemoteBed:
-    """Fetches lines of a .bed in the cloud; can be shared by threads and processes."""
+    """Fetcher of lines of a .bed in the cloud, which threads and processes can share."""
 
     def __init__(
         self, location: ParseResult, options: Mapping[str, str], *, check: bool
@@ -179,7 +178,7 @@ class RemoteBed:
             self._read_header()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state for another process, which connects to the store again."""
+        """Return the state for pickling; the other process connects to the store again."""
         return vars(self) | {"_object_of_process": None}
 
     @property
@@ -200,7 +199,7 @@ class RemoteBed:
         requests: int,
         chunk: int,
     ) -> Generator[tuple[int, NDArray[np.uint8]]]:
-        """Yield blocks with a part of each line, and the first line of each block."""
+        """Yield blocks of parts of lines, each with the index of its first line."""
         width = part.stop - part.start
         if not width:
             yield 0, np.empty((len(numbers), 0), np.uint8)
@@ -218,7 +217,7 @@ class RemoteBed:
                     yield block.first, block.lines()
 
     def _read_header(self) -> tuple[str, Identity]:
-        """Fetch and check the header."""
+        """Fetch and check the header of the .bed."""
         fetched = self._connect().request(0, HEADER).result()
         header = bytes(fetched.data)
         if len(header) < HEADER or header[:2] != _BED_MAGIC or header[2] not in _LAYOUTS:
@@ -233,7 +232,7 @@ class RemoteBed:
         return self._major, seen
 
     def _check_answer(self, fetched: Fetched, size: int) -> NDArray[np.uint8]:
-        """Return fetched bytes; raise if they are incomplete or the object has changed."""
+        """Return the bytes of a request; raise if they are incomplete or outdated."""
         name = self.location.geturl()
         if self._identity is None:
             self._identity = fetched.identity
@@ -252,14 +251,14 @@ class RemoteBed:
         return np.frombuffer(fetched.data, np.uint8)
 
     def _connect(self) -> RemoteObject:
-        """Return the object, connected by this process."""
+        """Return the cloud object, to which this process has connected."""
         if self._object_of_process is None or self._object_of_process[0] != os.getpid():
             self._object_of_process = os.getpid(), _open(self.location, self._options)
         return self._object_of_process[1]
 
 
 def _open(location: ParseResult, options: Mapping[str, str]) -> RemoteObject:
-    """Return the object of a URL; a local file needs no options."""
+    """Return the object that a URL names."""
     if location.scheme == "file":
         return LocalObject(location)
     return (ForkedObject if is_forked() else CloudObject)(location, options)

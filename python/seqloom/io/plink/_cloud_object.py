@@ -1,4 +1,4 @@
-"""Objects in the cloud: the store that a URL names, and requests for bytes."""
+"""Objects in cloud stores: open a URL, and request bytes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
 _SCHEMES = "http, https, s3, gs, az, azure, abfs or file"
 _STORE_SCHEMES = {"http", "https", "s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss"}
-# Options of the connection, for every store; all other options belong to the store.
+# Options of the connection, which every store accepts; all other options belong to one
+# store.
 _CLIENT_OPTIONS = {
     "allow_http",
     "allow_invalid_certificates",
@@ -65,7 +66,7 @@ _forked: list[int] = []
 
 
 def open_store(location: ParseResult, options: Mapping[str, str]) -> ObjectStore:
-    """Open the store of a URL; the object has the empty path in the store."""
+    """Open a store whose root is the object of a URL."""
     url = location.geturl()
     if location.scheme not in _STORE_SCHEMES:
         raise ArgumentError(
@@ -74,7 +75,7 @@ def open_store(location: ParseResult, options: Mapping[str, str]) -> ObjectStore
         )
     parts: dict[str, dict[str, Any]] = {"client": {}, "store": {}, "retry": {}}
     for name, value in options.items():
-        # The value may be secret, so it is not shown.
+        # Do not show the value, because it may be secret.
         if not isinstance(cast("object", value), str):
             raise ArgumentError(
                 f"cloud_options[{name!r}] must be a string, got {type(value).__name__}"
@@ -87,12 +88,12 @@ def open_store(location: ParseResult, options: Mapping[str, str]) -> ObjectStore
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of a library's error, without debugging details."""
+    """Return the first line of an obstore error, without debugging details."""
     return str(error).partition("\n")[0].partition(": <")[0].strip()
 
 
 def _option_group(name: str) -> tuple[str, str]:
-    """Return the group of an option (store, client or retry), and its library name."""
+    """Return the obstore argument for an option, and the obstore name of the option."""
     plain = name.lower()
     for prefix in _STORE_PREFIXES:
         if plain.removeprefix(prefix) in _CLIENT_OPTIONS:
@@ -101,7 +102,7 @@ def _option_group(name: str) -> tuple[str, str]:
 
 
 def _open(location: ParseResult, parts: Mapping[str, dict[str, Any]]) -> ObjectStore:
-    """Create the store with obstore; an http URL without store options is an HTTP store."""
+    """Create the obstore store; an http URL without store options becomes an HTTP store."""
     retry: dict[str, int] = {}
     for name, value in parts["retry"].items():
         if not (value.isascii() and value.isdigit()):
@@ -127,7 +128,7 @@ def _open(location: ParseResult, parts: Mapping[str, dict[str, Any]]) -> ObjectS
 
 
 def _import_library() -> Any:
-    """Import obstore; the error contains the command that installs it."""
+    """Import obstore, or raise an error with the command that installs it."""
     try:
         from obstore import store
     except ImportError as error:
@@ -152,14 +153,14 @@ def _describe_wrong_option(
     )
 
 
-# A started request has `result`, which waits for the answer, and `cancel`.
+# A started request: `result` waits for the answer, and `cancel` cancels the request.
 CloudRequest: TypeAlias = "Future[Fetched] | _LocalRequest"
 RemoteObject: TypeAlias = "CloudObject | ForkedObject | LocalObject"
 Answer: TypeAlias = "tuple[Identity, bytes] | BaseException"
 
 
 class Identity(NamedTuple):
-    """Properties of an object that differ after a change, if its store reports them."""
+    """Properties that change when an object is replaced, if its store reports them."""
 
     size: int
     tag: str | None
@@ -168,7 +169,7 @@ class Identity(NamedTuple):
 
 
 class Fetched(NamedTuple):
-    """Bytes of an object, and the identity of the object."""
+    """Bytes of an object, and the properties that show whether the object has changed."""
 
     identity: Identity
     data: memoryview
@@ -182,16 +183,16 @@ class CloudObject:
         self._store = open_store(location, options)
 
     def request(self, start: int, stop: int | None) -> Future[Fetched]:
-        """Request the bytes from start to stop; with None, all bytes."""
-        # The caller may run its own event loop (as a notebook does) and may press
-        # Ctrl-C: it waits for the future, and cancels requests that are not needed.
+        """Request the bytes from start to stop, or the whole object if they are None."""
+        # Return a future, because the caller may run its own event loop (as a notebook
+        # does) and may have to cancel requests.
         return asyncio.run_coroutine_threadsafe(self._get(start, stop), _find_loop())
 
     async def _get(self, start: int, stop: int | None) -> Fetched:
-        """Fetch bytes."""
+        """Fetch a range of bytes from the store."""
         import obstore
 
-        # A server that does not support ranges can send the whole object.
+        # A whole object can be fetched even if the server does not support byte ranges.
         options: GetOptions = {} if stop is None else {"range": (start, stop)}
         try:
             answer = await obstore.get_async(self._store, "", options=options)
@@ -205,7 +206,7 @@ class CloudObject:
 
 
 def _find_loop() -> asyncio.AbstractEventLoop:
-    """Return the event loop of this process; start it at the first call."""
+    """Return the event loop of this process; the first call starts the loop."""
     with _lock:
         if not _loops:
             _loops.append(asyncio.new_event_loop())
@@ -215,7 +216,7 @@ def _find_loop() -> asyncio.AbstractEventLoop:
 
 
 class LocalObject:
-    """A local file, named by a URL."""
+    """A local file that is named by a file:// URL."""
 
     def __init__(self, location: ParseResult) -> None:
         self._url = location.geturl()
@@ -227,11 +228,11 @@ class LocalObject:
         self._path = Path(unquote(location.path))
 
     def request(self, start: int, stop: int | None) -> CloudRequest:
-        """Request the bytes from start to stop; with None, all bytes."""
+        """Request the bytes from start to stop, or the whole object if they are None."""
         return _LocalRequest(self, start, stop)
 
     def read(self, start: int, stop: int | None) -> Fetched:
-        """Read bytes immediately."""
+        """Read a range of bytes of the local file."""
         try:
             with self._path.open("rb", buffering=0) as file:
                 seen = os.fstat(file.fileno())
@@ -247,22 +248,22 @@ class LocalObject:
 
 
 class _LocalRequest(NamedTuple):
-    """A read that happens in `result`: the system already reads ahead."""
+    """A read of a local file; `result` reads, because the system already reads ahead."""
 
     file: LocalObject
     start: int
     stop: int | None
 
     def result(self) -> Fetched:
-        """Read the bytes."""
+        """Read and return the bytes."""
         return self.file.read(self.start, self.stop)
 
     def cancel(self) -> None:
-        """Do nothing: the read has not started."""
+        """Do nothing, because reading starts only in `result`."""
 
 
 def _raise_error(url: str, error: Exception) -> NoReturn:
-    """Raise the seqloom error for an error of obstore."""
+    """Convert errors of obstore to errors of seqloom."""
     message = first_line(error)[:_MAX_MESSAGE]
     if isinstance(error, FileNotFoundError):
         raise MissingObjectError(
@@ -278,12 +279,12 @@ def _raise_error(url: str, error: Exception) -> NoReturn:
 
 
 def is_forked() -> bool:
-    """Return whether this process was forked from one that may have sent requests."""
+    """Return whether this process was forked after its parent may have sent requests."""
     return bool(_forked)
 
 
 class ForkedObject:
-    """An object that a child process fetches, for use after a fork."""
+    """A cloud object that a child process fetches, because obstore fails after a fork."""
 
     def __init__(self, location: ParseResult, options: Mapping[str, str]) -> None:
         pair: Any = Pipe()  # the type depends on the system
@@ -294,7 +295,7 @@ class ForkedObject:
                 [sys.executable, "-c", _CHILD_PROGRAM, str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
-                start_new_session=True,  # keeps Ctrl-C away
+                start_new_session=True,  # Ctrl-C does not reach the child process
             )
         self._lock, self._numbers = threading.Lock(), count()
         self._pending: dict[int, Future[Fetched]] = {}
@@ -304,7 +305,7 @@ class ForkedObject:
         ours.send((location, dict(options)))
 
     def request(self, start: int, stop: int | None) -> CloudRequest:
-        """Request the bytes from start to stop; with None, all bytes."""
+        """Request the bytes from start to stop, or the whole object if they are None."""
         future: Future[Fetched] = Future()
         with self._lock:
             number = next(self._numbers)
@@ -317,7 +318,7 @@ class ForkedObject:
 
 
 def serve(handle: int) -> None:
-    """Serve the requests of another process until it ends."""
+    """Answer the requests of the parent process until the parent ends."""
     connection, lock = Connection(handle), threading.Lock()
 
     def send(number: int, answer: Answer) -> None:
@@ -329,7 +330,7 @@ def serve(handle: int) -> None:
     while True:
         try:
             number, start, stop = connection.recv()
-        except (EOFError, OSError):  # the other process has closed the pipe
+        except (EOFError, OSError):  # the parent process has closed the pipe
             return
         try:
             source = source or CloudObject(location, options)
@@ -341,7 +342,7 @@ def serve(handle: int) -> None:
 
 
 def _read_answer(done: Future[Fetched]) -> Answer:
-    """Convert the result of a request to a picklable answer."""
+    """Convert the result of a request to an answer that can be pickled."""
     error = done.exception()
     if error is not None:
         return error
@@ -350,7 +351,7 @@ def _read_answer(done: Future[Fetched]) -> Answer:
 
 
 def _receive_answers(connection: Connection, pending: dict[int, Future[Fetched]]) -> None:
-    """Set the results of the waiting futures."""
+    """Pass each answer of the child process to the future that waits for it."""
     try:
         while True:
             number, answer = connection.recv()
@@ -369,20 +370,20 @@ def _receive_answers(connection: Connection, pending: dict[int, Future[Fetched]]
 
 
 def _stop_child(process: subprocess.Popen[bytes]) -> None:
-    """Stop the child process."""
+    """Stop the child process that fetches the object."""
     process.kill()
     process.wait()
 
 
 def _make_ended_error() -> RemoteError:
-    """Return the error for a child process that has ended."""
+    """Return the error for a child process that has ended unexpectedly."""
     return RemoteError(
         "the child process that fetches the file has ended; open the file again"
     )
 
 
 def _record_fork() -> None:
-    """Record that this process does not have the parent's threads."""
+    """Record that this process was forked and lacks the threads of its parent."""
     if "obstore" in sys.modules:
         _forked[:] = [os.getpid()]
 

@@ -1,4 +1,4 @@
-"""Genotypes of a .bed in the cloud, read by byte ranges."""
+"""Read genotypes of a .bed in the cloud by byte ranges."""
 
 from __future__ import annotations
 
@@ -22,22 +22,21 @@ if TYPE_CHECKING:
     from seqloom.io.plink._selection import Positions
 
 _DECODED_BYTES = 8 << 20  # bytes of values decoded at a time
-# A nonzero code in the padding is not a genotype if this number of lines contain it.
 _MIN_NONZERO_LINES = 8
-# Zeros as last values may be padding if this number of lines contain them.
+# If at least this number of lines all end with the value 0, the 0 may be padding.
 _MIN_ZERO_LINES = 64
 _SKIP_HINT = "skip_format_check=True (--skip-format-check) reads without this warning"
 
 
 @dataclass(frozen=True, slots=True)
 class RequestLimits:
-    """Maximum number of simultaneous requests, and maximum bytes of each."""
+    """Maximum number of simultaneous requests, and maximum number of bytes of a request."""
 
     at_once: int = 10
     chunk: int = 8_000_000
 
     def replace(self, at_once: int | None, chunk: int | None) -> RequestLimits:
-        """Return these limits, replaced by those of the caller."""
+        """Return the limits, with the caller's values in place of the defaults."""
         _check_request("max_concurrent_requests", at_once)
         _check_request("max_chunk_bytes", chunk)
         return RequestLimits(at_once or self.at_once, chunk or self.chunk)
@@ -45,7 +44,7 @@ class RequestLimits:
 
 @dataclass(frozen=True, slots=True)
 class LineSelection:
-    """The lines of a .bed that are read, and the positions in each line."""
+    """The selected lines of a .bed, and the selected positions in each line."""
 
     lines: NDArray[np.int64]
     index: Positions
@@ -56,7 +55,7 @@ class LineSelection:
     def of(
         cls, major: str, shape: tuple[int, int], *, iid: Positions, sid: Positions
     ) -> Self:
-        """Select variants or individuals as lines, by the layout of the file."""
+        """Return the selection by lines, which are variants or individuals."""
         by_variant = major == "SNP"
         width, count = shape if by_variant else shape[::-1]
         index, lines = (iid, sid) if by_variant else (sid, iid)
@@ -70,14 +69,14 @@ class LineSelection:
 
     @property
     def positions_in_part(self) -> NDArray[np.int64]:
-        """Positions relative to the first position of the part."""
+        """Positions relative to the first position in `part`."""
         if self.index is None:
             return np.arange(self.width, dtype=np.int64)
         return self.index - 4 * self.part.start
 
     @property
     def part(self) -> slice:
-        """Bytes of a line that contain the positions."""
+        """Byte range of a line that contains the selected positions."""
         if self.index is None:
             return slice(0, self.stride)
         if not len(self.index):
@@ -87,7 +86,7 @@ class LineSelection:
 
 @dataclass(frozen=True, slots=True)
 class RemoteReader:
-    """Reads genotypes in the cloud, like the native class for local files."""
+    """Reader of genotypes in the cloud, with the methods of the native reader of files."""
 
     bed: RemoteBed
     requests: RequestLimits
@@ -103,7 +102,7 @@ class RemoteReader:
         check: bool,
         threads: int,
     ) -> None:
-        """Fill an array with the selected genotypes."""
+        """Decode the selected genotypes into an array."""
         wanted = LineSelection.of(self.bed.major, shape, iid=iid, sid=sid)
         self._check_size(shape, wanted)
         if not out.size:
@@ -120,7 +119,7 @@ class RemoteReader:
     def _blocks(
         self, wanted: LineSelection, line_bytes: int
     ) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-        """Yield blocks of lines, limited by the memory of their decoded values."""
+        """Yield ranges of lines whose decoded values fit into the memory limit."""
         most = max(1, _DECODED_BYTES // line_bytes)
         fetched = self.bed.blocks(
             wanted.lines,
@@ -158,7 +157,7 @@ class RemoteReader:
             _check_last_values(last, wanted.width, name)
 
     def _make_error(self, message: str, *, kind: str = "format") -> FormatError:
-        """Return an error that names the object."""
+        """Return an error whose message begins with the URL."""
         name = self.bed.location.geturl()
         return FormatError(f"{name}: {message}", kind=kind, path=name)
 
@@ -171,7 +170,7 @@ def _decode(
     count_a1: bool,
     threads: int,
 ) -> None:
-    """Decode parts of lines into the array."""
+    """Decode a block of lines into the array."""
     decoded = out if out.flags.c_contiguous else np.empty(out.shape, out.dtype)
     positions = wanted.positions_in_part
     _native.decode_lines(
@@ -182,7 +181,7 @@ def _decode(
 
 
 def _check_request(name: str, value: int | None) -> None:
-    """Raise for a number of requests or bytes below 1."""
+    """Raise if a limit of requests or bytes is below 1."""
     if value is None:
         return
     if as_integer(name, value, least=-(1 << 63)) < 0:
@@ -192,7 +191,7 @@ def _check_request(name: str, value: int | None) -> None:
 
 
 def _is_padding(last: NDArray[np.uint8], values: int, name: str) -> bool:
-    """Return whether the bits after the last value are padding, perhaps with a warning."""
+    """Return whether the bits after the last value are padding; warn if they are not 0."""
     used = values % 4
     padding = last >> 2 * used if used else last[:0]
     if not padding.any():

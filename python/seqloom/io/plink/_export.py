@@ -1,4 +1,4 @@
-"""Copy a set, or selected individuals and variants, as a set or in other formats."""
+"""Copy a PLINK set, or selected individuals and variants, to another set or format."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     Positions = NDArray[np.int64]
     OnProgress = Callable[[int, int], object]
 
-# Bytes of values in memory at a time. Blocks of individuals are larger, because each
-# block reads every line of a file whose lines are variants.
+# Maximum bytes of decoded genotypes in memory. Blocks of individuals are larger,
+# because each of these blocks reads every variant of the file.
 _VARIANT_BLOCK_BYTES = 32 << 20
 _INDIVIDUAL_BLOCK_BYTES = 128 << 20
 _TRANSPOSED_BYTES = 256 << 20  # bytes of codes transposed at a time
@@ -46,7 +46,7 @@ def copy_set(
     major: str,
     on_progress: OnProgress,
 ) -> None:
-    """Write selected individuals and variants as another set; a failure leaves no file."""
+    """Write selected individuals and variants as a PLINK set; a failure leaves no file."""
     packer = Packer(major, bed.count_A1)
     blocks = read_blocks(bed, chosen, by_variant=major == "SNP")
     total, done = len(chosen[1] if major == "SNP" else chosen[0]), 0
@@ -63,7 +63,7 @@ def copy_set(
 def copy_all(
     bed: open_bed, target: Path, *, major: str | None, on_progress: OnProgress
 ) -> None:
-    """Write a whole set in a layout; None: the opposite of the source's layout."""
+    """Copy a PLINK set to another layout; by default, to the opposite of its layout."""
     major = major or ("individual" if bed.major == "SNP" else "SNP")
     everybody = _select_all(bed)
     if not isinstance(bed.location, Path):
@@ -76,7 +76,7 @@ def copy_all(
     with write_set(name_set(target, None, None)) as parts:
         write_tables(parts, select_properties(bed, everybody))
         path = parts[0]
-        # Transposes two-bit codes: each byte is read and written once.
+        # Transpose two-bit codes; each byte is read and written once.
         run_interruptible(
             lambda: layer.write(
                 path, watch, room=_TRANSPOSED_BYTES, check=check, threads=threads
@@ -93,7 +93,7 @@ def read_blocks(
     by_variant: bool,
     dtype: str = "int8",
 ) -> Iterator[NDArray[Any]]:
-    """Yield values in blocks of variants (or individuals)."""
+    """Yield genotypes in blocks of variants (or individuals)."""
     iid, sid = chosen
     lines, others = (sid, iid) if by_variant else (iid, sid)
     size = _VARIANT_BLOCK_BYTES if by_variant else _INDIVIDUAL_BLOCK_BYTES
@@ -109,7 +109,7 @@ def read_blocks(
 def select_properties(
     bed: open_bed, chosen: tuple[Positions, Positions]
 ) -> dict[str, NDArray[Any]]:
-    """Return the columns of the tables for selected individuals and variants."""
+    """Return the .fam and .bim columns of selected individuals and variants."""
     columns = {name: (bed.property_item(name), prop) for name, prop in PROPERTIES.items()}
     return {
         name: column[chosen[0] if prop.suffix == "fam" else chosen[1]]
@@ -132,7 +132,7 @@ _COLUMNS: dict[str, str] = {
 _RAW_IDS = tuple(_COLUMNS)
 _ID_COLUMNS = ("FID", "IID")
 _SEXES = frozenset({"1", "2"})
-# If all phenotypes are in this set, they are case and control, and 0 is missing.
+# If all phenotypes are in this set, 1 is a control, 2 is a case, and 0 is missing.
 _CASE_CONTROL = frozenset({"0", "1", "2", "-9"})
 _MISSING, _MISSING_CODES = "-9", frozenset({"0", "-9"})
 _starts_number = re.compile(r"[+-]?\.?[0-9]").match
@@ -145,7 +145,7 @@ def write_npy(bed: open_bed, target: Path, *, dtype: str, on_progress: OnProgres
 
 
 def write_npz(bed: open_bed, target: Path, *, dtype: str, on_progress: OnProgress) -> None:
-    """Write a .npz with the values as ``genotypes``, and the columns of the tables."""
+    """Write a .npz with the array ``genotypes`` and the columns of the .fam and .bim."""
     with (
         atomic_path(target) as part,
         zipfile.ZipFile(part, "w", allowZip64=True) as archive,
@@ -179,7 +179,7 @@ def write_table(bed: open_bed, target: Path, *, on_progress: OnProgress) -> None
 def _write_values(
     file: IO[bytes], bed: open_bed, dtype: str, *, on_progress: OnProgress
 ) -> None:
-    """Write the header of a .npy and all values."""
+    """Write an array in .npy format: its header, then all values."""
     kind, done = np.dtype(dtype), 0
     facts = {"descr": kind.str, "fortran_order": True, "shape": bed.shape}
     npy.write_array_header_1_0(file, facts)
@@ -208,7 +208,7 @@ def _make_header(bed: open_bed, *, is_raw: bool) -> list[str]:
 
 
 def _make_leading_cells(bed: open_bed, names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Yield the leading cells of each line."""
+    """Yield the cells of each line that precede its genotypes."""
     columns = {
         name: _format_column(bed.property_item(_COLUMNS[name]), bed.iid_count)
         for name in names
@@ -220,7 +220,7 @@ def _make_leading_cells(bed: open_bed, names: tuple[str, ...]) -> Iterator[tuple
 
 
 def _format_phenotypes(texts: list[str], iids: list[str]) -> list[str]:
-    """Format missing phenotypes like PLINK; 0 is missing if all others are 1 or 2."""
+    """Format missing phenotypes like PLINK; 0 is missing if all others are 1, 2 or -9."""
     numbers = [_is_number(text, iid) for text, iid in zip(texts, iids, strict=True)]
     known = {text for text, number in zip(texts, numbers, strict=True) if number}
     codes = _MISSING_CODES if known <= _CASE_CONTROL else _MISSING_CODES - {"0"}
@@ -244,5 +244,5 @@ def _is_number(text: str, iid: str) -> bool:
 
 
 def _format_column(column: NDArray[Any] | None, count: int) -> list[str]:
-    """Convert a column to strings; a hidden column becomes zeros."""
+    """Convert a column to strings; a column hidden by the user becomes zeros."""
     return ["0"] * count if column is None else [str(value) for value in column.tolist()]

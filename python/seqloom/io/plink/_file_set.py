@@ -1,7 +1,7 @@
-"""Paths of a .bed with its .fam and .bim, and the atomic replacement of the three files.
+"""Paths of a .bed with its .fam and .bim, and atomic replacement of these three files.
 
-Renaming three files takes three steps, and a killed writer would leave files of two sets.
-A journal makes the replacement atomic:
+Three files cannot be renamed in one step, so a killed writer could leave files of two sets.
+A journal file makes the replacement atomic:
 
 1. Each file is written under a hidden name and flushed to disk (`atomic_paths`).
 2. The files get names that end in "ready" (``.x.bed.seqloom.ready``). Then a list of them,
@@ -11,8 +11,8 @@ A journal makes the replacement atomic:
 
 A writer that is killed before step 2 leaves the old set unchanged. A writer that is killed
 later leaves the journal; the next process that opens or writes the set finishes step 3.
-Programs that ignore the journal find the old set, no .bed, or the new set. They never find
-a .bed with tables of another set. A lock on the folder serialises writers and recovery.
+Programs that ignore the journal find the old set, no .bed, or the new set, but never a .bed
+with tables of another set. A lock on the folder serialises writers and recovery.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Location: TypeAlias = Path | ParseResult
 
 
 def parse_location(location: object) -> Location:
-    """Convert a string with ``://`` to a URL, and anything else to a path."""
+    """Convert a string with ``://`` to a URL, and all other values to a path."""
     if isinstance(location, ParseResult):
         return location
     if isinstance(location, str) and "://" in location:
@@ -76,15 +76,16 @@ def locate_table(bed: Location, suffix: Suffix, given: object) -> Location:
 
 
 def find_table(table: Path) -> Path:
-    """Return a table's path, with .gz appended if only that file exists."""
+    """Return the path of a table, with .gz appended if only the .gz file exists."""
     gzipped = table.with_name(f"{table.name}.gz")
-    # Unlike those of Path, these return False for names that the system rejects.
+    # Unlike methods of Path, `os.path` functions return False for names that the system
+    # rejects.
     is_gzipped = not os.path.exists(table) and os.path.exists(gzipped)  # noqa: PTH110
     return gzipped if is_gzipped else table
 
 
 def absolute(location: Location) -> Location:
-    """Return an absolute path, which is independent of the working directory."""
+    """Return an absolute path; return a URL unchanged."""
     return location.absolute() if isinstance(location, Path) else location
 
 
@@ -93,7 +94,7 @@ Identity: TypeAlias = tuple[int, int, int, int]
 
 @contextmanager
 def write_set(files: Sequence[Path]) -> Generator[list[Path]]:
-    """Yield temporary paths for a .bed and its tables, and rename all at the end."""
+    """Yield temporary paths for a .bed, .fam and .bim; rename the files at the end."""
     if len({os.path.realpath(file) for file in files}) < len(files):
         names = ", ".join(map(str, files))
         raise ArgumentError(
@@ -104,7 +105,7 @@ def write_set(files: Sequence[Path]) -> Generator[list[Path]]:
 
 
 def finish_set(bed: Path) -> None:
-    """Finish renaming a complete set whose writer was killed."""
+    """Finish the renaming of a complete set after its writer was killed."""
     if _has_journal(Path(os.path.realpath(bed))):
         with without_writer(bed):
             pass
@@ -112,14 +113,14 @@ def finish_set(bed: Path) -> None:
 
 @contextmanager
 def without_writer(bed: Path) -> Generator[None]:
-    """Finish a set, and block its writers until the context ends."""
+    """Finish the renaming of a set, and block writers of the set during the block."""
     bed = Path(os.path.realpath(bed))
     with _lock(bed.parent):
         try:
             _finish(bed)
         except OSError as error:
             raise FileError(
-                f"{bed}: its writer was stopped while it renamed the files of the set, and "
+                f"{bed}: a writer was stopped while it renamed the files of the set, and "
                 f"the renaming cannot be completed: {error.strerror}; open the .bed once "
                 "with write permission for its folder"
             ) from error
@@ -140,7 +141,7 @@ def open_file(
 
 
 def identify(bed: Path) -> Identity | None:
-    """Return values that differ for another or changed file of this name."""
+    """Return a tuple that changes if the file is changed or replaced."""
     try:
         seen = bed.stat()
     except FileNotFoundError:
@@ -155,8 +156,8 @@ def identify(bed: Path) -> Identity | None:
 
 def check_same(bed: Path, known: Identity) -> None:
     """Raise if a set has been replaced since it was opened."""
-    # While tables are renamed, there is a journal and no .bed. If neither exists, the
-    # .bed was removed without its tables.
+    # While tables are renamed, a journal exists but no .bed. If neither exists, the
+    # user removed the .bed but not its tables.
     if _has_journal(bed) or identify(bed) not in {known, None}:
         raise FileError(
             f"{bed}: was replaced or changed since it was opened; open it again"
@@ -169,7 +170,7 @@ def _journal_path(bed: Path) -> Path:
 
 
 def _has_journal(bed: Path) -> bool:
-    """Return whether a writer was stopped; a name too long for a journal has none."""
+    """Return whether a journal exists, so that a writer was killed."""
     try:
         return _journal_path(bed).exists()
     except OSError:
@@ -177,16 +178,16 @@ def _has_journal(bed: Path) -> bool:
 
 
 def _ready_path(file: Path) -> Path:
-    """Return the hidden path of a complete file that will be renamed."""
+    """Return the hidden path of a complete file that has not been renamed yet."""
     return file.with_name(f".{file.name}.seqloom.ready")
 
 
 @contextmanager
 def _lock(folder: Path) -> Generator[None]:
-    """Hold the lock of a folder: one process at a time renames sets in it."""
+    """Lock a folder during the block; one process at a time renames sets in a folder."""
     with ExitStack() as opened:
-        # On a file system without locks, or in an unreadable folder, the caller must
-        # not run two writers of one set.
+        # Without a lock (the file system has none, or the folder is unreadable), the
+        # user must not run two writers of the same set.
         with suppress(OSError):
             handle = open_handle(folder, os.O_RDONLY)
             opened.callback(os.close, handle)
@@ -195,19 +196,20 @@ def _lock(folder: Path) -> Generator[None]:
 
 
 def _commit(parts: Sequence[Path], finals: Sequence[Path]) -> None:
-    """Make the new set valid, and rename its files."""
+    """Write the journal of a new set, and rename its files."""
     bed = finals[0]
     with _lock(bed.parent):
         _finish(bed)
         try:
             for part, final in zip(parts, finals, strict=True):
                 part.replace(_ready_path(final))
-            # The journal must not reach the disk before the files that it names.
+            # Flush the files first, because the journal must not reach the disk before
+            # them.
             _sync_folders(finals)
             names = [os.path.relpath(final, bed.parent) for final in finals]
             write_atomic(_journal_path(bed), json.dumps(names).encode())
         except FileError as error:
-            # The message names the files of the set, not the hidden file.
+            # The message must name the final path, not the hidden file.
             raise error.__cause__ or error from None
         finally:
             for final in () if _journal_path(bed).exists() else finals:
@@ -231,7 +233,7 @@ def _finish(bed: Path) -> None:
 
 
 def _sync_folders(finals: Sequence[Path]) -> None:
-    """Flush the names of all files of a set to disk."""
+    """Flush the folders that contain the files of a set to disk."""
     for folder in dict.fromkeys(final.parent for final in finals):
         sync(folder)
 
@@ -253,7 +255,7 @@ def name_set(
     fam: str | os.PathLike[str] | None,
     bim: str | os.PathLike[str] | None,
 ) -> list[Path]:
-    """Return the three paths of a set; by default tables are named like the .bed."""
+    """Return the paths of a .bed, .fam and .bim; default names match that of the .bed."""
     base = parse_location(bed)
     if not isinstance(base, Path):
         raise ArgumentError(

@@ -1,4 +1,4 @@
-"""The result of `genotype_stats`: arrays, text, a table and plots."""
+"""The result of `genotype_stats`, and its output as text, table and plots."""
 
 from __future__ import annotations
 
@@ -37,32 +37,33 @@ _VARIANT_COLUMNS = (
     "variance",
     "hardy_p",
 )
-_ROWS = 1 << 14  # rows converted to text at a time
+_ROWS = 1 << 14  # number of table rows converted to text at a time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class GenotypeStats:
-    """Counts and statistics of the genotypes of a file, for each variant.
+    """Genotype counts and statistics of each variant of a PLINK file.
 
     Args:
-        sid: Ids of the variants. This and the next four are None if ``open_bed`` hides the
-            property.
-        chromosome: Chromosomes.
-        bp_position: Positions in base pairs.
-        allele_1: Alleles A1.
-        allele_2: Alleles A2.
+        sid: Ids of the variants. ``sid``, ``chromosome``, ``bp_position``, ``allele_1`` and
+            ``allele_2`` are None if ``open_bed`` hides the property.
+        chromosome: Chromosome of each variant.
+        bp_position: Position of each variant, in base pairs.
+        allele_1: Allele A1 of each variant.
+        allele_2: Allele A2 of each variant.
         count: Number of individuals with a genotype.
         missing: Number of individuals without a genotype.
         hom_a1: Number of individuals homozygous for A1.
         het: Number of heterozygous individuals.
         hom_a2: Number of individuals homozygous for A2.
-        alleles: Number of founder alleles, from which the frequency is computed; a male has
-            one allele on X and Y.
-        allele_frequency: Share of the counted allele among these; NaN if there are none.
-        mean: Mean of the genotypes 0, 1 and 2 of `open_bed.read`.
+        alleles: Number of alleles of founders, from which the allele frequency is computed;
+            a male has one allele on X and Y.
+        allele_frequency: Frequency of the counted allele among founder alleles; NaN if
+            there are no alleles.
+        mean: Mean of the genotypes 0, 1 and 2, as `open_bed.read` returns them.
         variance: Population variance of the genotypes (divided by ``count``).
-        hardy_p: p-value of the exact test of Hardy-Weinberg equilibrium; on Y and MT, which
-            are not tested, 1 (mid-p: 0.5) as in PLINK 1.9.
+        hardy_p: p-value of the exact test of Hardy-Weinberg equilibrium. Y and MT are not
+            tested and have the p-value 1 (mid-p: 0.5), as in PLINK 1.9.
         iid: Ids of the counted individuals.
         individual_missing: Number of missing genotypes of each individual.
         counted: The counted allele: ``"A1"`` or ``"A2"``.
@@ -103,7 +104,8 @@ class GenotypeStats:
         """Return the arrays with one value for each variant.
 
         Returns:
-            Arrays by name, for ``pandas.DataFrame``, without those that are None.
+            A dict from name to array, for ``pandas.DataFrame``; arrays that are None are
+            omitted.
 
         Examples:
             >>> from seqloom.io import genotype_stats, to_bed
@@ -117,7 +119,8 @@ class GenotypeStats:
     def to_tsv(self, path: str | os.PathLike[str]) -> None:
         """Write a table with one line for each variant.
 
-        Numbers are written without loss; NaN is ``NA``. A failure leaves no partial file.
+        Numbers are written with full precision, and NaN is written as ``NA``. A failure
+        leaves no partial file.
 
         Args:
             path: The path of the file.
@@ -168,10 +171,10 @@ class GenotypeStats:
         write_plots(path, self.facts()["genotypes"], list(_plots(self)))
 
     def facts(self) -> dict[str, str]:
-        """Return the statistics as short text.
+        """Return a summary of the statistics as text.
 
         Returns:
-            The text of each line, by line name.
+            A dict from line name to text.
 
         Examples:
             >>> from seqloom.io import genotype_stats, to_bed
@@ -201,7 +204,7 @@ class GenotypeStats:
         return f"<GenotypeStats: {self.facts()['genotypes']}>"
 
     def _describe_frequency(self) -> str:
-        """Return the frequencies as text."""
+        """Return a summary of the allele frequencies as text."""
         known = self.allele_frequency[~np.isnan(self.allele_frequency)]
         if not len(known):
             return "unknown: no founder has a genotype"
@@ -214,21 +217,19 @@ class GenotypeStats:
 
 
 def _count_variants(which: NDArray[np.bool_]) -> str:
-    """Format the number of variants in a mask."""
+    """Format the number of variants that a mask selects."""
     count = np.count_nonzero(which)
     return f"{count:,} variant{'' if count == 1 else 's'}"
 
 
 _HISTOGRAM_BINS = 25
 _MAX_MAF = 0.5
-_MIN_AXIS_END = 0.01  # end of the axis if no genotype is missing
-_MAX_POINTS = (
-    600  # maximum number of points: all of the smallest p, and a sample of the rest
-)
+_MIN_AXIS_END = 0.01  # upper limit of the axis if no genotype is missing
+_MAX_POINTS = 600  # maximum number of points in the plot of p-values
 
 
 def _plots(stats: GenotypeStats) -> Iterator[Plot]:
-    """Yield the plots; p-values only if variants were tested."""
+    """Yield the plots; p-values are plotted only if variants were tested."""
     variants, individuals = len(stats.count), len(stats.individual_missing)
     frequencies = stats.minor_allele_frequency
     yield _histogram("minor allele frequency", frequencies, end=_MAX_MAF, unit="variants")
@@ -256,7 +257,7 @@ def _histogram(
     end: float | None = None,
     x_label: str = "",
 ) -> Plot:
-    """Return a histogram of shares with bins of equal width."""
+    """Return a histogram of values from 0 to 1, with bins of equal width."""
     known = shares[~np.isnan(shares)]
     last = end or max(float(known.max(initial=0)), _MIN_AXIS_END)
     counts, edges = np.histogram(known, _HISTOGRAM_BINS, (0, last))
@@ -265,7 +266,7 @@ def _histogram(
 
 
 def _plot_p_values(p: NDArray[np.float64]) -> Plot:
-    """Plot observed over expected p-values: all of the smallest, fewer of the rest."""
+    """Plot observed against expected p-values: all small values, a sample of the rest."""
     count = len(p)
     ranks = np.unique(np.geomspace(1, count, _MAX_POINTS).astype(np.int64)) - 1
     smallest = np.maximum(np.sort(p)[ranks], np.finfo(float).tiny)

@@ -1,4 +1,4 @@
-"""The contents of a PLINK set, without reading its genotypes."""
+"""Summarise a PLINK set without reading its genotypes."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _MAX_PHENOTYPES = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BedSummary:
-    """The contents of a PLINK set: a .bed with its .fam and .bim.
+    """Summary of a PLINK set, which is a .bed with its .fam and .bim.
 
     Args:
-        path: The .bed.
-        file_bytes: Size of the .bed, which matches the tables.
-        major: The layout: ``"SNP"`` (each line is a variant) or ``"individual"``.
+        path: The path of the .bed.
+        file_bytes: Size of the .bed in bytes.
+        major: Layout of the .bed: ``"SNP"`` (each line is a variant) or ``"individual"``.
         individuals: Number of individuals.
         variants: Number of variants.
         male: Number of males.
@@ -36,10 +36,10 @@ class BedSummary:
         unknown_sex: Number of individuals of unknown sex.
         founders: Number of individuals without parents in the .fam.
         phenotypes: Count of each phenotype in the .fam, the most frequent first.
-        missing_phenotypes: Number of ``-9``, ``NA`` and ``nan``.
+        missing_phenotypes: Number of missing phenotypes: ``-9``, ``NA`` and ``nan``.
         chromosomes: Number of variants on each chromosome, in file order.
-        same_iid: Number of individuals whose (FID, IID) occurs earlier in the file.
-        same_sid: Number of variants whose id occurs earlier in the file.
+        same_iid: Number of individuals with the same FID and IID as an earlier individual.
+        same_sid: Number of variants with the same id as an earlier variant.
 
     Examples:
         >>> from seqloom.io import inspect_bed, to_bed
@@ -67,7 +67,7 @@ class BedSummary:
         """Convert the summary to values that ``json.dumps`` accepts.
 
         Returns:
-            The fields by name.
+            A dict from field name to value.
 
         Examples:
             >>> import json
@@ -79,10 +79,10 @@ class BedSummary:
         return asdict(self)
 
     def facts(self) -> dict[str, str]:
-        """Return the summary as text.
+        """Return the summary as rows of text.
 
         Returns:
-            The text of each row, by row name.
+            A dict from row name to text.
 
         Examples:
             >>> from seqloom.io import inspect_bed, to_bed
@@ -91,7 +91,7 @@ class BedSummary:
             'each line is a variant (SNP-major)'
         """
         line = "a variant" if self.major == "SNP" else "an individual"
-        # Many different phenotypes are counted, not listed.
+        # If there are many different phenotypes, show only their number.
         phenotypes = f"{len(self.phenotypes):,} different values"
         if len(self.phenotypes) <= _MAX_PHENOTYPES:
             phenotypes = _list_counts(self.phenotypes, _MAX_PHENOTYPES)
@@ -114,7 +114,7 @@ class BedSummary:
 
 
 def _list_counts(counts: dict[str, int], most: int) -> str:
-    """Format names with their counts, up to a maximum number."""
+    """Format names with their counts; list at most a maximum number of names."""
     shown = [f"{name}: {n:,}" for name, n in islice(counts.items(), most)]
     more = [f"{len(counts) - most} more"] if len(counts) > most else []
     return ", ".join(shown + more)
@@ -122,27 +122,29 @@ def _list_counts(counts: dict[str, int], most: int) -> str:
 
 _MALE, _FEMALE = 1, 2
 _MISSING = ("-9", "na", "nan")
-_MAX_DISTINCT = 1000  # maximum; a quantitative phenotype has one value per individual
+_MAX_DISTINCT = 1000  # limit, because quantitative phenotypes have many different values
 
 
 def inspect_bed(bed: open_bed | str | os.PathLike[str]) -> BedSummary:
     """Check a PLINK set and summarise its tables, without reading genotypes.
 
     The length of the .bed must match the tables, and the padding at the end of each line
-    must not contain genotypes. If the padding has the same nonzero code in all lines, as
-    some tools write it, that is a warning. It is also a warning if the last genotype is
-    homozygous A1 in all lines (64 or more): a table may be too long. An `open_bed` with
-    ``skip_format_check`` is not checked.
+    must not contain genotypes. A warning is issued if the padding has the same nonzero code
+    in all lines, because some tools write such a code. A warning is also issued if the last
+    genotype is homozygous A1 in all lines (64 or more), because a table may then be too
+    long. The padding is not checked for an `open_bed` with ``skip_format_check``.
 
     Args:
         bed: A .bed file, or an `open_bed`.
 
     Returns:
-        Counts of individuals, sexes, founders, phenotypes, variants and chromosomes.
+        A summary with counts of individuals, sexes, founders, phenotypes, variants and
+        chromosomes.
 
     Raises:
         MissingFileError: One of the three files does not exist.
-        FormatError: A file has another format, or the files do not match each other.
+        FormatError: A file is not in PLINK format, or the three files do not match each
+            other.
 
     Examples:
         >>> from seqloom.io import to_bed
@@ -201,7 +203,7 @@ def _count_individuals(bed: open_bed) -> dict[str, Any]:
 
 
 def _count_chromosomes(column: NDArray[Any] | None) -> dict[str, int]:
-    """Count the variants of each chromosome, over runs of equal names."""
+    """Count the variants on each chromosome."""
     counts: Counter[str] = Counter()
     if column is None or not len(column):
         return counts
@@ -214,7 +216,7 @@ def _count_chromosomes(column: NDArray[Any] | None) -> dict[str, int]:
 
 
 def _count_duplicates(*columns: NDArray[Any] | None) -> int:
-    """Count rows that equal an earlier row."""
+    """Count the rows that are equal to an earlier row."""
     known = [column.tolist() for column in columns if column is not None]
     rows = list(zip(*known, strict=True))
     return len(rows) - len(set(rows))

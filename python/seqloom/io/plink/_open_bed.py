@@ -1,4 +1,4 @@
-"""Genotypes of a PLINK .bed file, as arrays."""
+"""Read genotypes of a PLINK .bed file as arrays."""
 
 from __future__ import annotations
 
@@ -45,41 +45,44 @@ if TYPE_CHECKING:
     from seqloom.io.plink._selection import Positions
 
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
-# Values of a sparse matrix that are dense at once; each index takes 8 bytes.
+# Number of values decoded at a time for a sparse matrix, which also need 8-byte
+# indices.
 _DENSE_VALUES = 1 << 21
 _MAX_LINES = np.iinfo(np.int32).max
-# Attributes of one process; another process opens the file again.
+# Attributes that are not pickled, because another process opens the file again.
 _PROCESS_STATE = {"_handle": None, "_process": 0, "_identity": None}
 
 
 class open_bed(BedProperties):
-    """Genotypes of a PLINK .bed file, read by individual and variant.
+    """Reader of the genotypes of a PLINK .bed file.
 
-    The signatures and their meaning are those of bed_reader. Files that bed_reader
-    misreads without an error are errors here: a .bed that is truncated or changes while it
-    is read, and tables that do not match the .bed. If the number of bytes is the same, the
-    padding of the last byte may show a mismatch.
+    Methods have the same arguments and results as in bed_reader. Unlike bed_reader,
+    `open_bed` raises an error if the .bed is truncated, changes while it is read, or does
+    not match the .fam and .bim. A mismatch is found from the file size, or from the padding
+    of the last byte of each line.
 
-    The .bed stays open until a ``with`` block ends or the object is deleted; a later read
-    opens it again. A table is read when one of its columns is first used. An object can be
-    used by many threads, pickled, and used in forked processes.
+    The .bed stays open until the ``with`` block ends or the `open_bed` is deleted; a later
+    read opens the file again. A .fam or .bim is read when one of its columns is first used.
+    Threads can share an `open_bed`; it can also be pickled, and used in forked processes.
 
     Args:
         location: The .bed: a path, or a URL such as ``"s3://bucket/x.bed"``.
-        iid_count: Number of individuals; None: the number of lines of the .fam.
-        sid_count: Number of variants; None: the number of lines of the .bim.
-        properties: Columns that replace those of the tables, by property. None hides a
-            property; NaN becomes the property's missing value.
+        iid_count: Number of individuals; None uses the number of lines of the .fam.
+        sid_count: Number of variants; None uses the number of lines of the .bim.
+        properties: A dict from property name to a column, which replaces the column of the
+            .fam or .bim. The value None hides a property; NaN becomes the missing value of
+            the property.
         count_A1: True to count allele A1, False to count A2.
-        num_threads: Number of decoding threads; None or 0: all cores.
-        skip_format_check: If True, open the .bed at the first read, and do not check its
-            padding.
-        fam_location: The .fam; None: the path of the .bed with the suffix .fam.
-        bim_location: The .bim; None: the path of the .bed with the suffix .bim.
-        cloud_options: Options of the object store, such as ``{"timeout": "10s"}``.
-        max_concurrent_requests: Maximum number of simultaneous requests to the cloud; None:
-            10.
-        max_chunk_bytes: Maximum number of bytes of one request; None: 8,000,000.
+        num_threads: Number of decoding threads; None or 0 uses all cores.
+        skip_format_check: If True, open the .bed only at the first read, and do not check
+            its padding.
+        fam_location: The path or URL of the .fam; None replaces the suffix .bed by .fam.
+        bim_location: The path or URL of the .bim; None replaces the suffix .bed by .bim.
+        cloud_options: Options of the object store for a URL, such as ``{"timeout":
+            "10s"}``.
+        max_concurrent_requests: Maximum number of simultaneous requests to the object
+            store; None means 10.
+        max_chunk_bytes: Maximum number of bytes of one request; None means 8,000,000.
 
     Raises:
         MissingFileError: The .bed does not exist.
@@ -160,27 +163,29 @@ class open_bed(BedProperties):
         """Read genotypes of selected individuals and variants.
 
         Args:
-            index: The individuals and variants. None selects all; a tuple contains an index
-                of individuals and an index of variants; anything else is an index of
-                variants. An index is None, an integer, a slice, a list or array of integers
-                (negative ones count from the end), or a boolean mask. The two are
-                independent: the result contains all pairs.
+            index: The individuals and variants to read. None selects all; a tuple contains
+                an index of individuals and an index of variants; any other value is an
+                index of variants. An index is None, an integer, a slice, a list or array of
+                integers (negative ones count from the end), or a boolean mask. The result
+                has a value for each pair of a selected individual and a selected variant.
             dtype: ``"int8"`` (missing is -127), ``"float32"`` or ``"float64"`` (missing is
                 NaN).
             order: Memory order of the result: ``"F"`` (Fortran: the individuals of a
                 variant are contiguous) or ``"C"`` (the variants of an individual are
                 contiguous).
-            num_threads: Number of decoding threads; None: that of the object.
-            max_concurrent_requests: Maximum number of simultaneous requests to the cloud.
+            num_threads: Number of decoding threads; None uses the number of the `open_bed`.
+            max_concurrent_requests: Maximum number of simultaneous requests to the object
+                store.
             max_chunk_bytes: Maximum number of bytes of one request.
             out: The array to fill, with the shape, dtype and order of the result.
 
         Returns:
-            Copies of the counted allele, in an array of individuals by variants: ``out``,
-            or a new array.
+            An array (individuals, variants) with the number of copies of the counted
+            allele: ``out``, or a new array.
 
         Raises:
-            ArgumentError: The dtype or the order is unknown, or ``out`` does not match.
+            ArgumentError: The dtype or the order is unknown, or ``out`` does not match the
+                result.
             OutOfRangeError: An index is out of range.
             MemoryLimitError: The result does not fit into memory.
             FormatError: The file is not a .bed, or does not match its tables.
@@ -216,17 +221,17 @@ class open_bed(BedProperties):
 
         Args:
             index: The individuals and variants, as in `read`.
-            dtype: The dtype of the values, as in `read`; missing values are stored.
-            batch_size: Number of variants (csr: individuals) that are dense at the same
-                time;
-                None: a few MB.
+            dtype: The dtype of the values, as in `read`; missing values are stored
+                explicitly.
+            batch_size: Number of variants (individuals for csr) that are decoded at a time;
+                None chooses a number that needs a few MB.
             format: ``"csc"`` (by variant) or ``"csr"`` (by individual).
-            num_threads: As in `read`.
-            max_concurrent_requests: As in `read`.
-            max_chunk_bytes: As in `read`.
+            num_threads: Number of decoding threads, as in `read`.
+            max_concurrent_requests: Maximum number of simultaneous requests, as in `read`.
+            max_chunk_bytes: Maximum number of bytes of one request, as in `read`.
 
         Returns:
-            A scipy matrix of individuals by variants.
+            A scipy sparse matrix (individuals, variants).
 
         Raises:
             MissingExtraError: scipy is not installed.
@@ -264,7 +269,7 @@ class open_bed(BedProperties):
 
     @property
     def major(self) -> str:
-        """Layout: ``"SNP"`` if lines are variants, ``"individual"`` if individuals."""
+        """Layout of the .bed: ``"SNP"`` (each line is a variant) or ``"individual"``."""
         return self._open().major
 
     def __len__(self) -> int:
@@ -296,7 +301,7 @@ class open_bed(BedProperties):
     __repr__ = __str__
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state for another process, without the open file."""
+        """Return the state for pickling, without the open file."""
         return vars(self) | _PROCESS_STATE
 
     def _positions(self, index: Any) -> tuple[Positions, Positions]:
@@ -306,7 +311,7 @@ class open_bed(BedProperties):
         return find_positions(iid, shape[0]), find_positions(sid, shape[1])
 
     def _native(self) -> _native.BedFile:
-        """Return the native file of this process."""
+        """Return the native file object that this process has opened."""
         handle = self._open()
         if isinstance(handle, RemoteBed):
             raise ArgumentError(
@@ -315,11 +320,12 @@ class open_bed(BedProperties):
         return handle
 
     def _open(self) -> _native.BedFile | RemoteBed:
-        """Return the file or cloud object, opened by this process."""
+        """Return the file or cloud object that this process has opened."""
         if self._handle is not None and self._process == os.getpid():
             return self._handle
         if isinstance(self._path, Path):
-            # In a forked process the file must still be the parent's file.
+            # In a forked process, the file must not have changed since the parent
+            # opened it.
             handle, self._identity = open_file(self._path, self._identity)
             self._check_set()
         else:
@@ -328,13 +334,13 @@ class open_bed(BedProperties):
         return handle
 
     def _check_set(self) -> None:
-        """Raise if the .bed or its tables have been replaced by another set."""
+        """Raise if the .bed or its tables have been replaced since they were opened."""
         if isinstance(self._path, Path) and self._identity:
             check_same(self._path, self._identity)
 
 
 def _check_sparse(form: str, batch_size: int | None) -> None:
-    """Raise for an unknown format or batch size, or if scipy is missing."""
+    """Raise if the format is unknown, the batch size is invalid or scipy is missing."""
     if form not in {"csc", "csr"}:
         raise ArgumentError(f"format {form!r} not known. Expected 'csc' or 'csr'.")
     if batch_size is not None and batch_size < 1:
@@ -353,7 +359,7 @@ def _to_sparse(
     form: str,
     at_once: int | None,
 ) -> csc_matrix | csr_matrix:
-    """Build a matrix from lines (columns of a csc, rows of a csr), read in batches."""
+    """Build a sparse matrix from batches of lines (columns of a csc, rows of a csr)."""
     import scipy.sparse
 
     count, width = shape[::-1] if form == "csc" else shape
@@ -377,10 +383,10 @@ def _to_sparse(
 def _compress(
     lines: NDArray[Any],
 ) -> tuple[NDArray[Any], NDArray[np.int32], NDArray[np.int64]]:
-    """Return the nonzero values, their positions, and their number in each line."""
+    """Return nonzero values, their positions in the lines, and counts for each line."""
     flat = lines.reshape(-1)
     stored = np.flatnonzero(flat)
     counts = np.count_nonzero(lines, axis=1)
-    # Lines are contiguous; positions are relative to the start of the line.
+    # Lines are contiguous, so the remainder is the position within a line.
     begins = np.repeat(np.arange(len(lines)) * lines.shape[1], counts)
     return flat[stored], (stored - begins).astype(np.int32), counts

@@ -1,4 +1,4 @@
-"""The twelve properties of individuals and variants: names, types and values."""
+"""Names, types and default values of the twelve properties of individuals and variants."""
 
 from __future__ import annotations
 
@@ -17,20 +17,21 @@ if TYPE_CHECKING:
 Suffix: TypeAlias = Literal["fam", "bim"]
 Column: TypeAlias = "NDArray[Any] | None"
 
-_MAX_LINES = np.iinfo(np.intp).max  # size limit of an array axis
+_MAX_LINES = np.iinfo(np.intp).max  # maximum size of an array axis
 COUNT_NAMES: dict[Suffix, str] = {"fam": "iid_count", "bim": "sid_count"}
 
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """File, type and missing value of a property."""
+    """The file, the type and the missing value of a property."""
 
     suffix: Suffix
     kind: type[np.generic] = np.str_
     missing: str | int | None = None
 
 
-# In file order. An id cannot be missing; the default ids are iid1, iid2 and so on.
+# In the order of the columns. Ids cannot be missing; the default ids are iid1, iid2 and
+# so on.
 PROPERTIES = {
     "fid": Property("fam", missing="0"),
     "iid": Property("fam"),
@@ -71,7 +72,7 @@ def check_count(suffix: Suffix, count: Any) -> int:
 def override(
     properties: Mapping[str, ArrayLike | None], counts: dict[Suffix, int | None]
 ) -> dict[str, Column]:
-    """Convert the caller's values to columns; the first sets the length."""
+    """Convert the caller's values to columns; the first column sets the required length."""
     _check_mapping(properties)
     for name in properties:
         find_property(name)
@@ -92,7 +93,7 @@ def override(
 
 
 def _check_mapping(properties: object) -> None:
-    """Raise for anything but a mapping."""
+    """Raise if the properties are not a mapping."""
     if not isinstance(properties, Mapping):
         raise ArgumentError(
             "properties must be a dict from property to values, such as "
@@ -103,7 +104,7 @@ def _check_mapping(properties: object) -> None:
 def complete(
     properties: Mapping[str, ArrayLike | None], counts: dict[Suffix, int]
 ) -> dict[str, NDArray[Any]]:
-    """Return all twelve columns; fill those that are missing or None."""
+    """Return all twelve columns; replace missing columns and None by default values."""
     columns = override(properties, dict(counts))
     return {
         name: _default_column(name, counts[prop.suffix])
@@ -157,7 +158,7 @@ def _fill_missing(
 
 
 def _to_numbers(name: str, array: NDArray[Any]) -> NDArray[Any]:
-    """Convert values to numbers; raise if a value would change."""
+    """Convert values to numbers; raise if the conversion would change a value."""
     kind = PROPERTIES[name].kind
     try:
         numbers = array.astype(np.float64) if array.dtype.kind in "OUT" else array

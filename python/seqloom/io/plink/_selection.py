@@ -1,4 +1,4 @@
-"""The individuals and variants that a read selects, and the array that it fills."""
+"""Indices of the selected individuals and variants, and the array for their genotypes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
 Positions: TypeAlias = "NDArray[np.int64] | None"
-"""Nonnegative positions along one axis; None is all positions, in order."""
+"""Nonnegative positions along one axis; None means all positions in order."""
 
 _ALL = slice(None)
 _AXES = 2
@@ -57,7 +57,7 @@ def count_positions(selected: Positions, count: int) -> int:
 
 
 def slice_positions(selected: Positions, part: slice) -> slice | NDArray[np.int64]:
-    """Return a slice of the selected positions."""
+    """Return a range of the selected positions."""
     return part if selected is None else selected[part]
 
 
@@ -106,14 +106,14 @@ def _find_in_array(index: Any, count: int) -> NDArray[np.int64]:
 
 Order: TypeAlias = Literal["C", "F"]
 
-# Size of a cache line: aligned writes of whole lines do not read them first.
+# Size of a cache line. Writing whole, aligned cache lines avoids reading them first.
 _ALIGNMENT = 64
 _DTYPES = {np.dtype(kind): np.dtype(kind) for kind in ("int8", "float32", "float64")}
 _DTYPE_NAMES = {kind.name: kind for kind in _DTYPES}
 
 
 def find_dtype(dtype: DTypeLike) -> np.dtype[Any]:
-    """Return the dtype; raise if it is not one of the three for a .bed."""
+    """Return the dtype; raise unless it is int8, float32 or float64."""
     if isinstance(dtype, str) and (kind := _DTYPE_NAMES.get(dtype)):
         return kind
     try:
@@ -131,7 +131,7 @@ def find_dtype(dtype: DTypeLike) -> np.dtype[Any]:
 def prepare_array(
     shape: tuple[int, int], kind: np.dtype[Any], order: str, *, out: NDArray[Any] | None
 ) -> NDArray[Any]:
-    """Return the array to fill: the caller's, or a new one."""
+    """Return the caller's array after checking it, or a new array."""
     if order not in {"C", "F"}:
         raise ArgumentError(f"order {order!r} not known, only 'F', 'C'")
     if out is None:
@@ -168,12 +168,12 @@ def new_array(shape: tuple[int, int], kind: np.dtype[Any], order: Order) -> NDAr
 
 
 def choose_threads(call: int | None, constructor: int | None) -> int:
-    """Return the number of threads of the call, else of the object, else the default."""
+    """Return the number of threads for the call, else for the object, else the default."""
     number = constructor if call is None else call
     try:
         return count_threads(number)
     except ArgumentError as error:
-        # Code written for bed_reader expects an OverflowError for a negative number.
+        # A negative number must raise an OverflowError, as in bed_reader.
         if isinstance(number, int) and number < 0:
             raise NumberRangeError(str(error)) from None
         raise

@@ -1,4 +1,4 @@
-"""Counts and statistics of the genotypes of each variant, in one pass over a .bed."""
+"""Count genotypes and compute statistics of each variant in one pass over a .bed."""
 
 from __future__ import annotations
 
@@ -20,11 +20,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_STEP_BYTES = 64 << 20  # bytes of a step for each thread; Ctrl-C waits for the step
-# Minimum and maximum number of variants in a step. If lines are individuals, a step
-# reads a part of each line, which must not be short; its counts must fit into memory.
-_STEP_VARIANTS = 1 << 16, 1 << 18
-# Columns of the counts.
+_STEP_BYTES = 64 << 20  # bytes read in a step by each thread; Ctrl-C waits for the step
+_STEP_VARIANTS = 1 << 16, 1 << 18  # minimum and maximum number of variants in a step
+# Columns of the array of counts, in the order of the two-bit codes.
 _HOM_A1, _MISSING, _HET, _HOM_A2 = range(4)
 _GENOTYPES = [_HOM_A1, _HET, _HOM_A2]
 _CODES = 4
@@ -32,11 +30,11 @@ _COLUMNS = {
     **dict.fromkeys(("count", "missing", "hom_a1", "het", "hom_a2", "alleles"), np.int32),
     **dict.fromkeys(("allele_frequency", "mean", "variance", "hardy_p"), np.float64),
 }
-MALE = 1  # as in a .fam
+MALE = 1  # the code of a .fam
 
 
 class Group(IntEnum):
-    """Groups in which individuals are counted."""
+    """Groups of individuals that are counted separately."""
 
     MALE = 0
     OTHER = 1  # females, and individuals of unknown sex
@@ -45,12 +43,12 @@ class Group(IntEnum):
 
 
 class Ploidy(IntEnum):
-    """Copies of a chromosome that an individual has, for counting."""
+    """Ploidy of a chromosome for counting alleles."""
 
     TWO = 0
     X = 1
     Y = 2
-    MT = 3  # counted as two, but not tested
+    MT = 3  # two alleles are counted, but p is not computed
 
 
 _PLOIDIES = {
@@ -69,36 +67,38 @@ def genotype_stats(
     num_threads: int | None = None,
     on_progress: Callable[[int, int], object] | None = None,
 ) -> GenotypeStats:
-    """Count the genotypes of each variant, in one pass and in bounded memory.
+    """Count genotypes and compute statistics of each variant.
 
-    Counts, mean and variance include all individuals. Frequency and Hardy-Weinberg p equal
-    those of PLINK 1.9 with ``--freq --hardy --keep-allele-order``: they include founders
-    only (both parents are ``0``). On X, a male has one allele, and a heterozygous male
-    counts as missing; on Y, only males count, in the same way. Individuals of unknown sex
-    count as females. The exact test (Wigginton, Cutler & Abecasis 2005) excludes males on
-    X. Y and MT are not tested, and p is 1 (mid-p: 0.5). The names X or 23, Y or 24, and
-    MT, M or 26 are recognised, also with the prefix ``chr``; all other chromosomes count
-    as autosomes.
+    Counts, mean and variance include all individuals. Allele frequency and Hardy-Weinberg
+    p-value include only founders (both parents are ``0``) and equal those of PLINK 1.9 with
+    ``--freq --hardy --keep-allele-order``. On X, a male has one allele, and a heterozygous
+    male is treated as missing; Y is treated like X, but only males are counted. Individuals
+    of unknown sex are treated as females. The exact test (Wigginton, Cutler & Abecasis
+    2005) excludes males on X. Y and MT are not tested and have the p-value 1 (mid-p: 0.5).
+    The names X or 23, Y or 24, and MT, M or 26 are recognised, also with the prefix
+    ``chr``; all other chromosomes are treated as autosomes.
 
     Args:
-        bed: A .bed file, or an `open_bed`, whose ``count_A1`` chooses the counted allele.
-        individuals: The individuals to count: an index as in `open_bed.read`, without
-            duplicates; None: all.
-        nonfounders: If True, frequency and Hardy-Weinberg p include individuals with
-            parents.
-        mid_p: If True, p is the mid-p value, which counts half of the outcomes that are as
-            likely as the observed genotypes.
-        num_threads: Number of threads; None: that of the `open_bed`, or all cores.
-        on_progress: Called with the number of counted variants and the total number.
+        bed: A .bed file, or an `open_bed`. Its ``count_A1`` selects the allele that is
+            counted.
+        individuals: Index of the individuals to count, as in `open_bed.read` but without
+            duplicates; None counts all individuals.
+        nonfounders: If True, allele frequency and Hardy-Weinberg p-value also include
+            individuals with parents.
+        mid_p: If True, compute the mid-p value, in which outcomes as likely as the observed
+            genotypes have half their weight.
+        num_threads: Number of threads; None uses the number of the `open_bed`, or all
+            cores.
+        on_progress: A function that is called with the number of variants counted so far
+            and the total number of variants.
 
     Returns:
-        Arrays with one value for each variant.
+        Statistics as arrays with one value for each variant.
 
     Raises:
         ArgumentError: An individual is selected twice, or the file is in the cloud.
-        OutOfRangeError: An index of an individual is out of range.
-        FormatError: The file is not a .bed, or does not match its tables, even if only the
-            last byte of each line shows it.
+        OutOfRangeError: The index of an individual is out of range.
+        FormatError: The file is not a .bed, or does not match its .fam and .bim.
         FileError: The file cannot be read.
 
     Examples:
@@ -156,7 +156,7 @@ def genotype_stats(
 def _count_steps(
     bed: open_bed, groups: NDArray[np.uint8], missing: NDArray[np.uint32], *, threads: int
 ) -> Iterator[tuple[slice, NDArray[np.uint32]]]:
-    """Yield, for each step, its variants and the counts of codes in each group."""
+    """Yield ranges of variants, each with the counts of genotype codes in each group."""
     shape, check = bed.shape, not bed.skip_format_check
     native = bed._native()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - same package
     survey = _native.GenotypeSurvey(native, shape, groups, Group.EXCLUDED)
@@ -170,10 +170,10 @@ def _count_steps(
 
 
 def find_ploidy(chromosome: NDArray[Any] | None, count: int) -> NDArray[np.uint8]:
-    """Return the ploidy of each variant; an unknown chromosome counts as an autosome."""
+    """Return the ploidy of each variant; unknown chromosomes are treated as autosomes."""
     if chromosome is None or not len(chromosome):
         return np.zeros(count, np.uint8)
-    # Variants of a chromosome are adjacent: look up each run of names once.
+    # Variants of a chromosome are adjacent, so look up a chromosome once for each run.
     starts = np.flatnonzero(np.append(True, chromosome[1:] != chromosome[:-1]))
     names = [str(name).upper().removeprefix("CHR") for name in chromosome[starts]]
     kinds = [_PLOIDIES.get(name, Ploidy.TWO) for name in names]
@@ -187,7 +187,7 @@ def _find_groups(
     *,
     nonfounders: bool,
 ) -> NDArray[np.uint8]:
-    """Return the group of each individual; sex matters only on X and Y."""
+    """Return the group of each individual."""
     groups = np.full(bed.iid_count, Group.OTHER, np.uint8)
     if bed.sex is not None and np.isin(ploidy, (Ploidy.X, Ploidy.Y)).any():
         groups[bed.sex == MALE] = Group.MALE
@@ -209,15 +209,16 @@ def _compute_columns(
     mid_p: bool,
     threads: int,
 ) -> dict[str, NDArray[Any]]:
-    """Compute the columns of a step from the counts of codes in each group."""
+    """Compute statistics of a range of variants from the genotype counts of each group."""
     total = counts.sum(axis=1, dtype=np.int64)
     hom_a1, het, hom_a2 = total[:, _GENOTYPES].T
     two, one = _count_founders(counts, ploidy)
-    # With one copy of the chromosome, heterozygous genotypes do not exist.
+    # A haploid individual cannot be heterozygous.
     weights = np.array([2, 1, 0], np.int64)
     a1 = two.astype(np.int64) @ weights + one[:, 0]
     alleles = a1 + two.astype(np.int64) @ weights[::-1] + one[:, 2]
-    # Variants on Y and MT have the p-value of zero genotypes.
+    # Variants on Y and MT get the p-value of zero genotypes, because they are not
+    # tested.
     hardy_p = np.empty(len(two))
     _native.hardy_p(np.ascontiguousarray(two), hardy_p, mid_p, threads)
     hardy_p[(ploidy == Ploidy.Y) | (ploidy == Ploidy.MT)] = 0.5 if mid_p else 1
@@ -237,7 +238,7 @@ def _compute_columns(
 def _count_founders(
     counts: NDArray[np.uint32], ploidy: NDArray[np.uint8]
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """Count genotypes of founders with two copies of the chromosome, and with one."""
+    """Return the genotype counts of diploid founders and of haploid founders."""
     males = counts[:, Group.MALE, _GENOTYPES]
     others = counts[:, Group.OTHER, _GENOTYPES]
     is_y = (ploidy == Ploidy.Y)[:, None]
@@ -250,10 +251,10 @@ def _count_founders(
 def _mean_and_variance(
     two: NDArray[np.int64], one: NDArray[np.int64], count: NDArray[np.int64]
 ) -> dict[str, NDArray[np.float64]]:
-    """Compute mean and variance of genotypes from the counts of 2 and of 1."""
+    """Compute mean and variance from the counts of the genotypes 2 and 1."""
     mean = _divide(2 * two + one, count)
     squares = _divide(4 * two + one, count)
-    # Rounding must not give a constant variant a nonzero variance.
+    # Without this, rounding could give a constant variant a nonzero variance.
     is_constant = (two == count) | (one == count)
     return {"mean": mean, "variance": np.where(is_constant, 0 * mean, squares - mean**2)}
 

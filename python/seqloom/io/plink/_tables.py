@@ -1,4 +1,4 @@
-"""Reading and writing the tables of a .bed: .fam (individuals) and .bim (variants)."""
+"""Read and write the tables of a .bed: .fam (individuals) and .bim (variants)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# In file order.
+# Columns in the order of the file.
 COLUMNS: Final[dict[Suffix, tuple[str, ...]]] = {
     "fam": tuple(names_of("fam")),
     "bim": tuple(names_of("bim")),
@@ -53,14 +53,14 @@ _SHOWN_CHARACTERS = 60
 _ALLELES = frozenset("ACGTNacgtn")
 _SEXES = {"M": 1, "F": 2}
 
-# In an array of fixed-width strings, one long allele widens all rows. An array above
-# this size, and above this multiple of its text, stores strings of variable length
-# instead.
+# In an array of fixed-width strings, one long allele widens all rows. Strings get a
+# variable length if the fixed-width array would exceed both this size and this multiple
+# of the text.
 _MAX_TEXT_BYTES = 64 << 20
 _MAX_WASTE = 16
-_ROWS = 1 << 12  # rows converted to variable-length strings at a time
-_PIECE_BYTES = 1 << 20  # bytes read or converted at a time
-_LINES = 1 << 14  # lines written at a time
+_ROWS = 1 << 12  # number of rows converted to variable-length strings at a time
+_PIECE_BYTES = 1 << 20  # number of bytes read or converted at a time
+_LINES = 1 << 14  # number of lines written at a time
 
 
 def count_lines(source: Path | bytes, suffix: Suffix) -> int:
@@ -83,7 +83,7 @@ def _name_of(source: Path | bytes, suffix: Suffix) -> str:
 
 
 def check_not_exchanged(fam: Path, bim: Path) -> None:
-    """Raise if the .fam and the .bim are exchanged, according to their first lines."""
+    """Raise if the first lines show that the .fam and the .bim are exchanged."""
     person, variant = _first_fields(fam), _first_fields(bim)
     if len(person) != _FIELDS or len(variant) != _FIELDS:
         return
@@ -112,9 +112,10 @@ def read_columns(
     *,
     name: str | None = None,
 ) -> dict[str, NDArray[Any]]:
-    """Read some columns of a table, and check all its lines."""
-    # Text is ``<U{n}``, or ``StringDType()`` if a few long values would make a
-    # fixed-width array much larger than the file. `name` names bytes in errors.
+    """Read the requested columns of a table, and check all lines."""
+    # Text columns have the dtype ``<U{n}``, or ``StringDType()`` if a few long values
+    # would make a fixed-width array much larger than the file. `name` is the file name
+    # in error messages.
     known = name or _name_of(source, suffix)
     text = _decompress(source, known) if isinstance(source, bytes) else _read(source)
     _check_rows(io.BytesIO(text), suffix, known)
@@ -125,8 +126,8 @@ def read_columns(
 def _check_rows(file: BinaryIO, suffix: Suffix, name: str) -> None:
     """Raise if the first line is a header, or if a line is a comment.
 
-    If it were read as a row, the genotypes of all later rows would shift by one. The size
-    of the .bed does not reveal that, because its lines are padded to whole bytes.
+    A header read as a row would shift the genotypes of all rows by one. The size of the
+    .bed often does not show the extra row, because lines are padded to whole bytes.
     """
     first = file.readline(_MAX_LINE_BYTES).removeprefix(_BYTE_ORDER_MARK)
     if _is_header(_split_fields(first), suffix):
@@ -148,8 +149,8 @@ def _split_fields(line: bytes) -> list[str]:
 
 
 def _is_header(fields: list[str], suffix: Suffix) -> bool:
-    """True if a line contains column names or column numbers, but no values."""
-    # Column names are compared without case, quotes and punctuation.
+    """Return True if a line contains column names or column numbers instead of values."""
+    # Compare column names without case, quotes and punctuation.
     names = ["".join(filter(str.isalnum, field.casefold())) for field in fields]
     if len(names) >= _FIELDS and any(
         names == [f"{prefix}{at + first}" for at in range(len(names))]
@@ -179,13 +180,13 @@ def _comment_starts(file: BinaryIO) -> Generator[int]:
 
 
 def _is_row(fields: list[str], suffix: Suffix) -> bool:
-    """True if a line has the sex of an individual, or the position of a variant."""
+    """Return True if a line contains a valid sex (.fam) or a valid position (.bim)."""
     number = {"fam": fields[4:5], "bim": fields[-3:-2]}[suffix]
     return len(fields) >= _MIN_COLUMNS and all(map(is_decimal, number))
 
 
 def _raise_line_error(fault: str, line: bytes, suffix: Suffix, *, name: str) -> NoReturn:
-    """Raise an error that shows the line and the remedy."""
+    """Raise an error that quotes the invalid line and the remedy."""
     shown = printable(" ".join(_split_fields(line)))
     if len(shown) > _SHOWN_CHARACTERS:
         shown = f"{shown[:_SHOWN_CHARACTERS]}..."
@@ -198,11 +199,11 @@ def _raise_line_error(fault: str, line: bytes, suffix: Suffix, *, name: str) -> 
 
 
 def _check_regular(path: Path) -> None:
-    """Raise for a pipe, which can only be read once, and may block when it is opened."""
+    """Raise for a pipe, which can only be read once and may block when it is opened."""
     try:
         status = path.stat()
     except OSError:
-        return  # a later read raises the error
+        return  # ignore the error here, because a later read raises it
     if not stat.S_ISREG(status.st_mode):
         raise FileError(
             f"{path}: is not a regular file; expected the path of a .fam or .bim"
@@ -210,14 +211,14 @@ def _check_regular(path: Path) -> None:
 
 
 def _read(path: Path) -> bytes:
-    """Read a whole file."""
+    """Read all bytes of a file."""
     _check_regular(path)
     with reading(path):
         return _decompress(path.read_bytes(), str(path))
 
 
 def _is_gzip(path: Path) -> bool:
-    """Return whether a file starts with the gzip signature; False if it is unreadable."""
+    """Return whether a file starts with the gzip signature; False if it cannot be read."""
     try:
         with path.open("rb") as file:
             return file.read(2) == _GZIP_MAGIC
@@ -240,7 +241,7 @@ def _decompress(text: bytes, name: str) -> bytes:
 
 
 def _read_column(table: _native.PlinkTable, name: str, path: str) -> NDArray[Any]:
-    """Return the array of one column."""
+    """Convert the bytes of one column to an array."""
     kind = PROPERTIES[name].kind
     if name == "sex":
         return _read_sex(table, path)
@@ -286,17 +287,17 @@ def _sex_code(text: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class _TextColumn:
-    """A column of text that is converted to an array."""
+    """Converter of one text column to an array."""
 
     table: _native.PlinkTable
     name: str
 
     def array(self) -> NDArray[Any]:
-        """Return the array, with fixed-width strings unless they waste too much memory."""
+        """Return the array; strings have a fixed width unless it wastes too much memory."""
         longest, size = self.table.size(self.name)
         rows = self.table.rows
         if _text_bytes(rows, longest) > max(_MAX_TEXT_BYTES, _MAX_WASTE * size):
-            # Variable-length strings; convert fixed-width blocks of rows.
+            # Variable-length strings are converted from blocks of fixed-width strings.
             texts = np.empty(rows, np.dtypes.StringDType())
             for first in range(0, rows, _ROWS):
                 self._fill_rows(texts, range(first, min(first + _ROWS, rows)))
@@ -311,7 +312,7 @@ class _TextColumn:
         return texts
 
     def _fill_rows(self, texts: NDArray[Any], rows: range) -> None:
-        """Fill rows from fixed-width blocks; use fewer rows if a string is long."""
+        """Fill the array from fixed-width blocks; long strings need smaller blocks."""
         width = self.table.longest(self.name, rows.start, len(rows))
         if len(rows) > 1 and _text_bytes(len(rows), width) > _PIECE_BYTES:
             half = len(rows) // 2
@@ -327,7 +328,7 @@ def _text_bytes(rows: int, width: int) -> int:
 
 
 def write_table(path: Path, suffix: Suffix, columns: Mapping[str, NDArray[Any]]) -> None:
-    """Write a table, replacing an existing one; reading it returns the same columns."""
+    """Write a table, replacing an existing table."""
     # The columns of a .fam are separated by spaces, those of a .bim by tabs.
     ordered = [columns[name] for name in COLUMNS[suffix]]
     rows = max(len(column) for column in ordered)

@@ -1,4 +1,4 @@
-"""Writing genotypes as a PLINK .bed with its tables: whole arrays, or line by line."""
+"""Write genotypes as a PLINK .bed, .fam and .bim: a whole array, or line by line."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
-_BLOCK_BYTES = 8 << 20  # bytes of values packed at a time
+_BLOCK_BYTES = 8 << 20  # number of bytes of values packed at a time
 _DIMENSIONS = {"matrix": 2, "vector": 1}
 _DTYPE_NAMES = ("int8", "float32", "float64")
 _MISSING = -127
-_INVALID = -1  # replaces integers beyond 8 bits
+_INVALID = -1  # an invalid value, which replaces integers that do not fit in 8 bits
 
 
 def to_bed(
@@ -43,24 +43,24 @@ def to_bed(
 ) -> None:
     """Write genotypes as a PLINK .bed, with its .fam and .bim.
 
-    The three files appear together. Existing files stay unchanged until all three are
-    complete.
+    Existing files are replaced only when all three new files are complete.
 
     Args:
         filepath: The path of the .bed.
-        val: An array of individuals by variants with the values 0, 1, 2 and missing (NaN,
-            or -127 for integers).
-        properties: Columns of the tables, by property. The defaults are ``iid1``, ``iid2``
-            ..., ``sid1``, ``sid2`` ..., or the missing value of the property.
+        val: An array (individuals, variants) with the values 0, 1, 2 and missing (NaN, or
+            -127 for integers).
+        properties: A dict from property name to a column of the .fam or .bim. By default,
+            ids are ``iid1``, ``iid2`` ... and ``sid1``, ``sid2`` ..., and all other
+            properties are missing.
         count_A1: True if the values count allele A1, False if they count A2.
-        fam_filepath: The .fam; None: the path of the .bed with the suffix .fam.
-        bim_filepath: The .bim; None: the path of the .bed with the suffix .bim.
+        fam_filepath: The path of the .fam; None replaces the suffix .bed by .fam.
+        bim_filepath: The path of the .bim; None replaces the suffix .bed by .bim.
         major: The layout: ``"SNP"`` (each line is a variant) or ``"individual"``.
-        num_threads: Number of packing threads; None or 0: all cores.
+        num_threads: Number of packing threads; None or 0 uses all cores.
 
     Raises:
-        ArgumentError: A value is not allowed, the array is not two-dimensional or not
-            contiguous, or the properties do not match it.
+        ArgumentError: ``val`` contains an invalid value, is not two-dimensional or not
+            contiguous, or does not match the properties.
         IdError: ``properties`` has an unknown name.
         FileError: A file cannot be written.
 
@@ -89,23 +89,25 @@ def to_bed(
 
 
 class create_bed:
-    """Writes genotypes as a PLINK .bed, line by line, with its .fam and .bim.
+    """Writer of a PLINK .bed, line by line, with its .fam and .bim.
 
-    The three files appear together when all lines are written and the object is closed.
-    Until then, existing files stay unchanged. After an error, no file is written.
+    The three files are created, or replaced, when all lines have been written and the
+    writer is closed. After an error, no file is written.
 
     Args:
         location: The path of the .bed.
         iid_count: Number of individuals.
         sid_count: Number of variants.
-        properties: Columns of the tables, as in `to_bed`.
+        properties: A dict from property name to a column of the .fam or .bim, as in
+            `to_bed`.
         count_A1: True if the values count allele A1, False if they count A2.
-        fam_location: The .fam; None: the path of the .bed with the suffix .fam.
-        bim_location: The .bim; None: the path of the .bed with the suffix .bim.
+        fam_location: The path of the .fam; None replaces the suffix .bed by .fam.
+        bim_location: The path of the .bim; None replaces the suffix .bed by .bim.
         major: The layout: ``"SNP"`` (each line is a variant) or ``"individual"``.
 
     Raises:
-        ArgumentError: ``major`` is unknown, or the properties do not match the counts.
+        ArgumentError: ``major`` is unknown, or the properties do not match ``iid_count``
+            and ``sid_count``.
         IdError: ``properties`` has an unknown name.
         FileError: A file cannot be written.
 
@@ -146,15 +148,15 @@ class create_bed:
             self._open: ExitStack | None = stack.pop_all()
 
     def write(self, vector: ArrayLike) -> None:
-        """Write the next line: all individuals of a variant (or all variants of one).
+        """Write the next line, which is a variant (or an individual, for that layout).
 
         Args:
-            vector: The values 0, 1, 2 and missing, as in `to_bed`.
+            vector: The values of the line: 0, 1, 2 and missing, as in `to_bed`.
 
         Raises:
-            ArgumentError: A value is not allowed, the vector has another length, or all
-                lines have been written. After an error, no file is written.
-            ClosedError: The object is closed.
+            ArgumentError: A value is invalid, the vector has the wrong length, or all lines
+                have been written. After an error, no file is written.
+            ClosedError: The writer is closed.
             FileError: The file cannot be written.
         """
         if self._open is None:
@@ -173,7 +175,7 @@ class create_bed:
         """Complete the three files; repeated calls have no effect.
 
         Raises:
-            ArgumentError: Lines are missing. No file is written.
+            ArgumentError: Not all lines were written, so no file is created.
             FileError: A file cannot be written.
         """
         if self._open is None:
@@ -199,7 +201,7 @@ class create_bed:
 
     @property
     def _lines(self) -> int:
-        """Number of lines of the file."""
+        """Number of lines of the .bed."""
         return self.sid_count if self.major == "SNP" else self.iid_count
 
     def _pack_line(self, vector: ArrayLike) -> NDArray[np.uint8]:
@@ -216,7 +218,7 @@ class create_bed:
         return self._packer.pack(values[np.newaxis], self.write_count)
 
     def _discard(self, error: BaseException) -> None:
-        """Remove the temporary files; existing files stay."""
+        """Remove the temporary files without changing existing files."""
         closing, self._open = self._open, None
         if closing:
             closing.__exit__(type(error), error, error.__traceback__)
@@ -224,10 +226,10 @@ class create_bed:
 
 @dataclass(frozen=True, slots=True)
 class Packer:
-    """Packs values into lines of two-bit codes."""
+    """Packer of values into lines of two-bit codes."""
 
-    major: str  # type of a line: "SNP" or "individual"
-    count_a1: bool  # True if values count allele A1, else A2
+    major: str  # layout: "SNP" or "individual"
+    count_a1: bool  # True if values count allele A1, False if A2
     threads: int = 1
 
     def __post_init__(self) -> None:
@@ -237,7 +239,7 @@ class Packer:
 
     @property
     def header(self) -> bytes:
-        """Bytes before the first line."""
+        """The first bytes of the .bed, before its first line."""
         return b"\x6c\x1b" + bytes([self.major == "SNP"])
 
     def pack_all(self, values: NDArray[Any]) -> Iterator[NDArray[np.uint8]]:
@@ -249,7 +251,7 @@ class Packer:
             yield self.pack(by_line[first : first + at_once], first)
 
     def pack(self, lines: NDArray[Any], first: int) -> NDArray[np.uint8]:
-        """Pack lines; `first` is the index of the first line, for errors."""
+        """Pack lines; `first` is the index of the first line for error messages."""
         small = lines
         if lines.dtype.kind != "f" and lines.dtype != np.int8:
             small = lines.astype(np.int8)
@@ -269,7 +271,7 @@ class Packer:
     def _make_error(
         self, lines: NDArray[Any], small: NDArray[Any], first: int
     ) -> ArgumentError:
-        """Return the error that names the first value which a .bed cannot store."""
+        """Return an error about the first value that a .bed cannot store."""
         missing = small == _MISSING if small.dtype == np.int8 else np.isnan(small)
         line, i = np.argwhere(~(missing | np.isin(small, (0, 1, 2))))[0]
         at = (i, first + line) if self.major == "SNP" else (first + line, i)
