@@ -1,9 +1,9 @@
-"""Adds what a run of fuzzing tried to fuzz/hours.tsv, and writes its table into the docs.
+"""Add the counts of a fuzzing run to fuzz/hours.tsv, and update the table in the docs.
 
     python -m fuzz.account target/fuzz/rounds.tsv
 
-A line of the rounds holds a target, its seconds, its inputs, the edges of the program that
-they met, and all edges of the program (0 where the fuzzer does not count them).
+A line of the rounds contains a target, its seconds, its inputs, the program edges that the
+inputs reached, and all edges. Edges are 0 if the fuzzer does not count them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ HOURS = Path(__file__).with_name("hours.tsv")
 
 
 class Tried(NamedTuple):
-    """What was tried on one target, in all runs so far."""
+    """The counts of one target over all runs."""
 
     target: str
     seconds: int = 0
@@ -28,7 +28,7 @@ class Tried(NamedTuple):
     edges: int = 0
 
     def plus(self, other: Tried) -> Tried:
-        """Add a further run: its edges replace those of the run before, if it met more."""
+        """Add a run. The edges are those of the run that reached more of them."""
         later = max(self, other, key=lambda one: one.met)
         return Tried(
             self.target,

@@ -1,8 +1,8 @@
-"""Says how much of each crate fuzzing reaches, and names the functions that no input does.
+"""Measure how much of each crate fuzzing covers, and list functions that no input reaches.
 
     python -m fuzz.reached target/coverage/all.json
 
-Reads what llvm-cov exports; writes fuzz/unreached.txt and a table of docs/reliability.md.
+Reads the export of llvm-cov; writes fuzz/unreached.txt and a table of docs/reliability.md.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from faults._page import replace_tables
 
 ROOT = Path(__file__).parents[1]
 NAMES = Path(__file__).with_name("unreached.txt")
-# What decides over files; the other crates compute.
+# The crates that parse files.
 PARSERS = ("compression", "sequences", "index", "plink", "encode", "load", "graph", "run")
 
-# A function by its file and line: a generic one is there once for each type.
+# The file and line of a function. All instances of a generic function share one entry.
 Function = tuple[str, int]
 
 
@@ -69,12 +69,12 @@ def _inside(filename: str) -> str | None:
 
 
 def _crate(path: str) -> str:
-    """Name the crate of a file."""
+    """Return the crate of a file."""
     return path.split("/")[1].removeprefix("seqloom-")
 
 
 def _name(path: str, line: int) -> str:
-    """Name a function by its file, its line and what stands there."""
+    """Return the file, the line and the name of a function."""
     source = (ROOT / path).read_text("utf-8").splitlines()
     found = next(
         (

@@ -1,6 +1,6 @@
-"""Makes graphs from which fuzzing of exported models starts.
+"""Make the graphs from which fuzzing of exported models starts.
 
-Each holds an operation, a layer or a small network; some are changed in one place.
+Each graph contains an operation, a layer or a small network; some have one changed value.
 
     PYTHONPATH=tests python -m fuzz.seeds target/fuzz/corpus/export
 
@@ -87,7 +87,7 @@ EXPRESSIONS: list[Any] = [
     lambda x: _repeat(x, 600)[..., ::2].sum(axis=3),
     lambda x: _repeat(x, 99).sum(axis=(2, 3)),
 ]
-# What a place of a graph is changed to.
+# Values that replace a value of a graph.
 SPOILS: tuple[Any, ...] = (
     None,
     "conjure",
@@ -102,11 +102,11 @@ SPOILS: tuple[Any, ...] = (
     {"slice": [None, None, 0]},
     {"float": "nan"},
 )
-# The first graph of less than 4 KiB with one of these operations is changed in each place.
+# For each operation, every value of the first graph below 4 KiB is replaced.
 SPOILED = (
     "attention_varlen concat conv2d index lstm max_pool1d pad rotary_linear take tensordot"
 )
-# A longer input is cut: fuzz/run.
+# Maximal size of an input in bytes; fuzz/run truncates longer inputs.
 LONGEST = 16_384
 
 

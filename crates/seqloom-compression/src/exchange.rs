@@ -21,7 +21,7 @@ use super::text::Trouble;
 use crate::input::{forked, zeroed};
 
 /// Size of a chunk of compressed bytes.
-const CHUNK_BYTES: usize = 128 << 10;
+const INPUT_CHUNK_BYTES: usize = 128 << 10;
 pub(super) const CHUNK_COUNT: usize = 4;
 /// Number of text buffers: one is parsed, one is filled, two are waiting.
 const TEXT_PIECE_COUNT: usize = 4;
@@ -80,7 +80,7 @@ impl TextExchange {
     fn new(chunks: usize) -> io::Result<Self> {
         let chunk = |_| {
             Ok(Chunk {
-                bytes: zeroed(CHUNK_BYTES)?,
+                bytes: zeroed(INPUT_CHUNK_BYTES)?,
                 size: 0,
                 is_last: false,
                 failure: None,

@@ -3,8 +3,8 @@
 //! A deflate block may begin at any bit of a byte, and refers to the 32 KiB of text
 //! before it. The decoder has no function for either (zlib has `inflatePrime` and
 //! `inflateSetDictionary`). The decoder therefore first reads generated blocks that end
-//! at the right bit: a stored block with the text before the position, then empty
-//! blocks of 10 bits each. For an odd bit, one block of 35 bits is added.
+//! at the right bit. The first is a stored block with the text before the position.
+//! Empty blocks of 10 bits follow and, for an odd bit, one block of 35 bits.
 
 use sirocco::deflate::Level;
 use sirocco::inflate::{Decoder, Error};

@@ -1,8 +1,8 @@
 //! Functions that depend on the operating system, for systems other than Unix.
 //!
-//! On Windows, files are read and written as on Unix, but: snapshots of a gzip file are
-//! not used by a later reader; Ctrl-C does not end the wait for a pipe; new files keep
-//! their own permissions and owner; folders are not synced.
+//! On Windows, files are read and written as on Unix, with four differences. Snapshots
+//! of a gzip file are not used by a later reader. Ctrl-C does not end the wait for a
+//! pipe. New files keep their own permissions and owner. Folders are not synced.
 //!
 //! In a browser, the standard library has no files, and each of these functions returns
 //! an error.

@@ -15,7 +15,7 @@ use super::shares::{self, Bytes, RowSlot};
 use super::source::LineSource;
 
 /// Bytes of a block of lines.
-const BLOCK_BYTES: usize = 1 << 22;
+const LINE_BLOCK_BYTES: usize = 1 << 22;
 /// Minimal number of lines of a block.
 const MIN_BLOCK_LINES: usize = 64;
 /// Lines transposed in one call, so that they fit in the L1 cache.
@@ -37,7 +37,7 @@ pub(super) fn read<T: Genotype>(
     }
     let gather = Gather::new(source, &request.positions, LinePositions::kept);
     let (stride, mut rows) = (stride(&gather), rows(&gather, out, count));
-    let lines = (BLOCK_BYTES / gather.width().max(1) / MIN_BLOCK_LINES * MIN_BLOCK_LINES)
+    let lines = (LINE_BLOCK_BYTES / gather.width().max(1) / MIN_BLOCK_LINES * MIN_BLOCK_LINES)
         .max(MIN_BLOCK_LINES)
         .min(count);
     let mut bytes = Bytes::take(lines * stride)?;
