@@ -21,18 +21,18 @@ from seqloom.models import SequenceCNNConfig
 from seqloom.nn import Config
 
 Files: TypeAlias = Sequence[Path]
-# Options of the command line, by name, that differ from their defaults.
+# Command-line options that differ from their defaults, by name.
 Given: TypeAlias = Mapping[str, Any]
 
-# Other packages can register kinds as entry points of this group.
+# Other packages can register input kinds as entry points with this group name.
 ENTRY_POINT_GROUP = "seqloom.kinds"
-# Options of sequence encoders, which decide how residues are read.
+# Command-line options that set how a sequence encoder reads residues.
 _SEQUENCE_ENCODER_OPTIONS = frozenset(
     {"alphabet", "unknown", "case", "rare", "symbols", "rna_as_dna"}
 )
-# The kind of files that no other kind recognises.
+# The name of the kind that is used if no other kind recognises the files.
 _DEFAULT_KIND = "sequences"
-# The maximum number of positions in an evaluation batch, limited by memory.
+# The maximum number of positions in an evaluation batch, which limits memory use.
 _MAX_BATCH_POSITIONS = 1 << 18
 
 
@@ -43,7 +43,7 @@ def _choose_convolutions(
     kernel_size: int | tuple[int, ...] | None = None,
     dropout: float | None = None,
 ) -> SequenceCNNConfig:
-    """Choose the settings of convolutions; added layers are like the last one."""
+    """Choose the settings of convolution layers; additional layers repeat the last one."""
     config = SequenceCNNConfig.for_data(train, *others)
     widths = width or config.widths
     kernels = kernel_size or _repeat_last(config.kernel_sizes, len(widths))
@@ -57,62 +57,69 @@ def _choose_convolutions(
 
 
 def _repeat_last(sizes: tuple[int, ...], count: int) -> tuple[int, ...]:
-    """Shorten sizes to a length, or extend them by repeating the last one."""
+    """Shorten a list of layer sizes to a length, or extend it by repeating the last size."""
     return (*sizes[:count], *sizes[-1:] * (count - len(sizes)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """A kind of input, with all that commands, prediction and export need for it.
+    """A kind of input, and the functions that commands, prediction and export call for it.
 
-    The name of a kind is the ``kind`` of its source and of its datasets. Only ``name``,
-    ``open`` and ``recognises`` are required; the other fields describe differences from
-    sequences.
+    The ``kind`` attribute of a dataset or source is the name of its kind. Only ``name``,
+    ``open`` and ``recognises`` are required; by default, the other fields have the values
+    that suit sequences.
 
     Args:
         name: The name of the kind, in the plural.
         open: A function that opens files as a dataset: ``open(files, labels=, encoder=,
             **options)``. ``labels`` is a `seqloom.data.Labels`, or False for no labels;
             ``encoder`` is None if the kind chooses the encoder.
-        recognises: A function that returns whether paths are of this kind, from their names
+        recognises: A function that returns whether files are of this kind, from their names
             and contents.
-        noun: The plural noun for its records.
-        files: The description of its files in messages.
-        encodes: The kind of records that its encoders encode: ``encoder.encodes``.
+        noun: The plural noun for records of this kind, such as "samples".
+        files: The noun phrase that messages use for files of this kind.
+        encodes: The value of ``encoder.encodes`` of encoders for this kind.
         network: A function that chooses the settings of a network: ``network(train,
-            *others, **changes)``. The changes are those of ``width``, ``kernel_size`` and
-            ``dropout`` that the user gave. By default it chooses convolutions.
+            *others, **changes)``. The changes are the values of ``width``, ``kernel_size``
+            and ``dropout`` that the user set. The default function chooses convolutions.
         can_finetune: True if ``--finetune`` can adapt a protein language model.
-        options: The command-line options that `open` accepts; those that the user gave are
-            passed by name.
-        other_options: Further options for this kind: those of labels. Options of sequence
-            encoders apply to all kinds of sequences. Options that no kind lists apply to
-            all kinds.
-        by_option: The option that selects this kind; None: files are recognised.
-        refusals: The reason why an option does not apply to the kind, by its name.
+        options: The command-line options that `open` accepts as keyword arguments, if the
+            user sets them.
+        other_options: Further command-line options that apply to this kind, such as options
+            for labels. Options of sequence encoders apply to all kinds of sequences. An
+            option that no kind lists applies to all kinds.
+        by_option: The command-line option that selects this kind; None if only its files
+            select it.
+        refusals: Reasons why command-line options do not apply to this kind, by option
+            name.
         check_files: A function that raises for unsuitable files: ``check_files(files,
             given)``.
         find_alphabet: A function that finds the alphabet of files: ``find_alphabet(files,
-            **given)``. None: the residues of the opened files decide.
+            **given)``. If None, the alphabet is inferred from the residues of the opened
+            files.
         has_labels: A function that returns whether the files contain labels, as tables do:
             ``has_labels(files, **given)``.
-        has_named_columns: True if such labels are in named columns.
-        reads_tables: True if files may be tables, with further columns for labels, groups
+        has_named_columns: True if the labels in such files are in named columns.
+        reads_tables: True if files may be tables that also have columns for labels, groups
             and ids; then `open` also accepts ``id_column``.
         list_files: A function that lists files together with their companion files.
-        has_chromosomes: True if records are parts of chromosomes.
-        id_column: The column of ids in tables that are joined to its records.
-        instead_of_encoder: The advice for a dataset with another encoder than the model.
-        instead_of_explain: The advice in place of `explain`, for records that are not
+        has_chromosomes: True if records are ranges of chromosomes.
+        id_column: The name of the id column in tables that are joined to records of this
+            kind.
+        instead_of_encoder: The advice in the error for a dataset whose encoder differs from
+            the model's.
+        instead_of_explain: The advice in the error of `explain`, for records that are not
             sequences.
         reports_progress: True if `open` accepts ``progress``, a function that is called
-            with the amount of finished work and of all work.
-        batch_positions: The maximum number of positions in an evaluation batch.
-        count_inputs: A function that counts the numbers of a record for each input of a
-            network: ``count_inputs(encoder)``. None: records are sequences.
+            with the finished and the total amount of work.
+        batch_positions: The maximum number of positions in a batch when a model is
+            evaluated.
+        count_inputs: A function that returns, for each input of a network, how many numbers
+            a record has: network: ``count_inputs(encoder)``. If None, records are
+                sequences.
         list_arrays: A function that lists the learned arrays of an exported encoder:
-            ``list_arrays(encoder, dtype)``. None: there are none; then, with
-            `count_inputs`, the network is exported without an encoder.
+            ``list_arrays(encoder, dtype)``. If None while `count_inputs` is set, the
+            network is exported without an encoder.
 
     Examples:
         >>> import seqloom as sl
@@ -154,7 +161,7 @@ class Kind:
 
     @property
     def has_letters(self) -> bool:
-        """True if its records are sequences."""
+        """True if records of this kind are sequences."""
         return self.encodes == _DEFAULT_KIND
 
     def check_options(self, files: Files, given: Given) -> None:
@@ -162,7 +169,7 @@ class Kind:
 
         Args:
             files: The files.
-            given: The options that differ from their defaults.
+            given: The command-line options that differ from their defaults.
 
         Raises:
             ArgumentError: A file or an option does not apply to this kind.
@@ -186,13 +193,13 @@ class Kind:
             raise ArgumentError(f"{' and '.join(names)}: {reason}")
 
     def takes(self, option: str) -> bool:
-        """Return whether an option applies to this kind, but not to all kinds.
+        """Return whether a command-line option applies to this kind, but not to all kinds.
 
         Args:
             option: The name of the option.
 
         Returns:
-            True if the kind lists the option.
+            True if this kind lists the option among its options.
         """
         is_of_letters = self.has_letters and option in _SEQUENCE_ENCODER_OPTIONS
         return is_of_letters or option in self.options | self.other_options
@@ -201,7 +208,7 @@ class Kind:
         """Raise for a model that reads another kind of records.
 
         Args:
-            model: The name of the model in the message.
+            model: The name that the message uses for the model.
             encoder: The model's encoder.
 
         Raises:
@@ -213,10 +220,10 @@ class Kind:
             )
 
     def options_of(self, given: Given) -> dict[str, Any]:
-        """Return the options that `open` accepts.
+        """Return the command-line options that `open` accepts.
 
         Args:
-            given: The options that differ from their defaults.
+            given: The command-line options that differ from their defaults.
 
         Returns:
             The options for `open`.
@@ -228,14 +235,14 @@ class Kind:
 
         Args:
             files: The files.
-            given: The options that differ from their defaults.
+            given: The command-line options that differ from their defaults.
 
         Returns:
             The name of an alphabet.
 
         Raises:
-            ArgumentError: There are no records, or their residues fit no alphabet or
-                several.
+            ArgumentError: The files have no records, or the residues fit no alphabet, or
+                fit several alphabets.
         """
         if self.find_alphabet is not None:
             return self.find_alphabet(files, **given)
@@ -249,7 +256,7 @@ class Kind:
         found = find_alphabet(counts)
         if found.name is None or found.strange:
             raise ArgumentError(
-                f"{files[0]}: the residues fit no alphabet, or several; select one: "
+                f"{files[0]}: the residues fit no alphabet, or several; select an alphabet: "
                 "--alphabet dna, rna or protein"
             )
         return found.name
@@ -262,10 +269,10 @@ REGISTERED_KINDS: list[Kind] = []
 def register_kind(kind: Kind) -> None:
     """Add a kind of input for `seqloom train` and `predict`.
 
-    The most recently added kind that recognises files is used. A kind replaces an
-    older kind of the same name. An installed package can register kinds as entry points in
-    the group ``seqloom.kinds``. These come after the kinds that were added here, and before
-    the built-in kinds.
+    If several kinds recognise a file, the most recently added kind opens the file. A new
+    kind replaces an older kind of the same name. An installed package can register kinds as
+    entry points in the group ``seqloom.kinds``. Kinds of packages are tried after the kinds
+    added by this function, and before the built-in kinds.
 
     Args:
         kind: The kind.
@@ -294,23 +301,23 @@ def _check_kind(kind: Kind) -> None:
 
 
 def find_kinds() -> dict[str, Kind]:
-    """Return all kinds by name, the newest last; the default kind is always the first."""
+    """Return all kinds by name, the newest last; the default kind is the first."""
     kinds: dict[str, Kind] = {}
     added = (*BUILT_IN_KINDS, *find_installed_kinds(), *REGISTERED_KINDS)
     for kind in sorted(added, key=lambda kind: kind.name != _DEFAULT_KIND):
-        kinds.pop(kind.name, None)  # move a replaced kind to the end
+        kinds.pop(kind.name, None)  # a replaced kind also moves to the end
         kinds[kind.name] = kind
     return kinds
 
 
-@cache  # exceptions are not cached
+@cache  # `cache` does not cache exceptions, so errors are raised again
 def find_installed_kinds() -> tuple[Kind, ...]:
     """Load the kinds that installed packages register as entry points."""
     return tuple(map(_load_kind, entry_points(group=ENTRY_POINT_GROUP)))
 
 
 def _load_kind(entry: EntryPoint) -> Kind:
-    """Load the kind of an entry point."""
+    """Load the kind to which an entry point refers."""
     try:
         kind = entry.load()
         _check_kind(kind)
@@ -324,7 +331,7 @@ def _load_kind(entry: EntryPoint) -> Kind:
 
 
 def kind_of_files(files: Files, options: Iterable[str] = ()) -> Kind:
-    """Return the kind that an option selects, or that recognises the files."""
+    """Return the kind that a command-line option selects, or that recognises the files."""
     given = set(options)
     kinds = [*reversed(find_kinds().values())]
     chosen = [kind for kind in kinds if kind.by_option in given]
@@ -333,7 +340,7 @@ def kind_of_files(files: Files, options: Iterable[str] = ()) -> Kind:
 
 
 def kind_of_data(encoder: Any, data: Any) -> tuple[Kind, Any]:
-    """Return the kind of records that an encoder reads, and the data to open."""
+    """Return the kind of input that an encoder reads, and the data to open."""
     usual = kind_of_encoder(encoder)
     several = data if is_list(data) else [data]
     files = [Path(it) for it in several if is_path(it)]
@@ -350,7 +357,7 @@ def is_path(value: Any) -> TypeGuard[str | os.PathLike[str]]:
 
 
 def kind_of_encoder(encoder: Any) -> Kind:
-    """Return the first kind that an encoder reads; sequences for custom encoders."""
+    """Return the first kind that suits an encoder; for custom encoders, sequences."""
     kinds, encodes = find_kinds(), encoded_kind(encoder)
     fitting = (kind for kind in kinds.values() if kind.encodes == encodes)
     return next(fitting, kinds[_DEFAULT_KIND])

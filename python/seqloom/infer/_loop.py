@@ -29,8 +29,9 @@ from seqloom.models._examples import count_positions, counts_words, is_of_tokens
 from seqloom.nn import Module
 from seqloom.nn._processes import find_batch_processes
 
-# The maximum number of positions in an evaluation batch, limited by memory. A token
-# becomes the features of a language model; a word count is one number.
+# The maximum number of positions in an evaluation batch, limited by memory. The limit
+# is lower for tokens, which become the features of a language model, than for word
+# counts, which are one number each.
 _MAX_TOKENS = 1 << 14
 _MAX_WORD_COUNTS = 1 << 24
 _MAX_BATCH_RECORDS = 256
@@ -41,7 +42,7 @@ _LISTED_RECORDS = 5
 _NUCLEOTIDE_ALPHABETS = ("dna", "rna", "iupac")
 _OPTION = "reverse_complement (--reverse-complement)"
 
-# Called after each batch with the numbers of finished records and of all records.
+# A progress function receives the number of finished records and of all records.
 OnBatch: TypeAlias = Callable[[int, int], Any]
 Watching: TypeAlias = OnBatch | bool | None
 
@@ -56,14 +57,15 @@ def run_model(
     parts: list[NDArray[np.float32]] = []
     processes = find_batch_processes()
     computed: NDArray[np.float32] | None = None
-    # A stable order, so that the same records always make the same batches.
+    # The sort is stable, so that the same records always form the same batches.
     lengths = count_positions(examples)
     order = np.argsort(lengths, kind="stable")
     make = _batches_of_one_length if reads_padding(model, examples) else _batches
     batches = make(lengths[order], batch_size, most=_max_positions(examples.encoder))
     for number, (positions, real) in enumerate(batches):
         # Each rank computes its own batches and contributes zeros for the rest; the sum
-        # is the full result. All ranks compute the first batch, which shows the shape.
+        # is the full result. All ranks compute the first batch, because its output has
+        # the shape of all outputs.
         is_own = processes is None or number % processes.world == processes.number
         if is_own or computed is None:
             batch = examples.batch(order[positions])
@@ -82,7 +84,7 @@ def run_model(
 
 
 def reads_padding(model: Any, examples: Examples) -> bool:
-    """Return whether a network would read padding of these records as residues."""
+    """Return whether the network would treat the padding of these records as data."""
     lengths = np.asarray(count_positions(examples))
     if counts_words(examples.encoder) or not (lengths != lengths[:1]).any():
         return False
@@ -90,7 +92,7 @@ def reads_padding(model: Any, examples: Examples) -> bool:
 
 
 def warn_of_padding(model: Any, examples: Examples) -> None:
-    """Warn about records of different lengths if a network ignores padding."""
+    """Warn if records have different lengths and the network cannot exclude padding."""
     if not reads_padding(model, examples):
         return
     lengths = count_positions(examples)
@@ -105,7 +107,7 @@ def warn_of_padding(model: Any, examples: Examples) -> None:
 
 
 def _advise_mask(model: Any) -> str:
-    """Return advice on how a network can leave out padding."""
+    """Return advice on how a network can exclude padding from its computation."""
     mask = "a parameter mask (1 at data, 0 at padding)"
     if isinstance(model, TorchModule):
         return (
@@ -119,7 +121,7 @@ def _advise_mask(model: Any) -> str:
 
 
 def warn_of_changes(what: str, examples: Any) -> None:
-    """Warn about records to score that augmentation or jitter changes in each epoch."""
+    """Warn if augmentation or jitter changes the records to be scored."""
     if _differs_between_epochs(examples):
         warn_user(
             f"{what} has augmentation or jitter, so these are not the scores of the "
@@ -128,7 +130,7 @@ def warn_of_changes(what: str, examples: Any) -> None:
 
 
 def _differs_between_epochs(examples: Any) -> bool:
-    """Return whether some records differ between two epochs (central crops do not)."""
+    """Return whether records differ between two epochs, as random crops do."""
     if not isinstance(examples, Dataset) or examples.plain() is examples:
         return False
     for row in range(min(len(examples), _COMPARED_RECORDS)):
@@ -139,7 +141,7 @@ def _differs_between_epochs(examples: Any) -> bool:
 
 
 def evaluation_batch_size(examples: Examples) -> int:
-    """Return the number of records in an evaluation batch, from the longest record."""
+    """Return the number of records in a batch, computed from the longest record."""
     longest = max(1, int(count_positions(examples).max(initial=1)))
     return max(1, min(_MAX_BATCH_RECORDS, _max_positions(examples.encoder) // longest))
 
@@ -156,7 +158,7 @@ def _max_positions(encoder: Any) -> int:
 
 
 def check_lengths(model: Module, examples: Examples) -> None:
-    """Raise for records that the model cannot read; name the first one."""
+    """Raise if the model cannot read the records; the message names the first such record."""
     lengths = examples.lengths
     if not len(lengths):
         raise FormatError(f"there are no {noun_of(examples)} to work on")
@@ -170,7 +172,7 @@ def check_lengths(model: Module, examples: Examples) -> None:
 
 
 def _check_positions(config: Any, examples: Examples) -> None:
-    """Raise for records with another number of positions than the model."""
+    """Raise if the length of a record differs from the length that the model needs."""
     wanted: int | None = getattr(config, "length", None)
     positions = count_positions(examples)
     if wanted is None or counts_words(examples.encoder) or (positions == wanted).all():
@@ -190,7 +192,7 @@ def _check_positions(config: Any, examples: Examples) -> None:
 
 
 def _check_genotypes(model: Module, examples: Examples) -> None:
-    """Raise for samples with other numbers of variants or covariates than the model."""
+    """Raise if the numbers of variants and covariates differ from those of the model."""
     config = getattr(model, "config", None)
     wanted = getattr(config, "variants", None), getattr(config, "covariates", 0)
     names: tuple[str, ...] = getattr(examples, "covariate_names", ())
@@ -206,10 +208,11 @@ def _check_genotypes(model: Module, examples: Examples) -> None:
 def _batches(
     lengths: NDArray[np.int64], size: int, *, most: int
 ) -> Iterator[tuple[NDArray[np.int64], int]]:
-    """Yield the indices of each batch, and the number of real records in the batch."""
-    # Matrix libraries round differently for different numbers of rows. So the last batch
-    # is filled with copies of its last record, and only the length of a record decides
-    # the number of rows. Long records are in smaller batches, because memory is limited.
+    """Yield the record indices of each batch, and the number of distinct records in it."""
+    # Matrix libraries round differently for different numbers of rows. So the last
+    # batch is filled with copies of its last record, and the number of rows in a batch
+    # depends only on the length of its records. Batches of long records are smaller, to
+    # limit memory use.
     start = 0
     while start < len(lengths):
         rows = size
@@ -223,7 +226,7 @@ def _batches(
 
 @contextmanager
 def _adding_record_names(examples: Examples, rows: NDArray[np.int64]) -> Generator[None]:
-    """Add the records of the batch to an error of the network."""
+    """Add the ids of a batch's records to an error that the network raises."""
     try:
         yield
     except Exception as error:
@@ -240,8 +243,9 @@ def _adding_record_names(examples: Examples, rows: NDArray[np.int64]) -> Generat
 def _batches_of_one_length(
     lengths: NDArray[np.int64], size: int, *, most: int
 ) -> Iterator[tuple[NDArray[np.int64], int]]:
-    """Yield the indices of batches without padding, and their number."""
-    # Not filled with copies: with many lengths, most rows would be copies.
+    """Yield the record indices of batches without padding, and the number of records."""
+    # These batches are not filled with copies of records, because with many lengths
+    # most rows would be copies.
     starts = np.flatnonzero(np.diff(lengths, prepend=-1))
     for start, stop in pairwise([*starts.tolist(), len(lengths)]):
         rows = max(1, min(size, most // int(lengths[start])))
@@ -254,7 +258,7 @@ def _batches_of_one_length(
 def report_batches(
     progress: Watching, *, noun: str = "samples"
 ) -> Generator[OnBatch | None]:
-    """Yield the function that is called after each batch, or None."""
+    """Yield the progress function that is called after each batch, or None."""
     if progress is True:
         # Imported here, because loading rich takes longer than scoring most files.
         from rich.console import Console
@@ -277,7 +281,7 @@ def report_batches(
 def run_strands(
     trained: Trained, data: Any, *, batch_size: int, on_batch: OnBatch | None = None
 ) -> NDArray[np.float32]:
-    """Return outputs that give the mean scores of both strands."""
+    """Return network outputs whose scores are the mean scores of both strands."""
     other = reverse_complement_of(data)
     count = len(data)
 
@@ -295,7 +299,7 @@ def run_strands(
 
 
 def check_strands(encoder: Any) -> None:
-    """Raise if the records of a model have no reverse complement."""
+    """Raise if the records that the model reads have no reverse complement."""
     if getattr(encoder, "alphabet", None) not in _NUCLEOTIDE_ALPHABETS:
         raise ArgumentError(
             f"{_OPTION} is for models of DNA or RNA, but the model reads {encoder}: "
@@ -318,7 +322,7 @@ def reverse_complement_of(data: Any) -> Any:
 def average_outputs(
     task: Task, forward: NDArray[np.float32], reverse: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """Return outputs whose scores are the means of the scores of two outputs."""
+    """Return network outputs whose scores are the means of the scores of two outputs."""
     one, other = forward.astype(np.float64), reverse.astype(np.float64)
     if isinstance(task, Classify):
         found = np.logaddexp(_log_softmax(one), _log_softmax(other)) - np.log(2)

@@ -25,7 +25,7 @@ from seqloom.io.plink._file_set import find_table
 from seqloom.models import GenotypeMLPConfig, HeadConfig
 
 _PLINK_MAGIC = b"\x6c\x1b"
-# A genotype is one number, so a batch can have more positions.
+# A genotype is one number, so batches may have more positions than those of sequences.
 _MAX_BATCH_POSITIONS = 1 << 24
 
 
@@ -33,21 +33,21 @@ _MAX_BATCH_POSITIONS = 1 << 24
 
 
 def _are_genotypes(files: Files) -> bool:
-    """Recognise a PLINK .bed, by its name or its first bytes."""
+    """Return whether a file is a PLINK .bed, from its name or its first bytes."""
     return any(file.suffix == ".bed" or _starts_with_magic(file) for file in files)
 
 
 def _starts_with_magic(file: Path) -> bool:
-    """Return whether a file starts like a PLINK .bed; False if it cannot be read."""
+    """Return whether a file starts with the bytes of a PLINK .bed; False if unreadable."""
     try:
         with file.open("rb") as opened:
             return opened.read(len(_PLINK_MAGIC)) == _PLINK_MAGIC
-    except OSError:  # the error is raised when the file is opened
+    except OSError:  # an unreadable file raises an error later, when it is opened
         return False
 
 
 def _check_no_intervals(files: Files, given: Given) -> None:
-    """Raise for a BED file of intervals, whose name also ends in .bed."""
+    """Raise if a .bed is a BED file of intervals, not a PLINK file."""
     del given
     for file in filter(_has_intervals, files):
         raise ArgumentError(
@@ -93,7 +93,7 @@ def _open_genotypes(
 
 
 def _paths_of(data: Any) -> list[str | os.PathLike[str]]:
-    """Return a list of one or more paths."""
+    """Return one path, or a sequence of paths, as a list."""
     if is_path(data):
         return [data]
     found: list[Any] = list(data) if hasattr(data, "__iter__") else [None]
@@ -107,7 +107,7 @@ def _paths_of(data: Any) -> list[str | os.PathLike[str]]:
 def _check_covariates(
     encoder: GenotypeEncoder | None, covariates: Sequence[Path], columns: tuple[str, ...]
 ) -> None:
-    """Raise for columns without a table, and for missing covariates of a model."""
+    """Raise if columns are named without a table, or the model's covariates are missing."""
     if columns and not covariates:
         raise ArgumentError("--covariate-column needs --covariates")
     if encoder is None or not encoder.is_fitted:
@@ -130,7 +130,7 @@ def _choose_perceptron(
     kernel_size: int | tuple[int, ...] | None = None,
     dropout: float | None = None,
 ) -> GenotypeMLPConfig | HeadConfig:
-    """Choose the settings of layers for genotypes or embeddings."""
+    """Choose the settings of a network for genotypes or embeddings."""
     del others
     if kernel_size is not None:
         raise ArgumentError(f"--kernel-size is for convolutions; FILES are {train.kind}")
@@ -192,7 +192,7 @@ BUILT_IN_KINDS.append(
 def _open_embeddings(
     data: Any, *, labels: Any, encoder: EmbeddingEncoder | None = None
 ) -> Dataset:
-    """Open a folder of embeddings, or an open one, with its labels."""
+    """Open a folder of embeddings, or an `Embeddings` object, together with its labels."""
     if is_list(data):
         if len(data) != 1:
             raise ArgumentError(
