@@ -1,4 +1,4 @@
-"""Attributions: the weight of each residue of some sequences, as a table and as a page."""
+"""Attributions: a weight for each residue of a sequence, as a table or a page."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -24,28 +24,31 @@ from seqloom.report import (
     percent,
 )
 
-# The maximum number of residues of a sequence on a page; the strongest part is shown.
+# The maximum number of residues of a sequence on a page. Of longer sequences, the page
+# shows the range with the largest weights.
 _MAX_SHOWN_RESIDUES = 600
 _MAX_MUTATIONS = 10
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Attributions:
-    """The weights of the residues of sequences, as `explain` returns them.
+    """The weights that `explain` returns, one for each residue of each sequence.
 
     Attributes:
         ids: The ids of the records, in input order.
-        sequences: The sequences, without a terminal stop that the encoder strips.
+        sequences: The sequences, without the stop symbol (``*``) at the end if the encoder
+            removes this symbol.
         targets: The class or label that was explained for each record.
-        scores: The score of each unchanged sequence: the logarithm of the odds of a class
-            or label, or a value.
-        weights: An array for each record: ``(length,)`` for occlusion; for mutations
-            ``(length, letters)``, with a column for each new residue.
-        letters: The residues that mutations insert; empty for occlusion.
-        window: The number of residues that occlusion replaced together.
+        scores: The model's score of each unchanged sequence: the logarithm of the odds of a
+            class or label, or the predicted value of a regression.
+        weights: An array for each record. Its shape is ``(length,)`` for occlusion, and
+            ``(length, letters)`` for mutations, with a column for each new residue.
+        letters: The residues by which mutations replace the original residue; empty for
+            occlusion.
+        window: The number of neighbouring residues that occlusion replaces at once.
         task: The model's task: ``"classify"``, ``"regress"`` or ``"multilabel"``.
         read_as: The sequences as the encoder reads them, such as A for ``a``, and T for U
-            with a DNA encoder. None: unchanged.
+            with a DNA encoder. None if the encoder reads the residues unchanged.
 
     Examples:
         >>> weights = [np.array([0.5, -0.25])]
@@ -68,8 +71,8 @@ class Attributions:
         """Return one number for each residue, above 0 if the residue raises the score.
 
         Returns:
-            For occlusion the weights. For mutations the mean weight of all substitutions of
-            the residue, times -1.
+            For occlusion, the numbers are the weights. For mutations, the number of a
+            residue is the mean weight of all its substitutions, times -1.
 
         Examples:
             >>> weights = [np.array([[0.0, -1.0, -2.0, -3.0]])]
@@ -89,11 +92,12 @@ class Attributions:
     def to_tsv(self, path: str | os.PathLike[str] | IO[str]) -> None:
         """Atomically write a table with a row for each residue.
 
-        Its columns are ``id``, ``target``, ``position`` (from 0), ``letter``, and
-        ``weight``, or for mutations a column for each new residue.
+        The columns are ``id``, ``target``, ``position`` (from 0) and ``letter``. Occlusion
+        adds the column ``weight``; mutations add a column for each new residue.
 
         Args:
-            path: The path of the file, which may be overwritten, or an open text file.
+            path: The path of the file, which is overwritten if it exists, or an open text
+                file.
 
         Raises:
             FileError: The file cannot be written.
@@ -120,16 +124,19 @@ class Attributions:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Atomically write a table in the format of the file's extension.
 
-        It has the columns of `to_tsv`.
+        The table has the columns that `to_tsv` writes.
 
         Args:
-            path: The path of the file, which may be overwritten. ``.csv`` has commas,
-                ``.parquet`` is Parquet (extra ``parquet``), all other files have tabs.
+            path: The path of the file, which is overwritten if it exists. A ``.csv`` file
+                has commas, a ``.parquet`` file is Parquet (extra ``parquet``), and all
+                other files have tabs.
 
         Raises:
-            ArgumentError: The extension is that of another format, such as ``.xlsx``.
+            ArgumentError: The extension of the file belongs to an unsupported format, such
+                as ``.xlsx``.
             FileError: The file cannot be written.
-            MissingExtraError: Parquet needs a package that is not installed.
+            MissingExtraError: The file is Parquet, and the package pyarrow is not
+                installed.
 
         Examples:
             >>> from pathlib import Path
@@ -142,16 +149,17 @@ class Attributions:
         write_table(as_path("path", path), self._rows(), self._columns)
 
     def to_html(self, path: str | os.PathLike[str], *, most: int = 50) -> None:
-        """Atomically write an HTML page with coloured residues, in one file.
+        """Atomically write an HTML page with coloured residues, as a single file.
 
-        The page also has the number of sequences that are not shown, the date and the
-        version. For mutations it colours the numbers of `by_letter` and lists the strongest
-        mutations. A sequence with more than 600 residues is reduced to the 600
-        consecutive residues with the largest weights.
+        The page also shows the date, the seqloom version and the number of sequences left
+        out. For mutations, the page colours each residue by its number from `by_letter`,
+        and lists the mutations that change the score most. A sequence with more than 600
+        residues is reduced to the 600 consecutive residues with the largest weights.
 
         Args:
-            path: The path of the file, which may be overwritten.
-            most: The maximum number of sequences to show, from the first.
+            path: The path of the file, which is overwritten if it exists.
+            most: The maximum number of sequences to show, beginning with the first
+                sequence.
 
         Raises:
             ArgumentError: `most` is not a positive integer.
@@ -177,11 +185,11 @@ class Attributions:
         return f"Attributions of {len(self):,} {noun}, by {method}"
 
     def _lines(self) -> Iterator[str]:
-        """Yield the lines of the table, with tabs."""
+        """Yield the lines of the table, whose cells are separated by tabs."""
         yield from ("\t".join(row) + "\n" for row in self._rows())
 
     def _rows(self) -> Iterator[list[str]]:
-        """Yield the header and a row for each residue; numbers can be read back exactly."""
+        """Yield the header and a row for each residue; numbers have all their digits."""
         yield ["id", "target", "position", "letter", *(self.letters or ["weight"])]
         for name, target, text, weights in zip(
             self.ids, self.targets, self.sequences, self.weights, strict=True
@@ -212,7 +220,7 @@ def write_page(
     total: int,
     sources: Mapping[str, str] | None = None,
 ) -> None:
-    """Write the page of the first records, with the number of records left out."""
+    """Write a page that shows the first records and the number of records not shown."""
     drawn = min(most, len(found))
     left_out = total - drawn
     note = (
@@ -236,7 +244,7 @@ def write_page(
 def mark_sequence(
     title: str, letters: str, weights: NDArray[Any], *, longest: int, note: str = ""
 ) -> MarkedSequence:
-    """Return a marked sequence; for a long one, the part with the largest weights."""
+    """Return a coloured sequence, or the range of a long one with the largest weights."""
     sums = np.cumsum(np.append(0.0, np.abs(weights)))
     width = min(longest, len(letters))
     first = int(np.argmax(sums[width:] - sums[:-width]))
@@ -249,7 +257,7 @@ def mark_sequence(
 
 
 def _describe_method(found: Attributions) -> str:
-    """Describe the method."""
+    """Describe in a sentence how the weights were computed."""
     is_one = found.window == 1
     what = "Each residue was" if is_one else f"Each window of {found.window:,} residues was"
     by, name = "N (X in proteins)", "occlusion"
@@ -259,7 +267,7 @@ def _describe_method(found: Attributions) -> str:
 
 
 def _sections(found: Attributions, drawn: int) -> Iterator[Section]:
-    """Yield the sections of the page: the marked sequences and the mutations."""
+    """Yield the sections of the page: the coloured sequences and the table of mutations."""
     score = {
         "classify": "the log-odds of the class above the sequence, ln(p/(1-p))",
         "multilabel": "the log-odds of the label, ln(p/(1-p))",
@@ -282,7 +290,7 @@ def _sections(found: Attributions, drawn: int) -> Iterator[Section]:
 
 
 def _mark_record(found: Attributions, record: int, weights: NDArray[Any]) -> MarkedSequence:
-    """Return a marked sequence with its score and its strongest residue."""
+    """Return a coloured sequence with its score and the residue with the largest weight."""
     score, text = float(found.scores[record]), found.sequences[record]
     name = f"{found.ids[record]}: {found.targets[record]}"
     if found.task != "regress":
@@ -294,7 +302,7 @@ def _mark_record(found: Attributions, record: int, weights: NDArray[Any]) -> Mar
 
 
 def _mutations_table(found: Attributions, drawn: int) -> Table:
-    """Return the table of the strongest mutations of the shown records."""
+    """Return a table of the mutations that change the scores of the shown records most."""
     rows: list[tuple[str, int, str, float]] = []
     for record in range(drawn):
         weights, text = found.weights[record], found.sequences[record]

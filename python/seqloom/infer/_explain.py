@@ -1,4 +1,4 @@
-"""Attributions: the effect of each residue on the score of a trained model."""
+"""Attributions: how much each residue changes the score of a trained model."""
 
 from typing import Any, Literal, TypeAlias
 
@@ -26,7 +26,7 @@ from seqloom.models import Classify, Examples, Regress, Task, Trained
 from seqloom.models._examples import noun_of
 
 Method: TypeAlias = Literal["occlusion", "mutations"]
-# The number of classes that an error lists.
+# The maximum number of classes that an error message lists.
 _MAX_LISTED_CLASSES = 10
 
 
@@ -60,28 +60,29 @@ def explain(
         model: A trained model, its run, or its run folder.
         data: Sequences, in any form that `predict` accepts.
         method: ``"occlusion"`` or ``"mutations"``.
-        window: The number of residues that occlusion replaces together. Windows do not
-            overlap and start at the first residue; the residues of a window share its
-            weight.
-        target: The class or label to explain. None: the class with the highest score of
-            each sequence; for other tasks the only label.
-        reverse_complement: If True, explain the mean of the scores of a sequence and its
-            reverse complement, as `predict` returns it.
-        num_threads: The number of threads; by default all that the machine allows.
-        progress: A function that is called after some batches with the number of finished
-            residues and of all residues. True shows a bar on a terminal.
+        window: The number of neighbouring residues that occlusion replaces at once (a
+            window). Windows do not overlap, and the first window starts at the first
+            residue. All residues of a window have the same weight.
+        target: The class or label to explain. None explains the class with the highest
+            score of each sequence; for other tasks the model must then have a single label.
+        reverse_complement: If True, explain the mean of two scores, that of the sequence
+            and that of its reverse complement, as in `predict`.
+        num_threads: The number of threads; by default all that the machine has.
+        progress: A function that is called after some batches with two numbers: finished
+            residues and all residues. True shows a progress bar on a terminal.
 
     Returns:
-        The weights of each record, in input order.
+        The weights of the residues of each record, in input order.
 
     Raises:
-        ArgumentError: The records are not sequences, or the encoder rejects the symbol that
-            occlusion needs. Or the model is an exported model or has no such target. Or an
-            argument has the wrong type.
-        ConfigError: The dataset has another encoder than the model.
+        ArgumentError: An argument has the wrong type, or the records are not sequences. The
+            same error is raised if the encoder rejects the symbol that occlusion needs, if
+            the model is an exported model, or if it has no such target.
+        ConfigError: The encoder of the dataset differs from that of the model.
         FileError: A file cannot be read.
         FormatError: A file has invalid content.
-        ShapeError: The model needs sequences of one length, and a record has another.
+        ShapeError: The model needs sequences of one length, and a record has another
+            length.
 
     Examples:
         >>> import seqloom as sl
@@ -134,7 +135,7 @@ def explain(
 
 
 def _check_settings(method: Method, window: int) -> None:
-    """Raise for an unknown method, and for a window with mutations."""
+    """Raise if the method is unknown, or if a window is set for mutations."""
     as_choice("method", method, ("occlusion", "mutations"))
     if as_integer("window", window, least=1) != 1 and method == "mutations":
         raise ArgumentError(
@@ -144,7 +145,7 @@ def _check_settings(method: Method, window: int) -> None:
 
 
 def _find_explained(model: Model, threads: int, method: Method) -> Trained:
-    """Return the trained model; raise if its encoder has no alphabet for the method."""
+    """Return the trained model; raise if its encoder lacks symbols for the method."""
     reject_exported(model)
     trained = find_builtin_model(model, threads)
     if not residues_of(trained.encoder):
@@ -163,7 +164,7 @@ def _find_explained(model: Model, threads: int, method: Method) -> Trained:
 
 
 def _find_column(task: Task, target: str | None) -> int | None:
-    """Return the column of a target; None for the predicted class."""
+    """Return the index of the output to explain; None for the predicted class."""
     names = task.columns
     if target in names:
         return names.index(target)

@@ -1,4 +1,4 @@
-"""Scores of an exported model; its graph runs in Rust, without Python code."""
+"""Prediction with an exported model, which Rust code computes without Python."""
 
 import os
 from pathlib import Path
@@ -17,7 +17,7 @@ from seqloom.io._settings import replace_remedies
 from seqloom.io.plink._file_set import find_table
 from seqloom.io.plink._tables import count_lines
 
-# The file that identifies the folder of an exported model.
+# The file whose presence shows that a folder contains an exported model.
 MANIFEST = "export.json"
 
 
@@ -31,7 +31,7 @@ def find_exported(model: Any) -> Path | None:
 
 
 def reject_exported(model: object) -> None:
-    """Raise if a model is an exported model, which can only score files."""
+    """Raise if the model is an exported model, because exported models only score files."""
     if find_exported(model) is not None:
         raise ArgumentError(
             "model is an exported model, which only scores files; pass the run folder that "
@@ -42,19 +42,19 @@ def reject_exported(model: object) -> None:
 def predict_exported(
     export: Path, data: object, *, num_threads: int, progress: OnBatch | None
 ) -> Scores:
-    """Score the records of files with an exported model, with the usual warnings."""
+    """Score the records of files with an exported model; warn as `predict` does."""
     model = _native.ExportedPredictor(export, num_threads)
     files = _files_of(data)
     _check_tables(files)
     with replace_remedies("seqloom convert {shell}"):
         columns, ids, flat, warnings = model.score(files, progress)
     for text in warnings:
-        warn_user(text)  # the warning points to the call of predict
+        warn_user(text)  # the warning shows the line that calls predict
     return Scores(ids, columns, np.reshape(flat, (len(ids), len(columns))))
 
 
 def _check_tables(files: list[str]) -> None:
-    """Raise if a table of a .bed has a header, which would be read as a row."""
+    """Raise if the .bim or .fam of a .bed has a header, which would be read as a row."""
     for bed in (file for file in files if file.endswith(".bed")):
         for suffix in ("fam", "bim"):
             table = find_table(Path(bed).with_suffix(f".{suffix}"))

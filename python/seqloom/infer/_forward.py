@@ -1,7 +1,7 @@
-"""Calls of a network with a batch: its method receives the arrays that it needs.
+"""Call a network with a batch: pass the arrays that its method has as parameters.
 
-Arrays are selected by the names of the parameters. If no array has the name of the first
-parameter, this parameter receives the array ``inputs``.
+Each parameter of the network's method receives the array of the same name. If no array has
+the name of the first parameter, the first parameter receives the array ``inputs``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Arrays = Mapping[str, Any]
 
-_NUMBER_KINDS = "biufc"  # NumPy's dtype kinds of numbers
+_NUMBER_KINDS = "biufc"  # NumPy dtype kinds that are numbers
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 # The possible names of the array of labels, in order of preference.
 _LABEL_NAMES = ("label", "labels", "y", "target", "targets")
@@ -62,7 +62,7 @@ class Forward:
     def __call__(
         self, model: Any, batch: Arrays, key: Any = None, *, encoder: Any = None
     ) -> Any:
-        """Call the method with the arrays of a batch that it needs."""
+        """Call the method with those arrays of a batch that are its parameters."""
         tensors = self.tensors(model, batch, encoder)
         return self.call(model, tensors, key)
 
@@ -86,7 +86,7 @@ class Forward:
         return method(*positions, **arguments)
 
     def _choose_arguments(self, model: Any, tensors: Arrays, key: Any) -> dict[str, Any]:
-        """Return the arguments of a call by name; raise if one is missing."""
+        """Return the arguments of a call by name; raise if an argument is missing."""
         values = {"mask": None, **tensors, "key": key}
         first = next((it.name for it in self.parameters), "")
         if "inputs" in tensors:
@@ -103,7 +103,7 @@ class Forward:
 
     @property
     def names(self) -> set[str] | None:
-        """The names of the arrays that the method may need; None for all."""
+        """The names of the arrays that the method may receive; None for all arrays."""
         return None if self.accepts_all else {it.name for it in self.parameters}
 
     @property
@@ -129,7 +129,7 @@ class Forward:
         return any(it.kind in _VARIADIC for it in self.parameters)
 
     def _has_value(self, model: Any, parameter: inspect.Parameter, values: Arrays) -> bool:
-        """Return whether a parameter has a value; raise if a required one has none."""
+        """Return whether a parameter has a value; raise if it is required and missing."""
         if parameter.name in values:
             return True
         if parameter.default is not parameter.empty:
@@ -175,7 +175,7 @@ def label_name(batch: Arrays) -> str | None:
 def tensors_of(
     model: Any, batch: Arrays, *, encoder: Any, names: set[str] | None
 ) -> dict[str, Any]:
-    """Copy the arrays with these names, or all arrays, to the network's backend."""
+    """Copy arrays, selected by name or all, to the network's backend."""
     # Floats get the dtype of the network; integers and booleans keep their dtype.
     # Values that are not numbers, such as ids, are left out.
     found: dict[str, Any] = {}
@@ -183,13 +183,15 @@ def tensors_of(
         # The parameter for the inputs may have any name.
         is_asked = names is None or name in names or name == "inputs"
         if is_asked and (array := _to_numbers(value)) is not None:
-            dtype = None  # arrays keep their dtype
+            dtype = None  # integer arrays keep their dtype
             if name == "inputs" and encoder is not None:
-                # A token is the index of a row in an embedding: an integer.
+                # Tokens stay integers, because they are row indices of an embedding
+                # table.
                 dtype = "int32" if is_of_tokens(encoder) else "float"
             found[name] = to_tensor(model, array, dtype)
     if "covariates" in batch and names is not None and "covariates" not in names:
-        # Without a parameter of this name, covariates are appended to the inputs.
+        # If the method has no parameter `covariates`, the covariates are appended to
+        # the inputs.
         covariates = to_tensor(model, np.asarray(batch["covariates"]), "float")
         found["inputs"] = apply("concat", [found["inputs"], covariates], axis=1)
     return found

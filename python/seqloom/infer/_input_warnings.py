@@ -1,4 +1,4 @@
-"""Warnings about records whose scores may be meaningless, ambiguous or too good."""
+"""Warnings about records with scores that may be meaningless, ambiguous or too good."""
 
 from __future__ import annotations
 
@@ -24,13 +24,15 @@ if TYPE_CHECKING:
     from seqloom.infer._scores import Scores
     from seqloom.models import Examples, Task, Trained
 
-_MAX_SAMPLED = 1000  # records that are sampled to detect the alphabet
-# If this number of residues has none that only proteins have, it is not a protein.
+_MAX_SAMPLED = 1000  # number of records that are sampled to detect the alphabet
+# If this number of residues contains no residue that only proteins have, the sequence
+# is not a protein.
 _MIN_PROOF_RESIDUES = 100
 _AMBIGUITY_CODES = "RYSWKMBDHV"
-_MAX_CODE_SHARE = 0.25  # DNA rarely has more ambiguity codes
-_MAX_SAMPLED_RESIDUES = 1 << 22  # a limit of memory
-# A random split explains this share of records with other lengths than training records.
+_MAX_CODE_SHARE = 0.25  # the largest share of ambiguity codes in DNA
+_MAX_SAMPLED_RESIDUES = 1 << 22  # limits memory use
+# In a random split, up to this share of records may have lengths that no training
+# record has.
 _RANDOM_SHARE = 0.01
 UNFINISHED_WARNING = (
     "training of this model did not finish: its weights are those of the best epoch so "
@@ -39,12 +41,12 @@ UNFINISHED_WARNING = (
 
 
 def warn_of_records(trained: Trained, examples: Examples) -> None:
-    """Warn about an unfinished model, and records unlike the training records."""
+    """Warn if the model is unfinished, or if records differ from the training records."""
     warn_of_unfinished(trained)
     if kind := find_other_alphabet(trained.encoder, sample_sequences(examples)):
         text = describe_other_alphabet(kind, trained.encoder.alphabet)
         warn_user(text)
-    # Lengths that the model cannot read are an error, without a warning before.
+    # No warning about lengths that the model cannot read, because they raise an error.
     check_lengths(trained.model, examples)
     known = trained.trained_on
     if known is not None and (warning := known.describe_strange_lengths(examples)):
@@ -52,13 +54,13 @@ def warn_of_records(trained: Trained, examples: Examples) -> None:
 
 
 def warn_of_unfinished(trained: Trained) -> None:
-    """Warn about a model with unfinished training."""
+    """Warn if the training of a model did not finish."""
     if not trained.is_finished:
         warn_user(UNFINISHED_WARNING)
 
 
 def warn_of_set(trained: Trained, part: Any, name: str) -> None:
-    """Warn about a set of `fit` with another alphabet than its encoder, or lengths."""
+    """Warn if a set of `fit` has an alphabet or lengths that do not suit the encoder."""
     if kind := find_other_alphabet(trained.encoder, sample_sequences(part)):
         alphabet, other = trained.encoder.alphabet, kind.split(maxsplit=1)[0]
         warn_user(
@@ -74,7 +76,7 @@ def warn_of_set(trained: Trained, part: Any, name: str) -> None:
 
 
 def warn_of_tokens(tokens: Any, paths: Sequence[str]) -> None:
-    """Warn about files with another alphabet than the tokens of `embed`."""
+    """Warn if the alphabet of files differs from that of the tokens of `embed`."""
     letters = _read_sequences(paths[0]) if hasattr(tokens, "alphabet") else []
     if kind := find_other_alphabet(tokens, letters):
         warn_user(
@@ -84,7 +86,7 @@ def warn_of_tokens(tokens: Any, paths: Sequence[str]) -> None:
 
 
 def warn_of_duplicate_ids(ids: Sequence[str], noun: str) -> None:
-    """Warn about duplicate ids, because tables cannot be joined by them."""
+    """Warn about duplicate ids, because tables cannot be joined by duplicate ids."""
     counts: dict[str, int] = {}
     for name in ids:
         counts[name] = counts.get(name, 0) + 1
@@ -99,7 +101,7 @@ def warn_of_duplicate_ids(ids: Sequence[str], noun: str) -> None:
 
 
 def describe_missing_scores(scores: Scores) -> str:
-    """Describe records with scores that are not finite; empty if all are finite."""
+    """Describe records with scores that are not finite; empty if all scores are finite."""
     rows = np.flatnonzero(~np.isfinite(scores.to_numpy()).all(axis=1))
     if not rows.size:
         return ""
@@ -118,7 +120,7 @@ def describe_duplicates(
     known: NDArray[np.bool_] | None,
     what: str = "records",
 ) -> str:
-    """Describe duplicates of training sequences, and the metric without them."""
+    """Describe duplicates of training sequences, and the metric without the duplicates."""
     if known is None or not known.any():
         return ""
     text = f"{known.sum():,} of {known.size:,} {what} duplicate training sequences"
@@ -142,7 +144,8 @@ def sample_sequences(examples: Any) -> list[bytes]:
 def _read_sequences(path: str) -> list[bytes]:
     """Read the first sequences of a file."""
     found: list[bytes] = []
-    # The job that reads the file reports its errors.
+    # Errors of the file are ignored here, because the job that reads the file raises
+    # them.
     with suppress(SeqloomError), open_sequences(path) as reader:
         for record in islice(reader, _MAX_SAMPLED):
             found.append(bytes(record.sequence))
@@ -152,7 +155,7 @@ def _read_sequences(path: str) -> list[bytes]:
 
 
 def find_other_alphabet(encoder: Any, letters: Sequence[bytes]) -> str:
-    """Name the alphabet of sequences if it is not the encoder's, with the evidence."""
+    """Describe the alphabet of sequences if it differs from the encoder's."""
     alphabet = getattr(encoder, "alphabet", None)
     if alphabet not in {"dna", "rna", "protein"} or not letters:
         return ""
@@ -161,7 +164,8 @@ def find_other_alphabet(encoder: Any, letters: Sequence[bytes]) -> str:
         found = find_alphabet(counts, few=_MIN_PROOF_RESIDUES)
         is_clear = found.name in {"dna", "rna"} and not found.strange
         return str(found.name) if is_clear else ""
-    # The ambiguity codes of bases are also amino acids.
+    # Ambiguity codes of bases, such as R, are not counted, because they are also amino
+    # acids.
     met = count_letters(counts)
     codes, total = sum(met.get(code, 0) for code in _AMBIGUITY_CODES), sum(met.values())
     if codes <= _MAX_CODE_SHARE * total:
@@ -170,7 +174,7 @@ def find_other_alphabet(encoder: Any, letters: Sequence[bytes]) -> str:
 
 
 def describe_other_alphabet(kind: str, alphabet: str) -> str:
-    """Describe records with another alphabet than the training records."""
+    """Describe records whose alphabet differs from that of the training records."""
     advice = "; translate the sequences first" if alphabet == "protein" else ""
     return (
         f"the sequences look like {kind}, but the model was trained on {alphabet}: such "

@@ -57,7 +57,7 @@ def _choose_convolutions(
 
 
 def _repeat_last(sizes: tuple[int, ...], count: int) -> tuple[int, ...]:
-    """Shorten a list of layer sizes to a length, or extend it by repeating the last size."""
+    """Shorten layer sizes to a length, or extend them by repeating the last size."""
     return (*sizes[:count], *sizes[-1:] * (count - len(sizes)))
 
 
@@ -114,9 +114,8 @@ class Kind:
             with the finished and the total amount of work.
         batch_positions: The maximum number of positions in a batch when a model is
             evaluated.
-        count_inputs: A function that returns, for each input of a network, how many numbers
-            a record has: network: ``count_inputs(encoder)``. If None, records are
-                sequences.
+        count_inputs: A function that returns how many numbers a record has for each input
+            of a network: ``count_inputs(encoder)``. If None, records are sequences.
         list_arrays: A function that lists the learned arrays of an exported encoder:
             ``list_arrays(encoder, dtype)``. If None while `count_inputs` is set, the
             network is exported without an encoder.
@@ -256,7 +255,7 @@ class Kind:
         found = find_alphabet(counts)
         if found.name is None or found.strange:
             raise ArgumentError(
-                f"{files[0]}: the residues fit no alphabet, or several; select an alphabet: "
+                f"{files[0]}: the residues fit no alphabet, or several; choose one: "
                 "--alphabet dna, rna or protein"
             )
         return found.name

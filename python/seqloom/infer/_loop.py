@@ -158,7 +158,7 @@ def _max_positions(encoder: Any) -> int:
 
 
 def check_lengths(model: Module, examples: Examples) -> None:
-    """Raise if the model cannot read the records; the message names the first such record."""
+    """Raise if the model cannot read the records; the error names the first such record."""
     lengths = examples.lengths
     if not len(lengths):
         raise FormatError(f"there are no {noun_of(examples)} to work on")

@@ -49,9 +49,9 @@ from seqloom.models._trained import find_trained
 from seqloom.models._training_facts import encode_with, find_duplicates
 
 FilePath: TypeAlias = str | os.PathLike[str]
-# Data frames and datasets of other libraries have no common type.
+# There is no common type for data frames and datasets of other libraries.
 Readable: TypeAlias = Any
-# Advice for options that only a dataset has, not `predict` and `evaluate`.
+# Advice in errors about settings that are not arguments of `predict` and `evaluate`.
 _DATASET_ADVICE = "SequenceDataset(data, encoder=model.encoder, {python})"
 
 
@@ -78,37 +78,38 @@ def predict(
     """Score every record once, in input order.
 
     Args:
-        model: A trained model, its run, or its run folder. Or the folder or zip of an
-            exported model, which reads only files; for read pairs, pass both files.
+        model: A trained model, its run, or its run folder. The folder or zip of an exported
+            model is also accepted; such a model reads only files, and for read pairs it
+            needs both files.
         data: Sequence files, an open file, sequences in memory (a list, dict or data
-            frame), a .bed of genotypes, or a dataset with the model's encoder. Variants are
-            matched by id and alleles, in any order. A dataset that changes in
-            each epoch (``augment``, ``jitter``) gives a warning. A `DataWarning` reports
-            scores that are not finite, duplicate ids, lengths that differ from the training
-            set, and DNA for a protein model.
+            frame), a .bed of genotypes, or a dataset with the model's encoder. Variants of
+            the .bed are matched to those of the model by id and alleles, in any order. A
+            dataset that changes in each epoch (``augment``, ``jitter``) causes a warning. A
+            `DataWarning` reports scores that are not finite, duplicate ids, lengths that
+            differ from the training set, and DNA for a protein model.
         reverse_complement: If True, score each record and its reverse complement, and
-            return the mean of both scores (probabilities, or values of a regression). This
-            suits DNA and RNA tasks that do not depend on the strand. Splice sites, for
-            example, depend on it.
-        num_threads: The number of threads; by default all that the machine allows.
+            return the mean of both scores (probabilities, or values of a regression). The
+            mean suits DNA and RNA tasks that do not depend on the strand. Splice sites, for
+            example, depend on the strand.
+        num_threads: The number of threads; by default all that the machine has.
         progress: A function that is called after each batch with the number of finished
-            records and of all records. True shows a bar on a terminal.
-            bar where there is a terminal.
+            records and of all records. True shows a progress bar on a terminal.
 
     Returns:
-        A row for each record: the probabilities of the classes, the probabilities of the
-        labels (multilabel), or values in the units of the labels (regress). For an
-        `IntervalDataset` with named intervals (the fourth column of BED), ``names``
-        contains the names.
+        A row for each record. The columns are the probabilities of the classes, the
+        probabilities of the labels (multilabel), or values in the units of the labels
+        (regress). For an `IntervalDataset` with named intervals (the fourth column of BED),
+        ``names`` contains the names.
 
     Raises:
-        ArgumentError: An argument has the wrong type, or the model needs covariates. Or the
-            model was trained on arrays or for a custom task. Or the records have no reverse
-            complement, such as proteins.
-        ConfigError: The dataset has another encoder than the model.
+        ArgumentError: An argument has the wrong type, or the model needs covariates. The
+            same error is raised if the model was trained on arrays or for a custom task,
+            and if the records (such as proteins) have no reverse complement.
+        ConfigError: The encoder of the dataset differs from that of the model.
         FileError: A file cannot be read.
         FormatError: A file has invalid content.
-        ShapeError: The model needs sequences of one length, and a record has another.
+        ShapeError: The model needs sequences of one length, and a record has another
+            length.
 
     Examples:
         >>> from pathlib import Path
@@ -164,28 +165,30 @@ def evaluate(
 
     Args:
         model: A trained model, its run, or its run folder.
-        data: A dataset with labels and the model's encoder and classes. Or a table of
-            sequences and labels: its path, a data frame, or a dict of columns. A dataset
-            that changes in each epoch (``augment``, ``jitter``) gives a warning. A
-            `DataWarning` reports lengths that differ from the training set, and a
-            `SeenRecordsWarning` reports duplicates of training sequences.
+        data: A dataset with labels that has the encoder and the classes of the model. A
+            table of sequences and labels is also accepted: its path, a data frame, or a
+            dict of columns. A dataset that changes in each epoch (``augment``, ``jitter``)
+            causes a warning. A `DataWarning` reports lengths that differ from the training
+            set, and a `SeenRecordsWarning` reports duplicates of training sequences.
         reverse_complement: If True, score each record and its reverse complement, and use
-            the mean of both scores (probabilities, or values of a regression). This suits
-            DNA and RNA tasks that do not depend on the strand. Splice sites, for example,
-            depend on it.
+            the mean of both scores (probabilities, or values of a regression). The mean
+            suits DNA and RNA tasks that do not depend on the strand. Splice sites, for
+            example, depend on the strand.
         num_threads: The number of threads; by default all that the machine allows.
         progress: A function that is called after each batch with the number of finished
             records and of all records. True shows a bar on a terminal.
 
     Returns:
-        ``n`` (the number of records), then accuracy, balanced_accuracy, mcc, auroc and
-        auprc; for a regression r2, pearson, spearman and rmse.
+        The metrics by name: ``n`` (the number of records) and, for a classifier, accuracy,
+        balanced_accuracy, mcc, auroc and auprc; for a regression r2, pearson, spearman and
+        rmse.
 
     Raises:
-        ArgumentError: An argument has the wrong type; sequence files without labels, for
-            example. Or the records have no reverse complement.
-        ConfigError: The dataset has another encoder than the model.
-        LabelError: The dataset has no labels, or those of another task or other classes.
+        ArgumentError: An argument has the wrong type, such as a FASTA file, which has no
+            labels; or the records have no reverse complement.
+        ConfigError: The encoder of the dataset differs from that of the model.
+        LabelError: The dataset has no labels, or its task or its classes differ from those
+            of the model.
         NotFiniteError: The scores of a record are NaN or infinite.
 
     Examples:
@@ -215,7 +218,7 @@ def evaluate(
     known = find_duplicates(trained.known_letters, examples)
     labels = np.asarray(examples.labels)
     if text := describe_duplicates(trained.task, labels, scores, known=known):
-        warn_user(text, SeenRecordsWarning)  # the warning points to the call of evaluate
+        warn_user(text, SeenRecordsWarning)  # shows the line that calls evaluate
     return measure(trained, examples, scores)
 
 
@@ -266,7 +269,7 @@ def measure(trained: Trained, data: Examples, scores: Scores) -> dict[str, float
 
 
 def check_labels(trained: Trained, data: Examples) -> None:
-    """Raise if a dataset has no labels, or others than the model."""
+    """Raise if a dataset has no labels, or its task or classes differ from the model's."""
     check_encoder(trained, data)
     if data.labels is None:
         raise LabelError("the dataset has no labels to compare with; give it labels=")
@@ -285,7 +288,7 @@ def check_labels(trained: Trained, data: Examples) -> None:
 
 
 def check_values(data: Examples) -> None:
-    """Raise if labels are invalid numbers or classes; name the first record."""
+    """Raise if labels are invalid numbers or classes; the error names the first record."""
     labels = np.asarray(data.labels)
     if data.task == Classify.name:
         wrong = ~np.isin(labels, np.arange(len(data.classes)))
@@ -319,7 +322,7 @@ def open_examples(trained: Trained, data: Examples | Readable) -> Generator[Exam
 
 
 def _open_data(encoder: Any, data: Any, labels: Labels | None = None) -> Dataset:
-    """Open files or records in memory with the model's encoder."""
+    """Open files, or records in memory, as a dataset with the model's encoder."""
     data = os.fsdecode(data) if isinstance(data, bytes) else data
     kind, data = kind_of_data(encoder, data)
     with replace_remedies(_DATASET_ADVICE):
@@ -354,7 +357,7 @@ def _with_model_encoder(trained: Trained, data: Any) -> Examples:
 
 
 def check_encoder(trained: Trained, data: Examples) -> None:
-    """Raise if a dataset has another encoder."""
+    """Raise if the encoder of a dataset differs from the model's."""
     if data.encoder is not trained.encoder and data.encoder != trained.encoder:
         raise ConfigError(
             f"the model reads {trained.encoder}, the dataset has {data.encoder}; "
@@ -364,7 +367,7 @@ def check_encoder(trained: Trained, data: Examples) -> None:
 
 @contextmanager
 def _from_stream(encoder: Any, stream: IO[bytes]) -> Generator[Examples]:
-    """Copy a stream to a temporary file, because it can be read only once."""
+    """Copy a stream to a temporary file, because a stream can be read only once."""
     if not (kind := kind_of_encoder(encoder)).has_letters:
         raise ArgumentError(f"the model reads {kind.files}: pass a path, not an open file")
     name = str(getattr(stream, "name", "the open file"))

@@ -1,4 +1,4 @@
-"""Scores of sequences, unchanged and with some residues replaced."""
+"""Score sequences, both unchanged and with some residues replaced."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
@@ -18,14 +18,15 @@ from seqloom.infer._loop import (
 )
 from seqloom.models import Trained
 
-# (outputs, record indices) -> measured value
+# (outputs, record indices) -> one score for each record
 Measure: TypeAlias = Callable[
     [NDArray[np.float32], NDArray[np.int64]], NDArray[np.floating[Any]]
 ]
 
-# The maximum number of residues in the changed sequences of a call; at least one batch.
+# The maximum number of residues in the changed sequences that one call scores. A call
+# scores at least one batch, even if the batch exceeds this limit.
 _MAX_CHUNK_RESIDUES = 1 << 20
-# The symbol that hides a residue in occlusion: any base, or any amino acid.
+# Occlusion hides a residue by the symbol for an unknown base (N) or amino acid (X).
 _HIDING_SYMBOLS = {"dna": b"N", "rna": b"N", "iupac": b"N", "protein": b"X"}
 _RESIDUES = {
     "dna": "ACGT",
@@ -59,7 +60,7 @@ def as_read(encoder: Any, sequence: bytes) -> bytes:
 
 
 def reason_against_hiding(encoder: Any) -> str | None:
-    """Return why residues cannot be hidden; None if they can."""
+    """Return the reason why residues cannot be hidden; None if residues can be hidden."""
     neutral = hiding_symbol_of(encoder)
     if neutral is None:
         return "the encoder's alphabet has no symbol for an unknown residue"
@@ -69,7 +70,7 @@ def reason_against_hiding(encoder: Any) -> str | None:
 
 
 def sequences_to_change(examples: Any, rows: NDArray[np.int64]) -> list[bytes] | None:
-    """Return sequences without a stop that the encoder strips; None if there are none."""
+    """Return sequences without the stop symbol that the encoder removes, or None."""
     letters = letters_of(examples, rows)
     if letters is None or not leaves_out(examples.encoder):
         return letters
@@ -107,21 +108,22 @@ class Probe:
         # Sequences longer than the training sequences need smaller batches.
         most = evaluation_batch_size(self._dataset([longest]))
         self.batch_size = min(trained.batch_size, most)
-        # Full batches, because a part of a batch takes as long as a full batch.
+        # Score full batches, because a batch with few records takes as long as a full
+        # batch.
         batches = max(1, _MAX_CHUNK_RESIDUES // (self.batch_size * len(longest)))
         self._chunk_size = self.batch_size * batches
         same = (Change(record, 0, 0, b"") for record in range(len(sequences)))
         self.outputs = np.concatenate([outputs for _, outputs in self._score(same)])
 
     def hide(self, measure: Measure, windows: Sequence[int]) -> list[NDArray[np.float32]]:
-        """Return the decrease of a measure when each window of residues is hidden."""
+        """Return how much the score decreases when each window of residues is hidden."""
         found = [np.zeros(len(it), np.float32) for it in self.sequences]
         for change, difference in self._effects(measure, self._hiding_changes(windows)):
             found[change.record][change.start : change.stop] = -difference
         return found
 
     def mutate(self, measure: Measure, letters: str) -> list[NDArray[np.float32]]:
-        """Return the increase of a measure for each residue at each position."""
+        """Return how much the score increases for each new residue at each position."""
         width = len(letters)
         found = [np.zeros((len(it), width), np.float32) for it in self.sequences]
         for change, difference in self._effects(measure, self._mutating_changes(letters)):
@@ -130,7 +132,7 @@ class Probe:
         return found
 
     def _hiding_changes(self, windows: Sequence[int]) -> Iterator[Change]:
-        """Yield changes that hide each window; the last window may be shorter."""
+        """Yield the change that hides each window; the last window may be shorter."""
         by = hiding_symbol_of(self.trained.encoder) or b""
         for record, (sequence, window) in enumerate(
             zip(self.sequences, windows, strict=True)
@@ -139,7 +141,7 @@ class Probe:
                 yield Change(record, start, min(start + window, len(sequence)), by)
 
     def _mutating_changes(self, letters: str) -> Iterator[Change]:
-        """Yield changes that replace each residue by every other one."""
+        """Yield changes that replace each residue by every other residue."""
         for record, sequence in enumerate(self.sequences):
             for at, old in enumerate(as_read(self.trained.encoder, sequence)):
                 others = letters.encode().replace(bytes([old]), b"")
@@ -148,7 +150,7 @@ class Probe:
     def _effects(
         self, measure: Measure, changes: Iterable[Change]
     ) -> Iterator[tuple[Change, float]]:
-        """Yield each change with its effect on a measure."""
+        """Yield each change of a sequence with the difference of the scores."""
         starts = np.cumsum([0, *map(len, self.sequences)]).tolist()
         before = measure(self.outputs, np.arange(len(self.sequences)))
         for chunk, outputs in self._score(changes):
@@ -168,7 +170,7 @@ class Probe:
             yield chunk, self._run(self._dataset(texts))
 
     def _run(self, data: Dataset) -> NDArray[np.float32]:
-        """Compute the outputs for sequences, on both strands if requested."""
+        """Compute the network's outputs for sequences, on both strands if requested."""
         if self._both_strands:
             return run_strands(self.trained, data, batch_size=self.batch_size)
         return run_model(self.trained.model, data, batch_size=self.batch_size)

@@ -18,14 +18,14 @@ from rich.text import Text
 
 
 class Speed(ProgressColumn):
-    """Speed as samples, or another noun, per second."""
+    """A progress bar column with the speed, such as samples per second."""
 
     def __init__(self, noun: str = "samples") -> None:
         super().__init__()
         self.noun = noun
 
     def render(self, task: Task) -> Text:
-        """Return the speed, once it is known."""
+        """Return the speed as text; empty until the speed is known."""
         return Text(f"{task.speed:,.0f} {self.noun}/s" if task.speed else "")
 
 
@@ -33,7 +33,7 @@ class Speed(ProgressColumn):
 def score_bar(
     console: Console, *, noun: str = "samples"
 ) -> Generator[Callable[[int, int], None]]:
-    """Yield a function that reports the numbers of finished and of all records."""
+    """Yield a progress function, called with the numbers of finished and all records."""
     speed, left = Speed(noun), TimeRemainingColumn()
     columns = BarColumn(bar_width=24), MofNCompleteColumn(), speed, left
     with _bar(console, *columns) as report:
@@ -42,7 +42,7 @@ def score_bar(
 
 @contextmanager
 def work_bar(console: Console, what: str) -> Generator[Callable[[int, int], None]]:
-    """Yield a function that reports the numbers of finished and of all bytes."""
+    """Yield a progress function, called with the numbers of finished and all bytes."""
     columns = TextColumn(what), BarColumn(bar_width=24), DownloadColumn()
     with _bar(console, *columns, TimeRemainingColumn()) as report:
         yield report
@@ -52,7 +52,7 @@ def work_bar(console: Console, what: str) -> Generator[Callable[[int, int], None
 def _bar(
     console: Console, *columns: ProgressColumn
 ) -> Generator[Callable[[int, int], None]]:
-    """Show a bar from the first report on; it disappears at the end."""
+    """Show a progress bar after the first report, and remove the bar at the end."""
     with Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal
     ) as bar:

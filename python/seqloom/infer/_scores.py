@@ -1,4 +1,4 @@
-"""Scores of a model for each record, and their tables as files."""
+"""The scores of a model for each record, and tables of scores in files."""
 
 import csv
 import os
@@ -23,7 +23,7 @@ from seqloom.errors import (
 from seqloom.models import Task
 
 _NAME_COLUMN = "interval_name"
-# Extensions of formats that tables cannot be written in, with advice.
+# Unsupported file extensions, each with advice.
 _UNSUPPORTED_ENDINGS = {
     **dict.fromkeys((".xlsx", ".xls", ".ods"), "; a spreadsheet program opens .csv"),
     **dict.fromkeys((".gz", ".bz2", ".xz", ".zst", ".zip"), "; compress it afterwards"),
@@ -32,19 +32,21 @@ _UNSUPPORTED_ENDINGS = {
 
 
 class Scores:
-    """The scores of a model: a row for each record, a column for each output.
+    """The scores of a model, with a row for each record and a column for each output.
 
     Args:
         ids: The ids of the records, in input order.
         classes: The names of the columns.
         values: Probabilities or values, ``(records, columns)``.
         outputs: The outputs of the network (logits) from which the values are computed, in
-            the same shape. None if they are not available, as for scores from a table.
+            the same shape. None if the outputs are not available, as for scores from a
+            table.
         names: The names of intervals, such as the fourth column of BED. None if there are
             none.
 
     Raises:
-        ShapeError: The values have another shape, or the number of names is wrong.
+        ShapeError: The shape of the values, or the number of names, does not match the ids
+            and classes.
 
     Examples:
         >>> from pathlib import Path
@@ -98,7 +100,8 @@ class Scores:
         Intervals with names have a second column, ``interval_name``.
 
         Args:
-            path: The path of the file, which may be overwritten, or an open text file.
+            path: The path of the file, which is overwritten if it exists, or an open text
+                file.
 
         Examples:
             >>> from pathlib import Path
@@ -115,16 +118,19 @@ class Scores:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Atomically write a table in the format of the file's extension.
 
-        It has the columns of `to_tsv`.
+        The table has the columns that `to_tsv` writes.
 
         Args:
-            path: The path of the file, which may be overwritten. ``.csv`` has commas,
-                ``.parquet`` is Parquet (extra ``parquet``), all other files have tabs.
+            path: The path of the file, which is overwritten if it exists. A ``.csv`` file
+                has commas, a ``.parquet`` file is Parquet (extra ``parquet``), and all
+                other files have tabs.
 
         Raises:
-            ArgumentError: The extension is that of another format, such as ``.xlsx``.
+            ArgumentError: The extension of the file belongs to an unsupported format, such
+                as ``.xlsx``.
             FileError: The file cannot be written.
-            MissingExtraError: Parquet needs a package that is not installed.
+            MissingExtraError: The file is Parquet, and the package pyarrow is not
+                installed.
 
         Examples:
             >>> from pathlib import Path
@@ -145,7 +151,7 @@ class Scores:
             The scores, with exactly the same numbers.
 
         Raises:
-            FormatError: The file is not such a table, or is truncated.
+            FormatError: The file is not a table of scores, or is truncated.
             MissingFileError: The file does not exist.
             FileError: The file cannot be read.
 
@@ -190,40 +196,40 @@ class Scores:
         return f"Scores of {len(self):,} records: {printable(', '.join(self.classes))}"
 
     def _lines(self) -> Iterator[str]:
-        """Yield the lines of the table, with tabs."""
+        """Yield the lines of the table, whose cells are separated by tabs."""
         yield from ("\t".join(row) + "\n" for row in self._rows())
 
     def _rows(self) -> Iterator[list[str]]:
-        """Yield the header and a row for each record; numbers can be read back exactly."""
+        """Yield the header and a row for each record; numbers have all their digits."""
         texts = self._texts()
         yield [*texts, *self.classes]
         for row, *names in zip(self._values, *texts.values(), strict=True):
             yield [*names, *map(str, row)]
 
     def _texts(self) -> dict[str, list[str]]:
-        """Return the text columns by name."""
+        """Return the columns that contain text, by name."""
         names = {} if self.names is None else {_NAME_COLUMN: self.names}
         return {_id_column(self.classes): self.ids, **names}
 
     def _columns(self) -> dict[str, Any]:
-        """Return all columns by name."""
+        """Return all columns of the table, by name."""
         return self._texts() | dict(zip(self.classes, self._values.T, strict=True))
 
 
 def values_of(task: Task, scores: Scores) -> NDArray[np.floating[Any]]:
-    """Return the scores; from the outputs, if known, to avoid rounding to float32."""
+    """Return the scores, computed from the outputs if possible to avoid rounding."""
     return scores.to_numpy() if scores.outputs is None else task.activate(scores.outputs)
 
 
 def ranking_values_of(task: Task, scores: Scores) -> NDArray[np.floating[Any]]:
-    """Return values for ranking: log-odds if known, which have fewer ties near 1."""
+    """Return values to rank records by; log-odds if known, because they have fewer ties."""
     return scores.to_numpy() if scores.outputs is None else task.order(scores.outputs)
 
 
 def measure_scores(
     task: Task, labels: NDArray[Any], scores: Scores, *, rows: Any = slice(None)
 ) -> dict[str, float]:
-    """Compute the metrics of the scores of all records, or of some."""
+    """Compute the metrics of the scores of all records, or of selected records."""
     values, order = values_of(task, scores), ranking_values_of(task, scores)
     return task.measure(labels[rows], values[rows], order=order[rows])
 
@@ -237,7 +243,7 @@ def _id_column(classes: Sequence[str]) -> str:
 
 
 def find_table_format(path: str | os.PathLike[str]) -> str:
-    """Return the format of a file's extension: tsv, csv or parquet."""
+    """Return the table format that a file's extension selects: tsv, csv or parquet."""
     ending = PurePath(path).suffix.lower()
     if ending in _UNSUPPORTED_ENDINGS:
         raise ArgumentError(

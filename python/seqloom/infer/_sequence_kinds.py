@@ -17,8 +17,8 @@ from seqloom.models._examples import check_examples
 
 # The attributes of records (seqloom, Biopython) that contain the sequence.
 _SEQUENCE_ATTRIBUTES = ("sequence", "seq")
-_MAX_SHOWN_CHARACTERS = 20  # characters of a sequence in a message
-# Options of `SequenceDataset`.
+_MAX_SHOWN_CHARACTERS = 20  # maximum number of characters of a sequence in a message
+# Command-line options that are also arguments of `SequenceDataset`.
 _READING_OPTIONS = frozenset(
     {"whitespace", "comments", "ids", "quality", "sequence_column", "id_from_header"}
 )
@@ -30,7 +30,7 @@ _READING_OPTIONS = frozenset(
 def _open_sequences(
     data: Any, *, labels: Any, encoder: Any = None, augment: Any = None, **reading: Any
 ) -> Dataset:
-    """Open files of sequences, tables of them, or sequences from memory."""
+    """Open sequence files, tables of sequences, or sequences in memory as a dataset."""
     is_word = isinstance(data, str) and data.isascii() and data.isalpha()
     if is_word and not Path(data).exists():
         end = '..."]' if len(data) > _MAX_SHOWN_CHARACTERS else '"]'
@@ -41,13 +41,14 @@ def _open_sequences(
     if not is_path(data) and Frame.of(data) is None:
         data = _rows_of(data)
     if isinstance(labels, Labels) and labels.id_column is not None:
-        # Tables of labels and of sequences have the same column of ids.
+        # The id column of the table of labels is also the id column of a table of
+        # sequences.
         reading["id_column"] = labels.id_column
     return SequenceDataset(data, labels=labels, encoder=encoder, augment=augment, **reading)
 
 
 def _rows_of(data: Any) -> Any:
-    """Return data to read; raise if they are neither files nor sequences."""
+    """Return the data in a readable form; raise if they are neither files nor sequences."""
     if isinstance(data, Mapping):
         return data  # pyright: ignore[reportUnknownVariableType]
     if hasattr(data, "dataset") or hasattr(data, "shard"):
@@ -87,7 +88,7 @@ BUILT_IN_KINDS.append(
     Kind(
         name="sequences",
         open=_open_sequences,
-        recognises=lambda _: False,  # it opens files that no other kind recognises
+        recognises=lambda _: False,  # used for files that no other kind recognises
         options=_READING_OPTIONS,
         can_finetune=True,
         other_options=frozenset({"label_from_header", "label_from_file"}),
@@ -110,7 +111,7 @@ def _open_intervals(
     ignore_strand: bool = False,
     **settings: Any,
 ) -> Dataset:
-    """Open intervals of a genome; labels are in a table or in columns of the intervals."""
+    """Open intervals of a genome; labels are in a table or in columns of the BED file."""
     table = read_intervals(intervals)
     data = IntervalDataset(
         files[0],
@@ -125,7 +126,7 @@ def _open_intervals(
 
 
 def _choose_labels(labels: Labels, intervals: Intervals) -> Labels:
-    """Use columns of the intervals as labels if there is no table."""
+    """Use columns of the BED file as labels if no table of labels is given."""
     if labels.source == "file" and "file" in intervals.columns:
         raise LabelError(
             f"{intervals.what}: its column 'file' conflicts with --label-from-file: "
@@ -152,7 +153,7 @@ def _choose_labels(labels: Labels, intervals: Intervals) -> Labels:
 
 
 def _check_one_class_each(what: str, data: Dataset) -> None:
-    """Raise for an interval that is listed with two different classes."""
+    """Raise if an interval is listed twice with different classes."""
     if data.task != "classify" or data.labels is None:
         return
     first: dict[str, int] = {}
@@ -171,7 +172,7 @@ def _check_one_class_each(what: str, data: Dataset) -> None:
 
 
 def _check_genome(files: Files, given: Given) -> None:
-    """Raise unless FILES are one sequence file, the genome."""
+    """Raise unless the input is a single FASTA file, the genome."""
     if len(files) != 1:
         raise ArgumentError(
             f"--intervals needs one genome file, got {len(files)} files: join them first; "
