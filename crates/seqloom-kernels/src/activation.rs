@@ -7,14 +7,14 @@ use crate::lanes::Lanes;
 use crate::map::{self, Binary, Unary};
 use crate::{Float, Instances, special};
 
-/// Fills `out` with `max(x, 0)`; NaN stays NaN.
+/// Fills `out` with `max(x, 0)`; the result for NaN is NaN.
 #[compiled_once]
 pub fn relu<T: Float>(x: &[T], out: &mut [T], threads: usize) {
     map::unary(Relu, x, out, threads);
 }
 
 /// Fills `out` with 0 where the output of relu is 0, and with the gradient elsewhere,
-/// NaN included.
+/// also where the output is NaN.
 #[compiled_once]
 pub fn relu_grad<T: Float>(grad: &[T], output: &[T], out: &mut [T], threads: usize) {
     map::binary(ReluGrad, grad, output, out, threads);
@@ -49,7 +49,8 @@ pub fn silu<T: Float>(x: &[T], out: &mut [T], threads: usize) {
     map::unary(Silu, x, out, threads);
 }
 
-/// Fills `out` with the gradient times `output * (1 - output)`.
+/// Fills `out` with the gradient times the derivative of sigmoid, `output * (1 -
+/// output)`.
 #[compiled_once]
 pub fn sigmoid_grad<T: Float>(grad: &[T], output: &[T], out: &mut [T], threads: usize) {
     map::binary(SigmoidGrad, grad, output, out, threads);

@@ -1,4 +1,4 @@
-//! Adam with decoupled weight decay: one step, in one pass over each tensor.
+//! A step of Adam with decoupled weight decay (AdamW), in one pass over each tensor.
 
 use pulp::Simd;
 use seqloom_macros::{compiled_once, vectorized};
@@ -6,7 +6,7 @@ use seqloom_macros::{compiled_once, vectorized};
 use crate::machine::dispatch;
 use crate::{Float, Instances, lanes::Lanes, parallel, tuned};
 
-/// The settings of a step, which all tensors share.
+/// The settings of an AdamW step, which are the same for all tensors.
 #[derive(Clone, Copy, Debug)]
 pub struct AdamwStep {
     /// The learning rate.
@@ -42,17 +42,18 @@ pub fn adamw<T: Float>(step: AdamwStep, tensors: Vec<AdamwTensor<'_, T>>, thread
             update_lines(step, tensor);
         }
     } else {
-        // All tensors are split into chunks in one list, so that threads wake once and
-        // not once per tensor.
+        // The chunks of all tensors are put in one list, so that threads are woken once
+        // and not once per tensor.
         let pieces = tensors.into_iter().flat_map(AdamwTensor::chunks).collect();
         parallel::for_each(pieces, threads, |piece| update_lines(step, piece));
     }
 }
 
-/// Updates the values before the first aligned cache line, and then the rest.
+/// Updates the values before the first cache line boundary, and then the remaining
+/// values.
 fn update_lines<T: Float>(step: AdamwStep, tensor: AdamwTensor<'_, T>) {
-    // Large NumPy arrays begin 16 bytes after the start of a cache line. Vectors that
-    // start at the next line never cross a line.
+    // Large NumPy arrays begin 16 bytes after the start of a cache line. Vector loads
+    // that start at the next line never cross a line.
     let before = tensor.param.as_ptr().align_offset(tuned::CACHE_LINE);
     let before = before.min(tensor.param.len());
     let (head, rest) = tensor.split_at(before);
@@ -119,7 +120,7 @@ fn update<S: Simd, T: Float>(simd: S, step: AdamwStep, tensor: AdamwTensor<'_, T
     new_second.store_part(second);
 }
 
-/// The constants of a step, broadcast to all lanes.
+/// The constants of an AdamW step, broadcast to all lanes of a vector.
 struct AdamwLanes<S: Simd, T: Float> {
     kept: Lanes<S, T>,
     betas: [Lanes<S, T>; 2],

@@ -8,7 +8,8 @@ use crate::machine::dispatch;
 use crate::random::{self, words};
 use crate::{Float, Instances, parallel, tuned};
 
-/// The dropout settings: dropped values are 0, the rest are scaled up.
+/// The dropout settings: dropped values become 0, and the remaining values are scaled
+/// up.
 #[derive(Clone, Copy, Debug)]
 pub struct Dropout<T> {
     key: Key,

@@ -94,7 +94,7 @@ impl<S: Simd, T: Float> Lanes<S, T> {
         Self::splat(self.simd, value)
     }
 
-    /// Returns lanes with another vector.
+    /// Returns lanes that contain another vector.
     #[inline(always)]
     pub fn with(self, vector: T::Vector<S>) -> Self {
         Self::new(self.simd, vector)
@@ -134,7 +134,7 @@ impl<S: Simd, T: Float> Lanes<S, T> {
         Self::new(self.simd, vector)
     }
 
-    /// Returns true if any lane is less than that of `bound`.
+    /// Returns true if any lane is less than the same lane of `bound`.
     #[inline(always)]
     pub fn is_any_less(self, bound: Self) -> bool {
         T::is_any_less(self.simd, self.vector, bound.vector)

@@ -1,5 +1,5 @@
-//! Fused kernels for the NumPy backend. They read slices of floats and fill slices of
-//! floats.
+//! Fused kernels for the NumPy backend. Kernels read slices of floats and fill slices
+//! of floats.
 //!
 //! Kernels are generic over `f32` and `f64` ([`Float`]), and the instruction set is
 //! chosen at run time. The last argument is the number of `threads`; if it is greater

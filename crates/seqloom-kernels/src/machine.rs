@@ -1,4 +1,4 @@
-//! The instruction set of a kernel.
+//! The instruction set that a kernel uses.
 
 use pulp::{Simd, WithSimd};
 use seqloom_core::simd;
@@ -47,7 +47,7 @@ pub(crate) mod tests {
     pub(crate) enum Machine {
         /// The actual processor.
         Actual,
-        /// A processor without vectors.
+        /// A processor without vector instructions.
         Old,
         /// A processor with 512-bit vectors.
         Wide,

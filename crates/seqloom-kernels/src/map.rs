@@ -16,7 +16,7 @@ pub(crate) trait Binary<T: Float>: Copy + Sync {
     fn apply<S: Simd>(self, x: Lanes<S, T>, y: Lanes<S, T>) -> Lanes<S, T>;
 }
 
-/// Fills `out` with the function of each x.
+/// Fills `out` with the result of the function for each value of x.
 pub(crate) fn unary<T: Float>(function: impl Unary<T>, x: &[T], out: &mut [T], threads: usize) {
     parallel::chunks(out, tuned::CHUNK_VALUES, threads, |number, out| {
         let x = &x[number * tuned::CHUNK_VALUES..][..out.len()];
@@ -24,7 +24,7 @@ pub(crate) fn unary<T: Float>(function: impl Unary<T>, x: &[T], out: &mut [T], t
     });
 }
 
-/// Replaces each value by the function of it, on one thread.
+/// Replaces each value by the result of the function, on one thread.
 #[vectorized]
 pub(crate) fn replace<S: Simd, T: Float, F: Unary<T>>(simd: S, function: F, values: &mut [T]) {
     let (vectors, rest) = T::split_mut::<S>(values);
@@ -35,7 +35,7 @@ pub(crate) fn replace<S: Simd, T: Float, F: Unary<T>>(simd: S, function: F, valu
     last.store_part(rest);
 }
 
-/// Fills `out` with the function of each pair.
+/// Fills `out` with the result of the function for each pair of values.
 pub(crate) fn binary<T: Float>(
     function: impl Binary<T>,
     x: &[T],

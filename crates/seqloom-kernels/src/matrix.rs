@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use crate::Float;
 
-/// A matrix to read. `steps` are the distances between rows and between columns.
+/// A strided matrix that is only read. `steps` are the distances between rows and
+/// between columns.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StridedMatrix<'a, T> {
     pub(crate) data: &'a [T],
@@ -29,7 +30,7 @@ impl<'a, T: Float> StridedMatrix<'a, T> {
         }
     }
 
-    /// Exchanges rows and columns.
+    /// Returns the transposed matrix, without copying.
     pub(crate) fn transposed(self) -> Self {
         Self {
             data: self.data,
@@ -44,7 +45,7 @@ impl<'a, T: Float> StridedMatrix<'a, T> {
         &self.data[row * self.steps.0..][..self.columns]
     }
 
-    /// Returns some rows of a matrix that is not transposed.
+    /// Returns a range of rows of a matrix that is not transposed.
     pub(crate) fn rows(self, range: Range<usize>) -> Self {
         let (rows, step) = (range.len(), self.steps.0);
         let start = (range.start * step).min(self.data.len());
@@ -52,7 +53,8 @@ impl<'a, T: Float> StridedMatrix<'a, T> {
     }
 }
 
-/// Returns the number of values from the first to the last.
+/// Returns the number of values in memory from the first to the last value of the
+/// matrix.
 fn extent(rows: usize, columns: usize, step: usize) -> usize {
     match (rows, columns) {
         (0, _) | (_, 0) => 0,
@@ -124,7 +126,7 @@ impl<'a, T: Float> MatrixMut<'a, T> {
         )
     }
 
-    /// Borrows some rows.
+    /// Borrows a range of rows of the matrix.
     pub(crate) fn rows(&mut self, range: Range<usize>) -> MatrixMut<'_, T> {
         let (_, rest) = self.reborrow().split(range.start);
         rest.split(range.len()).0
@@ -138,7 +140,7 @@ impl<'a, T: Float> MatrixMut<'a, T> {
         self.columns
     }
 
-    /// Borrows some columns.
+    /// Borrows a range of columns of the matrix.
     pub(crate) fn columns(&mut self, range: Range<usize>) -> MatrixMut<'_, T> {
         assert!(range.end <= self.columns, "invalid columns");
         let start = self.start.wrapping_add(range.start);

@@ -44,8 +44,8 @@ impl Window {
     }
 }
 
-/// Fills the maximum of every window and its position in the row: the first one if
-/// several are equal. NaN counts as the largest value.
+/// Fills the maximum of every window and its position in the row; if several values are
+/// equal, the position of the first. NaN is treated as the largest value.
 #[compiled_once]
 pub fn max_pool1d<T: Float>(
     window: &Window,
@@ -76,8 +76,8 @@ pub fn max_pool1d<T: Float>(
     );
 }
 
-/// The windows of one row. Windows that reach into the padding are processed one by
-/// one, the rest together.
+/// The windows of one row. Windows that overlap the padding are processed one by one,
+/// and all other windows together.
 struct PoolRow<'a, T> {
     window: &'a Window,
     x: &'a [T],
@@ -153,7 +153,8 @@ fn inner_windows<T: Float>(
     }
 }
 
-/// As `inner_windows`, for windows that do not overlap: each value is read once.
+/// Does the same as `inner_windows` for windows that do not overlap, and reads each
+/// value once.
 #[inline(always)]
 fn disjoint_windows<T: Float, const KERNEL: usize>(
     x: &[T],
@@ -191,7 +192,7 @@ fn compare<T: Float, const STRIDE: usize>(
     }
 }
 
-/// Returns the larger value with its position. Evaluates both conditions, because a
+/// Returns the larger value with its position. Both conditions are evaluated, because a
 /// branch would be mispredicted half of the time.
 #[inline(always)]
 fn greater<T: Float>(best: (T, i64), other: (T, i64)) -> (T, i64) {

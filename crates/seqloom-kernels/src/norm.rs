@@ -38,7 +38,7 @@ pub fn normalise<T: Float>(rule: NormRule<'_, T>, x: &[T], outs: [&mut [T]; 3], 
     });
 }
 
-/// Normalises some rows.
+/// Normalises a block of rows.
 #[vectorized]
 fn normalise_some<S: Simd, T: Float>(
     simd: S,
@@ -68,7 +68,8 @@ fn count_of<T: Float>(width: usize) -> T {
     T::from_f64(width as f64)
 }
 
-/// Returns the mean of a row (or 0), and the inverse of the standard deviation.
+/// Returns the mean of a row (0 for RMS norm), and the inverse of the standard
+/// deviation.
 #[inline(always)]
 fn moments<S: Simd, T: Float>(simd: S, x: &[T], centred: bool, epsilon: f64) -> (T, T) {
     let count = count_of(x.len());
@@ -121,8 +122,8 @@ pub struct NormGradInputs<'a, T> {
     pub inverses: &'a [T],
 }
 
-/// Fills the gradients of the input, the weight and the bias. Sums over rows are sums
-/// over tiles, which do not depend on the number of threads.
+/// Fills the gradients of the input, the weight and the bias. Sums over rows are added
+/// tile by tile, and the tiles do not depend on the number of threads.
 #[compiled_once]
 pub fn normalise_grad<T: Float>(
     weight: &[T],
@@ -152,7 +153,7 @@ pub fn normalise_grad<T: Float>(
     }
 }
 
-/// Fills the gradients of some rows; `first` is the index of the first row.
+/// Fills the gradients of a block of rows; `first` is the index of the first row.
 #[vectorized]
 fn normalise_grad_some<S: Simd, T: Float>(
     simd: S,

@@ -11,15 +11,15 @@ pub fn useful_threads(threads: usize, nanoseconds: usize) -> usize {
     if nanoseconds < WAKE_NS { 1 } else { threads }
 }
 
-/// Returns true if the calling thread does all work. This includes threads outside a
-/// pool: there rayon would start its global pool, which is never shut down.
+/// Returns true if the calling thread does all work. The result is also true outside a
+/// pool, because there rayon would start its global pool, which is never shut down.
 pub fn is_single_threaded(threads: usize) -> bool {
-    // WebAssembly has one thread, so its modules need no code for more.
+    // WebAssembly has one thread, so its modules need no code for several threads.
     cfg!(target_family = "wasm") || threads <= 1 || rayon::current_thread_index().is_none()
 }
 
-/// Fills an output in chunks of `size`; `fill` also receives the index of the chunk. A
-/// single thread does not use rayon.
+/// Fills an output in chunks of `size`; `fill` also receives the index of the chunk.
+/// With a single thread, rayon is not used.
 pub(crate) fn chunks<T: Send>(
     out: &mut [T],
     size: usize,
@@ -29,8 +29,8 @@ pub(crate) fn chunks<T: Send>(
     chunks_by(out, size, threads, &fill);
 }
 
-/// As [`chunks`], without the type of the function as a parameter, so that it is
-/// compiled once for each element type.
+/// Does the same as [`chunks`], but without a type parameter for the function, so that
+/// it is compiled once for each element type.
 fn chunks_by<T: Send>(
     out: &mut [T],
     size: usize,
@@ -63,7 +63,7 @@ pub(crate) fn chunk_pairs<T: Send, U: Send>(
 /// chunk.
 type FillPair<'a, T, U> = dyn Fn(usize, &mut [T], &mut [U]) + Sync + 'a;
 
-/// As [`chunk_pairs`], without the type of the function as a parameter.
+/// Does the same as [`chunk_pairs`], but without a type parameter for the function.
 fn chunk_pairs_by<T: Send, U: Send>(
     (firsts, seconds): (&mut [T], &mut [U]),
     sizes: (usize, usize),
@@ -89,7 +89,7 @@ fn chunk_pairs_by<T: Send, U: Send>(
     }
 }
 
-/// Calls `work` for each task. The tasks contain their outputs.
+/// Calls `work` for each task. Each task contains the memory for its output.
 pub fn for_each<T: Send>(pieces: Vec<T>, threads: usize, work: impl Fn(T) + Sync) {
     if is_single_threaded(threads) || pieces.len() <= 1 {
         pieces.into_iter().for_each(work);

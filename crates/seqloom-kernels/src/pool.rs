@@ -10,17 +10,17 @@ use std::time::{Duration, Instant};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 thread_local! {
-    /// The pool that this thread has joined, with the number of threads. A step calls
-    /// about 40 kernels. A thread that belongs to a pool starts its share of the work
-    /// at once. A thread outside the pool would sleep until the pool has woken up and
-    /// finished.
+    /// The pool that this thread has joined, with the number of threads. A training
+    /// step calls about 40 kernels. A thread that belongs to a pool starts its share of
+    /// the work at once. A thread outside the pool would sleep until the pool has woken
+    /// up and finished.
     ///
     /// After a fork, the child process has the pool but not its threads, and does all
     /// work in one thread.
     static JOINED: OnceCell<Option<JoinedPool>> = const { OnceCell::new() };
 }
 
-/// A pool that a Python thread belongs to.
+/// A thread pool that a Python thread belongs to.
 struct JoinedPool {
     threads: usize,
     pool: ThreadPool,
@@ -28,7 +28,7 @@ struct JoinedPool {
 }
 
 /// Returns true if this thread belongs to a pool of `threads` threads. The first call
-/// sets the number.
+/// sets the number of threads.
 pub fn is_pool_member(threads: usize) -> bool {
     JOINED.with(|joined| {
         let joined = joined.get_or_init(|| join(threads));
@@ -50,7 +50,8 @@ fn join(threads: usize) -> Option<JoinedPool> {
     })
 }
 
-/// Does work in the pool that this thread has joined, or without a pool.
+/// Runs `work` in the pool that this thread has joined or, if there is none, without a
+/// pool.
 pub fn run_in_pool(is_joined: bool, work: &mut (dyn FnMut() + Send)) {
     JOINED.with(|joined| match joined.get() {
         Some(Some(pool)) if is_joined => {
@@ -71,11 +72,11 @@ struct HelperWatch {
     until: AtomicU64,
 }
 
-/// The origin of times.
+/// The time from which the spin time is measured.
 static CLOCK_START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 impl HelperWatch {
-    /// Lets the threads of a pool look for work until the spin time is over.
+    /// Keeps the threads of a pool looking for work until the spin time is over.
     fn keep_awake(self: &Arc<Self>, pool: &ThreadPool) {
         let until = CLOCK_START.elapsed() + tuned::SPIN_TIME;
         self.until.store(nanoseconds(until), Ordering::Relaxed);
@@ -90,7 +91,7 @@ impl HelperWatch {
         }
     }
 
-    /// Runs other work of the pool until the spin time is over.
+    /// Runs other tasks of the pool until the spin time is over.
     fn spin(&self) {
         while nanoseconds(CLOCK_START.elapsed()) < self.until.load(Ordering::Relaxed) {
             if rayon::yield_now() != Some(rayon::Yield::Executed) {

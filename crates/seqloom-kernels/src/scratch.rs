@@ -6,8 +6,8 @@ use std::cell::RefCell;
 
 use bytemuck::Zeroable;
 
-/// Unused buffers. There are several because a thread that waits for other threads may
-/// start another task.
+/// Unused buffers. A thread has several buffers because it may start another task while
+/// it waits for other threads.
 pub(crate) struct ScratchBuffers<T>(RefCell<Vec<Vec<T>>>);
 
 impl<T: Zeroable + Clone> ScratchBuffers<T> {

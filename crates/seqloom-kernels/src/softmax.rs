@@ -129,8 +129,8 @@ fn log_softmax_grad_row<S: Simd, T: Float>(simd: S, grad: &[T], y: &[T], out: &m
     log_softmax_gradient(grad, y, total).store_part(out_rest);
 }
 
-/// A function, because a closure that is not inlined would make one call per
-/// instruction.
+/// This is a function, because a closure that is not inlined would make one call per
+/// vector instruction.
 #[inline(always)]
 fn log_softmax_gradient<S: Simd, T: Float>(
     grad: Lanes<S, T>,

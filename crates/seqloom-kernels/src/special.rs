@@ -8,7 +8,8 @@ use crate::{Float, lanes::Lanes};
 /// small for a normal float are 0.
 #[inline(always)]
 pub fn exp<S: Simd, T: Float>(x: Lanes<S, T>) -> Lanes<S, T> {
-    // Infinity is computed from x, so that NaN, which is never less, stays NaN.
+    // Infinity is computed from x, so that the result for NaN, which never compares as
+    // less, is NaN.
     let infinite = x + x.like(T::from_f64(f64::INFINITY));
     x.if_less(x.like(T::EXP_RANGE.1), exp_of_negative(x), infinite)
 }
@@ -114,16 +115,17 @@ const TAIL_F32: [f32; 9] = [
     0.137_119_65,
 ];
 
-/// As [`normal_f32`] in double precision, with a polynomial in `2 u - 1`, accurate to
-/// some units in the last place. Corrects the rounding error of the square of x, which
-/// matters in the far tail.
+/// Does the same as [`normal_f32`] in double precision, with a polynomial in `2 u - 1`,
+/// accurate to a few units in the last place. The function corrects the rounding error
+/// of the square of x, which matters in the far tail.
 #[inline(always)]
 pub(crate) fn normal_f64<S: Simd>(simd: S, x: S::f64s, bell: S::f64s) -> S::f64s {
     let (x, bell): (Lanes<S, f64>, _) = (Lanes::new(simd, x), Lanes::new(simd, bell));
     let (zero, one) = (x.like(0.0), x.like(1.0));
     let square = x * x;
     let lost = x.mul_add(x, zero - square);
-    // An infinite x has no rounding error; its square minus itself is NaN.
+    // An infinite x has no rounding error, but the difference of its square and itself
+    // would be NaN.
     let bell = zero.if_less(bell, (lost * bell).mul_add(x.like(-0.5), bell), bell);
     let u = one / x.abs().mul_add(x.like(f64::from(TAIL_SLOPE)), one);
     let tail = polynomial(u + u - one, &TAIL_F64) * u * bell;

@@ -20,8 +20,8 @@ pub(crate) const CACHE_LINE_FLOATS: usize = 16;
 
 // Threads
 
-/// The least work in nanoseconds for which threads are woken. Waking one takes about
-/// 20,000.
+/// The least work in nanoseconds for which threads are woken. Waking a thread takes
+/// about 20,000 ns.
 pub(crate) const WAKE_NS: usize = 50_000;
 /// The time that an idle thread spins before it sleeps. Python needs up to half a
 /// millisecond between two kernels of a step. The system moves a thread that was woken
@@ -38,9 +38,10 @@ pub(crate) const RANDOM_WORDS: usize = 256;
 
 /// The rows of a tile, and the registers of its columns.
 pub(crate) const TILE_32: (usize, usize) = (8, 3);
-/// The rows of a tile, and the registers of its columns. 4 x 3 sums would leave too few
-/// registers for the inputs: the compiler would spill two sums at each step. In
-/// WebAssembly a product needs a separate register, and engines reserve one.
+/// The number of rows of a tile, and the number of registers of its columns. 4 x 3 sums
+/// would leave too few registers for the inputs: the compiler would spill two sums at
+/// each step. In WebAssembly a product needs a separate register, and engines reserve
+/// one.
 pub(crate) const TILE_16: (usize, usize) = if cfg!(target_family = "wasm") {
     (4, 2)
 } else {
@@ -52,10 +53,10 @@ pub(crate) const MAX_BLOCK_K: usize = 320;
 /// The number of output blocks per thread. Several blocks let threads finish at about
 /// the same time.
 pub(crate) const PRODUCT_BLOCKS_PER_THREAD: usize = 2;
-/// The bytes of a row. Packed columns of this length are kept for all rows and need
-/// some megabytes.
+/// The size of a row in bytes. Packed columns of this length are kept for all rows and
+/// need a few megabytes.
 pub(crate) const KEPT_ROW_BYTES: usize = 1 << 13;
-/// The bytes of a column for which packed rows fit in an L2 cache.
+/// The size of a column in bytes for which packed rows fit in an L2 cache.
 pub(crate) const BAND_BYTES: usize = 192 * 4;
 /// The least number of right panels that are packed and used together.
 pub(crate) const MIN_GROUP_PANELS: usize = 3;
@@ -84,15 +85,15 @@ pub(crate) const TRANSPOSE_BLOCK: usize = 16;
 #[cfg(target_arch = "x86_64")]
 pub(crate) const TRANSPOSE_PREFETCH: usize = 2 * TRANSPOSE_BLOCK;
 
-// Products of a few lines with many, in which at most one matrix is packed
+// Products of a matrix with few lines and one with many, of which at most one is packed
 
 /// The largest number of lines of the smaller matrix for dot products with sums in
 /// registers.
 pub(crate) const DOTS_MAX_LINES: usize = 4;
 /// The largest number of left lines for which adjacent right lines are read in place.
 pub(crate) const ADJACENT_MAX_ROWS: usize = 6;
-/// The number of positions of K that are summed together: this number of memory pages
-/// stays in the TLB.
+/// The number of positions of K that are summed together, so that their memory pages
+/// remain in the TLB.
 pub(crate) const PAGES_K: usize = 64;
 /// The number of tiles that adjacent right lines are prefetched ahead.
 pub(crate) const ADJACENT_PREFETCH: usize = 2;
@@ -100,7 +101,8 @@ pub(crate) const ADJACENT_PREFETCH: usize = 2;
 /// multiple of all tile sizes. The largest tile has 8 registers of 16 values.
 pub(crate) const NARROW_LINES: usize = 384;
 /// The largest number of left lines for which the right matrix is read in place. With
-/// more, packing the right lines takes less time than transposing the tiles.
+/// more left lines, packing the right matrix takes less time than transposing the
+/// tiles.
 pub(crate) const DIRECT_MAX_LEFT_LINES: usize = 48;
 /// The largest number of right lines for which the left matrix is read in place.
 pub(crate) const DIRECT_MAX_RIGHT_LINES: usize = 64;
@@ -123,7 +125,7 @@ pub(crate) const DENSE_BAND_BYTES: usize = 512 << 10;
 /// The number of rows of a band is a multiple of this, which is a multiple of the rows
 /// of all tiles.
 pub(crate) const DENSE_BAND_STEP: usize = 24;
-/// The largest number of rows of a band: more rows do not lower the cost of the
+/// The largest number of rows of a band; more rows do not reduce the time to read the
 /// weights.
 pub(crate) const DENSE_MAX_BAND_ROWS: usize = 192;
 /// The largest number of tiles of rows for the gradient of a norm.
@@ -147,9 +149,9 @@ pub(crate) const ATTENTION_WIDTH: usize = 2;
 
 // Recurrent layers
 
-/// The number of sequences that advance together, or of steps of fewer sequences with
-/// inputs that are multiplied together. The input part of the gates stays in an L2
-/// cache.
+/// The number of sequences that are advanced together or, with fewer sequences, the
+/// number of steps whose inputs are multiplied together. The input part of the gates
+/// stays in an L2 cache.
 pub(crate) const RECURRENT_SEQUENCES: usize = 48;
 /// The least number of sequences of a thread in the backward pass, because each thread
 /// packs the weights.
@@ -174,19 +176,20 @@ pub(crate) const CONV_BIAS_SUMS: usize = 16;
 /// windows along one axis.
 pub(crate) const CONV_MAX_PRODUCTS_1D: usize = 160;
 /// The largest number of products of a sum for which the input is read in place, for
-/// windows along two axes. Packing such windows takes longer.
+/// windows along two axes. The limit is larger than for one axis, because packing
+/// windows along two axes takes longer.
 pub(crate) const CONV_MAX_PRODUCTS_2D: usize = 640;
-/// The least number of windows of a row for which the input is read in place: some
-/// registers.
+/// The least number of windows of a row for which the input is read in place: enough to
+/// fill a few registers.
 pub(crate) const CONV_MIN_WINDOWS: usize = 16;
-/// The numbers of rows of the weight gradient that use most of a block of sums and fit
-/// in L2.
+/// The numbers of rows of the weight gradient for which a block of sums is nearly full
+/// and fits in an L2 cache.
 pub(crate) const CONV_GRAD_OUTPUTS: RangeInclusive<usize> = 3..=48;
 /// The number of windows of a row that are computed at a time: full blocks of registers
 /// of every kind.
 pub(crate) const CONV_TILE_WINDOWS: usize = 480;
-/// The number of values that these windows read: they fit in an L1 cache together with
-/// their weights.
+/// The number of values that these windows read, such that they fit in an L1 cache
+/// together with their weights.
 pub(crate) const CONV_TILE_INPUTS: usize = 6144;
 /// The number of output blocks per thread. Several blocks let threads finish at about
 /// the same time.
@@ -209,8 +212,8 @@ pub(crate) const CONV_GRAD_ROWS: usize = 16;
 
 // Depthwise convolutions
 
-/// The number of registers of positions that are computed at a time: enough to hide the
-/// latency of one.
+/// The number of registers of positions that are computed at a time, enough to hide the
+/// latency of an instruction.
 pub(crate) const DEPTHWISE_REGISTERS: usize = 8;
 /// The number of taps of the weight gradient that are computed at a time: a row of
 /// common filters.

@@ -70,7 +70,7 @@ fn build(
     Ok(PyErr::from_value(class.call((message,), Some(details))?))
 }
 
-/// Returns `seqloom.errors`, which is imported once.
+/// Returns the module `seqloom.errors`, which is imported only once.
 fn errors(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     static ERRORS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let module = ERRORS.get_or_try_init(py, || {

@@ -16,7 +16,8 @@ pub(crate) fn listen() {
     set_signal_check(check);
 }
 
-/// Takes the exception of a signal handler. It replaces the result of the call.
+/// Removes and returns the exception of a signal handler. The exception replaces the
+/// result of the interrupted call.
 pub(crate) fn take() -> Option<PyErr> {
     SIGNAL_EXCEPTION.take()
 }

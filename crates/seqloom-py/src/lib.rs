@@ -24,7 +24,7 @@ mod pool;
 mod pooled;
 mod run;
 
-/// Returns the items of this module for the stub generator.
+/// Returns the classes and functions of this module for the stub generator.
 #[cfg(feature = "stubs")]
 pub fn stub_info() -> pyo3_stub_gen::Result<pyo3_stub_gen::StubInfo> {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");

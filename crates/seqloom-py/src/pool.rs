@@ -7,7 +7,7 @@ use seqloom_macros::native;
 
 use crate::{error, interrupt};
 
-/// Runs `work` on this many threads, without the GIL. A panic becomes an
+/// Runs `work` on the given number of threads, without the GIL. A panic becomes an
 /// `InternalError`.
 pub(crate) fn run<T: Send>(
     py: Python<'_>,
@@ -35,8 +35,8 @@ pub(crate) fn run_kernel(
     call_kernel(py, threads, &mut once)
 }
 
-/// As [`run_kernel`], without the type of the work as a parameter, so that it is
-/// compiled once.
+/// Does the same as [`run_kernel`], but without a type parameter for the work, so that
+/// it is compiled only once.
 fn call_kernel(py: Python<'_>, threads: usize, work: &mut (dyn FnMut() + Send)) -> PyResult<()> {
     let is_joined = threads > 1 && is_pool_member(threads);
     let wanted = if is_joined { 1 } else { threads };
@@ -47,7 +47,8 @@ fn call_kernel(py: Python<'_>, threads: usize, work: &mut (dyn FnMut() + Send)) 
 }
 
 /// Builds rayon's global pool, and returns true if it did not exist. The global pool
-/// has no owner and does not survive a fork. For tests, which call this last.
+/// has no owner and does not survive a fork. Only tests call this function, as their
+/// last step.
 #[native]
 pub(crate) fn claim_global_pool() -> bool {
     rayon::ThreadPoolBuilder::new()

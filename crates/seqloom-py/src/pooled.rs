@@ -67,14 +67,16 @@ fn array_owned_by<T: Element, O: Send + Sync + 'static>(
     Ok(buffer)
 }
 
-/// A cache line. Vector instructions and PyTorch prefer arrays that begin at one.
+/// The bytes of a cache line. Vector instructions and PyTorch are faster with arrays
+/// that begin at a cache line.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct CacheLine(#[expect(dead_code, reason = "read as numbers")] [u8; CACHE_LINE]);
 
 const CACHE_LINE: usize = 64;
 
-/// Bytes that begin at a cache line and return to their [`Ring`] when they are dropped.
+/// A byte buffer that begins at a cache line and returns to its [`Ring`] when it is
+/// dropped.
 pub(crate) struct PooledBytes {
     buffer: PooledVec<CacheLine>,
     size: usize,
@@ -132,7 +134,7 @@ impl Ring {
 }
 
 impl Ring {
-    /// Returns memory with unspecified content.
+    /// Returns a buffer with unspecified content.
     pub(crate) fn memory(&self, size: usize) -> Result<PooledBytes> {
         let mut vector = self.buffer_pool.take();
         let lines = size.div_ceil(CACHE_LINE).max(1);
@@ -160,7 +162,7 @@ pub(crate) struct SharedArray<T> {
 }
 
 impl<T: Element> SharedArray<T> {
-    /// Creates the object; the array must be contiguous.
+    /// Creates the object from a contiguous array.
     pub(crate) fn new(array: &Bound<'_, PyArray1<T>>) -> PyResult<Self> {
         let read = array.try_readonly()?;
         let numbers = read.as_slice()?;
@@ -187,6 +189,6 @@ impl<T: Element> SharedArray<T> {
 // SAFETY: the pointer is used only to read numbers of a read-only array.
 #[expect(unsafe_code, reason = "only the raw pointer prevents this")]
 unsafe impl<T: Sync> Send for SharedArray<T> {}
-// SAFETY: as above.
+// SAFETY: the pointer is used only to read numbers of a read-only array.
 #[expect(unsafe_code, reason = "only the raw pointer prevents this")]
 unsafe impl<T: Sync> Sync for SharedArray<T> {}

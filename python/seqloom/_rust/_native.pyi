@@ -113,12 +113,13 @@ __all__ = [
 @typing.final
 class Augmenter:
     r"""
-    An augmentation with checked arguments.
+    A sequence augmentation with checked arguments.
     """
     @staticmethod
     def reverse_complement(p: builtins.float, alphabet: builtins.str) -> Augmenter:
         r"""
-        Creates an augmentation that takes the opposite strand with probability `p`.
+        Creates an augmentation that reverse-complements a sequence with probability
+        `p`.
         """
     @staticmethod
     def mutate(rate: builtins.float, deletions: builtins.float, insertions: builtins.float, alphabet: builtins.str) -> Augmenter:
@@ -128,7 +129,7 @@ class Augmenter:
     @staticmethod
     def crop(length: builtins.int, mode: builtins.str) -> Augmenter:
         r"""
-        Creates an augmentation that takes a part of a long sequence.
+        Creates an augmentation that crops a long sequence to a window.
         """
     @staticmethod
     def shift(most: builtins.int, fill: typing.Optional[builtins.int]) -> Augmenter:
@@ -144,17 +145,19 @@ class Augmenter:
     @staticmethod
     def shuffle_kmers(k: builtins.int) -> Augmenter:
         r"""
-        Creates an augmentation that shuffles a sequence and keeps its k-mer counts.
+        Creates an augmentation that shuffles a sequence while preserving its k-mer
+        counts.
         """
     @staticmethod
     def quality_noise(offset: builtins.int, alphabet: builtins.str) -> Augmenter:
         r"""
-        Creates an augmentation with substitutions at the error rates of the qualities.
+        Creates an augmentation that substitutes each base with the error probability
+        given by its quality.
         """
     @staticmethod
     def compose(members: typing.Sequence[Augmenter]) -> Augmenter:
         r"""
-        Creates an augmentation that applies others one after the other.
+        Creates an augmentation that applies several augmentations one after the other.
         """
     def one(self, letters: builtins.bytes, key: tuple[builtins.int, builtins.int], quality: typing.Optional[builtins.bytes]) -> tuple[bytes, typing.Optional[bytes]]:
         r"""
@@ -162,7 +165,7 @@ class Augmenter:
         """
     def batch(self, data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64], qualities: typing.Optional[numpy.typing.NDArray[numpy.uint8]], keys: numpy.typing.NDArray[numpy.uint32], threads: builtins.int) -> tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64], typing.Optional[numpy.typing.NDArray[numpy.uint8]]]:
         r"""
-        Augments every sequence of a batch, each with its key.
+        Augments every sequence of a batch, with one random key per sequence.
         """
 
 @typing.final
@@ -170,7 +173,7 @@ class BatchMaker:
     r"""
     Makes batches of records that are stored as columns.
     
-    Its threads end when the object is dropped, and never wait for the GIL.
+    The threads end when the `BatchMaker` is dropped, and never wait for the GIL.
     """
     def __new__(cls, ring: Ring, threads: builtins.int) -> BatchMaker:
         r"""
@@ -178,7 +181,8 @@ class BatchMaker:
         """
     def push(self, kernel: SequenceKernel, store: RecordStore, rows: numpy.typing.NDArray[numpy.int64], size: builtins.int, with_names: builtins.bool) -> None:
         r"""
-        Requests a batch of `size` bytes, into which the kernel encodes some rows.
+        Requests a batch of `size` bytes, into which the kernel encodes the selected
+        rows.
         """
     def pop(self) -> tuple[numpy.typing.NDArray[numpy.uint8], typing.Optional[builtins.list[builtins.int]], typing.Optional[Names]]:
         r"""
@@ -186,26 +190,27 @@ class BatchMaker:
         """
     def make(self, kernel: SequenceKernel, store: RecordStore, rows: numpy.typing.NDArray[numpy.int64], size: builtins.int, with_names: builtins.bool, threads: builtins.int) -> tuple[numpy.typing.NDArray[numpy.uint8], typing.Optional[builtins.list[builtins.int]], typing.Optional[Names]]:
         r"""
-        Makes a batch immediately, with its rows split among `threads` threads.
+        Makes a batch immediately, and splits the rows among `threads` threads.
         """
 
 @typing.final
 class BedFile:
     r"""
-    A `.bed` that stays open.
+    An open `.bed` file.
     """
     @property
     def major(self) -> builtins.str:
         r"""
-        The order of the file: `"SNP"` or `"individual"`.
+        The storage order of the file: `"SNP"` or `"individual"`.
         """
     def __new__(cls, path: builtins.str | os.PathLike[str] | pathlib.Path, check: builtins.bool) -> BedFile:
         r"""
-        Opens a file, and checks its header now, or before the first read.
+        Opens a file, and checks its header immediately or before the first read.
         """
     def read(self, shape: tuple[builtins.int, builtins.int], iid: typing.Optional[numpy.typing.NDArray[numpy.int64]], sid: typing.Optional[numpy.typing.NDArray[numpy.int64]], out: numpy.typing.NDArray[typing.Any], *, count_a1: builtins.bool, check: builtins.bool, threads: builtins.int) -> None:
         r"""
-        Fills `out`, an array of int8, float32 or float64 in C or Fortran order.
+        Fills `out`, an array of int8, float32 or float64 in C or Fortran order, with
+        genotypes.
         """
     def check_tail(self, shape: tuple[builtins.int, builtins.int]) -> None:
         r"""
@@ -215,12 +220,12 @@ class BedFile:
 @typing.final
 class ColumnBuilder:
     r"""
-    A column that grows batch by batch.
+    A column of bytes that grows batch by batch.
     """
     def __new__(cls) -> ColumnBuilder: ...
     def append(self, data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64]) -> None:
         r"""
-        Appends rows.
+        Appends rows to the column.
         """
     def finish(self) -> tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]]:
         r"""
@@ -232,15 +237,15 @@ class ElementwiseProgram:
     r"""
     An elementwise program, checked once and run many times.
     
-    Values are numbered: the inputs, then the constants, then the results of the steps.
-    A step is an operation and its arguments. An output is a value, its fold (or
-    `None`), and the axes of the fold.
+    Values are numbered in this order: the inputs, the constants, the results of the
+    steps. A step is an operation and its arguments. An output is a value, the reduction
+    applied to it (or `None`), and the axes of the reduction.
     """
     def __new__(cls, double: builtins.bool, inputs: builtins.int, constants: typing.Sequence[builtins.float], steps: typing.Sequence[tuple[builtins.str, typing.Sequence[builtins.int]]], outputs: typing.Sequence[tuple[builtins.int, typing.Optional[builtins.str], typing.Sequence[builtins.int]]]) -> ElementwiseProgram: ...
     def run(self, inputs: tuple[typing.Any, ...], outputs: tuple[typing.Any, ...], threads: builtins.int) -> None:
         r"""
         Fills `outputs` from `inputs`: numbers, or arrays that broadcast. An output may
-        be an input with the same layout.
+        be the same array as an input if both have the same memory layout.
         """
 
 @typing.final
@@ -259,7 +264,8 @@ class ExportedModel:
         """
     def run(self, inputs: typing.Mapping[builtins.str, typing.Any], threads: builtins.int) -> builtins.list[typing.Any]:
         r"""
-        Returns the outputs for inputs by name, which are C-contiguous arrays.
+        Returns the outputs of the model for `inputs`, C-contiguous arrays by input
+        name.
         """
 
 @typing.final
@@ -270,7 +276,7 @@ class ExportedPredictor:
     @property
     def noun(self) -> builtins.str:
         r"""
-        The plural noun for the records.
+        The plural noun for the records that the model scores, such as "reads".
         """
     def __new__(cls, path: builtins.str | os.PathLike[str] | pathlib.Path, threads: builtins.int) -> ExportedPredictor:
         r"""
@@ -286,38 +292,41 @@ class ExportedPredictor:
 @typing.final
 class GenotypeCodes:
     r"""
-    Lines of codes by index, in memory or in an open file.
+    Lines of two-bit codes by index, in memory or in an open file.
     """
     @staticmethod
     def open(path: builtins.str | os.PathLike[str] | pathlib.Path, shape: tuple[builtins.int, builtins.int], by_sample: builtins.bool, sums: typing.Optional[numpy.typing.NDArray[numpy.uint64]]) -> GenotypeCodes:
         r"""
-        Opens a file of this shape with one line per item, and with the checksum of each
-        line if checksums were stored.
+        Opens a file of this shape that has one line per individual or variant and, if
+        checksums were stored, the checksum of each line.
         """
     def decode(self, lines: numpy.typing.NDArray[numpy.int64], tables: numpy.typing.NDArray[typing.Any], out: numpy.typing.NDArray[typing.Any], *, by_line: builtins.bool, threads: builtins.int) -> None:
         r"""
-        Decodes some lines: `tables` has the value of each code, `(codes, positions)`,
-        or with `by_line` `(codes, lines)`. `out` has the same type: int8, float32 or
-        float64.
+        Decodes the selected lines; `tables` contains the value of each code for each
+        position `(codes, positions)` or, with `by_line`, for each line `(codes,
+        lines)`. `out` must have the same type as `tables`: int8, float32 or float64.
         """
     def gather(self, lines: numpy.typing.NDArray[numpy.int64], out: numpy.typing.NDArray[numpy.uint8], *, threads: builtins.int) -> None:
         r"""
-        Returns the codes of some lines, four per byte; unused bits at the end are 0.
+        Returns the codes of the selected lines, four per byte; unused bits at the end
+        are 0.
         """
     def count(self, lines: numpy.typing.NDArray[numpy.int64], *, by_line: builtins.bool, threads: builtins.int) -> numpy.typing.NDArray[numpy.uint32]:
         r"""
         Returns how often each position is missing, heterozygous and homozygous A2 in
-        some lines; or with `by_line`, the counts of each line over its positions.
+        the selected lines or, with `by_line`, these counts for each line over its
+        positions.
         """
 
 @typing.final
 class GenotypeLayer:
     r"""
-    A `.bed` to be stored again with one line per item.
+    A `.bed` whose codes are to be rewritten with one line per individual or variant.
     """
     def __new__(cls, bed: BedFile, shape: tuple[builtins.int, builtins.int], by_sample: builtins.bool, variants: typing.Optional[numpy.typing.NDArray[numpy.int64]]) -> GenotypeLayer:
         r"""
-        Sets the lines to individuals with some or all variants, or to all variants.
+        Prepares lines that are individuals (with the selected or all variants) or
+        variants (all of them).
         """
     def hold(self, watch: GenotypeWatch, *, room: builtins.int, check: builtins.bool, threads: builtins.int) -> GenotypeCodes:
         r"""
@@ -335,19 +344,21 @@ class GenotypeSurvey:
     """
     def __new__(cls, bed: BedFile, shape: tuple[builtins.int, builtins.int], group: numpy.typing.NDArray[numpy.uint8], groups: builtins.int) -> GenotypeSurvey:
         r"""
-        Prepares a pass over a file of this shape. `group` is the group of each
-        individual; an index beyond the last group means none.
+        Prepares a pass over a file of this shape. `group` is the group index of each
+        individual; an index beyond the last group means that the individual is in no
+        group.
         """
     def advance(self, counts: numpy.typing.NDArray[numpy.uint32], missing: numpy.typing.NDArray[numpy.uint32], check: builtins.bool, threads: builtins.int) -> None:
         r"""
-        Adds the next variants to `counts`, an array `(variants, groups, codes)`, and
-        the number of missing genotypes of each individual to `missing`.
+        Adds the genotype counts of the next variants to `counts`, an array `(variants,
+        groups, codes)`, and the number of missing genotypes of each individual to
+        `missing`.
         """
 
 @typing.final
 class GenotypeWatch:
     r"""
-    The progress of some work, which another thread may read or cancel.
+    The progress of a pass over a `.bed`, which another thread may read or cancel.
     """
     @property
     def bytes(self) -> builtins.int:
@@ -357,7 +368,7 @@ class GenotypeWatch:
     def __new__(cls) -> GenotypeWatch: ...
     def stop(self) -> None:
         r"""
-        Cancels the work, which then raises an error.
+        Cancels the pass over the `.bed`, which then raises an error.
         """
 
 @typing.final
@@ -379,7 +390,8 @@ class IndexProgress:
 @typing.final
 class Letters:
     r"""
-    The meaning of each of the 256 bytes under a given policy.
+    A table that tells for each of the 256 bytes whether it is a residue, an ambiguity
+    code or invalid.
     """
     @property
     def members(self) -> builtins.str:
@@ -399,7 +411,7 @@ class Letters:
     @property
     def refused(self) -> bytes:
         r"""
-        The invalid characters.
+        The characters that are not allowed in a sequence.
         """
     @property
     def strips(self) -> builtins.bool:
@@ -434,7 +446,7 @@ class Loan:
 @typing.final
 class Names:
     r"""
-    Ids that become strings when they are requested.
+    Record ids that are converted to strings when they are requested.
     """
     def to_list(self) -> builtins.list[str]:
         r"""
@@ -476,7 +488,8 @@ class PackedStream:
 @typing.final
 class PlinkTable:
     r"""
-    A checked `.fam` or `.bim`, and some of its columns. `name` is used in errors.
+    A checked `.fam` or `.bim` table, and the columns read from it. Error messages call
+    the file `name`.
     """
     @property
     def rows(self) -> builtins.int:
@@ -491,8 +504,8 @@ class PlinkTable:
         """
     def longest(self, name: builtins.str, first: builtins.int, count: builtins.int) -> builtins.int:
         r"""
-        Returns the length of the longest field of a column in `count` rows from
-        `first`.
+        Returns the length of the longest field of a column in the `count` rows that
+        start at row `first`.
         """
     def write_points(self, name: builtins.str, first: builtins.int, width: builtins.int, out: numpy.typing.NDArray[numpy.uint32]) -> None:
         r"""
@@ -511,11 +524,11 @@ class PlinkTable:
 @typing.final
 class RecordStore:
     r"""
-    Sequence records as columns that do not move in memory.
+    Sequence records stored as columns whose memory addresses do not change.
     """
     def __new__(cls, names: tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]], sequences: tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]], qualities: typing.Optional[tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]]]) -> RecordStore:
         r"""
-        Creates a store. Names are headers, or the first words of headers.
+        Creates a store. `names` are the headers, or the first words of the headers.
         """
     def __len__(self) -> builtins.int: ...
     def __getitem__(self, index: builtins.int, /) -> tuple[str, bytes, typing.Optional[bytes]]: ...
@@ -525,7 +538,7 @@ class RecordStore:
         """
     def take(self, rows: numpy.typing.NDArray[numpy.int64], threads: builtins.int) -> tuple[tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]], typing.Optional[tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]]]]:
         r"""
-        Returns residues and qualities of some rows, concatenated.
+        Returns the concatenated residues and qualities of the selected rows.
         """
 
 @typing.final
@@ -550,7 +563,7 @@ class Ring:
 @typing.final
 class SequenceIndex:
     r"""
-    An open index and its file; threads may share it.
+    An open index and the indexed sequence file; threads may share this object.
     """
     @property
     def state(self) -> builtins.str:
@@ -591,7 +604,8 @@ class SequenceIndex:
     @staticmethod
     def from_standard(path: builtins.str | os.PathLike[str] | pathlib.Path, fai: tuple[builtins.str | os.PathLike[str] | pathlib.Path, typing.Sequence[builtins.int]], gzi: typing.Optional[tuple[builtins.str | os.PathLike[str] | pathlib.Path, typing.Sequence[builtins.int]]]) -> SequenceIndex:
         r"""
-        Opens a file by its `.fai` and, for bgzip, its `.gzi`, given as name and bytes.
+        Opens a FASTA file by its `.fai` and, for bgzip, its `.gzi`; each index is given
+        as a name and its bytes.
         """
     def kept(self) -> typing.Optional[bytes]:
         r"""
@@ -608,17 +622,18 @@ class SequenceIndex:
         """
     def headers(self, rows: numpy.typing.NDArray[numpy.int64]) -> tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]]:
         r"""
-        Returns headers by index: concatenated, and their offsets.
+        Returns the headers of records selected by index: the concatenated headers, and
+        their offsets.
         """
     def fetch_many(self, rows: numpy.typing.NDArray[numpy.int64], threads: builtins.int) -> tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64], typing.Optional[numpy.typing.NDArray[numpy.uint8]]]:
         r"""
-        Returns records by index, in the given order: residues, offsets, headers, their
-        offsets and qualities (None for FASTA).
+        Returns the records selected by index, in the given order: residues, offsets,
+        headers, their offsets and qualities (None for FASTA).
         """
     def fetch_intervals(self, rows: numpy.typing.NDArray[numpy.int64], starts: numpy.typing.NDArray[numpy.int64], stops: numpy.typing.NDArray[numpy.int64], threads: builtins.int) -> tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]]:
         r"""
-        Returns the residues from `starts` to `stops` of records by index: concatenated,
-        and their offsets.
+        Returns the residues from `starts` to `stops` of records selected by index: the
+        concatenated residues, and their offsets.
         """
     def fai(self) -> bytes:
         r"""
@@ -643,32 +658,32 @@ class SequenceKernel:
     @staticmethod
     def lookup(letters: Letters, values: numpy.typing.NDArray[numpy.uint8] | numpy.typing.NDArray[numpy.uint16] | numpy.typing.NDArray[numpy.uint32] | numpy.typing.NDArray[numpy.uint64], specials: typing.Sequence[builtins.int]) -> SequenceKernel:
         r"""
-        Creates a kernel with a number for each residue. `specials` are the padding
-        token and the unknown token, and optionally the tokens at the start and at the
-        end.
+        Creates a kernel that encodes each residue as an integer token. `specials` are
+        the padding token and the unknown token, and optionally the tokens at the start
+        and at the end.
         """
     @staticmethod
     def kmers(letters: Letters, like: numpy.typing.NDArray[numpy.uint8] | numpy.typing.NDArray[numpy.uint16] | numpy.typing.NDArray[numpy.uint32] | numpy.typing.NDArray[numpy.uint64], *, k: builtins.int, stride: builtins.int, canonical: builtins.bool, first: builtins.int, specials: typing.Sequence[builtins.int]) -> SequenceKernel:
         r"""
-        Creates a kernel with a token for each k-mer; `like` is any array of the element
-        type.
+        Creates a kernel that encodes each k-mer as a token; the output has the element
+        type of the array `like`.
         """
     @staticmethod
     def kmer_counts(letters: Letters, like: numpy.typing.NDArray[numpy.uint8] | numpy.typing.NDArray[numpy.uint16] | numpy.typing.NDArray[numpy.uint32] | numpy.typing.NDArray[numpy.uint64], *, k: builtins.int, stride: builtins.int, canonical: builtins.bool, is_float: builtins.bool) -> SequenceKernel:
         r"""
-        Creates a kernel with the count of each k-mer; `like` is any array of the
-        element type.
+        Creates a kernel that counts each k-mer; the output has the element type of the
+        array `like`.
         """
     @staticmethod
     def extremes(offsets: numpy.typing.NDArray[numpy.int64]) -> tuple[builtins.int, builtins.int]:
         r"""
-        Returns the lengths of the shortest and the longest sequence; 0 and 0 if there
-        are none.
+        Returns the lengths of the shortest and the longest sequence, or 0 and 0 if
+        there are no sequences.
         """
     def fill(self, data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64], out: numpy.typing.NDArray[typing.Any], starts: typing.Optional[numpy.typing.NDArray[numpy.int64]], threads: builtins.int) -> numpy.typing.NDArray[numpy.int64]:
         r"""
-        Encodes each sequence into its row of `out`: rows of equal size, or the ranges
-        between `starts`.
+        Encodes each sequence into one row of `out`; the rows have equal size or, if
+        `starts` is given, begin at these offsets.
         
         Returns counts of unusual residues: ambiguous, lower case, rare, symbols,
         removed stops, U read as T, outside the alphabet (always 0).
@@ -688,18 +703,20 @@ class SequenceProfile:
     @property
     def letters(self) -> numpy.typing.NDArray[numpy.uint64]:
         r"""
-        Returns counts of residues, (bins, 32). A is column 1, case is ignored, and
-        column 0 counts other characters.
+        Returns the counts of residues in each bin, with shape (bins, 32). Columns 1 to
+        26 count the letters A to Z regardless of case, and column 0 counts other
+        characters.
         """
     @property
     def qualities(self) -> numpy.typing.NDArray[numpy.uint64]:
         r"""
-        Returns counts of quality characters, (bins, 128).
+        Returns the counts of quality characters in each bin, with shape (bins, 128).
         """
     @property
     def means(self) -> numpy.typing.NDArray[numpy.uint64]:
         r"""
-        Returns the number of sequences for each mean quality character, (128,).
+        Returns the number of sequences for each mean quality character, with shape
+        (128,).
         """
     def __new__(cls) -> SequenceProfile: ...
     def add(self, data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64]) -> None:
@@ -719,7 +736,7 @@ class SequenceReader:
     @property
     def path(self) -> builtins.str:
         r"""
-        The path as it was given.
+        The path of the file, as the caller gave it.
         """
     @property
     def format(self) -> builtins.str:
@@ -760,11 +777,13 @@ class SequenceWriter:
     """
     def __new__(cls, path: builtins.str | os.PathLike[str] | pathlib.Path, file: typing.Optional[typing.Any] = None, *, name: builtins.str | os.PathLike[str] | pathlib.Path, format: builtins.str, compression: builtins.str, line_width: typing.Optional[builtins.int], level: builtins.int, threads: builtins.int) -> SequenceWriter:
         r"""
-        Writes to `path`, or to `file`, a binary file object; errors use `name`.
+        Writes to `path`, or to `file`, a binary file object; error messages call the
+        file `name`.
         """
     def write(self, headers: numpy.typing.NDArray[numpy.uint8], header_offsets: numpy.typing.NDArray[numpy.int64], data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64], qualities: typing.Optional[tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]]] = None) -> None:
         r"""
-        Writes records. If one of them could not be read back, none is written.
+        Writes records. If any record could not be read back correctly, no record is
+        written.
         """
     def finish(self) -> builtins.int:
         r"""
@@ -783,9 +802,10 @@ def add_rows(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[nu
 
 def attention(q: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], k: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], v: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mask: typing.Optional[numpy.typing.NDArray[numpy.bool_] | numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], bounds: typing.Optional[typing.Sequence[builtins.int]], scale: builtins.float, causal: builtins.bool, dropout: typing.Optional[tuple[builtins.int, builtins.int, builtins.float]], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], lse: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
-    Fills the output (n, h, l, e) and the logarithms of the sums of exponentials (n, h,
-    l). The mask is broadcast to (n, h, l, s). With `bounds`, n is 1, sequences are
-    concatenated and begin and end at the bounds, and there is no mask or dropout.
+    Fills the attention output (n, h, l, e), and for each query the logarithm of its sum
+    of exponentials (n, h, l). The mask is broadcast to (n, h, l, s). With `bounds`, n
+    is 1 and the sequences are concatenated: each lies between two successive bounds,
+    and masks and dropout are not supported.
     """
 
 def attention_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], q: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], k: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], v: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mask: typing.Optional[numpy.typing.NDArray[numpy.bool_] | numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], bounds: typing.Optional[typing.Sequence[builtins.int]], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], lse: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], scale: builtins.float, causal: builtins.bool, dropout: typing.Optional[tuple[builtins.int, builtins.int, builtins.float]], out_q: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_k: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], out_v: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], threads: builtins.int) -> None:
@@ -797,8 +817,8 @@ def attention_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDAr
 def batch_norm(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mask: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], bias: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], eps: builtins.float, out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mean: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], variance: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
     Normalises x (n, c, l) by the mean and biased variance of each channel over the
-    positions with a positive `mask` (n, l). Also fills mean and variance. Masked
-    positions become 0.
+    positions with a positive `mask` (n, l). Also fills the arrays of means and
+    variances. The output is 0 at masked positions.
     """
 
 def batch_norm_grad(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mask: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mean: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], variance: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], eps: builtins.float, out_x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_bias: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
@@ -808,29 +828,33 @@ def batch_norm_grad(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArra
 
 def bernoulli(key0: builtins.int, key1: builtins.int, probability: builtins.float, out: numpy.typing.NDArray[numpy.bool_], threads: builtins.int) -> None:
     r"""
-    Fills `out` with booleans that are true with this probability.
+    Fills `out` with random booleans; each is true with the given probability.
     """
 
 def best_fit(lengths: numpy.typing.NDArray[numpy.int64], room: builtins.int) -> numpy.typing.NDArray[numpy.int64]:
     r"""
-    Returns the sequences of each row of at most `room` positions, in order.
+    Returns the indices of the sequences packed into each row; a row has at most `room`
+    positions.
     """
 
 def build_index(path: builtins.str | os.PathLike[str] | pathlib.Path, side: typing.Optional[builtins.str | os.PathLike[str] | pathlib.Path], progress: IndexProgress, threads: builtins.int) -> typing.Optional[bytes]:
     r"""
-    Builds the index of a file. Writes it to `side`, or returns it as bytes.
+    Builds the index of a file. Writes the index to the file `side`, or returns the
+    index as bytes.
     """
 
 def claim_global_pool() -> builtins.bool:
     r"""
     Builds rayon's global pool, and returns true if it did not exist. The global pool
-    has no owner and does not survive a fork. For tests, which call this last.
+    has no owner and does not survive a fork. Only tests call this function, as their
+    last step.
     """
 
 def conv2d(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], bias: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], steps: tuple[typing.Sequence[builtins.int], typing.Sequence[builtins.int], typing.Sequence[builtins.int]], groups: builtins.int, threads: builtins.int) -> None:
     r"""
     Fills `out` (n, o, ...) with the convolution of x (n, c, h, w) with `weight` (o, c /
-    groups, kh, kw), plus `bias` (o). Pairs are (height, width).
+    groups, kh, kw), plus `bias` (o). Stride, padding and dilation are pairs (height,
+    width).
     """
 
 def conv2d_input_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], steps: tuple[typing.Sequence[builtins.int], typing.Sequence[builtins.int], typing.Sequence[builtins.int]], groups: builtins.int, threads: builtins.int) -> None:
@@ -873,8 +897,8 @@ def cross_entropy(logits: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDA
 
 def decode_lines(lines: numpy.typing.NDArray[numpy.uint8], positions: numpy.typing.NDArray[numpy.int64], out: numpy.typing.NDArray[typing.Any], *, along: builtins.bool, count_a1: builtins.bool, threads: builtins.int) -> None:
     r"""
-    Decodes lines of codes in memory, an array `(lines, bytes)`, into `out` in C order:
-    `(lines, positions)` with `along`, else `(positions, lines)`.
+    Decodes lines of two-bit codes in memory, an array `(lines, bytes)`, into `out` in C
+    order: `(lines, positions)` if `along`, else `(positions, lines)`.
     """
 
 def dropout(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], key0: builtins.int, key1: builtins.int, rate: builtins.float, out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
@@ -908,7 +932,7 @@ def first_words(data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.N
 
 def fold_each(key0: builtins.int, key1: builtins.int, words: numpy.typing.NDArray[numpy.int64], out: numpy.typing.NDArray[numpy.uint32]) -> None:
     r"""
-    Fills `out` (n, 2) with keys: the key folded with each of the words.
+    Fills `out` (n, 2) with the keys derived by folding each of the words into one key.
     """
 
 def foreign_content(start: typing.Sequence[builtins.int], purpose: builtins.str) -> typing.Optional[builtins.str]:
@@ -940,12 +964,12 @@ def hash_bed(bed: BedFile, watch: GenotypeWatch, threads: builtins.int) -> built
 
 def hash_ids(headers: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64]) -> numpy.typing.NDArray[numpy.uint64]:
     r"""
-    Returns a hash of the id in each header.
+    Returns a hash of the record id in each header.
     """
 
 def hash_pieces(data: numpy.typing.NDArray[numpy.uint8], num_threads: builtins.int) -> bytes:
     r"""
-    Returns a hash of eight bytes for each MiB of an array of bytes.
+    Returns an eight-byte hash of each MiB of an array of bytes.
     """
 
 def header_ids(data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64]) -> builtins.list[str]:
@@ -955,15 +979,15 @@ def header_ids(data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.ND
 
 def linear_by_row(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], layer: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]]], residual: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
-    Fills `out` (rows, outputs) with `x @ weight.T + bias`, plus the residual if given.
-    A row of the result does not depend on other rows.
+    Fills `out` (rows, outputs) with `x @ weight.T + bias`, plus `residual` if given.
+    Each row of the result depends only on the same row of `x`.
     """
 
 def linear_int8(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], layer: tuple[numpy.typing.NDArray[numpy.int8], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]]], residual: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
     Fills `out` (rows, outputs) with `(x * factor) @ (weight * scale).T + bias`, plus
-    the residual if given. The values of each row are rounded to 8 bits, independently
-    of other rows.
+    `residual` if given. The values of each row are rounded to 8 bits, independently of
+    other rows.
     """
 
 def locate(path: builtins.str | os.PathLike[str] | pathlib.Path, record: builtins.int, position: builtins.int) -> tuple[builtins.int, builtins.int]:
@@ -990,7 +1014,8 @@ def logsumexp(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[nump
 
 def max_pool1d(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], kernel: builtins.int, stride: builtins.int, padding: builtins.int, out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], indices: numpy.typing.NDArray[numpy.int64], threads: builtins.int) -> None:
     r"""
-    Fills the maximum of every window of x (n, c, l) and its position in its row.
+    Fills the maximum of every window of x (n, c, l), and the position of each maximum
+    in its row.
     """
 
 def max_pool1d_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], indices: numpy.typing.NDArray[numpy.int64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
@@ -1007,25 +1032,25 @@ def mean_scores(data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.N
 def normalise_rows(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], bias: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], eps: builtins.float, out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_mean: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_inverse: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
     Fills the normalised rows of x (n, k), their means, and the inverses of their
-    standard deviations (n,). Without a bias it is RMS norm, which does not subtract the
-    mean.
+    standard deviations (n,). Without a bias, the function computes RMS norm, which does
+    not subtract the mean.
     """
 
 def normalise_rows_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mean: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], inverse: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_bias: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
-    Fills the gradients of the input, the weight and the bias; of RMS norm if there are
-    no means.
+    Fills the gradients of the input, weight and bias of layer norm, or those of RMS
+    norm if no means are given.
     """
 
 def pack_codes(values: numpy.typing.NDArray[typing.Any], out: numpy.typing.NDArray[numpy.uint8], *, transposed: builtins.bool, count_a1: builtins.bool, threads: builtins.int) -> None:
     r"""
-    Packs int8, float32 or float64 in C or Fortran order into `out`, an array
-    `(lines, bytes)`. A line is a row, or a column if `transposed`.
+    Packs int8, float32 or float64 genotypes in C or Fortran order into `out`, an array
+    `(lines, bytes)` of two-bit codes. A line is a row, or a column if `transposed`.
     """
 
 def packed_positions(offsets: numpy.typing.NDArray[numpy.int64], out: numpy.typing.NDArray[numpy.int64]) -> None:
     r"""
-    Fills `out` with the index of each position in its sequence.
+    Fills `out` with the index of each packed position within its sequence.
     """
 
 def permutation(n: builtins.int, key0: builtins.int, key1: builtins.int, out: numpy.typing.NDArray[numpy.int64]) -> None:
@@ -1035,60 +1060,64 @@ def permutation(n: builtins.int, key0: builtins.int, key1: builtins.int, out: nu
 
 def permuted(n: builtins.int, key0: builtins.int, key1: builtins.int, index: builtins.int) -> builtins.int:
     r"""
-    Returns one number of that permutation.
+    Returns the number at one index of the permutation of `range(n)` for the key.
     """
 
 def permuted_at(n: builtins.int, key: tuple[builtins.int, builtins.int], indices: numpy.typing.NDArray[numpy.int64], out: numpy.typing.NDArray[numpy.int64]) -> None:
     r"""
-    Fills `out` with the numbers of that permutation at some indices.
+    Fills `out` with the numbers at the given indices of the permutation of `range(n)`
+    for the key.
     """
 
 def position_bits(key0: builtins.int, key1: builtins.int, out: numpy.typing.NDArray[numpy.uint32], threads: builtins.int) -> None:
     r"""
-    Fills `out` with random 32-bit words, which depend on the key and the position.
+    Fills `out` with random 32-bit words; each depends only on the key and on its
+    position.
     """
 
 def product(factors: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], bias: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> builtins.bool:
     r"""
-    Fills `out` (m, n) with `left @ right + bias`: (m, k), (k, n) and (n). Returns False
-    and does nothing if one of the matrices is contiguous in neither direction.
+    Fills `out` (m, n) with `left @ right + bias`, for arrays of shape (m, k), (k, n)
+    and (n). Returns False and does nothing if one of the matrices is contiguous in
+    neither direction.
     """
 
 def products(left: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], builtins.bool], right: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], builtins.bool], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
     Fills `out` (b, m, n) with the products of left (b, m, k) and right (b, k, n). Each
-    of them may be given transposed: (b, k, m) and (b, n, k).
+    input may be transposed in memory: (b, k, m) and (b, n, k).
     """
 
 def randint(key0: builtins.int, key1: builtins.int, low: builtins.int, high: builtins.int, out: numpy.typing.NDArray[numpy.int32], threads: builtins.int) -> None:
     r"""
-    Fills `out` with integers from `low` (included) to `high` (excluded).
+    Fills `out` with random integers from `low` (included) to `high` (excluded).
     """
 
 def random_bits(key0: builtins.int, key1: builtins.int, out: numpy.typing.NDArray[numpy.uint32]) -> None:
     r"""
-    Fills `out` with random words, in the order of `threefry_2x32` of JAX.
+    Fills `out` with random 32-bit words, in the same order as `threefry_2x32` in JAX.
     """
 
 def read_pieces(path: builtins.str | os.PathLike[str] | pathlib.Path, start: builtins.int, out: numpy.typing.NDArray[numpy.uint8], num_threads: builtins.int) -> bytes:
     r"""
-    Fills an array with bytes of a file, and returns the same hashes.
+    Fills an array with bytes of a file, and returns an eight-byte hash of each MiB.
     """
 
 def recurrent(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], weight_in: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], bias_in: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], first: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], cells: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], bias: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], mask: typing.Optional[numpy.typing.NDArray[numpy.bool_]], reverse: builtins.bool, out_states: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_kept: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
     Fills the states (n, l, w) of a GRU, and the values that its gradient needs (n, l, 4
     w). `x` (n, l, f) are the inputs, with `weight_in` (3 w, f) and `bias_in` (3 w);
-    `first` (n, w) are the initial states. With `cells` (n, w) it is an LSTM, with 4 w
-    instead of 3 w. Its stored values (n, l, 5 w) end with the cells. Positions that the
-    mask (n, l) hides do not change the state.
+    `first` (n, w) are the initial states. With `cells` (n, w) the layer is an LSTM,
+    with 4 w instead of 3 w. The stored values of an LSTM (n, l, 5 w) end with its
+    cells. Positions that the mask (n, l) hides do not change the state.
     """
 
 def recurrent_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], states: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], kept: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], first: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], cells: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mask: typing.Optional[numpy.typing.NDArray[numpy.bool_]], reverse: builtins.bool, out_seen: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_recurrent: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], out_first: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_cells: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], threads: builtins.int) -> None:
     r"""
     Fills the gradients of `recurrent`. These are the gradients of the input part of the
     gates, of the recurrent part (GRU only), and of the initial states and cells (n, w).
-    The latter contain the gradients of the final states and cells at the start.
+    On entry, the arrays of the initial states and cells must contain the gradients of
+    the final states and cells.
     """
 
 def relu(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
@@ -1103,19 +1132,21 @@ def relu_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[n
 
 def render_table(suffix: builtins.str, columns: typing.Sequence[numpy.typing.NDArray[numpy.uint32] | numpy.typing.NDArray[numpy.int32] | numpy.typing.NDArray[numpy.float32] | builtins.list[builtins.str]], first: builtins.int) -> bytes:
     r"""
-    Returns the lines of some rows of a table; `first` is the index of the first row.
+    Returns the text lines of the selected rows of a table; `first` is the index of the
+    first row.
     """
 
 def rotary_linear(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], layer: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]]], angles: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], heads: builtins.int, out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
-    Fills `out` (rows, outputs) with `x @ weight.T + bias`, and rotates its first heads
-    by angles, given as cosines and sines (rows, half a head).
+    Fills `out` (rows, outputs) with `x @ weight.T + bias`, and applies rotary
+    embeddings to its first heads, with the cosines and sines of the angles (rows, head
+    size / 2).
     """
 
 def rotary_linear_int8(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], layer: tuple[numpy.typing.NDArray[numpy.int8], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]]], angles: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], heads: builtins.int, out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
-    Fills `out` like `linear_int8` without a residual, and rotates the first heads by
-    angles, given as cosines and sines (rows, half a head).
+    Fills `out` like `linear_int8` without a residual, and applies rotary embeddings to
+    the first heads, with the cosines and sines of the angles (rows, head size / 2).
     """
 
 def scale_shift(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mask: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], scale: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], shift: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
@@ -1162,18 +1193,18 @@ def softmax_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArra
 
 def take_rows(data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64], wanted: numpy.typing.NDArray[numpy.int64]) -> tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]]:
     r"""
-    Copies rows in the given order.
+    Copies the selected rows of bytes in the given order.
     """
 
 def threefry(key0: builtins.int, key1: builtins.int, count0: builtins.int, count1: builtins.int) -> tuple[builtins.int, builtins.int]:
     r"""
-    Returns the two words of Threefry-2x32-20 for a key and a counter.
+    Returns the two 32-bit outputs of Threefry-2x32-20 for a key and a counter.
     """
 
 def truncated_normal(key0: builtins.int, key1: builtins.int, low: builtins.float, high: builtins.float, least: builtins.float, most: builtins.float, out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
-    Fills `out` with normal numbers from `least` to `most`. The values of their error
-    function are uniform from `low` to `high`.
+    Fills `out` with normally distributed random numbers from `least` to `most`. The
+    error function of these numbers is uniformly distributed from `low` to `high`.
     """
 
 def turn_rows(data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64], marked: numpy.typing.NDArray[numpy.uint8], other: typing.Sequence[builtins.int]) -> None:
@@ -1183,7 +1214,7 @@ def turn_rows(data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDA
 
 def uniform(key0: builtins.int, key1: builtins.int, out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
-    Fills `out` with numbers from 0 (included) to 1 (excluded).
+    Fills `out` with uniform random numbers from 0 (included) to 1 (excluded).
     """
 
 def version() -> builtins.str:

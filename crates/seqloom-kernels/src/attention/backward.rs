@@ -1,5 +1,5 @@
-//! The gradients of attention. The weights are recomputed from the `lse` values that
-//! the forward pass stored.
+//! The gradients of attention. The attention weights are recomputed from the `lse`
+//! values that the forward pass stored.
 
 use std::ops::Range;
 
@@ -31,7 +31,7 @@ pub(super) struct AttentionGrads<'a, T> {
     pub(super) values: MatrixMut<'a, T>,
 }
 
-/// Fills the gradients of a head, one block of queries at a time.
+/// Fills the gradients of an attention head, one block of queries at a time.
 pub(super) fn differentiate<T: Float>(
     head: &Head<'_, T>,
     result: ForwardResult<'_, T>,
@@ -51,7 +51,7 @@ pub(super) fn differentiate<T: Float>(
     });
 }
 
-/// Adds the gradients for some queries and one block of keys.
+/// Adds the gradients for a block of queries and a block of keys.
 fn block<T: Float>(
     head: &Head<'_, T>,
     (queries, keys): (Range<usize>, Range<usize>),
@@ -90,7 +90,7 @@ fn block<T: Float>(
 }
 
 /// Converts scores into weights, and gradients of weights into gradients of scores, for
-/// some queries and keys.
+/// a block of queries and a block of keys.
 #[vectorized]
 fn differentiate_scores<S: Simd, T: Float>(
     simd: S,

@@ -12,7 +12,7 @@ use crate::matrix::{MatrixMut, StridedMatrix};
 use crate::product::Update;
 use crate::{Float, special};
 
-/// Computes the output for some queries, and stores the logarithm of the sum of
+/// Computes the output for a block of queries, and stores the logarithm of the sum of
 /// exponentials (`lse`) of each query.
 ///
 /// This is the online softmax of Milakov and Gimelshein (2018): if a block of keys has
@@ -50,7 +50,8 @@ pub(super) fn compute_output<T: Float>(
     });
 }
 
-/// Some queries, a block of keys, and the running softmax of the previous blocks.
+/// A block of queries, a block of keys, and the running softmax over the previous
+/// blocks of keys.
 struct KeyBlock<'a, 'b, T> {
     head: &'a Head<'b, T>,
     /// The index of the first query.
@@ -123,8 +124,8 @@ impl<T: Float> KeyBlock<'_, '_, T> {
     }
 }
 
-/// Returns the value that is subtracted from scores: the highest one, or 0 if all are
-/// hidden, so that their exponentials are 0.
+/// Returns the value that is subtracted from the scores: the highest score or, if all
+/// keys are masked, 0, so that all exponentials are 0.
 #[inline(always)]
 fn shift<T: Float>(highest: T) -> T {
     if highest == T::NEG_INF {
@@ -154,7 +155,8 @@ pub(super) fn exponentials<S: Simd, T: Float>(simd: S, shift: T, row: &mut [T]) 
     total.sum() + rest.iter().copied().sum()
 }
 
-/// Applies dropout to weights of a query. `position` is the index of the first weight.
+/// Applies dropout to the attention weights of a query. `position` is the index of the
+/// first weight.
 #[inline(always)]
 fn drop_weights<T: Float>(head: &Head<'_, T>, position: u64, row: &mut [T]) {
     let Some(dropout) = head.rule.dropout else {

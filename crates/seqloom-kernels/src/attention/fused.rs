@@ -1,7 +1,7 @@
 //! Attention without masks or dropout, in one pass over the keys.
 //!
 //! Each lane computes one query. For each tile of keys, scores, weights and weighted
-//! values stay in registers. No sum runs across lanes.
+//! values stay in registers. No sum is computed across lanes.
 
 use std::ops::Range;
 
@@ -16,13 +16,13 @@ use crate::matrix::{MatrixMut, StridedMatrix};
 use crate::product::transpose;
 use crate::{Float, parallel, tuned};
 
-/// Returns true if this module supports the head.
+/// Returns true if this module supports the attention head.
 pub(super) fn is_supported<T: Float>(head: &Head<'_, T>) -> bool {
     let hides = head.mask.is_some() || head.rule.dropout.is_some() || head.rule.causal;
     !hides && head.keys.rows * head.keys.columns * head.values.columns > 0
 }
 
-/// Returns the number of queries of a block, a multiple of the group size. Keys and
+/// Returns the number of queries in a block, a multiple of the group size. Keys and
 /// values are packed again for each block.
 pub(super) fn queries_per_block(pieces: usize, threads: usize) -> usize {
     if parallel::is_single_threaded(threads) || pieces >= 4 * threads {
@@ -32,7 +32,7 @@ pub(super) fn queries_per_block(pieces: usize, threads: usize) -> usize {
     }
 }
 
-/// Computes the output for some queries, and stores the logarithm of the sum of
+/// Computes the output for a block of queries, and stores the logarithm of the sum of
 /// exponentials (`lse`) of each query.
 pub(super) fn compute_output<T: Float>(
     head: &Head<'_, T>,
@@ -65,8 +65,8 @@ pub(super) fn compute_output<T: Float>(
     });
 }
 
-/// Packs rows into tiles: in a tile, the values of a column are adjacent. Rows after
-/// the last are zero.
+/// Packs rows into tiles, in which the values of a column are adjacent in memory. Rows
+/// that pad the last tile are zero.
 fn pack<T: Float>(rows: StridedMatrix<'_, T>, tile: usize, out: &mut [T]) {
     for (number, out) in out.chunks_exact_mut(tile * rows.columns).enumerate() {
         let first = number * tile;
@@ -82,7 +82,7 @@ fn pack_columns<T: Float>(rows: StridedMatrix<'_, T>, width: usize, out: &mut [T
     transpose(rows.data, rows.steps.0, rows.rows, width, out);
 }
 
-/// Some queries of a head, and the packed keys and values.
+/// A block of queries of a head, and the packed keys and values.
 struct QueryPass<'a, 'b, T> {
     head: &'a Head<'b, T>,
     queries: StridedMatrix<'a, T>,
@@ -106,7 +106,8 @@ fn compute_groups<S: Simd, T: Float>(
 }
 
 impl<T: Float> QueryPass<'_, '_, T> {
-    /// Computes the queries group by group; the last group may fill only one register.
+    /// Computes the output group by group of queries; the last group may fill only one
+    /// register.
     #[inline(always)]
     fn groups<S: Simd, const K: usize>(
         &self,
@@ -162,7 +163,8 @@ impl<T: Float> QueryPass<'_, '_, T> {
         let values = values.chunks_exact(self.head.values.columns);
         for (number, (keys, values)) in keys.zip(values).enumerate() {
             match self.head.keys.rows - number * K {
-                // Full tiles have a separate call without checks.
+                // Full tiles are computed by a separate call without checks of their
+                // length.
                 visible if visible >= K => group.take(keys, values, K),
                 visible => group.take(keys, values, visible),
             }

@@ -1,8 +1,8 @@
 //! A group of queries, one per lane, which processes one tile of keys after the other.
 //!
-//! As in Milakov and Gimelshein (2018), a weight is a power of the score minus a shift.
-//! The shift moves to the highest score only when weights would become large, so that
-//! sums are rarely scaled.
+//! As in Milakov and Gimelshein (2018), an attention weight is 2 to the power of the
+//! score minus a shift. The shift is set to the highest score only when weights would
+//! become large, so that sums rarely need to be rescaled.
 
 use pulp::Simd;
 
@@ -12,7 +12,7 @@ use crate::{Float, special};
 /// The scores, and then the weights, of `K` keys.
 type ScoreTile<S, T, const K: usize, const V: usize> = [[Lanes<S, T>; V]; K];
 
-/// Queries in `V` registers.
+/// A group of queries, one per lane of `V` registers.
 pub(super) struct Group<'a, S: Simd, T: Float, const V: usize> {
     simd: S,
     /// The queries by column, scaled so that scores are base-2 logarithms of the
@@ -21,9 +21,10 @@ pub(super) struct Group<'a, S: Simd, T: Float, const V: usize> {
     /// The sums of weighted values, by column.
     outputs: &'a mut [[T::Vector<S>; V]],
     totals: [Lanes<S, T>; V],
-    /// The negative of the shifts.
+    /// The negative of the shift of each query.
     minus: [Lanes<S, T>; V],
-    /// The largest allowed score minus the shift; minus infinity at the start.
+    /// The limit of the score minus the shift, above which the shift changes; minus
+    /// infinity at the start.
     limits: [Lanes<S, T>; V],
 }
 
@@ -102,7 +103,8 @@ impl<'a, S: Simd, T: Float, const V: usize> Group<'a, S, T, V> {
         }
     }
 
-    /// Moves the shifts to the highest scores if these exceed the limits.
+    /// Sets each shift to the highest score of its query if that score exceeds the
+    /// limit.
     #[inline(always)]
     fn move_shifts<const K: usize>(
         &mut self,
@@ -114,8 +116,8 @@ impl<'a, S: Simd, T: Float, const V: usize> Group<'a, S, T, V> {
             let before = self.limits[v];
             let step = before.if_less(highest, highest, zero);
             let factor = special::exp2_of_negative(zero - step);
-            // A limit below zero is the first one: the sums are empty, so their factor
-            // is 1.
+            // A limit below zero is that of the first tile, for which the sums are
+            // empty, so their factor is 1.
             let factor = before.if_less(zero, one, factor);
             self.limits[v] =
                 before.if_less(highest, zero.like(T::from_f64(MAX_WEIGHT_LOG2)), before);
@@ -137,7 +139,8 @@ impl<'a, S: Simd, T: Float, const V: usize> Group<'a, S, T, V> {
         for (v, total) in self.totals.into_iter().enumerate() {
             let (zero, one) = (total.like(T::ZERO), total.like(T::ONE));
             // The highest score has a weight of about 1 or more, so a total below 0.5
-            // means that all keys are hidden. NaN compares as false and stays NaN.
+            // means that all keys are hidden. NaN compares as false, so the result for
+            // NaN is NaN.
             let inverse = total.if_less(total.like(T::from_f64(0.5)), zero, one / total);
             for outputs in &mut *self.outputs {
                 outputs[v] = (total.with(outputs[v]) * inverse).vector;
@@ -195,7 +198,7 @@ mod tests {
 
     #[test]
     fn scores_with_a_wide_range_match_a_single_softmax() {
-        // The highest score comes late, after many scores that are low or hidden.
+        // The test places the highest score after many scores that are low or masked.
         let mut keys: Vec<f32> = (0..60_u8).map(|key| f32::from(key) * 10.0).collect();
         keys.extend((0..60_u8).map(|key| -f32::from(key)));
         on_every_machine(|_| {

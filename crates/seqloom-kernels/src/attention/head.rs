@@ -14,11 +14,12 @@ pub struct AttentionRule<T> {
     pub scale: T,
     /// If true, query i attends to keys 0 to i only.
     pub causal: bool,
-    /// The dropout of weights; indices count through (batch, head, query, key).
+    /// The dropout of the weights, which are numbered in C order of (batch, head,
+    /// query, key).
     pub dropout: Option<Dropout<T>>,
 }
 
-/// One head of one sample.
+/// One attention head of one sample.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Head<'a, T> {
     pub(super) queries: StridedMatrix<'a, T>,
@@ -28,7 +29,7 @@ pub(super) struct Head<'a, T> {
     pub(super) rule: AttentionRule<T>,
     /// The indices of the sample and of the head.
     pub(super) position: [usize; 2],
-    /// The number of weights of all previous heads.
+    /// The total number of attention weights of all previous heads.
     pub(super) start: u64,
 }
 
@@ -51,7 +52,8 @@ impl<T: crate::Float> Head<'_, T> {
         visible.saturating_sub(keys.start).min(keys.len())
     }
 
-    /// Splits the keys that some queries may attend to into equal blocks, at least one.
+    /// Splits the keys that a block of queries may attend to into equal blocks, at
+    /// least one.
     pub(super) fn key_blocks(&self, queries: &Range<usize>) -> impl Iterator<Item = Range<usize>> {
         let keys = queries
             .end
@@ -78,8 +80,8 @@ impl<T: crate::Float> Head<'_, T> {
     }
 }
 
-/// Returns the number of queries of a block. Their scores for a block of keys fit in an
-/// L2 cache.
+/// Returns the number of queries of a block. The scores of a block of queries for a
+/// block of keys must fit in an L2 cache.
 pub(super) fn queries_per_block<T>(keys: usize) -> usize {
     (ATTENTION_SCORE_BYTES / size_of::<T>() / keys.clamp(1, ATTENTION_KEYS)).clamp(16, 256)
 }

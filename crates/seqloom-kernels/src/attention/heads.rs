@@ -12,8 +12,8 @@ pub struct Heads<'a, T> {
 }
 
 impl<'a, T: Float> Heads<'a, T> {
-    /// Creates the array from the steps between batches, heads and rows. Returns `None`
-    /// if the steps go beyond the data.
+    /// Creates the array from its strides between batches, heads and rows. Returns
+    /// `None` if the strides go beyond the data.
     pub fn new(data: &'a [T], shape: [usize; 4], steps: [usize; 3]) -> Option<Self> {
         let last = shape
             .iter()
@@ -45,8 +45,8 @@ pub struct HeadsMut<'a, T> {
 }
 
 impl<'a, T: Float> HeadsMut<'a, T> {
-    /// Creates the array from its steps. Returns `None` if the steps go beyond the data
-    /// or elements overlap.
+    /// Creates the array from its strides. Returns `None` if the strides go beyond the
+    /// data or elements overlap.
     pub fn new(data: &'a mut [T], shape: [usize; 4], steps: [usize; 3]) -> Option<Self> {
         let matrices = MatrixMut::grid(data, shape, steps)?;
         Some(Self { matrices, shape })

@@ -10,8 +10,8 @@ pub struct BroadcastArray<'a, U> {
 }
 
 impl<'a, U: Copy> BroadcastArray<'a, U> {
-    /// Creates the array; broadcast axes have step 0. Returns `None` if keys are
-    /// neither adjacent nor broadcast, or if the steps go beyond the data.
+    /// Creates the array; broadcast axes have stride 0. Returns `None` if keys are
+    /// neither adjacent nor broadcast, or if the strides go beyond the data.
     pub fn new(data: &'a [U], shape: [usize; 4], steps: [usize; 4]) -> Option<Self> {
         let last = shape
             .iter()
@@ -21,7 +21,7 @@ impl<'a, U: Copy> BroadcastArray<'a, U> {
         (fits && steps[3] <= 1).then_some(Self { data, steps })
     }
 
-    /// Returns the mask of `keys` keys of a query, from a position on.
+    /// Returns the mask of `keys` successive keys of a query, from a given position.
     #[inline(always)]
     fn row(&self, position: [usize; 4], keys: usize) -> MaskRow<'a, U> {
         let start = position
@@ -46,9 +46,9 @@ enum MaskRow<'a, U> {
 /// A mask that changes the scores before the softmax.
 #[derive(Clone, Copy, Debug)]
 pub enum AttentionMask<'a, T> {
-    /// True for keys that a query may attend to.
+    /// A boolean mask: true for keys that a query may attend to.
     Allowed(BroadcastArray<'a, bool>),
-    /// Values that are added to the scores.
+    /// A numeric mask: values that are added to the scores.
     Added(BroadcastArray<'a, T>),
 }
 

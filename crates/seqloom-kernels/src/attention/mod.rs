@@ -1,11 +1,11 @@
 //! Attention (Vaswani et al. 2017): the average of the values, weighted by the softmax
 //! of query-key products.
 //!
-//! A thread processes one head and a block of queries. It takes one block of keys after
-//! the other, so that scores stay in its cache (Dao et al. 2022). The forward pass
-//! stores the logarithm of the sum of exponentials (`lse`) of each query, and the
-//! backward pass recomputes the weights from it. Hidden keys have weight 0; a query
-//! without visible keys returns 0.
+//! A thread computes a block of queries of one head. The thread processes one block of
+//! keys after the other, so that the scores remain in its cache (Dao et al. 2022). The
+//! forward pass stores the logarithm of the sum of exponentials (`lse`) of each query,
+//! and the backward pass recomputes the weights from it. Masked keys have weight 0; the
+//! output of a query whose keys are all masked is 0.
 
 mod backward;
 mod forward;
@@ -28,7 +28,8 @@ pub use head::AttentionRule;
 pub use heads::{Heads, HeadsMut};
 pub use mask::{AttentionMask, BroadcastArray};
 
-/// The inputs of attention. Batch size and number of heads are those of the queries.
+/// The inputs of attention. The batch size and the number of heads are determined by
+/// the queries.
 #[derive(Clone, Copy, Debug)]
 pub struct AttentionInputs<'a, T> {
     /// `(batch, head, query, head_size)`.
@@ -89,7 +90,7 @@ pub fn forward<T: Float>(
     );
 }
 
-/// Some queries of a head, and the memory for their output.
+/// A block of queries of a head, and the memory for their output.
 struct QueryBlock<'a, 'b, T> {
     head: Head<'a, T>,
     first: usize,
@@ -125,7 +126,7 @@ fn blocks<'a, 'b, T: Float>(
     lse.chunks_mut(step).enumerate().filter_map(block).collect()
 }
 
-/// The output of the forward pass, and its gradient.
+/// The output of the attention forward pass, and the gradient of this output.
 #[derive(Clone, Copy, Debug)]
 pub struct AttentionResults<'a, T> {
     /// The gradient of the output.

@@ -100,7 +100,7 @@ fn ranges(bounds: &[usize]) -> impl Iterator<Item = Range<usize>> {
     bounds.windows(2).map(|pair| pair[0]..pair[1])
 }
 
-/// Splits the rows of a head by sequence.
+/// Splits the rows of an attention head into the rows of each sequence.
 fn split<'a, T: Float>(rows: MatrixMut<'a, T>, bounds: &[usize]) -> Vec<MatrixMut<'a, T>> {
     let mut rest = Some(rows);
     let part = |range: Range<usize>| {
@@ -111,7 +111,7 @@ fn split<'a, T: Float>(rows: MatrixMut<'a, T>, bounds: &[usize]) -> Vec<MatrixMu
     ranges(bounds).filter_map(part).collect()
 }
 
-/// Splits a row of values by sequence.
+/// Splits a row of values into the values of each sequence.
 fn split_slice<'a, T>(row: &'a mut [T], bounds: &[usize]) -> Vec<&'a mut [T]> {
     let mut rest = row;
     let part = |range: Range<usize>| rest.split_off_mut(..range.len());

@@ -31,8 +31,8 @@ impl<'a, T: Float> Positions<'a, T> {
     }
 }
 
-/// A function of two registers of two rows, and of the register of the mask if there is
-/// one.
+/// A function of one register from each of two rows and, if there is a mask, of the
+/// register of the mask.
 pub(super) trait RowFunction<S: Simd, T: Float> {
     fn apply(&mut self, a: Lanes<S, T>, b: Lanes<S, T>, mask: Option<Lanes<S, T>>);
 }

@@ -8,7 +8,7 @@ use crate::machine::dispatch;
 use crate::{Float, lanes::Lanes, parallel};
 
 /// Fills `out` with `line[0] * a + line[1]`, plus `line[2] * b` if there are three
-/// coefficients. Each channel has its coefficients.
+/// coefficients. Each channel has separate coefficients.
 pub(super) fn combine<T: Float, const N: usize>(
     positions: Positions<'_, T>,
     pair: (&[T], &[T]),
@@ -28,7 +28,7 @@ pub(super) fn combine<T: Float, const N: usize>(
     });
 }
 
-/// Fills rows of the output; `first` is the index of the first row.
+/// Fills adjacent rows of the output; `first` is the index of the first row.
 #[vectorized]
 fn combine_rows<S: Simd, T: Float, const N: usize>(
     simd: S,

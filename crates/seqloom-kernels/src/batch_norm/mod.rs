@@ -11,7 +11,7 @@ use sums::{DeviationTerms, SlopeTerms, sum_channel};
 
 pub use each::Positions;
 
-/// The affine function after the normalisation.
+/// The affine function that batch normalisation applies after the normalisation.
 #[derive(Clone, Copy, Debug)]
 pub struct Affine<'a, T> {
     /// The factor of each channel.
@@ -120,7 +120,7 @@ pub fn gradients<T: Float>(
     combine(positions, (grad, x), line, out, threads);
 }
 
-/// The moments and weights of a normalised array.
+/// The mean, variance and weight of each channel of a normalised array.
 #[derive(Clone, Copy, Debug)]
 pub struct ChannelMoments<'a, T> {
     /// The factor of each channel.
@@ -141,8 +141,8 @@ impl<T: Float> ChannelMoments<'_, T> {
             .recip()
     }
 
-    /// Returns the coefficients of the output gradient, the input and the constant in
-    /// the input gradient.
+    /// Returns three coefficients of the input gradient: of the output gradient, of the
+    /// input, and the constant.
     fn line(&self, channel: usize, weight_grad: T, bias_grad: T, count: f64) -> [T; 3] {
         let inverse = self.inverse(channel);
         let gain = self.weight[channel].to_f64() * inverse;

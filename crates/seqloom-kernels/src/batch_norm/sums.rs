@@ -37,7 +37,7 @@ impl<T: Float> Term<T> for SlopeTerms<T> {
     }
 }
 
-/// Returns the sums of a term over one channel of a batch.
+/// Returns the sums of the two values of a term over one channel of a batch.
 #[vectorized]
 pub(super) fn sum_channel<S: Simd, T: Float, F: Term<T>>(
     simd: S,
@@ -72,8 +72,8 @@ pub(super) fn sum_channel<S: Simd, T: Float, F: Term<T>>(
     totals
 }
 
-/// The number of elements that are summed in their type before the sum is added in
-/// double precision.
+/// The number of elements that are summed in the precision of the array before the sum
+/// is added to a double-precision total.
 const PARTIAL_SUM_LENGTH: usize = 4096;
 
 struct Add<'a, S: Simd, T: Float, F> {

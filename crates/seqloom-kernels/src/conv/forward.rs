@@ -47,7 +47,7 @@ pub fn forward<T: Float>(
     });
 }
 
-/// Some samples, and a group of channels.
+/// A few samples of a batch, and one group of channels.
 struct ConvSamples<'a, T> {
     shape: &'a Shape,
     group: usize,
@@ -97,7 +97,7 @@ impl<T: Float> ConvSamples<'_, T> {
     }
 }
 
-/// Output rows to which tiles are added; the first tile is stored with the bias.
+/// Output rows to which tiles are added; the first tile also adds the bias.
 struct ConvRows<'a, T> {
     /// The number of channels of a sample.
     outputs: usize,

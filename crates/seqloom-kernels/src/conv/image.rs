@@ -1,6 +1,6 @@
 //! Channels of samples, and the windows over them.
 
-/// Some channels of each sample, and their windows.
+/// A group of channels of each sample, and the windows over them.
 #[derive(Clone, Copy)]
 pub(super) struct Image<'a, T> {
     pub(super) values: &'a [T],
@@ -18,7 +18,7 @@ pub(super) struct Image<'a, T> {
     pub(super) dilation: [usize; 2],
 }
 
-/// Adjacent windows of one row, among the windows to pack.
+/// A run of adjacent windows of one row, among the windows to pack.
 #[derive(Clone, Copy)]
 pub(super) struct WindowRun {
     /// The index of the first window, among the windows to pack.
@@ -29,7 +29,7 @@ pub(super) struct WindowRun {
     pub(super) position: [usize; 2],
 }
 
-/// One element of a window, as steps from the corner of the window.
+/// One element of a window, as distances from the corner of the window.
 #[derive(Clone, Copy)]
 pub(super) struct Tap {
     pub(super) channel: usize,
@@ -66,7 +66,7 @@ impl<T> Image<'_, T> {
         })
     }
 
-    /// Splits windows, which are counted through all samples, into runs.
+    /// Splits windows, which are numbered through all samples, into runs.
     pub(super) fn runs(
         &self,
         first: usize,
@@ -95,7 +95,7 @@ impl<T> Image<'_, T> {
         let [height, width] = self.size;
         let y = run.position[0] * self.stride[0] + tap.step[0];
         let y = y.checked_sub(self.padding[0]).filter(|&y| y < height)?;
-        // Window positions count from the start of the padding.
+        // Window positions are relative to the start of the padding.
         let (first, stride) = (
             run.position[1] * self.stride[1] + tap.step[1],
             self.stride[1],
@@ -121,6 +121,7 @@ pub(super) struct VisibleWindows {
     /// The number of earlier windows of the run, which overlap the padding.
     pub(super) before: usize,
     pub(super) count: usize,
-    /// The offset of the value of the first window; the next ones follow at the stride.
+    /// The offset of the value of the first window; the values of the next windows
+    /// follow at the stride.
     pub(super) from: usize,
 }

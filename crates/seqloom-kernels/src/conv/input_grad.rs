@@ -51,7 +51,7 @@ pub fn input_grad<T: Float>(
     });
 }
 
-/// Some samples, and a group of channels.
+/// A few samples of a batch, and one group of channels.
 struct GradSamples<'a, T> {
     shape: &'a Shape,
     group: usize,

@@ -3,9 +3,9 @@
 //!
 //! All three passes are matrix products ([`crate::product`]). The matrix of windows is
 //! packed directly from the image ([`windows`]), a few samples at a time. The input
-//! gradient is added to the image tile by tile ([`input_grad`]). Sums of few products
-//! are computed without packing ([`direct`]). The order of sums depends on the shape
-//! only, so that results do not depend on the number of threads.
+//! gradient is added to the image tile by tile ([`input_grad`]). If each output is a
+//! sum of few products, it is computed without packing ([`direct`]). The order of sums
+//! depends on the shape only, so that results do not depend on the number of threads.
 
 mod direct;
 mod forward;

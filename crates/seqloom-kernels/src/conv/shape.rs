@@ -18,7 +18,7 @@ pub struct Shape {
     pub kernel: [usize; 2],
     /// The distance between outputs, at least 1.
     pub stride: [usize; 2],
-    /// The number of zeros before and after the positions.
+    /// The padding: the number of zeros before and after the positions.
     pub padding: [usize; 2],
     /// The distance between taps, at least 1.
     pub dilation: [usize; 2],
@@ -87,7 +87,7 @@ impl Shape {
         }
     }
 
-    /// Returns the channels of the output gradient of a group, with one window per
+    /// Returns the channels of a group in the output gradient, with one window per
     /// position.
     pub(super) fn output<'a, T>(&self, grad: &'a [T], group: usize) -> Image<'a, T> {
         let row = [1, self.positions()];
@@ -105,7 +105,8 @@ impl Shape {
         }
     }
 
-    /// Returns the number of samples that are processed together: some hundred windows.
+    /// Returns the number of samples that are processed together, such that they have a
+    /// few hundred windows.
     pub(super) fn samples_per_block(&self) -> usize {
         (tuned::CONV_BLOCK_WINDOWS / self.positions().max(1)).clamp(1, self.batch.max(1))
     }

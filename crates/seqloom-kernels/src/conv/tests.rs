@@ -5,8 +5,8 @@ use crate::Float;
 use crate::machine::tests::on_every_machine;
 use crate::product::tests::numbers;
 
-/// Small shapes of all kinds, including large kernels, which are not packed. Shapes
-/// with a filter that does not fit are left out.
+/// Many combinations of small shapes, including large kernels, which are not packed.
+/// Shapes whose filter is larger than the padded input are omitted.
 fn shapes() -> impl Strategy<Value = Shape> {
     let counts = (0..4_usize, 1..4_usize, 1..6_usize, 1..3_usize);
     let pair = |range: std::ops::Range<usize>| [range.clone(), range];
@@ -78,7 +78,8 @@ fn position(s: &Shape, axis: usize, window: usize, tap: usize) -> Option<usize> 
         .filter(|&position| position < s.size[axis])
 }
 
-/// Calls `visit(output, weight, input)` with the indices of every product of the sum.
+/// Calls `visit(output, weight, input)` with the indices of every product in the
+/// convolution.
 fn products(s: &Shape, mut visit: impl FnMut(usize, usize, usize)) {
     let [_, width] = s.out_size().unwrap();
     for out in 0..s.batch * s.outputs * s.positions() {
@@ -181,7 +182,7 @@ proptest! {
     }
 }
 
-/// One axis, with more windows and a longer filter than one block has.
+/// Shapes with one axis that have more windows and a longer filter than one block.
 fn long_shape() -> Shape {
     Shape {
         batch: 1,

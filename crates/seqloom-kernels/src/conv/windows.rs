@@ -9,7 +9,8 @@ use crate::machine::dispatch;
 use crate::product::{Lines, transpose};
 use crate::{Float, tuned};
 
-/// One line for each window, from index `first`; K runs over the taps.
+/// The matrix with one line for each window, from index `first`; the taps are the axis
+/// K.
 pub(super) struct ByWindow<'a, T> {
     pub(super) image: Image<'a, T>,
     pub(super) first: usize,
@@ -77,8 +78,9 @@ impl<T: Float> Panel<'_, '_, T> {
         }
     }
 
-    /// Packs one step of the kernel in all channels for a run, where the same windows
-    /// overlap the padding. `rows` is the first row and the distance between rows.
+    /// Packs one tap of the kernel in all channels for a run; the same windows overlap
+    /// the padding in each channel. `rows` is the first row and the distance between
+    /// rows.
     #[inline(always)]
     fn pack_step<const WIDTH: usize>(&mut self, run: WindowRun, tap: Tap, rows: (usize, usize)) {
         let (first, steps) = rows;
@@ -121,7 +123,7 @@ impl<T: Float> Image<'_, T> {
     }
 }
 
-/// One line for each tap; K runs over the windows of all samples.
+/// The matrix with one line for each tap; the windows of all samples are the axis K.
 pub(super) struct ByTap<'a, T> {
     pub(super) image: Image<'a, T>,
     pub(super) samples: usize,

@@ -12,8 +12,8 @@ use crate::{Float, Instances, activation};
 
 /// Layer norm, a linear layer, gelu and a second linear layer, plus the input.
 ///
-/// Hidden values of a band of rows are computed and used part by part, so that they
-/// stay in the cache.
+/// The hidden values of a band of rows are computed and used in parts that fit in the
+/// cache.
 #[derive(Clone, Copy, Debug)]
 pub struct FeedForward<'a, T> {
     /// The layer norm.
@@ -48,12 +48,13 @@ impl<T: Float> FeedForward<'_, T> {
         });
     }
 
-    /// Returns the parts of the hidden values: blocks of K of the second product.
+    /// Returns the ranges of hidden values that are computed together: blocks along K
+    /// of the second product.
     fn parts(&self) -> impl Iterator<Item = Range<usize>> + use<T> {
         blocks(self.outer.inputs)
     }
 
-    /// Returns the weights of both layers for some hidden values.
+    /// Returns the weights of both layers for a range of hidden values.
     fn lines(&self, hidden: &Range<usize>) -> [Matrix<'_, T>; 2] {
         [
             self.inner.lines(hidden.clone(), 0..self.inner.inputs),
@@ -61,13 +62,14 @@ impl<T: Float> FeedForward<'_, T> {
         ]
     }
 
-    /// Returns the number of packed weights of both layers for some hidden values.
+    /// Returns the number of packed weights of both layers for a range of hidden
+    /// values.
     fn size(&self, hidden: &Range<usize>) -> usize {
         let sizes = self.lines(hidden).map(|lines| Side::Right.size(&lines));
         sizes.into_iter().sum()
     }
 
-    /// Packs the weights, part by part.
+    /// Packs the weights of each range of hidden values.
     fn pack<'p>(&self, packed: &'p mut [T], threads: usize) -> Vec<HiddenPart<'p, T>> {
         let mut rest = packed;
         let mut factor = |lines: Matrix<'_, T>| {
@@ -121,7 +123,7 @@ impl<T: Float> FeedForward<'_, T> {
     }
 }
 
-/// Some hidden values, and the packed weights of both layers for them.
+/// A range of hidden values, and the packed weights of both layers for them.
 struct HiddenPart<'a, T> {
     hidden: Range<usize>,
     inner: Packed<'a, T>,
@@ -129,7 +131,7 @@ struct HiddenPart<'a, T> {
 }
 
 impl<T: Float> HiddenPart<'_, T> {
-    /// Adds the output of these hidden values for normalised rows.
+    /// Adds the contribution of these hidden values to the output for normalised rows.
     fn add(
         &self,
         normal: &Packed<'_, T>,

@@ -1,4 +1,4 @@
-//! A linear layer.
+//! A linear layer, with packed weights.
 
 use super::{LinearLayer, for_each_band, rows, start};
 use crate::matrix::MatrixMut;
@@ -25,7 +25,7 @@ pub fn linear<T: Float>(
     });
 }
 
-/// Some rows, and the memory for their outputs.
+/// A band of input rows, and the memory for their outputs.
 pub(super) struct Band<'a, 'b, T> {
     layer: LinearLayer<'a, T>,
     weight: &'a Packed<'a, T>,
@@ -36,12 +36,12 @@ pub(super) struct Band<'a, 'b, T> {
 }
 
 impl<T: Float> Band<'_, '_, T> {
-    /// Fills the outputs.
+    /// Fills the outputs of the layer.
     pub(super) fn fill(&mut self) {
         self.multiply(Epilogue::with_bias(self.layer.bias));
     }
 
-    /// Fills the sums of outputs and residuals.
+    /// Fills the sums of the layer's outputs and the residuals.
     fn add_to(&mut self, residual: &[T]) {
         start(residual, self.layer.bias, self.out);
         self.multiply(Epilogue {

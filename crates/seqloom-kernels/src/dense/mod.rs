@@ -1,8 +1,8 @@
-//! Linear layers, and the fused steps before and after them.
+//! Linear layers, fused with the operations before and after them.
 //!
-//! A thread computes all steps for a band of rows while the band is in its L2 cache.
-//! The weights are packed once for all bands. The order of a sum depends on the weights
-//! only, so results do not depend on other rows or on the number of threads.
+//! A thread computes all operations for a band of rows while the band is in its L2
+//! cache. The weights are packed once for all bands. The order of a sum depends on the
+//! weights only, so results do not depend on other rows or on the number of threads.
 
 mod feed_forward;
 mod linear;
@@ -38,7 +38,7 @@ impl<'a, T: Float> LinearLayer<'a, T> {
         self.weight.len() / self.inputs
     }
 
-    /// Returns the weights of some outputs and inputs, as a right matrix.
+    /// Returns the weights of a range of outputs and inputs, as a right matrix.
     fn lines(&self, outputs: Range<usize>, inputs: Range<usize>) -> Matrix<'a, T> {
         Matrix {
             values: &self.weight[outputs.start * self.inputs + inputs.start..],

@@ -7,11 +7,11 @@ use super::linear::over_bands;
 use crate::machine::dispatch;
 use crate::{Float, Instances};
 
-/// The rotation of pairs of values: each value of the first half of a head with a value
-/// of the second half.
+/// The rotation of pairs of values: each value in the first half of a head is paired
+/// with a value in the second half.
 #[derive(Clone, Copy, Debug)]
 pub struct Rotation<'a, T> {
-    /// The cosines of the angles of each row: half of the head size.
+    /// The cosines of the angles of each row: one for each pair of values of a head.
     pub cosines: &'a [T],
     /// The sines of the angles of each row.
     pub sines: &'a [T],
@@ -41,7 +41,8 @@ pub fn linear_then_rotate<T: Float>(
 /// Rotates the first heads of rows.
 #[vectorized]
 pub(crate) fn rotate<T: Float>(rotation: Rotation<'_, T>, width: usize, rows: &mut [T]) {
-    // The sizes of published models, as constants for the compiler.
+    // The head sizes of published models are compile-time constants, so that the
+    // compiler unrolls their loops.
     match rotation.half {
         8 => rotation.rotate_halves::<8>(width, rows),
         12 => rotation.rotate_halves::<12>(width, rows),

@@ -19,7 +19,7 @@ fn layer((weight, bias): &(Vec<f64>, Vec<f64>), inputs: usize) -> LinearLayer<'_
     }
 }
 
-/// Returns the output of a layer for one row, by the definition.
+/// Returns the output of a layer for one row, computed from the definition.
 fn reference(layer: LinearLayer<'_, f64>, row: &[f64]) -> Vec<f64> {
     let lines = layer.weight.chunks(layer.inputs).zip(layer.bias.unwrap());
     let product = |line: &[f64]| -> f64 { line.iter().zip(row).map(|(w, x)| w * x).sum() };
@@ -111,7 +111,7 @@ fn with_feed_forward(test: impl FnOnce(FeedForward<'_, f64>)) {
     });
 }
 
-/// Returns the output for one row, from layers that have their own tests.
+/// Returns the output for one row, computed with layers that are tested separately.
 fn reference_feed_forward(part: FeedForward<'_, f64>, row: &[f64]) -> Vec<f64> {
     let mut normal = vec![0.0; WIDTH];
     crate::norm::normalise(part.norm, row, [&mut normal, &mut [0.0], &mut [0.0]], 1);

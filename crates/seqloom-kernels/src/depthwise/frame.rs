@@ -1,4 +1,4 @@
-//! A zero-padded plane, in which each tap of a window is an offset.
+//! A zero-padded plane, in which each tap of a window is at a fixed offset.
 
 use crate::conv::Shape;
 use crate::{Float, lanes::Registers};
@@ -11,8 +11,8 @@ pub(super) struct Frame {
     pub(super) size: [usize; 2],
     /// The number of windows.
     pub(super) out: [usize; 2],
-    /// The position in the plane at which the frame starts; negative if before the
-    /// plane.
+    /// The position in the plane at which the frame starts; negative if the frame
+    /// starts before the plane.
     start: [isize; 2],
     kernel: [usize; 2],
     dilation: [usize; 2],
@@ -55,8 +55,8 @@ impl Frame {
     /// Calls `work` with scratch memory for the frame, and for one value per window.
     pub(super) fn with_scratch<T: Float>(&self, work: impl FnOnce(&mut [T], &mut [T])) {
         let lanes = Registers::for_type::<T>().lanes;
-        // The last register of windows extends beyond the windows, and so beyond the
-        // frame.
+        // The last register of windows may extend beyond the last window, and so beyond
+        // the frame.
         let frame = (self.out[0] + self.reach(0)) * self.pitch() + lanes;
         let windows = self.length().next_multiple_of(lanes);
         T::with_scratch(frame + windows, |scratch| {

@@ -1,9 +1,9 @@
 //! Depthwise convolutions of stride 1, and their gradients: each output channel has one
 //! input channel.
 //!
-//! A channel is copied into a zero-padded frame ([`frame`]), in which a tap is one
-//! offset for all positions. Sums over taps ([`taps`]) run over long rows; values
-//! between two output rows are discarded.
+//! A channel is copied into a zero-padded frame ([`frame`]), in which the offset of a
+//! tap is the same for all positions. Sums over taps ([`taps`]) are computed for the
+//! whole frame as one long row; the values between two output rows are discarded.
 
 mod frame;
 mod taps;
@@ -85,7 +85,7 @@ pub fn input_grad<T: Float>(
     });
 }
 
-/// Fills `out` and `bias` as `conv::weight_grad` does.
+/// Fills `out` and `bias` in the same way as `conv::weight_grad`.
 #[compiled_once]
 pub fn weight_grad<T: Float>(
     shape: &Shape,

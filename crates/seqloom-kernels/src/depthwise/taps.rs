@@ -1,4 +1,4 @@
-//! Sums over the taps of windows, and over the windows of taps.
+//! Sums over the taps of each window, and over the windows of each tap.
 
 use pulp::Simd;
 use seqloom_macros::vectorized;
@@ -14,7 +14,7 @@ pub(super) struct Sums<'a, T> {
     pub(super) weights: &'a [T],
     /// The start value of each sum, or `None` to add to the existing sums.
     pub(super) start: Option<T>,
-    /// The sums, in full registers.
+    /// The sums, padded to full registers.
     pub(super) out: &'a mut [T],
 }
 
@@ -60,7 +60,7 @@ fn fill_block<S: Simd, T: Float, const V: usize>(simd: S, work: &mut Sums<'_, T>
 pub(super) struct Products<'a, T> {
     pub(super) framed: &'a [T],
     pub(super) offsets: &'a [usize],
-    /// The gradient of each position, in full registers.
+    /// The gradient of each position, padded to full registers.
     pub(super) spread: &'a [T],
     pub(super) out: &'a mut [T],
 }

@@ -6,7 +6,8 @@ use crate::conv::{self, Shape};
 use crate::machine::tests::on_every_machine;
 use crate::product::tests::numbers;
 
-/// Small depthwise shapes. Shapes with a filter that does not fit are left out.
+/// Small depthwise shapes. Shapes whose filter is larger than the padded input are
+/// omitted.
 fn shapes() -> impl Strategy<Value = Shape> {
     let counts = (0..3_usize, 2..4_usize, 1..3_usize);
     let pair = |range: std::ops::Range<usize>| [range.clone(), range];

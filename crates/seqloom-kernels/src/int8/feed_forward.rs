@@ -9,8 +9,8 @@ use crate::Float;
 use crate::dense::for_each_band;
 use crate::norm::{self, NormRule};
 
-/// Layer norm, a linear layer, gelu and a second linear layer, plus the input. Hidden
-/// values of a band of rows stay in the cache.
+/// Layer norm, a linear layer, gelu and a second linear layer, plus the input. The
+/// hidden values of a band of rows remain in the cache.
 #[derive(Clone, Copy, Debug)]
 pub struct Int8FeedForward<'a> {
     /// The layer norm.

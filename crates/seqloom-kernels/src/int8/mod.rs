@@ -2,9 +2,9 @@
 //!
 //! An input row is quantized when it is read: `x * factors = scale * (q - zero)`, where
 //! q is 0 to 255 ([`quantize`]). Products of q and the weights are summed exactly, as
-//! integers, and each sum is converted to a float once ([`epilogue`]). So an output row
-//! has the same bits on every machine, except after gelu. The result does not depend on
-//! other rows or on the number of threads.
+//! integers, and each sum is converted to a float once ([`epilogue`]). Therefore an
+//! output row is bitwise equal on every machine, except after gelu. The output of a row
+//! does not depend on other rows or on the number of threads.
 //!
 //! Weights are packed in panels of output columns ([`pack`]). The input is read in
 //! tiles of rows. The sums of a tile and a panel stay in registers until they are
@@ -26,8 +26,8 @@ pub use linear::{linear, linear_then_rotate};
 
 use crate::scratch::ScratchBuffers;
 
-/// A linear layer: `(x * factors) @ (weight * scales).T + bias`. A row with NaN or
-/// infinity returns NaN.
+/// A linear layer: `(x * factors) @ (weight * scales).T + bias`. The output of a row
+/// that contains NaN or infinity is NaN.
 #[derive(Clone, Copy, Debug)]
 pub struct Int8Layer<'a> {
     /// The integer weights `(outputs, inputs)`.

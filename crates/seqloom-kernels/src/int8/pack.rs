@@ -95,7 +95,8 @@ fn pack_panels(
     );
 }
 
-/// Packs one panel, which may lack its last columns; a word has `group` values.
+/// Packs one panel, which may have fewer columns than its width; a 32-bit word contains
+/// `group` values.
 #[vectorized]
 fn pack_panel<S: Simd>(
     _simd: S,
@@ -162,7 +163,7 @@ fn store_four_words<const N: usize>(
     words: &mut [u32],
     step: usize,
 ) {
-    // Loops, because the closure of an array's `map` is not always inlined.
+    // Loops are used because the closure of an array's `map` is not always inlined.
     for (part, words) in words.chunks_mut(step).enumerate().take(4) {
         for (word, column) in words.iter_mut().zip(columns) {
             *word = pack_word(column[number][part]);

@@ -49,7 +49,7 @@ struct Rounding {
     row: QuantizedRow,
     /// The factor of the values.
     inverse: f32,
-    /// The offset that is added next; it leaves q in the lowest bits.
+    /// The offset that is added to the scaled values, so that their lowest bits are q.
     zero: f32,
 }
 
@@ -57,8 +57,9 @@ struct Rounding {
 /// lowest bits.
 const INTEGER_OFFSET: f32 = 12_582_912.0;
 
-/// The number of steps from the smallest value of a row to the largest. One less than
-/// 255, because zero and the largest value may both be rounded up.
+/// The number of quantization steps from the smallest value of a row to the largest.
+/// The number is one less than 255, because zero and the largest value may both be
+/// rounded up.
 const QUANTIZATION_STEPS: f32 = 254.0;
 
 impl Rounding {
@@ -93,7 +94,7 @@ impl Rounding {
         }
     }
 
-    /// Returns the lowest eight bits, which are q.
+    /// Returns the lowest eight bits, which are the quantized value q.
     #[inline(always)]
     fn byte(&self, x: f32, factor: f32) -> u8 {
         let [byte, ..] = (x * factor * self.inverse + self.zero)
@@ -121,11 +122,12 @@ impl Rounding {
     }
 }
 
-/// Returns the minimum of the scaled values and 0, and their maximum with 0. NaN counts
-/// as beyond infinity.
+/// Returns the minimum of the scaled values and 0, and their maximum with 0. NaN is
+/// treated as larger than infinity.
 #[inline(always)]
 fn range(x: &[f32], factors: &[f32]) -> (f32, f32) {
-    // Compares as integers, which sort like floats and have no unordered values.
+    // The floats are compared as integers, which have the same order but no unordered
+    // value such as NaN.
     let order = |bits: i32| bits ^ (bits >> 31 & i32::MAX);
     let (mut low, mut high) = (0, 0);
     for (x, factor) in x.iter().zip(factors) {

@@ -2,7 +2,8 @@
 
 use std::sync::LazyLock;
 
-/// The method to sum a tile: some rows of the input by some columns of the output.
+/// The method that computes the sums of a tile: a few input rows by a few output
+/// columns.
 ///
 /// Values are read in words of 32 bits, each with `group` values of one row or column.
 /// Words of rows are stored in chunks: [`CHUNK_WORDS`] words of the first row, of the second
@@ -64,7 +65,8 @@ impl Int8Tile {
     }
 }
 
-/// The portable tile: two 16-bit products per word, without special instructions.
+/// The portable tile, which computes two 16-bit products per word without special
+/// instructions.
 pub(super) const PORTABLE_TILE: Int8Tile = Int8Tile {
     rows: 4,
     columns: TILE_COLUMNS,
@@ -86,7 +88,7 @@ fn sum_portably(rows: &[u32], columns: &[u32], sums: &mut [i32]) {
     }
 }
 
-/// Adds the products of a word with the words of some columns.
+/// Adds the products of a word of a row with the words of adjacent columns.
 #[inline(always)]
 fn add_products(x: u32, weights: &[u32; TILE_COLUMNS], sums: &mut [i32; TILE_COLUMNS]) {
     let (low, high) = halves(x);

@@ -79,29 +79,29 @@ macro_rules! tile {
 }
 
 tile! {
-    /// Four byte products per instruction, in 512-bit registers.
+    /// The tile with four byte products per instruction, in 512-bit registers.
     AVX512_VNNI = "avx512f,avx512bw,avx512vnni", 12, 4,
     __m512i, _mm512_loadu_si512, _mm512_set1_epi32, _mm512_storeu_si512, sum_avx512_vnni,
     |total, x, weight| _mm512_dpbusd_epi32(total, x, weight)
 }
 
 tile! {
-    /// Two 16-bit products per instruction, in 512-bit registers.
+    /// The tile with two 16-bit products per instruction, in 512-bit registers.
     AVX512 = "avx512f,avx512bw", 12, 2,
     __m512i, _mm512_loadu_si512, _mm512_set1_epi32, _mm512_storeu_si512, sum_avx512,
     |total, x, weight| _mm512_add_epi32(total, _mm512_madd_epi16(x, weight))
 }
 
 tile! {
-    /// Four byte products per instruction.
+    /// The tile with four byte products per instruction, in 256-bit registers.
     AVX_VNNI = "avx2,avxvnni", 6, 4,
     __m256i, _mm256_loadu_si256, _mm256_set1_epi32, _mm256_storeu_si256, sum_avx_vnni,
     |total, x, weight| _mm256_dpbusd_avx_epi32(total, x, weight)
 }
 
 tile! {
-    /// Two 16-bit products per instruction. The byte instruction would saturate at 16
-    /// bits.
+    /// The tile with two 16-bit products per instruction, in 256-bit registers. The
+    /// byte instruction would saturate at 16 bits.
     AVX2 = "avx2", 6, 2,
     __m256i, _mm256_loadu_si256, _mm256_set1_epi32, _mm256_storeu_si256, sum_avx2,
     |total, x, weight| _mm256_add_epi32(total, _mm256_madd_epi16(x, weight))

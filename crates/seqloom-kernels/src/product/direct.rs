@@ -1,8 +1,9 @@
 //! Products in which one matrix is read in place.
 //!
-//! Contiguous lines need no packing: a tile takes one value from each of some lines.
-//! This is faster if the other matrix has few lines. Examples are a layer with few
-//! outputs and, transposed, a small batch with large weights.
+//! Contiguous lines need no packing, because a tile can read one value from each of
+//! several lines. Reading in place is faster if the other matrix has few lines.
+//! Examples are a layer with few outputs and, transposed, a small batch with large
+//! weights.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -77,7 +78,7 @@ impl<'a, A: Lines<T>, B: Lines<T>, T: Float, const TRANSPOSED: bool>
         });
     }
 
-    /// Adds the products of one block of the output, one block of K at a time.
+    /// Adds the products to one block of the output, one block of K at a time.
     fn fill_piece(
         &self,
         (row, column, mut out): (usize, usize, MatrixMut<'_, T>),
@@ -99,7 +100,7 @@ impl<'a, A: Lines<T>, B: Lines<T>, T: Float, const TRANSPOSED: bool>
         }
     }
 
-    /// Packs the lines, block by block of K.
+    /// Packs the lines, one block of K after the other.
     fn pack(&self, out: &mut [T], threads: usize) {
         let PackedPanels { count, width } = self.panels;
         for k in self.blocks() {
@@ -112,7 +113,8 @@ impl<'a, A: Lines<T>, B: Lines<T>, T: Float, const TRANSPOSED: bool>
         }
     }
 
-    /// Returns the blocks of K. The panels of a block fit in an L2 cache.
+    /// Returns the blocks into which K is split. The panels of a block fit in an L2
+    /// cache.
     fn blocks(&self) -> impl Iterator<Item = Range<usize>> + use<A, B, T, TRANSPOSED> {
         let longest = tuned::DIRECT_BLOCK_VALUES / (self.panels.count * self.panels.width).max(1);
         let longest = longest.clamp(tuned::DIRECT_MIN_BLOCK_K, tuned::DIRECT_MAX_BLOCK_K);
@@ -143,7 +145,7 @@ fn split_output<'a, T: Float, const TRANSPOSED: bool>(
     }
 }
 
-/// Panels of equal width for all packed lines.
+/// The panels of all packed lines, which have equal width.
 #[derive(Clone, Copy)]
 struct PackedPanels {
     count: usize,
@@ -156,7 +158,8 @@ impl PackedPanels {
         let Registers { lanes, are_many } = Registers::for_type::<T>();
         let registers = count.div_ceil(lanes).max(1);
         // With 16 registers, 4 x 3 sums leave too few registers for the inputs, so the
-        // compiler spills two sums at each step. It does not spill 6 x 2 sums.
+        // compiler spills two sums at each step. With 6 x 2 sums, the compiler does not
+        // spill.
         let widest = if are_many { 4 } else { 2 };
         let count = registers.div_ceil(widest);
         Self {
@@ -166,7 +169,7 @@ impl PackedPanels {
     }
 }
 
-/// Packed panels along a block of K, and the lines that are read in place.
+/// The packed panels of a block of K, and the lines that are read in place.
 struct DirectBlock<'a, 'b, B, T, const TRANSPOSED: bool> {
     panels: PackedPanels,
     packed: &'a [T],
@@ -228,7 +231,8 @@ impl<'a, T: Float, B: Lines<T>, const TRANSPOSED: bool> DirectBlock<'a, '_, B, T
         }
     }
 
-    /// Returns the values of some lines; after the last line, that line again.
+    /// Returns the values of adjacent lines; indices after the last line repeat the
+    /// last line.
     #[inline(always)]
     fn lines<const R: usize>(&self, line: usize) -> Option<[&'a [T]; R]> {
         let last = self.count() - 1;

@@ -38,7 +38,7 @@ pub fn products<T: Float>(
     });
 }
 
-/// Multiplies one pair of matrices of any kind of lines.
+/// Multiplies one pair of matrices, which may implement [`Lines`] in any way.
 pub(crate) fn fill<T: Float>(
     left: &impl Lines<T>,
     right: &impl Lines<T>,
@@ -72,8 +72,8 @@ pub(crate) fn fill<T: Float>(
     );
 }
 
-/// Splits an output into blocks: the fewer lines a block needs, the less its thread
-/// packs.
+/// Splits an output into blocks that need few lines, because each thread packs the
+/// lines of its block.
 fn split<'a, T: Float>(
     out: MatrixMut<'a, T>,
     panels: &Panels,
@@ -116,10 +116,10 @@ impl<T: Float, A: Lines<T>, B: Lines<T>> OutputPiece<'_, A, B, T> {
     }
 }
 
-/// A block of K, for some columns of an output block.
+/// A block of K, for a range of columns of an output block.
 struct KBlock<'a, A, B, T> {
     piece: &'a OutputPiece<'a, A, B, T>,
-    /// The first of the columns.
+    /// The index of the first column.
     column: usize,
     k: Range<usize>,
     /// The number of rows that are packed together.

@@ -114,7 +114,7 @@ impl<T: Float, F: TileSink<T>> Tiles<'_, T, F> {
         }
     }
 
-    /// Sums a tile and passes it on; the panels may be the last, narrower ones.
+    /// Sums a tile and passes it to the consumer; the last panels may be narrower.
     #[inline(always)]
     fn tile<S: Simd, const R: usize, const V: usize>(
         &mut self,
@@ -139,7 +139,7 @@ impl<T: Float, F: TileSink<T>> Tiles<'_, T, F> {
         }
     }
 
-    /// Sums a tile of `R` rows by `V` registers and passes it on.
+    /// Sums a tile of `R` rows by `V` registers and passes it to the consumer.
     #[inline(always)]
     fn full_tile<S: Simd, const R: usize, const V: usize>(
         &mut self,
@@ -154,7 +154,8 @@ impl<T: Float, F: TileSink<T>> Tiles<'_, T, F> {
 }
 
 /// Returns the number of right panels that are multiplied with each left panel, for
-/// panels of `bytes` bytes. They fit in an L1 cache, so a smaller K means more panels.
+/// panels of `bytes` bytes. These panels must fit in an L1 cache, so their number is
+/// larger for a smaller K.
 pub(super) fn l1_panels(bytes: usize) -> usize {
     (tuned::GROUP_L1_BYTES / bytes.max(1)).max(1)
 }
@@ -170,7 +171,8 @@ fn sum<S: Simd, T: Float, const R: usize, const V: usize>(
     let (right, _) = T::split::<S>(right);
     let (right, _) = right.as_chunks::<V>();
     let mut sums = [[Lanes::splat(simd, T::ZERO); V]; R];
-    // Unrolled by four: the loop overhead is a sixth of a step.
+    // The loop is unrolled by four, because its overhead is a sixth of the time of a
+    // step.
     let (lefts, left) = left.as_chunks::<4>();
     let (rights, right) = right.as_chunks::<4>();
     for (left, right) in lefts.iter().zip(rights) {
@@ -184,8 +186,8 @@ fn sum<S: Simd, T: Float, const R: usize, const V: usize>(
     sums
 }
 
-/// Adds the products of `R` values and `V` registers. Wide panels come from the L2
-/// cache, so their registers are prefetched some steps ahead.
+/// Adds the products of `R` values and `V` registers. Wide panels are read from the L2
+/// cache, so their values are prefetched a few steps ahead.
 #[inline(always)]
 pub(super) fn add_products<S: Simd, T: Float, const R: usize, const V: usize>(
     simd: S,

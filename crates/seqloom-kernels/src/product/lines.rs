@@ -12,10 +12,11 @@ pub(crate) trait Lines<T>: Sync {
     fn k(&self) -> usize;
 
     /// Packs `out.len() / k.len()` lines from `first` for a range of K, with the values
-    /// of one position side by side. Missing lines are zeros.
+    /// of one position side by side. Lines after the last one are filled with zeros.
     fn pack(&self, first: usize, k: Range<usize>, out: &mut [T]);
 
-    /// Packs lines into panels of `width`; the last panel is as narrow as `out` ends.
+    /// Packs lines into panels of `width`; the last panel may be narrower, so that it
+    /// ends at the end of `out`.
     fn pack_panels(&self, first: usize, k: Range<usize>, width: usize, out: &mut [T]) {
         let panels = out.chunks_mut((width * k.len()).max(1));
         for (number, panel) in panels.enumerate() {

@@ -1,4 +1,4 @@
-//! Strided matrices as lines.
+//! Strided matrices as lines along K.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use seqloom_macros::vectorized;
 use crate::machine::dispatch;
 use crate::{Float, machine, tuned};
 
-/// Lines of values at a fixed distance.
+/// Lines of a matrix, with a fixed distance between adjacent lines and values.
 #[derive(Clone, Copy, Debug)]
 pub struct Matrix<'a, T> {
     /// The values, starting with the first value of the first line.
@@ -207,7 +207,7 @@ fn prefetch_row<T>(row: &[T], ahead: usize) {
     cache_lines.for_each(|line| machine::prefetch(position.wrapping_add(line)));
 }
 
-/// Copies a few values, eight at a time.
+/// Copies a small number of values, eight at a time.
 fn copy_some<T: Float>(values: &[T], out: &mut [T]) {
     let (lines, rest) = values.as_chunks::<8>();
     let (outs, out_rest) = out.as_chunks_mut::<8>();

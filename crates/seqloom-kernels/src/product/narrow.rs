@@ -1,9 +1,9 @@
-//! Products of a few lines with many.
+//! Products of a matrix with few lines and a matrix with many lines.
 //!
-//! Packing a matrix costs more than it saves if the other one has only a few lines, so it is
-//! read in place. [`Dots`] is for contiguous lines: it loads registers along K.
-//! [`AdjacentLines`] is for lines that are next to each other in memory: it loads registers
-//! across the lines.
+//! Packing a matrix takes more time than it saves if the other matrix has only a few
+//! lines, so the matrix is read in place. [`Dots`] is for contiguous lines: it loads
+//! registers along K. [`AdjacentLines`] is for lines that are next to each other in
+//! memory: it loads registers across the lines.
 
 use std::ops::Range;
 
@@ -58,7 +58,7 @@ pub(super) fn fill_narrow<'a, T: Float>(
     None
 }
 
-/// Splits an output into parts for threads; a single thread fills it as a whole.
+/// Splits an output into one part per task; a single thread fills the whole output.
 fn fill_all<'a, T: Float>(
     out: MatrixMut<'a, T>,
     (rows, columns): (usize, usize),
@@ -130,12 +130,14 @@ fn fill_dots<S: Simd, A: Lines<T>, B: Lines<T>, T: Float, const LEFT: bool>(
         2 => dots.tiles::<S, 2, 4>(simd),
         3 => dots.tiles::<S, 3, 4>(simd),
         _ if machine::has_many_registers::<S>() => dots.tiles::<S, 4, 3>(simd),
-        // With 16 registers, 4 x 3 sums and 4 of the few lines leave none for one of the many.
+        // With 16 registers, 4 x 3 sums and 4 of the few lines use all of them, and
+        // none is left for a line of the larger matrix.
         _ => dots.tiles::<S, 4, 2>(simd),
     }
 }
 
-/// The sums of products of `F` lines with `M` others along K.
+/// The sums along K of the products of `F` lines of the smaller matrix with `M` lines
+/// of the larger one.
 #[inline(always)]
 fn dots<S: Simd, T: Float, const F: usize, const M: usize>(
     simd: S,
@@ -145,11 +147,12 @@ fn dots<S: Simd, T: Float, const F: usize, const M: usize>(
     let zero = Lanes::splat(simd, T::ZERO);
     let k = few[0].len();
     let count = k / Lanes::<S, T>::COUNT;
-    // Slices of equal length, so that the compiler removes the checks of bounds.
+    // The slices have equal length, so that the compiler removes the bounds checks.
     let few_whole = few.map(|line| &T::split::<S>(line).0[..count]);
     let many_whole = many.map(|line| &T::split::<S>(line).0[..count]);
     let (mut sums, mut lines) = ([[zero; M]; F], [zero; F]);
-    // Loops over registers, not `map`: a closure that is not inlined is compiled without AVX.
+    // Loops over registers are used instead of `map`, because a closure that is not
+    // inlined is compiled without AVX.
     for position in 0..count {
         for (register, line) in lines.iter_mut().zip(&few_whole) {
             *register = zero.with(line[position]);
@@ -180,7 +183,8 @@ fn dots<S: Simd, T: Float, const F: usize, const M: usize>(
     totals
 }
 
-/// Adds few x many products. It holds the few registers and loads the many one by one.
+/// Adds the products of few lines with many lines, and keeps the few in registers while
+/// it loads the many one by one.
 #[inline(always)]
 fn add<S: Simd, T: Float, const F: usize, const M: usize>(
     few: &[Lanes<S, T>; F],
@@ -195,7 +199,8 @@ fn add<S: Simd, T: Float, const F: usize, const M: usize>(
     }
 }
 
-/// Adds few x many products. It holds the right registers and broadcasts the left numbers.
+/// Adds the products of few left numbers with right lines, which it keeps in registers,
+/// and broadcasts the left numbers.
 #[inline(always)]
 fn add_rows<S: Simd, T: Float, const R: usize, const V: usize>(
     left: &[T; R],
@@ -280,7 +285,7 @@ impl<T: Float> AdjacentLines<'_, '_, T> {
         }
     }
 
-    /// Sums `R` rows by `V` registers. A single register may be partly filled.
+    /// Sums `R` rows by `V` registers. If `V` is 1, the register may be partly filled.
     #[inline(always)]
     fn sum<S: Simd, const R: usize, const V: usize>(
         &self,

@@ -8,7 +8,8 @@ use super::{Epilogue, Lines, Matrix, Panels, blocks};
 use crate::matrix::MatrixMut;
 use crate::{Float, parallel, tuned};
 
-/// The side of a product that a matrix is on. Left and right panels have different widths.
+/// The side of a matrix in a product: left or right. Left and right panels have
+/// different widths.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Side {
     Left,
@@ -124,7 +125,8 @@ impl<'a, T: Float> Packed<'a, T> {
         });
     }
 
-    /// As [`multiply`](Self::multiply), for a left matrix that is packed already.
+    /// Does the same as [`multiply`](Self::multiply), for a left matrix that is already
+    /// packed.
     pub(crate) fn multiply_packed(
         &self,
         left: &Packed<'_, T>,
@@ -148,8 +150,8 @@ impl<'a, T: Float> Packed<'a, T> {
     }
 }
 
-/// Packs a part of K of a right matrix into this thread's scratch space, and calls `work`
-/// with the panels.
+/// Packs a range of K of a right matrix into this thread's scratch space, and calls
+/// `work` with the panels.
 pub(crate) fn pack_right<T: Float>(
     panels: &Panels,
     lines: &impl Lines<T>,

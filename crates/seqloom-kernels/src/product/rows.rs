@@ -37,8 +37,8 @@ impl<T: Float> TileSink<T> for OutputRows<'_, T> {
         {
             return self.epilogue.store_tile((row, column), sums, &mut self.out);
         }
-        // A copy, because an array that is indexed by a variable stays in memory, and
-        // full tiles should stay in registers.
+        // The tile is copied here because the compiler keeps an array in memory if a
+        // variable indexes it, and full tiles should remain in registers.
         let sums = *sums;
         for (row, sums) in (row..self.out.rows_count()).zip(&sums) {
             self.epilogue.store_lanes(column, sums, self.out.row(row));

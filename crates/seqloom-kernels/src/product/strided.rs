@@ -14,7 +14,7 @@ pub(crate) enum Update {
 }
 
 impl<T: Float> MatrixMut<'_, T> {
-    /// Replaces this matrix by `factor * a @ b`, or adds the product to it.
+    /// Replaces this matrix by `factor * a @ b`, or adds the product to this matrix.
     pub(crate) fn product(
         &mut self,
         update: Update,

@@ -108,8 +108,8 @@ fn an_empty_sum_gives_the_bias() {
 
 #[test]
 fn results_do_not_depend_on_the_number_of_threads() {
-    // Both matrices packed; few rows or columns, by rows and by columns; one matrix
-    // read in place.
+    // The shapes select every method: both matrices packed, few rows or columns (in
+    // both memory orders), and one matrix read in place.
     for (sizes, rows) in [
         ([200, 190, 700], [false, false]),
         ([100, 90, 700], [true, false]),

@@ -39,7 +39,8 @@ mod wide {
 
     use crate::{Float, machine, tuned};
 
-    /// Transposes the lines that fill registers. Returns their number.
+    /// Transposes the lines that fill registers. Returns the number of transposed
+    /// lines.
     pub(super) fn transpose<T: Float>(
         values: &[T],
         step: usize,

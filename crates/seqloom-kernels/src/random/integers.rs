@@ -20,7 +20,8 @@ pub fn randint(key: Key, low: i32, high: i32, out: &mut [i32], threads: usize) {
     });
 }
 
-/// Uses two words per integer, so that the modulo bias is negligible.
+/// Each integer is computed from two random words, so that the modulo bias is
+/// negligible.
 fn block(keys: [Key; 2], start: u64, span: u32, low: i32, out: &mut [i32]) {
     let [mut higher, mut lower] = [[0; tuned::RANDOM_WORDS]; 2];
     words::fill(keys[0], start, &mut higher[..out.len()]);
@@ -36,8 +37,8 @@ fn block(keys: [Key; 2], start: u64, span: u32, low: i32, out: &mut [i32]) {
     }
 }
 
-/// Fills `out` with a random permutation of 0 to n - 1. It is sorted by random words
-/// several times, so that ties are unlikely to matter.
+/// Fills `out` with a random permutation of 0 to n - 1. The numbers are sorted by
+/// random words several times, so that equal words are unlikely to affect the result.
 pub fn permutation(key: Key, out: &mut [i32], threads: usize) {
     out.iter_mut()
         .zip(0..)

@@ -37,8 +37,8 @@ pub fn truncated_normal<T: NormalFloat>(
 
 /// Converts uniform numbers into normal ones.
 ///
-/// The compiler vectorises this loop. The bits equal those of scalar code, because
-/// products and sums are rounded separately.
+/// The compiler vectorises this loop. The result is bitwise equal to that of scalar
+/// code, because products and sums are rounded separately.
 #[vectorized]
 fn to_normal<T: NormalFloat>(truncation: Truncation<T>, out: &mut [T]) {
     let Truncation {
@@ -94,8 +94,8 @@ impl NormalFloat for f32 {
     }
 }
 
-/// Returns `ln(1 - x)` for x from 0 to 1, to one unit in the last place. It is ln(u)
-/// for the rounded `u = 1 - x`, plus the rounding error divided by u.
+/// Returns `ln(1 - x)` for x from 0 to 1, to one unit in the last place. The result is
+/// ln(u) for the rounded `u = 1 - x`, plus the rounding error divided by u.
 #[inline(always)]
 fn ln_1_minus(x: f32) -> f32 {
     let u = 1.0 - x;

@@ -22,7 +22,7 @@ pub fn uniform<T: Random>(key: Key, out: &mut [T], threads: usize) {
     });
 }
 
-/// Fills `out` with booleans that are true with this probability.
+/// Fills `out` with random booleans; each is true with the given probability.
 pub fn bernoulli(key: Key, probability: f64, out: &mut [bool], threads: usize) {
     let bound = bound(probability);
     parallel::chunks(out, tuned::CHUNK_VALUES, threads, |number, out| {
@@ -37,9 +37,9 @@ pub fn bernoulli(key: Key, probability: f64, out: &mut [bool], threads: usize) {
     });
 }
 
-/// Returns the bound below which a random word, without its lowest nine bits, means
-/// true. This equals the comparison of a uniform number of 23 bits with the probability
-/// in single precision.
+/// Returns the bound below which a random word, without its lowest nine bits, gives the
+/// boolean true. This equals the comparison of a uniform number of 23 bits with the
+/// probability in single precision.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

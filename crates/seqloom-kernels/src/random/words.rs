@@ -13,7 +13,7 @@ pub(crate) fn fill(key: Key, start: u64, out: &mut [u32]) {
     words(key, start, out);
 }
 
-/// As [`fill`], with 64-bit words.
+/// Does the same as [`fill`], with 64-bit words.
 pub(crate) fn fill_wide(key: Key, start: u64, out: &mut [u64]) {
     for (position, out) in (start..).zip(out) {
         let [high, low] = key.words(halves(position));
@@ -21,7 +21,7 @@ pub(crate) fn fill_wide(key: Key, start: u64, out: &mut [u64]) {
     }
 }
 
-/// As [`fill`], for use in a kernel.
+/// Does the same as [`fill`], and can be inlined into a kernel.
 #[inline(always)]
 pub(crate) fn words(key: Key, start: u64, out: &mut [u32]) {
     let [high, low] = halves(start);

@@ -28,13 +28,14 @@ pub struct RecurrentResults<'a, T> {
 pub struct RecurrentGrads<'a, T> {
     /// The gradient of the input part of the gates `(batch, length, gates * width)`.
     pub from_inputs: &'a mut [T],
-    /// The gradient of the recurrent part of the gates, of the same size; empty if both
-    /// parts are added alike.
+    /// The gradient of the recurrent part of the gates, of the same size; empty for
+    /// LSTM, where both parts have the same gradient.
     pub recurrent: &'a mut [T],
-    /// The gradient of the initial states `(batch, width)`. Contains the gradient of
-    /// the final states at the start.
+    /// The gradient of the initial states `(batch, width)`. On entry, it must contain
+    /// the gradient of the final states.
     pub states: &'a mut [T],
-    /// The gradient of the initial cells, likewise; empty for GRU.
+    /// The gradient of the initial cells, which must contain that of the final cells on
+    /// entry; empty for GRU.
     pub cells: &'a mut [T],
 }
 
@@ -81,7 +82,7 @@ fn fill<C: Cell, T: Float>(
     parallel::for_each(runs.collect(), threads, BackwardRun::run::<C>);
 }
 
-/// Some sequences of a batch.
+/// A range of the sequences of a batch.
 struct BackwardRun<'a, T> {
     layer: &'a RecurrentLayer<'a, T>,
     answers: &'a RecurrentResults<'a, T>,
@@ -164,7 +165,7 @@ fn step_back_all<S: Simd, T: Float, C: Cell>(
     }
 }
 
-/// Computes one position of one sequence backwards.
+/// Computes the backward pass of one position of one sequence.
 #[inline(always)]
 fn step_back<S: Simd, T: Float, C: Cell>(
     simd: S,

@@ -27,31 +27,32 @@ pub(super) struct CellStepBack<'a, T> {
     pub(super) kept: &'a [T],
     /// The previous state, or the previous cell for LSTM.
     pub(super) before: &'a [T],
-    /// The gradient of the state. Replaced by the part of the gradient of the previous
-    /// state that does not pass through the weights.
+    /// The gradient of the state. The step replaces it by the part of the gradient of
+    /// the previous state that does not pass through the weights.
     pub(super) by_state: &'a mut [T],
     /// The gradient of the cell, replaced by that of the previous cell; empty for GRU.
     pub(super) by_cell: &'a mut [T],
     /// The gradient of the input part of the gates.
     pub(super) by_inputs: &'a mut [T],
-    /// The gradient of the recurrent part of the gates, if it differs.
+    /// The gradient of the recurrent part of the gates, if it differs from that of the
+    /// input part.
     pub(super) by_recurrent: &'a mut [T],
 }
 
-/// A type of recurrent layer.
+/// A type of recurrent layer: GRU or LSTM.
 pub(super) trait Cell: Copy + Sync {
     /// The number of gates, each as wide as the state.
     const GATES: usize;
-    /// The number of parts that are stored for each step, each as wide as the state.
+    /// The number of vectors stored for each step, each as wide as the state.
     const STORED: usize;
-    /// True for LSTM: the layer has cells, and inputs and states are added alike in all
-    /// gates.
+    /// True for LSTM: the layer has cells, and every gate adds its input part and its
+    /// recurrent part.
     const HAS_CELLS: bool;
 
-    /// Computes one position.
+    /// Computes one position of the forward pass.
     fn step<S: Simd, T: Float>(simd: S, step: CellStep<'_, T>);
 
-    /// Computes one position backwards.
+    /// Computes one position of the backward pass.
     fn step_back<S: Simd, T: Float>(simd: S, step: CellStepBack<'_, T>);
 }
 
@@ -170,8 +171,8 @@ fn ranges<S: Simd, T: Float>(width: usize) -> impl Iterator<Item = Range<usize>>
         .map(move |start| start..width.min(start + lanes))
 }
 
-/// A range of values in each of several adjacent parts. The methods are functions,
-/// because closures are not always inlined.
+/// A range of values in each of several adjacent vectors as wide as the state. The
+/// methods are functions, because closures are not always inlined.
 struct StateRange {
     width: usize,
     range: Range<usize>,

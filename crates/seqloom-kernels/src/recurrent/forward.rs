@@ -1,8 +1,8 @@
 //! The forward pass of recurrent layers.
 //!
-//! If the caller needs one state of each sequence, later steps are skipped. Sequences
-//! are sorted by number of steps, longest first, so that each step multiplies the
-//! active ones only.
+//! If the caller needs only one state of each sequence, the steps after that state are
+//! skipped. Sequences are sorted by number of steps, longest first, so that each step
+//! multiplies only the states of active sequences.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -17,8 +17,8 @@ use crate::matrix::MatrixMut;
 use crate::product::{Epilogue, Matrix, Packed, Side};
 use crate::{Float, Instances, parallel, tuned};
 
-/// The inputs of a layer. Their part of the gates is computed step by step, so that it stays in
-/// the cache.
+/// The inputs of a layer. The input part of the gates is computed step by step, so that
+/// it remains in the cache.
 #[derive(Clone, Copy, Debug)]
 pub struct RecurrentInputs<'a, T> {
     /// The inputs `(batch, length, features)`.
@@ -34,9 +34,10 @@ pub struct RecurrentInputs<'a, T> {
 /// The outputs of a layer.
 #[derive(Debug)]
 pub enum RecurrentOutputs<'a, T> {
-    /// The state after each position `(batch, length, width)`. The second array, if any, stores
-    /// what the gradient needs `(batch, length, parts * width)`. GRU: the three gates and the
-    /// recurrent part of the new gate. LSTM: the four gates and the cell.
+    /// The state after each position `(batch, length, width)`. The second array, if
+    /// any, stores what the gradient needs `(batch, length, parts * width)`. For a GRU,
+    /// these are the three gates and the recurrent part of the new gate. For an LSTM,
+    /// these are the four gates and the cell.
     All(&'a mut [T], Option<&'a mut [T]>),
     /// The state after one position of each sequence `(batch, width)`.
     At(&'a [usize], &'a mut [T]),
@@ -151,7 +152,7 @@ impl<T: Float> PackedLayer<'_, T> {
     }
 }
 
-/// The number of sequences that go through their steps together.
+/// The number of sequences that are advanced together, step by step.
 fn group_size(rows: usize, threads: usize) -> usize {
     tuned::RECURRENT_SEQUENCES.min(rows.div_ceil(threads.max(1)).max(1))
 }
@@ -169,7 +170,7 @@ struct ForwardRun<'a, T> {
 }
 
 impl<T: Float> ForwardRun<'_, T> {
-    /// Takes the sequences through all their steps. With few sequences, the inputs of several
+    /// Computes all steps of the sequences. With few sequences, the inputs of several
     /// steps are multiplied together.
     fn run<C: Cell>(mut self) {
         let (rows, width) = (self.rows.len(), self.shared.layer.width);
@@ -261,7 +262,7 @@ impl<T: Float> ForwardRun<'_, T> {
     }
 }
 
-/// One step of the active sequences.
+/// One time step of the active sequences.
 struct RecurrentStep<'a, 'b, T> {
     run: &'a mut ForwardRun<'b, T>,
     position: usize,
@@ -270,7 +271,8 @@ struct RecurrentStep<'a, 'b, T> {
     cell: &'a mut [T],
     input_gates: &'a [T],
     state_gates: &'a [T],
-    /// Receives the values for a gradient if the caller does not keep them.
+    /// Memory for the values that a gradient needs, if the caller does not request
+    /// them.
     discarded: &'a mut [T],
 }
 

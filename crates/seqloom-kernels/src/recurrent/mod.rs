@@ -1,8 +1,8 @@
 //! Recurrent layers (GRU and LSTM): one direction over a batch of sequences, and its
 //! gradient.
 //!
-//! A thread processes some sequences over all positions without waiting for other
-//! threads. Weights are packed once for all steps.
+//! A thread computes all positions of its sequences without waiting for other threads.
+//! Weights are packed once for all steps.
 //!
 //! Masked positions do not change the state.
 
@@ -19,7 +19,7 @@ use cell::{Cell, Gru, Lstm};
 pub use backward::{RecurrentGrads, RecurrentResults, backward};
 pub use forward::{RecurrentInputs, RecurrentOutputs, forward};
 
-/// One direction of a layer, and its initial states.
+/// One direction of a recurrent layer, and its initial states.
 #[derive(Clone, Copy, Debug)]
 pub struct RecurrentLayer<'a, T> {
     /// The initial states `(batch, width)`.
@@ -36,7 +36,7 @@ pub struct RecurrentLayer<'a, T> {
     pub length: usize,
     /// The width of a state.
     pub width: usize,
-    /// If true, starts at the last position.
+    /// If true, the layer starts at the last position.
     pub reverse: bool,
 }
 

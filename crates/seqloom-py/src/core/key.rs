@@ -7,13 +7,13 @@ use seqloom_macros::native;
 
 use crate::pool;
 
-/// Returns the two words of Threefry-2x32-20 for a key and a counter.
+/// Returns the two 32-bit outputs of Threefry-2x32-20 for a key and a counter.
 #[native]
 pub(crate) fn threefry(key0: u32, key1: u32, count0: u32, count1: u32) -> (u32, u32) {
     Key([key0, key1]).words([count0, count1]).into()
 }
 
-/// Fills `out` with random words, in the order of `threefry_2x32` of JAX.
+/// Fills `out` with random 32-bit words, in the same order as `threefry_2x32` in JAX.
 #[native]
 pub(crate) fn random_bits(
     py: Python<'_>,
@@ -25,7 +25,7 @@ pub(crate) fn random_bits(
     pool::run(py, 1, || Key([key0, key1]).fill(out))
 }
 
-/// Fills `out` (n, 2) with keys: the key folded with each of the words.
+/// Fills `out` (n, 2) with the keys derived by folding each of the words into one key.
 #[native]
 pub(crate) fn fold_each(
     py: Python<'_>,

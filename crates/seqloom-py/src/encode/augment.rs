@@ -14,7 +14,7 @@ use seqloom_macros::native;
 
 use crate::{error, pool, pooled};
 
-/// An augmentation with checked arguments.
+/// A sequence augmentation with checked arguments.
 #[native(frozen)]
 pub(crate) struct Augmenter {
     augmentation: Augmentation,
@@ -41,7 +41,8 @@ impl Augmenter {
 
 #[native]
 impl Augmenter {
-    /// Creates an augmentation that takes the opposite strand with probability `p`.
+    /// Creates an augmentation that reverse-complements a sequence with probability
+    /// `p`.
     #[staticmethod]
     fn reverse_complement(py: Python<'_>, p: f64, alphabet: &str) -> PyResult<Self> {
         let complement = Chance::new("p", p).and_then(|p| ReverseComplement::new(p, alphabet));
@@ -68,7 +69,7 @@ impl Augmenter {
         Self::new(py, mutate().map(Augmentation::Mutate))
     }
 
-    /// Creates an augmentation that takes a part of a long sequence.
+    /// Creates an augmentation that crops a long sequence to a window.
     #[staticmethod]
     fn crop(py: Python<'_>, length: usize, mode: &str) -> PyResult<Self> {
         let mode = match mode {
@@ -93,13 +94,15 @@ impl Augmenter {
         Self::new(py, mask.map(Augmentation::Mask))
     }
 
-    /// Creates an augmentation that shuffles a sequence and keeps its k-mer counts.
+    /// Creates an augmentation that shuffles a sequence while preserving its k-mer
+    /// counts.
     #[staticmethod]
     fn shuffle_kmers(py: Python<'_>, k: usize) -> PyResult<Self> {
         Self::new(py, ShuffleKmers::new(k).map(Augmentation::ShuffleKmers))
     }
 
-    /// Creates an augmentation with substitutions at the error rates of the qualities.
+    /// Creates an augmentation that substitutes each base with the error probability
+    /// given by its quality.
     #[staticmethod]
     fn quality_noise(py: Python<'_>, offset: u8, alphabet: &str) -> PyResult<Self> {
         let letters = Replacement::new(alphabet);
@@ -107,7 +110,7 @@ impl Augmenter {
         Self::new(py, noise.map(Augmentation::QualityNoise))
     }
 
-    /// Creates an augmentation that applies others one after the other.
+    /// Creates an augmentation that applies several augmentations one after the other.
     #[staticmethod]
     fn compose(py: Python<'_>, members: Vec<PyRef<'_, Self>>) -> PyResult<Self> {
         let members = members.iter().map(|member| member.augmentation.clone());
@@ -132,7 +135,7 @@ impl Augmenter {
         Ok((PyBytes::new(py, &row.letters), quality))
     }
 
-    /// Augments every sequence of a batch, each with its key.
+    /// Augments every sequence of a batch, with one random key per sequence.
     fn batch<'py>(
         &self,
         py: Python<'py>,
@@ -163,7 +166,7 @@ impl Augmenter {
 }
 
 impl Augmenter {
-    /// Returns a batch in reused memory.
+    /// Returns a batch as arrays over pooled memory.
     fn empty_batch(&self) -> Augmented {
         Augmented {
             letters: self.bytes.take(),

@@ -1,4 +1,4 @@
-//! Encoders: from sequences to arrays of any type.
+//! Encoders, which convert sequences to arrays of any numeric type.
 
 use numpy::{
     Element, IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1, PyUntypedArray,
@@ -18,7 +18,7 @@ use crate::error::raise;
 use crate::pool;
 use crate::pooled::PooledBytes;
 
-/// A kernel for numbers of one, two, four or eight bytes.
+/// An encoding kernel for numbers of one, two, four or eight bytes.
 enum ByWidth {
     One(Box<dyn RowKernel<u8>>),
     Two(Box<dyn RowKernel<u16>>),
@@ -85,9 +85,9 @@ impl SequenceKernel {
         Self::new(letters, typed)
     }
 
-    /// Creates a kernel with a number for each residue. `specials` are the padding
-    /// token and the unknown token, and optionally the tokens at the start and at the
-    /// end.
+    /// Creates a kernel that encodes each residue as an integer token. `specials` are
+    /// the padding token and the unknown token, and optionally the tokens at the start
+    /// and at the end.
     #[staticmethod]
     fn lookup(
         py: Python<'_>,
@@ -102,8 +102,8 @@ impl SequenceKernel {
         Self::new(letters, typed)
     }
 
-    /// Creates a kernel with a token for each k-mer; `like` is any array of the element
-    /// type.
+    /// Creates a kernel that encodes each k-mer as a token; the output has the element
+    /// type of the array `like`.
     #[staticmethod]
     #[pyo3(signature = (letters, like, *, k, stride, canonical, first, specials))]
     fn kmers(
@@ -127,8 +127,8 @@ impl SequenceKernel {
         Self::new(letters, typed)
     }
 
-    /// Creates a kernel with the count of each k-mer; `like` is any array of the
-    /// element type.
+    /// Creates a kernel that counts each k-mer; the output has the element type of the
+    /// array `like`.
     #[staticmethod]
     #[pyo3(signature = (letters, like, *, k, stride, canonical, is_float))]
     fn kmer_counts(
@@ -146,8 +146,8 @@ impl SequenceKernel {
         Self::new(letters, typed)
     }
 
-    /// Returns the lengths of the shortest and the longest sequence; 0 and 0 if there
-    /// are none.
+    /// Returns the lengths of the shortest and the longest sequence, or 0 and 0 if
+    /// there are no sequences.
     #[staticmethod]
     fn extremes(offsets: PyReadonlyArray1<'_, i64>) -> PyResult<(i64, i64)> {
         let offsets = offsets.as_slice()?;
@@ -160,8 +160,8 @@ impl SequenceKernel {
         Ok(both.reduce(wider).unwrap_or_default())
     }
 
-    /// Encodes each sequence into its row of `out`: rows of equal size, or the ranges
-    /// between `starts`.
+    /// Encodes each sequence into one row of `out`; the rows have equal size or, if
+    /// `starts` is given, begin at these offsets.
     ///
     /// Returns counts of unusual residues: ambiguous, lower case, rare, symbols,
     /// removed stops, U read as T, outside the alphabet (always 0).
@@ -224,7 +224,7 @@ impl SequenceKernel {
     }
 }
 
-/// The arguments of a call that do not depend on the element type.
+/// The arguments of an encoding call that do not depend on the element type.
 struct FillCall<'a> {
     letters: &'a seqloom_encode::LetterTable,
     sequences: Ragged<'a>,
@@ -250,7 +250,7 @@ impl FillCall<'_> {
     }
 }
 
-/// Returns the padding token and, if given, the tokens at both ends.
+/// Returns the padding token and, if given, the start and end tokens.
 fn frame<T: Word>(specials: &[u64]) -> Frame<T> {
     let end = |position| specials.get(position).map(|bits| T::truncate(*bits));
     Frame {

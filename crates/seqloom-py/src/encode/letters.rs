@@ -1,4 +1,4 @@
-//! The meaning of each byte for an encoder.
+//! Tables that tell an encoder how to read each byte of a sequence.
 
 use numpy::{PyReadonlyArray1, PyReadonlyArray3, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -10,7 +10,8 @@ use seqloom_macros::native;
 
 use crate::{error, pool};
 
-/// The meaning of each of the 256 bytes under a given policy.
+/// A table that tells for each of the 256 bytes whether it is a residue, an ambiguity
+/// code or invalid.
 #[native(frozen)]
 pub(crate) struct Letters {
     pub(super) inner: encode::LetterTable,
@@ -73,7 +74,7 @@ impl Letters {
         PyBytes::new(py, self.inner.normal())
     }
 
-    /// The invalid characters.
+    /// The characters that are not allowed in a sequence.
     #[getter]
     fn refused<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.inner.rejected_bytes())

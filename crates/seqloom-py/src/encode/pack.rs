@@ -7,7 +7,8 @@ use seqloom_macros::native;
 
 use crate::pool;
 
-/// Returns the sequences of each row of at most `room` positions, in order.
+/// Returns the indices of the sequences packed into each row; a row has at most `room`
+/// positions.
 #[native]
 pub(crate) fn best_fit<'py>(
     py: Python<'py>,
@@ -19,7 +20,7 @@ pub(crate) fn best_fit<'py>(
     Ok(chosen.into_pyarray(py))
 }
 
-/// Fills `out` with the index of each position in its sequence.
+/// Fills `out` with the index of each packed position within its sequence.
 #[native]
 pub(crate) fn packed_positions(
     py: Python<'_>,

@@ -1,4 +1,4 @@
-//! Columns of rows: selection of rows, and comparison of columns.
+//! Selection of rows from columns of bytes, and comparison of columns.
 
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -11,7 +11,7 @@ use crate::pool;
 /// Concatenated rows of bytes, and their offsets.
 pub(crate) type RowArrays<'py> = (Bound<'py, PyArray1<u8>>, Bound<'py, PyArray1<i64>>);
 
-/// Copies rows in the given order.
+/// Copies the selected rows of bytes in the given order.
 #[native]
 pub(crate) fn take_rows<'py>(
     py: Python<'py>,
@@ -42,7 +42,7 @@ pub(crate) fn first_mismatch<'py>(
     })
 }
 
-/// Returns a hash of the id in each header.
+/// Returns a hash of the record id in each header.
 #[native]
 pub(crate) fn hash_ids<'py>(
     py: Python<'py>,

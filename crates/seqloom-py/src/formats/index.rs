@@ -1,4 +1,4 @@
-//! Records at any position of a file.
+//! Random access to the records of a file through an index.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -44,7 +44,8 @@ impl IndexProgress {
     }
 }
 
-/// Builds the index of a file. Writes it to `side`, or returns it as bytes.
+/// Builds the index of a file. Writes the index to the file `side`, or returns the
+/// index as bytes.
 #[native]
 pub(crate) fn build_index<'py>(
     py: Python<'py>,
@@ -65,7 +66,7 @@ pub(crate) fn build_index<'py>(
     Ok(made.map(|bytes| PyBytes::new(py, &bytes)))
 }
 
-/// An open index and its file; threads may share it.
+/// An open index and the indexed sequence file; threads may share this object.
 #[native(frozen)]
 pub(crate) struct SequenceIndex {
     pub(crate) index: Arc<Index>,
@@ -88,7 +89,8 @@ impl SequenceIndex {
         Ok(Self::new(opened))
     }
 
-    /// Opens a file by its `.fai` and, for bgzip, its `.gzi`, given as name and bytes.
+    /// Opens a FASTA file by its `.fai` and, for bgzip, its `.gzi`; each index is given
+    /// as a name and its bytes.
     #[staticmethod]
     fn from_standard(
         py: Python<'_>,
@@ -161,7 +163,8 @@ impl SequenceIndex {
         pool::run(py, 1, || self.index.find(&id))
     }
 
-    /// Returns headers by index: concatenated, and their offsets.
+    /// Returns the headers of records selected by index: the concatenated headers, and
+    /// their offsets.
     fn headers<'py>(
         &self,
         py: Python<'py>,
@@ -172,8 +175,8 @@ impl SequenceIndex {
         Ok((data.into_pyarray(py), offsets.into_pyarray(py)))
     }
 
-    /// Returns records by index, in the given order: residues, offsets, headers, their
-    /// offsets and qualities (None for FASTA).
+    /// Returns the records selected by index, in the given order: residues, offsets,
+    /// headers, their offsets and qualities (None for FASTA).
     fn fetch_many<'py>(
         &self,
         py: Python<'py>,
@@ -194,8 +197,8 @@ impl SequenceIndex {
         ))
     }
 
-    /// Returns the residues from `starts` to `stops` of records by index: concatenated,
-    /// and their offsets.
+    /// Returns the residues from `starts` to `stops` of records selected by index: the
+    /// concatenated residues, and their offsets.
     fn fetch_intervals<'py>(
         &self,
         py: Python<'py>,

@@ -1,4 +1,4 @@
-//! The tables of a `.bed` file.
+//! The `.fam` and `.bim` tables that belong to a `.bed` file.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,8 @@ use seqloom_plink::table::{COLUMNS, Sheet, TextTable, lines};
 
 use crate::pool;
 
-/// A checked `.fam` or `.bim`, and some of its columns. `name` is used in errors.
+/// A checked `.fam` or `.bim` table, and the columns read from it. Error messages call
+/// the file `name`.
 #[native(frozen)]
 pub(crate) struct PlinkTable {
     table: TextTable<PyBackedBytes>,
@@ -47,8 +48,8 @@ impl PlinkTable {
         Ok((size.longest, size.bytes))
     }
 
-    /// Returns the length of the longest field of a column in `count` rows from
-    /// `first`.
+    /// Returns the length of the longest field of a column in the `count` rows that
+    /// start at row `first`.
     fn longest(&self, py: Python<'_>, name: &str, first: usize, count: usize) -> PyResult<usize> {
         let rows = first..first.saturating_add(count);
         pool::run(py, 1, || self.table.longest(name, rows))
@@ -103,7 +104,7 @@ pub(crate) fn count_lines_of(py: Python<'_>, text: PyBackedBytes) -> PyResult<us
     pool::run(py, 1, || Ok(lines::count(&text)))
 }
 
-/// Rows of a column: code points in rows of equal width, numbers, or strings.
+/// The values of a column: code points in rows of equal width, numbers, or strings.
 #[derive(FromPyObject)]
 pub(crate) enum Cells<'py> {
     Points(PyReadonlyArray2<'py, u32>),
@@ -133,7 +134,8 @@ impl Cells<'_> {
     }
 }
 
-/// Returns the lines of some rows of a table; `first` is the index of the first row.
+/// Returns the text lines of the selected rows of a table; `first` is the index of the
+/// first row.
 #[native]
 pub(crate) fn render_table<'py>(
     py: Python<'py>,

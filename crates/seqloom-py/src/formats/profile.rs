@@ -57,8 +57,9 @@ impl SequenceProfile {
         self.profile.width()
     }
 
-    /// Returns counts of residues, (bins, 32). A is column 1, case is ignored, and
-    /// column 0 counts other characters.
+    /// Returns the counts of residues in each bin, with shape (bins, 32). Columns 1 to
+    /// 26 count the letters A to Z regardless of case, and column 0 counts other
+    /// characters.
     #[getter]
     fn letters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u64>>> {
         let rows = self.profile.letters().len();
@@ -66,7 +67,7 @@ impl SequenceProfile {
         flat.into_pyarray(py).reshape([rows, RESIDUE_COLUMNS])
     }
 
-    /// Returns counts of quality characters, (bins, 128).
+    /// Returns the counts of quality characters in each bin, with shape (bins, 128).
     #[getter]
     fn qualities<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u64>>> {
         let rows = self.profile.qualities().len();
@@ -74,7 +75,8 @@ impl SequenceProfile {
         flat.into_pyarray(py).reshape([rows, QUALITY_COLUMNS])
     }
 
-    /// Returns the number of sequences for each mean quality character, (128,).
+    /// Returns the number of sequences for each mean quality character, with shape
+    /// (128,).
     #[getter]
     fn means<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u64>> {
         self.profile.means().to_vec().into_pyarray(py)

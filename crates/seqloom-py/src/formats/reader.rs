@@ -19,7 +19,8 @@ use seqloom_sequences::{Batch, Reader, ReaderOptions};
 use super::source::{PythonFailure, PythonReader};
 use crate::{error, pool, pooled};
 
-/// Residues, their offsets, headers, their offsets, and the qualities of FASTQ.
+/// A batch: residues and their offsets, headers and their offsets, and the qualities of
+/// FASTQ.
 pub(super) type BatchArrays<'py> = (
     Bound<'py, PyArray1<u8>>,
     Bound<'py, PyArray1<i64>>,
@@ -28,7 +29,8 @@ pub(super) type BatchArrays<'py> = (
     Option<Bound<'py, PyArray1<u8>>>,
 );
 
-/// Kind, record, id, line, byte, expected and found value.
+/// A skipped error: its kind, the record, id, line and byte, and the expected and the
+/// found value.
 type FaultTuple = (
     String,
     Option<u64>,
@@ -45,7 +47,7 @@ type ReportTuple = (u64, BTreeMap<String, u64>, Vec<FaultTuple>);
 /// Reads a FASTA or FASTQ file; format and compression are detected from the content.
 #[native]
 pub(crate) struct SequenceReader {
-    /// `None` after the reader is closed.
+    /// The reader, or `None` after it is closed.
     reader: Option<Reader>,
     path: PathBuf,
     failure: PythonFailure,
@@ -113,7 +115,7 @@ impl SequenceReader {
         })
     }
 
-    /// The path as it was given.
+    /// The path of the file, as the caller gave it.
     #[getter]
     fn path(&self) -> OsString {
         self.path.as_os_str().to_os_string()
@@ -204,7 +206,7 @@ fn closed_error(py: Python<'_>) -> PyErr {
     error::exception_for(py, &Error::argument("the reader is closed"))
 }
 
-/// Columns in reused memory.
+/// The columns of a batch, in reused memory.
 #[derive(Default)]
 struct BatchBuffers {
     letters: BufferPool<u8>,

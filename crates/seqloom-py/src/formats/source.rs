@@ -15,7 +15,7 @@ use crate::error;
 pub(crate) struct PythonFailure(Arc<Mutex<Option<PyErr>>>);
 
 impl PythonFailure {
-    /// Takes the exception.
+    /// Removes and returns the stored exception.
     pub(crate) fn take(&self) -> Option<PyErr> {
         self.lock().take()
     }

@@ -21,7 +21,7 @@ use crate::{error, pool};
 /// `finish`.
 #[native]
 pub(crate) struct SequenceWriter {
-    /// `None` after the file is finished.
+    /// The writer, or `None` after the file is finished.
     writer: Option<RecordWriter>,
     name: PathBuf,
     before: u64,
@@ -30,7 +30,8 @@ pub(crate) struct SequenceWriter {
 
 #[native]
 impl SequenceWriter {
-    /// Writes to `path`, or to `file`, a binary file object; errors use `name`.
+    /// Writes to `path`, or to `file`, a binary file object; error messages call the
+    /// file `name`.
     #[new]
     #[pyo3(signature = (path, file=None, *, name, format, compression, line_width, level, threads))]
     fn new(
@@ -71,7 +72,8 @@ impl SequenceWriter {
         })
     }
 
-    /// Writes records. If one of them could not be read back, none is written.
+    /// Writes records. If any record could not be read back correctly, no record is
+    /// written.
     #[pyo3(signature = (headers, header_offsets, data, offsets, qualities=None))]
     fn write(
         &mut self,

@@ -16,18 +16,18 @@ use crate::{error, pool};
 
 /// An elementwise program, checked once and run many times.
 ///
-/// Values are numbered: the inputs, then the constants, then the results of the steps.
-/// A step is an operation and its arguments. An output is a value, its fold (or
-/// `None`), and the axes of the fold.
+/// Values are numbered in this order: the inputs, the constants, the results of the
+/// steps. A step is an operation and its arguments. An output is a value, the reduction
+/// applied to it (or `None`), and the axes of the reduction.
 #[native(frozen)]
 pub(crate) struct ElementwiseProgram {
     program: Program,
     double: bool,
-    /// The folded axes of each output.
+    /// The axes over which each output is reduced.
     axes: Vec<Vec<usize>>,
 }
 
-/// An input: a number, an array, or an array that is also an output.
+/// An input of a program: a number, an array, or an array that is also an output.
 enum InputValue<'py> {
     Number(f64),
     Array(ReadArray<'py>, Vec<usize>),
@@ -66,7 +66,7 @@ impl ElementwiseProgram {
     }
 
     /// Fills `outputs` from `inputs`: numbers, or arrays that broadcast. An output may
-    /// be an input with the same layout.
+    /// be the same array as an input if both have the same memory layout.
     fn run<'py>(
         &self,
         py: Python<'py>,
@@ -107,7 +107,7 @@ impl ElementwiseProgram {
     }
 }
 
-/// Work of fewer nanoseconds is done without releasing the GIL.
+/// Work that takes fewer nanoseconds than this is done without releasing the GIL.
 const MAX_ATTACHED_NANOSECONDS: usize = 10_000;
 
 impl ElementwiseProgram {

@@ -65,7 +65,8 @@ impl ExportedModel {
         &self.facts
     }
 
-    /// Returns the outputs for inputs by name, which are C-contiguous arrays.
+    /// Returns the outputs of the model for `inputs`, C-contiguous arrays by input
+    /// name.
     fn run<'py>(
         &self,
         py: Python<'py>,
@@ -93,7 +94,7 @@ impl ExportedModel {
 
 macro_rules! element_types {
     ($($kind:ident $type:ident $letter:literal;)*) => {
-        /// An array that is borrowed for reading.
+        /// A NumPy array that is borrowed for reading.
         enum BorrowedArray<'py> { $($kind(PyReadonlyArrayDyn<'py, $type>)),* }
 
         impl<'py> BorrowedArray<'py> {

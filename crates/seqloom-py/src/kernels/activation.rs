@@ -7,7 +7,8 @@ use seqloom_macros::native;
 use super::floats::{Floats, by_dtype};
 use crate::pool;
 
-/// A function of one array; `pace` is the number of elements per nanosecond.
+/// An elementwise function of one array; `pace` is the number of elements per
+/// nanosecond.
 macro_rules! unary {
     ($name:ident, $pace:literal, $doc:literal) => {
         #[doc = $doc]
@@ -28,7 +29,7 @@ macro_rules! unary {
     };
 }
 
-/// A function of two arrays.
+/// An elementwise function of two arrays.
 macro_rules! binary {
     ($name:ident, $other:ident, $pace:literal, $doc:literal) => {
         #[doc = $doc]

@@ -17,9 +17,10 @@ use super::floats::{Floats, by_dtype};
 use super::strided;
 use crate::pool;
 
-/// Fills the output (n, h, l, e) and the logarithms of the sums of exponentials (n, h,
-/// l). The mask is broadcast to (n, h, l, s). With `bounds`, n is 1, sequences are
-/// concatenated and begin and end at the bounds, and there is no mask or dropout.
+/// Fills the attention output (n, h, l, e), and for each query the logarithm of its sum
+/// of exponentials (n, h, l). The mask is broadcast to (n, h, l, s). With `bounds`, n
+/// is 1 and the sequences are concatenated: each lies between two successive bounds,
+/// and masks and dropout are not supported.
 #[native]
 pub(crate) fn attention(
     py: Python<'_>,

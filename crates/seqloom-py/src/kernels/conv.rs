@@ -10,7 +10,8 @@ use super::floats::{self, Floats, by_dtype};
 use crate::pool;
 
 /// Fills `out` (n, o, ...) with the convolution of x (n, c, h, w) with `weight` (o, c /
-/// groups, kh, kw), plus `bias` (o). Pairs are (height, width).
+/// groups, kh, kw), plus `bias` (o). Stride, padding and dilation are pairs (height,
+/// width).
 #[native]
 pub(crate) fn conv2d(
     py: Python<'_>,
@@ -86,7 +87,7 @@ pub(crate) fn conv2d_weight_grad(
     })
 }
 
-/// Stride, padding and dilation, each (height, width).
+/// The stride, padding and dilation, each a pair (height, width).
 type WindowSteps = ([usize; 2], [usize; 2], [usize; 2]);
 
 /// Returns the shape of a convolution and of its output, from its input and its

@@ -10,11 +10,11 @@ use seqloom_macros::native;
 use super::floats::{self, Floats, by_dtype};
 use crate::pool;
 
-/// A weight (outputs, inputs), and a bias (outputs,) or none.
+/// A weight matrix (outputs, inputs), and optionally a bias (outputs,).
 type DenseArrays<'py> = (Floats<'py>, Option<Floats<'py>>);
 
-/// Fills `out` (rows, outputs) with `x @ weight.T + bias`, plus the residual if given.
-/// A row of the result does not depend on other rows.
+/// Fills `out` (rows, outputs) with `x @ weight.T + bias`, plus `residual` if given.
+/// Each row of the result depends only on the same row of `x`.
 #[native]
 pub(crate) fn linear_by_row(
     py: Python<'_>,
@@ -38,8 +38,9 @@ pub(crate) fn linear_by_row(
     })
 }
 
-/// Fills `out` (rows, outputs) with `x @ weight.T + bias`, and rotates its first heads
-/// by angles, given as cosines and sines (rows, half a head).
+/// Fills `out` (rows, outputs) with `x @ weight.T + bias`, and applies rotary
+/// embeddings to its first heads, with the cosines and sines of the angles (rows, head
+/// size / 2).
 #[native]
 pub(crate) fn rotary_linear(
     py: Python<'_>,

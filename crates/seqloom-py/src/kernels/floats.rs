@@ -1,4 +1,5 @@
-//! Float arrays of either type: the type is determined once, then checked.
+//! Arrays of float32 or float64: the type is determined from one array, and the other
+//! arrays must have the same type.
 
 use numpy::{
     Element, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn,
@@ -101,8 +102,8 @@ impl<'py> Floats<'py> {
             .map_err(|error| in_use(name, error))
     }
 
-    /// Returns true if the columns of a matrix are contiguous, false if its rows are,
-    /// and `None` if neither is.
+    /// Returns true if the columns of a matrix are contiguous, false if its rows are
+    /// contiguous, and `None` otherwise.
     pub(super) fn is_fortran(&self) -> Option<bool> {
         if self.array.is_c_contiguous() {
             return Some(false);

@@ -11,8 +11,8 @@ use seqloom_macros::native;
 use super::floats::{self, Floats};
 use crate::pool;
 
-/// A weight (outputs, inputs), the scales of its outputs, the factors of its inputs,
-/// and a bias (outputs,) or none.
+/// A weight matrix (outputs, inputs), a scale for each output, a factor for each input,
+/// and optionally a bias (outputs,).
 type Int8Arrays<'py> = (
     PyReadonlyArray2<'py, i8>,
     Floats<'py>,
@@ -21,8 +21,8 @@ type Int8Arrays<'py> = (
 );
 
 /// Fills `out` (rows, outputs) with `(x * factor) @ (weight * scale).T + bias`, plus
-/// the residual if given. The values of each row are rounded to 8 bits, independently
-/// of other rows.
+/// `residual` if given. The values of each row are rounded to 8 bits, independently of
+/// other rows.
 #[native]
 pub(crate) fn linear_int8(
     py: Python<'_>,
@@ -45,8 +45,8 @@ pub(crate) fn linear_int8(
     })
 }
 
-/// Fills `out` like `linear_int8` without a residual, and rotates the first heads by
-/// angles, given as cosines and sines (rows, half a head).
+/// Fills `out` like `linear_int8` without a residual, and applies rotary embeddings to
+/// the first heads, with the cosines and sines of the angles (rows, head size / 2).
 #[native]
 pub(crate) fn rotary_linear_int8(
     py: Python<'_>,

@@ -9,7 +9,8 @@ use seqloom_macros::native;
 use super::floats::{self, Floats, by_dtype};
 use crate::pool;
 
-/// Fills the maximum of every window of x (n, c, l) and its position in its row.
+/// Fills the maximum of every window of x (n, c, l), and the position of each maximum
+/// in its row.
 #[native]
 pub(crate) fn max_pool1d(
     py: Python<'_>,

@@ -9,8 +9,8 @@ use super::floats::{self, Floats, by_dtype};
 use crate::pool;
 
 /// Fills the normalised rows of x (n, k), their means, and the inverses of their
-/// standard deviations (n,). Without a bias it is RMS norm, which does not subtract the
-/// mean.
+/// standard deviations (n,). Without a bias, the function computes RMS norm, which does
+/// not subtract the mean.
 #[native]
 pub(crate) fn normalise_rows(
     py: Python<'_>,
@@ -37,8 +37,8 @@ pub(crate) fn normalise_rows(
     })
 }
 
-/// Fills the gradients of the input, the weight and the bias; of RMS norm if there are
-/// no means.
+/// Fills the gradients of the input, weight and bias of layer norm, or those of RMS
+/// norm if no means are given.
 #[native]
 pub(crate) fn normalise_rows_grad(
     py: Python<'_>,

@@ -10,7 +10,7 @@ use super::floats::{Floats, by_dtype};
 use crate::pool;
 
 /// Fills `out` (b, m, n) with the products of left (b, m, k) and right (b, k, n). Each
-/// of them may be given transposed: (b, k, m) and (b, n, k).
+/// input may be transposed in memory: (b, k, m) and (b, n, k).
 #[native]
 pub(crate) fn products(
     py: Python<'_>,
@@ -39,8 +39,9 @@ pub(crate) fn products(
     })
 }
 
-/// Fills `out` (m, n) with `left @ right + bias`: (m, k), (k, n) and (n). Returns False
-/// and does nothing if one of the matrices is contiguous in neither direction.
+/// Fills `out` (m, n) with `left @ right + bias`, for arrays of shape (m, k), (k, n)
+/// and (n). Returns False and does nothing if one of the matrices is contiguous in
+/// neither direction.
 #[native]
 pub(crate) fn product(
     py: Python<'_>,

@@ -10,7 +10,8 @@ use super::booleans::Booleans;
 use super::floats::{Floats, by_dtype};
 use crate::pool;
 
-/// Fills `out` with random 32-bit words, which depend on the key and the position.
+/// Fills `out` with random 32-bit words; each depends only on the key and on its
+/// position.
 #[native]
 pub(crate) fn position_bits(
     py: Python<'_>,
@@ -26,7 +27,7 @@ pub(crate) fn position_bits(
     })
 }
 
-/// Fills `out` with numbers from 0 (included) to 1 (excluded).
+/// Fills `out` with uniform random numbers from 0 (included) to 1 (excluded).
 #[native]
 pub(crate) fn uniform(
     py: Python<'_>,
@@ -43,8 +44,8 @@ pub(crate) fn uniform(
     })
 }
 
-/// Fills `out` with normal numbers from `least` to `most`. The values of their error
-/// function are uniform from `low` to `high`.
+/// Fills `out` with normally distributed random numbers from `least` to `most`. The
+/// error function of these numbers is uniformly distributed from `low` to `high`.
 #[native]
 pub(crate) fn truncated_normal(
     py: Python<'_>,
@@ -67,7 +68,7 @@ pub(crate) fn truncated_normal(
     })
 }
 
-/// Fills `out` with booleans that are true with this probability.
+/// Fills `out` with random booleans; each is true with the given probability.
 #[native]
 pub(crate) fn bernoulli(
     py: Python<'_>,
@@ -85,7 +86,7 @@ pub(crate) fn bernoulli(
     })
 }
 
-/// Fills `out` with integers from `low` (included) to `high` (excluded).
+/// Fills `out` with random integers from `low` (included) to `high` (excluded).
 #[native]
 pub(crate) fn randint(
     py: Python<'_>,

@@ -16,9 +16,9 @@ use crate::pool;
 
 /// Fills the states (n, l, w) of a GRU, and the values that its gradient needs (n, l, 4
 /// w). `x` (n, l, f) are the inputs, with `weight_in` (3 w, f) and `bias_in` (3 w);
-/// `first` (n, w) are the initial states. With `cells` (n, w) it is an LSTM, with 4 w
-/// instead of 3 w. Its stored values (n, l, 5 w) end with the cells. Positions that the
-/// mask (n, l) hides do not change the state.
+/// `first` (n, w) are the initial states. With `cells` (n, w) the layer is an LSTM,
+/// with 4 w instead of 3 w. The stored values of an LSTM (n, l, 5 w) end with its
+/// cells. Positions that the mask (n, l) hides do not change the state.
 #[native]
 pub(crate) fn recurrent(
     py: Python<'_>,
@@ -61,7 +61,8 @@ pub(crate) fn recurrent(
 
 /// Fills the gradients of `recurrent`. These are the gradients of the input part of the
 /// gates, of the recurrent part (GRU only), and of the initial states and cells (n, w).
-/// The latter contain the gradients of the final states and cells at the start.
+/// On entry, the arrays of the initial states and cells must contain the gradients of
+/// the final states and cells.
 #[native]
 pub(crate) fn recurrent_grad(
     py: Python<'_>,
@@ -106,7 +107,7 @@ pub(crate) fn recurrent_grad(
     })
 }
 
-/// The sizes of a layer, all above 0.
+/// The sizes of a recurrent layer, all above 0.
 struct RecurrentSizes {
     batch: usize,
     length: usize,

@@ -1,4 +1,4 @@
-//! Arrays with four axes, with any order in memory, or with gaps.
+//! Arrays of four axes, with any axis order in memory and possibly with gaps.
 
 use numpy::{
     Element, PyArrayMethods, PyReadonlyArrayDyn, PyReadwriteArrayDyn, PyUntypedArrayMethods,

@@ -10,7 +10,7 @@ use seqloom_macros::native;
 
 use crate::pool;
 
-/// Returns a hash of eight bytes for each MiB of an array of bytes.
+/// Returns an eight-byte hash of each MiB of an array of bytes.
 #[native]
 pub(crate) fn hash_pieces<'py>(
     py: Python<'py>,
@@ -22,7 +22,7 @@ pub(crate) fn hash_pieces<'py>(
     Ok(PyBytes::new(py, hashes.as_flattened()))
 }
 
-/// Fills an array with bytes of a file, and returns the same hashes.
+/// Fills an array with bytes of a file, and returns an eight-byte hash of each MiB.
 #[native]
 pub(crate) fn read_pieces<'py>(
     py: Python<'py>,

@@ -20,23 +20,24 @@ use crate::pooled::{PooledBytes, Ring};
 /// The number of bytes below which waking other threads costs more than it saves.
 const PARALLEL_BYTES: usize = 1 << 23;
 
-/// The inputs of a batch and, after the work, its result.
+/// The inputs of a batch and, after the batch is encoded, its result.
 struct BatchJob {
     kernel: Py<SequenceKernel>,
     columns: Arc<StoreColumns>,
     rows: Vec<i64>,
     memory: PooledBytes,
-    /// The ids, if they are copied; ids of stored columns can be read later.
+    /// The copied record ids, or `None` if the ids can be read later from stored
+    /// columns.
     names: Option<RaggedRows>,
-    /// `None` before the work, or after a panic.
+    /// The result, or `None` before the work is done or after a panic.
     counts: Option<Result<LetterCounts>>,
 }
 
-/// The bytes of the numbers; the counts of unusual residues, if any; the ids, if
-/// requested.
+/// A result: the bytes of the encoded numbers, the counts of unusual residues (if any),
+/// and the ids (if requested).
 type BatchTuple = (Py<PyArray1<u8>>, Option<[i64; 7]>, Option<Names>);
 
-/// Ids that become strings when they are requested.
+/// Record ids that are converted to strings when they are requested.
 #[native(frozen)]
 pub(crate) struct Names {
     names: RaggedRows,
@@ -108,7 +109,7 @@ impl BatchJob {
 
 /// Makes batches of records that are stored as columns.
 ///
-/// Its threads end when the object is dropped, and never wait for the GIL.
+/// The threads end when the `BatchMaker` is dropped, and never wait for the GIL.
 #[native(frozen)]
 pub(crate) struct BatchMaker {
     ring: Py<Ring>,
@@ -126,7 +127,8 @@ impl BatchMaker {
         }
     }
 
-    /// Requests a batch of `size` bytes, into which the kernel encodes some rows.
+    /// Requests a batch of `size` bytes, into which the kernel encodes the selected
+    /// rows.
     #[pyo3(signature = (kernel, store, rows, size, with_names))]
     fn push(
         &self,
@@ -154,7 +156,7 @@ impl BatchMaker {
         raise(py, found.ok_or_else(missing))?.into_tuple(py)
     }
 
-    /// Makes a batch immediately, with its rows split among `threads` threads.
+    /// Makes a batch immediately, and splits the rows among `threads` threads.
     #[pyo3(signature = (kernel, store, rows, size, with_names, threads))]
     fn make(
         &self,

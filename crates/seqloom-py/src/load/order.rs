@@ -21,13 +21,14 @@ pub(crate) fn permutation(
     pool::run(py, 1, || Permutation::new(n, Key([key0, key1])).fill(out))
 }
 
-/// Returns one number of that permutation.
+/// Returns the number at one index of the permutation of `range(n)` for the key.
 #[native]
 pub(crate) fn permuted(py: Python<'_>, n: u64, key0: u32, key1: u32, index: u64) -> PyResult<u64> {
     pool::run(py, 1, || Permutation::new(n, Key([key0, key1])).get(index))
 }
 
-/// Fills `out` with the numbers of that permutation at some indices.
+/// Fills `out` with the numbers at the given indices of the permutation of `range(n)`
+/// for the key.
 #[native]
 pub(crate) fn permuted_at(
     py: Python<'_>,

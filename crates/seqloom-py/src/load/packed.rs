@@ -24,9 +24,10 @@ use crate::{error, pool, pooled};
 /// The number of batches that a thread makes ahead.
 const PREFETCHED_BATCHES: usize = 4;
 
-/// A batch. Tokens, positions, starts of windows, length of the longest window; ids,
-/// ordinals, first residues and lengths of records; residues that a merge takes; counts
-/// of unusual residues (if any).
+/// A batch. The tuple contains the tokens, positions, starts of windows and length of
+/// the longest window; the ids, ordinals, first residues and lengths of records; for
+/// each window, the range of residues that a merge of windows uses; and the counts of
+/// unusual residues, if any.
 type PackedTuple<'py> = (
     [Bound<'py, PyArray1<u32>>; 2],
     Bound<'py, PyArray1<i32>>,
@@ -37,9 +38,10 @@ type PackedTuple<'py> = (
     Option<[i64; 7]>,
 );
 
-/// A resume point. It has the (file, index, ordinal) of the first record that is needed
-/// again, and the (ordinal, first residue) of the next window. The hash of the earlier
-/// content and the (ordinal, first residue) of each waiting window follow.
+/// A resume point. A resume point has the (file, index, ordinal) of the first record
+/// that must be read again, and the (ordinal, first residue) of the next window. The
+/// hash of the earlier content and the (ordinal, first residue) of each waiting window
+/// follow.
 type ResumeTuple = ((usize, u64, u64), (u64, u64), u64, Vec<(u64, u64)>);
 
 /// An invalid record: file, index, id, residues; `"empty"`, `"long"`, `"letter"` (an
@@ -64,11 +66,11 @@ pub(crate) struct PackedStream {
     failed: Option<PackingFailure>,
 }
 
-/// The thread that makes batches.
+/// The choice of the thread that makes batches.
 enum StreamMode {
-    /// The calling thread.
+    /// Batches are made on the calling thread.
     Here(Box<BatchStream<Tokeniser>>),
-    /// A separate thread, in advance.
+    /// Batches are made on a separate thread, in advance.
     Ahead(PrefetchedStream<Tokeniser>),
 }
 
@@ -244,7 +246,7 @@ fn resume_point(((file, record, ordinal), next, content, waiting): ResumeTuple) 
     }
 }
 
-/// Returns the files; the first file to read has an index if one is given.
+/// Returns the files to read; the first one has an index if an index is given.
 fn inputs(paths: Vec<PathBuf>, index: Option<&SequenceIndex>, first: usize) -> Vec<SequenceFile> {
     let index = |file| {
         let index = index.filter(|_| file == first);

@@ -16,17 +16,17 @@ use crate::formats::columns::RowArrays;
 use crate::pool;
 use crate::pooled::SharedArray;
 
-/// Residues of some rows, and their qualities if there are any.
+/// The residues of the selected rows, and their qualities if there are any.
 type SequenceArrays<'py> = (RowArrays<'py>, Option<RowArrays<'py>>);
 
-/// One record: id, residues, qualities.
+/// One record: its id, residues and qualities.
 type RecordTuple<'py> = (
     Bound<'py, PyString>,
     Bound<'py, PyBytes>,
     Option<Bound<'py, PyBytes>>,
 );
 
-/// Sequence records as columns that do not move in memory.
+/// Sequence records stored as columns whose memory addresses do not change.
 #[native(frozen, sequence)]
 pub(crate) struct RecordStore {
     pub(super) columns: Arc<StoreColumns>,
@@ -73,7 +73,7 @@ pub(crate) fn turn_rows<'py>(
     })
 }
 
-/// A column that grows batch by batch.
+/// A column of bytes that grows batch by batch.
 #[native]
 #[derive(Default)]
 pub(crate) struct ColumnBuilder {
@@ -87,7 +87,7 @@ impl ColumnBuilder {
         Self::default()
     }
 
-    /// Appends rows.
+    /// Appends rows to the column.
     fn append(
         &mut self,
         py: Python<'_>,
@@ -123,7 +123,7 @@ struct StoreColumn {
 
 #[native]
 impl RecordStore {
-    /// Creates a store. Names are headers, or the first words of headers.
+    /// Creates a store. `names` are the headers, or the first words of the headers.
     #[new]
     fn new(
         names: RowArrays<'_>,
@@ -164,7 +164,7 @@ impl RecordStore {
         names.iter().map(|name| text(py, name)).collect()
     }
 
-    /// Returns residues and qualities of some rows, concatenated.
+    /// Returns the concatenated residues and qualities of the selected rows.
     fn take<'py>(
         &self,
         py: Python<'py>,
@@ -189,7 +189,7 @@ impl StoreColumns {
         self.names.columns().first_words_of(rows)
     }
 
-    /// Returns the residues of some rows.
+    /// Returns the residues of the selected rows.
     pub(super) fn sequences<'a>(&'a self, rows: &'a [i64]) -> Result<Ragged<'a>> {
         let StoreColumn { data, offsets } = &self.sequences;
         Ragged::picked(data.as_slice(), offsets.as_slice(), rows)

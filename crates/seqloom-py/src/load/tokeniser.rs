@@ -41,7 +41,7 @@ impl Tokeniser {
         })
     }
 
-    /// Returns true if the GIL is needed.
+    /// Returns true if the tokeniser needs the GIL.
     pub(super) fn is_python(&self) -> bool {
         matches!(self, Self::Function(_))
     }

@@ -14,8 +14,8 @@ use crate::formats::source::PythonFailure;
 use crate::load::store::text;
 use crate::pool;
 
-/// The names of the outputs, the ids of the records, the scores row by row, and
-/// warnings.
+/// A result: the names of the outputs, the ids of the records, the scores row by row,
+/// and warnings.
 type ScoresTuple<'py> = (
     Vec<String>,
     Vec<Bound<'py, PyString>>,
@@ -38,7 +38,7 @@ impl ExportedPredictor {
         Ok(Self { predictor })
     }
 
-    /// The plural noun for the records.
+    /// The plural noun for the records that the model scores, such as "reads".
     #[getter]
     fn noun(&self) -> &'static str {
         self.predictor.noun()

@@ -24,7 +24,7 @@ pub(super) struct Filter<'a, T> {
     pub(super) bias: Option<&'a [T]>,
 }
 
-/// The windows and the size of the output.
+/// The layout of the windows, and the size of the output.
 #[derive(Clone, Copy)]
 pub(super) struct WindowProduct {
     pub(super) input: InputRows,
@@ -32,7 +32,7 @@ pub(super) struct WindowProduct {
     pub(super) size: [usize; 2],
 }
 
-/// The number of registers after which blocks of two and of three registers both end.
+/// The least common multiple of the block widths, two and three registers.
 const BLOCK_REGISTERS: usize = 6;
 impl WindowProduct {
     /// Fills `out` (batch, filter rows, height, width).
@@ -65,8 +65,8 @@ impl WindowProduct {
         });
     }
 
-    /// Returns the number of input channels that are processed together, such that
-    /// parts have equal size.
+    /// Returns the number of input channels that are processed together, such that all
+    /// groups of channels have equal size.
     fn channels(self, tile: usize) -> usize {
         let all = self.input.channels.max(1);
         let fitting =
@@ -75,8 +75,8 @@ impl WindowProduct {
     }
 }
 
-/// A block of sums: filter rows by registers of adjacent windows. With its inputs and
-/// one weight it fills the registers.
+/// A block of sums: filter rows by registers of adjacent windows. The sums, their
+/// inputs and one weight together fill all registers.
 #[derive(Clone, Copy)]
 struct BlockForm {
     rows: usize,
@@ -84,12 +84,13 @@ struct BlockForm {
 }
 
 impl BlockForm {
-    /// The block for 16 registers, which are too few for three registers of windows.
+    /// The block size for processors with 16 registers, which are too few for three
+    /// registers of windows.
     const REGISTERS_16: Self = Self {
         rows: tuned::CONV_TILE_ROWS_16,
         wide: 2,
     };
-    /// The blocks for 32 registers.
+    /// The block sizes for processors with 32 registers.
     const REGISTERS_32: [Self; 2] = [Self { rows: 12, wide: 2 }, Self { rows: 8, wide: 3 }];
 
     /// Returns the block that leaves the fewest rows unused.
@@ -109,7 +110,8 @@ impl BlockForm {
     }
 }
 
-/// Packs blocks of rows in order of use: the biases, then the weights tap by tap.
+/// Packs blocks of filter rows in order of use: first the biases, then the weights of
+/// each tap.
 fn pack<T: Float>(filter: &Filter<'_, T>, rows: usize, packed: &mut [T]) {
     for (number, block) in packed
         .chunks_exact_mut(rows * (filter.taps + 1))
@@ -130,7 +132,7 @@ fn pack<T: Float>(filter: &Filter<'_, T>, rows: usize, packed: &mut [T]) {
     }
 }
 
-/// A product with packed weights.
+/// A convolution with packed weights, as a matrix product.
 #[derive(Clone, Copy)]
 struct FilterJob<'a, T> {
     product: WindowProduct,
@@ -143,7 +145,8 @@ struct FilterJob<'a, T> {
     block: usize,
 }
 
-/// Positions of all filter rows for one sample, from position `start`.
+/// A range of output positions of one sample, for all filter rows, from position
+/// `start`.
 struct SamplePiece<'a, T> {
     sample: &'a [T],
     start: usize,
@@ -173,8 +176,8 @@ impl<T: Float> FilterJob<'_, T> {
         });
     }
 
-    /// Returns the number of positions of a part of the output: full tiles of one axis,
-    /// or full rows of an image.
+    /// Returns the number of positions that one task computes: full tiles along one
+    /// axis, or full rows of an image.
     fn columns(self, samples: usize, plane: usize, threads: usize) -> usize {
         if parallel::is_single_threaded(threads) || samples >= tuned::CONV_BLOCKS * threads {
             return plane;
@@ -245,7 +248,8 @@ pub(super) fn positions(
     (0..height).flat_map(row)
 }
 
-/// Windows of some channels of a row, in scratch memory, and the output for them.
+/// The windows of a group of channels of one row, in scratch memory, and the output of
+/// these windows.
 struct WindowTile<'a, T> {
     job: FilterJob<'a, T>,
     /// The taps of these channels, and their offsets in scratch memory.
@@ -302,7 +306,8 @@ impl<T: Float> WindowTile<'_, T> {
         }
     }
 
-    /// Fills `K` rows for `V` registers of adjacent windows, or adds to them.
+    /// Computes `K` rows for `V` registers of adjacent windows, and stores the sums or
+    /// adds them to the output.
     #[inline(always)]
     fn block<S: Simd, const R: usize, const K: usize, const V: usize>(
         &mut self,
@@ -317,8 +322,8 @@ impl<T: Float> WindowTile<'_, T> {
         let (first, lanes) = (self.columns.start + position, Lanes::<S, T>::COUNT);
         let columns = first..self.columns.end.min(first + V * lanes);
         let rows = row..self.out.rows_count().min(row + K);
-        // Loops, because closures of arrays are not always inlined and then do not use
-        // vector instructions.
+        // Loops are used instead of closures, because closures over arrays are not
+        // always inlined and then do not use vector instructions.
         let mut sums = [[Lanes::splat(simd, T::ZERO); V]; K];
         if self.taps.start == 0 {
             for (sums, &bias) in sums.iter_mut().zip(biases) {

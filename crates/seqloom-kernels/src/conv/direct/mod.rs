@@ -1,9 +1,9 @@
-//! Convolutions that do not pack the windows of the input. They process one output row
-//! at a time, for few taps or few channels.
+//! Convolutions that do not pack the windows of the input. These convolutions compute
+//! one output row at a time, and are used for few taps or few channels.
 //!
 //! All three passes are matrix products, but the matrix of windows is never built. The
-//! input of an output row is copied once into zero-padded rows ([`rows`]), in which a
-//! tap is an offset.
+//! input of an output row is copied once into zero-padded rows ([`rows`]), in which
+//! each tap of the filter is at a fixed offset.
 
 mod forward;
 mod rows;
@@ -14,7 +14,8 @@ use crate::{Float, tuned};
 use forward::{Filter, WindowProduct};
 use rows::{InputRows, signed};
 
-/// Returns true if this method is faster than packing, for sums of `products` products.
+/// Returns true if convolution without packing is faster, when each output is a sum of
+/// `products` products.
 pub(super) fn is_faster(shape: &Shape, products: usize) -> bool {
     let pays = if is_row(shape) {
         products <= tuned::CONV_MAX_PRODUCTS_1D
@@ -24,8 +25,8 @@ pub(super) fn is_faster(shape: &Shape, products: usize) -> bool {
     shape.groups == 1 && pays
 }
 
-/// Returns true if this method is faster than packing, for a filter with `rows` rows. A
-/// few rows use each window too rarely to pay for packing.
+/// Returns true if convolution without packing is faster for a filter with `rows` rows.
+/// With few rows, each window is used too rarely to make up for the time of packing it.
 pub(super) fn is_faster_for_rows(shape: &Shape, rows: usize) -> bool {
     let is_simple = is_row(shape) && shape.groups == 1 && shape.stride[1] == 1;
     is_simple

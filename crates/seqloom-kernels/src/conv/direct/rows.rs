@@ -1,8 +1,9 @@
-//! The zero-padded input of an output row, in a layout in which each tap is an offset.
+//! The zero-padded input of an output row, in a memory layout in which each tap of the
+//! filter is at a fixed offset.
 
 use crate::Float;
 
-/// The layout of the channels of a sample; pairs are (height, width).
+/// The memory layout of the channels of a sample; pairs are (height, width).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InputRows {
     pub(super) channels: usize,
@@ -26,7 +27,7 @@ impl InputRows {
         self.channels * self.kernel[0]
     }
 
-    /// Returns this layout with another number of channels.
+    /// Returns the same layout for another number of channels.
     pub(super) fn of_channels(self, channels: usize) -> Self {
         Self { channels, ..self }
     }
@@ -57,7 +58,7 @@ impl InputRows {
         })
     }
 
-    /// Copies the input of `width` windows from `position`.
+    /// Copies the input values of `width` windows, starting at `position`.
     pub(super) fn fill<T: Float>(
         &self,
         sample: &[T],
@@ -136,7 +137,8 @@ fn scatter<T: Float>(row: &[T], start: isize, spread: usize, out: &mut [T]) {
     }
 }
 
-/// Converts a size. Array sizes are less than half of the largest `usize`.
+/// Converts a size to a signed integer. Array sizes are less than half of the largest
+/// `usize`.
 pub(super) const fn signed(size: usize) -> isize {
     size.cast_signed()
 }

@@ -17,8 +17,8 @@ use crate::{
 /// Fills the gradients of the weights (outputs, channels, kernel) and of the bias.
 ///
 /// The samples are split into parts, whose number does not depend on the number of
-/// threads. The gradients of the parts are added in order, so that the result has the
-/// same bits every time.
+/// threads. The gradients of the parts are added in order, so that the result is
+/// bitwise reproducible.
 pub(super) fn fill<T: Float>(
     shape: &Shape,
     (x, grad): (&[T], &[T]),
@@ -85,15 +85,16 @@ impl TileSizes {
         self.input.scratch(self.tile) + self.tile * self.columns
     }
 
-    /// Returns the offsets of the taps. The first tap fills up the last block.
+    /// Returns the offsets of the taps. The last block is padded with the offset of the
+    /// first tap.
     fn offsets(&self) -> Vec<usize> {
         let mut offsets: Vec<usize> = self.input.offsets(self.tile).collect();
         offsets.resize(self.taps.next_multiple_of(CONV_GRAD_TAPS), 0);
         offsets
     }
 
-    /// Transposes positions of the gradient from `first`: (outputs, all positions) to
-    /// (positions, columns).
+    /// Transposes the output gradient at the positions from `first`: (outputs, all
+    /// positions) becomes (positions, columns).
     fn transpose<T: Float>(&self, grad: &[T], first: usize, transposed: &mut [T]) {
         let plane = self.size[0] * self.size[1];
         for (number, rows) in grad.chunks(plane * CONV_GRAD_ROWS).enumerate() {
@@ -111,7 +112,8 @@ impl TileSizes {
         }
     }
 
-    /// Adds the parts, and transposes (taps, columns) to (outputs, taps).
+    /// Sums the gradients of all parts, and transposes them from (taps, columns) to
+    /// (outputs, taps).
     fn finish<T: Float>(&self, sums: &mut [T], (out, bias): (&mut [T], Option<&mut [T]>)) {
         let (total, parts) = sums.split_at_mut(self.sums());
         for part in parts.chunks_exact(self.sums()) {
@@ -169,7 +171,8 @@ impl<T: Float> WeightGradJob<'_, T> {
     }
 }
 
-/// The rows and the transposed gradient of a tile, and the sums.
+/// The input rows and the transposed gradient of a tile, and the sums of their
+/// products.
 struct GradTile<'a, T> {
     job: &'a WeightGradJob<'a, T>,
     rows: &'a [T],

@@ -18,7 +18,7 @@ use seqloom_plink::{Bed, Major, padding};
 
 use crate::{error, pool};
 
-/// A `.bed` that stays open.
+/// An open `.bed` file.
 #[native(frozen)]
 pub(crate) struct BedFile {
     pub(crate) bed: Bed,
@@ -27,25 +27,26 @@ pub(crate) struct BedFile {
 /// The number of individuals and the number of variants.
 type BedShape = (usize, usize);
 
-/// Positions on an axis; None means all.
+/// The selected positions on an axis; None means all positions.
 type AxisPositions<'py> = Option<PyReadonlyArray1<'py, i64>>;
 
 #[native]
 impl BedFile {
-    /// Opens a file, and checks its header now, or before the first read.
+    /// Opens a file, and checks its header immediately or before the first read.
     #[new]
     fn new(py: Python<'_>, path: PathBuf, check: bool) -> PyResult<Self> {
         let bed = pool::run(py, 1, || Bed::open(&path, check))?;
         Ok(Self { bed })
     }
 
-    /// The order of the file: `"SNP"` or `"individual"`.
+    /// The storage order of the file: `"SNP"` or `"individual"`.
     #[getter]
     fn major(&self, py: Python<'_>) -> PyResult<String> {
         error::raise(py, self.bed.major()).map(|major| major.to_string())
     }
 
-    /// Fills `out`, an array of int8, float32 or float64 in C or Fortran order.
+    /// Fills `out`, an array of int8, float32 or float64 in C or Fortran order, with
+    /// genotypes.
     #[pyo3(signature = (shape, iid, sid, out, *, count_a1, check, threads))]
     fn read(
         &self,
@@ -129,7 +130,7 @@ impl BedFile {
     }
 }
 
-/// Issues the warning of an open file, once.
+/// Issues the warning about an open file, at most once.
 pub(super) fn warn(py: Python<'_>, bed: &Bed) -> PyResult<()> {
     let Some(warning) = bed.take_warning() else {
         return Ok(());
@@ -144,7 +145,8 @@ pub(super) fn warn(py: Python<'_>, bed: &Bed) -> PyResult<()> {
     Ok(())
 }
 
-/// Returns 1 for small results, for which waking threads takes longer than it saves.
+/// Returns the number of threads: 1 for small results, for which waking threads takes
+/// longer than it saves.
 fn threads_for(threads: usize, bytes: usize) -> usize {
     if bytes < PARALLEL_BYTES { 1 } else { threads }
 }
@@ -168,8 +170,8 @@ fn negative_position() -> Error {
     }
 }
 
-/// Decodes lines of codes in memory, an array `(lines, bytes)`, into `out` in C order:
-/// `(lines, positions)` with `along`, else `(positions, lines)`.
+/// Decodes lines of two-bit codes in memory, an array `(lines, bytes)`, into `out` in C
+/// order: `(lines, positions)` if `along`, else `(positions, lines)`.
 #[native]
 #[pyo3(signature = (lines, positions, out, *, along, count_a1, threads))]
 pub(crate) fn decode_lines(

@@ -1,4 +1,4 @@
-//! Lines of two-bit codes: storing them by item, and decoding them.
+//! Storage and decoding of two-bit genotype codes, one line per individual or variant.
 
 use std::path::PathBuf;
 
@@ -23,10 +23,11 @@ use crate::{error, pool};
 
 type LineNumbers<'py> = PyReadonlyArray1<'py, i64>;
 
-/// The number of elements below which waking threads does not pay.
+/// The number of elements below which waking other threads costs more time than it
+/// saves.
 const PARALLEL_SIZE: usize = 1 << 15;
 
-/// The progress of some work, which another thread may read or cancel.
+/// The progress of a pass over a `.bed`, which another thread may read or cancel.
 #[native(frozen)]
 #[derive(Default)]
 pub(crate) struct GenotypeWatch {
@@ -46,7 +47,7 @@ impl GenotypeWatch {
         self.progress.bytes()
     }
 
-    /// Cancels the work, which then raises an error.
+    /// Cancels the pass over the `.bed`, which then raises an error.
     fn stop(&self) {
         self.progress.stop();
     }
@@ -64,7 +65,7 @@ pub(crate) fn hash_bed(
     Ok(format!("{hash:032x}"))
 }
 
-/// A `.bed` to be stored again with one line per item.
+/// A `.bed` whose codes are to be rewritten with one line per individual or variant.
 #[native(frozen)]
 pub(crate) struct GenotypeLayer {
     bed: Py<BedFile>,
@@ -75,7 +76,8 @@ pub(crate) struct GenotypeLayer {
 
 #[native]
 impl GenotypeLayer {
-    /// Sets the lines to individuals with some or all variants, or to all variants.
+    /// Prepares lines that are individuals (with the selected or all variants) or
+    /// variants (all of them).
     #[new]
     #[pyo3(signature = (bed, shape, by_sample, variants))]
     fn new(
@@ -152,7 +154,7 @@ impl GenotypeLayer {
     }
 }
 
-/// Lines of codes by index, in memory or in an open file.
+/// Lines of two-bit codes by index, in memory or in an open file.
 #[native(frozen)]
 pub(crate) struct GenotypeCodes {
     codes: Codes,
@@ -160,8 +162,8 @@ pub(crate) struct GenotypeCodes {
 
 #[native]
 impl GenotypeCodes {
-    /// Opens a file of this shape with one line per item, and with the checksum of each
-    /// line if checksums were stored.
+    /// Opens a file of this shape that has one line per individual or variant and, if
+    /// checksums were stored, the checksum of each line.
     #[staticmethod]
     #[pyo3(signature = (path, shape, by_sample, sums))]
     fn open(
@@ -186,9 +188,9 @@ impl GenotypeCodes {
         Ok(Self { codes })
     }
 
-    /// Decodes some lines: `tables` has the value of each code, `(codes, positions)`,
-    /// or with `by_line` `(codes, lines)`. `out` has the same type: int8, float32 or
-    /// float64.
+    /// Decodes the selected lines; `tables` contains the value of each code for each
+    /// position `(codes, positions)` or, with `by_line`, for each line `(codes,
+    /// lines)`. `out` must have the same type as `tables`: int8, float32 or float64.
     #[pyo3(signature = (lines, tables, out, *, by_line, threads))]
     fn decode(
         &self,
@@ -210,7 +212,8 @@ impl GenotypeCodes {
         }
     }
 
-    /// Returns the codes of some lines, four per byte; unused bits at the end are 0.
+    /// Returns the codes of the selected lines, four per byte; unused bits at the end
+    /// are 0.
     #[pyo3(signature = (lines, out, *, threads))]
     fn gather(
         &self,
@@ -227,7 +230,8 @@ impl GenotypeCodes {
     }
 
     /// Returns how often each position is missing, heterozygous and homozygous A2 in
-    /// some lines; or with `by_line`, the counts of each line over its positions.
+    /// the selected lines or, with `by_line`, these counts for each line over its
+    /// positions.
     #[pyo3(signature = (lines, *, by_line, threads))]
     fn count<'py>(
         &self,
@@ -279,12 +283,13 @@ impl GenotypeCodes {
     }
 }
 
-/// Returns 1 for small results, for which waking threads does not pay.
+/// Returns the number of threads: 1 for small results, for which waking threads takes
+/// longer than it saves.
 fn threads_for(threads: usize, numbers: usize) -> usize {
     if numbers < PARALLEL_SIZE { 1 } else { threads }
 }
 
-/// Checks positions on an axis.
+/// Checks that positions are within an axis.
 fn indices(py: Python<'_>, positions: &LineNumbers<'_>, count: usize) -> PyResult<Vec<usize>> {
     let check = |position: &i64| match usize::try_from(*position) {
         Ok(position) if position < count => Ok(position),

@@ -21,8 +21,9 @@ pub(crate) struct GenotypeSurvey {
 
 #[native]
 impl GenotypeSurvey {
-    /// Prepares a pass over a file of this shape. `group` is the group of each
-    /// individual; an index beyond the last group means none.
+    /// Prepares a pass over a file of this shape. `group` is the group index of each
+    /// individual; an index beyond the last group means that the individual is in no
+    /// group.
     #[new]
     fn new(
         py: Python<'_>,
@@ -44,8 +45,9 @@ impl GenotypeSurvey {
         Ok(Self { bed, survey })
     }
 
-    /// Adds the next variants to `counts`, an array `(variants, groups, codes)`, and
-    /// the number of missing genotypes of each individual to `missing`.
+    /// Adds the genotype counts of the next variants to `counts`, an array `(variants,
+    /// groups, codes)`, and the number of missing genotypes of each individual to
+    /// `missing`.
     fn advance(
         &self,
         py: Python<'_>,
