@@ -22,11 +22,11 @@ settings.register_profile("seqloom", deadline=None)
 settings.load_profile("seqloom")
 
 # `make test` runs some cases of a test, and `make soak` the remaining cases.
-# - JAX compiles each operation for every shape. In backend tests, every seventh case on
-# JAX runs. In other tests no case on JAX runs, except every seventh if all are on
-# JAX. - PyTorch takes seconds to compile a step. Cases that name both "torch" and
-# "compiled"   do not run, except in tests that are marked `sample`.
-# - @pytest.mark.sample(n): every n-th case runs; on JAX, the first rule applies too.
+# JAX compiles each operation for every shape. In backend tests, every seventh case on
+# JAX runs. In other tests no case on JAX runs, except every seventh if all are on JAX.
+# PyTorch takes seconds to compile a step. Cases with both "torch" and "compiled" in their
+# name do not run, except in tests that are marked `sample`. In tests that are marked with
+# @pytest.mark.sample(n), every n-th case runs, and the rule for JAX applies too.
 # If the command line names a case, these rules do not apply. The numbers are chosen so
 # that all values of parameters with few values occur: an even stride would skip one of
 # two dtypes.

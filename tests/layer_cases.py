@@ -81,7 +81,7 @@ _POOLS: Cases = {
     for rank, shape in ((1, LINE), (2, PLANE))
     if rank == 1 or "Adaptive" not in name
 }
-_OTHERS: Cases = {
+_OTHER_LAYERS: Cases = {
     "adaptive of one record": ("AdaptiveMaxPool1d", {"output_size": 4}, LINE[1:]),
     "means by a divisor": (
         "AvgPool2d",
@@ -116,4 +116,4 @@ _ACTIVATIONS: Cases = {
     for number, options in enumerate(several)
 }
 
-CASES: Cases = {**_CONVOLUTIONS, **_NORMS, **_POOLS, **_OTHERS, **_ACTIVATIONS}
+CASES: Cases = {**_CONVOLUTIONS, **_NORMS, **_POOLS, **_OTHER_LAYERS, **_ACTIVATIONS}

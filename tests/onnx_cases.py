@@ -57,7 +57,7 @@ BOUNDED = {
     "Sqrt": X**2,
 }
 PAIR = {"x": X, "z": floats(3, 1, seed=1)}
-WHOLE = {"x": INTEGERS, "z": integers(2, -3, 4)}
+INTS = {"x": INTEGERS, "z": integers(2, -3, 4)}
 
 ELEMENTWISE = [
     *(one(operator) for operator in UNARY),
@@ -66,9 +66,9 @@ ELEMENTWISE = [
     *(one(operator, "x z", given=PAIR) for operator in ("Min", "Mean", "Sum", "Equal")),
     *(one(operator, "x z", given=PAIR) for operator in ("Less", "LessOrEqual", "Greater")),
     one("GreaterOrEqual", "x z", given=PAIR),
-    *(one(it, "x z", given=WHOLE, name="integers") for it in ("Add", "Sub", "Mul", "Div")),
-    one("Mod", "x z", given=WHOLE, name="integers"),
-    one("Mod", "x z", given=WHOLE, fmod=1),
+    *(one(it, "x z", given=INTS, name="integers") for it in ("Add", "Sub", "Mul", "Div")),
+    one("Mod", "x z", given=INTS, name="integers"),
+    one("Mod", "x z", given=INTS, fmod=1),
     one(
         "Mod", "x z", given={"x": X, "z": np.array([0.7], "float32")}, fmod=1, name="floats"
     ),
@@ -513,7 +513,7 @@ RECORDS = [
         LIMITS,
     ),
 ]
-NOTHING = np.zeros(0, np.int64)
+NO_AXES = np.zeros(0, np.int64)
 LIMITS_OF_INT8 = np.array([-7, 7, -7, 7, -128, -128, 127], np.int8)
 DIVISORS = np.array([2, -2, -2, 2, 127, 2, -128], np.int8)
 ENDLESS = np.array([1, np.inf, 2], np.float32)
@@ -551,7 +551,7 @@ EDGES = [
             f"Reduce{kind}",
             "x a",
             given={"x": np.abs(X) + 1},
-            weights={"a": NOTHING},
+            weights={"a": NO_AXES},
             noop_with_empty_axes=1,
             name="without axes",
         )
@@ -561,7 +561,7 @@ EDGES = [
         )
     ),
     one("ReduceL1", given={"x": X}, noop_with_empty_axes=1, name="of negative numbers"),
-    one("ReduceSumSquare", "x a", weights={"a": NOTHING}, name="over all axes"),
+    one("ReduceSumSquare", "x a", weights={"a": NO_AXES}, name="over all axes"),
     *(
         one(
             f"Reduce{kind}",

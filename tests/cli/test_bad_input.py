@@ -10,7 +10,7 @@ from shutil import copytree
 
 import pytest
 
-TWO = ">a\nACGT\n>b\nGGCC\n"
+TWO_RECORDS = ">a\nACGT\n>b\nGGCC\n"
 LABELS = "id\tlabel\na\tyes\nb\tno\n"
 DNA = "--labels two.tsv --alphabet dna --valid-share 0"
 NEW = f"{DNA} --out new"
@@ -20,12 +20,12 @@ BGZF = bytes.fromhex(
     "1f8b08040000000000ff0600424302002b00b34be47274760fe1b24be272777776e602001a2c2f6110000000"
 )
 FILES = {
-    "two.fa": TWO,
+    "two.fa": TWO_RECORDS,
     "two.tsv": LABELS,
     "longer.fa": ">a\nACGTA\n>b\nGGCC\n",
     "unknown.fa": ">x\nACGT\n",
     "other.fa": ">a\nACGT\n>b\nGGCA\n",
-    "twice.fa": TWO + ">a\nTTTT\n",
+    "twice.fa": TWO_RECORDS + ">a\nTTTT\n",
     "letter.fa": ">a\nACGT\n>b\nGGEC\n",
     "one.fa": ">a\nACGTACGTACGTACGT\n>b\nGGCCGGCCGGJCGGCC\n",
     "blank.fa": ">a\nACGT\n>b\n\n",
@@ -33,9 +33,9 @@ FILES = {
     "cut.fq": "@a\nACGT\n+\nII",
     "empty.fa": "",
     "text.fa": "Dear reader,\n",
-    "xz.fa": lzma.compress(TWO.encode())[:-9],
+    "xz.fa": lzma.compress(TWO_RECORDS.encode())[:-9],
     "png.fa": b"\x89PNG\r\n\x1a\n" + bytes(40),
-    "cut.fa.gz": gzip.compress(TWO.encode() * 99)[:-9],
+    "cut.fa.gz": gzip.compress(TWO_RECORDS.encode() * 99)[:-9],
     "endless.fa.gz": BGZF,
     "less.tsv": "id\tlabel\na\tyes\n",
     "values.tsv": LABELS + "a\tno\n",

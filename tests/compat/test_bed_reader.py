@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(*find_spec("bed_reader").submodule_search_locations) / "tests"
-HERE = Path(__file__).parent
+TEST_FOLDER = Path(__file__).parent
 
 # Tests of bed_reader that are not run, with the reason.
 _INTERNET = "reads from the internet"
@@ -58,7 +58,7 @@ def outcomes(tmp_path_factory) -> dict[str, str]:
         [*command, *(TESTS / file for file in FILES)],
         cwd=folder,
         env=os.environ
-        | {"PYTHONPATH": str(HERE), "BED_READER_DATA_DIR": str(TESTS / "data")}
+        | {"PYTHONPATH": str(TEST_FOLDER), "BED_READER_DATA_DIR": str(TESTS / "data")}
         | {"HOME": str(folder)},  # hides the user's credentials
         capture_output=True,
         text=True,

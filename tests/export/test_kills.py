@@ -90,7 +90,7 @@ def test_the_next_writer_removes_temporary_folders_of_killed_writers(tmp_path):
 
 def test_the_folder_of_a_running_writer_is_not_removed(tmp_path):
     place = tmp_path / "model"
-    with _write.folder_beside(place) as part:
+    with _write.create_temporary_folder(place) as part:
         (part / "graph.json").write_bytes(b"half")
         _write.write(place, sealed(NEW), overwrite=False)
         assert (part / "graph.json").read_bytes() == b"half"

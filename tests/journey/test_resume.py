@@ -13,8 +13,8 @@ import seqloom as sl
 SCRIPT = Path(__file__).with_name("train_and_die.py")
 DEMO = Path(sl.__file__).parent / "_demo"
 NEVER = "never"
-# Within an epoch (epoch.batch), after an epoch (epoch), or at a sync to disk, which
-# occurs between writing and renaming a file, and before the next file.
+# "batch 1.2" is batch 2 of epoch 1, and "epoch 1" is the end of epoch 1. A sync to disk
+# happens between writing and renaming a file, and before the next file.
 TRAINING_MOMENTS = ["batch 1.2", "batch 3.3", "epoch 1", "epoch 3"]
 SYNC_MOMENTS = [f"sync {number}" for number in (1, 5, 6, 7, 9, 27, 31, 35)]
 

@@ -38,9 +38,9 @@ class PartOptions:
         folds: Cross-validate with this number of folds.
         groups: Tables of groups, such as families or donors, joined by id like labels.
             --valid-share and --folds keep each group in one set.
-        group_column: The column of groups, by default group. Without --groups: a column of
-            --labels, FILES or --intervals; file (one group for each file); sequence (equal
-            sequences form a group); or fid of a .bed.
+        group_column: The column of groups, by default group. Without --groups, the column
+            is from --labels, FILES or --intervals. Special names are file (a group for each
+            file), sequence (a group of equal sequences) and fid (families of a .bed).
         test: Files of the test set, scored once after training. With --intervals: other
             intervals.
         test_chromosomes: Use all intervals of these chromosomes as the test set.

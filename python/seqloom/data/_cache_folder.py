@@ -116,7 +116,7 @@ class CacheFolder:
         return content
 
     def _limit(self, key: str) -> None:
-        """Remove the least recently used entries, except the entry just written."""
+        """Remove the least recently used entries, except the newest entry."""
         if self.size_limit is None:
             return
         with _lock(self.path / "limit.lock"):

@@ -162,7 +162,7 @@ def letters_of_rows(
         byte = int(letters.data[at])
         hint = '; whitespace="strip" (--whitespace strip) removes blanks'
         raise FormatError(
-            f"{name}: record {record} ({ids[record]}), letter "
+            f"{name}: record {record} ({ids[record]}), position "
             f"{at - int(letters.offsets[record])}: expected a residue, found "
             f"{bytes([byte])!r}{hint if _BLANKS[byte] else ''}",
             path=name,

@@ -61,9 +61,9 @@ def SequenceDataset(
     memory are pickled themselves.
 
     Sequences in memory can be a list of strings, bytes, pairs of id and sequence, dicts, or
-    records. They can be a dict from id to sequence, a dict of columns, a series, a data
-    frame (pandas, polars, Arrow) or a Hugging Face dataset. They can also be an array of
-    strings or bytes, or of single characters with one sequence per row. Without ids,
+    records. A dict from id to sequence, a dict of columns, and an array of strings or bytes
+    are accepted too. So are a series, a data frame (pandas, polars, Arrow), a Hugging Face
+    dataset, and an array of single characters with one sequence per row. Without ids,
     records are numbered from 0. As in a file, an id ends at the first blank. A file can
     also be a table: CSV, TSV or Parquet with a column ``sequence`` and, for labels, a
     column ``label``.

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 # Sizes with large prime factors, so that equal sizes are unlikely to be a coincidence.
 _TRACE_BATCH = 745
-# Lengths of the first trace, each with a unit of the probes' lengths: for networks of
-# any length, of short lengths only, or of lengths that are halved several times.
+# (length of the first trace, factor of the probes' lengths). The first pair suits most
+# networks, the second networks of short inputs, the last two networks with pooling.
 _TRACE_LENGTHS = ((2321, 1), (13, 1), (8 * 13, 8), (64 * 2321, 64))
 # (batch, length) of the probes, short and long. A network may reject some sizes; a
 # network that computes them differently must not be exported.

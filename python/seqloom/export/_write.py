@@ -102,7 +102,7 @@ def write_folder(
     final = Path(os.path.realpath(path))
     try:
         final.parent.mkdir(parents=True, exist_ok=True)
-        with folder_beside(final) as part:
+        with create_temporary_folder(final) as part:
             for name, data in files.items():
                 (part / name).write_bytes(data)
                 sync(part / name)
@@ -121,8 +121,8 @@ def write_folder(
 
 
 @contextmanager
-def folder_beside(final: Path) -> Generator[Path]:
-    """Create a hidden folder, locked while it is written and removed at the end."""
+def create_temporary_folder(final: Path) -> Generator[Path]:
+    """Create a hidden, locked folder next to the final folder; remove it at the end."""
     part = final.with_name(f".{final.name}.{secrets.token_hex(4)}.part")
     handle: int | None = None
     try:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from seqloom._rust import _native
 
 # (character of score 0, lowest character) of each encoding; the highest is always ~.
-ZERO = {"phred33": ord("!"), "phred64": ord("@"), "solexa": ord("@")}
-LOWEST = {"phred33": ord("!"), "phred64": ord("@"), "solexa": ord(";")}
+ZERO_CHARACTERS = {"phred33": ord("!"), "phred64": ord("@"), "solexa": ord("@")}
+LOWEST_CHARACTERS = {"phred33": ord("!"), "phred64": ord("@"), "solexa": ord(";")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,18 +75,20 @@ def summarise_quality(
     met = letters.nonzero()[0]
     if not met.size:
         return None
-    scores = np.arange(letters.size) - ZERO[encoding]
+    scores = np.arange(letters.size) - ZERO_CHARACTERS[encoding]
     reads = means.nonzero()[0]
     return QualitySummary(
         encoding=encoding,
         lowest=chr(met[0]),
         highest=chr(met[-1]),
         possible=tuple(
-            name for name in ("phred33", "phred64", "solexa") if met[0] >= LOWEST[name]
+            name
+            for name in ("phred33", "phred64", "solexa")
+            if met[0] >= LOWEST_CHARACTERS[name]
         ),
         mean=float(letters @ scores / letters.sum()),
         by_read=tuple(
-            QualityBin(int(letter) - ZERO[encoding], int(means[letter]))
+            QualityBin(int(letter) - ZERO_CHARACTERS[encoding], int(means[letter]))
             for letter in range(reads[0], reads[-1] + 1)
         ),
     )
@@ -131,7 +133,7 @@ def bin_positions(
     """Convert the native counts by position to bins."""
     letters, width = profile.letters.astype(np.int64), profile.width
     qualities = profile.qualities.astype(np.int64)
-    zero = ZERO[encoding]
+    zero = ZERO_CHARACTERS[encoding]
     return tuple(
         PositionBin(
             start=i * width,

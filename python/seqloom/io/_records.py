@@ -10,7 +10,7 @@ import numpy as np
 from seqloom._ragged import Ragged, offsets_of
 from seqloom._rust import _native
 from seqloom.errors import ArgumentError
-from seqloom.io._profile import ZERO
+from seqloom.io._profile import ZERO_CHARACTERS
 from seqloom.io._settings import as_integers, check_choice
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ class SequenceBatch:
                 "the records have no qualities, because they are FASTA: read a FASTQ file"
             )
         data, offsets = self.qualities.data, self.qualities.offsets
-        scores = [float(letter - ZERO[encoding]) for letter in range(256)]
+        scores = [float(letter - ZERO_CHARACTERS[encoding]) for letter in range(256)]
         return _native.mean_scores(data, offsets, scores)
 
     def __len__(self) -> int:

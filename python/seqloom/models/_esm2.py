@@ -150,11 +150,11 @@ class ESM2(Module):
             folder: Folder with ``config.json`` and ``model.safetensors``, or several
                 weight files and an index. The head of ``EsmForMaskedLM`` is optional.
             backend: A backend or its name.
-            dtype: Type of weights and hidden states: ``"float32"`` or ``"float64"``;
-                ``"bfloat16"`` or ``"float16"`` on devices of PyTorch and JAX with native
-                instructions; or, on a CPU, ``"int8"``. With ``"int8"`` the linear layers
-                have 8-bit weights, from `sl.nn.quantize_int8`; all other parts, including
-                the heads, are float32.
+            dtype: Type of weights and hidden states: ``"float32"`` or ``"float64"``.
+                Devices of PyTorch and JAX with native instructions also support
+                ``"bfloat16"`` and ``"float16"``, and CPUs support ``"int8"``. With
+                ``"int8"`` the linear layers have 8-bit weights, from
+                `sl.nn.quantize_int8`; all other parts, including the heads, are float32.
 
         Returns:
             The network in evaluation mode; its `load_report` lists the conversions.

@@ -255,9 +255,9 @@ class Conv1d(Convolution, init=False):
         groups: Number of groups of channels that are convolved independently;
             `in_channels` groups make a depthwise convolution.
         bias: If True, add a bias.
-        padding_mode: Values of the padding: ``"zeros"``; ``"reflect"``, the values next
-            to the edge in reverse order; ``"circular"``, values from the opposite end; or
-            ``"replicate"``, the edge value.
+        padding_mode: Values of the padding: ``"zeros"``; ``"reflect"`` (values next to the
+            edge, reversed); ``"circular"`` (values of the opposite end); or ``"replicate"``
+            (the edge value).
 
     Raises:
         ArgumentError: A size is not an integer or too small; `groups` does not divide the

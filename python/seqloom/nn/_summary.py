@@ -46,10 +46,11 @@ class Summary:
     """Table of a module's layers with their sizes and costs; see `Module.summary`.
 
     Attributes:
-        layers: For each module: ``path``, ``name`` of the class, ``output_shape`` of the
-            last call (None without a call), ``parameters``, ``trainable``, ``bytes`` of
-            parameters and buffers, and ``multiply_adds``. The numbers of a module include
-            its submodules, so the first entry is the total.
+        layers: Dict for each module with ``path``, ``name`` of the class,
+            ``output_shape``, ``parameters``, ``trainable``, ``bytes`` and
+            ``multiply_adds``. The shape is that of the last call, or None; the bytes
+            include buffers. The numbers of a module include its
+            submodules, so the first entry is the total.
 
     Examples:
         >>> import seqloom as sl

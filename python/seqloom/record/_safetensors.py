@@ -55,8 +55,9 @@ class Safetensors(Recorder):
     header's metadata.
 
     Args:
-        precision: Float type of the arrays in the file: a precision, precisions by path
-            pattern, or a function of path and dtype; default: the dtype of each array.
+        precision: Float type of the arrays in the file, by default the dtype of each array.
+            Give a precision, a dict from path pattern to precision, or a function of path
+            and dtype.
         plain: If True, omit checksums and metadata, and write the header like PyTorch
             programs. transformers before version 5 needs this.
 

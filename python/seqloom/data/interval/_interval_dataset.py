@@ -71,9 +71,10 @@ def IntervalDataset(
     """Sequences of a genome at intervals, with labels.
 
     Positions are zero-based and half-open, as in BED. An item is a dict with ``id``
-    (``"chr1:100-200(+)"``, before jitter), ``inputs`` or ``sequence``, ``file``,
-    ``ordinal``, ``chrom``, ``start`` and ``stop`` (after jitter), ``strand`` and, with
-    labels, ``label``. The ordinal is the interval's index, counting dropped intervals too.
+    (``"chr1:100-200(+)"``), ``inputs`` or ``sequence``, ``file``, ``ordinal``, ``chrom``,
+    ``start``, ``stop``, ``strand`` and, with labels, ``label``. Jitter changes ``start``
+    and ``stop``, but not ``id``. The ordinal is the interval's index, counting dropped
+    intervals too.
 
     Args:
         genome: A FASTA or FASTQ file: plain, bgzip or gzip.
@@ -94,8 +95,8 @@ def IntervalDataset(
             sequence. ``"error"`` raises; ``"pad"`` pads with N (X in proteins); ``"drop"``
             removes the interval and counts it in ``report``.
         labels: The name of a column of the intervals, or several names of numeric columns.
-            Also one label for each interval, in order, a dict from id (or name, BED's
-            fourth column) to label, or one or more paths of tables. ``"file"`` makes each
+            Other sources are a list with one label for each interval, paths of tables, and
+            a dict from id or name (BED column 4) to label. ``"file"`` makes each
             file of intervals a class; a dict from file to label sets other names. A
             ``Labels`` also has the options for reading them.
         seed: Seed of the random shifts and of the augmentation.

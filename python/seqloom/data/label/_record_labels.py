@@ -312,8 +312,8 @@ def join_labels(labels: Any, ids: list[str], *, noun: str = "records") -> LabelC
     """Return the labels of the records of a custom source.
 
     Args:
-        labels: A `Labels`, or any of its sources: tables, a data frame, a dict from
-            id to label, or a list in the order of the records. None or False: no labels.
+        labels: A `Labels`, paths of tables, a data frame, a dict from id to label, or a
+            list in the order of the records. None or False: no labels.
         ids: The id of each record.
         noun: The plural name of the records, for messages.
 

@@ -230,10 +230,11 @@ class GPUMonitor:
             ``seconds`` and their ``shares`` by use. ``wait_ms``: the average, maximum and
             minimum wait for a batch in milliseconds (NaN if there is none).
             ``bottleneck``: the sentence of the bottleneck. ``evidence``: a description of
-            the utilization of the GPUs. ``gpus`` by number: ``name``, ``samples``,
-            ``utilization`` and ``memory`` (bytes) as average, maximum and minimum; ``idle``
-            is the share of samples in which the GPU was idle. ``process_memory``:
-            the peak bytes of this process and its workers. ``notes``.
+            the utilization of the GPUs. ``gpus``: a dict for each GPU number with
+            ``name``, ``samples``, ``utilization``, ``memory`` and ``idle``. Utilization and
+            memory (bytes) are the average, maximum and minimum of all samples; ``idle`` is
+            the share of idle samples. ``process_memory``: the peak bytes of this process
+            and its workers. ``notes``.
 
         Examples:
             >>> import seqloom as sl

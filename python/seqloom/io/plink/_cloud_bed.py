@@ -53,10 +53,10 @@ class LineBlock:
     starts: NDArray[np.int64]  # byte offset of each part in the object
     order: NDArray[np.intp]  # index of the part of each requested line
     width: int  # bytes of a part
-    missing: int = 0  # number of pieces not yet fetched
+    missing: int = 0  # number of requests not yet answered
     parts: NDArray[np.uint8] | None = None
 
-    def pieces(self, chunk: int) -> list[ByteRange]:
+    def split_into_requests(self, chunk: int) -> list[ByteRange]:
         """Split the block into requests of at most `chunk` bytes."""
         cut = _join_lines if self.width <= chunk else _split_lines
         pieces = list(cut(self.starts, self.width, chunk))
@@ -208,7 +208,7 @@ class RemoteBed:
         tasks = (
             ((block, piece), piece.start, piece.stop)
             for block in blocks
-            for piece in block.pieces(chunk)
+            for piece in block.split_into_requests(chunk)
         )
         with closing(fetch_ahead(self._connect(), tasks, requests)) as fetched:
             for (block, piece), answer in fetched:

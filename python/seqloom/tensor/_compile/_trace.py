@@ -61,8 +61,8 @@ def trace(
     is_same = [id(leaf) for leaf in after.leaves] == [id(leaf) for leaf in signature.leaves]
     if is_same and after.key != signature.key:
         raise CaptureError(
-            "the compiled step changes a mode, a setting or a name in its arguments. That "
-            "would happen once instead of at every call; do it outside of the step"
+            "the compiled step changes a mode, a setting or a name in its arguments. A "
+            "compiled change would happen only once; change it outside of the step"
         )
     # The arguments match a program that another optimiser has compiled.
     if (program := find_known(after.key)) is not None:
