@@ -285,7 +285,7 @@ def test_an_unwritable_folder_is_an_error(call, monkeypatch):
     said = call(*f"train two.fa {NEW}".split())
     assert (said.code, said.err) == (
         2,
-        "error: new: cannot make the run folder: Permission denied\n",
+        "error: new: cannot create the run folder: Permission denied\n",
     )
 
 

@@ -124,7 +124,7 @@ def test_a_padded_batch_logits_and_contacts_work_as_in_float32(small):
 
 
 def test_int8_on_a_backend_without_kernels_is_rejected(small):
-    with pytest.raises(BackendError, match='"numpy" and "torch" on a CPU'):
+    with pytest.raises(BackendError, match='"numpy" or "torch" on a CPU'):
         ESM2.load(small, "jax", dtype="int8")
 
 

@@ -327,7 +327,7 @@ def test_a_loss_that_becomes_nan_keeps_the_last_checkpoint(toy, small, tmp_path)
 
 def test_an_existing_run_is_not_overwritten_by_default(toy, small, tmp_path):
     sl.train.fit(small, toy(), epochs=1, out=tmp_path / "run")
-    with pytest.raises(RunFolderError, match="holds a run already"):
+    with pytest.raises(RunFolderError, match="already contains a run"):
         sl.train.fit(small, toy(), epochs=1, out=tmp_path / "run")
 
 
@@ -349,7 +349,7 @@ def test_a_folder_with_other_files_is_not_used_as_a_run_folder(toy, small, tmp_p
 
 def test_a_folder_that_cannot_be_created_is_an_error_before_training(toy, small, tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(FileError, match="cannot make the run folder"):
+    with pytest.raises(FileError, match="cannot create the run folder"):
         sl.train.fit(small, toy(), out=tmp_path / "file/run")
 
 

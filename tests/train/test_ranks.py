@@ -415,5 +415,5 @@ def test_only_one_process_prints_the_output_of_the_command(tmp_path):
     )
     assert (first.returncode, first.stdout.count("kept   epoch 1 of 1")) == (0, 1)
     assert again.returncode != 0
-    assert "holds a run already" in again.stderr
+    assert "already contains a run" in again.stderr
     assert "process 1: error" not in again.stderr

@@ -246,6 +246,6 @@ def test_a_folder_of_another_program_is_not_replaced(start, tmp_path, name, way)
     path = tmp_path / "run" / name
     path.parent.mkdir(parents=True)
     path.write_text('{"model_type": "theirs"}')
-    with pytest.raises(RunFolderError, match="has files of another kind"):
+    with pytest.raises(RunFolderError, match="contains other files"):
         start(**{way: True})
     assert path.read_text() == '{"model_type": "theirs"}'

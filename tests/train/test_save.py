@@ -53,7 +53,7 @@ def test_saving_overwrites_nothing_by_default(train, tmp_path, what):
     run = train()
     thing = run if what == "run" else run.trained
     run.save(tmp_path / "there")
-    with pytest.raises(RunFolderError, match=r"holds a run already.*overwrite=True"):
+    with pytest.raises(RunFolderError, match=r"already contains a run.*overwrite=True"):
         thing.save(tmp_path / "there")
     thing.save(tmp_path / "there", overwrite=True)
     for name in ("scores-test.tsv", "labels-test.tsv"):
@@ -62,7 +62,7 @@ def test_saving_overwrites_nothing_by_default(train, tmp_path, what):
 
 def test_saving_never_overwrites_other_files(train, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(RunFolderError, match="has files of another kind"):
+    with pytest.raises(RunFolderError, match="contains other files"):
         train().save(tmp_path, overwrite=True)
     assert (tmp_path / "notes.txt").read_text() == "mine"
 

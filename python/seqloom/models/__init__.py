@@ -1,4 +1,4 @@
-"""Networks, what their outputs mean, and the folder that a trained one lives in."""
+"""Networks, their tasks, and the run folders of trained models."""
 
 from seqloom.models._esm2 import ESM2, ESM2Config
 from seqloom.models._esm2_lora import ESM2LoRA, ESM2LoRAConfig

@@ -42,20 +42,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ESM2Config(ESM2Fields):
-    """Settings of an `ESM2`; `of` returns those of a published network.
+    """Settings of an `ESM2`; `of` returns the settings of a published network.
 
     Args:
         layers: Number of layers.
-        width: Number of features of a position.
-        heads: Number of attention heads; must divide `width` into even numbers.
-        hidden: Width of the feed-forward networks; None: four times `width`.
+        width: Number of features of each position.
+        heads: Number of attention heads; ``width / heads`` must be an even integer.
+        hidden: Width of the feed-forward networks; None for four times `width`.
         vocabulary: Number of different tokens.
-        pad_token: Padding token.
-        mask_token: Token that masks a residue.
+        pad_token: Id of the padding token.
+        mask_token: Id of the token that masks a residue.
         eps: Number added to the variance in each layer norm.
         base: Base of the wavelengths of the rotary position embedding.
         token_dropout: If True, mask tokens have a zero embedding, as in the training of
-            ESM-2. The other embeddings are scaled by the fraction of masks.
+            ESM-2. The embeddings of all other tokens are scaled by the fraction of mask
+            tokens.
         has_lm_head: If True, add a head that predicts tokens.
         has_contact_head: If True, add a head that predicts residue contacts.
 
@@ -71,7 +72,7 @@ class ESM2Config(ESM2Fields):
     """
 
     def build(self) -> ESM2:
-        """Create the network, not yet bound to a backend.
+        """Create the network without binding it to a backend.
 
         Returns:
             A new network.
@@ -88,11 +89,12 @@ class ESM2Config(ESM2Fields):
 class ESM2(Module):
     """ESM-2, a protein language model (Lin et al. 2023), with its published numerics.
 
-    Input sequences are either concatenated without padding, or padded. Token ids are
-    those of ``sl.encode.Tokens("esm2")``: ``<cls>``, the residues, ``<eos>``. Positions
-    are encoded by rotary embeddings, with angles in float32 for any type of weights.
-    Embeddings are scaled by the fraction of masks in each sequence (by 0.88 without
-    masks), also in evaluation. There is no dropout.
+    Input sequences are either concatenated without padding, or padded to one length.
+    Token ids are those of ``sl.encode.Tokens("esm2")``: ``<cls>``, the residues,
+    ``<eos>``. Positions are encoded by rotary embeddings, with angles in float32 for
+    any type of weights. Embeddings are scaled by the fraction of mask tokens in each
+    sequence, also in evaluation; without mask tokens the factor is 0.88. The network
+    has no dropout.
 
     Args:
         config: Settings of the network.
@@ -147,23 +149,25 @@ class ESM2(Module):
         """Load a network from a folder in the Hugging Face transformers layout.
 
         Args:
-            folder: Folder with ``config.json`` and ``model.safetensors``, or several
-                weight files and an index. The head of ``EsmForMaskedLM`` is optional.
+            folder: Folder with ``config.json`` and the weights: ``model.safetensors``,
+                or several weight files and an index. The weights may lack the head of
+                ``EsmForMaskedLM``.
             backend: A backend or its name.
-            dtype: Type of weights and hidden states: ``"float32"`` or ``"float64"``.
-                Devices of PyTorch and JAX with native instructions also support
-                ``"bfloat16"`` and ``"float16"``, and CPUs support ``"int8"``. With
-                ``"int8"`` the linear layers have 8-bit weights, from
-                `sl.nn.quantize_int8`; all other parts, including the heads, are float32.
+            dtype: Type of weights and hidden states: ``"float32"``, ``"float64"``,
+                ``"bfloat16"``, ``"float16"`` or ``"int8"``. The 16-bit types need a
+                PyTorch or JAX device with instructions for them; ``"int8"`` needs a
+                CPU. With ``"int8"`` the linear layers have 8-bit weights, from
+                `sl.nn.quantize_int8`; all other parts, including the heads, are
+                float32.
 
         Returns:
             The network in evaluation mode; its `load_report` lists the conversions.
 
         Raises:
-            ArgumentError: `dtype` is not one of these types.
+            ArgumentError: `dtype` is not a supported type.
             BackendError: `dtype` would be slower than float32: half precision on NumPy,
-                on JAX on a CPU, or on a processor without instructions for it. Or int8 on
-                any other backend than NumPy or PyTorch on a CPU.
+                on JAX on a CPU, or on a processor without instructions for it.
+                ``"int8"`` is only supported by NumPy, and by PyTorch on a CPU.
             ConfigError: ``config.json`` does not describe an ESM-2 network.
             MissingFileError: The folder does not contain the settings or the weights.
             RecordError: An array is missing, unknown or damaged, or has a wrong shape.
@@ -199,8 +203,8 @@ class ESM2(Module):
             folder: Folder; it is created if it does not exist.
 
         Raises:
-            ArgumentError: The network has adapters or 8-bit layers, which the layout does
-                not support.
+            ArgumentError: The network has adapters or 8-bit layers, which Hugging Face
+                folders do not support.
             FileError: A file cannot be written.
 
         Examples:
@@ -251,10 +255,10 @@ class ESM2(Module):
             `layers`, a list of hidden states. Values at padding are undefined.
 
         Raises:
-            ArgumentError: `layers` or `cu_seqlens` are invalid, or `mask` is passed
-                together with `cu_seqlens`.
+            ArgumentError: `layers` or `cu_seqlens` is invalid, or both `mask` and
+                `cu_seqlens` are passed.
             OutOfRangeError: A token is not in the vocabulary.
-            ShapeError: The shapes do not match.
+            ShapeError: The shapes of the arguments do not match.
         """
         layout = self._make_layout(ESM2Inputs(input_ids, cu_seqlens, max_seqlen, mask))
         numbers = number_layers((-1,) if layers is None else layers, len(self.layers))
@@ -303,8 +307,8 @@ class ESM2(Module):
         them (Rao et al. 2021). Attention weights are computed in float32 or wider.
 
         Args:
-            input_ids: Token ids as in a call of the network; each sequence begins with
-                ``<cls>`` and ends with ``<eos>``.
+            input_ids: Token ids, as the network itself accepts them; each sequence
+                begins with ``<cls>`` and ends with ``<eos>``.
             cu_seqlens: Offsets of concatenated sequences: the start of each sequence, and
                 the total length.
             max_seqlen: Length of the longest concatenated sequence.
@@ -340,7 +344,8 @@ class ESM2(Module):
         Args:
             batch: Batch of `sl.data.PackedStream`: ``input_ids``, ``cu_seqlens`` and
                 ``max_seqlen``; or a padded batch: ``input_ids`` and ``mask``, ``(n, l)``.
-            layers: Indices of the hidden states, as in a call of the network.
+            layers: Indices of the hidden states to return, as the network itself
+                accepts them.
 
         Returns:
             Hidden states ``(total, width)`` or ``(n, l, width)`` by layer index.
@@ -364,7 +369,7 @@ class ESM2(Module):
         return dict(zip(layers, found, strict=True))
 
     def _make_layout(self, given: ESM2Inputs) -> Layout:
-        """Return the layout of the sequences."""
+        """Return the row layout of packed or padded sequences."""
         return make_layout(self.config, self.rates.value, given)
 
     def _run(self, layout: Layout, wanted: set[int]) -> dict[int, Tensor]:

@@ -28,7 +28,7 @@ _SIZES = {
 
 @dataclass(frozen=True)
 class ESM2Fields(Config):
-    """Fields of `ESM2Config` with their checks."""
+    """Fields of `ESM2Config`, checked on creation."""
 
     layers: int
     width: int
@@ -74,7 +74,7 @@ class ESM2Fields(Config):
             **changes: Values of other fields, such as ``has_lm_head=False``.
 
         Returns:
-            Settings.
+            The settings of that network.
 
         Raises:
             ArgumentError: No network of that size was published.
@@ -101,12 +101,12 @@ def check_dtype(backend: Backend, dtype: object) -> str:
     has_int8 = backend.name.partition(":")[0] in {"numpy", "torch"}
     if name == INT8 and not has_int8:
         raise BackendError(
-            f'dtype="int8" is for the backends "numpy" and "torch" on a CPU, got '
+            f'dtype="int8" needs the backend "numpy" or "torch" on a CPU, got '
             f"{backend.name!r}; load in float32"
         )
     if name == INT8 and backend.device != "cpu":
         raise BackendError(
-            f'dtype="int8" is for a CPU, got the device {backend.device!r}; load in '
+            f'dtype="int8" needs a CPU, got the device {backend.device!r}; load in '
             '"bfloat16"'
         )
     if name in _HALF_PRECISION and (reason := explain_slowdown(backend, name)):

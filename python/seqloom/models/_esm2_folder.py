@@ -52,11 +52,11 @@ _SYNONYMS = {
     r"(LayerNorm|layer_norm|layer_norm_after)\.beta$": r"\1.bias",
     r"^encoder\.layer\.[^.]+\.attention\.self\.(rotary_embeddings\.inv_freq)$": r"\1",
 }
-# Number of elements by which settings may exceed the weights. Small mismatches are
-# reported by array name instead.
+# Number of elements by which the network of the settings may exceed the weights.
+# Smaller mismatches are reported by array name.
 _MAX_EXCESS = 1 << 20
-# Arrays that ESM2 does not use: positions that are not rotary, the decoder (which
-# equals the embedding), and other heads.
+# Arrays of transformers that ESM2 does not use: learned positions, the decoder (which
+# equals the embedding), and the heads of other tasks.
 _UNUSED = re.compile(
     r"embeddings\.position_(ids|embeddings\.weight)|lm_head\.decoder\.(weight|bias)"
     r"|pooler\..*|classifier\..*"
@@ -77,13 +77,13 @@ def save_folder(network: Module, config: ESM2Fields, folder: Path) -> None:
 
 
 def _split_arrays(record: Mapping[str, Any], config: ESM2Fields) -> dict[str, Any]:
-    """Return the arrays under names that all versions of transformers load."""
+    """Return the arrays with names that all versions of transformers load."""
     prefix = "esm." if config.has_lm_head else ""
     arrays: dict[str, Any] = {}
     for path, array in record.items():
         names = list_transformers_names(path)
         parts = np.split(np.asarray(array), len(names))
-        if path == "rates":  # the older layout, which newer versions also read
+        if path == "rates":  # all versions of transformers read these names
             names = [_RATES.format(number) for number in range(config.layers)]
             parts = [np.asarray(array)] * len(names)
         arrays |= dict(zip(names, parts, strict=True))
@@ -94,7 +94,7 @@ def _split_arrays(record: Mapping[str, Any], config: ESM2Fields) -> dict[str, An
 
 
 def normalise_names(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arrays of a record under normalised transformers names."""
+    """Return the arrays of a record with normalised transformers names."""
     arrays = dict(record)
     for pattern, new in _SYNONYMS.items():
         arrays = {re.sub(pattern, new, name): array for name, array in arrays.items()}
@@ -117,16 +117,16 @@ def check_size(config: ESM2Fields, arrays: Mapping[str, Any], folder: str) -> No
     found = sum(prod(array.shape) for array in arrays.values())
     if wanted > 2 * found + _MAX_EXCESS:
         raise RecordError(
-            f"{folder}: the weights do not fit: config.json describes at least {wanted:,} "
-            f"numbers, but there are {found:,}"
+            f"{folder}: the weights do not fit: config.json describes at least "
+            f"{wanted:,} weights, but the files contain {found:,}"
         )
 
 
 def map_arrays(network: Module, arrays: Mapping[str, Any], folder: str) -> dict[str, Any]:
-    """Return the arrays by seqloom path; raise if they do not fit."""
+    """Return the arrays by seqloom path; raise if they do not fit the network."""
     parts = dict(network.named(ModuleArray))
     if not arrays.keys() & list_transformers_names("rates"):
-        del parts["rates"]  # computed by the network
+        del parts["rates"]  # rotary rates, which the network computes
     names = {path: list_transformers_names(path) for path in parts}
     shapes = {
         name: (part.shape[0] // len(names[path]), *part.shape[1:])
@@ -220,7 +220,8 @@ _FIELDS = {
     "layer_norm_eps": "eps",
     "token_dropout": "token_dropout",
 }
-# Fields that distinguish ESM-2 from other networks: default and allowed values.
+# Fields of config.json that distinguish ESM-2 from other networks: default and allowed
+# values.
 _REQUIRED_VALUES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "model_type": (None, ("esm",)),
     "position_embedding_type": ("absolute", ("rotary",)),
@@ -231,7 +232,7 @@ _REQUIRED_VALUES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "tie_word_embeddings": (True, (True,)),
     "hidden_act": ("gelu", ("gelu",)),
 }
-# Further fields that transformers writes for ESM-2.
+# Other fields that transformers writes to config.json for ESM-2.
 _EXTRA_FIELDS: dict[str, Any] = {
     "attention_probs_dropout_prob": 0.0,
     "emb_layer_norm_before": False,

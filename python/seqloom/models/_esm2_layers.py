@@ -1,4 +1,4 @@
-"""Components of ESM-2: batch layout, layers, heads, and contacts from attention."""
+"""Components of ESM-2: packed and padded batches, layers, heads, and contacts."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ class RotaryRates:
 class ESM2Layer(Module):
     """One transformer layer: self-attention and a feed-forward network, both pre-norm.
 
-    Linear layers use fused operations of the backend that include the neighbouring steps.
-    If a linear layer was replaced, for example by an adapter, or within `autocast`, the
-    layers are called separately.
+    The backend fuses each linear layer with the neighbouring steps. If a linear layer
+    was replaced, for example by an adapter, or within `autocast`, the layers are called
+    separately instead.
     """
 
     norm1: LayerNorm
@@ -127,7 +127,7 @@ class ESM2TokenHead(Module):
 
 
 class _FusedOperations(NamedTuple):
-    """Names of the fused operations for a kind of linear layer."""
+    """Names of the fused operations for a class of linear layers."""
 
     linear: str
     rotary: str
@@ -141,7 +141,7 @@ _FUSED_OPERATIONS: dict[type[Module], _FusedOperations] = {
 
 
 def _find_fused(*layers: Module) -> _FusedOperations | None:
-    """Return fused operations for layers of one kind; None to call them separately."""
+    """Return the fused operations for linear layers of one class, or None."""
     kinds: set[type[Module]] = {type(layer) for layer in layers}
     if autocast_state.get() is not None or len(kinds) > 1:
         return None
@@ -166,11 +166,11 @@ def _rotate(x: Tensor, layout: Layout) -> Tensor:
 
 
 class Layout(NamedTuple):
-    """Rows of a batch: the positions of all its sequences."""
+    """Positions of all sequences of a batch, one row for each position."""
 
-    shape: tuple[int, ...]  # of the original token ids
+    shape: tuple[int, ...]  # shape of the original token ids
     tokens: Tensor  # (rows,)
-    cosine: Tensor  # (rows, d / 2), of the rotation angles
+    cosine: Tensor  # (rows, d / 2), cosine and sine of the rotation angles
     sine: Tensor
     factor: Tensor | None  # (rows, 1), scale of the embeddings; None for 1
     attend: Callable[[Tensor, Tensor, Tensor], Tensor]  # each (rows, heads, d)
@@ -178,7 +178,7 @@ class Layout(NamedTuple):
 
 
 class ESM2Inputs(NamedTuple):
-    """Arguments of a call of the network."""
+    """Arguments with which the network is called."""
 
     input_ids: Any
     cu_seqlens: Any = None
@@ -187,7 +187,7 @@ class ESM2Inputs(NamedTuple):
 
 
 def make_layout(config: ESM2Fields, rates: Tensor, given: ESM2Inputs) -> Layout:
-    """Return the layout of packed or padded sequences."""
+    """Return the rows of packed or padded sequences."""
     tokens = as_operand(rates, given.input_ids)
     require_below("input_ids", tokens, config.vocabulary)
     if tokens.ndim == _PADDED and given.cu_seqlens is None:
@@ -198,14 +198,14 @@ def make_layout(config: ESM2Fields, rates: Tensor, given: ESM2Inputs) -> Layout:
             f"with padding and without cu_seqlens, got shape {tokens.shape}"
         )
     if given.mask is not None:
-        raise ArgumentError("mask is for padded input_ids (n, l); packed ones need none")
+        raise ArgumentError("mask is for padded input_ids (n, l); omit it otherwise")
     if given.cu_seqlens is None:
         given = given._replace(cu_seqlens=np.array([0, tokens.shape[0]], "int32"))
     return _make_packed_layout(config, rates, given._replace(input_ids=tokens))
 
 
 def _make_packed_layout(config: ESM2Fields, rates: Tensor, given: ESM2Inputs) -> Layout:
-    """Return the layout of concatenated sequences."""
+    """Return the rows of concatenated sequences."""
     tokens = given.input_ids
     packing = find_packing(tokens, given.cu_seqlens, given.max_seqlen)
     factor = None
@@ -234,7 +234,7 @@ def _factor_packed(rates: Tensor, hidden: Tensor, *, packing: Packing) -> Tensor
 
 
 def _make_padded_layout(config: ESM2Fields, rates: Tensor, given: ESM2Inputs) -> Layout:
-    """Return the layout of padded sequences; padding is masked in the attention."""
+    """Return the rows of padded sequences; padding is masked in the attention."""
     tokens = given.input_ids
     rows, length = tokens.shape
     real = _find_real(config, tokens, given.mask)
@@ -301,8 +301,8 @@ def find_contacts(
 ) -> list[Tensor]:
     """Return the contact probability of each pair of residues of each sequence.
 
-    The head is a logistic regression over the attention maps of all heads and layers. The
-    maps are summed layer by layer, so only those of one layer are in memory.
+    The head is a logistic regression over the attention maps of all heads and layers.
+    The maps are summed layer by layer, so memory contains the maps of one layer only.
     """
     bounds = layout.find_bounds()
     sums: list[Tensor | None] = [None] * len(bounds)
@@ -319,7 +319,7 @@ def find_contacts(
 
 
 def _sum_maps(q: Tensor, k: Tensor, weights: Tensor) -> Tensor:
-    """Return the weighted sum of one layer's corrected maps, ``(l - 2, l - 2)``."""
+    """Return the weighted sum of corrected maps of a layer, ``(l - 2, l - 2)``."""
     # (h, l - 2, l - 2): attention without <cls> and <eos>, in float32 or wider.
     dtype = q.dtype if q.dtype.itemsize > 2 else "float32"  # noqa: PLR2004 - half precision
     width = q.shape[-1]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from seqloom._key import Key
 
-# <cls>, <pad> and <eos> are not residues; tokens with larger ids are.
+# The tokens <cls>, <pad> and <eos> have the smallest ids; larger ids are residues.
 _MAX_SPECIAL_TOKEN = 2
 _TARGETS = ("*.qkv", "*.out", "*.fc1", "*.fc2")
 
@@ -39,7 +39,7 @@ class ESM2LoRAConfig(Config):
 
     Args:
         base: Folder of the ESM-2 network, as for `ESM2.load`.
-        outputs: Number of outputs of a sequence: the number of classes or labels.
+        outputs: Number of outputs for each sequence: the number of classes or labels.
         rank: Rank of each adapter.
         alpha: Numerator of the adapters' factor ``alpha / rank``.
         targets: Glob patterns of the linear layers with adapters: ``qkv`` and ``out`` of
@@ -90,7 +90,8 @@ class ESM2LoRAConfig(Config):
             Settings that fit the labels.
 
         Raises:
-            ArgumentError: The training set has no labels, or another encoder.
+            ArgumentError: The training set has no labels, or its encoder is not
+                ``Tokens("esm2")``.
 
         Examples:
             >>> import seqloom as sl
@@ -109,7 +110,7 @@ class ESM2LoRAConfig(Config):
         return cls(base=str(place), outputs=count_outputs(train), **changes)
 
     def check_encoder(self, encoder: Any) -> None:
-        """Raise if the records are not the tokens of ESM-2.
+        """Raise if the records are not encoded as the tokens of ESM-2.
 
         Args:
             encoder: Encoder of the records.
@@ -144,8 +145,8 @@ class ESM2LoRAConfig(Config):
             base = ESM2.load(self.base)
         except MissingFileError as error:
             raise MissingFileError(
-                f"{error}. It is the base network of adapters: if it has moved, pass its "
-                "folder to sl.models.load(run, base=FOLDER) (--base FOLDER)"
+                f"{error}. The model's adapters need this base network: if its folder has "
+                "moved, pass it to sl.models.load(run, base=FOLDER) (--base FOLDER)"
             ) from None
         found = checksum_of(base.to_record())
         if self.base_hash and self.base_hash != found:
@@ -161,8 +162,8 @@ class ESM2LoRAConfig(Config):
 class ESM2LoRA(Module):
     """ESM-2 with adapters, and a head on the mean of the residues' hidden states.
 
-    Only adapters and head are trained and saved. The settings contain the folder and
-    checksum of the base network.
+    Only the adapters and the head are trained and saved. The settings contain the
+    folder and checksum of the base network.
 
     Args:
         config: Settings of the network.
@@ -250,13 +251,13 @@ def _pool_packed(hidden: Tensor, real: Tensor, cu_seqlens: Any) -> Tensor:
 
 
 def _mean(weights: Tensor, hidden: Tensor) -> Tensor:
-    """Return weighted means of rows: ``(..., n, l)`` weights of 0 and 1."""
+    """Return the means of the rows selected by ``(..., n, l)`` weights of 0 and 1."""
     count = apply("maximum", weights.sum(axis=-1, keepdims=True), 1.0)
     return (weights @ hidden) / count
 
 
 def _check_encoder(encoder: Any) -> None:
-    """Raise if the records are not the tokens of ESM-2."""
+    """Raise if the records are not encoded as the tokens of ESM-2."""
     is_esm2 = isinstance(encoder, Tokens) and encoder.name == "esm2"
     if not is_esm2 or not encoder.add_special_tokens:
         raise ArgumentError(

@@ -1,4 +1,4 @@
-"""Inputs of networks: datasets, the form of encoded records, and suitable settings."""
+"""Inputs of networks: checks of datasets and encoders, and suitable settings."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -19,7 +19,8 @@ class Examples(Protocol):
 
     `seqloom.data.SequenceDataset` and `seqloom.data.GenotypeDataset` implement this
     protocol, and so do their subsets. Any other object with these attributes is accepted.
-    If the records are not sequences, ``noun`` may contain the plural of their name.
+    If the records are not sequences, an attribute ``noun`` may contain their plural
+    name for messages, such as "samples".
 
     Examples:
         >>> from pathlib import Path
@@ -42,7 +43,7 @@ class Examples(Protocol):
 
     @property
     def encoder(self) -> Any:
-        """Encoder of residues or genotypes; None without an encoder."""
+        """Encoder of residues or genotypes; None if the records are not encoded."""
         ...
 
     @property
@@ -57,17 +58,17 @@ class Examples(Protocol):
 
     @property
     def task(self) -> str | None:
-        """Kind of labels: ``"classify"``, ``"regress"`` or ``"multilabel"``."""
+        """Task of the labels: ``"classify"``, ``"regress"`` or ``"multilabel"``."""
         ...
 
     def __len__(self) -> int: ...
 
     def batch(self, indices: Any) -> dict[str, Any]:
-        """Return the records with some indices as arrays by name."""
+        """Return the records at the given indices as a dict of arrays."""
         ...
 
     def fingerprint(self) -> str:
-        """Return a hash of the contents of files and labels."""
+        """Return a hash of the dataset's files and labels."""
         ...
 
 
@@ -80,7 +81,7 @@ def check_examples(name: str, value: object) -> None:
 
 
 def _how_to_make(value: object) -> str:
-    """Return a hint how to create a dataset from a value."""
+    """Return a hint on how to create a dataset from a value."""
     if isinstance(value, (int, float)):
         return "sl.data.split(data, (0.9, 0.1)) splits a dataset"
     if hasattr(value, "dataset"):
@@ -120,7 +121,7 @@ def require_share(dropout: float) -> None:
 
 
 def count_positions(examples: Examples) -> NDArray[np.int64]:
-    """Count the positions of each record in a batch; tokens may have additional ones."""
+    """Count the positions of each record in a batch, including special tokens."""
     count = getattr(examples.encoder, "places", None)
     return examples.lengths if count is None else np.asarray(count(examples.lengths))
 
@@ -130,7 +131,7 @@ def noun_of(examples: Examples | None) -> str:
     return str(getattr(examples, "noun", "sequences"))
 
 
-# Largest width of an embedding; wider embeddings cost more than they improve.
+# Largest width of an embedding; a wider embedding hardly improves predictions.
 _MAX_EMBEDDING_WIDTH = 32
 
 
@@ -164,7 +165,7 @@ def reading_of(encoder: Any) -> dict[str, Any]:
 
 
 def is_of_tokens(encoder: Any) -> bool:
-    """Return whether an encoder returns token ids, not amounts."""
+    """Return whether an encoder returns token ids."""
     return hasattr(encoder, "vocabulary_size") and not counts_words(encoder)
 
 
@@ -174,7 +175,7 @@ def counts_words(encoder: Any) -> bool:
 
 
 def as_plain(inputs: Any) -> Any:
-    """Return values that NumPy supports: bfloat16 arrives as a PyTorch tensor."""
+    """Convert a bfloat16 PyTorch tensor to a type that NumPy supports."""
     is_foreign = str(getattr(inputs, "dtype", "")) == "torch.bfloat16"
     return inputs.float().cpu().numpy() if is_foreign else inputs
 
@@ -193,7 +194,7 @@ def check_reading(encoder: Any, inputs: str, vocabulary: int | None) -> None:
 
 
 def check_genotypes(encoder: Any) -> None:
-    """Raise if a sequence encoder is used where standardised genotypes are read."""
+    """Raise if an encoder of sequences is passed to a network of genotypes."""
     if encoded_kind(encoder) not in {"", GenotypeEncoder.encodes}:
         raise ArgumentError(
             f"GenotypeMLP reads standardised genotypes, not the output of {encoder}; "
@@ -202,7 +203,7 @@ def check_genotypes(encoder: Any) -> None:
 
 
 def _name_inputs(inputs: str, vocabulary: int | None) -> str:
-    """Return the name of an input form for a message."""
+    """Return a description of the network's inputs for a message."""
     return inputs if vocabulary is None else f"{inputs} of {vocabulary:,} kinds"
 
 
@@ -211,28 +212,28 @@ def _settings(inputs: str, channels: int, vocabulary: int | None = None) -> dict
     return {"inputs": inputs, "channels": channels, "vocabulary": vocabulary}
 
 
-# Minimal length of fixed windows for pooling.
+# Sequences of equal length are pooled from this length on.
 _MIN_POOLED_LENGTH = 16
 # Number of records to inspect, and the fraction of residues in which variants agree. It
 # is about 0.3 in windows of a genome, and 0.9 in mutants of a protein.
 _MAX_INSPECTED = 256
 _MIN_AGREEMENT = 0.6
-# With fewer records, many residues agree by chance.
+# With fewer records than this, many residues agree by chance.
 _MIN_RECORDS = 10
 # Chosen on simulated scans (benchmarks/mutational_scan.py).
 _ALIGNED_FEATURES = 64
 
 
 def for_counts() -> dict[str, Any]:
-    """Return the settings for k-mer counts: one layer over all counts."""
+    """Return the network settings for k-mer counts: one layer over all counts."""
     return {"length": 1, "widths": (32,), "kernel_size": 1, "dropout": 0.5}
 
 
 def for_windows(length: int, train: Examples, *, inputs: str) -> dict[str, Any]:
-    """Return the settings for windows of equal length."""
+    """Return the network settings for sequences of equal length."""
     if inputs != "numbers" and _are_variants(train):
         return {"length": length, "widths": (), "aligned": _ALIGNED_FEATURES}
-    # Strong dropout helps classification, but blurs predicted numbers.
+    # Strong dropout helps classification, but makes regression less accurate.
     dropout = {} if train.task == "regress" else {"dropout": 0.5}
     pools = (1, 2, 2) if length >= _MIN_POOLED_LENGTH else ()
     return {"length": length, "kernel_size": (3, 5, 5), "pools": pools, **dropout}

@@ -1,4 +1,4 @@
-"""The run folder: its files, its states, and the lock of the run that writes to it."""
+"""The run folder: its files, and the lock of the run that writes to the folder."""
 
 import json
 import os
@@ -53,10 +53,10 @@ _FILES = (
 
 @contextmanager
 def opened_folder(path: Path, *, resume: bool, overwrite: bool) -> Generator[None]:
-    """Prepare a folder for a run, and lock it inside the block."""
-    # Existing results are never changed without resume or overwrite.
+    """Prepare a folder for a run, and lock the folder inside the `with` block."""
+    # The results of a run only change if the user requests resume or overwrite.
     if resume and overwrite:
-        raise ArgumentError("resume keeps a run and overwrite replaces it: choose one")
+        raise ArgumentError("resume continues a run and overwrite replaces it: choose one")
     _check_is_run(path)
     _make_folder(path)
     with writing_alone(path):
@@ -68,7 +68,7 @@ def opened_folder(path: Path, *, resume: bool, overwrite: bool) -> Generator[Non
                 _remove(path)
             else:
                 raise RunFolderError(
-                    f"{path}: holds a run already; choose another folder, "
+                    f"{path}: already contains a run; choose another folder, "
                     "resume it (resume=True, --resume) or replace it "
                     "(RunFolder(..., overwrite=True), --overwrite)"
                 )
@@ -76,12 +76,12 @@ def opened_folder(path: Path, *, resume: bool, overwrite: bool) -> Generator[Non
 
 
 def make_checkpoint_folder(path: Path) -> None:
-    """Create the checkpoint folder of a run; return when it is on disk."""
+    """Create the checkpoint folder of a run; return when the folder is on disk."""
     _make_folder(checkpoint_path(path).parent)
 
 
 def _make_folder(path: Path) -> None:
-    """Create a folder and its parents durably: they survive a crash of the machine."""
+    """Create a folder and its parents, and write them to disk before returning."""
     try:
         missing = [it for it in (path, *path.parents) if not it.exists()]
         path.mkdir(parents=True, exist_ok=True)
@@ -91,7 +91,7 @@ def _make_folder(path: Path) -> None:
         files = [it for it in (path, *path.parents) if it.is_file()]
         advice = "out (--out) needs the name of a new folder or a run folder"
         reason = f"{files[0]} is a file; {advice}" if files else error.strerror
-        raise FileError(f"{path}: cannot make the run folder: {reason}") from None
+        raise FileError(f"{path}: cannot create the run folder: {reason}") from None
 
 
 def is_config(path: Path) -> bool:
@@ -122,7 +122,7 @@ def list_steps(path: Path) -> dict[int, Path]:
 
 
 def is_own_card(path: Path) -> bool:
-    """Return whether a run wrote this card and no user has edited it."""
+    """Return whether a run wrote this model card and no user has edited the card."""
     try:
         return _CARD_MARK in path.read_bytes()
     except FileNotFoundError:
@@ -138,7 +138,7 @@ def write_history(path: Path, history: list[dict[str, Any]]) -> None:
 def _check_is_run(path: Path) -> None:
     """Raise if a folder contains files that are not from a run."""
     if _holds_something(path) and not (is_config(path / _CONFIG) or _is_bare(path)):
-        raise RunFolderError(f"{path}: has files of another kind; choose an empty folder")
+        raise RunFolderError(f"{path}: contains other files; choose an empty folder")
 
 
 def _holds_something(path: Path) -> bool:
@@ -147,7 +147,7 @@ def _holds_something(path: Path) -> bool:
 
 
 def _prepare_resume(path: Path) -> None:
-    """Raise if the folder has a model without checkpoint; remove temporary files."""
+    """Raise if the folder has a model but no checkpoint; remove temporary files."""
     if (path / WEIGHTS).exists() and not (path / _LAST).exists():
         raise RunFolderError(
             f"{path}: has a model but no checkpoint, so it cannot be resumed; choose "
@@ -158,7 +158,7 @@ def _prepare_resume(path: Path) -> None:
 
 
 def _remove(path: Path) -> None:
-    """Remove the files of a run and no others."""
+    """Remove the files of a run, and keep all other files."""
     for file in [*(path / name for name in _FILES), *list_steps(path).values()]:
         file.unlink(missing_ok=True)
     if is_own_card(path / CARD):
@@ -168,7 +168,7 @@ def _remove(path: Path) -> None:
 
 
 def _is_bare(path: Path) -> bool:
-    """Return whether a run was killed here before it wrote its settings."""
+    """Return whether a run was killed in this folder before it wrote its settings."""
     begun = {path / name for name in (_CHECKPOINTS, ENCODER, HASHES_FILE, LOCK)}
     begun |= {*_list_temporary_files(path)}
     return (path / _CHECKPOINTS).is_dir() and begun.issuperset(path.rglob("*"))
@@ -182,16 +182,17 @@ def _list_temporary_files(path: Path) -> Iterator[Path]:
 
 
 LOCK = ".run.lock"
-# A process that takes the lock writes its id shortly afterwards.
+# A process writes its id to the lock file shortly after locking the file.
 _READ_ATTEMPTS, _PAUSE = 20, 0.01
 _held: set[int] = set()
 
 
 @contextmanager
 def writing_alone(folder: Path) -> Generator[None]:
-    """Prevent other runs from writing to a folder inside the block."""
-    # The system releases a lock when its process ends for any reason, so a killed run
-    # blocks nothing. Its lock file remains, and the next run uses it.
+    """Prevent other runs from writing to a folder during the `with` block."""
+    # The operating system releases the lock when the process ends for any reason, so a
+    # killed run does not block the folder. The lock file remains, and the next run
+    # locks it.
     path, handle = folder / LOCK, None
     try:
         with signals_waiting():
@@ -203,13 +204,13 @@ def writing_alone(folder: Path) -> Generator[None]:
             )
         yield
     finally:
-        if handle in _held:  # not in a forked process
+        if handle in _held:  # a forked process must not remove the lock
             with signals_waiting():
                 _release(path, handle)
 
 
 def _take(path: Path) -> int | None:
-    """Take the lock; return None if another run holds it."""
+    """Lock the folder; return None if another run has locked it."""
     try:
         handle = _lock(path)
     except OSError as error:
@@ -218,14 +219,14 @@ def _take(path: Path) -> int | None:
     if handle is not None:
         _held.add(handle)
         owner = {"pid": os.getpid(), "host": socket.gethostname()}
-        with suppress(OSError):  # a full disk; the lock works without the content
+        with suppress(OSError):  # the disk may be full; an empty lock file works
             os.ftruncate(handle, 0)
             os.write(handle, json.dumps(owner).encode())
     return handle
 
 
 def _lock(path: Path) -> int | None:
-    """Open and lock the file; return None if it is locked."""
+    """Open and lock a lock file; return None if another process has locked the file."""
     while True:
         handle = open_handle(path, os.O_RDWR | os.O_CREAT | NOFOLLOW)
         try:
@@ -234,16 +235,16 @@ def _lock(path: Path) -> int | None:
             os.close(handle)
             return None
         except OSError:
-            pass  # a file system without locks
+            pass  # the file system does not support locks
         if is_at(path, handle):
             return handle
-        os.close(handle)  # removed by the run that had it
+        os.close(handle)  # the run that owned the lock file has removed it
 
 
 def _release(path: Path, handle: int) -> None:
-    """Remove the file and release the lock."""
+    """Remove the lock file and release the lock."""
     _held.discard(handle)
-    with suppress(OSError):  # the folder may be deleted; a remaining file is harmless
+    with suppress(OSError):  # the folder may be deleted; an old lock file is harmless
         if is_at(path, handle):
             path.unlink()
     with suppress(OSError):
@@ -251,7 +252,7 @@ def _release(path: Path, handle: int) -> None:
 
 
 def _owner_of(path: Path) -> str:
-    """Return a description of the process that holds a lock."""
+    """Return a description of the process that has locked the folder."""
     for _ in range(_READ_ATTEMPTS):
         with suppress(OSError, ValueError, KeyError, TypeError):
             facts: Any = json.loads(path.read_bytes())
@@ -261,7 +262,7 @@ def _owner_of(path: Path) -> str:
 
 
 def _close_inherited_locks() -> None:
-    """Close inherited locks in a forked process, which may outlive the run."""
+    """Close inherited lock files in a forked process, which may outlive the run."""
     for handle in _held:
         os.close(handle)
     _held.clear()

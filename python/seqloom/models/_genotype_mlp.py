@@ -28,7 +28,7 @@ from seqloom.nn import (
 )
 from seqloom.tensor import Tensor
 
-# Number of variants for which weights are trained without rescaling.
+# With this number of variants, weights are trained without rescaling.
 _REFERENCE_VARIANTS = 1000
 
 
@@ -37,11 +37,12 @@ class GenotypeMLPConfig(Config):
     """Settings of a `GenotypeMLP`.
 
     Args:
-        variants: Number of genotypes of a sample.
-        outputs: Number of outputs of a sample: the number of classes or labels.
-        covariates: Number of covariates of a sample, which follow its genotypes.
+        variants: Number of genotypes of each sample.
+        outputs: Number of outputs for each sample: the number of classes or labels.
+        covariates: Number of covariates of each sample; in the input they follow the
+            genotypes.
         hidden: Number of features of each hidden layer; empty for a linear model.
-        dropout: Probability of dropping a hidden feature in training.
+        dropout: Dropout probability of each hidden feature in training.
 
     Raises:
         ArgumentError: A number is out of range.
@@ -122,7 +123,7 @@ class GenotypeMLPConfig(Config):
         check_genotypes(encoder)
 
     def build(self) -> "GenotypeMLP":
-        """Create the network, not yet bound to a backend.
+        """Create the network without binding it to a backend.
 
         Returns:
             A network in training mode.
@@ -138,9 +139,10 @@ class GenotypeMLPConfig(Config):
 class GenotypeMLP(Module):
     """Linear model of all inputs, plus hidden layers for non-linear effects.
 
-    The outputs are initialised to zero, so training starts from the mean. Early stopping
-    then acts like ridge regression: with many variants, each weight stays small. For the
-    same reason, all weights of genotypes share one second average in the optimiser.
+    The outputs are initialised to zero, so training starts from the mean of the labels.
+    Early stopping then acts like ridge regression, because with many variants each
+    weight stays small. To keep weights small, the optimiser uses one average of the
+    squared gradient for all genotype weights.
 
     Args:
         config: Settings of the network.
@@ -175,7 +177,7 @@ class GenotypeMLP(Module):
 
         Args:
             x: Standardised genotypes ``(batch, variant)``, followed by covariates.
-            mask: Must be None, because all samples have all variants.
+            mask: Must be None, because every sample has all variants.
             key: Random key for dropout; required in training mode.
 
         Returns:
@@ -196,11 +198,11 @@ class GenotypeMLP(Module):
             raise ShapeError(
                 f"this model reads {config.variants:,} variants and {config.covariates:,} "
                 f"covariates of each sample, got an array {x.shape}. Open the genotypes "
-                "with the encoder that it was trained with"
+                "with the encoder that the model was trained with"
             )
         if mask is not None:
             raise ShapeError(
-                "GenotypeMLP takes no mask: all rows of genotypes have one length"
+                "GenotypeMLP accepts no mask: all rows of genotypes have the same length"
             )
         out = self.linear(x)  # (batch, output)
         return out if self.hidden is None else out + self.hidden(x, key=key)
@@ -245,7 +247,7 @@ class ZeroLinear(Module):
 
 
 def _weight(features: int, inputs: int, *, is_zero: bool) -> Param:
-    """Create weights that are zero, or that have a suitable scale before a GELU."""
+    """Create weights: zeros, or random numbers with a suitable scale before a GELU."""
     first = Fill(0.0) if is_zero else FanIn(inputs * _find_scale(inputs) ** 2)
     return Param((features, inputs), first)
 
@@ -256,8 +258,9 @@ def _sum(x: Tensor, weight: Param) -> Tensor:
 
 
 def _find_scale(inputs: int) -> float:
-    """Return the factor of the weights, which also scales the optimiser's steps."""
+    """Return the factor by which a layer multiplies its weights and optimiser steps."""
     # An output sums over all inputs, so with more inputs each weight must change less
-    # (Yang et al. 2021). With few inputs it may change more, but must not oscillate.
+    # in a step (Yang et al. 2021). With few inputs a weight may change more, but must
+    # not oscillate.
     share = _REFERENCE_VARIANTS / inputs
     return min(share, share**0.5)

@@ -1,4 +1,4 @@
-"""Head: a small network from features of a record, such as an embedding, to outputs."""
+"""Head: a small network that predicts labels from features such as embeddings."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class HeadConfig(Config):
     """Settings of a `Head`.
 
     Args:
-        inputs: Number of features of a record.
-        outputs: Number of outputs of a record: the number of classes or labels.
+        inputs: Number of features of each record.
+        outputs: Number of outputs for each record: the number of classes or labels.
         hidden: Number of features of each hidden layer; empty for a linear model.
-        dropout: Probability of dropping a feature before each layer in training.
+        dropout: Dropout probability of each feature before each layer in training.
 
     Raises:
         ArgumentError: A number is out of range.
@@ -59,7 +59,7 @@ class HeadConfig(Config):
         convert_fields(self)
         require_positive({"inputs": self.inputs, "outputs": self.outputs})
         if min(self.hidden, default=1) < 1:
-            raise ArgumentError(f"hidden must give at least 1 each, got {self.hidden}")
+            raise ArgumentError(f"numbers in hidden must be 1 or more, got {self.hidden}")
         require_share(self.dropout)
 
     @classmethod
@@ -88,14 +88,14 @@ class HeadConfig(Config):
         return cls(inputs=train.encoder.width, outputs=count_outputs(train))
 
     def check_encoder(self, encoder: Any) -> None:
-        """Raise if an encoder's records are not embeddings, or have another width.
+        """Raise if an encoder's records are not embeddings, or their width differs.
 
         Args:
             encoder: Encoder of the records.
 
         Raises:
             ArgumentError: The records are not embeddings.
-            ShapeError: The records have another number of features.
+            ShapeError: The number of features of the records differs from the settings.
 
         Examples:
             >>> import seqloom as sl
@@ -110,7 +110,7 @@ class HeadConfig(Config):
             )
 
     def build(self) -> Head:
-        """Create the head, not yet bound to a backend.
+        """Create the head without binding it to a backend.
 
         Returns:
             A network in training mode.
@@ -125,7 +125,7 @@ class HeadConfig(Config):
 
 
 class Head(Module):
-    """Small network on features, which are normalised to mean 0 and standard deviation 1.
+    """Small network on features that are normalised to mean 0 and standard deviation 1.
 
     Args:
         config: Settings of the network.
@@ -177,7 +177,7 @@ class Head(Module):
                 f"this head reads {self.config.inputs:,} features of each record, got an "
                 f"array {x.shape}"
             )
-        # A batch of one record has no standard deviation.
+        # The features of a batch with one record have no standard deviation.
         is_one = x.shape[0] == 1
         x = self.norm.by_averages(x) if is_one else self.norm(x)
         return self.layers(x, key=key)

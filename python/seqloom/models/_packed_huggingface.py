@@ -21,14 +21,15 @@ def packed_huggingface(hf_model: Any) -> PackedHuggingFace:
     """Convert a Hugging Face ESM network to packed sequences, without padding.
 
     Attention is limited to one sequence at a time, positions restart in each sequence,
-    and token dropout is scaled for each sequence. So the hidden states equal those of the
-    network for each sequence alone, up to rounding. The network can replace an `ESM2`:
+    and token dropout is scaled for each sequence. Up to rounding, the hidden states
+    therefore equal those that `hf_model` computes for each sequence alone. The
+    converted network can be used instead of an `ESM2`:
     ``sl.infer.embed(sl.models.packed_huggingface(hf_model), files, out=...)``.
 
     Args:
         hf_model: ``EsmModel``, ``EsmForMaskedLM`` or another network with an ESM encoder,
-            from transformers 5 or newer. The network does not change; its
-            weights are shared, not copied.
+            from transformers 5 or newer. The model does not change; the converted
+            network shares its weights.
 
     Returns:
         A network in evaluation mode, without gradients, on the device of `hf_model`.
@@ -51,10 +52,10 @@ def packed_huggingface(hf_model: Any) -> PackedHuggingFace:
 
 
 class PackedHuggingFace:
-    """Network that `packed_huggingface` returns.
+    """Hugging Face ESM network on packed sequences, created by `packed_huggingface`.
 
     Args:
-        hf_model: Network of transformers.
+        hf_model: ESM network of the transformers package.
 
     Raises:
         ArgumentError: `hf_model` is not an ESM encoder, or comes from older transformers.
@@ -152,7 +153,7 @@ class PackedHuggingFace:
         """
         if "mask" in batch:
             raise ArgumentError(
-                "PackedHuggingFace takes packed batches, got a padded one; omit "
+                "PackedHuggingFace needs a packed batch, got a padded one; omit "
                 "packing=False, or pass the transformers network itself"
             )
         packed = batch["input_ids"], batch.get("cu_seqlens"), batch.get("max_seqlen")
@@ -167,7 +168,7 @@ class PackedHuggingFace:
         return self._network.parameters()
 
     def state_dict(self) -> dict[str, Any]:
-        """Return all data that determine the results, as PyTorch tensors.
+        """Return the weights, and the settings that affect results, as PyTorch tensors.
 
         Returns:
             The weights by their names in transformers, and as ``settings`` the bytes of
@@ -222,7 +223,7 @@ class PackedHuggingFace:
 
 @cache
 def _get_device_tensor(device: str) -> Tensor:
-    """Return a tensor on a PyTorch device, to which other arrays are moved."""
+    """Return a tensor on a PyTorch device; arrays of other libraries are moved to it."""
     return find_backend(f"torch:{device}").tensor([0])
 
 
@@ -266,7 +267,7 @@ def copy_sharing_weights(model: Any) -> Any:
 
 
 def list_settings(model: Any) -> dict[str, Any]:
-    """Return the settings that affect results, in addition to the weights."""
+    """Return the settings that affect results."""
     return {name: getattr(model.config, name, None) for name in _RESULT_SETTINGS}
 
 
@@ -275,7 +276,7 @@ def embed_tokens(parts: Any, tokens: Tensor, packing: Packing) -> Any:
     x = parts.word_embeddings(tokens.raw[None])
     if parts.token_dropout:
         x = _scale(x, tokens.raw == parts.mask_token_id, packing=packing)
-    # Learned positions start after the padding index.
+    # Indices of learned positions start after the padding index.
     places = packing.position.raw[None] + parts.padding_idx + 1
     if hasattr(parts, "position_embeddings"):
         _require_positions(parts, packing.longest)
@@ -283,7 +284,7 @@ def embed_tokens(parts: Any, tokens: Tensor, packing: Packing) -> Any:
 
 
 def _scale(x: Any, hidden: Any, *, packing: Packing) -> Any:
-    """Zero masked embeddings and scale the rest, in the network's order of operations."""
+    """Set embeddings of mask tokens to zero and scale the rest, in the original order."""
     starts, owner = packing.offsets.raw.long(), packing.owner.raw.long()
     sums = hidden.new_zeros(hidden.shape[0] + 1, dtype=starts.dtype)
     sums[1:] = hidden.cumsum(0)
@@ -305,7 +306,7 @@ def _require_positions(parts: Any, longest: int) -> None:
 @cache
 def _register() -> None:
     """Register seqloom's attention in transformers."""
-    transformers: Any = sys.modules["transformers"]  # imported, because a model exists
+    transformers: Any = sys.modules["transformers"]  # imported by the model
     transformers.AttentionInterface.register(_NAME, _attend)
     transformers.AttentionMaskInterface.register(_NAME, _mask_nothing)
 

@@ -34,26 +34,26 @@ class SequenceCNNConfig(Config):
     """Settings of a `SequenceCNN`.
 
     Args:
-        channels: Number of channels of a position: the encoder's width; for tokens, the
-            width of the embedding; for counts, the number of k-mers.
-        outputs: Number of outputs of a record: the number of classes or labels.
+        channels: Number of channels of each position: the encoder's width; for tokens,
+            the width of the embedding; for counts, the number of k-mers.
+        outputs: Number of outputs for each record: the number of classes or labels.
         length: Length of all sequences if it is fixed; the head then has weights for each
-            position. None for any length: the head gets the mean and maximum of each
-            feature.
+            position. None for any length: the head then reads the mean and maximum of
+            each feature.
         widths: Number of features of each convolution.
         kernel_size: Kernel size, an odd number, for all convolutions or for each.
-        pools: Pooling factor after each convolution; 1 for no pooling. Only with
-            `length`; default: all 1.
-        dropout: Probability of dropping a feature before the head in training.
+        pools: Pooling factor after each convolution; 1 for no pooling. Requires
+            `length`; default: no pooling.
+        dropout: Dropout probability of each feature before the head in training.
         inputs: Form of a record: ``"channels"`` (channel, position), one-hot residues;
             ``"tokens"`` (position), integers below ``vocabulary``; ``"numbers"``
-            (position), such as qualities; or ``"counts"`` (k-mer). Tokens get an
-            embedding. Counts have no positions, so each layer reads all counts.
+            (position), such as qualities; or ``"counts"`` (k-mer). The network learns an
+            embedding of tokens. Counts have no positions, so each layer reads all counts.
         vocabulary: Number of different tokens.
-        aligned: Number of hidden features of a branch with weights for each residue at
-            each position, plus a linear model; 0 for no branch. The branch suits
-            variants of one sequence and needs `length`. With a branch, ``widths`` may be
-            empty.
+        aligned: Number of hidden features of the aligned branch, which has a weight for
+            each residue at each position, and a linear model; 0 for no branch. The
+            branch suits variants of one sequence and requires `length`. With the
+            branch, ``widths`` may be empty.
 
     Raises:
         ArgumentError: A setting is out of range, or settings are inconsistent.
@@ -89,7 +89,7 @@ class SequenceCNNConfig(Config):
         require_share(self.dropout)
         if self.pools and self.length is None:
             raise ArgumentError(
-                "pools needs length=: without one the whole sequence is pooled at once"
+                "pools needs length=: without a length the whole sequence is pooled at once"
             )
         if {len(self.kernel_sizes), len(self.pools or self.widths)} != {len(self.widths)}:
             raise ArgumentError(
@@ -101,8 +101,8 @@ class SequenceCNNConfig(Config):
         """Raise if the settings of inputs are inconsistent."""
         if (self.inputs == "tokens") != (self.vocabulary is not None):
             raise ArgumentError(
-                "inputs='tokens' needs vocabulary, the number of different tokens; "
-                f"other inputs have none, got {self.inputs!r} and {self.vocabulary}"
+                "inputs='tokens' needs vocabulary, the number of different tokens; for "
+                f"other inputs omit vocabulary; got {self.inputs!r} and {self.vocabulary}"
             )
         if self.vocabulary is not None and self.vocabulary < 1:
             raise ArgumentError(f"vocabulary must be 1 or more, got {self.vocabulary}")
@@ -120,7 +120,7 @@ class SequenceCNNConfig(Config):
         """Return the settings of a network for the same records, but of any length.
 
         Returns:
-            Python code that creates the settings.
+            A string of Python code that creates the settings.
 
         Examples:
             >>> SequenceCNNConfig(channels=4, outputs=3, length=30).spell_any_length()
@@ -153,11 +153,11 @@ class SequenceCNNConfig(Config):
     def for_data(cls, train: Examples, *others: Examples | None) -> Self:
         """Choose settings for a training set.
 
-        Sequences of equal length get a head with weights for each position, with settings
-        that were chosen by cross-validation (benchmarks/). If most residues of these
-        sequences agree, as in a mutational scan, each residue has a weight for its
-        position instead (``aligned``). Tokens get an embedding. The function reads some
-        records to decide.
+        For sequences of equal length, the head has weights for each position; the
+        settings were chosen by cross-validation (benchmarks/). If most residues of
+        these sequences agree, as in a mutational scan, the network has weights for each
+        residue at each position instead (``aligned``). The network learns an embedding
+        of tokens. The function reads some records to choose the settings.
 
         Args:
             train: Encoded sequences with labels.
@@ -182,12 +182,14 @@ class SequenceCNNConfig(Config):
             >>> config.channels, config.outputs, config.length
             (4, 2, 4)
         """
-        # for_data(train, None) is common: there may be no other dataset.
+        # Callers often pass None in for_data(train, None) if there is no other dataset.
         parts = [part for part in (train, *others) if part is not None]
         for part in parts or [train]:
             check_examples("train" if part is train else "others", part)
         if train.encoder is None:
-            raise ArgumentError('the dataset has no encoder; give it encoder=OneHot("dna")')
+            raise ArgumentError(
+                'the dataset has no encoder; open it with encoder=OneHot("dna")'
+            )
         reading = reading_of(train.encoder)
         outputs = count_outputs(train)
         if reading["inputs"] == "counts":
@@ -205,8 +207,8 @@ class SequenceCNNConfig(Config):
             encoder: Encoder of the records.
 
         Raises:
-            ArgumentError: The records of the encoder have another form or a larger
-                vocabulary.
+            ArgumentError: The encoder's records do not have the form or the vocabulary
+                of the settings.
 
         Examples:
             >>> import seqloom as sl
@@ -233,7 +235,8 @@ class SequenceCNN(Module):
     """Convolutional network with batch norm and a linear head.
 
     Positions after the end of a sequence are zero in every layer, and excluded from means
-    and maxima. The score of a record does not depend on the lengths of other records.
+    and maxima. The score of a record therefore does not depend on the other records of
+    its batch.
 
     Args:
         config: Settings of the network.
@@ -277,17 +280,17 @@ class SequenceCNN(Module):
 
     @property
     def one_scale(self) -> tuple[str, ...]:
-        """Patterns of parameters for which the optimiser uses one second average."""
+        """Path patterns of parameters that share one average of the squared gradient."""
         return () if self.aligned is None else self.aligned.one_scale
 
     @property
     def epochs(self) -> int | None:
-        """Default number of epochs for `fit`; None for its usual default."""
+        """Number of epochs if `fit` gets none; None for the usual default of `fit`."""
         return None if self.aligned is None else _ALIGNED_EPOCHS
 
     @property
     def weight_decay(self) -> float | None:
-        """Default weight decay for `fit`; None for its usual default."""
+        """Weight decay if `fit` gets none; None for the usual default of `fit`."""
         return None if self.aligned is None else _ALIGNED_DECAY
 
     def logits(

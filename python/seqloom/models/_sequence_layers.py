@@ -39,7 +39,7 @@ class TokenInput(Module):
 
 
 class NumberInput(Module):
-    """Normalisation of numbers, such as qualities or counts, to mean 0 and deviation 1."""
+    """Normalisation of qualities or counts to mean 0 and standard deviation 1."""
 
     norm: BatchNorm1d
 
@@ -56,7 +56,7 @@ class NumberInput(Module):
 
 
 def normalise(norm: BatchNorm1d, x: Tensor, mask: Tensor | None) -> Tensor:
-    """Apply batch norm; use running averages if the batch has one value per channel."""
+    """Apply batch norm; use running averages if a channel has only one value."""
     is_one = x.shape[0] * x.shape[2] == 1
     return norm.by_averages(x, mask) if is_one else norm(x, mask=mask)
 
@@ -69,7 +69,7 @@ class Block(Module):
     pool: MaxPool1d | None
 
     def __init__(self, before: int, after: int, *, kernel_size: int, pool: int) -> None:
-        # The batch norm has a bias, so the convolution needs none.
+        # The batch norm has a bias, so the convolution does not need a bias.
         self.conv = Conv1d(before, after, kernel_size, padding="same", bias=False)
         self.norm = BatchNorm1d(after)
         self.pool = MaxPool1d(pool) if pool > 1 else None
@@ -83,18 +83,19 @@ class Block(Module):
 # Width of the embedding of residues, which all positions share.
 _RESIDUE_FEATURES = 16
 _DROPOUT = 0.3
-# Factor of linear weights: with few records of an effect, few steps must suffice.
+# Factor of the linear weights, because an effect seen in few records must be learned in
+# few steps.
 _LINEAR_SCALE = 3.0
-# Weight of the newest batch in the running mean.
+# Weight of the current batch in the running mean.
 _MOMENTUM = 0.01
 
 
 class Aligned(Module):
-    """Linear model of the residues at each position, plus a hidden layer."""
+    """Linear model and hidden layer on the residues at each position."""
 
-    # If most residues are those of one sequence, other residues are rare. So the mean
-    # record is subtracted first, and all weights share one second average in the
-    # optimiser. With weight decay, effects seen in few records then shrink, as in ridge
+    # Variants of one sequence differ in few residues. So the mean record is subtracted
+    # first, and all weights share one average of the squared gradient in the optimiser.
+    # With weight decay, effects seen in few records then shrink, as in ridge
     # regression. The hidden layer reads residues through an embedding that all
     # positions share. Both branches are initialised to zero.
 
@@ -127,7 +128,7 @@ class Aligned(Module):
 
 
 class MeanSubtraction(Module):
-    """Subtracts the running mean of the training records."""
+    """Layer that subtracts the running mean of the training records."""
 
     total: Buffer
     seen: Buffer
@@ -140,7 +141,8 @@ class MeanSubtraction(Module):
         """Subtract the mean from ``(batch, feature)``."""
         if self.training:
             processes, rows = find_batch_processes(), x.detach()
-            # Several processes use the mean over all their batches.
+            # If training uses several processes, take the mean over the batches of all
+            # processes.
             newest = (
                 rows.mean(axis=0)
                 if processes is None

@@ -31,10 +31,10 @@ _CUTOFF = 0.5
 
 @dataclass(frozen=True)
 class Task(JsonConfig, ABC):
-    """Base class of tasks; each output of the model is a column of the predictions.
+    """Base class of tasks; the table of predictions has a column for each output.
 
     Args:
-        columns: Header of the predictions: the names of the classes or labels.
+        columns: Column names of the predictions: the names of the classes or labels.
 
     Examples:
         >>> Task.from_dict(Classify(("EI", "IE")).to_dict()).columns
@@ -52,11 +52,11 @@ class Task(JsonConfig, ABC):
         """Return the training loss as a scalar tensor."""
 
     def targets(self, labels: Labels) -> Labels:
-        """Convert labels to targets of the loss, before a compiled step."""
+        """Convert labels to the targets of the loss; called before a compiled step."""
         return labels
 
     def loss_of_targets(self, logits: Tensor, targets: Labels) -> Tensor:
-        """Return the loss of the output of `targets`."""
+        """Return the loss for targets that `targets` returned."""
         return self.loss(logits, targets)
 
     @abstractmethod
@@ -64,12 +64,12 @@ class Task(JsonConfig, ABC):
         """Convert outputs to scores, such as probabilities, without rounding."""
 
     def order(self, logits: Outputs) -> Outputs:
-        """Return values with the same ranking as the scores, but without rounding ties."""
+        """Return values in the order of the scores, but without ties from rounding."""
         return self.activate(logits)
 
     @abstractmethod
     def decide(self, scores: Scores) -> Labels | None:
-        """Convert scores to labels; None if the scores are the predictions."""
+        """Convert scores to predicted labels; return None if no conversion is needed."""
 
     @abstractmethod
     def measure(
@@ -79,9 +79,9 @@ class Task(JsonConfig, ABC):
 
         Args:
             labels: True labels.
-            scores: Output of `activate`.
-            order: Output of `order`, used for rankings. Default: `scores`, where
-                probabilities near 1 may be tied.
+            scores: Scores that `activate` returned.
+            order: Values that `order` returned, used for metrics of rankings. Default:
+                `scores`, although probabilities near 1 may be tied.
         """
 
     def measure_outputs(self, labels: Labels, logits: Outputs) -> dict[str, float]:
@@ -91,7 +91,7 @@ class Task(JsonConfig, ABC):
 
 @dataclass(frozen=True)
 class Classify(Task):
-    """Classification with one class for each record: softmax and cross entropy.
+    """Classification of each record into one class, by softmax and cross entropy.
 
     Args:
         columns: Names of the classes.
@@ -108,7 +108,7 @@ class Classify(Task):
     name: ClassVar[str] = "classify"
 
     def loss(self, logits: Tensor, labels: Labels) -> Tensor:
-        """Return the cross entropy, a weighted mean over the records."""
+        """Return the cross entropy as a weighted mean over the records."""
         weights = None if self.weights is None else np.asarray(self.weights, np.float32)
         return F.cross_entropy(logits, labels, weight=weights)
 
@@ -119,13 +119,13 @@ class Classify(Task):
         return powers / powers.sum(axis=1, keepdims=True)
 
     def order(self, logits: Outputs) -> NDArray[np.float64]:
-        """Return log-odds: each output minus logsumexp of the other outputs."""
+        """Return the log-odds: each output minus logsumexp of the other outputs."""
         wide, rows = logits.astype(np.float64), np.arange(len(logits))
         top = wide.argmax(axis=1)
         shifted = wide - wide[rows, top, None]
         powers = np.exp(shifted)
         others = powers.sum(axis=1, keepdims=True) - powers
-        # The likeliest class dominates the sum, so the difference would lose precision.
+        # If the likeliest class were in the sum, the difference would lose precision.
         others[rows, top] = 1.0
         found = shifted - np.log(others)
         shifted[rows, top] = -np.inf
@@ -134,13 +134,13 @@ class Classify(Task):
 
     def decide(self, scores: Scores) -> NDArray[np.int64]:
         """Return the class with the highest score; for ties, the first class."""
-        # Tables contain float32 scores, so round first to get the same decisions.
+        # Round first, so that float32 scores in a table lead to the same predictions.
         return scores.astype(np.float32).argmax(axis=1)
 
     def measure(
         self, labels: Labels, scores: Scores, *, order: Outputs | None = None
     ) -> dict[str, float]:
-        """Return the metrics; for two classes, areas are those of the second class."""
+        """Return the metrics; AUROC and AUPRC of two classes rank by the second class."""
         size, guess = len(self.columns), self.decide(scores)
         ranked = scores if order is None else order
         areas = (labels, ranked if size > 2 else ranked[:, 1])  # noqa: PLR2004 - two classes
@@ -155,7 +155,7 @@ class Classify(Task):
 
 @dataclass(frozen=True)
 class Regress(Task):
-    """Regression with one or more numbers for each record: standardised squared error.
+    """Regression of one or more numbers for each record, by standardised squared error.
 
     Args:
         columns: Names of the labels.
@@ -174,7 +174,7 @@ class Regress(Task):
     name: ClassVar[str] = "regress"
 
     def loss(self, logits: Tensor, labels: Labels) -> Tensor:
-        """Return the mean squared error, in standard deviations of the training set."""
+        """Return the mean squared error in units of the labels' standard deviations."""
         return self.loss_of_targets(logits, self.targets(labels))
 
     def targets(self, labels: Labels) -> Labels:
@@ -198,8 +198,8 @@ class Regress(Task):
     def measure(
         self, labels: Labels, scores: Scores, *, order: Outputs | None = None
     ) -> dict[str, float]:
-        """Return the metrics, each a mean over the labels; a lower `rmse` is better."""
-        del order  # the scores are not rounded
+        """Return each metric as a mean over the labels; a lower `rmse` is better."""
+        del order  # scores of a regression are not rounded
         values = labels.reshape(scores.shape)
         return {
             "r2": r2(values, scores),
@@ -211,7 +211,7 @@ class Regress(Task):
 
 @dataclass(frozen=True)
 class Multilabel(Task):
-    """Classification with any number of labels: sigmoid and binary cross entropy.
+    """Classification with any number of labels for each record, by binary cross entropy.
 
     Args:
         columns: Names of the labels.
@@ -225,7 +225,7 @@ class Multilabel(Task):
     name: ClassVar[str] = "multilabel"
 
     def loss(self, logits: Tensor, labels: Labels) -> Tensor:
-        """Return the binary cross entropy, a mean over records and labels."""
+        """Return the binary cross entropy as a mean over records and labels."""
         return self.loss_of_targets(logits, self.targets(labels))
 
     def targets(self, labels: Labels) -> Labels:
@@ -239,7 +239,7 @@ class Multilabel(Task):
     def activate(self, logits: Outputs) -> NDArray[np.float64]:
         """Return the probability of each label."""
         wide = logits.astype(np.float64)
-        power = np.exp(-np.abs(wide))  # at most 1, so it never overflows
+        power = np.exp(-np.abs(wide))  # at most 1, so the exponential never overflows
         return np.where(wide < 0, power, 1.0) / (1 + power)
 
     def order(self, logits: Outputs) -> Outputs:
@@ -248,13 +248,13 @@ class Multilabel(Task):
 
     def decide(self, scores: Scores) -> NDArray[np.int64]:
         """Return 1 for each label with a probability above 0.5."""
-        # Tables contain float32 scores, so round first to get the same decisions.
+        # Round first, so that float32 scores in a table lead to the same predictions.
         return (scores.astype(np.float32) > _CUTOFF).astype(np.int64)
 
     def measure(
         self, labels: Labels, scores: Scores, *, order: Outputs | None = None
     ) -> dict[str, float]:
-        """Return the metrics: accuracy over all labels, others as mean over the labels."""
+        """Return the accuracy over all labels, and the other metrics as label means."""
         guess, ranked = self.decide(scores), scores if order is None else order
         pairs = list(zip(labels.astype(np.int64).T, guess.T, strict=True))
         return {
@@ -268,10 +268,10 @@ class Multilabel(Task):
 
 @dataclass(frozen=True)
 class Custom(Task):
-    """Custom task: the meaning of the outputs is defined by your loss or step.
+    """Custom task: your loss or step function defines the meaning of the outputs.
 
     Args:
-        columns: Empty, because outputs may have any shape.
+        columns: No column names, because outputs may have any shape.
 
     Examples:
         >>> Custom().name
@@ -282,7 +282,7 @@ class Custom(Task):
     name: ClassVar[str] = "custom"
 
     def loss(self, logits: Tensor, labels: Labels) -> Tensor:
-        """Raise; a task without a loss needs the `loss` argument of `fit`."""
+        """Raise an error, because a custom task needs the `loss` argument of `fit`."""
         del logits, labels
         raise ArgumentError("a custom task has no loss; pass loss= or step=")
 
@@ -296,6 +296,6 @@ class Custom(Task):
     def measure(
         self, labels: Labels, scores: Scores, *, order: Outputs | None = None
     ) -> dict[str, float]:
-        """Return no metrics, because yours are used."""
+        """Return no metrics, because `fit` uses your own metric functions."""
         del labels, scores, order
         return {}

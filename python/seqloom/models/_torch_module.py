@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class TorchModule(Module):
-    """Wraps a ``torch.nn.Module`` as a module; `seqloom.train.fit` wraps automatically.
+    """Module that wraps a ``torch.nn.Module``; `seqloom.train.fit` creates it if needed.
 
     Parameters and persistent buffers keep their PyTorch names and memory. Optimisers,
     records, checkpoints and averages of SeqLoom therefore work on the PyTorch tensors.
@@ -69,7 +69,7 @@ class TorchModule(Module):
 
         Args:
             backend: A torch backend or its name.
-            key: Ignored, because PyTorch has initialised the parameters.
+            key: Random key; ignored, because PyTorch has initialised the parameters.
 
         Returns:
             This module.
@@ -127,7 +127,7 @@ class TorchModule(Module):
         yield from ((path, it) for path, it in self.stored.items() if isinstance(it, kind))
 
     def train(self, mode: bool = True) -> Self:  # noqa: FBT001, FBT002 - as torch's
-        """Set training mode, also in the PyTorch network."""
+        """Set training mode for this module and the PyTorch network."""
         self.module.train(mode)
         return super().train(mode)
 
@@ -145,14 +145,14 @@ class TorchModule(Module):
         Returns:
             A record; a shared tensor is stored under each of its names.
         """
-        record = super().to_record().copy()  # PyTorch overwrites its buffers in place
+        record = super().to_record().copy()  # PyTorch overwrites buffers in place
         aliases = _list_aliases(self.module)
         return record | Record({alias: record[path] for alias, path in aliases.items()})
 
     def load_record(
         self, record: Mapping[str, Any], *, keys: KeyMap | None = None, **options: Any
     ) -> Self:
-        """Load parameters and buffers, also into the PyTorch network."""
+        """Load parameters and buffers into this module and the PyTorch network."""
         require_mapping(record)
         aliases = _list_aliases(self.module)
         super().load_record(_join_aliases(rename(record, keys), aliases), **options)
@@ -202,7 +202,7 @@ class TorchModule(Module):
         return Gradients(known, self.backend)
 
     def update_torch(self) -> None:
-        """Update PyTorch tensors whose arrays were replaced instead of overwritten."""
+        """Copy replaced arrays into their PyTorch tensors."""
         for path, tensor in _list_tensors(self.module):
             array = self.stored[path].array
             if array.data_ptr() != tensor.data_ptr():
@@ -232,7 +232,7 @@ class TorchModule(Module):
 
 def is_torch(value: object) -> bool:
     """Return whether a value is a ``torch.nn.Module``, without importing PyTorch."""
-    # Another thread may be importing PyTorch right now.
+    # Another thread may be importing PyTorch at this moment.
     nn = getattr(sys.modules.get("torch"), "nn", None)
     return isinstance(value, getattr(nn, "Module", ()))
 
@@ -243,14 +243,14 @@ def as_module(value: Any) -> Any:
 
 
 def to_torch(value: Any) -> Any:
-    """Return the PyTorch tensor in a seqloom tensor; other values unchanged."""
+    """Return the PyTorch tensor in a seqloom tensor; return any other value unchanged."""
     return value.raw if isinstance(value, Tensor) else value
 
 
 def _seed(number: int, device: str) -> None:
-    """Seed the generators of the host and a device."""
-    # torch.manual_seed is slow: for each unused kind of device it stores a call with
-    # its stack, which took 0.16 ms per step (AMD EPYC, AVX-512).
+    """Seed the PyTorch generators of the CPU and of a device."""
+    # torch.manual_seed takes 0.16 ms per step (AMD EPYC, AVX-512), because for each
+    # unused type of device it stores the call with its stack.
     torch: Any = sys.modules["torch"]
     torch.default_generator.manual_seed(number)
     kind = torch.device(device or "cpu").type
@@ -260,14 +260,14 @@ def _seed(number: int, device: str) -> None:
 
 
 def _list_tensors(module: Any) -> Iterator[tuple[str, Any]]:
-    """Yield parameters and persistent buffers, each once."""
+    """Yield each parameter and each persistent buffer once."""
     kept = module.state_dict(keep_vars=True)
     yield from module.named_parameters()
     yield from ((path, it) for path, it in module.named_buffers() if path in kept)
 
 
 def _list_aliases(module: Any) -> dict[str, str]:
-    """Map further names of shared tensors to the first name."""
+    """Map the additional names of shared tensors to the first name."""
     first = {id(tensor): path for path, tensor in _list_tensors(module)}
     kept = module.state_dict(keep_vars=True)
     paths = ((name, first.get(id(tensor))) for name, tensor in kept.items())
@@ -275,7 +275,7 @@ def _list_aliases(module: Any) -> dict[str, str]:
 
 
 def _join_aliases(values: dict[str, Any], aliases: dict[str, str]) -> dict[str, Any]:
-    """Drop further names of shared tensors; raise if their values differ."""
+    """Drop the additional names of shared tensors; raise if the values differ."""
     for alias, path in aliases.items():
         if alias not in values:
             continue
@@ -305,7 +305,7 @@ def _check_sizes(module: Any) -> None:
 
 
 def _declare(tensor: Any) -> Param | Buffer:
-    """Declare a parameter or buffer, whose values PyTorch has initialised."""
+    """Create a parameter or buffer from values that PyTorch has initialised."""
     shape, name = tuple(tensor.shape), str(tensor.dtype).removeprefix("torch.")
     torch: Any = sys.modules["torch"]
     if not isinstance(tensor, torch.nn.Parameter):

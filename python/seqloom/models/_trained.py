@@ -1,4 +1,4 @@
-"""Trained: a network with its encoder and task; loading and saving run folders."""
+"""Trained: a network with its encoder and task; reading and writing of run folders."""
 
 import json
 import os
@@ -9,8 +9,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-# config.json names classes of these packages, so they must be imported before it is
-# read.
+# config.json contains class names of these packages, so import the packages first.
 import seqloom.data  # noqa: F401  # pyright: ignore[reportUnusedImport]
 import seqloom.encode  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from seqloom._arguments import as_path, is_dict
@@ -48,10 +47,11 @@ class Trained:
         model: Network in evaluation mode.
         encoder: Encoder of sequences or genotypes; None if the network was trained on
             arrays.
-        task: Loss, metrics and names of the outputs.
-        batch_size: Number of records in an evaluation batch. The number is stored with the
-            model, because another batch size changes the last bits of the scores.
-        trained_on: Lengths and files of the training set; None if unknown.
+        task: Task of the network: its loss, metrics and names of outputs.
+        batch_size: Number of records in an evaluation batch. The batch size is stored
+            with the model, because a different batch size changes the last bits of the
+            scores.
+        trained_on: Summary of the training set: its lengths and files; None if unknown.
         known_letters: Hashes of the training sequences, with which `evaluate` finds
             duplicates in validation and test sets. None if the records are not sequences,
             or the training set has more than 1,048,576 records or 1 GiB of residues.
@@ -122,8 +122,9 @@ def load(
 
     Args:
         folder: Run folder that `seqloom.train.fit` wrote.
-        model: Network for the weights, or the Config that builds it. Required only if the
-            network passed to `fit` has no field `config`, or is a PyTorch module.
+        model: Network into which the weights are loaded, or the Config that builds the
+            network. Required only if the network passed to `fit` is a PyTorch module or
+            has no field `config`.
         base: Folder of the base network of adapters, if it has moved since `fit`.
         backend: A backend or its name.
         num_threads: Number of threads; default: all that the machine allows.
@@ -132,13 +133,14 @@ def load(
         The trained model in evaluation mode.
 
     Raises:
-        ArgumentError: The folder does not describe the network, and `model` is None. Or
-            `base` is passed, but the network has no adapters. Or an argument has a wrong
-            type.
-        ConfigError: ``config.json`` cannot be read, or a newer version wrote it.
-        MissingFileError: The folder does not exist, or is not a run folder. Or its run was
-            stopped before a model was saved, or the base network of its adapters is
-            missing.
+        ArgumentError: The folder does not describe the network, and `model` is None.
+            The same error is raised if `base` is passed but the network has no
+            adapters, or if an argument has a wrong type.
+        ConfigError: ``config.json`` cannot be read, or was written by a newer version
+            of seqloom.
+        MissingFileError: The folder does not exist, or is not a run folder. The same
+            error is raised if its run was stopped before a model was saved, or if the
+            base network of its adapters is missing.
         RecordError: A weight file is damaged or belongs to another run, or the base
             network of the adapters has other weights.
 
@@ -150,7 +152,7 @@ def load(
     """
     home = _home(folder)
     facts = read_config(home)
-    encoder = facts["encoder"]  # None if the model was trained on arrays
+    encoder = facts["encoder"]  # no encoder: the model was trained on arrays
     if encoder is not None:
         encoder = load_encoder(home, _settings(home, encoder, JsonConfig))
     task = _task(home, facts["task"])
@@ -170,13 +172,13 @@ def load(
         facts["batch_size"],
         None if origin is None else _settings(home, origin, TrainedOn),
         load_training_hashes(home),
-        # For an older run, its results show whether training was completed.
+        # The results of an older run show whether its training was completed.
         bool(facts.get(_FINISHED, is_whole)),
     )
 
 
 def find_trained(model: object, *, num_threads: int | None = None) -> Trained:
-    """Return a trained model: the argument, the model of a run, or a loaded folder."""
+    """Return a trained model from a trained model, a run or a run folder."""
     held = getattr(model, "trained", model)
     if isinstance(held, Trained):
         return held
@@ -186,8 +188,8 @@ def find_trained(model: object, *, num_threads: int | None = None) -> Trained:
 def save_config(folder: Path, trained: Trained) -> None:
     """Write ``config.json``: all data of a trained model except the weights.
 
-    Data that the encoder has learned are first written to a separate file, whose checksum
-    is stored in ``config.json``.
+    Arrays that the encoder has learned are written to a separate file first, and
+    ``config.json`` contains their checksum.
     """
     save_encoder(folder, trained.encoder)
     save_training_hashes(folder, trained.known_letters)
@@ -215,7 +217,7 @@ def describe(trained: Trained) -> dict[str, Any]:
 
 
 def config_of(model: Module) -> NetworkConfig | None:
-    """Return the settings that a module was built from, if its `config` contains them."""
+    """Return the settings from which a module was built, if its `config` contains them."""
     config = getattr(model, "config", None)
     return config if isinstance(config, NetworkConfig) else None
 
@@ -224,8 +226,8 @@ def _home(folder: object) -> Path:
     """Return the path of the run folder; raise for a model in memory."""
     if isinstance(getattr(folder, "trained", folder), Trained):
         raise ArgumentError(
-            "load expects a run folder, got a model in memory, which can be used without "
-            "loading (the model of a run is run.trained)"
+            "load expects a run folder, got a model in memory, which needs no "
+            "loading; the model of a run is run.trained"
         )
     expected = "a run, its run.trained or its folder"
     if isinstance(folder, Module):
@@ -269,7 +271,7 @@ def _check_count(path: Path, name: str, value: object) -> None:
 
 
 def _task(home: Path, values: object) -> Task:
-    """Create the task; raise if its columns do not have unique names."""
+    """Create the task; raise if its column names are not unique."""
     task = _settings(home, values, Task)
     is_empty = not task.columns and not isinstance(task, Custom)
     if is_empty or len(set(task.columns)) < len(task.columns):
@@ -294,7 +296,7 @@ def _settings(home: Path, values: object, kind: type[Settings]) -> Settings:
 
 
 def _network(home: Path, config: object, model: Any, *, base: object) -> Module:
-    """Build the network without weights; `base` is the folder for adapters."""
+    """Build the network without weights; adapters load their base network from `base`."""
     found = None if config is None else _settings(home, config, NetworkConfig)
     if base is not None:
         if not hasattr(found, "base_hash"):

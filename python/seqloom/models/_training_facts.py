@@ -1,4 +1,4 @@
-"""Facts about training stored with a model: lengths, files, hashes, learned arrays."""
+"""Data about training stored with a model: lengths, files, hashes, learned arrays."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ class TrainedOn(JsonConfig):
         lengths: Smallest and largest number of residues; None if the records are not
             sequences.
         files: Names of the files, without their folders.
-        digests: Hash of size, beginning and end of each file, to recognise the files.
+        digests: Hash of the size, the beginning and the end of each file, to recognise
+            the files.
 
     Examples:
         >>> from pathlib import Path
@@ -58,7 +59,7 @@ class TrainedOn(JsonConfig):
         )
 
     def find_again(self, paths: Iterable[Path]) -> list[Path]:
-        """Return those of some files that were used for training."""
+        """Return the files that were used for training."""
         files = (path for path in paths if path.is_file())
         return [path for path in files if file_digest(str(path)) in self.digests]
 
@@ -67,7 +68,7 @@ class TrainedOn(JsonConfig):
         return "" if self.lengths is None else f"{_range(*self.lengths)} residues"
 
     def describe_strange_lengths(self, data: Any, *, share: float = 0.0) -> str:
-        """Return a warning if more than a share of records have other lengths."""
+        """Return a warning if too many records are shorter or longer than in training."""
         if self.lengths is None or not has_letters(data):
             return ""
         shortest, longest = self.lengths
@@ -78,13 +79,13 @@ class TrainedOn(JsonConfig):
         return (
             f"{strange.size:,} of {lengths.size:,} {data.noun} have "
             f"{_range(int(strange.min()), int(strange.max()))} residues, but the model was "
-            f"trained on {_range(shortest, longest)}: such scores may mean nothing; cut "
-            f"the {data.noun}, or train on such lengths"
+            f"trained on {_range(shortest, longest)}: their scores may be meaningless. "
+            f"Shorten the {data.noun}, or train on such lengths"
         )
 
 
 def files_of(part: Any) -> list[Path]:
-    """Return the files of a dataset; for intervals, the interval files."""
+    """Return the files of a dataset; for a dataset of intervals, the interval files."""
     paths: tuple[str, ...] = getattr(part, "record_files", getattr(part, "paths", ()))
     return [path for path in map(Path, paths) if path.is_file()]
 
@@ -95,11 +96,11 @@ def names_of(files: Iterable[Path]) -> list[str]:
 
 
 def _range(first: int, last: int) -> str:
-    """Format a range of counts."""
+    """Format the smallest and largest of some numbers as text."""
     return f"{first:,}" if first == last else f"{first:,} to {last:,}"
 
 
-# In the run folder: a hash of each training sequence.
+# File in the run folder with a hash of each training sequence.
 HASHES_FILE = "letters.safetensors"
 _HASHES_KEY = "hashes"
 
@@ -107,13 +108,13 @@ Hashes = NDArray[np.uint64]
 
 
 def compute_training_hashes(train: Any) -> Hashes | None:
-    """Return the hashes of training sequences; None for other records or too many."""
+    """Return the hashes of training sequences; None if not sequences or too many."""
     hashes = hash_letters(train)
     return None if hashes is None else np.unique(hashes)
 
 
 def find_duplicates(known: Hashes | None, examples: Any) -> NDArray[np.bool_] | None:
-    """Return a mask of records that duplicate a training sequence; None if unknown."""
+    """Return a mask of records that duplicate a training sequence; None without hashes."""
     hashes = None if known is None else hash_letters(examples)
     return None if known is None or hashes is None else np.isin(hashes, known)
 
@@ -125,12 +126,13 @@ def save_training_hashes(folder: Path, known: Hashes | None) -> None:
 
 
 def load_training_hashes(folder: Path) -> Hashes | None:
-    """Read the hashes of training sequences; None for older runs or other records."""
+    """Read the hashes of training sequences; None if the run folder contains no hashes."""
     path = folder / HASHES_FILE
     return np.asarray(load(path)[_HASHES_KEY]).view(np.uint64) if path.exists() else None
 
 
-# In the run folder: arrays of a fitted encoder; config.json contains their digest.
+# File in the run folder with the arrays of a fitted encoder; config.json contains their
+# digest.
 ENCODER = "encoder.safetensors"
 
 
@@ -139,8 +141,8 @@ class LearnedEncoder(Protocol):
     """Encoder that is fitted to a training set: `seqloom.data.GenotypeEncoder`."""
 
     # The settings identify the fitted arrays by a digest, so equal encoders return
-    # equal numbers. Its datasets have `with_encoder`, which replaces the encoder of the
-    # records.
+    # equal numbers. Datasets with such an encoder have a method `with_encoder`, which
+    # replaces the encoder.
 
     @property
     def is_fitted(self) -> bool:
@@ -148,7 +150,7 @@ class LearnedEncoder(Protocol):
         ...
 
     def fit(self, examples: Any) -> Self:
-        """Return an encoder that is fitted to some records only."""
+        """Return a copy of the encoder that is fitted to the given records."""
         ...
 
     def settings(self) -> dict[str, Any]:
@@ -185,7 +187,7 @@ def load_encoder(folder: Path, encoder: Any) -> Any:
 
 
 def encode_with(encoder: Any, examples: Any) -> Any:
-    """Encode records with the fitted encoder, if theirs is the same but not fitted."""
+    """Return the dataset with the fitted encoder if its encoder is equal but not fitted."""
     own = examples.encoder
     if not (isinstance(encoder, LearnedEncoder) and isinstance(own, LearnedEncoder)):
         return examples

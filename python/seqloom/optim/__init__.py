@@ -1,4 +1,4 @@
-"""Optimisers, averages of weights, sums of gradients, and schedules."""
+"""Optimisers, weight averages, gradient accumulation, and learning rate schedules."""
 
 from seqloom.optim._adam import Adam, AdamW, ScheduleFreeAdamW
 from seqloom.optim._averages import GradientsAccumulator, WeightAverage

@@ -72,12 +72,12 @@ class AdamW(Optimizer):
         self.one_scale = one_scale
 
     def update(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
-        """Update all parameters together; those with `one_scale` one by one."""
+        """Update all parameters together, but parameters with `one_scale` one by one."""
         if self.one_scale:
             for move in moves:
                 self._update_one_scale(backend, lr, move)
             return
-        together: dict[int, list[Move]] = {}  # by step number, which is mostly the same
+        together: dict[int, list[Move]] = {}  # moves by step number; most models have a single one
         for move in moves:
             step = move.step if isinstance(move.step, int) else id(move.step)
             together.setdefault(step, []).append(move)
@@ -90,7 +90,7 @@ class AdamW(Optimizer):
         return self.weight_decay
 
     def _update_together(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
-        """Update parameters in one call of the backend."""
+        """Update several parameters in one call of the backend."""
         new = backend.adamw(
             [move.param for move in moves],
             [move.grad for move in moves],
@@ -106,7 +106,7 @@ class AdamW(Optimizer):
             move.param, move.state = param, {"first": first, "second": second}
 
     def _update_one_scale(self, backend: Backend, lr: Any, move: Move) -> None:
-        """Update a parameter that has only one second average."""
+        """Update a parameter that has a single average of the squared gradient."""
         beta1, beta2 = self.betas
         param, grad = as_tensor(move.param, backend), as_tensor(move.grad, backend)
         first, second = (as_tensor(move.state[name], backend) for name in self.states)
@@ -119,7 +119,9 @@ class AdamW(Optimizer):
         put_results(move, param, {"first": first, "second": second})
 
     def _shape_of(self, name: str, path: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return () for the second average if `one_scale` is set, else the shape."""
+        """Return () for the average of the squared gradient with `one_scale`, else the
+        shape.
+        """
         del path
         return () if name == "second" and self.one_scale else shape
 
@@ -173,26 +175,26 @@ class Adam(AdamW):
 class Points:
     """State of one parameter in `ScheduleFreeAdamW`."""
 
-    z: Tensor  # the point that AdamW updates
+    z: Tensor  # z: the weights that AdamW updates
     second: Tensor  # running average of the squared gradient
     weight_sum: Tensor  # sum of the weights of the averaged points
     highest_lr: Tensor  # highest learning rate so far
 
 
 class ScheduleFreeAdamW(SimpleOptimizer):
-    """AdamW without a schedule: the result is an average of points (Defazio et al. 2024).
+    """AdamW without a schedule: the trained weights are an average (Defazio et al. 2024).
 
-    The method uses three points. The model's parameters are ``y``, where gradients are
-    computed. The state contains ``z``, which the steps update. The result is ``x``, a
-    weighted average of all ``z``: `apply_average` returns the model at ``x``. Train with
-    a constant learning rate, and evaluate and export the model that `apply_average`
-    returns. A record of the trained model contains ``y``, as
-    the metadata of the optimiser's record state.
+    The method uses three sets of weights. Gradients are computed at ``y``, the model's
+    parameters. AdamW steps update ``z``, which is part of the state. The trained
+    weights are ``x``, a weighted average of all ``z``. Train with a constant learning
+    rate, and evaluate and export the model that `apply_average` returns, because its
+    parameters are ``x``. A record of the trained model contains ``y``; the metadata of
+    the optimiser's record says so.
 
     Args:
-        betas: Weight of the average ``x`` in ``y``, in (0, 1); decay rate of the squared
-            gradient, in (0, 1).
-        eps: Number added to the root of the second average, above 0.
+        betas: Weight of the average ``x`` in ``y``, and decay rate of the squared
+            gradient, both in (0, 1).
+        eps: Number above 0, added to the root of the average of the squared gradient.
         weight_decay: Weight decay; multiplied by ``lr``.
 
     Examples:
@@ -222,7 +224,7 @@ class ScheduleFreeAdamW(SimpleOptimizer):
         self.weight_decay = require_setting("weight_decay", weight_decay)
 
     def start_state(self, param: Tensor) -> Points:
-        """Start all points at the parameter's values."""
+        """Create the initial state: ``x``, ``y`` and ``z`` equal the parameter."""
         number = apply("zeros_like", param.sum())
         return Points(param, apply("zeros_like", param), number, number)
 
@@ -276,7 +278,7 @@ class ScheduleFreeAdamW(SimpleOptimizer):
         return model.map(average)
 
     def to_record(self) -> Record:
-        """Return the states by path, the number of steps, and the point of the model.
+        """Return the states by path, with the number of steps as metadata.
 
         Returns:
             A record; its metadata has ``"model_point": "y"``.

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 class WeightAverage:
-    """Average of a model's parameters over training, which often predicts better.
+    """Average of a model's parameters over training; such models often predict better.
 
-    With `decay`, it is an exponential moving average (EMA, Polyak and Juditsky 1992).
-    Without it, all updates have equal weights (SWA, Izmailov et al. 2018). Buffers are
-    not averaged. `update` may be called in a compiled step. Parameters in half precision
-    are averaged in float32.
+    With `decay`, the average is an exponential moving average (EMA, Polyak and Juditsky
+    1992). Without `decay`, all updates have equal weights (SWA, Izmailov et al. 2018).
+    Buffers are not averaged. `update` may be called in a compiled step. Parameters in
+    half precision are averaged in float32.
 
     Args:
         decay: Weight of the old average in an update, in [0, 1); default: equal weights.
@@ -45,11 +45,11 @@ class WeightAverage:
 
     def __init__(self, decay: float | None = None) -> None:
         self.decay = None if decay is None else require_setting("decay", decay, below=1)
-        self._states = States(is_full=True)  # bfloat16 would lose a change by 0.001
+        self._states = States(is_full=True)  # in bfloat16, changes by a factor of 0.001 would be lost
 
     @property
     def update_count(self) -> int:
-        """Number of updates made."""
+        """Number of times that `update` was called."""
         return self._states.counts.total.number
 
     def update(self, model: Module) -> None:
@@ -59,7 +59,7 @@ class WeightAverage:
             model: Model in training.
 
         Raises:
-            ArgumentError: The average belongs to another model.
+            ArgumentError: The average was created from a different model.
             RecordError: The model has no parameters.
 
         Examples:
@@ -119,7 +119,7 @@ class WeightAverage:
         paths = {path: param.path for path, param in model.parameters()}
 
         def replace(path: str, values: Tensor) -> Tensor:
-            if path not in paths:  # a buffer
+            if path not in paths:  # a buffer, which is not averaged
                 return values
             mean = self._states.find(paths[path], "mean", values)
             if mean is None:
@@ -169,10 +169,11 @@ class WeightAverage:
         return self
 
     def leaves(self) -> tuple[Any, list[Leaf]]:
-        """Return the key of the compiled program, and the arrays that an update writes.
+        """Return the average's part of a compiled program's key, and the arrays it updates.
 
         Returns:
-            A pair: the class, the decay and the paths; and the averages and the counter.
+            A pair: first the class, the decay and the paths; second the averages and
+            the counter.
 
         Examples:
             >>> import seqloom as sl
@@ -222,11 +223,13 @@ class GradientsAccumulator:
         Args:
             model: Model to which the gradients belong.
             grads: Gradients that `value_and_grad` returned for this model.
-            weight: Weight in the mean; for a mean loss, the number of records in the batch.
+            weight: Weight of this batch in the mean; for a mean loss, the number of
+                records in the batch.
 
         Raises:
-            ArgumentError: No gradient belongs to a parameter of `model`, the accumulator
-                has the sums of another model, or `weight` is not a positive integer.
+            ArgumentError: No gradient belongs to a parameter of `model`, the
+                accumulator contains sums for a different model, or `weight` is not a
+                positive integer.
 
         Examples:
             >>> import seqloom as sl
@@ -259,11 +262,11 @@ class GradientsAccumulator:
 
         Returns:
             Gradients for `Optimizer.step`. If a batch had no gradient for a parameter,
-            that gradient counts as 0. Frozen parameters have no gradient.
+            the mean is computed with 0 instead. Frozen parameters have no gradient.
 
         Raises:
-            ArgumentError: No gradients were added since the last call, or the accumulator
-                has the sums of another model.
+            ArgumentError: No gradients were added since the last call, or the
+                accumulator contains sums for a different model.
 
         Examples:
             >>> import seqloom as sl
@@ -336,10 +339,10 @@ class GradientsAccumulator:
         return self
 
     def leaves(self) -> tuple[Any, list[Leaf]]:
-        """Return the key of the compiled program, and the arrays that a call writes.
+        """Return the sums' part of a compiled program's key, and the arrays of the sums.
 
         Returns:
-            A pair: the class and the paths; and the sums and the counter.
+            A pair: first the class and the paths; second the sums and the counter.
 
         Examples:
             >>> import seqloom as sl

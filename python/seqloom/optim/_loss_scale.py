@@ -16,18 +16,19 @@ class LossScale:
     """Dynamic loss scale that keeps float16 gradients finite and above zero.
 
     In float16, small gradients become zero and large ones infinite. Multiply the loss by
-    `value`, and pass the gradients to `unscale`. `unscale` divides the gradients, or
-    returns None if a gradient is not finite; then skip the step. The scale shrinks after a
-    skipped step, and grows after many good steps (Micikevicius et al. 2018). The defaults
-    are those of ``torch.amp.GradScaler``. bfloat16 has the range of float32 and needs no
-    scale. Convert a loss in float16 to float32 first, because 65536 is infinite in
-    float16.
+    `value`, and pass the gradients to `unscale`. `unscale` divides the gradients by the
+    scale, or returns None if a gradient is not finite; in this case skip the step. The
+    scale is reduced after a skipped step and increased after many good steps
+    (Micikevicius et al. 2018). The defaults are those of ``torch.amp.GradScaler``.
+    bfloat16 has the range of float32 and needs no scale. Convert a loss in float16 to
+    float32 first, because 65536 is infinite in float16.
 
     Args:
         value: Initial scale.
-        growth: Factor after `interval` consecutive good steps; greater than 1.
-        backoff: Factor after a skipped step, in (0, 1).
-        interval: Number of consecutive good steps before the scale grows.
+        growth: Factor of the scale after `interval` consecutive good steps; greater
+            than 1.
+        backoff: Factor of the scale after a skipped step, in (0, 1).
+        interval: Number of consecutive good steps before the scale is increased.
 
     Attributes:
         value: Current scale, a number that can be passed to a compiled step.

@@ -29,7 +29,8 @@ class SGD(Optimizer):
     """Stochastic gradient descent, optionally with momentum (Sutskever et al. 2013).
 
     Args:
-        momentum: Fraction of the previous step to keep, in [0, 1).
+        momentum: Fraction of the previous step that is added to the new step, in [0,
+            1).
         nesterov: If True, use Nesterov momentum.
         weight_decay: L2 penalty: this factor of the weights is added to their gradient.
 
@@ -66,7 +67,7 @@ class SGD(Optimizer):
         params, momenta = backend.sgd(
             [move.param for move in moves],
             [move.grad for move in moves],
-            # Not read without momentum.
+            # The state is not read without momentum.
             [move.state.get("momentum", move.grad) for move in moves],
             lr,
             momentum=self.momentum,
@@ -91,10 +92,11 @@ _SCALE_MODES = ("original", "match_rms_adamw")
 
 
 class Muon(AdamW):
-    """Muon: orthogonalised momentum for matrices, AdamW for the rest (Jordan 2024).
+    """Muon: orthogonalised momentum for matrices, AdamW for other weights (Jordan 2024).
 
-    A parameter with two or more axes is treated as a matrix: first axis by all other
-    axes. AdamW updates parameters with one axis and those listed in `adamw`.
+    A parameter with two or more axes is treated as a matrix: its first axis are the
+    rows, all other axes the columns. AdamW updates parameters with one axis and those
+    listed in `adamw`.
 
     Args:
         momentum: Decay rate of the average of the gradient, in [0, 1).
@@ -103,10 +105,11 @@ class Muon(AdamW):
         scale: ``"original"`` multiplies a step by ``sqrt(rows / columns)`` if that is
             above 1. ``"match_rms_adamw"`` makes steps about as large as those of AdamW,
             so one learning rate fits both (Liu et al. 2025).
-        weight_decay: Weight decay of both methods; multiplied by ``lr``.
+        weight_decay: Weight decay of Muon and AdamW; in each step it is multiplied by
+            the learning rate.
         adamw: Paths of matrices for AdamW, such as ``("embedding.*", "head.*")``.
         betas: Decay rates of AdamW, in [0, 1).
-        eps: Number that AdamW adds to the root of the second average.
+        eps: Number that AdamW adds to the root of the average of the squared gradient.
 
     Raises:
         ArgumentError: A number is out of range, or `scale` is unknown.
@@ -159,7 +162,7 @@ class Muon(AdamW):
         direction = _orthogonalize(wanted.reshape(rows, -1), self.steps)
         change = direction.reshape(param.shape) * (rate * self._find_scale(param.shape))
         kept = param * (1 - rate * self.weight_decay)
-        second = Tensor(move.state["second"], backend)  # unused for matrices; stays 0
+        second = Tensor(move.state["second"], backend)  # not used for matrices, so it is always 0
         put_results(move, kept - change, {"first": first, "second": second})
 
     def _find_scale(self, shape: tuple[int, ...]) -> float:
@@ -174,19 +177,20 @@ class Muon(AdamW):
         return len(shape) > 1 and not matches_any(path, self.adamw)
 
     def _shape_of(self, name: str, path: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return () for the unused second average of a matrix, else the shape."""
+        """Return () for the unused squared-gradient average of a matrix, else the shape."""
         return () if name == "second" and self._is_matrix(path, shape) else shape
 
 
 def _orthogonalize(matrix: Tensor, steps: int) -> Tensor:
     """Return an approximately orthogonal matrix with the same singular vectors."""
-    # Newton-Schulz iterations (Jordan 2024) only need products. They move the singular
-    # values to between about 0.7 and 1.2.
+    # Newton-Schulz iterations (Jordan 2024) only need matrix products. The iterations
+    # move the singular values to between about 0.7 and 1.2.
     is_tall = matrix.shape[0] > matrix.shape[1]
     x = matrix.T if is_tall else matrix
     x = x / apply("maximum", sqrt((x * x).sum()), 1e-7)
     a, b, c = _COEFFICIENTS
-    # a x + (b s + c s^2) x as one product, where s = x x^T is the smaller matrix.
+    # Compute a x + (b s + c s^2) x as one product, where s = x x^T is the smaller
+    # matrix.
     ones = x.backend.eye(x.shape[0], dtype=x.dtype)
     linear = Tensor(ones, x.backend) * a
     for _ in range(steps):

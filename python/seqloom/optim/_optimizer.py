@@ -1,4 +1,4 @@
-"""Optimizer: the base class with the states of all parameters."""
+"""Optimizer: the base class of optimisers, which stores the states of all parameters."""
 
 from __future__ import annotations
 
@@ -57,21 +57,21 @@ class Optimizer(ABC):
 
     @property
     def step_count(self) -> int:
-        """Number of steps made."""
+        """Number of steps that the optimiser has made."""
         return self._states.counts.total.number
 
     def group(
         self, pattern: str | tuple[str, ...], *, lr_factor: float = 1.0, **settings: Any
     ) -> Self:
-        """Use other settings for the parameters whose path matches a pattern.
+        """Set different settings for the parameters whose path matches a pattern.
 
-        If several groups match a path, the last one applies. Settings that a group does
-        not specify are those of the constructor.
+        If several groups match a path, the last one applies. A setting that a group
+        does not specify has the value from the constructor.
 
         Args:
             pattern: Glob pattern of the paths, such as ``"*.bias"`` or ``"head.*"``, or a
                 tuple of patterns.
-            lr_factor: Factor of the learning rate, 0 or more.
+            lr_factor: Factor of the learning rate for this group, 0 or more.
             **settings: Arguments of the constructor with their values for this group.
 
         Returns:
@@ -110,8 +110,8 @@ class Optimizer(ABC):
 
         Raises:
             ArgumentError: No gradient belongs to a parameter of `model`, or a group
-                matches no parameter. Or `lr` is negative or not a number, or the
-                optimiser has the states of another model.
+                matches no parameter. The same error is raised if `lr` is negative or
+                not a number, or if the optimiser has the states of a different model.
             DTypeError: A gradient does not have the dtype of its parameter, and the
                 backend cannot combine them.
 
@@ -133,7 +133,7 @@ class Optimizer(ABC):
         steps = self._begin([param for param, _ in pairs], params, backend)
         moves: list[Move] = []
         for param, grad in pairs:
-            values = param.make_writable()  # the initial state may be a copy of the values
+            values = param.make_writable()  # the initial state may be a copy of the parameter's values
             state = self._states.of(param, self._find_rule(param.path).start, backend)
             step = steps[self._states.counts.of(param.path)]
             moves.append(Move(param.path, values, grad, state, step))
@@ -151,12 +151,14 @@ class Optimizer(ABC):
     def _begin(
         self, params: list[Param], model: list[Param], backend: Backend
     ) -> dict[Counter, Array]:
-        """Return the number of this step for each counter; set after the step."""
+        """Return the number of this step for each counter; the counters are set after
+        the step.
+        """
         self._states.follow()
         self._states.claim(params, model)
         paths = [param.path for param in params]
         counts = self._states.counts
-        if self.states:  # a rule without states does not need counts for each parameter
+        if self.states:  # an update rule without states needs no step count for each parameter
             counts.begin(self._states.paths(), paths, backend)
         return counts.find_next(paths, backend)
 
@@ -190,7 +192,8 @@ class Optimizer(ABC):
 
     @abstractmethod
     def update(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
-        """Set the new parameter and state of each move: the optimiser's update rule.
+        """Set the new parameter and the new state of each move by the optimiser's
+        update rule.
 
         Args:
             backend: Backend of the arrays.
@@ -234,9 +237,9 @@ class Optimizer(ABC):
 
         Raises:
             ArgumentError: A pattern of `keys` matches no path.
-            RecordError: `record` does not come from such an optimiser. The next `step`
-                also raises if the record has states for unknown paths, but none for some
-                parameters of the model.
+            RecordError: `record` does not come from an optimiser of this class. The
+                next `step` also raises if the record has states for unknown paths, but
+                none for some parameters of the model.
 
         Examples:
             >>> import seqloom as sl
@@ -256,17 +259,19 @@ class Optimizer(ABC):
         return self
 
     def leaves(self) -> tuple[Any, list[Leaf]]:
-        """Return the key of the compiled program, and the arrays that a step writes.
+        """Return the optimiser's part of a compiled program's key, and the arrays it
+        updates.
 
         Returns:
-            A pair: the class, settings and names of states; and the states and counters.
+            A pair: first the class, settings and names of states; second the states and
+            counters.
 
         Examples:
             >>> import seqloom as sl
             >>> len(sl.optim.AdamW().leaves()[1])
             1
         """
-        self._states.follow()  # before the capture, which may change arrays only
+        self._states.follow()  # create states before the capture, which may change arrays only
         static, leaves = self._states.leaves()
         groups = tuple(group.describe() for group in self._groups)
         kind = (type(self), make_hashable(self.list_settings()), groups)
@@ -276,7 +281,7 @@ class Optimizer(ABC):
         """Return the values of all settings; part of the key of a compiled program.
 
         Returns:
-            The values of the fields that `step` does not change.
+            The values of all fields that `step` does not change.
 
         Examples:
             >>> import seqloom as sl
@@ -288,8 +293,8 @@ class Optimizer(ABC):
     def to_dict(self) -> dict[str, Any]:
         """Return the class, the settings and the groups as plain values.
 
-        Optimisers with equal dicts make equal steps. Functions and other objects are
-        represented by their names.
+        Optimisers with equal dicts make equal steps, except that functions and other
+        objects are represented by their names only.
 
         Returns:
             A new dict that ``json.dumps`` accepts.
@@ -336,7 +341,7 @@ class Optimizer(ABC):
 
     def _shape_of(self, name: str, path: str, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the shape of a state array; some rules need a smaller array."""
-        del name, path  # for rules that use them
+        del name, path  # arguments for subclasses whose shape depends on them
         return shape
 
 
@@ -345,7 +350,7 @@ _CHANGING = frozenset({"_states", "_groups", "_group_of"})
 
 
 def _to_plain(value: Any) -> Any:
-    """Convert a setting to a JSON value; other objects to their name or class."""
+    """Convert a setting to a JSON value; replace functions and objects by their names."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if is_list(value):
@@ -366,11 +371,13 @@ def _explain_dtypes(moves: list[Move], backend: Backend, error: Exception) -> No
 
 @dataclass(frozen=True, eq=False)
 class ParameterGroup:
-    """Patterns of paths, with an optimiser that has the settings of the group."""
+    """Group of parameters: patterns of their paths, and an optimiser with their
+    settings.
+    """
 
     patterns: tuple[str, ...]
     lr_factor: float
-    rule: Optimizer  # only its settings are used, not its states and counts
+    rule: Optimizer  # optimiser whose settings are used, but not its states and step counts
 
     def scale(self, lr: Any, backend: Backend) -> Any:
         """Return the learning rate of the group: a number or an array without axes."""
@@ -379,7 +386,7 @@ class ParameterGroup:
         return backend.multiply(lr, self.lr_factor)
 
     def describe(self) -> tuple[Any, ...]:
-        """Return the group's part of the key of a compiled program."""
+        """Return the group's part of a compiled program's key."""
         return self.patterns, self.lr_factor, make_hashable(self.rule.list_settings())
 
 

@@ -64,9 +64,9 @@ class Constant(Schedule):
 
 @dataclass(frozen=True, slots=True)
 class LinearDecay(Schedule):
-    """Learning rate that changes linearly and then stays constant.
+    """Learning rate that changes linearly and is constant afterwards.
 
-    If ``end`` is above ``start``, it is a linear warmup.
+    If ``end`` is above ``start``, the schedule is a linear warmup.
 
     Attributes:
         start: Learning rate of step 0.
@@ -153,7 +153,8 @@ class WarmupCosine(Schedule):
 
 @dataclass(frozen=True, slots=True)
 class OneCycle(Schedule):
-    """Learning rate that rises to a peak and then decays far below its start (Smith 2018).
+    """Learning rate that rises to a peak, then decays far below its initial value
+    (Smith 2018).
 
     The schedule corresponds to PyTorch's ``OneCycleLR`` with cosine annealing.
 
@@ -280,13 +281,15 @@ class Plateau(Schedule):
     """Learning rate that is reduced when a metric stops improving.
 
     The reductions are those of PyTorch's ``ReduceLROnPlateau``. A plateau is immutable:
-    `observe` returns a new one. A saved plateau continues from its state.
+    `observe` returns a new plateau. A plateau can be saved and loaded, and continues
+    with its values.
 
     Attributes:
         lr: Current learning rate.
         factor: Factor of a reduction, in (0, 1).
-        patience: Number of values without improvement before a reduction, 0 or more.
-        threshold: Smallest improvement that counts, relative to the best value.
+        patience: Number of consecutive values without improvement before a reduction, 0
+            or more.
+        threshold: Smallest relative change of the best value that is an improvement.
         highest: If True, higher values are better, as for an accuracy.
         floor: Lowest learning rate.
         best: Best value so far; None before the first value.
@@ -322,7 +325,7 @@ class Plateau(Schedule):
         """Return the schedule after one more value, such as the validation loss.
 
         Args:
-            value: Value of the metric; NaN counts as no improvement.
+            value: Value of the metric; NaN is not an improvement.
 
         Returns:
             A new schedule; this one does not change.
@@ -346,14 +349,15 @@ class Plateau(Schedule):
 
 @dataclass(frozen=True)
 class Chain(Schedule):
-    """Schedules that follow one another; each counts its steps from 0.
+    """Sequence of schedules, each used for a number of steps that it counts from 0.
 
     Attributes:
-        schedules: The schedules, at least one.
+        schedules: Schedules in the order of their use, at least one.
         lengths: Number of steps of each schedule except the last.
 
     Raises:
-        ArgumentError: `lengths` does not have one integer fewer than `schedules`.
+        ArgumentError: The number of `lengths` is not the number of `schedules` minus
+            one, or a length is not an integer.
 
     Examples:
         >>> import seqloom as sl
@@ -394,7 +398,7 @@ def _anneal(start: float, end: float, done: float) -> float:
 
 
 def _check_number(name: str, value: float, least: int | None = None) -> None:
-    """Raise if a number is below `least`; without `least`, if it is not above 0."""
+    """Raise if a number is below `least`; without `least`, if the number is not above 0."""
     if value < least if least is not None else not value > 0:
         limit = "above 0" if least is None else f"at least {least}"
         raise ArgumentError(f"{name} must be {limit}, got {value}")

@@ -29,13 +29,14 @@ class Move:
 
     Attributes:
         path: Path of the parameter in the model.
-        param: Array of the parameter. The rule sets the new array, and may overwrite the
-            old one.
-        grad: Gradient.
-        state: State arrays by name. The rule sets new arrays, and may overwrite the old
-            ones.
+        param: Array of the parameter. The update rule sets the new array, and may
+            overwrite the old array.
+        grad: Gradient of the parameter.
+        state: State arrays by name. The update rule sets new arrays, and may overwrite
+            the old arrays.
         step: Number of updates of this parameter, including this one: a number, or an
-            array with one element. Parameters that were always updated together share it.
+            array with one element. Parameters that were always updated together share
+            this number.
 
     Examples:
         >>> import numpy as np
@@ -67,7 +68,7 @@ def require_matches(groups: Sequence[tuple[str, ...]], params: Sequence[Param]) 
 
 
 def as_patterns(name: str, value: Any) -> tuple[str, ...]:
-    """Return patterns as a tuple; raise for a string, whose characters are no patterns."""
+    """Return patterns as a tuple; raise for a string instead of a tuple of strings."""
     if not is_list(value) or not all(isinstance(part, str) for part in value):
         raise ArgumentError(
             f'{name} must be a tuple of paths, such as ("*.bias",), got {value!r}'
@@ -94,13 +95,14 @@ def require_setting(
     return tuple(values) if count else values[0]
 
 
-# Range of int32; some backends have no longer integers.
+# Range of int32; some backends have no wider integer type.
 _MIN_INT32, _MAX_INT32 = -(2**31), 2**31 - 1
 
 
 def as_tensor(array: Array, backend: Backend) -> Tensor:
     """Return an array as a tensor; convert half precision to float32."""
-    # In half precision, the usual eps is 0, and changes by a factor of 0.001 are lost.
+    # In half precision, the usual eps rounds to 0, and changes by a factor of 0.001 are
+    # lost.
     return Tensor(backend.to_full_precision(array), backend)
 
 

@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 class SimpleOptimizer(Optimizer):
     """Base class of optimisers with a rule that updates one parameter.
 
-    A subclass sets ``State`` to the dataclass of its state, and defines ``rule`` with
-    tensor operations. The fields of the state must be tensors, numbers or booleans,
-    because records and compiled steps store arrays. A number or boolean becomes a tensor
-    without axes: a float gets the dtype of the parameter, an integer int32. Initially a
-    field is zeros in the shape of the parameter, unless the subclass defines
-    ``start_state``. For a parameter in half precision, the rule computes in float32, and
-    the results are stored in half precision. Records, groups, changes of backend or dtype
-    and compiled steps work as for every `Optimizer`. For many small parameters, an
-    `Optimizer` that updates all in one call is faster.
+    A subclass sets the attribute ``State`` to a dataclass, and defines the method
+    ``rule`` with tensor operations. The fields of the state must be tensors, numbers or
+    booleans, because records and compiled steps store arrays. A number or boolean
+    becomes a tensor without axes: a float gets the dtype of the parameter, an integer
+    int32. The initial value of a field is zeros in the shape of the parameter, unless
+    the subclass defines ``start_state``. For a parameter in half precision, the rule
+    computes in float32, and the results are stored in half precision. Records, groups,
+    changes of backend or dtype and compiled steps work as for every `Optimizer`. For
+    many small parameters, an `Optimizer` that updates all in one call is faster.
 
     Attributes:
         State: Dataclass of the state of one parameter; None if the rule has no state.
@@ -208,7 +208,7 @@ class AdaGrad(SimpleOptimizer):
         self.weight_decay = require_setting("weight_decay", weight_decay)
 
     def start_state(self, param: Tensor) -> SquareSum:
-        """Return sums with the value `initial`."""
+        """Return the initial state, with sums of the value `initial`."""
         return SquareSum(apply("zeros_like", param) + self.initial)
 
     def rule(
@@ -223,7 +223,7 @@ class AdaGrad(SimpleOptimizer):
 
 @dataclass
 class SquareMean:
-    """State of `RMSProp`; an unused average is a single number."""
+    """State of `RMSProp`; an average that the settings do not need is a single number."""
 
     square: Tensor  # running average of the squared gradient
     mean: Tensor  # running average of the gradient, for `centered`
@@ -231,12 +231,13 @@ class SquareMean:
 
 
 class RMSProp(SimpleOptimizer):
-    """RMSProp: gradients divided by a running root mean square (Tieleman, Hinton 2012).
+    """RMSProp: gradients divided by their running root mean square (Tieleman, Hinton 2012).
 
     Args:
         alpha: Decay rate of the averages, in [0, 1).
         eps: Number added to the root, above 0.
-        momentum: Fraction of the previous step to keep, in [0, 1).
+        momentum: Fraction of the previous step that is added to the new step, in [0,
+            1).
         centered: If True, divide by the running standard deviation (Graves 2013).
         weight_decay: L2 penalty: this factor of the weights is added to their gradient.
 
@@ -265,7 +266,7 @@ class RMSProp(SimpleOptimizer):
         self.weight_decay = require_setting("weight_decay", weight_decay)
 
     def start_state(self, param: Tensor) -> SquareMean:
-        """Return zeros; an unused average is a single number."""
+        """Return zeros; an average that the settings do not need is a single number."""
         zeros = apply("zeros_like", param)
         unused = apply("zeros_like", param.sum())
         mean = zeros if self.centered else unused
@@ -298,8 +299,8 @@ class Momentum:
 class Lion(SimpleOptimizer):
     """Lion: steps in the direction of the sign of an average (Chen et al. 2023).
 
-    All elements change by the same amount. The learning rate is usually three to ten
-    times smaller than for `AdamW`.
+    In a step, all elements of a parameter change by the same amount. The learning rate
+    is usually three to ten times smaller than for `AdamW`.
 
     Args:
         betas: Weights of the old average in the step direction and in the new average, in

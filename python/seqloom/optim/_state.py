@@ -37,11 +37,11 @@ class States:
     """State arrays by path and name, created at the first update of a parameter."""
 
     def __init__(self, *, is_full: bool = False) -> None:
-        self._is_full = is_full  # if True, half precision is stored as float32
+        self._is_full = is_full  # True if states of half-precision parameters are stored as float32
         self.counts = Counts()
         self._leaves: dict[str, dict[str, Leaf]] = {}
         self._shapes: dict[str, tuple[int, ...]] = {}  # parameters with checked states
-        self._flat: tuple[Any, list[Leaf]] | None = None  # computed on first use
+        self._flat: tuple[Any, list[Leaf]] | None = None  # cache: computed on first use
 
     def of(self, param: Param, start: Start, backend: Backend) -> dict[str, Array]:
         """Return the arrays of one parameter for an update."""
@@ -49,7 +49,7 @@ class States:
         if found is None:
             target: Backend = getattr(
                 backend, "target", backend
-            )  # of a capture: the backend of its arrays
+            )  # during a capture: the backend of the captured arrays
             current = {
                 name: new_leaf(backend, lambda _, array=array: array)
                 for name, array in start(param, target).items()
@@ -90,14 +90,14 @@ class States:
         leaves = {moved.get(path, path): state for path, state in self._leaves.items()}
         if len(leaves) < len(self._leaves):
             raise ArgumentError(
-                "the optimiser has states of two models' parameters at "
-                f"{_list_some([*moved.values()])}; use one optimiser for each model"
+                "the optimiser has states for parameters of two models at "
+                f"{_list_some([*moved.values()])}; use a separate optimiser for each model"
             )
         self._leaves, self._shapes, self._flat = leaves, {}, None
         self.counts.rename(moved)
 
     def _require_no_restart(self, params: list[Param], model: list[Param]) -> None:
-        """Raise if new states would start at 0 while old ones match no parameter."""
+        """Raise if new states would start at 0 while old states match no parameter."""
         known = {param.path for param in model}
         new = [param.path for param in params if param.path not in self._leaves]
         unused = [
@@ -130,7 +130,7 @@ class States:
         return list(self._leaves)
 
     def to_record(self) -> Record:
-        """Return the arrays, which the next step copies, and the step counts."""
+        """Return the state arrays, which the next step copies, and the step counts."""
         arrays = {
             f"{path}.{name}": _to_record_array(f"{path}.{name}", leaf)
             for path, state in self._leaves.items()
@@ -166,12 +166,14 @@ class States:
         self.counts, self._leaves, self._shapes, self._flat = counts, found, {}, None
 
     def leaves(self) -> tuple[Any, list[Leaf]]:
-        """Return the key of a compiled program, and all counters and arrays."""
+        """Return the states' part of a compiled program's key, and all counters and
+        arrays.
+        """
         if self._flat is None:  # cached, because every compiled step needs it
             kinds = tuple(
                 (path, tuple((name, *_type_of(leaf)) for name, leaf in state.items()))
                 for path, state in self._leaves.items()
-                if state  # without states, the first step does not change the key
+                if state  # without states, the key is the same before and after the first step
             )
             rows = [leaf for state in self._leaves.values() for leaf in state.values()]
             self._flat = kinds, rows
@@ -180,7 +182,7 @@ class States:
 
 
 def pair(params: list[Param], grads: Gradients) -> list[tuple[Param, Array]]:
-    """Return pairs of parameter and gradient; raise if there are none."""
+    """Return pairs of parameter and gradient; raise if the model has no gradients."""
     pairs = [(p, g) for p in params if (g := grads.get(p.id)) is not None]
     if not pairs:
         raise ArgumentError(
@@ -191,14 +193,14 @@ def pair(params: list[Param], grads: Gradients) -> list[tuple[Param, Array]]:
 
 
 class Counts:
-    """Number of steps in total, and of parameters that were not updated in each step."""
+    """Step counts: of the optimiser, and of parameters that some steps did not update."""
 
     # Parameters that were always updated together share a counter, so a step of the
     # whole model increments a single number.
 
     def __init__(self) -> None:
         self.total = Counter()
-        self._fewer: dict[str, Counter] = {}  # by path; others use the total
+        self._fewer: dict[str, Counter] = {}  # counters by path; other parameters use the total
         self._last: list[str] = []
         self._flat: tuple[Any, list[Leaf]] = ((), [self.total])
 
@@ -214,8 +216,8 @@ class Counts:
         for path in before:
             groups.setdefault(self.of(path), set()).add(path)
         for counter, paths in groups.items():
-            # Updated paths keep the total; any other counter stays with the other
-            # paths.
+            # Updated paths continue to use the total; all other paths keep their
+            # counter.
             split = paths - now if counter is self.total else paths & now
             if split and (split != paths or counter is self.total):
                 self._split_off(split, counter.read_committed(), backend)
@@ -223,7 +225,9 @@ class Counts:
         self._flatten()
 
     def find_next(self, updated: list[str], backend: Backend) -> dict[Counter, Array]:
-        """Return the next number of each counter in this step, without changing it."""
+        """Return the number of this step for each counter, without changing the
+        counters.
+        """
         counters = dict.fromkeys([self.total, *map(self.of, updated)])
         return {counter: counter.next(backend) for counter in counters}
 
@@ -318,7 +322,7 @@ def to_full(dtype: str) -> str:
 
 
 def _move(leaf: Leaf, backend: Backend, dtype: str) -> Leaf:
-    """Return a leaf on the backend; convert floats to the dtype of the parameter."""
+    """Return a state array on the backend; convert floats to the dtype of the parameter."""
     kind = _type_of(leaf)[1]
     wanted = dtype if kind.kind == "f" or str(kind) == "bfloat16" else str(kind)
     if leaf.backend is backend and kind == wanted:
@@ -329,23 +333,25 @@ def _move(leaf: Leaf, backend: Backend, dtype: str) -> Leaf:
 
 
 def _type_of(leaf: Leaf) -> tuple[Any, Any]:
-    """Return the shape and dtype of a leaf's array."""
+    """Return the shape and dtype of a state array."""
     array = leaf.array
     dtype = array.dtype if leaf.backend is None else leaf.backend.dtype(array)
     return tuple(array.shape), dtype
 
 
 def _to_record_array(path: str, leaf: Leaf) -> Any:
-    """Return a leaf's array for a record, read-only."""
+    """Return a state array for a record, read-only."""
     if leaf.backend is not None:
         return to_record_array(path, leaf.share(), leaf.backend)
-    view = leaf.array.view()  # a leaf without backend is copied to one before it changes
+    view = leaf.array.view()  # a state array without backend is copied to a backend before it changes
     view.flags.writeable = False
     return view
 
 
 def _require_fit(param: Param, found: dict[str, Leaf], start: Start) -> None:
-    """Raise if states do not fit a parameter, for example those of another model."""
+    """Raise if the states do not fit a parameter, for example the states of another
+    model.
+    """
     expected = start(param, param.bound_backend)
     if expected.keys() != found.keys():
         raise RecordError(

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from seqloom.models._onnx._values import Call, Operator
 
 
-# ONNX's numbers of element types.
+# Element types by the numbers that represent them in ONNX.
 DTYPES = {
     1: "float32",
     2: "uint8",
@@ -53,15 +53,15 @@ _VARIADIC = {"Max": "maximum", "Min": "minimum", "Sum": "add"}
 
 
 def _make(name: str) -> Operator:
-    """Create an operator from the operation with this name."""
-    # The NumPy function with this name has the number of operands; others have one.
+    """Create an ONNX operator from the seqloom operation with this name."""
+    # Number of operands, from the NumPy function with this name; otherwise one operand.
     if getattr(getattr(np, name, None), "nin", 1) == 1:
         return lambda call: apply(name, call.tensor(0))
     return lambda call: apply(name, call.operand(0), call.operand(1))
 
 
 def _make_variadic(name: str) -> Operator:
-    """Create an operator with any number of operands."""
+    """Create an ONNX operator with any number of operands."""
 
     def operate(call: Call) -> Any:
         operands = [call.operand(place) for place in range(len(call))]
@@ -79,12 +79,12 @@ def relu(call: Call) -> Tensor:
 
 
 def add(call: Call) -> RowPositions | Tensor:
-    """Add two operands; sums of positions and record starts stay lazy."""
+    """Add two operands; return sums of positions and record starts as lazy values."""
     return _find_row_positions(call) or apply("add", call.operand(0), call.operand(1))
 
 
 def _find_row_positions(call: Call) -> RowPositions | None:
-    """Return the sum of a position in each record and the record's first row, if any."""
+    """Return the lazy sum of positions in records and the first rows of records, if any."""
     # PyTorch exports ``x[arange(n), positions]`` as row indices over all records.
     for one, other in ((0, 1), (1, 0)):
         begins, positions = call.value(one), call.value(other)
@@ -110,7 +110,8 @@ def divide(call: Call) -> Tensor:
     if not _are_integers(one, other):
         return apply("divide", one, other)
     x, y = call.tensor(0), call.tensor(1)
-    # Avoid absolute values, because that of the smallest integer overflows.
+    # Do not use absolute values, because the absolute value of the smallest integer
+    # overflows.
     quotient, rest = apply("floor_divide", x, y), apply("remainder", x, y)
     return apply("where", _is_rounded_down(x, y, rest), quotient + 1, quotient)
 
@@ -141,7 +142,7 @@ def _are_integers(*operands: Any) -> bool:
 
 
 def power(call: Call) -> Tensor:
-    """Raise to a power, in the type of the base."""
+    """Compute a power in the element type of the base."""
     x, exponent = call.tensor(0), call.operand(1)
     if _are_integers(x) and not _are_integers(exponent):
         return _pow_to_float(x, exponent).astype(x.dtype)
@@ -154,14 +155,14 @@ def power(call: Call) -> Tensor:
 
 
 def _pow_to_float(x: Tensor, exponent: Any) -> Tensor:
-    """Raise integers to any power, in the widest float type."""
+    """Compute a power of integers in the widest float type."""
     if not isinstance(exponent, Tensor):
         exponent = float(exponent)
         if exponent.is_integer() and exponent >= 0:
             return apply("pow", x, int(exponent))
     try:
         wide = x.astype("float64")
-    except BackendError:  # JAX without 64 bits
+    except BackendError:  # JAX may have no 64-bit types
         wide = x.astype("float32")
     if isinstance(exponent, Tensor):
         exponent = exponent.astype(wide.dtype)
@@ -169,7 +170,7 @@ def _pow_to_float(x: Tensor, exponent: Any) -> Tensor:
 
 
 def clip(call: Call) -> Tensor:
-    """Clip values; older files have the limits as attributes."""
+    """Clip values; in older files the limits are attributes."""
     x = call.tensor(0)
     low = call.operand(1) if call.has(1) else call.attribute("min")
     high = call.operand(2) if call.has(2) else call.attribute("max")
@@ -225,7 +226,7 @@ def is_infinite(call: Call) -> Tensor:
 
 
 def dropout(call: Call) -> Any:
-    """Return the value unchanged, as in evaluation, and a mask that is all true."""
+    """Return the input unchanged, as in evaluation, and a mask that is all true."""
     value = call.value(0)
     if not any(call.node.outputs[1:]):
         return value
@@ -233,7 +234,7 @@ def dropout(call: Call) -> Any:
     return value, apply("equal", x, x)
 
 
-# Functions that are applied even if no axis is reduced; other operators are the
+# Functions that are applied even if no axis is reduced; other reductions are then the
 # identity.
 _WITHOUT_AXES = {
     "ReduceL1": "abs",
@@ -241,7 +242,8 @@ _WITHOUT_AXES = {
     "ReduceLogSum": "log",
     "ReduceSumSquare": "square",
 }
-# Functions applied to each element, over the axes, and to the result.
+# Functions of each reduction: applied to each element, over the axes, and to the
+# result.
 _REDUCE: dict[str, tuple[str, ...]] = {
     "ReduceL1": ("abs", "sum", ""),
     "ReduceL2": ("square", "sum", "sqrt"),

@@ -49,7 +49,7 @@ def _find_last_reads(graph: Graph) -> dict[int, list[str]]:
 
 
 def _run(node: Node, values: Mapping[str, Any], opset: int) -> tuple[Any, ...]:
-    """Run one node; errors name it."""
+    """Run one node; error messages contain its name."""
     given = [values[name] if name else None for name in node.inputs]
     call = Call(node, given, opset)
     try:
@@ -83,7 +83,7 @@ OPERATORS: dict[str, Operator] = {
     **_shapes.OPERATORS,
     **_windows.OPERATORS,
 }
-# Names in ONNX Runtime of operators that ONNX has adopted.
+# Older ONNX Runtime names of operators that are now part of ONNX.
 OPERATORS["com.microsoft.Gelu"] = OPERATORS["Gelu"]
 
 

@@ -68,7 +68,7 @@ def _find_opset(path: Path, model: Any) -> int:
     """Return the opset version of the file."""
     found = [it.version for it in model.opset_import if it.domain in _STANDARD_DOMAINS]
     if not found:
-        raise FormatError(f"{path}: does not declare its ONNX opset; is it truncated?")
+        raise FormatError(f"{path}: declares no ONNX opset; is the file truncated?")
     if not OLDEST_OPSET <= found[0] <= NEWEST_OPSET:
         raise FormatError(
             f"{path}: uses opset {found[0]}, but only {OLDEST_OPSET} to {NEWEST_OPSET} are "
@@ -78,7 +78,7 @@ def _find_opset(path: Path, model: Any) -> int:
 
 
 def _inline(path: Path, model: Any) -> Any:
-    """Inline the functions that a file defines, so only operators remain."""
+    """Replace calls of functions that a file defines by the operators in the functions."""
     from onnx import inliner
 
     try:
@@ -88,7 +88,7 @@ def _inline(path: Path, model: Any) -> Any:
 
 
 class _Reader:
-    """Reads the graphs of one file, including inner graphs."""
+    """Reader of the graphs in one file, including inner graphs."""
 
     def __init__(self, path: Path, opset: int) -> None:
         self.path = path
@@ -127,7 +127,7 @@ class _Reader:
             raise FormatError(f"{self.path}: the name {bad!r} is not UTF-8; is it damaged?")
 
     def _node(self, proto: Any, place: int, known: set[str]) -> Node:
-        """Read a node; add its outputs to the known names."""
+        """Read a node; add its outputs to the defined names."""
         outputs = tuple(map(str, proto.output))
         name = proto.name or next(filter(None, outputs), f"number {place}")
         operator = proto.op_type

@@ -52,7 +52,7 @@ class Input:
 
     name: str
     dtype: str
-    shape: tuple[int | None, ...] | None  # None if not declared
+    shape: tuple[int | None, ...] | None  # None if the file does not declare it
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -92,7 +92,7 @@ class Graph:
 def _drop_unused(
     nodes: tuple[Node, ...], needed: set[str]
 ) -> tuple[tuple[Node, ...], set[str]]:
-    """Drop unused nodes; return the rest and the names that they read."""
+    """Drop unused nodes; return the remaining nodes and the names that they read."""
     kept: list[Node] = []
     for node in reversed(nodes):
         outputs = tuple(name if name in needed else "" for name in node.outputs)
@@ -102,7 +102,7 @@ def _drop_unused(
     return tuple(reversed(kept)), needed
 
 
-# Inputs that are always weights, also a single number or a Constant.
+# Inputs that are always weights, even if they are single numbers or Constant nodes.
 _WEIGHT_INPUTS = {
     "BatchNormalization": (1, 2),
     "Conv": (1, 2),
@@ -118,9 +118,9 @@ _WEIGHT_INPUTS = {
     "RMSNormalization": (1,),
     "RNN": (1, 2, 3),
 }
-# Running averages: floats that are not trained.
+# Inputs that are running averages: floats that are not trained.
 _AVERAGE_INPUTS = {"BatchNormalization": (3, 4)}
-# Inputs that must be constant.
+# Operator inputs that must be constant.
 _CONSTANT_INPUTS = {"Clip": (1, 2), "OneHot": (2,), "Pad": (2,), "Range": (0, 1, 2)}
 # Operators that may be followed by a bias: a number added to their result is a bias.
 _PRODUCTS = frozenset({"Conv", "ConvTranspose", "MatMul", "Gemm"})
@@ -180,7 +180,7 @@ def _reorder(operator: str, x: Tensor) -> Tensor:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Weight:
-    """Array of the module: its path, and the name of the value in the graph."""
+    """Path of a parameter or buffer, and the name of its value in the graph."""
 
     path: str
     value: str
@@ -206,7 +206,7 @@ def find_weights(graph: Graph, taken: Iterable[str]) -> tuple[Graph, list[Weight
 
 
 def _find_roles(graph: Graph) -> dict[str, str]:
-    """Return which constants are trained ("learned") or buffers ("kept")."""
+    """Return the role of each constant: "learned" for parameters, "kept" for buffers."""
     roles: dict[str, str] = {}
     makers = {name: node.operator for node in graph.nodes for name in node.outputs}
     for node in _all_nodes(graph):
@@ -235,7 +235,7 @@ def _find_role_by_position(node: Node, place: int) -> str | None:
 
 
 def _find_role_by_values(array: NDArray[Any], *, is_weight: bool, is_bias: bool) -> str:
-    """Return the role of a constant; a single number is not a weight, unless a bias."""
+    """Return the role of a constant; a single number is only a weight if it is a bias."""
     is_several = array.size > 1 or (is_bias and array.ndim > 0)
     if not is_several:
         return "number"
@@ -251,7 +251,7 @@ def _all_nodes(graph: Graph) -> Iterator[Node]:
 
 
 def _split_recurrent(graph: Graph) -> tuple[Graph, dict[str, str]]:
-    """Split constant weights of recurrent nodes; also return the names' origins."""
+    """Split the weights of recurrent nodes; also return the original name of each part."""
     constants, origins = {**graph.constants}, dict[str, str]()
     nodes: list[Node] = []
     for node in graph.nodes:
@@ -290,12 +290,12 @@ def _split_node(
 
 
 def _prefix_number(name: str, operator: str) -> str:
-    """Prefix a numeric name with the operator."""
+    """Prefix a name that is a number with the operator's name."""
     return f"{operator}_{name}" if name.isdigit() else name
 
 
 class _Paths:
-    """Creates unique paths from names: words joined by dots."""
+    """Generator of unique parameter paths from names in the graph."""
 
     def __init__(self, taken: Iterable[str], graph: Graph) -> None:
         self._taken = {*taken}

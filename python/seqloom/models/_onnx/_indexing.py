@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def gather(call: Call) -> Tensor:
-    """Select indices of one axis; the result has the axes of the index array."""
+    """Select indices of one axis; the axes of the index array replace this axis."""
     places, rank = call.value(1), len(call.shape(0))
     axis = call.axis(call.attribute("axis", 0), rank)
     if isinstance(places, RowPositions) and axis == 0:
@@ -50,7 +50,7 @@ def gather(call: Call) -> Tensor:
 
 def _take_from_records(rows: Any, places: RowPositions) -> Tensor | None:
     """Select one position of each record from ``(record * position, ...)``."""
-    # One gather per record, so that the graph supports any number of records.
+    # Use one gather for each record, so that the graph supports any number of records.
     records = places.shape[0]
     length = rows.shape[0] // records
     if rows.shape[0] != records * length or not places.has_stride(length):
@@ -99,7 +99,7 @@ def gather_elements(call: Call) -> Tensor:
 
 
 def gather_nd(call: Call) -> Tensor:
-    """Select slices by indices on several axes, which are in the last axis."""
+    """Select slices by indices on several axes; the last axis contains the indices."""
     x, kept = call.tensor(0), call.attribute("batch_dims", 0)
     own = call.value(1)
     if isinstance(own, RecordPositions) and x.ndim > 1 and x.shape[0] == own.shape[0]:
@@ -127,7 +127,7 @@ def _join_places(places: Tensor, sizes: Sequence[int]) -> Tensor:
 
 
 def slice_tensor(call: Call) -> Tensor:
-    """Slice a tensor; older files have the bounds as attributes."""
+    """Slice a tensor; in older files the bounds are attributes."""
     x = call.tensor(0)
     starts, stops = call.listed("starts", 1), call.listed("ends", 2)
     axes = call.listed("axes", 3, [*range(len(starts))])

@@ -15,11 +15,10 @@ if TYPE_CHECKING:
 
     from seqloom.models._onnx._values import Call, Operator
 
-    # A function of a tensor and numbers, and the defaults of these numbers by
-    # attribute.
+    # A function of a tensor and numbers, and the default of each number by attribute.
     Activation: TypeAlias = tuple[Callable[..., Tensor], dict[str, float]]
 
-# From this opset on a softmax uses one axis; before, all axes from one on.
+# From this opset on a softmax uses one axis; before, the axis and all later axes.
 _SINGLE_AXIS_OPSET = 13
 # From this opset on a group norm scales channels; in opset 18 it scaled groups.
 _CHANNEL_SCALE_OPSET = 21
@@ -91,7 +90,7 @@ def gelu(call: Call) -> Tensor:
 
 
 def _make_softmax(function: Callable[..., Tensor]) -> Operator:
-    """Create an operator over one axis; in older files, over all axes from one on."""
+    """Create an operator over one axis; in older files, also over all later axes."""
 
     def operate(call: Call) -> Tensor:
         x = call.tensor(0)
@@ -161,7 +160,7 @@ def rms_norm(call: Call) -> Tensor:
 
 
 def _last_axes(call: Call) -> tuple[Tensor, tuple[int, ...], Tensor | None]:
-    """Return the input, the shape of the normalised axes, and their weight."""
+    """Return the input, the shape of the normalised axes, and the weight."""
     x = call.tensor(0)
     shape = x.shape[call.axis(call.attribute("axis", -1), x.ndim) :]
     return x, shape, _of_shape(call, 1, shape)
@@ -183,7 +182,7 @@ def unit_norm(call: Call) -> Tensor:
     size = abs(x) if order == 1 else apply("square", x)
     total = size.sum(axis=axis, keepdims=True)
     is_zero = apply("equal", total, 0)
-    # The root of 0 has no derivative, and `where` does not mask a NaN gradient.
+    # The square root has no derivative at 0, and `where` does not mask a NaN gradient.
     total = apply("where", is_zero, 1.0, total)
     norm = total if order == 1 else apply("sqrt", total)
     return apply("where", is_zero, 0.0, x / norm)

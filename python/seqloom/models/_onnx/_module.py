@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from seqloom.tensor import Backend
 
 
-# Placeholder sizes of batch axes: a batch of one record, and an unknown length.
+# Placeholders in a shape: the batch axis with one record, and an axis of unknown
+# length.
 _RECORDS, _POSITIONS = 1, 0
 
 
@@ -51,8 +52,9 @@ def from_onnx(  # noqa: PLR0913 - settings that the file lacks
         encoder: Encoder of the records, which the file does not contain.
         length: Number of positions that the network reads: longer records are truncated
             at their end, and shorter records are padded with the encoder's padding value.
-            Default: any length that is equal for all records of a batch.
-        pair: ``"sum"`` to add the outputs of two mates; default: single records.
+            Default: any length that is the same for all records of a batch.
+        pair: ``"sum"`` if records are read pairs whose outputs are added; default:
+            single records.
         output: Name of the value to compute; default: the outputs of the file. For a
             classification loss, pass the input of the last softmax.
         backend: A backend or its name.
@@ -115,7 +117,7 @@ def _require_shape(graph: Graph, encoder: Any, length: int | None) -> None:
         wanted is None or size in {_POSITIONS, wanted} or wanted == _RECORDS
         for size, wanted in zip(made, declared, strict=False)
     )
-    if len(made) == len(declared) and all(fits):  # a declared batch size of 1 is not fixed
+    if len(made) == len(declared) and all(fits):  # a batch size of 1 means any size
         return
     sizes = ", ".join("any" if size is None else str(size) for size in declared)
     others = ("positions" if size == _POSITIONS else str(size) for size in made[1:])
@@ -132,18 +134,19 @@ _SEQUENCE_AXES = 3
 class OnnxModule(Module):
     """Network of an ONNX file; created by `seqloom.models.from_onnx`.
 
-    The weights in the file become parameters. In the names, dots replace ``/`` and ``:``.
-    The weights of a recurrent node are split by direction, with the
-    gates in PyTorch's order. Running averages of batch norms are buffers. The module
-    always computes as in evaluation: dropout has no effect, and batch norms use the
-    averages of the file.
+    The weights in the file become parameters. In parameter names, dots replace ``/``
+    and ``:``. The weights of a recurrent node are split by direction, with the gates in
+    PyTorch's order. Running averages of batch norms are buffers. The module always
+    computes as in evaluation: dropout has no effect, and batch norms use the averages
+    of the file.
 
     Attributes:
         encoder: Encoder of the records; None if not specified.
         length: Number of positions that the network reads; None for any length.
         crop: ``"pad"`` if `length` is set: longer records are truncated at their end, and
             shorter records are padded.
-        pair: ``"sum"`` if the outputs of two mates are added; None for single records.
+        pair: ``"sum"`` if records are read pairs whose outputs are added; None for
+            single records.
 
     Examples:
         >>> import onnx.helper as h, onnx, numpy as np, seqloom as sl
@@ -191,8 +194,8 @@ class OnnxModule(Module):
         """Compute the outputs of the file.
 
         Args:
-            *inputs: Tensors or arrays, in the order of the file's inputs.
-            **named: Inputs by their names.
+            *inputs: Inputs as tensors or arrays, in the order of the file.
+            **named: Inputs as tensors or arrays, by name.
 
         Returns:
             A tensor; a tuple of tensors if the file has several outputs.
@@ -223,17 +226,16 @@ class OnnxModule(Module):
 
         Args:
             x: Records as the encoder returns them, padded to one length.
-            mask: ``(record, position)``, true on a record and false after its end. The
-                mask is passed to the input with "mask" in its name, if the file has such
-                an input.
+            mask: ``(record, position)``, true on a record and false after its end. If
+                the name of an input contains "mask", the mask is passed to this input.
 
         Returns:
             A tensor with one row for each record.
 
         Raises:
-            ArgumentError: The file has other inputs.
-            ShapeError: Records differ in length, but the file has no mask input and
-                ``length`` was not specified.
+            ArgumentError: The file has inputs other than records and a mask.
+            ShapeError: Records differ in length, but the file has no mask input, and
+                ``length`` was not passed to `from_onnx`.
             OperationError: A node cannot be computed; the message names it.
 
         Examples:
@@ -300,7 +302,7 @@ class OnnxModule(Module):
     def _name_inputs(
         self, inputs: tuple[Any, ...], named: dict[str, Any]
     ) -> dict[str, Tensor]:
-        """Return the inputs by name; raise if there are too many or too few."""
+        """Return the arguments by input name; raise if there are too many or too few."""
         names = [it.name for it in self.graph.inputs]
         given = dict(zip(names, inputs, strict=False)) | named
         if len(inputs) > len(names) or given.keys() != {*names}:

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from seqloom.models._onnx._values import Call, Operator
 
 
-# Indices of inputs; weights that were split on reading come last.
+# Indices of the node's inputs; weights that were split when the file was read are last.
 _X, _LENGTHS, _STATE, _CELL, _PEEPHOLES, _SPLIT = 0, 4, 5, 6, 7, 8
 _DEFAULT_ACTIVATIONS = {
     "GRU": ["sigmoid", "tanh"],
     "LSTM": ["sigmoid", "tanh", "tanh"],
     "RNN": ["tanh"],
 }
-# Bias values for which a sigmoid is exactly 0 or 1.
+# Biases at which a sigmoid is exactly 0 or 1.
 _ZERO_BIAS, _ONE_BIAS = -1e4, 1e4
 
 
@@ -67,7 +67,7 @@ class DirectionRun:
         return out, [last]
 
     def _has_special_gates(self) -> bool:
-        """Return whether gates are computed differently from PyTorch's."""
+        """Return whether the node computes gates differently from PyTorch."""
         call = self.call
         if call.node.operator == "GRU":
             return not call.attribute("linear_before_reset", 0)
@@ -87,12 +87,12 @@ def recurrent(call: Call) -> tuple[Any, ...]:
     if not any(call.node.outputs[1:]):
         return (outputs,)
     lasts = zip(*(last for _, last in found), strict=True)
-    axis = 1 if layout else 0  # of the directions
+    axis = 1 if layout else 0  # states of the directions
     return (outputs, *(apply("stack", list(last), axis=axis) for last in lasts))
 
 
 def _list_layers(call: Call, x: Tensor) -> list[DirectionRun]:
-    """List the directions of a node with their arguments."""
+    """Return the directions of a recurrent node with their weights and states."""
     kind = call.choice("direction", "forward", ("forward", "reverse", "bidirectional"))
     reverses = {"forward": [False], "reverse": [True]}.get(kind, [False, True])
     mask = mask_lengths(x, call.tensor(_LENGTHS)) if call.has(_LENGTHS) else None
@@ -182,7 +182,7 @@ _ACTIVATIONS: dict[str, Activation] = {
 
 
 def list_activations(call: Call, plain: Sequence[str]) -> list[list[NamedActivation]]:
-    """Return the activations of each direction; unnamed ones are the defaults."""
+    """Return the activations of each direction; replace missing ones by the defaults."""
     directions = 2 if call.attribute("direction", "forward") == "bidirectional" else 1
     names = call.attribute("activations") or [*plain] * directions
     if len(names) != len(plain) * directions:
@@ -206,7 +206,7 @@ def _activation(call: Call, name: str, given: dict[str, list[float]]) -> NamedAc
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Cell:
-    """Computation of a recurrent layer at one position."""
+    """Base class of the recurrent steps, which compute one position."""
 
     call: Call
     weights: Weights
@@ -214,7 +214,7 @@ class Cell:
     peepholes: Tensor | None
 
     def step(self, seen: Tensor, states: list[Tensor]) -> list[Tensor]:
-        """Return the new states; the first one is the output."""
+        """Return the new states; the first state is the output."""
         steps = {"GRU": self._gru, "LSTM": self._lstm, "RNN": self._rnn}
         return steps[self.call.node.operator](seen, states)
 
@@ -273,7 +273,7 @@ def _slice_gate(x: Tensor, number: int, width: int) -> Tensor:
 def run_steps(
     cell: Cell, x: Tensor, first: list[Tensor], *, mask: Tensor | None, reverse: bool
 ) -> tuple[Tensor, list[Tensor]]:
-    """Run all positions; padding keeps the states, and its output is 0."""
+    """Run all positions; padding does not change the states, and its output is 0."""
     seen = apply("linear", x, cell.weights.w_ih, cell.weights.b_ih)
     states, outs = first, list[Tensor]()
     places = range(x.shape[1])

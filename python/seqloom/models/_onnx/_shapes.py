@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from seqloom.models._onnx._values import Call, Operator
     from seqloom.tensor import Tensor
 
-# Limits for the size of a result: elements, or multiple of the input's elements.
+# Limits for the size of a result: number of elements, or multiple of the input's size.
 _MAX_ELEMENTS, _MAX_EXPANSION = 1 << 28, 16
-_PAIR = 2  # a record index and a position in the record
+_PAIR = 2  # the pair is a record index and a position in the record
 
 
 def shape(call: Call) -> NDArray[np.int64]:
@@ -44,7 +44,7 @@ def size(call: Call) -> NDArray[np.int64]:
 
 
 def reshape_value(call: Call) -> Any:
-    """Reshape: 0 keeps a size, -1 is inferred."""
+    """Reshape a tensor: a size of 0 is not changed, and a size of -1 is inferred."""
     old, new = call.shape(0), call.integers(1, "shape")
     if not call.attribute("allowzero", 0):
         new = [old[at] if n == 0 and at < len(old) else n for at, n in enumerate(new)]
@@ -58,7 +58,7 @@ def reshape_value(call: Call) -> Any:
 
 
 def flatten(call: Call) -> Any:
-    """Reshape to two axes: those before an axis, and those from it on."""
+    """Reshape to two axes: one for all axes before `axis`, and one for all other axes."""
     old = call.shape(0)
     axis = call.attribute("axis", 1)
     axis = axis + len(old) if axis < 0 else axis
@@ -68,7 +68,7 @@ def flatten(call: Call) -> Any:
 
 
 def transpose(call: Call) -> Any:
-    """Permute axes; default: reverse their order."""
+    """Permute the axes of a tensor; default: reverse the axes."""
     rank = len(call.shape(0))
     order = call.attribute("perm", [*range(rank)][::-1])
     if sorted(order) != [*range(rank)]:
@@ -157,8 +157,8 @@ def concat(call: Call) -> Any:
 
 
 def _find_record_positions(call: Call) -> RecordPositions | None:
-    """Return lazy pairs of record index and position, if the inputs are these."""
-    # PyTorch exports ``x[arange(n), positions]`` like this since 2.5.
+    """Return lazy pairs if the inputs are record indices and positions."""
+    # PyTorch 2.5 and newer exports ``x[arange(n), positions]`` as such pairs.
     numbers = call.value(0)
     if len(call) != _PAIR or not is_known(numbers) or is_known(call.value(1)):
         return None

@@ -1,4 +1,4 @@
-"""Values of a graph, lazy layouts of tensors, and the call of an operator."""
+"""Values of a graph: tensors, constants and lazy values; and the call of an operator."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from seqloom.models._onnx._graph import Node
 
-    # Computes the outputs of a node: tensors, constants or lazy layouts.
+    # Function that computes the outputs of a node: tensors, constants or lazy values.
     Operator: TypeAlias = Callable[["Call"], Any]
 
 _DIRECTIONS_LAST = (0, 2, 1, 3)
@@ -68,7 +68,7 @@ class Directions:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape in ONNX's layout."""
+        """Shape in the axis order of ONNX."""
         records, positions, width = self.states[0].shape
         count = len(self.states)
         middle = (records, count) if self.is_last else (count, records)
@@ -94,7 +94,7 @@ class Directions:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class RowPositions:
-    """Sum of a position in each record and the first row of the record."""
+    """Lazy sum of a position in each record and the first row of the record."""
 
     positions: Tensor
     begins: NDArray[Any]
@@ -105,7 +105,7 @@ class RowPositions:
         return self.positions.shape
 
     def tensor(self) -> Tensor:
-        """Compute the sum."""
+        """Compute the sum as a tensor."""
         return self.positions + as_operand(self.positions, self.begins)
 
     def has_stride(self, length: int) -> bool:
@@ -115,7 +115,7 @@ class RowPositions:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class RecordPositions:
-    """Pairs of record index and a position in the record: ``(record, 2)``."""
+    """Lazy pairs of a record index and a position in the record: ``(record, 2)``."""
 
     positions: Tensor  # (record, 1)
 
@@ -125,7 +125,7 @@ class RecordPositions:
         return (self.positions.shape[0], 2)
 
     def tensor(self) -> Tensor:
-        """Compute the pairs."""
+        """Compute the pairs as a tensor."""
         numbers = np.arange(self.positions.shape[0])[:, None]
         numbers = as_tensor(numbers.astype(self.positions.dtype), self.positions)
         return apply("concat", [numbers, self.positions], axis=1)
@@ -137,7 +137,7 @@ def is_known(value: Any) -> TypeGuard[NDArray[Any]]:
 
 
 def to_tensor(value: Any) -> Any:
-    """Compute the tensor of a lazy layout; return other values unchanged."""
+    """Compute the tensor of a lazy value; return other values unchanged."""
     return value if isinstance(value, Tensor) or is_known(value) else value.tensor()
 
 
@@ -162,7 +162,8 @@ def find_extreme(dtype: np.dtype[Any], *, largest: bool) -> Any:
 
 def fill_like(x: Tensor, shape: Sequence[int], value: Any) -> Tensor:
     """Create a tensor with a constant value on the backend of `x`."""
-    # Derived from `x`, so that a captured graph contains no array of the batch's size.
+    # The tensor is computed from `x`, so that a captured graph contains no array of the
+    # batch's size.
     if not x.size or not math.prod(shape):
         return as_operand(x, np.full(tuple(shape), value, np.asarray(value).dtype))
     one = x[tuple(slice(0, 1) for _ in x.shape)].reshape(())
@@ -186,7 +187,7 @@ def pad_axis(x: Tensor, axis: int, widths: tuple[int, int], *, value: Any = 0) -
 
 def _make_range_like(x: Tensor, values: NDArray[Any]) -> Tensor | None:
     """Return a range on the backend of `x` if the values form one; otherwise None."""
-    # A captured graph then supports batches of any size.
+    # A range, unlike an array, lets a captured graph support batches of any size.
     row = values.ravel()
     if len(row) <= 1 or row.dtype.kind not in "if":
         return None
@@ -312,7 +313,7 @@ class Call:
         return self.attribute(name, default)
 
     def shape(self, place: int) -> tuple[int, ...]:
-        """Return the shape of an input without computing a lazy layout."""
+        """Return the shape of an input without computing a lazy value."""
         return tuple(map(int, self.value(place).shape))
 
     def axis(self, axis: int, rank: int) -> int:

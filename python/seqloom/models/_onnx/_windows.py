@@ -55,7 +55,7 @@ def _read_window(call: Call, sizes: Sequence[int], kernel: Sequence[int]) -> Win
     stride = tuple(call.attribute("strides", (1,) * axes))
     dilation = tuple(call.attribute("dilations", (1,) * axes))
     if not len(kernel) == len(stride) == len(dilation) == axes:
-        call.fail("has sizes of windows for another number of axes than its input")
+        call.fail("has window sizes for a different number of axes than its input has")
     spans = [d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True)]
     return Window(kernel, stride, dilation, _read_pads(call, sizes, spans, stride=stride))
 
@@ -121,7 +121,7 @@ def conv_transpose(call: Call) -> Tensor:
 
 
 def _is_plain(call: Call, window: Window) -> bool:
-    """Return whether the same amount is removed at both ends, and nothing is added."""
+    """Return whether equal numbers of positions are removed at both ends."""
     names = ("output_padding", "output_shape")
     is_kept = call.attribute("auto_pad", "NOTSET") in {"NOTSET", "VALID"}
     return window.is_even and is_kept and not any(map(call.attribute, names))
@@ -130,7 +130,7 @@ def _is_plain(call: Call, window: Window) -> bool:
 def _read_output_padding(
     call: Call, window: Window, sizes: Sequence[int], *, full: Sequence[int]
 ) -> list[Pair]:
-    """Return how much to remove (negative) or add at each end of the axes."""
+    """Return the number of positions to add (remove if negative) at each end of axes."""
     extra = call.attribute("output_padding", [0] * len(full))
     kind = call.choice("auto_pad", "NOTSET", _AUTO_PAD_MODES)
     wanted = call.attribute("output_shape")
@@ -175,7 +175,7 @@ def _fits_in_pool(window: Window) -> bool:
 
 
 def _trim(out: Tensor, x: Tensor, window: Window) -> Tensor:
-    """Drop a last window that would start after the end of the input."""
+    """Drop the last window if it would start after the end of the input."""
     for at, (before, step) in enumerate(zip(window.before, window.stride, strict=True)):
         most = -(-(x.shape[at + 2] + before) // step)
         if out.shape[at + 2] > most:
