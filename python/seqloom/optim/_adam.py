@@ -33,8 +33,8 @@ class AdamW(Optimizer):
     Args:
         betas: Decay rates of the running averages of the gradient and its square, in [0,
             1).
-        eps: Number added to the root of the second average.
-        weight_decay: Weight decay; multiplied by ``lr``.
+        eps: Number added to the root of the squared-gradient average.
+        weight_decay: Weight decay, which is multiplied by the learning rate.
         one_scale: If True, each parameter has one average of the squared gradient, so a
             step has the direction of the averaged gradient (Adam-mini, Zhang et al. 2024).
             For selected parameters: ``AdamW().group("embedding.*", one_scale=True)``.
@@ -77,7 +77,7 @@ class AdamW(Optimizer):
             for move in moves:
                 self._update_one_scale(backend, lr, move)
             return
-        together: dict[int, list[Move]] = {}  # moves by step number; most models have a single one
+        together: dict[int, list[Move]] = {}  # moves by step number
         for move in moves:
             step = move.step if isinstance(move.step, int) else id(move.step)
             together.setdefault(step, []).append(move)
@@ -119,9 +119,7 @@ class AdamW(Optimizer):
         put_results(move, param, {"first": first, "second": second})
 
     def _shape_of(self, name: str, path: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return () for the average of the squared gradient with `one_scale`, else the
-        shape.
-        """
+        """Return () for the squared-gradient average with `one_scale`, else the shape."""
         del path
         return () if name == "second" and self.one_scale else shape
 
@@ -138,7 +136,7 @@ class Adam(AdamW):
     Args:
         betas: Decay rates of the running averages of the gradient and its square, in [0,
             1).
-        eps: Number added to the root of the second average.
+        eps: Number added to the root of the squared-gradient average.
         weight_decay: L2 penalty: this factor of the weights is added to their gradient.
             `AdamW` shrinks the weights directly, which usually works better.
 
@@ -188,14 +186,14 @@ class ScheduleFreeAdamW(SimpleOptimizer):
     parameters. AdamW steps update ``z``, which is part of the state. The trained
     weights are ``x``, a weighted average of all ``z``. Train with a constant learning
     rate, and evaluate and export the model that `apply_average` returns, because its
-    parameters are ``x``. A record of the trained model contains ``y``; the metadata of
-    the optimiser's record says so.
+    parameters are ``x``. A record of the trained model contains ``y``, which is also
+    the value of ``model_point`` in the metadata of the optimiser's record.
 
     Args:
         betas: Weight of the average ``x`` in ``y``, and decay rate of the squared
             gradient, both in (0, 1).
         eps: Number above 0, added to the root of the average of the squared gradient.
-        weight_decay: Weight decay; multiplied by ``lr``.
+        weight_decay: Weight decay, which is multiplied by the learning rate.
 
     Examples:
         >>> import seqloom as sl

@@ -45,7 +45,7 @@ class WeightAverage:
 
     def __init__(self, decay: float | None = None) -> None:
         self.decay = None if decay is None else require_setting("decay", decay, below=1)
-        self._states = States(is_full=True)  # in bfloat16, changes by a factor of 0.001 would be lost
+        self._states = States(is_full=True)  # bfloat16 loses small changes
 
     @property
     def update_count(self) -> int:

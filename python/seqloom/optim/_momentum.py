@@ -162,7 +162,7 @@ class Muon(AdamW):
         direction = _orthogonalize(wanted.reshape(rows, -1), self.steps)
         change = direction.reshape(param.shape) * (rate * self._find_scale(param.shape))
         kept = param * (1 - rate * self.weight_decay)
-        second = Tensor(move.state["second"], backend)  # not used for matrices, so it is always 0
+        second = Tensor(move.state["second"], backend)  # not used for matrices
         put_results(move, kept - change, {"first": first, "second": second})
 
     def _find_scale(self, shape: tuple[int, ...]) -> float:

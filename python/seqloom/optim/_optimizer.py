@@ -133,7 +133,7 @@ class Optimizer(ABC):
         steps = self._begin([param for param, _ in pairs], params, backend)
         moves: list[Move] = []
         for param, grad in pairs:
-            values = param.make_writable()  # the initial state may be a copy of the parameter's values
+            values = param.make_writable()  # the initial state may copy the values
             state = self._states.of(param, self._find_rule(param.path).start, backend)
             step = steps[self._states.counts.of(param.path)]
             moves.append(Move(param.path, values, grad, state, step))
@@ -151,14 +151,12 @@ class Optimizer(ABC):
     def _begin(
         self, params: list[Param], model: list[Param], backend: Backend
     ) -> dict[Counter, Array]:
-        """Return the number of this step for each counter; the counters are set after
-        the step.
-        """
+        """Return the number of this step for each counter; set the counters afterwards."""
         self._states.follow()
         self._states.claim(params, model)
         paths = [param.path for param in params]
         counts = self._states.counts
-        if self.states:  # an update rule without states needs no step count for each parameter
+        if self.states:  # rules without states need no step counts
             counts.begin(self._states.paths(), paths, backend)
         return counts.find_next(paths, backend)
 
@@ -192,8 +190,7 @@ class Optimizer(ABC):
 
     @abstractmethod
     def update(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
-        """Set the new parameter and the new state of each move by the optimiser's
-        update rule.
+        """Apply the optimiser's update rule to each move: set its new parameter and state.
 
         Args:
             backend: Backend of the arrays.
@@ -259,8 +256,7 @@ class Optimizer(ABC):
         return self
 
     def leaves(self) -> tuple[Any, list[Leaf]]:
-        """Return the optimiser's part of a compiled program's key, and the arrays it
-        updates.
+        """Return the optimiser's part of a program's key, and the arrays of its states.
 
         Returns:
             A pair: first the class, settings and names of states; second the states and
@@ -271,7 +267,7 @@ class Optimizer(ABC):
             >>> len(sl.optim.AdamW().leaves()[1])
             1
         """
-        self._states.follow()  # create states before the capture, which may change arrays only
+        self._states.follow()  # before the capture: a capture only changes arrays
         static, leaves = self._states.leaves()
         groups = tuple(group.describe() for group in self._groups)
         kind = (type(self), make_hashable(self.list_settings()), groups)
@@ -371,13 +367,11 @@ def _explain_dtypes(moves: list[Move], backend: Backend, error: Exception) -> No
 
 @dataclass(frozen=True, eq=False)
 class ParameterGroup:
-    """Group of parameters: patterns of their paths, and an optimiser with their
-    settings.
-    """
+    """Path patterns of a group of parameters, and an optimiser with its settings."""
 
     patterns: tuple[str, ...]
     lr_factor: float
-    rule: Optimizer  # optimiser whose settings are used, but not its states and step counts
+    rule: Optimizer  # only its settings are used, not its states and step counts
 
     def scale(self, lr: Any, backend: Backend) -> Any:
         """Return the learning rate of the group: a number or an array without axes."""

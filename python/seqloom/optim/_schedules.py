@@ -153,8 +153,7 @@ class WarmupCosine(Schedule):
 
 @dataclass(frozen=True, slots=True)
 class OneCycle(Schedule):
-    """Learning rate that rises to a peak, then decays far below its initial value
-    (Smith 2018).
+    """Learning rate that rises to a peak, then decays far below its start (Smith 2018).
 
     The schedule corresponds to PyTorch's ``OneCycleLR`` with cosine annealing.
 
@@ -398,7 +397,7 @@ def _anneal(start: float, end: float, done: float) -> float:
 
 
 def _check_number(name: str, value: float, least: int | None = None) -> None:
-    """Raise if a number is below `least`; without `least`, if the number is not above 0."""
+    """Raise if a number is below `least`, or not above 0 if `least` is None."""
     if value < least if least is not None else not value > 0:
         limit = "above 0" if least is None else f"at least {least}"
         raise ArgumentError(f"{name} must be {limit}, got {value}")

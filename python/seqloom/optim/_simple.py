@@ -188,7 +188,7 @@ class AdaGrad(SimpleOptimizer):
 
     Args:
         initial: Initial value of the sum of squares, 0 or more.
-        eps: Number added to the root, above 0.
+        eps: Number above 0, added to the root.
         weight_decay: L2 penalty: this factor of the weights is added to their gradient.
 
     Examples:
@@ -235,7 +235,7 @@ class RMSProp(SimpleOptimizer):
 
     Args:
         alpha: Decay rate of the averages, in [0, 1).
-        eps: Number added to the root, above 0.
+        eps: Number above 0, added to the root.
         momentum: Fraction of the previous step that is added to the new step, in [0,
             1).
         centered: If True, divide by the running standard deviation (Graves 2013).
@@ -305,7 +305,7 @@ class Lion(SimpleOptimizer):
     Args:
         betas: Weights of the old average in the step direction and in the new average, in
             [0, 1).
-        weight_decay: Weight decay; multiplied by ``lr``.
+        weight_decay: Weight decay, which is multiplied by the learning rate.
 
     Examples:
         >>> import seqloom as sl

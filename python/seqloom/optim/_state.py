@@ -37,7 +37,7 @@ class States:
     """State arrays by path and name, created at the first update of a parameter."""
 
     def __init__(self, *, is_full: bool = False) -> None:
-        self._is_full = is_full  # True if states of half-precision parameters are stored as float32
+        self._is_full = is_full  # if True, store half precision as float32
         self.counts = Counts()
         self._leaves: dict[str, dict[str, Leaf]] = {}
         self._shapes: dict[str, tuple[int, ...]] = {}  # parameters with checked states
@@ -166,14 +166,12 @@ class States:
         self.counts, self._leaves, self._shapes, self._flat = counts, found, {}, None
 
     def leaves(self) -> tuple[Any, list[Leaf]]:
-        """Return the states' part of a compiled program's key, and all counters and
-        arrays.
-        """
+        """Return the states' part of a program's key, and all counters and arrays."""
         if self._flat is None:  # cached, because every compiled step needs it
             kinds = tuple(
                 (path, tuple((name, *_type_of(leaf)) for name, leaf in state.items()))
                 for path, state in self._leaves.items()
-                if state  # without states, the key is the same before and after the first step
+                if state  # without states, the first step keeps the key
             )
             rows = [leaf for state in self._leaves.values() for leaf in state.values()]
             self._flat = kinds, rows
@@ -200,7 +198,7 @@ class Counts:
 
     def __init__(self) -> None:
         self.total = Counter()
-        self._fewer: dict[str, Counter] = {}  # counters by path; other parameters use the total
+        self._fewer: dict[str, Counter] = {}  # by path; other parameters use the total
         self._last: list[str] = []
         self._flat: tuple[Any, list[Leaf]] = ((), [self.total])
 
@@ -225,9 +223,7 @@ class Counts:
         self._flatten()
 
     def find_next(self, updated: list[str], backend: Backend) -> dict[Counter, Array]:
-        """Return the number of this step for each counter, without changing the
-        counters.
-        """
+        """Return the number of this step for each counter; the counters do not change."""
         counters = dict.fromkeys([self.total, *map(self.of, updated)])
         return {counter: counter.next(backend) for counter in counters}
 
@@ -322,7 +318,7 @@ def to_full(dtype: str) -> str:
 
 
 def _move(leaf: Leaf, backend: Backend, dtype: str) -> Leaf:
-    """Return a state array on the backend; convert floats to the dtype of the parameter."""
+    """Return a state array on the backend; convert floats to the parameter's dtype."""
     kind = _type_of(leaf)[1]
     wanted = dtype if kind.kind == "f" or str(kind) == "bfloat16" else str(kind)
     if leaf.backend is backend and kind == wanted:
@@ -343,15 +339,13 @@ def _to_record_array(path: str, leaf: Leaf) -> Any:
     """Return a state array for a record, read-only."""
     if leaf.backend is not None:
         return to_record_array(path, leaf.share(), leaf.backend)
-    view = leaf.array.view()  # a state array without backend is copied to a backend before it changes
+    view = leaf.array.view()  # the next step copies the array, so sharing is safe
     view.flags.writeable = False
     return view
 
 
 def _require_fit(param: Param, found: dict[str, Leaf], start: Start) -> None:
-    """Raise if the states do not fit a parameter, for example the states of another
-    model.
-    """
+    """Raise if the states do not fit a parameter, as for the states of another model."""
     expected = start(param, param.bound_backend)
     if expected.keys() != found.keys():
         raise RecordError(
