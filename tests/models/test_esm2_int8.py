@@ -130,7 +130,7 @@ def test_int8_on_a_backend_without_kernels_is_rejected(small):
 
 def test_int8_on_a_device_is_rejected():
     cuda: Any = SimpleNamespace(name="torch:cuda", device="cuda:0")
-    with pytest.raises(BackendError, match="for a CPU, got the device 'cuda:0'"):
+    with pytest.raises(BackendError, match="needs a CPU, got the device 'cuda:0'"):
         check_dtype(cuda, "int8")
 
 

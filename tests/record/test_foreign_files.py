@@ -556,7 +556,7 @@ def test_a_folder_needs_exactly_one_weight_file_or_an_index(tmp_path):
     with pytest.raises(RecordError, match="several weight files"):
         sl.record.load(tmp_path)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(MissingFileError, match="has no weights"):
+    with pytest.raises(MissingFileError, match="contains no weights"):
         sl.record.load(tmp_path / "empty")
 
 

@@ -1,4 +1,4 @@
-"""Records of modules and optimisers, and their files."""
+"""Records: the saved arrays and metadata of modules and optimisers, and record files."""
 
 from seqloom.record._array import LazyArray
 from seqloom.record._json_gz import JsonGz

@@ -1,4 +1,4 @@
-"""Arrays of records: element types, lazy arrays in files, and arrays to write."""
+"""Arrays of records: element types, lazy arrays in files, and arrays before writing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-# The dtype names of safetensors, which all formats of this package use.
+# The dtype names of safetensors, which all file formats of this package use.
 TYPES: dict[str, np.dtype[Any]] = {
     name: np.dtype(kind)
     for name, kind in {
@@ -38,12 +38,12 @@ TYPES: dict[str, np.dtype[Any]] = {
 }
 _NAMES = {dtype: name for name, dtype in TYPES.items()}
 _MAX_SHOWN = 200  # characters of a name in an error message
-# Float types between which a precision converts, narrow ones first.
+# Float types between which a precision converts, from narrow to wide.
 FLOATS = tuple(np.dtype(kind) for kind in ("f2", ml_dtypes.bfloat16, "f4", "f8"))
 
 
 def find_dtype(file: str, path: str, name: object) -> np.dtype[Any]:
-    """Return the element type with a name in a file."""
+    """Return the element type with the name that a file contains."""
     dtype = TYPES.get(name) if isinstance(name, str) else None
     if dtype is None:
         raise RecordError(
@@ -83,17 +83,17 @@ def name_dtype(path: str, dtype: np.dtype[Any]) -> str:
 
 
 def is_float(dtype: np.dtype[Any]) -> bool:
-    """Return whether a precision converts the type: real floats."""
+    """Return whether a precision converts the type, which is true for real floats."""
     return dtype in FLOATS or (dtype in _NAMES and _NAMES[dtype].startswith("F8"))
 
 
 @dataclass(frozen=True, slots=True)
 class LazyArray:
-    """Array in a file that is read and checked on use.
+    """Array in a file; its values are read and checked on use.
 
-    ``numpy.asarray(array)`` reads the array. If the file was loaded with ``mapped=True``
-    or is in memory, the result is a read-only view. An array of a mapped file is only
-    checked by `verify`.
+    ``numpy.asarray(array)`` reads the array; the result is a read-only view if the file
+    was loaded with ``mapped=True`` or is in memory. Only the method `verify` checks an
+    array of a mapped file.
 
     Attributes:
         file: Path of the file; ``"bytes"`` in memory.
@@ -141,7 +141,7 @@ class LazyArray:
         return prod(self.shape) * self.dtype.itemsize
 
 
-# Bytes that are converted at a time: a number of MiB, because each MiB has a hash.
+# Size in bytes of a converted block: a number of MiB, because each MiB has a hash.
 _BLOCK_BYTES = 4 << 20
 
 
@@ -161,7 +161,7 @@ class PreparedArray:
 
     @property
     def nbytes(self) -> int:
-        """Number of bytes in the file."""
+        """Number of bytes of the array in the file."""
         return prod(self.shape) * self.dtype.itemsize
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:  # noqa: FBT001  # NumPy's protocol
@@ -172,7 +172,7 @@ class PreparedArray:
         return array if dtype is None else array.astype(dtype)
 
     def blocks(self) -> Iterator[NDArray[np.uint8]]:
-        """Yield the bytes of the file; each block except the last is a number of MiB."""
+        """Yield the bytes in blocks; each block except the last is a number of MiB."""
         array = to_numpy(self.path, self.value)
         # np.ascontiguousarray makes a 0-d array 1-d.
         flat = np.ascontiguousarray(array).reshape(-1)
@@ -186,7 +186,7 @@ class PreparedArray:
 
 
 def prepare(path: object, value: Any) -> PreparedArray:
-    """Describe an array to write; raise if it could not be read again."""
+    """Prepare an array for writing; raise if a reader would not accept the array."""
     if not isinstance(path, str) or path == "__metadata__":
         raise RecordError(
             f"the path of an array must be a string other than '__metadata__', got {path!r}"
@@ -199,10 +199,10 @@ def prepare(path: object, value: Any) -> PreparedArray:
         ) from None
     if np.ma.is_masked(value):
         raise RecordError(
-            f"{path}: a record cannot hold a masked array; pass the values as "
+            f"{path}: a record cannot store a masked array; pass the values as "
             "array.filled(...), and the mask as another array"
         )
-    # Lazy arrays have a known dtype, and are read when they are written.
+    # The dtype of lazy arrays is known; their values are read when the file is written.
     known = isinstance(getattr(value, "dtype", None), np.dtype)
     held = value if known else to_numpy(path, value)
     dtype = held.dtype.newbyteorder("=")
@@ -211,7 +211,7 @@ def prepare(path: object, value: Any) -> PreparedArray:
 
 
 def to_numpy(path: str, value: Any) -> NDArray[Any]:
-    """Convert a value to a NumPy array; a PyTorch parameter without its gradient."""
+    """Convert a value to a NumPy array; ignore the gradient of a PyTorch parameter."""
     detach = getattr(value, "detach", None)
     try:
         plain: Any = detach() if callable(detach) else value
@@ -222,9 +222,9 @@ def to_numpy(path: str, value: Any) -> NDArray[Any]:
         return np.asarray(plain)
     except SeqloomError:
         raise
-    except ValueError as error:  # rows of different lengths
+    except ValueError as error:  # the rows may have different lengths
         raise RecordError(f"the values of {path} are not an array: {error}") from None
-    except Exception as error:  # the library of the value may raise anything
+    except Exception as error:  # the library of the value may raise any exception
         raise RecordError(
             f"{path}: a {type(value).__name__} cannot be converted to a NumPy array "
             f"({error})"
@@ -232,7 +232,7 @@ def to_numpy(path: str, value: Any) -> NDArray[Any]:
 
 
 def convert(path: str, array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Convert floats to another type; raise if a number would become infinite."""
+    """Convert floats to a different type; raise if a number would become infinite."""
     with np.errstate(all="ignore"):
         converted = array.astype(dtype)
     if array.dtype.newbyteorder("=") == dtype:

@@ -1,4 +1,4 @@
-"""Facts: metadata and checksums of a seqloom file, as JSON with a checksum."""
+"""Facts: the metadata and checksums of a seqloom file, stored as JSON with a checksum."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-# Version of all formats of this package; each version reads all earlier versions.
+# Version of all file formats of this package; each version reads all earlier versions.
 VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Checksums, metadata and least dtypes of a record."""
+    """Checksums, metadata and narrowest allowed dtypes of a record."""
 
     sums: Mapping[str, str]
     metadata: dict[str, Any]
@@ -44,7 +44,7 @@ class Facts:
 
 
 def encode_facts(facts: Facts) -> str:
-    """Encode facts as checksum and JSON; the length depends only on the sums' lengths."""
+    """Encode facts as a checksum and JSON; equally long checksums give equal lengths."""
     text = json.dumps(facts.to_dict(), default=_to_json)
     return f"{zlib.crc32(text.encode()):08x} {text}"
 
@@ -62,7 +62,7 @@ def decode_facts(name: str, sealed: str) -> Facts:
             f"{name}: has the format version {version}; this seqloom reads versions up to "
             f"{VERSION}; install a newer one"
         )
-    if "format" not in parts:  # a file from before format version 1
+    if "format" not in parts:  # the file was written before format version 1
         sums = _require_dict(name, parts, "crc32", kind=int)
         hexadecimal = {path: f"{value:08x}" for path, value in sums.items()}
         return Facts(hexadecimal, _require_dict(name, parts, "metadata"), is_old=True)
@@ -79,12 +79,12 @@ def decode_facts(name: str, sealed: str) -> Facts:
 def _require_dict(
     name: str, parts: dict[str, Any], key: str, *, kind: type | None = None
 ) -> dict[str, Any]:
-    """Return a dict from the facts; raise if it or the type of a value is wrong."""
+    """Return a dict from the facts; raise if the dict or a value has a wrong type."""
     value = parts.get(key)
     table = value if is_dict(value) else {}
     is_odd = kind is not None and any(type(each) is not kind for each in table.values())
     if not isinstance(value, dict) or is_odd:
-        raise RecordError(f"{name}: its facts must have metadata and checksums")
+        raise RecordError(f"{name}: its metadata or checksums are missing or invalid")
     return table
 
 
@@ -118,12 +118,12 @@ def _to_json(value: Any) -> Any:
     )
 
 
-# Name of the algorithm in files. Each MiB of an array is hashed with 64-bit XXH3. The
-# dtype, the shape and these hashes are then hashed in the same way, until one hash is
-# left.
+# Name of the checksum algorithm in files. Each MiB of an array is hashed with 64-bit
+# XXH3. The dtype, the shape and the hashes of all MiB are then hashed again in the same
+# way, until one hash is left.
 ALGORITHM = "xxh3-64-mib"
 _HASH_BYTES = 8
-CHECKSUM_PLACEHOLDER = "0" * 2 * _HASH_BYTES  # written before the checksum is known
+CHECKSUM_PLACEHOLDER = "0" * 2 * _HASH_BYTES  # replaced by the checksum
 
 
 def checksum(kind: str, shape: Sequence[int], pieces: bytes) -> str:
@@ -140,7 +140,7 @@ def _hash(data: bytes) -> bytes:
 
 
 def crc32(array: NDArray[Any]) -> str:
-    """Return the checksum for files from before format version 1."""
+    """Return the checksum that files used before format version 1."""
     # dtypes of ml_dtypes have no type code.
     code = array.dtype.name if array.dtype.kind == "V" else array.dtype.str
     kind = zlib.crc32(f"{code}{array.shape}".encode())

@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 # One JSON document with a line for each array.
 _FIRST, _MIDDLE, _LAST = b'{"seqloom":"record","arrays":{\n', b"},\n", b"}\n"
 _FACTS = b'"facts":'
-_LEVEL = 1  # higher levels save almost nothing, because weights are nearly random
+_LEVEL = 1  # higher levels hardly save space, because weights are nearly random
 _BLOCK_BYTES = 3 << 18  # bytes that are encoded at a time; a multiple of 3 for base64
 
 
 class JsonArray(msgspec.Struct):
-    """JSON object of one array."""
+    """JSON object that represents one array."""
 
     dtype: str
     shape: tuple[Annotated[int, msgspec.Meta(ge=0)], ...]
@@ -49,7 +49,8 @@ class JsonGz(Recorder):
 
     The document has ``arrays``, each with ``dtype``, ``shape`` and ``data``: the
     little-endian bytes of the numbers in base64, so all numbers are restored exactly.
-    JSON is the slowest format. Arrays are written one at a time, and all are read at once.
+    JSON is the slowest format. Arrays are written one at a time, but all arrays are
+    read at once.
 
     Args:
         precision: Float type of the arrays in the file, as for `Safetensors`.
@@ -113,7 +114,7 @@ class JsonGz(Recorder):
 
 
 def _write_array(file: Any, path: str, array: PreparedArray) -> str:
-    """Write the line of an array; return its checksum."""
+    """Write the line of an array; return the checksum of the array."""
     shape = json.dumps(list(array.shape))
     head = f'{json.dumps(path)}:{{"dtype":"{array.kind}","shape":{shape},"data":"'
     file.write(head.encode())
@@ -127,7 +128,7 @@ def _write_array(file: Any, path: str, array: PreparedArray) -> str:
 def _split_into_blocks(
     pieces: Iterable[NDArray[np.uint8]], hashes: list[bytes]
 ) -> Iterator[memoryview | bytes]:
-    """Yield bytes in blocks whose lengths are multiples of three; append the hashes."""
+    """Yield bytes in blocks of a multiple of 3 bytes; append the hashes to a list."""
     rest = b""
     for piece in pieces:
         hashes.append(hash_bytes(piece))
@@ -142,7 +143,7 @@ def _split_into_blocks(
 
 
 def _read(name: str, file: Any) -> Record:
-    """Read the document line by line."""
+    """Read the arrays and facts of a document, line by line."""
     if file.readline(len(_FIRST)) != _FIRST:
         raise RecordError(f"{name}: not a record in JSON")
     arrays: dict[str, JsonArray] = {}
@@ -165,7 +166,7 @@ def _read(name: str, file: Any) -> Record:
 
 
 def _parse_line(name: str, line: bytes) -> tuple[str, JsonArray]:
-    """Return the path and array of a line."""
+    """Return the path and the array that a line contains."""
     if not line:
         raise RecordError(f"{name}: does not end as a record in JSON")
     text = b"{" + line.rstrip(b",\n") + b"}"

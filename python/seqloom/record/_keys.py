@@ -1,4 +1,4 @@
-"""Key maps: from the paths in another program's file to the paths in a module."""
+"""Key maps: from the paths in a file of another program to the paths in a module."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def rename(record: Mapping[str, Any], keys: KeyMap | None) -> dict[str, Any]:
 def list_renamed(
     record: Mapping[str, Any], keys: KeyMap
 ) -> list[tuple[str, str, Callable[[Any], Any] | None]]:
-    """List the old path, new path and transformation of all arrays that are kept."""
+    """Return old path, new path and transformation of all arrays that are not skipped."""
     is_table = isinstance(keys, Mapping)
     find = _by_patterns(record, cast("_Table", keys)) if is_table else keys
     renamed: dict[str, tuple[str, str, Callable[[Any], Any] | None]] = {}
@@ -55,7 +55,7 @@ def list_renamed(
 
 
 def _by_patterns(record: Mapping[str, Any], keys: _Table) -> Callable[[str], NewKey]:
-    """Return a function that maps a path by the last matching pattern."""
+    """Return a function that maps a path with the last pattern that matches."""
     patterns: list[tuple[str, re.Pattern[str]]] = []
     for pattern in keys:
         regular = re.compile("(.*)".join(map(re.escape, pattern.split("*"))), re.DOTALL)
@@ -84,7 +84,7 @@ def _substitute(pattern: str, new: NewKey, match: re.Match[str]) -> NewKey:
     parts = path.split("*")
     if len(parts) - 1 not in {0, len(texts)}:
         raise ArgumentError(
-            f"keys maps {pattern!r} to {path!r}, which must have as many * or none"
+            f"keys maps {pattern!r} to {path!r}, which must have as many * or no *"
         )
     filled = "".join(
         part + text for part, text in zip(parts, (*texts, ""), strict=len(parts) > 1)
@@ -96,7 +96,8 @@ def change_array(path: str, value: Any, change: Callable[[Any], Any]) -> Any:
     """Transform an array; a lazy array is transformed when it is read."""
     if not isinstance(value, LazyArray):
         return _apply(path, to_numpy(path, value), change)
-    # Find the new shape with an array of zeros that needs no memory.
+    # Find the shape after the transformation with an array of zeros that needs no
+    # memory.
     stand_in = np.broadcast_to(np.zeros((), value.dtype), value.shape)
     shape = _apply(path, stand_in, change).shape
     return LazyArray(
@@ -112,7 +113,7 @@ def _apply(path: str, array: Any, change: Callable[[Any], Any]) -> Any:
     """Apply a transformation; convert its errors to RecordError."""
     try:
         return np.asarray(change(array))
-    except Exception as error:  # the caller's function may raise anything
+    except Exception as error:  # the caller's function may raise any exception
         raise RecordError(
             f"the function that keys has for {path} failed: {error}"
         ) from error

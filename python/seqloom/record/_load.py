@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 
 _GZIP = b"\x1f\x8b"
-# Weight files in a folder. An index, which maps arrays to files, takes precedence.
+# Names of weight files in a folder. An index, which maps arrays to files, takes
+# precedence.
 _WEIGHTS = ("*.safetensors.index.json", "*.safetensors", "*.bin.index.json", "*.bin")
 
 
@@ -41,20 +42,21 @@ def load(
 ) -> Record:
     """Open a record file; each array is read and checked on first use.
 
-    Files of other programs can be read, too: safetensors, and ``.pt`` and ``.bin`` files
-    from torch.save since version 1.6. With the extra ``h5``, also ``.h5``
-    and ``.keras`` files of Keras. A Hugging Face folder may have one weight file, or
-    several and an index. Only arrays and plain values are read. Nothing is unpickled: an
-    object that needs code to be loaded raises an error that names it.
+    Files of other programs can be read, too: safetensors files, and ``.pt`` and
+    ``.bin`` files that torch.save of PyTorch 1.6 or newer wrote. With the extra ``h5``,
+    also ``.h5`` and ``.keras`` files of Keras. A Hugging Face folder may have one
+    weight file, or several and an index. Only arrays and plain values are read. Nothing
+    is unpickled: if an object can only be loaded by executing code, an error names the
+    object.
 
     Args:
         path: Path of a file or a folder.
-        recorder: Format of the file; default: detected from its content, otherwise from
-            its suffix.
-        mapped: If True, arrays are read-only views of the memory-mapped file. The system
-            reads the pages that are accessed, and nothing is checked until
-            `Record.verify` is called. The file must not be overwritten while it is
-            mapped; replacing it is safe.
+        recorder: Format of the file; default: detected from the content of the file,
+            otherwise from its suffix.
+        mapped: If True, arrays are read-only views of the memory-mapped file. The
+            operating system only reads the pages that are accessed, and checksums are
+            only compared by `Record.verify`. The file must not be overwritten while it
+            is mapped; replacing it is safe.
 
     Returns:
         A record of lazy arrays; ``np.asarray(array)`` reads an array.
@@ -78,9 +80,9 @@ def load(
 
 
 def _read_file(source: RecordSource, path: Path) -> Record:
-    """Read a file in the format of its first bytes, otherwise of its suffix."""
+    """Read a file; its first bytes, otherwise its suffix, determine the format."""
     recorder = find_recorder(path)
-    # A custom recorder takes precedence for its suffixes.
+    # For its suffixes, a custom recorder takes precedence over the detected format.
     if not isinstance(recorder, (Safetensors, JsonGz)):
         return recorder.decode(source)
     head = source.read(0, min(LENGTH_BYTES + 1, source.size))
@@ -97,7 +99,7 @@ def _read_file(source: RecordSource, path: Path) -> Record:
 
 
 def _read_zip(source: RecordSource) -> Record:
-    """Read an archive of Keras 3 or PyTorch."""
+    """Read a zip archive that Keras 3 or PyTorch wrote."""
     return read_keras(source) if has_keras_weights(source) else read_torch(source)
 
 
@@ -131,13 +133,13 @@ def _find_weights(folder: Path) -> Path:
         if found:
             return found[0]
     raise MissingFileError(
-        f"{folder}: has no weights; expected model.safetensors, or several files and "
+        f"{folder}: contains no weights; expected model.safetensors, or several files and "
         "model.safetensors.index.json"
     )
 
 
 def _read_index(path: Path) -> dict[str, str]:
-    """Return the file name of each array."""
+    """Return the file name of each array in an index."""
     with reading(path):
         index: Any = parse_json(str(path), path.read_bytes())
     files = index.get("weight_map") if is_dict(index) else None
@@ -169,7 +171,7 @@ def read_hdf5(source: RecordSource) -> Record:
         raise RecordError(f"{source.name}: not a whole HDF5 file ({error})") from None
     arrays: dict[str, LazyArray] = {}
     for name, (shape, dtype) in found.items():
-        # TensorFlow appends the index of an output.
+        # TensorFlow appends the index of an output to the name.
         path = name.removeprefix(_MODEL_WEIGHTS).removesuffix(":0").replace("/", ".")
         if path in arrays:
             raise RecordError(f"{source.name}: two arrays have the path {path}")
@@ -207,7 +209,7 @@ def _import_h5py(source: RecordSource) -> Any:
 def _list_arrays(
     source: RecordSource, group: Any, h5py: Any, *, seen: set[int], prefix: str = ""
 ) -> Iterator[tuple[str, tuple[tuple[int, ...], np.dtype[Any]]]]:
-    """Yield names, shapes and dtypes of datasets; links to other files raise."""
+    """Yield names, shapes and dtypes of datasets; raise on links to other files."""
     for key in group:
         name = f"{prefix}{key}"
         if not isinstance(group.get(key, getlink=True), h5py.HardLink):
@@ -215,7 +217,7 @@ def _list_arrays(
         item = group[key]
         if isinstance(item, h5py.Group):
             address = h5py.h5o.get_info(item.id).addr
-            if address in seen:  # a group may contain itself
+            if address in seen:  # an HDF5 group may contain itself
                 raise RecordError(f"{source.name}: {name} is linked twice")
             seen.add(address)
             yield from _list_arrays(source, item, h5py, seen=seen, prefix=f"{name}/")

@@ -1,4 +1,4 @@
-"""Precisions: float types in which a recorder writes arrays."""
+"""Precisions: the float types in which a recorder writes arrays."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Precision:
     """Base class of precisions: one float type for all float arrays.
 
     Attributes:
-        dtype: The float type.
+        dtype: Name of the float type.
 
     Examples:
         >>> import seqloom as sl
@@ -89,15 +89,16 @@ class Double(Precision):
     dtype = np.dtype("float64")
 
 
-# One precision; precisions by path pattern, where the last match applies; or a function
-# of path and dtype. The function returns a dtype, or None to keep the dtype.
+# One precision for all arrays; or a dict of precisions by path pattern, where the last
+# match applies; or a function of path and dtype. The function returns a new dtype, or
+# None for no conversion.
 PrecisionPolicy: TypeAlias = (
     Precision | Mapping[str, Precision] | Callable[[str, np.dtype[Any]], Any]
 )
 
 
 def require_policy(policy: object) -> None:
-    """Raise if a policy is not a precision, a dict of precisions or a function."""
+    """Raise if the argument `precision` is not a precision, a dict or a function."""
     if callable(policy) and not isinstance(policy, type):
         return
     table = cast("Mapping[str, object]", policy if isinstance(policy, Mapping) else {})
@@ -142,12 +143,12 @@ def choose_dtype(
 
 
 def _is_table(policy: object) -> TypeGuard[Mapping[str, Precision]]:
-    """Return whether a policy is a dict of precisions by pattern."""
+    """Return whether the argument `precision` is a dict of precisions by pattern."""
     return isinstance(policy, Mapping)
 
 
 def _apply(policy: PrecisionPolicy, path: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the dtype that a policy selects for a float array."""
+    """Return the dtype that the argument `precision` selects for a float array."""
     if isinstance(policy, Precision):
         return policy.dtype
     if _is_table(policy):

@@ -32,12 +32,12 @@ class Record(Mapping[str, Any]):
     Args:
         arrays: NumPy arrays or lazy arrays, by path.
         metadata: Strings, numbers, lists and dicts, as in JSON.
-        least_dtypes: By path, the name of the narrowest float type to which a precision
-            may convert the array.
+        least_dtypes: Dict from path to the name of the narrowest float type to which a
+            precision may convert the array.
 
     Attributes:
-        metadata: The metadata.
-        least_dtypes: The narrowest float types, by path.
+        metadata: Metadata: strings, numbers, lists and dicts, as in JSON.
+        least_dtypes: Name of the narrowest float type of an array, by path.
 
     Examples:
         >>> import numpy as np, seqloom as sl
@@ -139,8 +139,8 @@ class Record(Mapping[str, Any]):
     def verify(self) -> None:
         """Read each array that is stored in a file, and compare its checksum.
 
-        Arrays of a file are checked whenever they are read. The exception is a file that
-        was loaded with ``mapped=True``: its arrays are checked only by this method.
+        Arrays of a file are checked whenever they are read. Only the arrays of a file
+        that was loaded with ``mapped=True`` are not checked until `verify` is called.
 
         Raises:
             RecordError: An array is damaged.
@@ -157,11 +157,11 @@ class Record(Mapping[str, Any]):
     def save(self, path: str | os.PathLike[str], recorder: Recorder | None = None) -> None:
         """Write the record to a file atomically.
 
-        The file is on disk when the call returns. Arrays are converted and written one at
-        a time, so memory is needed for one array only.
+        The file is on disk when the call returns. Arrays are converted and written one
+        at a time, so saving only needs memory for one array.
 
         Args:
-            path: Path of the file. An existing file is replaced when the new one is
+            path: Path of the file. An existing file is replaced when the new file is
                 complete.
             recorder: Format and precision of the file; default: the format of the suffix
                 (``.json.gz``), otherwise `Safetensors`.
@@ -183,13 +183,13 @@ class Record(Mapping[str, Any]):
 class Recorder(ABC):
     """Base class of recorders, which encode a record as bytes.
 
-    A subclass defines `encode` and `decode`; files, in-memory bytes and precision are
-    handled here. If it defines `suffixes`, `Record.save` and `load` select it by the file
-    name.
+    A subclass defines `encode` and `decode`; this class handles files, bytes in memory,
+    and precision. If the subclass defines `suffixes`, `Record.save` and `load` use the
+    subclass for files with these suffixes.
 
     Attributes:
         precision: Float types of the arrays in the file, as for `Safetensors`.
-        suffixes: File name suffixes of the format.
+        suffixes: File name suffixes of the format, such as ``(".json.gz",)``.
 
     Examples:
         >>> import numpy as np, seqloom as sl
@@ -220,9 +220,9 @@ class Recorder(ABC):
         """Write a record to a binary file.
 
         Args:
-            record: Record whose arrays have ``shape`` and the ``dtype`` of the precision;
-                ``numpy.asarray(record[path])`` converts one array.
-            file: Seekable binary file.
+            record: Record whose arrays have the attributes ``shape`` and ``dtype``, the
+                dtype to write; ``numpy.asarray(record[path])`` converts one array.
+            file: Binary file that supports seeking.
         """
 
     @abstractmethod
@@ -230,7 +230,8 @@ class Recorder(ABC):
         """Read a record.
 
         Args:
-            source: The bytes; ``source.open()`` returns them as a binary file.
+            source: Bytes of the record; ``source.open()`` returns the bytes as a binary
+                file.
 
         Returns:
             A record, with lazy arrays if the format supports them.

@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 Kind = TypeVar("Kind")
 Size = Annotated[int, msgspec.Meta(ge=0)]
 
-LENGTH_BYTES = 8  # Size of the integer that contains the header's length.
-_MAX_HEADER_BYTES = 100_000_000  # Limit of the format.
+LENGTH_BYTES = 8  # Size in bytes of the integer that contains the header's length.
+_MAX_HEADER_BYTES = 100_000_000  # limit of the safetensors format
 # The facts are a single entry of the header's string table, because other writers may
-# reorder several entries. The entry is a mark, the checksum, and the facts as JSON.
+# reorder several entries. The entry contains a mark, the checksum, and the facts as JSON.
 _FACTS, _FACTS_PREFIX = "seqloom", "seqloom facts "
 _PLAIN_METADATA = {"format": "pt"}
 # Arrays begin at a multiple of this number of bytes, the size of a cache line.
@@ -55,11 +55,11 @@ class Safetensors(Recorder):
     header's metadata.
 
     Args:
-        precision: Float type of the arrays in the file, by default the dtype of each array.
-            Give a precision, a dict from path pattern to precision, or a function of path
-            and dtype.
+        precision: Float type of the arrays in the file: a precision, a dict of
+            precisions by path pattern, or a function of path and dtype. By default,
+            dtypes are not converted.
         plain: If True, omit checksums and metadata, and write the header like PyTorch
-            programs. transformers before version 5 needs this.
+            programs; required by transformers before version 5.
 
     Examples:
         >>> import numpy as np, seqloom as sl
@@ -94,7 +94,8 @@ class Safetensors(Recorder):
             sums[path] = _write_array(file, record[path])
         end = file.tell()
         file.seek(begin)
-        # The header with the checksums is as long as the one without them.
+        # The header with the checksums has the same length as the header without
+        # checksums.
         file.write(_build_header(record, sums, plain=self.plain))
         file.seek(end)
 
@@ -124,7 +125,7 @@ class Safetensors(Recorder):
         if not entry and not any(
             text.startswith(_FACTS_PREFIX) for text in strings.values()
         ):
-            # A file of another program.
+            # Another program wrote the file.
             return Record({path: arrays[path].to_lazy() for path in sorted(arrays)})
         facts = decode_facts(source.name, entry.removeprefix(_FACTS_PREFIX))
         if facts.sums.keys() != arrays.keys():
@@ -137,8 +138,9 @@ class Safetensors(Recorder):
 
 
 def _write_array(file: BinaryIO, array: PreparedArray) -> str:
-    """Write an array in blocks; return its checksum."""
-    # A separate function, so that the last block is freed before the next array.
+    """Write an array in blocks; return the checksum of the array."""
+    # A separate function, so that the last block is freed before the next array is
+    # read.
     hashes: list[bytes] = []
     for piece in array.blocks():
         hashes.append(hash_bytes(piece))
@@ -147,12 +149,12 @@ def _write_array(file: BinaryIO, array: PreparedArray) -> str:
 
 
 def _sort_paths(record: Record) -> list[str]:
-    """Return the paths, widest dtypes first, so that all arrays are aligned."""
+    """Return the paths by decreasing size of the dtype, so that all arrays are aligned."""
     return sorted(record, key=lambda path: -record[path].dtype.itemsize)
 
 
 def _build_header(record: Record, sums: Mapping[str, str], *, plain: bool) -> bytes:
-    """Return length and header, padded with spaces to the alignment."""
+    """Return the header with its length; spaces pad the header to the alignment."""
     facts = Facts(sums, record.metadata, record.least_dtypes)
     strings = _PLAIN_METADATA if plain else {_FACTS: _FACTS_PREFIX + encode_facts(facts)}
     table: dict[str, object] = {"__metadata__": strings}
@@ -196,7 +198,7 @@ class StoredArray(NamedTuple):
         """Return a lazy array that is read from the file."""
         read, check = self.read, None
         if self.source.is_mapped:
-            # A check on access would not detect later changes of the file.
+            # Views are not checked on access, because the file could change afterwards.
             read, check = self.view, self.read
         return LazyArray(self.source.name, self.path, self.shape, self.dtype, read, check)
 
@@ -234,7 +236,7 @@ def _read_header(source: RecordSource) -> tuple[dict[str, StoredArray], dict[str
     arrays = {name: _parse_entry(source, name, table[name], begin=begin) for name in table}
     try:
         "".join([*arrays, *strings, *strings.values()]).encode()
-    except UnicodeEncodeError:  # half of a surrogate pair, which JSON allows
+    except UnicodeEncodeError:  # JSON allows half of a surrogate pair, Unicode does not
         raise _not_whole(source, "a name or its metadata is not valid Unicode") from None
     _require_no_gaps(source, list(arrays.values()), begin=begin)
     return arrays, strings
@@ -274,7 +276,7 @@ def _convert(source: RecordSource, what: str, value: Any, *, kind: type[Kind]) -
 def _require_no_gaps(
     source: RecordSource, arrays: list[StoredArray], *, begin: int
 ) -> None:
-    """Raise if arrays overlap, or leave bytes between them or at the end."""
+    """Raise if arrays overlap, or if bytes between or after the arrays are unused."""
     end = begin
     for array in sorted(arrays, key=lambda array: (array.start, array.stop)):
         if array.start != end:

@@ -1,4 +1,4 @@
-"""RecordSource: the bytes of a record, in a file or in memory, or in a zip archive."""
+"""RecordSource: the bytes of a record in a file, in memory, or in a zip archive."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 # Below this number of bytes, a second thread costs more than it saves.
 _MIN_THREADED_BYTES = 8 << 20
-# Weights hardly compress, so content larger than both limits is not a model.
+# Weights hardly compress, so uncompressed content that exceeds both limits is not a
+# model.
 _MAX_UNCHECKED_BYTES, _MAX_EXPANSION = 1 << 26, 16
 
 
@@ -37,7 +38,7 @@ class RecordSource:
     """Bytes of a record, read by a recorder's ``decode``.
 
     Attributes:
-        name: Name for messages: the path of the file, or ``"bytes"``.
+        name: Name of the source in messages: the path of the file, or ``"bytes"``.
         size: Number of bytes.
         path: Path of the file; ``Path()`` for bytes in memory.
 
@@ -82,7 +83,7 @@ class RecordSource:
                 state = _identify(os.fstat(file.fileno()))
                 memory = None
                 if mapped and state[0]:
-                    # The mapping lives as long as a view of it.
+                    # The file is mapped until its last view is deleted.
                     pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
                     memory = np.frombuffer(pages, np.uint8)
         except FileNotFoundError:
@@ -130,7 +131,7 @@ class RecordSource:
             return io.BytesIO(self._memory.data)
         file = self._checked_path().open("rb")
         try:
-            # The path may refer to another file in the meantime.
+            # The path may now refer to another file.
             self._check(os.fstat(file.fileno()))
         except RecordError:
             file.close()
@@ -148,7 +149,8 @@ class RecordSource:
             The bytes.
 
         Raises:
-            RecordError: The file was changed after the source was created, or is shorter.
+            RecordError: The file was changed after the source was created, or ends
+                before `stop`.
 
         Examples:
             >>> from seqloom.record import RecordSource
@@ -169,7 +171,7 @@ class RecordSource:
             raise RecordError(f"{self.name}: cannot be read ({error})") from None
 
     def require_plausible(self, what: str, size: int) -> None:
-        """Raise if content would need far more memory than the file has bytes."""
+        """Raise if the content needs far more memory than the size of the file."""
         if size > max(_MAX_UNCHECKED_BYTES, _MAX_EXPANSION * self.size):
             raise RecordError(
                 f"{self.name}: {what} would take {size} bytes, but the file has only "
@@ -232,12 +234,13 @@ def _count_threads(size: int) -> int:
 
 
 def _identify(status: os.stat_result) -> tuple[int, ...]:
-    """Return file properties that differ if the file was changed or replaced."""
+    """Return properties of a file that change if the file is changed or replaced."""
     return status.st_size, status.st_mtime_ns, status.st_ino, status.st_dev
 
 
 _BLOCK_BYTES = 1 << 20  # bytes that are decompressed at a time
-# Errors of zipfile for damage, unknown methods, encrypted members and invalid names.
+# Exceptions that zipfile raises for damage, unknown methods, encrypted members and
+# invalid names.
 _ZIP_ERRORS = (
     BadZipFile,
     zlib.error,
@@ -264,7 +267,8 @@ def open_archive(source: RecordSource) -> Generator[ZipFile]:
 def read_member(source: RecordSource, archive: ZipFile, name: str) -> bytes:
     """Read a member in blocks; raise if it is far larger than its archive."""
     info = archive.getinfo(name)
-    # zipfile decompresses other methods without a size limit for each block.
+    # With other compression methods, zipfile has no size limit for a decompressed
+    # block.
     if info.compress_type not in {ZIP_STORED, ZIP_DEFLATED}:
         raise RecordError(
             f"{source.name}: {name} is compressed by method {info.compress_type}; only "

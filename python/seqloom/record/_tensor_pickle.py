@@ -1,7 +1,8 @@
 """Interpret the pickle in a torch.save file, limited to tensors and plain values.
 
-Nothing that the file names is imported or called. A name that is not in the tables below
-raises an error. `pickletools` splits the pickle program into instructions.
+No class or function that the file names is imported or called. A name that is not in
+the tables below raises an error. `pickletools` splits the pickle program into
+instructions.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _DTYPES: dict[str, np.dtype[Any]] = {
         "BoolStorage": "?",
         "ComplexFloatStorage": "c8",
         "ComplexDoubleStorage": "c16",
-        # Types without a storage class, by their names.
+        # Element types that have no storage class in PyTorch, by name.
         "uint16": "u2",
         "uint32": "u4",
         "uint64": "u8",
@@ -56,8 +57,8 @@ _KNOWN_FUNCTIONS = frozenset(
     }
 )
 _TORCH_PREFIX = "torch."
-# Remedies in PyTorch for tensors that arrays cannot represent, by the name in the
-# pickle.
+# Values to save in PyTorch instead of tensors that arrays cannot represent, by the name
+# in the pickle.
 _CONVERSIONS = {
     "torch._utils._rebuild_qtensor": "tensor.dequantize()",
     "torch._utils._rebuild_sparse_tensor": "tensor.to_dense()",
@@ -90,7 +91,7 @@ class PickledStorage(NamedTuple):
     """Bytes of one or more tensors."""
 
     key: str
-    dtype: np.dtype[Any] | None  # None if each tensor has its dtype
+    dtype: np.dtype[Any] | None  # None if only each tensor has a dtype
 
 
 def read_pickle(file: str, data: bytes) -> Any:
@@ -117,7 +118,7 @@ class _PickleMachine:
         self.memory: dict[int, Any] = {}
 
     def step(self, name: str, argument: Any) -> None:
-        """Execute one instruction."""
+        """Execute one instruction of the pickle."""
         if name in _CONSTANTS:
             self.stack.append(_CONSTANTS[name]())
         elif name in _LITERALS:
@@ -135,7 +136,7 @@ class _PickleMachine:
         self.memory[number] = self.stack[-1]
 
     def pop_to_mark(self) -> list[Any]:
-        """Pop the values above the last mark."""
+        """Pop and return the values above the last mark of the stack."""
         place = len(self.stack) - 1
         while self.stack[place] is not _LIST_START:
             place -= 1
@@ -146,7 +147,7 @@ class _PickleMachine:
         return found
 
     def find_name(self, argument: str) -> None:
-        """Push a name, if tensors need it; otherwise raise."""
+        """Push a global name if tensors need the name; otherwise raise."""
         name = argument.replace(" ", ".")
         needs = f"{self.file}: needs {name} to be loaded"
         if name in _CONVERSIONS:
@@ -177,7 +178,7 @@ class _PickleMachine:
         self.stack.append(PickledStorage(key, dtype))
 
     def call(self) -> None:
-        """Replace a known function and its arguments by the result of the call."""
+        """Replace a known function and its arguments by the result of the function."""
         arguments, function = self.stack.pop(), self.stack.pop()
         if function == PickledName("collections.OrderedDict"):
             self.stack.append(dict(*arguments))
@@ -224,7 +225,7 @@ class _PickleMachine:
         self.stack.append(values)
 
     def set_state(self) -> None:
-        """Drop the attributes of an OrderedDict, such as those of state dicts."""
+        """Drop the attributes of an OrderedDict, such as the metadata of state dicts."""
         self.stack.pop()
         if not isinstance(self.stack[-1], dict):
             raise RecordError(
@@ -250,7 +251,7 @@ def _make_entry(file: str, arguments: tuple[Any, ...]) -> TensorEntry:
 def _read_pending_flags(
     file: str, dtype: np.dtype[Any], described: tuple[Any, ...]
 ) -> tuple[bool, bool]:
-    """Return whether conjugation and negation are pending in a tensor."""
+    """Return whether a tensor is the conjugate or the negative of its storage."""
     metadata: dict[str, Any] = dict(described[0] or {}) if described else {}
     is_conjugate, is_negative = (bool(metadata.pop(name, False)) for name in _PENDING_FLAGS)
     is_possible = not (is_negative and dtype.kind == "b")

@@ -1,8 +1,8 @@
 """Read the tensors of torch.save files without executing code from the file.
 
 A file is a zip archive that contains the bytes of the tensors and a pickle that describes
-them. A pickle is a program: `_tensor_pickle` interprets the few instructions that tensors
-need.
+them. Because a pickle is a program, `_tensor_pickle` only interprets the few
+instructions that tensors need.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ZIP = b"PK\x03\x04"
 # First byte of pickles, and of PyTorch files before version 1.6.
 PICKLE = b"\x80"
 _LOCAL_HEADER_BYTES = 30  # size of a member's header before its name
-# Limits for the depth of nested dicts and for the number of values.
+# Limits for the depth of nested dicts and for the number of their values.
 _MAX_DEPTH, _MAX_VALUES = 32, 1 << 20
 
 
@@ -77,7 +77,7 @@ def _read_stored(source: RecordSource, archive: ZipFile, name: str) -> bytes:
 
 
 def reject_pickle(source: RecordSource) -> Record:
-    """Raise for a pickle, because only executing code could load it."""
+    """Raise for a bare pickle, because loading a pickle may execute code."""
     raise RecordError(
         f"{source.name}: is a pickle, perhaps of torch.save in its old format; a pickle "
         "may run any code and is not loaded. Load it in torch with weights_only=True, and "
@@ -139,7 +139,7 @@ class _ArchivedTensor:
     entry: TensorEntry
 
     def to_lazy(self) -> LazyArray:
-        """Return a lazy array; raise if the tensor exceeds its storage."""
+        """Return a lazy array; raise if the tensor is larger than its storage."""
         entry = self.entry
         require_shape(self.source.name, self.path, entry.shape, dtype=entry.dtype)
         steps = zip(entry.shape, entry.strides, strict=True)
@@ -163,7 +163,7 @@ class _ArchivedTensor:
             )
         part = self._view_of(data)
         found = self._resolve(part)
-        # Copy a small view, because it would keep the whole storage in memory.
+        # Copy a small view, because a view would keep the whole storage in memory.
         return found if found is not part or part.nbytes == data.size else part.copy()
 
     def view(self) -> NDArray[Any]:
@@ -195,5 +195,5 @@ class _ArchivedTensor:
 
 
 def _no_storage(source: RecordSource, path: str) -> RecordError:
-    """Return the error for a tensor that exceeds its storage."""
+    """Return the error for a tensor that is larger than its storage."""
     return RecordError(f"{source.name}: {path} has no storage that is large enough")
