@@ -67,7 +67,7 @@ def explain(
             score of each sequence; for other tasks the model must then have a single label.
         reverse_complement: If True, explain the mean of two scores, that of the sequence
             and that of its reverse complement, as in `predict`.
-        num_threads: The number of threads; by default all that the machine has.
+        num_threads: The number of threads; by default the number of available CPU cores.
         progress: A function that is called after some batches with two numbers: finished
             residues and all residues. True shows a progress bar on a terminal.
 

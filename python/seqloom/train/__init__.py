@@ -1,4 +1,4 @@
-"""From labelled records to a trained model: the loop, its checkpoints, its report."""
+"""Training: the training loop, its checkpoints, and the report of the trained model."""
 
 from seqloom.train._compare import compare
 from seqloom.train._evaluation import Part

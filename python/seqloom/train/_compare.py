@@ -1,4 +1,4 @@
-"""Comparison of runs: settings that differ, metrics, tests and learning curves."""
+"""Compare runs: settings that differ, metrics, tests and learning curves."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ from seqloom.train._compared import (
 )
 from seqloom.train._run import Run
 
-# A third of a terminal with 80 columns.
+# The maximum length of a name: a third of a terminal with 80 columns.
 _MAX_NAME_LENGTH = 26
 # The version of the output of `seqloom compare --json`.
 _JSON_VERSION = 2
@@ -44,26 +44,27 @@ def compare(
 ) -> Report:
     """Compare finished runs: their settings, their metrics and their learning curves.
 
-    Runs are sorted by the first metric that all have (accuracy, r2), the best first. Some
-    metrics have 95 % intervals: accuracy (Wilson), the areas for two classes
-    (`seqloom.report.auroc_interval`, ``auprc_interval``) and Pearson's correlation
-    (Fisher). Classifiers that were evaluated on the same records are tested against the
-    best one by McNemar's exact test. Holm's method corrects for all pairs of runs. An
-    unfinished run has the validation metrics of its best epoch so far.
+    Runs are sorted by the first metric that all runs have, such as accuracy or r2, with the
+    best run first. Some metrics have 95 % intervals: accuracy (Wilson), AUROC and AUPRC for
+    two classes (`seqloom.report.auroc_interval`, ``auprc_interval``) and Pearson's
+    correlation (Fisher). Classifiers that were evaluated on the same records are compared
+    with the best classifier by McNemar's exact test. Holm's method corrects the p-values
+    for all pairs of runs. For an unfinished run, the validation metrics of its best epoch
+    so far are used.
 
     Args:
         runs: Two or more runs or run folders, or one folder that contains run folders.
-        out: The path of the HTML page to write; None writes nothing.
-        overwrite: Replace an existing page.
+        out: The path of the HTML page to write; with None, no page is written.
+        overwrite: If True, replace an existing page.
 
     Returns:
         The content of the page; its first section has a row for each run.
 
     Raises:
-        ArgumentError: There are fewer than two runs, or a run is given twice.
+        ArgumentError: Fewer than two runs are given, or a run is given twice.
         ConfigError: A file of a run cannot be read.
         FileError: The page cannot be written, or already exists.
-        MissingFileError: A folder is not a run folder.
+        MissingFileError: One of the folders is not a run folder.
 
     Examples:
         >>> from pathlib import Path
@@ -104,12 +105,12 @@ def report_of(runs: list[Compared], tests: PairedTests) -> Report:
 
 
 def _find_prefix(names: list[str]) -> str:
-    """Return the common prefix of all names, if names are too long for a column."""
+    """Return the common prefix of all run names if the names are too long for a column."""
     if max(map(len, names)) <= _MAX_NAME_LENGTH:
         return ""
     pairs = zip(min(names), max(names), strict=False)
     shared = "".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-    # The last common word stays in the names, as in ...seed-1.
+    # The shortened names keep the last common word, as in ...seed-1.
     found = re.match(r"(.*[\W_])[^\W_]*[\W_]", shared, re.DOTALL)
     return found[1] if found else ""
 
@@ -177,7 +178,7 @@ def _curves(runs: list[Compared]) -> Iterator[Plot]:
 
 
 def _trace(run: Compared, key: str) -> Trace:
-    """Return the trace of a run; NaN for epochs without a value."""
+    """Return the plot line of a run; NaN for epochs without a value."""
     values = (row.get(key) for row in run.history)
     return trace_epochs(run.name, [nan if it is None else it for it in values])
 
@@ -226,12 +227,12 @@ def title_of(name: str) -> str:
 
 
 def _format_count(number: float | None) -> str:
-    """Format a count; a dash if it is missing."""
+    """Format a count; a missing count becomes a dash."""
     return _DASH if number is None else f"{int(number):,}"
 
 
 def _format_metric(run: Compared, name: str) -> str:
-    """Format a metric with its interval, if it has one."""
+    """Format a metric, with its interval if the metric has an interval."""
     value, ends = run.metrics.get(name), run.evaluated.get("intervals", {}).get(name)
     if value is None:
         return _DASH

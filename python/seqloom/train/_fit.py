@@ -62,88 +62,92 @@ def fit(
 ) -> Run:
     """Train a network, by default with AdamW and a learning rate that rises, then falls.
 
-    The resulting weights are those of the epoch with the lowest validation loss. Without a
-    validation set they are those of the last epoch.
+    The trained model has the weights of the epoch with the lowest validation loss. Without
+    a validation set, the model has the weights of the last epoch.
 
     With ``out``, the run folder contains ``config.json``, ``encoder.safetensors`` (for an
     encoder that learns), ``model.safetensors``, ``checkpoint/last.safetensors``,
     ``metrics.jsonl``, ``scores-valid.tsv``, ``scores-test.tsv``, ``labels-valid.tsv``,
     ``labels-test.tsv``, ``results.json``, the pictures and ``report.html``. Files are
-    written atomically: a run that is killed leaves no truncated file. A run can resume from
-    a checkpoint, even in the middle of an epoch. It ends with exactly the same weights on
-    the same machine with the same number of threads.
+    written atomically, so a run that is killed leaves no truncated file. A run can resume
+    from a checkpoint, even in the middle of an epoch. A resumed run ends with exactly the
+    weights of an uninterrupted run, on the same machine with the same number of threads.
 
     Under ``torchrun``, several processes train one network. Each process computes its share
     of every batch; the first process writes the files and reports progress.
 
     Args:
         model: A network, or the settings of a network (a `Config`). A network is trained in
-            place; ``seqloom.models.load`` can load it only if its attribute ``config``
-            contains its settings. For each batch, ``fit`` calls its method ``logits``, else
-            ``forward`` or ``__call__``. Each parameter of the method receives the array of
-            its name. If no array has the name of the first parameter, it receives
-            ``inputs``. ``key`` is the random key of the step, ``mask`` is None for batches
-            without padding, and ``**options`` receives all other arrays. Or a
-            ``torch.nn.Module``, with ``backend="torch"``. Its ``forward`` is called in the
-            same way. The loss and the step of an `Objective` receive PyTorch tensors and
-            the module, which has the resulting weights at the end.
+            place. ``seqloom.models.load`` can load a saved network only if the network has
+            the attribute ``config`` with its settings. For each batch, ``fit`` calls its
+            method ``logits``, else ``forward`` or ``__call__``. Each parameter of the
+            method receives the array of its name. If no array has the name of the first
+            parameter, that parameter receives ``inputs``. ``key`` is the random key of the
+            step, ``mask`` is None for batches without padding, and ``**options`` receives
+            all other arrays. With ``backend="torch"``, the model can be a
+            ``torch.nn.Module``, and its ``forward`` is called in the same way. The loss and
+            the step of an `Objective` then receive PyTorch tensors and the module. After
+            training, the module has the weights of the trained model.
         train: The training set: encoded sequences or genotypes with labels. An encoder that
-            learns, such as that of genotypes, learns from this set only, unless it is
-            already fitted. Or arrays with a row for each record: a dict by name, or a tuple
-            of inputs and labels. Or batches of such arrays: a seqloom or PyTorch loader, a
-            list, or any object that can be iterated once for each epoch.
-        valid: The validation set, in any form that ``train`` accepts. Its loss decides
-            which epoch is the best. A warning is issued if augmentation or jitter changes
-            the records of ``valid`` or ``test`` in each epoch.
+            learns, such as that of genotypes, learns from the training set only, unless the
+            encoder is already fitted. Arrays with a row for each record are also accepted,
+            as a dict by name or a tuple of inputs and labels. Batches of such arrays are
+            also accepted: a seqloom or PyTorch loader, a list, or any object that can be
+            iterated once for each epoch.
+        valid: The validation set, in any form that ``train`` accepts. The best epoch is the
+            epoch with the lowest validation loss. A warning is issued if augmentation or
+            jitter changes the records of ``valid`` or ``test`` in each epoch.
         test: The test set, on which the final model is evaluated once.
         objective: The task: ``"classify"``, ``"regress"``, ``"multilabel"`` or
-            ``"custom"``; ``"auto"`` chooses by the labels of the dataset. Or a function
-            ``loss(logits, labels)``. Or an `Objective`, which can also have a step, metrics
-            and class weights.
-        epochs: The number of passes over the training set. None: the number that the
-            network chooses, or 20. With a validation set, rounds of 40 and 80 epochs then
-            follow while the validation loss still falls. ``run.history`` and the report
-            show the number of epochs. Or `Epochs`, with early stopping.
-        batch_size: The number of records in a step. Or `Batches`, with gradient
-            accumulation.
-        lr: The highest learning rate. Or a schedule of `seqloom.optim`. Or a function that
-            returns the learning rate of a step, counted from 0. After each epoch, a
-            ``Plateau`` observes the validation loss, or without a validation set the
-            training loss.
-        optimizer: An optimiser of `seqloom.optim`; None: AdamW. Or `Updates`, with weight
-            decay, gradient clipping and weight averaging.
+            ``"custom"``; ``"auto"`` infers the task from the labels of the dataset. A loss
+            function ``loss(logits, labels)`` is also accepted, or an `Objective`, which can
+            also set a step, metrics and class weights.
+        epochs: The number of passes over the training set. None uses the default of the
+            network, or 20. With a validation set, rounds of 40 and 80 epochs then follow
+            while the validation loss still falls. ``run.history`` and the report show the
+            number of epochs. Pass `Epochs` to set early stopping.
+        batch_size: The number of records in a batch. Pass `Batches` to accumulate the
+            gradients of several batches.
+        lr: The highest learning rate. A schedule of `seqloom.optim` is also accepted, or a
+            function that returns the learning rate of a step, counted from 0. A ``Plateau``
+            schedule is updated after each epoch with the validation loss, or without a
+            validation set with the training loss.
+        optimizer: An optimiser of `seqloom.optim`; None uses AdamW. Pass `Updates` to set
+            weight decay, gradient clipping or weight averaging.
         seed: The seed of the initial weights, the order of the records and the dropout.
-        backend: The array library and its device, as a name or a backend. Or a
-            `Computation`, with half precision, compiled steps and a number of threads.
-        out: The run folder; None keeps everything in memory. Or a `RunFolder`, which sets
-            when checkpoints are written, how many are kept, and whether an existing run is
+        backend: The array library and its device, as a name or a backend. Pass a
+            `Computation` to set half precision, compiled steps or the number of threads.
+        out: The run folder; with None, no files are written. Pass a `RunFolder` to set when
+            checkpoints are written, how many are kept, and whether an existing run is
             replaced.
         resume: If True, continue from the last checkpoint in ``out``; without a checkpoint,
             start a new run.
         progress: True prints a line for each epoch, with a bar on a terminal. False prints
-            nothing. None means True in a terminal or notebook; elsewhere it prints an epoch
-            to standard error at most every ten seconds. Or an object with some of the
-            methods of `Progress`.
-        callbacks: Further objects with methods of `Progress`, called in this order after
-            ``progress``: your own, or `TensorBoard`, `MLflow` and `WandB`.
-        old: Keywords of older versions, which warn; they are now fields of the classes
-            above. Any other argument is an error that suggests the nearest name.
+            nothing. None means True in a terminal or notebook; elsewhere None prints a line
+            to standard error at most every ten seconds. An object with some of the methods
+            of `Progress` is also accepted.
+        callbacks: Further objects with methods of `Progress`, such as `TensorBoard`,
+            `MLflow`, `WandB` or your own. They are called in the given order, after
+            ``progress``.
+        old: Keyword arguments of older versions, which raise a DeprecationWarning; in this
+            version they are fields of the classes above. Any other keyword raises an error
+            that suggests the most similar name.
 
     Returns:
-        The trained model, its history, and its results on ``valid`` and ``test``.
+        The run: its trained model, its history, and its results on ``valid`` and ``test``.
 
     Raises:
-        ArgumentError: A value is invalid, an argument has another type, or the network does
-            not fit the data.
+        ArgumentError: An argument has an invalid value or type, or the network does not fit
+            the data.
         BackendError: The `precision` would be slower than float32 on this machine.
         FileError: The folder cannot be written.
         GradientError: The loss is NaN or infinite.
         KeyboardInterrupt: The run was stopped; the message shows how to resume it.
         LabelError: The labels do not suit the task, or differ between the sets.
-        RunFolderError: ``out`` contains something else, or a run with other data or
+        RunFolderError: ``out`` is not a run folder, or contains a run with other data or
             settings.
-        TypeError: An argument does not exist.
-        WorkerError: Another process that trains the network has ended.
+        TypeError: A keyword argument does not exist.
+        WorkerError: One of several processes that train the network together has ended.
 
     Examples:
         >>> from pathlib import Path
@@ -186,7 +190,7 @@ def fit(
     settings.check(model, processes=ranks.world)
     names = names_for(model, has_step=settings.objective.step is not None)
     parts = Parts(*(as_part(part, names) for part in (train, valid, test)))
-    # With several processes, only the first reports progress.
+    # If several processes train, only the first process reports progress.
     if not ranks.is_first:
         progress, callbacks = False, []
     with (
@@ -215,9 +219,9 @@ def watching(
     progress: Progress | bool | None,  # noqa: FBT001 - as `fit` takes it
     callbacks: Sequence[Any] = (),
 ) -> Generator[Watchers]:
-    """Create the watchers for the arguments ``progress`` and ``callbacks`` of `fit`."""
+    """Create the watchers of a run, from ``progress`` and ``callbacks`` of `fit`."""
     if progress is True or (progress is None and is_interactive()):
-        # Imported here, because rich loads slowly and most runs print nothing.
+        # The import is here because rich loads slowly and most runs print nothing.
         from seqloom.train._watch import Watch, open_console
 
         with Watch(open_console()) as watch:
@@ -233,13 +237,13 @@ def watching(
 
 
 def _run(job: Job, watchers: Watchers) -> Run:
-    """Train in the run folder; report exceptions, and how to resume a stopped run."""
+    """Train in the run folder; if training stops, report why and how to resume the run."""
     folder, resume = job.settings.folder, job.settings.resume
     opened: AbstractContextManager[None] = nullcontext()
     if folder.path is not None:
         opened = opened_folder(folder.path, resume=resume, overwrite=folder.overwrite)
     with ExitStack() as stack:
-        # Only the first process opens the folder; the stack closes it.
+        # Only the first process opens the run folder, which the exit stack closes.
         job.ranks.on_first(lambda: stack.enter_context(opened))
         try:
             return make_training(job, watchers).run()

@@ -1,4 +1,4 @@
-"""Progress of a run: the values that it reports, and the objects that receive them."""
+"""Progress of a run: the reported values, and the objects that receive these values."""
 
 import math
 import sys
@@ -31,12 +31,13 @@ _ROW_COLUMNS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The planned run.
+    """The description of a run that is about to start.
 
     Attributes:
-        first_epoch: The first epoch of this call, from 1; more than 1 after a resume.
-        epochs: The last epoch; a run that chooses its number of epochs may add more
-            (`on_more`).
+        first_epoch: The first epoch of this call, counted from 1; above 1 if the run was
+            resumed.
+        epochs: The last epoch that is planned. If the number of epochs was not set, epochs
+            may be added (`on_more`).
         batches: The number of batches in an epoch; 0 if a loader does not provide it.
         samples: The number of records in an epoch; 0 if a loader does not provide it.
         backend: The backend and its device.
@@ -44,12 +45,13 @@ class Plan:
         parameters: The number of trained parameters.
         folder: The run folder, or None.
         noun: The plural noun for the records.
-        task: The task and its classes, as `fit` finds them in the labels.
-        first_batch: The first batch of the first epoch, from 1; more than 1 after a resume.
-        is_compiled: True if the step is compiled.
+        task: The task and its classes, as inferred from the labels.
+        first_batch: The first batch of the first epoch, counted from 1; above 1 if the run
+            was resumed within an epoch.
+        is_compiled: True if the training step is compiled.
         network: The name of the network's class.
-        most_epochs: The largest number of epochs of a run that chooses this number.
-        facts: The settings of the run and its machine, as in the report.
+        most_epochs: The maximum number of epochs, if the number of epochs was not set.
+        facts: The settings of the run and a description of the machine, as in the report.
 
     Examples:
         >>> plan = Plan(
@@ -82,13 +84,14 @@ class Step:
     """A finished training step.
 
     Attributes:
-        epoch: Its epoch, from 1.
-        batch: Its batch in the epoch, from 1.
+        epoch: The epoch of the step, counted from 1.
+        batch: The number of the batch within the epoch, counted from 1.
         samples: The number of records in the batch.
         loss: The loss of the batch, before the update.
         accuracy: The accuracy on the batch; None for a regression.
-        number: The number of the step in the run, from 1, also after a resume.
-        lr: The learning rate.
+        number: The number of the step, counted from 1 over the whole run, also if the run
+            was resumed.
+        lr: The learning rate of the step.
         numbers: The values that a user's step returned, by name.
 
     Examples:
@@ -107,12 +110,12 @@ class Step:
 
 
 class Progress(Protocol):
-    """The methods of an object for ``progress`` and ``callbacks`` of `fit`.
+    """The methods that `fit` calls on the objects in ``progress`` and ``callbacks``.
 
-    An object may have only some of the methods. `fit` calls them on the training thread.
-    If ``on_batch`` or ``on_epoch`` returns True, the run ends: the epoch ends at this
-    batch, the best weights are kept, and all files are written. An exception ends the run
-    at once and reaches the caller of `fit`.
+    An object may lack some of these methods. `fit` calls the methods in the training
+    thread. If ``on_batch`` or ``on_epoch`` returns True, the run ends: the epoch ends at
+    this batch, the best weights are kept, and all files are written. An exception in a
+    method ends the run at once, and `fit` raises this exception.
 
     Examples:
         >>> from pathlib import Path
@@ -130,26 +133,26 @@ class Progress(Protocol):
     """
 
     def on_start(self, plan: Plan) -> None:
-        """Called at the start: data and settings are checked, the folder exists."""
+        """Called at the start of a run, when data and settings are checked."""
 
     def on_batch(self, step: Step) -> bool | None:
-        """Called after each step; return True to end the run."""
+        """Called after each training step; return True to end the run."""
 
     def on_epoch(self, row: dict[str, Any]) -> bool | None:
-        """Called after each epoch with its line of ``metrics.jsonl``; True ends the run."""
+        """Called after each epoch with its values; return True to end the run."""
 
     def on_more(self, epochs: int) -> None:
-        """Called if the run continues to a later epoch, because it still improves."""
+        """Called if epochs are added because the validation loss still falls."""
 
     def on_end(self, run: Any) -> None:
-        """Called at the end with the `Run`, when all files are written."""
+        """Called at the end of training with the `Run`, after all files were written."""
 
     def on_error(self, error: BaseException) -> None:
-        """Called if an exception stops the run; it is raised after this call."""
+        """Called if an exception stops the run; the exception is raised after this call."""
 
 
 def describe_plan(plan: Plan) -> str:
-    """Describe a run: the network, the records, the number of epochs and the task."""
+    """Describe a run in a sentence: network, records, number of epochs and task."""
     noun, network = printable(plan.noun), printable(plan.network)
     data = "batches of a loader"
     if plan.batches:
@@ -174,13 +177,13 @@ def describe_plan(plan: Plan) -> str:
 
 
 def format_columns(row: dict[str, Any]) -> str:
-    """Format the headings of the columns that a row has."""
+    """Format the column headings of the printed rows."""
     shown = [look for key, look in _ROW_COLUMNS.items() if key in row]
     return " ".join(f"{name:>{width}}" for name, width in shown) + "  samples/s"
 
 
 def format_row(row: dict[str, Any], samples: int) -> str:
-    """Format the row of an epoch, with records per second (validation included)."""
+    """Format the row of an epoch; records per second include validation."""
     shown = {key: width for key, (_, width) in _ROW_COLUMNS.items() if key in row}
     cells: list[str] = []
     for key, width in shown.items():
@@ -193,21 +196,21 @@ def format_row(row: dict[str, Any], samples: int) -> str:
 
 
 def is_interactive() -> bool:
-    """Return whether output goes to a terminal or a notebook."""
+    """Return whether the output is shown in a terminal or a notebook."""
     shell: Any = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     is_notebook = hasattr(shell, "kernel")
     return is_notebook or (sys.stdout is not None and sys.stdout.isatty())
 
 
 class Watchers:
-    """A list of watchers, whose methods are called in order if they exist."""
+    """A list of watchers; calls a method of every watcher that has the method."""
 
     def __init__(self, *watchers: Any) -> None:
         self._watchers = [watcher for watcher in watchers if watcher is not None]
         self.is_stopped = False
 
     def on_start(self, plan: Plan) -> None:
-        """Report the planned run."""
+        """Report the description of a run that is about to start."""
         self._call("on_start", plan)
 
     def on_batch(self, step: Step) -> None:
@@ -219,7 +222,7 @@ class Watchers:
         self._call("on_epoch", row)
 
     def on_more(self, epochs: int) -> None:
-        """Report that the run continues to a later last epoch."""
+        """Report that epochs were added to the run."""
         self._call("on_more", epochs)
 
     def on_end(self, run: Any) -> None:
@@ -227,16 +230,16 @@ class Watchers:
         self._call("on_end", run)
 
     def on_error(self, error: BaseException) -> None:
-        """Report an exception; an exception in a watcher does not replace it."""
+        """Report an exception that stopped the run; errors of watchers are ignored."""
         for watcher in self._watchers:
             with suppress(Exception):
                 getattr(watcher, "on_error", _ignore)(error)
 
     def _call(self, name: str, value: object) -> None:
-        """Call a method of all watchers that have it."""
+        """Call a method of all watchers that have this method."""
         for watcher in self._watchers:
             answer = getattr(watcher, name, _ignore)(value)
-            # Only True: other return values of a method are ignored.
+            # Only True ends the run; other return values of a method are ignored.
             if isinstance(answer, (bool, np.bool_)) and answer:
                 self.is_stopped = True
 
@@ -246,7 +249,7 @@ def _ignore(_: object) -> None:
 
 
 def check_callbacks(callbacks: Any) -> list[Any]:
-    """Return the list of callbacks; raise if an object has none of the methods."""
+    """Return the callbacks as a list; raise if a callback has no method of `Progress`."""
     given: Any = callbacks
     if not isinstance(callbacks, (list, tuple)):
         raise ArgumentError(
@@ -259,7 +262,7 @@ def check_callbacks(callbacks: Any) -> list[Any]:
 
 
 def require_methods(expected: str, watcher: object) -> None:
-    """Raise if a watcher has none of the methods, or is a class."""
+    """Raise if a watcher has no method of `Progress`, or is a class."""
     if isinstance(watcher, type) or not any(hasattr(watcher, name) for name in _CALLBACKS):
         raise ArgumentError(
             f"{expected} an object with some of the methods {', '.join(_CALLBACKS)}, got "
@@ -268,12 +271,12 @@ def require_methods(expected: str, watcher: object) -> None:
 
 
 class EpochLines:
-    """Lines about epochs on standard error, at most one every ten seconds."""
+    """Prints a line about an epoch to standard error, at most every ten seconds."""
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream, self._clock = stream, clock
         self._last = clock()
-        self._begin = ""  # the description of the run, until it is printed
+        self._begin = ""  # the description of the run; empty after it was printed
         self._samples = 0
         self._is_headed = False
 
@@ -283,20 +286,20 @@ class EpochLines:
         self._last = self._clock()
 
     def on_batch(self, step: Step) -> None:
-        """Print a line about a batch if no epoch has ended for a minute."""
+        """Print a line about a batch if no line was printed for a minute."""
         if self._clock() - self._last >= _BATCH_LINE_AFTER:
             place = f"epoch {step.epoch}, batch {step.batch:,}"
             self._print(f"{place}: loss {step.loss:.4f}")
 
     def on_epoch(self, row: dict[str, Any]) -> None:
-        """Print a line about an epoch if the last line is old enough."""
+        """Print a line about an epoch unless a line was printed shortly before."""
         if self._clock() - self._last >= _LINE_INTERVAL:
             head = () if self._is_headed else (format_columns(row),)
             self._print(*head, format_row(row, self._samples))
             self._is_headed = True
 
     def on_more(self, epochs: int) -> None:
-        """Print the new last epoch, if a line was printed earlier."""
+        """Print the new last epoch, if any line was printed before."""
         if not self._begin:
             self._print(f"another round follows, to epoch {epochs:,}")
 

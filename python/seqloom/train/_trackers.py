@@ -17,14 +17,14 @@ from seqloom.train._run import Run
 class Tracker(Progress, ABC):
     """The base class of callbacks that log numbers to a tracker.
 
-    After each step that is a multiple of `every`, these are ``train/loss``,
-    ``train/accuracy`` and ``lr``. After each epoch they are all numbers of its line in
-    ``metrics.jsonl``, such as ``epoch/valid_loss``. At the end they are the metrics of the
-    best weights, such as ``final/valid/auroc``. The x axis is the number of the step in the
-    run, which continues after a resume.
+    After every `every`-th step, the tracker receives ``train/loss``, ``train/accuracy`` and
+    ``lr``. After each epoch, it receives all numbers of the entry in ``metrics.jsonl``,
+    such as ``epoch/valid_loss``. At the end, it receives the metrics of the best weights,
+    such as ``final/valid/auroc``. The x axis is the number of training steps since the
+    start of the run, also if the run was resumed.
 
     Args:
-        every: The interval, in steps, at which numbers of a step are logged.
+        every: The number of steps between two logged steps.
 
     Examples:
         >>> from pathlib import Path
@@ -84,7 +84,7 @@ class Tracker(Progress, ABC):
         self.close(failed=False)
 
     def on_error(self, error: BaseException) -> None:
-        """Close a run that an exception stopped."""
+        """Close the tracker's run after an exception stopped the training."""
         del error
         self.close(failed=True)
 
@@ -98,17 +98,18 @@ class Tracker(Progress, ABC):
 
     @abstractmethod
     def close(self, *, failed: bool) -> None:
-        """Close the run in the tracker; do nothing if it is not open."""
+        """Close the run in the tracker; do nothing if no run is open."""
 
 
 class TensorBoard(Tracker):
     """Logs a run to TensorBoard; pass it to `fit` in ``callbacks``.
 
-    It needs the package ``tensorboard``. `Tracker` lists the numbers that are logged.
+    This callback needs the package ``tensorboard``. `Tracker` lists the numbers that are
+    logged.
 
     Args:
-        folder: The folder of the event files; ``tensorboard --logdir`` shows it.
-        every: The interval, in steps, at which numbers of a step are logged.
+        folder: The folder of the event files, to be opened by ``tensorboard --logdir``.
+        every: The number of steps between two logged steps.
 
     Examples:
         >>> import seqloom as sl
@@ -142,15 +143,17 @@ class TensorBoard(Tracker):
 class MLflow(Tracker):
     """Logs a run to MLflow; pass it to `fit` in ``callbacks``.
 
-    It needs the package ``mlflow`` or ``mlflow-skinny``. The settings of the run are logged
-    as parameters. Inside ``with mlflow.start_run()`` that run is used and stays open.
-    `Tracker` lists the numbers that are logged.
+    This callback needs the package ``mlflow`` or ``mlflow-skinny``. The settings of the run
+    are logged as parameters. Inside ``with mlflow.start_run()``, the numbers are logged to
+    this open MLflow run, which is not closed. `Tracker` lists the numbers that are logged.
 
     Args:
-        experiment: The name of the experiment; by default that of MLflow.
-        tracking_uri: The server, database or folder; by default that of MLflow.
+        experiment: The name of the MLflow experiment; by default the default experiment of
+            MLflow.
+        tracking_uri: The tracking server, database or folder; by default the tracking URI
+            of MLflow.
         run_name: The name of the run.
-        every: The interval, in steps, at which numbers of a step are logged.
+        every: The number of steps between two logged steps.
 
     Examples:
         >>> import seqloom as sl
@@ -173,7 +176,7 @@ class MLflow(Tracker):
         self._is_ours = False
 
     def open(self, plan: Plan) -> None:
-        """Create a run, or use the open run."""
+        """Create a run in the tracker, or use the open run."""
         mlflow = _import("mlflow", package="mlflow")
         self._client = mlflow.MlflowClient(tracking_uri=self._tracking_uri)
         found = None if self._experiment else mlflow.active_run()
@@ -197,7 +200,7 @@ class MLflow(Tracker):
         self._client.log_batch(self._run_id, metrics=entries)
 
     def close(self, *, failed: bool) -> None:
-        """End the run, unless the user opened it."""
+        """End the tracker's run, unless the user opened the run."""
         if self._client is not None and self._is_ours:
             status = "FAILED" if failed else "FINISHED"
             self._client.set_terminated(self._run_id, status=status)
@@ -207,13 +210,13 @@ class MLflow(Tracker):
 class WandB(Tracker):
     """Logs a run to Weights & Biases; pass it to `fit` in ``callbacks``.
 
-    It needs the package ``wandb``. The settings of the run become its config. A run that
-    ``wandb.init`` has opened is used and stays open. `Tracker` lists the numbers that are
-    logged.
+    This callback needs the package ``wandb``. The settings of the training run are logged
+    as the config of the W&B run. If a W&B run is already open, the numbers are logged to
+    the open run, which is not closed. `Tracker` lists the numbers that are logged.
 
     Args:
         project: The name of the project.
-        every: The interval, in steps, at which numbers of a step are logged.
+        every: The number of steps between two logged steps.
         **options: Further arguments of ``wandb.init``, such as ``mode="offline"``.
 
     Examples:
@@ -230,7 +233,7 @@ class WandB(Tracker):
         self._is_ours = False
 
     def open(self, plan: Plan) -> None:
-        """Create a run, or use the open run."""
+        """Create a run in the tracker, or use the open run."""
         wandb = _import("wandb", package="wandb")
         self._is_ours = wandb.run is None
         self._run = wandb.init(**self._options) if wandb.run is None else wandb.run
@@ -241,7 +244,7 @@ class WandB(Tracker):
         self._run.log(dict(numbers), step=step)
 
     def close(self, *, failed: bool) -> None:
-        """End the run, unless the user opened it."""
+        """End the tracker's run, unless the user opened the run."""
         if self._run is not None and self._is_ours:
             self._run.finish(exit_code=int(failed))
         self._run = None

@@ -1,4 +1,4 @@
-"""Groups of arguments of `fit`, as classes that check their values."""
+"""Classes that combine arguments of `fit` and check their values."""
 
 import os
 import re
@@ -25,11 +25,11 @@ Metrics: TypeAlias = Mapping[str, Metric] | Sequence[Metric] | None
 ClassWeight: TypeAlias = Literal["balanced"] | Mapping[str, float] | Sequence[float] | None
 
 DEFAULT_LR = 1e-3
-LOSS_NAME = "loss"  # the name of the loss in the history
+LOSS_NAME = "loss"  # the name of the loss in the history of a run
 FLOAT32 = "float32"
 _TASKS = ("auto", "classify", "regress", "multilabel", "custom")
 PRECISIONS = (FLOAT32, "bfloat16", "float16")
-EQUAL_AVERAGE = "equal"  # a weight average with equal weights for all updates
+EQUAL_AVERAGE = "equal"  # the weights of all updates are averaged equally
 
 
 @runtime_checkable
@@ -40,7 +40,7 @@ class MetricObject(Protocol):
         """Add the labels and scores of some records."""
 
     def compute(self) -> Any:
-        """Return the metric over all records so far, one number."""
+        """Return the metric of all records added so far, as one number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,18 +49,19 @@ class Objective:
 
     Args:
         task: ``"classify"``, ``"regress"``, ``"multilabel"``, or ``"custom"`` for labels of
-            any kind, for a `loss` or `step`. ``"auto"`` depends on the labels of a dataset;
-            it is custom for arrays, loaders and with a `step`.
-        loss: ``loss(logits, labels)`` in place of the task's. Labels are the array
-            ``label``, ``labels``, ``y`` or ``target``.
-        step: ``step(model, batch, key)`` in place of the network's method and a loss. It
-            receives the network, the batch as a dict of tensors (a tuple if the data are
-            tuples), and a random key. It returns the loss, ``(loss, outputs)`` with the
-            outputs for `metrics`, or ``(loss, numbers)`` with a dict of numbers whose means
-            are added to the history.
+            any kind, for a `loss` or `step`. ``"auto"`` infers the task from the labels of
+            a dataset; for arrays, for loaders and with a `step` the task is custom.
+        loss: A function ``loss(logits, labels)`` that replaces the loss of the task. The
+            labels are the array ``label``, ``labels``, ``y`` or ``target`` of the batch.
+        step: A function ``step(model, batch, key)`` that calls the network and computes the
+            loss. The function receives the network, the batch as a dict of tensors (a tuple
+            if the data are tuples), and a random key. The function returns the loss, or
+            ``(loss, outputs)`` with the outputs for `metrics`, or ``(loss, numbers)`` with
+            a dict of numbers whose means are added to the history.
         metrics: Further metrics of the validation and test sets, by name: functions
             ``(labels, scores) -> number``, or objects with ``update(labels, scores)`` and
-            ``compute()``. Scores are predictions, not logits. A list uses their names.
+            ``compute()``. The scores are predictions, not logits. In a list, each metric
+            has the name of its function.
         class_weight: The weight of each class: a dict by name, a sequence of numbers, or
             ``"balanced"`` for equal total weights.
 
@@ -100,13 +101,14 @@ class Objective:
 
 @dataclass(frozen=True, slots=True)
 class Epochs:
-    """The length of a run, for the argument ``epochs`` of `fit`.
+    """The number of epochs of a run, for the argument ``epochs`` of `fit`.
 
     Args:
         epochs: The number of passes over the training set. By default the number that the
-            network chooses, or 20. With a validation set, rounds of 40 and 80 epochs then
-            follow while its loss falls.
-        early_stop: Stop after this number of epochs without a lower validation loss.
+            network sets, or 20. With a validation set, rounds of 40 and 80 epochs then
+            follow while the validation loss falls.
+        early_stop: Stop training after this number of epochs without a lower validation
+            loss.
 
     Examples:
         >>> import seqloom as sl
@@ -127,14 +129,15 @@ class Epochs:
 
 @dataclass(frozen=True, slots=True)
 class Batches:
-    """The records of a step, for the argument ``batch_size`` of `fit`.
+    """The number of records in a step, for the argument ``batch_size`` of `fit`.
 
     Args:
         batch_size: The number of records in a batch.
         drop_last: If True, skip the last batch of an epoch if it is not full.
         accumulate: The number of batches whose gradients are summed into one step. The step
-            equals that of one large batch, except for batch normalisation, whose statistics
-            are those of each batch. The last step of an epoch may have fewer batches.
+            equals a step with one large batch, except that batch normalisation computes its
+            statistics for each batch separately. The last step of an epoch may have fewer
+            batches.
 
     Examples:
         >>> import seqloom as sl
@@ -155,15 +158,17 @@ class Batches:
 
 @dataclass(frozen=True, slots=True)
 class Updates:
-    """The update of the weights, for the argument ``optimizer`` of `fit`.
+    """Settings of the weight update, for the argument ``optimizer`` of `fit`.
 
     Args:
-        optimizer: An optimiser of `seqloom.optim`; None: AdamW. If it averages weights, as
-            ``ScheduleFreeAdamW`` does, the average is evaluated and saved.
-        weight_decay: The weight decay, by default that of the network, or 0.01. It does not
-            apply to biases and normalisation, or to an optimiser of yours.
+        optimizer: An optimiser of `seqloom.optim`; None uses AdamW. If the optimiser
+            averages the weights, as ``ScheduleFreeAdamW`` does, the average is evaluated
+            and saved.
+        weight_decay: The weight decay, by default that of the network, or 0.01. Biases and
+            normalisation layers have no weight decay. An optimiser that you pass uses its
+            own weight decay instead.
         clip_norm: The largest norm of all gradients of a step together; larger gradients
-            are scaled down to it. None: no limit.
+            are scaled down to this norm. None sets no limit.
         weight_average: The decay of a running average of the weights, such as 0.999 (EMA),
             or ``"equal"`` for the mean over all steps (SWA). The average is evaluated after
             each epoch and saved. Buffers (batch normalisation) are not averaged.
@@ -192,7 +197,7 @@ class Updates:
             self._check_optimizer(self.optimizer)
 
     def _check_optimizer(self, optimizer: Optimizer) -> None:
-        """Raise if the optimiser is not from seqloom, or excludes another setting."""
+        """Raise if the optimiser is not from seqloom, or conflicts with another setting."""
         if not isinstance(optimizer, Optimizer):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ArgumentError(
                 "optimizer must be an optimiser such as sl.optim.SGD(momentum=0.9), got "
@@ -217,16 +222,17 @@ class Computation:
     Args:
         backend: A backend, or its name with a device, such as ``torch:cuda``.
         precision: The dtype of matrix products in a training step. Half precision needs a
-            backend and a processor with instructions for it. As with
-            `seqloom.tensor.autocast`, weights, gradients, sums and validation stay float32.
-            float16 needs a `LossScale`, which the checkpoint contains. It excludes compiled
-            steps, because a step may be skipped.
+            backend and a processor that support it. As with `seqloom.tensor.autocast`,
+            weights, gradients, sums and validation stay float32. With float16, the loss is
+            multiplied by a `LossScale`, which checkpoints contain. Steps in float16 cannot
+            be compiled, because a step may be skipped.
         compile: If True, compile forward, backward and update into one program.
-            ``"auto"`` compiles if the run is then shorter: on NumPy from 200 steps on, and
-            on JAX. It needs records of one length, and no network, optimiser, loss or
-            `step` of yours, because compiled Python code runs only once. The last bits of
-            the weights may differ. A resumed run keeps its choice.
-        num_threads: The number of threads; None or 0: all that the machine allows.
+            ``"auto"`` compiles if this makes the run shorter: on NumPy from 200 steps, and
+            on JAX. Automatic compilation needs records of one length, and a network,
+            optimiser, loss and `step` from seqloom, because Python code in a compiled step
+            runs only once. Weights of compiled and uncompiled runs may differ in their last
+            bits. A resumed run is compiled if the run was compiled before.
+        num_threads: The number of threads; None or 0 uses all available CPU cores.
 
     Examples:
         >>> import seqloom as sl
@@ -257,14 +263,16 @@ class RunFolder:
 
     Args:
         out: The run folder; None keeps everything in memory.
-        overwrite: Replace the run in the folder; other files stay.
-        checkpoint_every: The distance between checkpoints within an epoch: a number of
-            steps, a time such as ``"90s"``, ``"10min"`` or ``"2h"``, or ``"epoch"`` for
-            none. By default one minute, or longer if writing takes more than 2 % of the
-            time. The end of an epoch, Ctrl-C and SIGTERM also write a checkpoint.
-        keep: The number of checkpoints to keep. With 2 or more, they are also files such as
-            ``checkpoint/step-00000120.safetensors``, and the best epoch is always kept.
-        report: If True, write the pictures and ``report.html``.
+        overwrite: If True, replace the run in the folder, but no other files.
+        checkpoint_every: The interval between checkpoints within an epoch: a number of
+            steps, or a time such as ``"90s"``, ``"10min"`` or ``"2h"``. ``"epoch"`` writes
+            checkpoints only at the end of epochs. By default one minute, or longer if
+            writing takes more than 2 % of the time. The end of an epoch, Ctrl-C and SIGTERM
+            also write a checkpoint.
+        keep: The number of checkpoints to keep. With 2 or more, checkpoints are also kept
+            as files such as ``checkpoint/step-00000120.safetensors``, and the checkpoint of
+            the best epoch is always kept.
+        report: If True, write ``report.html`` and its pictures into the folder.
 
     Examples:
         >>> import seqloom as sl
@@ -295,11 +303,11 @@ class RunFolder:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """The steps or the time between two checkpoints of an epoch."""
+    """The number of steps, or the time, between two checkpoints of an epoch."""
 
     steps: int | None = None
     seconds: float | None = None
-    share: float | None = None  # the share of the run time that writing may take
+    share: float | None = None  # the largest share of the run time for writing checkpoints
 
     @classmethod
     def of(cls, every: int | str | None) -> Self:
@@ -323,7 +331,7 @@ class Interval:
         )
 
     def is_over(self, step: int, elapsed: float, cost: float) -> bool:
-        """Return whether a checkpoint is due; the last one took `cost` seconds."""
+        """Return whether a checkpoint is due; writing the last one took `cost` seconds."""
         if self.steps is not None:
             return step % self.steps == 0
         if self.seconds is None:
@@ -360,7 +368,7 @@ def _as_average(value: float | str) -> float | str:
 
 
 def _optimizer_advice(optimizer: object) -> str:
-    """Return advice if the optimiser is from PyTorch, or is a class."""
+    """Return advice if the optimiser is a PyTorch optimiser, or a class."""
     kind = optimizer if isinstance(optimizer, type) else type(optimizer)
     is_ours = issubclass(kind, optim.Optimizer)
     if not (is_ours or any(it.__module__.startswith("torch.optim") for it in kind.__mro__)):
