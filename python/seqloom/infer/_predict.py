@@ -174,7 +174,7 @@ def evaluate(
             the mean of both scores (probabilities, or values of a regression). The mean
             suits DNA and RNA tasks that do not depend on the strand. Splice sites, for
             example, depend on the strand.
-        num_threads: The number of threads; by default all that the machine allows.
+        num_threads: The number of threads; by default the number of available CPU cores.
         progress: A function that is called after each batch with the number of finished
             records and of all records. True shows a bar on a terminal.
 

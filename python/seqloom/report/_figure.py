@@ -1,4 +1,4 @@
-"""HTML for text, tables and key figures, and SVG files; text from files is escaped."""
+"""HTML of text, tables and key figures, and SVG files; text from input files is escaped."""
 
 import math
 import re
@@ -24,10 +24,10 @@ viewBox="0 0 {width} {height}" font-family="system-ui, Roboto, 'DejaVu Sans', sa
 """
 _PER_ROW = 2
 _MARGIN, _GAP = 20, 24
-# Heights in pixels: the title of a file, the title of a figure, a line of a legend.
+# Heights in pixels of the title of a file, the title of a drawing, and a legend line.
 _HEAD_PX, _TITLE_PX, _LEGEND_PX = 32, 24, 18
 _PER_LEGEND_LINE = 2
-# The largest factor by which a page enlarges a figure.
+# The largest factor by which a page enlarges a drawing.
 _ENLARGEMENT = 1.25
 
 
@@ -35,8 +35,9 @@ _ENLARGEMENT = 1.25
 class Figure:
     """A drawing as SVG elements, without colours.
 
-    Each entry of ``legend`` is the class of the colour, the shape, and the name of a
-    trace. ``least_width`` is the width in pixels below which the page adds a scroll bar.
+    Each entry of ``legend`` has three elements: the CSS class of the colour, the shape, and
+    the name of a trace. If the page is narrower than ``least_width`` pixels, the drawing
+    gets a scroll bar.
     """
 
     title: str
@@ -48,7 +49,7 @@ class Figure:
 
 
 def show_figure(figure: Figure) -> str:
-    """Return the HTML of a figure with its title and legend."""
+    """Return the HTML of a drawing with its title and legend."""
     shape = f'viewBox="0 0 {figure.width} {figure.height}" role="img"'
     label = f'aria-label="{show_text(figure.title)}"'
     widths = f"min-width:{figure.least_width}px;max-width:{_ENLARGEMENT * figure.width:g}px"
@@ -66,7 +67,7 @@ def show_figure(figure: Figure) -> str:
 
 
 def write_figures(path: str | PathLike[str], title: str, figures: Sequence[Figure]) -> None:
-    """Write figures into one SVG file, two in a row, in the light colours."""
+    """Write drawings into one SVG file, two in a row, in the colours of the light theme."""
     columns, rows = min(len(figures), _PER_ROW), -(-len(figures) // _PER_ROW)
     width = _GAP + max(figure.width for figure in figures)
     lines = max(-(-len(figure.legend) // _PER_LEGEND_LINE) for figure in figures)
@@ -87,14 +88,14 @@ def write_figures(path: str | PathLike[str], title: str, figures: Sequence[Figur
 
 
 def _light_style() -> str:
-    """Return the style with the light colours: few viewers support CSS variables."""
+    """Return the style sheet with plain colours, because few viewers support variables."""
     colours = re.findall(r"(--\w+): (#\w+);", read_style("_style.css"))
-    light = dict(reversed(colours))  # the first definition of a colour is the light one
+    light = dict(reversed(colours))  # the style sheet defines the light theme first
     return re.sub(r"var\((--\w+)\)", lambda it: light[it[1]], read_style("_figure.css"))
 
 
 def _with_legend(figure: Figure) -> str:
-    """Return the SVG of a figure with its title above and its legend below."""
+    """Return the SVG of a drawing with its title above and its legend below."""
     marks = {"line": "M0 0h18", "points": "M9 0h0", "bars": "M0-5h18v10h-18Z"}
     items: list[str] = []
     for number, (colour, shape, name) in enumerate(figure.legend):
@@ -112,18 +113,18 @@ def _with_legend(figure: Figure) -> str:
 
 
 def read_style(name: str) -> str:
-    """Read a style sheet of the package."""
+    """Read a CSS file of the package."""
     return files("seqloom.report").joinpath(name).read_text("utf-8")
 
 
 def check_svg(path: str | PathLike[str] | None) -> None:
-    """Raise if the name of a picture does not end in ``.svg``.
+    """Raise if the file name of a picture does not end in ``.svg``.
 
     Args:
         path: The path of the picture, or None if there is no picture.
 
     Raises:
-        ArgumentError: The name does not end in ``.svg``.
+        ArgumentError: The file name does not end in ``.svg``.
 
     Examples:
         >>> check_svg("curves.svg")
@@ -134,16 +135,16 @@ def check_svg(path: str | PathLike[str] | None) -> None:
         )
 
 
-# The spaces in "0.93 to 0.97", "(kept 3)" and "7.5 s", where a line must not break.
+# Matches the spaces where a line must not break, as in "0.93 to 0.97" and "7.5 s".
 WITHIN_INTERVAL = re.compile(
     r"(?<=\d) (?=to \d)|(?<=\d to) (?=\d)|(?<=\(kept) (?=\d)|(?<=\d) (?=(?:s|%)$)"
 )
-# Fractions in this range have four decimals, so that the numbers of a column align.
+# Numbers in this range have four decimals, so that the numbers of a column align.
 DECIMAL_FROM, DECIMAL_TO = 0.001, 1000.0
 
 
 def show_text(text: str) -> str:
-    """Escape text from a file: neither HTML tags nor bidirectional marks take effect."""
+    """Escape text from a file, so that HTML tags and bidirectional marks have no effect."""
     return escape(printable(text))
 
 
@@ -155,7 +156,7 @@ def show_tile(tile: Tile) -> str:
 
 
 def show_table(table: Table, *, caption: bool) -> str:
-    """Return the HTML of a table; with ``caption`` its title is part of the table."""
+    """Return the HTML of a table; if ``caption`` is True, its title is a table caption."""
     title = f"<caption>{show_text(table.title)}</caption>" if caption else ""
     columns = [[row[at] for row in table.rows] for at in range(len(table.columns))]
     numeric = [bool(it) and not any(isinstance(x, str) for x in it) for it in columns]
@@ -175,7 +176,7 @@ def show_facts(facts: Mapping[str, Fact]) -> str:
 
 
 def _show_row(tag: str, cells: Sequence[Cell], numeric: Sequence[bool]) -> str:
-    """Return the HTML of one row; numbers are aligned to the right."""
+    """Return the HTML of a table row; numbers are aligned to the right."""
     shown = (
         f"<{tag}{' class=number' if right else ''}>{_format_cell(cell)}</{tag}>"
         for cell, right in zip(cells, numeric, strict=True)
@@ -184,7 +185,7 @@ def _show_row(tag: str, cells: Sequence[Cell], numeric: Sequence[bool]) -> str:
 
 
 def _format_cell(cell: Cell) -> str:
-    """Format a cell: thousands separators, four decimals, and a dash for NaN."""
+    """Format a table cell with thousands separators, four decimals, and a dash for NaN."""
     if isinstance(cell, str):
         return _join_intervals(cell)
     if isinstance(cell, int):
@@ -196,5 +197,5 @@ def _format_cell(cell: Cell) -> str:
 
 
 def _join_intervals(text: str) -> str:
-    """Escape text and replace the spaces inside intervals, so that no line breaks there."""
+    """Escape text and prevent line breaks inside intervals and quantities."""
     return WITHIN_INTERVAL.sub("\N{NO-BREAK SPACE}", show_text(text))

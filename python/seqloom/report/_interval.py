@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 _Z = 1.959963984540054
 # Fisher's z has the variance 1 / (n - 3), so it needs more than three pairs.
 _MIN_FISHER_PAIRS = 3
-# After this number of halvings an interval is narrower than the precision of a double.
+# After this number of bisection steps, the search range is below double precision.
 _HALVINGS = 60
 
 
@@ -59,22 +59,22 @@ def wilson_bounds(
     centre = (p + square / (2 * n)) / (1 + square / n)
     spread = np.sqrt(p * (1 - p) / n + square / (4 * n * n))
     half = _Z * spread / (1 + square / n)
-    # The proportion is inside its interval; the clip removes rounding errors.
+    # The proportion is always inside its interval; the clip corrects rounding errors.
     return np.clip(centre - half, 0.0, p), np.clip(centre + half, p, 1.0)
 
 
 def auroc_interval(area: float, positives: int, negatives: int) -> tuple[float, float]:
-    """Compute the 95 % interval of an area under the ROC curve.
+    """Compute the 95 % confidence interval of an area under the ROC curve.
 
     The method is Newcombe's method 5 (Statistics in Medicine 25, 2006, part 2). The
-    interval contains each area from which ``area`` is at most 1.96 standard errors away.
-    The standard error is that of Hanley and McNeil (Radiology 143, 1982). An area of 1 has
-    an interval too.
+    interval contains every area that differs from ``area`` by at most 1.96 standard errors.
+    The standard error is that of Hanley and McNeil (Radiology 143, 1982). The interval of
+    an area of 1 also has a width above 0.
 
     Args:
         area: The measured area.
         positives: The number of records of the class.
-        negatives: The number of records of all other classes.
+        negatives: The number of records that are not of the class.
 
     Returns:
         The lower and the upper bound.
@@ -87,7 +87,7 @@ def auroc_interval(area: float, positives: int, negatives: int) -> tuple[float, 
     extra = (positives + negatives) / 2 - 1
 
     def is_inside(other: float) -> bool:
-        """Return whether the area is in the interval around another true area."""
+        """Return whether the measured area is compatible with a given true area."""
         spread = 1 + extra * (1 - other) / (2 - other) + extra * other / (1 + other)
         variance = other * (1 - other) * spread / (positives * negatives)
         return abs(area - other) <= _Z * math.sqrt(variance)
@@ -96,7 +96,7 @@ def auroc_interval(area: float, positives: int, negatives: int) -> tuple[float, 
 
 
 def auprc_interval(area: float, positives: int) -> tuple[float, float]:
-    """Compute the 95 % interval of an area under the precision-recall curve.
+    """Compute the 95 % confidence interval of an area under the precision-recall curve.
 
     Boyd, Eng and Page (ECML PKDD 2013) treat the area as a proportion of the positives and
     derive a binomial and a logit interval. At an area of 1 the binomial interval has no
@@ -105,7 +105,7 @@ def auprc_interval(area: float, positives: int) -> tuple[float, float]:
     intervals are approximations. Near an area of 1, Wilson's interval tends to be too wide.
 
     Args:
-        area: The measured average precision.
+        area: The measured average precision, which is the area under the curve.
         positives: The number of records of the class.
 
     Returns:
@@ -121,11 +121,11 @@ def auprc_interval(area: float, positives: int) -> tuple[float, float]:
 
 
 def pearson_interval(correlation: float, records: int) -> tuple[float, float]:
-    """Compute the 95 % interval of Pearson's correlation, by Fisher's z (1921).
+    """Compute the 95 % confidence interval of Pearson's correlation, by Fisher's z (1921).
 
     Args:
         correlation: The measured correlation.
-        records: The number of pairs.
+        records: The number of pairs of values.
 
     Returns:
         The lower and the upper bound; ``(-1.0, 1.0)`` for fewer than four pairs, or if

@@ -1,4 +1,4 @@
-"""The page of a report: one HTML file that needs no other file."""
+"""The page of a report, a self-contained HTML file."""
 
 from collections.abc import Iterator
 from os import PathLike
@@ -35,7 +35,7 @@ from seqloom.report._values import (
     Table,
 )
 
-# The policy blocks other files, so a browser shows whether the page is complete.
+# The policy forbids other files, so a page that depends on another file fails visibly.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -59,12 +59,11 @@ _PAGE = """<!DOCTYPE html>
 def write_report(folder: str | PathLike[str], report: Report) -> Path:
     """Write ``report.html`` and its pictures into an existing folder.
 
-    The page is one file: it contains its pictures and style, needs no network and runs no
-    script. Three pictures are also written as files for use elsewhere:
-    ``learning-curve.svg``, ``confusion.svg`` (the first confusion matrix) and
-    ``scatter.svg``.
+    The page is one file that contains its pictures and style, needs no network and runs no
+    script. Three pictures are also written as separate files: ``learning-curve.svg``,
+    ``confusion.svg`` (the first confusion matrix) and ``scatter.svg``.
 
-    A training run passes::
+    A training run passes a report such as::
 
         Report(
             title="splice",  # the run folder's or the data's name
@@ -92,7 +91,7 @@ def write_report(folder: str | PathLike[str], report: Report) -> Path:
         The path of ``report.html``.
 
     Raises:
-        FileError: If a file cannot be written.
+        FileError: A file cannot be written.
 
     Examples:
         >>> import os
@@ -137,7 +136,7 @@ def make_page(report: Report) -> bytes:
 
 
 def _sections(report: Report) -> Iterator[str]:
-    """Yield the HTML of the heading, then of the sections, from results to settings."""
+    """Yield the HTML of the heading, then of the sections; results come before settings."""
     yield f"<h1>{show_text(report.title)}</h1>"
     if report.lead:
         yield f'<p class="lead">{show_text(report.lead)}</p>'
@@ -170,7 +169,7 @@ def _show_section(section: Section) -> str:
 
 
 def _show_drawing(drawing: Drawing) -> str:
-    """Return the HTML of a plot, of marked sequences, or of a logo."""
+    """Return the HTML of a plot, of coloured sequences, or of a sequence logo."""
     if isinstance(drawing, Letters):
         return show_letters(drawing)
     is_plot = isinstance(drawing, Plot)
@@ -192,6 +191,6 @@ def _section(title: str, inside: str) -> str:
 
 
 def _fold(table: Table) -> str:
-    """Return a collapsed table, for below a picture of the same numbers."""
+    """Return a collapsed table that shows the numbers of the picture above."""
     summary = f"<summary>{show_text(table.title)} as a table</summary>"
     return f"<details>{summary}{show_table(table, caption=False)}</details>"

@@ -1,4 +1,4 @@
-"""SVG drawings: plots, sequence logos, and sequences coloured by weights."""
+"""Create SVG drawings of plots and sequence logos, and sequences coloured by weights."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -13,17 +13,17 @@ from numpy.typing import ArrayLike, NDArray
 from seqloom.report._figure import Figure, check_svg, show_text, write_figures
 from seqloom.report._values import Letters, Logo, MarkedSequence, Plot, Scale, Trace
 
-# Text of 12 units stays legible on a page as narrow as a phone.
+# At this width, text of 12 units is legible on the screen of a phone.
 _WIDTH, _HEIGHT = 340, 256
 _RIGHT, _TOP, _BOTTOM = 12, 8, 42
-# Widths: the label of the vertical axis, and one digit of its tick labels.
+# Widths of the label of the vertical axis, and of one digit of a tick label.
 _LABEL_WIDTH, _DIGIT_WIDTH = 26, 7
 _TARGET_TICKS = 5
 # The number of colours in the style sheet.
 COLOURS = 8
-# With more lines than this, intervals would hide each other and are not drawn.
+# With more lines than this, intervals are not drawn, because they would overlap.
 _MAX_BANDS = 4
-# Above this number, points are drawn small and bars without gaps.
+# Above this number of values, points are small and bars have no gaps.
 _MAX_LARGE_MARKS = 60
 
 Floats = NDArray[np.float64]
@@ -67,7 +67,7 @@ def draw_plot(plot: Plot) -> Figure:
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """Conversion of values to coordinates of the drawing."""
+    """Converts values to coordinates of the drawing."""
 
     x_range: tuple[float, float]
     y_range: tuple[float, float]
@@ -76,7 +76,7 @@ class _Frame:
 
     @classmethod
     def of(cls, plot: Plot) -> "_Frame":
-        """Return the frame of a plot; axes without a range are fitted to the values."""
+        """Return the frame of a plot; axes without a range are fitted to the data."""
         is_log = plot.x_scale == "log"
         x = [np.log10(it.x) if is_log else it.x for it in plot.traces]
         y: list[ArrayLike] = []
@@ -182,7 +182,7 @@ def _x_ticks(plot: Plot, frame: _Frame) -> list[tuple[float, str]]:
 
 
 def _colours(traces: Sequence[Trace]) -> Iterator[str]:
-    """Yield the CSS class of each trace's colour; guides use none of the colours."""
+    """Yield the CSS class of each trace's colour; guide lines have no colour."""
     number = 0
     for trace in traces:
         yield "guide" if trace.shape == "guide" else f"c{number % COLOURS}"
@@ -202,7 +202,7 @@ def _draw_traces(named: Sequence[tuple[str, Trace]], frame: _Frame) -> Iterator[
 
 
 def _draw_band(trace: Trace, frame: _Frame, colour: str) -> Iterator[str]:
-    """Draw the interval around a line."""
+    """Draw the interval around a line as a shaded band."""
     if trace.low is None or trace.high is None:
         return
     x = frame.x(trace.x)
@@ -212,7 +212,7 @@ def _draw_band(trace: Trace, frame: _Frame, colour: str) -> Iterator[str]:
 
 
 def _draw_line(trace: Trace, frame: _Frame, colour: str) -> Iterator[str]:
-    """Draw a line with gaps at missing values; a guide is clipped to the plot."""
+    """Draw a line with gaps at missing values; a guide line is clipped to the plot."""
     x, y = frame.x(trace.x), frame.y(trace.y)
     if trace.shape == "guide":
         x, y = x.clip(frame.left, _WIDTH - _RIGHT), y.clip(_TOP, _HEIGHT - _BOTTOM)
@@ -227,7 +227,7 @@ def _draw_line(trace: Trace, frame: _Frame, colour: str) -> Iterator[str]:
 
 
 def _draw_points(trace: Trace, frame: _Frame, colour: str) -> Iterator[str]:
-    """Draw points as lines of length 0 with round ends."""
+    """Draw each point as a line of length 0 with round ends."""
     x, y = frame.x(trace.x), frame.y(trace.y)
     if trace.low is not None and trace.high is not None:
         ends = zip(x, frame.y(trace.low), frame.y(trace.high), strict=True)
@@ -240,7 +240,7 @@ def _draw_points(trace: Trace, frame: _Frame, colour: str) -> Iterator[str]:
 
 
 def _draw_bars(trace: Trace, frame: _Frame, colour: str) -> Iterator[str]:
-    """Draw adjacent bars."""
+    """Draw the bars of a histogram without gaps."""
     x, y = frame.x(trace.x), frame.y(trace.y)
     floor = frame.y(np.zeros(np.size(trace.y)) if trace.low is None else trace.low)
     boxes = zip(x[:-1], x[1:], floor, y, strict=True)
@@ -264,15 +264,15 @@ def _points_of(x: Floats, y: Floats) -> list[str]:
 
 # Each group of ten residues has its position above it.
 _GROUP = 10
-# The number of shades of a colour; weights below a tenth of the largest have none.
+# The number of shades of a colour; weights below a tenth of the largest are uncoloured.
 _SHADES = 4
 _MIN_SHADED_SHARE = 0.1
-# The layout of a logo, in units of its drawing.
+# The sizes of a sequence logo, in units of its drawing.
 _LOGO_LEFT, _LOGO_RIGHT, _LOGO_TOP, _LOGO_BOTTOM, _LOGO_HEIGHT = 56, 8, 8, 40, 210
 _COLUMN_WIDTH = 11
 # The height of capitals in text of 12 units.
 _CAPITAL = 8.75
-# The height below which a symbol is not drawn.
+# Symbols with a smaller height are not drawn.
 _MIN_SYMBOL_HEIGHT = 0.8
 # The width in pixels of a column on a narrow page.
 _MIN_COLUMN_WIDTH = 9
@@ -282,7 +282,7 @@ _COLOUR_BY_GROUP = {"DE": 1, "HKR": 3, "CGNQSTY": 0, "AFILMPVW": 6}
 
 
 def show_letters(letters: Letters) -> str:
-    """Return the HTML of marked sequences, with the legend of their colours above."""
+    """Return the HTML of coloured sequences, below the legend of their colours."""
     names = {"up": letters.toward, "down": letters.away}
     legend = "".join(
         f'<li><i class="{way}4">A</i>{show_text(name)}</li>' for way, name in names.items()
@@ -292,7 +292,7 @@ def show_letters(letters: Letters) -> str:
 
 
 def _show_sequence(sequence: MarkedSequence) -> str:
-    """Return the HTML of a sequence in groups, each with its first position above."""
+    """Return the HTML of a sequence in groups of ten residues below their positions."""
     title = f"<h3>{show_text(sequence.title)}</h3>"
     note = f'<p class="note">{show_text(sequence.note)}</p>' if sequence.note else ""
     styled = list(zip(_residue_classes(sequence), sequence.letters, strict=True))
@@ -322,7 +322,7 @@ def _residue_classes(sequence: MarkedSequence) -> list[str]:
 
 
 def draw_logo(logo: Logo) -> Figure:
-    """Draw a logo, in which the height of a symbol is its value."""
+    """Draw a sequence logo, in which the height of a symbol is its value."""
     heights = np.asarray(logo.heights, float)
     up = float(np.maximum(heights, 0).sum(axis=1).max(initial=0))
     down = float(np.minimum(heights, 0).sum(axis=1).min(initial=0))

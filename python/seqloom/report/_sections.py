@@ -1,4 +1,4 @@
-"""Sections of a page: learning curves, regression plots, confusion matrices."""
+"""Create the learning curves, regression plots and confusion matrices of a page."""
 
 from collections.abc import Iterator, Sequence
 from math import inf, nan
@@ -13,7 +13,8 @@ from seqloom.report._values import Confusion, Curve, Plot, Scatter, Section, Tab
 Floats = NDArray[np.float64]
 # With fewer epochs than this, values are drawn as points.
 _MIN_EPOCHS_OF_LINE = 3
-# Limits of the drawings: outputs, and records of each. Tables use all records.
+# Maximum number of outputs that are drawn, and of records for each output. Tables use
+# all records.
 _MAX_OUTPUTS = 6
 _MAX_POINTS = 2000
 _MAX_BINS = 40
@@ -32,7 +33,7 @@ def curve_section(curves: Sequence[Curve], best_epoch: int | None) -> Section:
 
 
 def plot_curve(curve: Curve, best_epoch: int | None) -> Plot:
-    """Plot one quantity by epoch; the last series (validation) has the first colour."""
+    """Plot one quantity by epoch; the last series, validation, has the first colour."""
     traces = [trace_epochs(name, it) for name, it in reversed([*curve.series.items()])]
     if best_epoch is not None:
         kept = f"epoch {best_epoch} (best)"
@@ -41,7 +42,7 @@ def plot_curve(curve: Curve, best_epoch: int | None) -> Plot:
 
 
 def trace_epochs(name: str, values: Sequence[float]) -> Trace:
-    """Return the trace of a series of values, one for each epoch."""
+    """Return the plot line of a series of values, one for each epoch."""
     shape = "line" if len(values) >= _MIN_EPOCHS_OF_LINE else "points"
     return Trace(name, range(1, len(values) + 1), values, shape=shape)
 
@@ -51,8 +52,8 @@ def scatter_section(scatters: Sequence[Scatter]) -> Section:
     records = np.size(scatters[0].true)
     note = (
         "On the dashed line, the predicted value equals the true value. A residual is the "
-        "true value minus the predicted value. Residuals that bend or spread with the "
-        "prediction show that the model misses something."
+        "true value minus the predicted value. If the mean or the spread of "
+        "the residuals changes along the axis, the model has systematic errors."
     )
     if records > _MAX_POINTS:
         note += f" Shown: {_MAX_POINTS:,} of {records:,} records."
@@ -126,23 +127,24 @@ def _sample(scatter: Scatter) -> tuple[Floats, Floats]:
     return true[::step], predicted[::step]
 
 
-# With more classes than this, cells have no room for numbers.
+# With more classes than this, cells are too small for numbers.
 MAX_WITH_NUMBERS = 12
-# Text on cells above this share uses the colour of the paper, because they are dark.
+# Cells above this share are dark, so their text has the colour of the background.
 _DARK_CELL = 0.5
-# Widths: a cell (limits), all cells of a matrix with few classes, and a character.
+# Widths of a cell (minimum, maximum), of all cells of a small matrix, and of a
+# character.
 _MAX_CELL, _MIN_CELL_WITH_NUMBERS, _MIN_CELL = 96, 54, 13
 _CELLS_WIDTH, _CHARACTER_WIDTH = 300, 7
-# A wider figure needs a scroll bar to stay legible on a phone.
+# Drawings wider than this have a scroll bar, so that they are legible on a phone.
 _MAX_WIDTH = 400
 # Longer names are shortened in figures; the tables contain the full names.
 _MAX_NAME = 24
-# Heights of a line of names and of the label of an axis; the gap between cells.
+# Height of a line of names, height of an axis label, and gap between cells.
 _NAME_HEIGHT, _AXIS_HEIGHT, _CELL_GAP = 20, 22, 3
 
 
 def draw_confusion(confusion: Confusion) -> Figure:
-    """Draw the matrix with true classes as rows; colour shows the share of the row."""
+    """Draw a confusion matrix with true classes as rows; colours show shares of a row."""
     names = [_shorten(name) for name in confusion.classes]
     least = _MIN_CELL_WITH_NUMBERS if len(names) <= MAX_WITH_NUMBERS else _MIN_CELL
     cell = max(least, min(_MAX_CELL, _CELLS_WIDTH // len(names)))
@@ -166,7 +168,7 @@ def _shorten(name: str) -> str:
 
 
 def _draw_cells(confusion: Confusion, cell: int) -> Iterator[str]:
-    """Draw the cells; the tooltip of a cell describes its count."""
+    """Draw the cells of the matrix; the tooltip of a cell describes its count."""
     matrix, names = confusion.matrix, [show_text(it) for it in confusion.classes]
     shares = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1)
     has_numbers, size = len(names) <= MAX_WITH_NUMBERS, cell - _CELL_GAP
@@ -174,7 +176,7 @@ def _draw_cells(confusion: Confusion, cell: int) -> Iterator[str]:
         if not count and not has_numbers:
             continue
         share = float(shares[row, column])
-        # The square root makes rare mistakes visible.
+        # The square root gives rare mistakes a visible colour.
         weight = 0.06 + 0.94 * (share if row == column else share**0.5)
         colour = f'class="cell c{int(row != column)}" fill-opacity="{weight:.3f}"'
         title = f"{names[row]} predicted as {names[column]}: {count:,} ({percent(share)})"
@@ -213,8 +215,8 @@ def class_table(confusion: Confusion) -> Table:
         confusion: The counts, with true classes as rows.
 
     Returns:
-        A table with a row for each class; NaN if a class was never predicted, or has no
-        records.
+        A table with a row for each class. The precision of a class that was never predicted
+        is NaN, and so is the recall of a class without records.
 
     Examples:
         >>> table = class_table(Confusion("test", ("a", "b"), [[3, 1], [0, 4]]))
@@ -236,7 +238,7 @@ def class_table(confusion: Confusion) -> Table:
 
 
 def _divide(part: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Divide, with NaN where the denominator is 0."""
+    """Divide two arrays; the result is NaN where the denominator is 0."""
     missing = np.full(part.shape, np.nan)
     return np.divide(part, whole, out=missing, where=whole > 0)
 

@@ -1,4 +1,4 @@
-"""Content of a report: key figures, tables, plots, marked sequences, logos, sections."""
+"""Classes for the content of a report, such as key figures, tables, plots and logos."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ class Tile:
     """A key figure, shown in large type at the top of the page.
 
     Args:
-        name: Its name, such as ``"test accuracy"``.
+        name: The name of the figure, such as ``"test accuracy"``.
         value: The formatted value, such as ``"96.2 %"``.
         note: A short line below the value, such as the 95 % interval.
 
@@ -38,13 +38,13 @@ class Table:
     """A table with a title; numbers are aligned to the right, with four decimals.
 
     Args:
-        title: The heading above it.
+        title: The heading above the table.
         columns: The names of the columns.
-        rows: The cells of each row, as many as there are ``columns``.
-        note: One line below the heading.
+        rows: The cells of each row, one for each column.
+        note: A line of text below the heading.
 
     Raises:
-        ShapeError: If a row is shorter or longer than ``columns``.
+        ShapeError: A row is shorter or longer than ``columns``.
 
     Examples:
         >>> table = Table("scores", ("model", "accuracy"), [("linear", 0.93)])
@@ -68,11 +68,12 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A panel of the learning curve, with one value for each epoch, from epoch 1.
+    """A quantity plotted by epoch, with one value for each epoch, from epoch 1.
 
     Args:
         name: The quantity, such as ``"loss"``.
-        series: The values of each line by its name, such as ``"training"``; NaN if missing.
+        series: The values of each line, by the name of the line, such as ``"training"``;
+            missing values are NaN.
 
     Examples:
         >>> Curve("loss", {"training": [0.9, 0.4], "validation": [0.8, 0.5]}).name
@@ -85,7 +86,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Confusion:
-    """A confusion matrix: how often each true class (row) was predicted as each class.
+    """A confusion matrix: how often a true class (row) was predicted as a class (column).
 
     Args:
         name: The set of records, such as ``"test"``.
@@ -93,7 +94,7 @@ class Confusion:
         counts: A square matrix of integers.
 
     Raises:
-        ShapeError: If ``counts`` is not a square matrix of the size of ``classes``.
+        ShapeError: ``counts`` is not a square matrix with a row for each class.
 
     Examples:
         >>> confusion = Confusion("test", ("EI", "IE"), [[9, 1], [2, 8]])
@@ -134,12 +135,12 @@ class Scatter:
     """The true and the predicted values of one regression output.
 
     Args:
-        name: The output's name, such as ``"gc"``.
-        true: The values in the label table.
-        predicted: The model's values, in the same order.
+        name: The name of the output, such as ``"gc"``.
+        true: The true values, from the table of labels.
+        predicted: The predicted values, in the same order.
 
     Raises:
-        ShapeError: If the lengths of ``true`` and ``predicted`` differ.
+        ShapeError: The lengths of ``true`` and ``predicted`` differ.
 
     Examples:
         >>> Scatter("gc", [0.4, 0.6], [0.41, 0.58]).name
@@ -169,17 +170,19 @@ class Trace:
     """A line, a set of points, or a set of bars of a plot.
 
     Args:
-        name: The name in the legend; an empty name has no entry there.
-        x: The horizontal position of each value; for bars the edges, one more than values.
-        y: The values; NaN interrupts a line.
-        low: The lower end of an interval at each value; for bars the value at which each
+        name: The name in the legend; a trace with an empty name is not listed in the
+            legend.
+        x: The horizontal position of each value; for bars, the edges of the bars, whose
+            number is one more than the number of bars.
+        y: The vertical value at each position; NaN interrupts a line.
+        low: The lower end of an interval at each value; for bars, the value at which the
             bar begins, by default 0.
-        high: The upper end of the interval.
-        shape: The way to draw the trace. A guide is a thin dashed line for comparison and
-            may have infinite ends.
+        high: The upper end of the interval at each value.
+        shape: How the trace is drawn. A guide is a thin dashed line for comparison, and its
+            ends may be infinite.
 
     Raises:
-        ShapeError: If ``x`` and ``y`` have lengths that do not match.
+        ShapeError: The lengths of ``x`` and ``y`` do not match.
 
     Examples:
         >>> Trace("training", [1, 2], [0.9, 0.4]).shape
@@ -204,7 +207,7 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """Traces on common axes.
+    """A plot of one or more traces on common axes.
 
     Args:
         title: The title above the plot.
@@ -243,12 +246,13 @@ class MarkedSequence:
     Args:
         title: The title above the sequence, such as its id.
         letters: The residues.
-        weights: The weight of each residue: its sign sets the colour, its size the shade.
+        weights: The weight of each residue; the sign sets the colour, and the absolute
+            value sets the shade.
         first: The position of the first residue in the whole sequence.
-        note: A line below the title.
+        note: A line of text below the title.
 
     Raises:
-        ShapeError: If the numbers of weights and residues differ.
+        ShapeError: The numbers of weights and residues differ.
 
     Examples:
         >>> MarkedSequence("a", "ACGT", [0, 2, -1, 0]).letters
@@ -295,14 +299,14 @@ class Logo:
 
     Args:
         title: The title above the logo.
-        letters: The symbols, such as bases.
+        letters: The symbols of the logo, such as bases.
         heights: The heights of the symbols, ``(positions, letters)``.
-        first: The number of the first position.
+        first: The number at the first position of the horizontal axis.
         axis: The label of the horizontal axis.
         unit: The label of the vertical axis.
 
     Raises:
-        ShapeError: If ``heights`` does not have one column for each symbol.
+        ShapeError: ``heights`` does not have one column for each symbol.
 
     Examples:
         >>> Logo("yes minus no", "AC", [[0.5, -0.5], [0.0, 0.0]]).first
@@ -336,8 +340,8 @@ class Section:
         title: The heading.
         note: One or two sentences below the heading that explain the content.
         drawings: The drawings, from left to right.
-        table: The main numbers.
-        details: Further numbers, in a collapsed table.
+        table: Tables of the main numbers.
+        details: Tables of further numbers, which are collapsed at first.
 
     Examples:
         >>> Section(title="Residuals", note="On 20 records.").title
@@ -356,15 +360,17 @@ class Report:
     """The content of a page; everything except the title is optional.
 
     Args:
-        title: The heading, such as ``"splice"``.
+        title: The heading of the page, such as ``"splice"``.
         lead: One or two sentences below the heading: the task, the model and its data.
         tiles: The key figures, the most important first.
-        notes: Warnings, such as records left out or a sequence in two of the sets.
+        notes: Warnings, for example about records left out or a sequence that is in two of
+            the sets.
         curves: The panels of the learning curve; all have the same number of epochs.
-        best_epoch: The epoch (from 1) whose weights are the result; a line marks it.
+        best_epoch: The epoch (from 1) whose weights the model has; a vertical line marks
+            this epoch.
         confusions: A confusion matrix for each evaluated set, the most important first.
         scatters: The true and predicted values of each regression output.
-        sections: Further results, in the order of the page.
+        sections: Further sections with results, in the order of the page.
         tables: Further tables, in the order of the page.
         facts: The settings that are needed to repeat the run, by name.
 

@@ -139,7 +139,7 @@ class Progress(Protocol):
         """Called after each training step; return True to end the run."""
 
     def on_epoch(self, row: dict[str, Any]) -> bool | None:
-        """Called after each epoch with its values; return True to end the run."""
+        """Called after each epoch with its row of ``metrics.jsonl``; True ends the run."""
 
     def on_more(self, epochs: int) -> None:
         """Called if epochs are added because the validation loss still falls."""

@@ -1,4 +1,4 @@
-"""embed: compute the embeddings of all records in files, each exactly once."""
+"""The function `embed`: compute the embeddings of all records in files."""
 
 from __future__ import annotations
 
@@ -56,65 +56,73 @@ def embed(
     """Compute an embedding of each sequence of files and write them to a folder.
 
     Sequences are packed end to end, so no time is spent on padding. The records are divided
-    into numbered shards. Each shard is a file that is written atomically, with a ``.done``
-    file that contains its hash. So each record is written exactly once, in input order. To
-    continue a job that was killed, repeat the call: it computes only the missing shards. To
-    divide the work among processes and machines, set `part`.
+    into numbered shards. Each shard is a file that is written atomically, next to a
+    ``.done`` file with the hash of the shard. Each record is written exactly once, in input
+    order. To continue a job that was killed, repeat the call, which then computes only the
+    missing shards. To divide the work among processes and machines, set `part`.
 
     Args:
-        model: `sl.models.ESM2`; or `sl.models.packed_huggingface` of a network of the
-            transformers library; or another model with ``embed(batch, layers=...)``. Or a
-            seqloom or PyTorch module, which is called with the arrays that have the names
-            of its parameters. Or a function of the batch, a dict of NumPy arrays:
-            ``input_ids``, ``position_ids``, ``cu_seqlens``, ``max_seqlen``, or with
-            ``packing=False`` ``input_ids`` and ``mask``. The model returns a row for each
-            token. A module is put into evaluation mode and stays in it.
+        model: A `sl.models.ESM2`, a network of the transformers library wrapped by
+            `sl.models.packed_huggingface`, or another model with a method ``embed(batch,
+            layers=...)``. A seqloom or PyTorch module is also accepted; its parameters
+            receive the arrays of the same names. A function is called with the batch, a
+            dict of NumPy arrays: ``input_ids``, ``position_ids``, ``cu_seqlens`` and
+            ``max_seqlen``, or with ``packing=False`` ``input_ids`` and ``mask``. The model
+            must return a row for each token. A module is switched to evaluation mode and
+            remains in this mode.
         files: FASTA or FASTQ files (plain, gzip or bgzip), or glob patterns.
         out: The output folder, on a disk that all processes share; or a URL such as
             ``"s3://bucket/embeddings"`` (extra ``cloud``).
-        pool: ``"mean"`` over the residues (without ``<cls>`` and ``<eos>``), ``"cls"``, or
-            ``"none"`` for a row of each residue. ``"model"`` is for a model that returns a
-            row for each sequence.
-        layers: The layers to save: 0 for the embedding of tokens, -1 for the last layer.
+        pool: How the rows of residues are reduced: ``"mean"`` over the residues (without
+            ``<cls>`` and ``<eos>``), ``"cls"`` for the row of ``<cls>``, or ``"none"`` to
+            save a row for each residue. Use ``"model"`` if the model returns a row for each
+            sequence.
+        layers: The indices of the layers to save: 0 is the token embedding, -1 the last
+            layer.
         dtype: The dtype of the saved embeddings, ``"float32"`` or ``"float16"``.
         tokens: The tokenizer: `sl.encode.Tokens`, a tokenizer of the transformers library,
-            or a function of one sequence. By default the model's, else ``Tokens("esm2")``.
-        max_tokens: The maximum number of tokens in a batch. If memory is full, batches are
-            halved.
+            or a function of one sequence. By default the tokenizer of the model, or
+            ``Tokens("esm2")`` if the model has none.
+        max_tokens: The maximum number of tokens in a batch. If GPU memory is full, batches
+            are halved.
         max_length: The maximum number of residues of a sequence. A longer sequence is
-            divided into windows of this length, and their residues are joined again. None:
-            a sequence that does not fit into a batch is an error.
-        overlap: The number of residues that neighbouring windows share. Each of these
-            residues is taken from the window whose end is farther away.
+            divided into windows of this length, and the rows of all windows are joined
+            again. With None, a sequence that does not fit into a batch is an error.
+        overlap: The number of residues that neighbouring windows share. The row of a shared
+            residue is taken from the window in which the residue is farther from the end.
         packing: If True, sequences are packed end to end; if False, they are padded.
         shard_size: The number of records in a shard; by default 256 MiB of embeddings, but
             at most 65,536 records.
         format: ``"safetensors"`` or ``"parquet"``.
-        identity: The name of the model and its version in the plan. By default a module is
-            identified by the hash of its weights. A function is identified by the hash of
-            its code and of the arrays and numbers in its closure. Other influences on its
-            results are not detected.
-        resume: If True, continue in a folder that contains a part of this job.
-        cloud_options: Options for the store of a URL, such as ``{"timeout": "10m"}``. Keys
-            that are not given are read from the environment.
+        identity: The name of the model and its version in the plan. The plan identifies the
+            model by this name; by default it identifies a module by the hash of its
+            weights. A function is identified by the hash of its code and of the arrays and
+            numbers in its closure; changes of anything else that the function uses are not
+            detected.
+        resume: If True, continue a job whose folder already contains some of the shards.
+        cloud_options: Options for the store of a URL, such as ``{"timeout": "10m"}``.
+            Options that are missing here are read from environment variables.
         num_threads: The number of threads for reading, and for computing on a CPU; by
-            default all that the machine allows.
-        part: The part of the shards to compute, ``"i/n"``: ``"2/8"`` is the second of eight
-            parts. By default the part that torchrun (``RANK``, ``WORLD_SIZE``) or a SLURM
-            array (``SLURM_ARRAY_TASK_ID``) assigns to this process, otherwise all shards.
+            default the number of available CPU cores.
+        part: The part of the shards that this call computes, as ``"i/n"``: ``"2/8"`` is the
+            second of eight parts. The default is the part that torchrun (``RANK``,
+            ``WORLD_SIZE``) or a SLURM array (``SLURM_ARRAY_TASK_ID``) assigns to this
+            process; otherwise all shards.
         devices: Names of backends, such as ``["torch:cuda:0", "torch:cuda:1"]``. A process
-            is started for each device and computes a part. ``model`` is then a function
-            that every process calls with ``backend=``, such as
-            ``functools.partial(sl.models.ESM2.load, folder)``. The threads are divided. If
-            a process dies, the other processes finish their parts, and the call raises.
+            is started for each device, and each process computes a part of the shards.
+            With ``devices``, ``model`` must be a function that returns the model; every
+            process calls it with ``backend=``. An example is
+            ``functools.partial(sl.models.ESM2.load, folder)``. The threads are divided
+            among the processes. If a process dies, the other processes finish their parts,
+            and then the call raises an error.
         engine: The way to start the processes of ``devices``. ``"processes"`` starts them
-            on this machine. ``"ray"`` (extra ``ray``) starts tasks of a cluster, each with
-            a GPU or its share of the cores. All tasks need access to ``files`` and ``out``.
-            Ray repeats a task if its process or machine dies.
+            on this machine. ``"ray"`` (extra ``ray``) starts tasks in a Ray cluster, each
+            with a GPU or an equal share of the CPU cores. All tasks need access to
+            ``files`` and ``out``. Ray repeats a task if its process or machine dies.
         progress: A function that is called with a `Progress` after each batch.
 
     Returns:
-        The results of this call.
+        A summary of this call: counts of records and shards, and the use of time.
 
     Raises:
         ArgumentError: An argument has the wrong type or value.
@@ -122,11 +130,11 @@ def embed(
             differences.
         FileError: A file cannot be read, or the folder cannot be written.
         FormatError: A file is not a sequence file, or a record is empty.
-        MemoryLimitError: A single sequence does not fit into memory.
+        MemoryLimitError: A batch with a single sequence does not fit into memory.
         NotFiniteError: An embedding is not finite.
         RunFolderError: The folder contains a job, and ``resume`` is False.
         ShapeError: A sequence does not fit into a batch, or an output has another shape.
-        WorkerError: With ``devices``, a process died; the message names it.
+        WorkerError: A process of ``devices`` died; the message says which one.
 
     Examples:
         >>> from pathlib import Path
@@ -160,7 +168,8 @@ def embed(
         threads=count_threads(num_threads),
         part=find_part(part),
     )
-    # With devices, `model` is a function, and the tokenizer of the model is unknown.
+    # With devices, `model` is a function, so the tokenizer of the model is not known
+    # here.
     chosen = tokens if devices else find_tokens(model, tokens)
     warn_of_tokens(chosen, settings.files)
     _check_engine(engine, has_devices=devices is not None)
@@ -173,7 +182,7 @@ def embed(
 
 
 def _check_engine(engine: str, *, has_devices: bool) -> None:
-    """Raise if the engine is unknown, or needs devices."""
+    """Raise if the engine is unknown, or if engine="ray" is used without devices."""
     if engine not in ("processes", "ray"):
         raise ArgumentError(f'engine must be "processes" or "ray", got {quote(engine)}')
     if engine == "ray" and not has_devices:
@@ -184,7 +193,7 @@ def _check_engine(engine: str, *, has_devices: bool) -> None:
 
 
 def _with_note(summary: EmbedSummary, settings: Settings) -> EmbedSummary:
-    """Add a note if the environment chose the part, and shards are missing."""
+    """Add a note if the part was set by the environment and shards are missing."""
     part = settings.part
     if not summary.missing or not part.variable:
         return summary

@@ -1,4 +1,4 @@
-"""load: open embeddings by id or ordinal; shards are read when they are needed."""
+"""The function `load`: open embeddings; shards are read when they are needed."""
 
 from __future__ import annotations
 
@@ -33,22 +33,23 @@ if TYPE_CHECKING:
 
     from seqloom.infer.embedding._folder import OutputFolder
 
-_MAX_ORDINAL = 1 << 62  # larger than any ordinal
+_MAX_ORDINAL = 1 << 62  # an upper bound of all ordinals
 
 
 class Embeddings:
-    """Embeddings in a folder, by id or by ordinal.
+    """The embeddings in a folder; records are selected by id or by ordinal.
 
-    An ordinal is the index of a record in the input, counted from 0. It identifies records
-    with the same id.
+    The ordinal is the index of a record in the input, counted from 0. Ordinals distinguish
+    records that have the same id.
 
     Args:
         folder: The folder.
-        partial: If True, an unfinished job is also opened.
+        partial: If True, the folder of an unfinished job is also opened.
 
     Attributes:
         layers: The layers of the embeddings.
-        pool: The pooling of residues; with ``"none"`` a record has a row for each residue.
+        pool: The pooling of residues, as in `embed`; with ``"none"`` a record has a row for
+            each residue.
         model: The name and checksum of the model.
         ordinals: The ordinals of the records, ``(n,)``.
         ids: The ids of the records.
@@ -106,17 +107,17 @@ class Embeddings:
 
         Args:
             record: The id or ordinal.
-            layer: The layer; required if there are several.
+            layer: The index of the layer; required if several layers were saved.
 
         Returns:
-            ``(width,)``, or with ``pool="none"`` ``(residues, width)``; for safetensors on
-            a disk a read-only view of the file.
+            An array ``(width,)``, or ``(residues, width)`` with ``pool="none"``. For
+            safetensors files on a disk, the array is a read-only view of the file.
 
         Raises:
-            ArgumentError: ``layer`` does not exist, or is required; or ``record`` is not an
-                id or an integer.
-            IdError: No record has the id, or several records have it.
-            OutOfRangeError: No record has the ordinal.
+            ArgumentError: ``layer`` was not saved, or is required; or ``record`` is neither
+                an id nor an integer.
+            IdError: No record has this id, or several records have this id.
+            OutOfRangeError: No record has this ordinal.
             FileError: A shard was truncated since it was opened.
 
         Examples:
@@ -141,7 +142,7 @@ class Embeddings:
         return self._open(shard).rows(name, ordinal - self._firsts[shard])
 
     def _out_of_range(self, ordinal: int) -> OutOfRangeError:
-        """Return the error for an ordinal without a finished shard."""
+        """Return the error for an ordinal whose shard is not finished."""
         if 0 <= ordinal < self._records:
             return OutOfRangeError(
                 f"{self._folder.path}: the shard of the ordinal {ordinal} is not finished; "
@@ -162,7 +163,8 @@ class Embeddings:
             The index of the record in the input, counted from 0.
 
         Raises:
-            IdError: No record has the id, or several have it; the message lists ordinals.
+            IdError: No record has the id, or several records have the id; the message then
+                lists their ordinals.
 
         Examples:
             >>> from pathlib import Path
@@ -187,7 +189,7 @@ class Embeddings:
 
     @cached_property
     def _by_id(self) -> dict[str, list[int]]:
-        """The ordinals of the records with each id."""
+        """A dict from each id to the ordinals of the records with this id."""
         found: dict[str, list[int]] = {}
         for ordinal, name in zip(self.ordinals.tolist(), self.ids, strict=True):
             found.setdefault(name, []).append(ordinal)
@@ -207,14 +209,15 @@ class Embeddings:
         """Read all embeddings into one array.
 
         Args:
-            layer: The layer; required if there are several.
+            layer: The index of the layer; required if several layers were saved.
 
         Returns:
-            ``(n, width)`` in input order; with ``pool="none"`` ``(residues, width)``, with
-            ``lengths`` rows for each record.
+            An array ``(n, width)`` in input order. With ``pool="none"``, the array is
+            ``(residues, width)``, and `lengths` is the number of rows of each record.
 
         Raises:
-            ArgumentError: ``layer`` does not exist, or is required.
+            ArgumentError: ``layer`` was not saved, or is required because several layers
+                were saved.
             FileError: No shard is finished.
 
         Examples:
@@ -237,13 +240,15 @@ class Embeddings:
         """Read the embeddings as columns for pandas or polars.
 
         Args:
-            layer: The layer; required if there are several.
+            layer: The index of the layer; required if several layers were saved.
 
         Returns:
-            ``ordinal``, ``id``, ``length`` and ``embedding``, a list of arrays.
+            A dict of the columns ``ordinal``, ``id``, ``length`` and ``embedding`` (a list
+            of arrays).
 
         Raises:
-            ArgumentError: ``layer`` does not exist, or is required.
+            ArgumentError: ``layer`` was not saved, or is required because several layers
+                were saved.
 
         Examples:
             >>> from pathlib import Path
@@ -261,11 +266,11 @@ class Embeddings:
         return {**columns, "length": self.lengths, "embedding": rows}
 
     def _shards(self) -> Iterator[OpenShard]:
-        """Open the shards in order."""
+        """Yield the open shards in input order."""
         return map(self._open, range(len(self._done)))
 
     def _open(self, number: int) -> OpenShard:
-        """Open a shard, or return it if it is open and unchanged."""
+        """Open a shard, or return the open shard if its file has not changed."""
         if number not in self._held:
             is_by_residue = self.pool == "none"
             self._held[number] = open_shard(
@@ -304,10 +309,10 @@ def load(
         cloud_options: Options for the store of a URL, as in `embed`.
 
     Returns:
-        The embeddings, by id or by ordinal.
+        The embeddings, which can be read by id or by ordinal.
 
     Raises:
-        FileError: The job is not finished, or a file is missing.
+        FileError: The embedding job is not finished, or a file is missing.
         FormatError: A file is corrupt.
         MissingFileError: The folder does not exist, or has no embeddings.
 

@@ -1,4 +1,4 @@
-"""The results and the progress of a job: values, a progress bar and a table."""
+"""The results and the progress of an embedding job: values, a progress bar and a table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-# Descriptions of the uses of time.
+# Descriptions of the activities that take time.
 SPENT_ON = {
     "input": "waiting for input",
     "host": "preparing and pooling",
@@ -21,7 +21,7 @@ SPENT_ON = {
     "rest": "rest",
 }
 
-# The minimum terminal widths for the full text of the bar, and for its short form.
+# The minimum terminal widths for the full text of the bar, and for the short text.
 _FULL_WIDTH, _SHORT_WIDTH = 125, 80
 
 
@@ -30,21 +30,21 @@ class EmbedSummary:
     """The results of a call of `embed`.
 
     Attributes:
-        records: The number of records of the job.
+        records: The number of records in all shards of the job.
         shards: The number of shards of the job.
-        computed: The number of shards that this call computed and published; other calls
-            compute the other shards.
+        computed: The number of shards that this call computed and published.
         sequences: The number of sequences, or windows, that this call embedded.
         tokens: The number of tokens that this call embedded.
         seconds: The seconds that this call took, without loading the model.
-        shares: The shares of the time by use. ``input`` is waiting for batches, ``host`` is
-            preparing and pooling, ``device`` is the model, ``output`` is waiting for the
-            writer. ``rest`` is other work, such as opening the files.
+        shares: The shares of the time by activity. ``input`` is waiting for batches,
+            ``host`` is preparing and pooling on the CPU, ``device`` is running the model,
+            and ``output`` is waiting for the writer thread. ``rest`` is other work, such as
+            opening the files.
         fill: The number of tokens divided by the capacity of the batches.
-        verdict: A sentence about the main use of time; see `Bottleneck`.
+        verdict: A sentence about the activity that limits the speed; see `Bottleneck`.
         notes: Notes for the user, for example that memory was full.
-        missing: The number of shards of other parts that were not published at the end of
-            this call; with 0, all records are in the folder.
+        missing: The number of shards that were not published at the end of this call. If 0,
+            the folder contains all records.
 
     Examples:
         >>> from pathlib import Path
@@ -80,13 +80,13 @@ class Progress:
     """The progress of a job, which `embed` reports after each batch.
 
     Attributes:
-        records: The number of records of the job, or of the part of this call.
-        done: The number of these records in published shards.
+        records: The number of records of the job, or of the part that this call computes.
+        done: The number of records that are in published shards.
         sequences: The number of sequences, or windows, that this call embedded.
         tokens: The number of tokens that this call embedded.
         seconds: The seconds since the start of the call.
         fill: The number of tokens divided by the capacity of the batches.
-        waiting: The share of the time in which the model waited for batches.
+        waiting: The fraction of the time in which the model waited for batches.
 
     Examples:
         >>> from pathlib import Path
@@ -111,7 +111,7 @@ class Progress:
 
 @contextmanager
 def embed_bar(console: Console) -> Generator[Callable[[Progress], None]]:
-    """Yield a function that shows the progress of a job, if the console is a terminal."""
+    """Yield a function that shows progress on a terminal; otherwise it shows nothing."""
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -133,13 +133,13 @@ def embed_bar(console: Console) -> Generator[Callable[[Progress], None]]:
         before: list[int] = []
 
         def report(progress: Progress) -> None:
-            # The speed is that of this call, without shards finished by earlier calls.
+            # The speed excludes shards that earlier calls finished.
             if not before:
                 before.append(progress.done)
                 bar.reset(task, total=progress.records, completed=progress.done)
             done = max(progress.done, min(before[0] + progress.sequences, progress.records))
             rates = _format_rates(progress, console.width)
-            # Processes that start later add their parts to the total.
+            # The total grows, because each process adds its part when it starts.
             bar.update(
                 task, total=progress.records, completed=done, rates=rates, visible=True
             )
@@ -148,7 +148,7 @@ def embed_bar(console: Console) -> Generator[Callable[[Progress], None]]:
 
 
 def _format_rates(progress: Progress, width: int) -> str:
-    """Format speed, fill and waiting for the width of the terminal."""
+    """Format speed, batch fill and waiting time to fit the width of the terminal."""
     seconds = max(progress.seconds, 1e-9)
     sequences, tokens = progress.sequences / seconds, progress.tokens / seconds
     if width < _SHORT_WIDTH:

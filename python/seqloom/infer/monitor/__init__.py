@@ -1,1 +1,1 @@
-"""Use of time in a loop, with the utilization of GPUs."""
+"""Measure where a loop spends its time, and the utilization of GPUs."""

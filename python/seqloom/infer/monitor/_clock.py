@@ -1,4 +1,4 @@
-"""Use of time in a loop (input, host, device, output), and its memory over time."""
+"""Measure where a loop spends time (input, host, device, output), and its memory use."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 KINDS = ("input", "host", "device", "output")
-# The first fifth of the time is ignored. Memory grows steadily if its mean increases in
-# each quarter of the rest, and the total increase exceeds both of these limits.
+# The first fifth of the time is ignored, because memory grows at the start. Memory
+# grows steadily if its mean increases in each quarter of the rest, and the total
+# increase exceeds both of these limits.
 _MIN_GROWTH_SHARE, _MIN_GROWTH_BYTES = 0.10, 64 << 20
 _MIN_SAMPLES = 40
 _TIME_QUARTERS = 4
@@ -27,10 +28,10 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True, slots=True)
 class TimeMark:
-    """The counts up to a moment, and the memory at that moment."""
+    """The counts of a job up to a moment, and its memory use at that moment."""
 
     seconds: float
-    spent: tuple[float, ...]  # seconds by use
+    spent: tuple[float, ...]  # seconds of each activity
     batches: int
     tokens: int
     sequences: int
@@ -38,10 +39,10 @@ class TimeMark:
 
 
 class Clock:
-    """Seconds in a job, added up by use.
+    """The seconds of a job, summed by activity.
 
-    ``input`` is waiting for batches, ``host`` is placing and pooling, ``device`` is the
-    model, and ``output`` is waiting for a writer that is too slow.
+    The activity ``input`` is waiting for batches, ``host`` is preparing and pooling on the
+    CPU, ``device`` is running the model, and ``output`` is waiting for the writer.
     """
 
     def __init__(self) -> None:
@@ -53,7 +54,7 @@ class Clock:
 
     @contextmanager
     def spending(self, kind: str) -> Generator[None]:
-        """Record the seconds of a block."""
+        """Record the seconds that a block takes."""
         begun = time.perf_counter()
         try:
             yield
@@ -89,7 +90,7 @@ class Clock:
         self.add_mark()
 
     def add_mark(self) -> None:
-        """Add the counts so far to the timeline, if a mark is due."""
+        """Add a row with the counts so far to the timeline, if a row is due."""
         now = self.wall
         if self.timeline.is_due(now):
             memory = self.memory.sample(now)
@@ -104,7 +105,7 @@ class Clock:
 
     @property
     def shares(self) -> dict[str, float]:
-        """The shares of the time by use; ``rest`` is all other time."""
+        """The fraction of time of each activity; ``rest`` is all other time."""
         wall = max(self.wall, 1e-9)
         shares = {kind: seconds / wall for kind, seconds in self.seconds.items()}
         return {**shares, "rest": max(0.0, 1 - sum(shares.values()))}
@@ -116,14 +117,14 @@ def resident_bytes() -> int:
 
 
 class MemoryWatch:
-    """The memory of a loop over time."""
+    """The memory use of a loop over time."""
 
     def __init__(self) -> None:
         self._timeline: Timeline[tuple[float, int]] = Timeline()
         self.maximum = 0
 
     def sample(self, seconds: float) -> int:
-        """Record and return the memory now."""
+        """Measure, record and return the current memory use."""
         memory = resident_bytes()
         self.maximum = max(self.maximum, memory)
         self._timeline.add(seconds, (seconds, memory))
@@ -131,7 +132,7 @@ class MemoryWatch:
 
     @property
     def note(self) -> str:
-        """A warning if memory grew steadily, else empty."""
+        """A warning if memory grew steadily; otherwise an empty string."""
         rows = self._timeline.rows
         growth = steady_growth([memory for _, memory in rows])
         if not growth:
@@ -144,7 +145,7 @@ class MemoryWatch:
 
 
 def steady_growth(memory: ArrayLike) -> int:
-    """Return the growth of memory in bytes if it was steady, else 0."""
+    """Return the growth of memory in bytes if memory grew steadily, else 0."""
     values = np.asarray(memory, np.float64)
     if len(values) < _MIN_SAMPLES:
         return 0
@@ -152,17 +153,18 @@ def steady_growth(memory: ArrayLike) -> int:
     means = [float(part.mean()) for part in np.array_split(settled, _TIME_QUARTERS)]
     steps = np.diff(means)
     growth = means[-1] - means[0]
-    # A pool that fills up once is not a leak: then the last step is small.
+    # A memory pool that fills up once is not a leak; in this case the last increase is
+    # small.
     is_steady = bool((steps > 0).all() and steps[-1] > steps.mean() / 2)
     is_much = growth > max(_MIN_GROWTH_BYTES, _MIN_GROWTH_SHARE * means[0])
     return int(growth) if is_steady and is_much else 0
 
 
 class Timeline(Generic[Row]):
-    """Rows of a job of any length; when there are too many, every second row is removed.
+    """A timeline of limited length; when it has too many rows, every second row is removed.
 
-    Rows of cumulative counts lose nothing: their differences are sums of the original
-    differences.
+    Removing rows of cumulative counts keeps the totals, because the difference of two
+    remaining rows includes the rows between them.
     """
 
     def __init__(self, step: float = 0.05, *, most: int = 600) -> None:
@@ -175,7 +177,7 @@ class Timeline(Generic[Row]):
         return seconds - self._last >= self._step
 
     def add(self, seconds: float, row: Row) -> None:
-        """Add a row, if it is due."""
+        """Add a row to the timeline, if a row is due."""
         if not self.is_due(seconds):
             return
         self._first = self._first if self.rows else seconds
@@ -183,6 +185,7 @@ class Timeline(Generic[Row]):
         self.rows.append(row)
         if len(self.rows) > self._most:
             self.rows = self.rows[::2]
-            # If rows are further apart than the step, their distance becomes the step.
+            # If rows are further apart than the interval, the interval becomes their
+            # distance.
             apart = (self._last - self._first) / (len(self.rows) - 1)
             self._step = max(2 * self._step, apart)

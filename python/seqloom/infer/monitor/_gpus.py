@@ -16,19 +16,20 @@ from seqloom.errors import MissingExtraError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Libraries in order of preference.
+# Libraries that read GPUs, in order of preference.
 _LIBRARIES = ("nvitop", "pynvml")
 
 
 @dataclass(frozen=True, slots=True)
 class GPUSample:
-    """The state of a GPU at one moment.
+    """The utilization and memory of a GPU at one moment.
 
     Attributes:
-        gpu: The number of the GPU in CUDA's order; 0 is ``cuda:0`` of this process.
-        utilization: The share of the last moments in which the GPU was busy, from 0 to 1;
-            NaN if the driver does not report it.
-        memory: The bytes in use by all processes; NaN if the driver does not report them.
+        gpu: The index of the GPU in the order of CUDA; 0 is ``cuda:0`` of this process.
+        utilization: The fraction of the driver's last sampling period in which the GPU was
+            busy, from 0 to 1; NaN if the driver does not report utilization.
+        memory: The memory in use by all processes, in bytes; NaN if the driver does not
+            report memory.
 
     Examples:
         >>> import seqloom as sl
@@ -43,7 +44,7 @@ class GPUSample:
 
 @dataclass(slots=True)
 class RunningStatistics:
-    """The number, sum, minimum and maximum of values."""
+    """Running statistics of values: their number, sum, minimum and maximum."""
 
     count: int = 0
     total: float = 0.0
@@ -68,7 +69,7 @@ class RunningStatistics:
 
 @dataclass(slots=True)
 class GPUStatistics:
-    """Statistics of the samples of a GPU."""
+    """Running statistics of all samples of one GPU."""
 
     name: str
     idle_below: float
@@ -105,7 +106,7 @@ class GPUStatistics:
 
 
 class GPUs:
-    """The GPUs that are visible to this process; without NVML none, and a note."""
+    """The GPUs that are visible to this process; without NVML, an empty list and a note."""
 
     def __init__(self) -> None:
         self._library: Any = open_library()
@@ -120,7 +121,7 @@ class GPUs:
         self.names = {number: str(it.name()) for number, it in enumerate(self._devices)}
 
     def read(self) -> tuple[GPUSample, ...]:
-        """Sample all GPUs; if one stops responding, sample none from then on."""
+        """Sample all GPUs; after an error of one GPU, no GPU is sampled again."""
         try:
             return tuple(
                 GPUSample(
@@ -135,12 +136,12 @@ class GPUs:
 
 
 def _number(value: float | str) -> float:
-    """Return a number; NaN for nvitop's NA, which is a string."""
+    """Return a number, or NaN for the string NA of nvitop."""
     return float(value) if isinstance(value, (int, float)) else math.nan
 
 
 class Device(Protocol):
-    """A GPU; each call reads a current value, or raises the library's error."""
+    """A GPU whose methods read current values, or raise an error of nvitop or pynvml."""
 
     def name(self) -> str:
         """Return the name of the model."""
@@ -151,7 +152,7 @@ class Device(Protocol):
         ...
 
     def memory_used(self) -> float | str:
-        """Return the bytes in use."""
+        """Return the GPU memory in use, in bytes."""
         ...
 
 
@@ -161,7 +162,7 @@ def is_installed() -> bool:
 
 
 def open_library() -> Any:
-    """Import the library; a GPU raises its ``NVMLError``."""
+    """Import nvitop or pynvml; errors of GPUs are its ``NVMLError``."""
     for name in _LIBRARIES:
         try:
             return import_module(name)
@@ -198,7 +199,7 @@ class _Handle:
         return self._read(lambda: self.nvml.nvmlDeviceGetUtilizationRates(self.handle).gpu)
 
     def memory_used(self) -> float:
-        """Return the bytes in use."""
+        """Return the GPU memory in use, in bytes."""
         return self._read(lambda: self.nvml.nvmlDeviceGetMemoryInfo(self.handle).used)
 
     def _read(self, read: Callable[[], float]) -> float:
@@ -224,14 +225,14 @@ def _list_by_pynvml(nvml: Any) -> list[Device]:
     found: list[Device] = []
     for word in allowed.split(","):
         handle = _find_handle(nvml, handles, word.strip())
-        if handle is None:  # like CUDA, ignore all entries after an invalid one
+        if handle is None:  # as in CUDA, all entries after an invalid entry are ignored
             break
         found.append(_Handle(nvml, handle))
     return found
 
 
 def _find_handle(nvml: Any, handles: list[Any], word: str) -> Any:
-    """Find a GPU by its number or the start of its UUID; None if there is none."""
+    """Find a GPU by its number or the start of its UUID; None if no GPU matches."""
     if word.isdecimal():
         number = int(word)
         return handles[number] if number < len(handles) else None
@@ -244,5 +245,5 @@ def _find_handle(nvml: Any, handles: list[Any], word: str) -> Any:
 
 
 def _as_text(value: str | bytes) -> str:
-    """Return text; older versions of pynvml return bytes."""
+    """Return a string as text, because older versions of pynvml return bytes."""
     return value.decode() if isinstance(value, bytes) else value

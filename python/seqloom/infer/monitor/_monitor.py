@@ -1,4 +1,4 @@
-"""GPUMonitor: the use of time in a loop, and the utilization of GPUs."""
+"""The class `GPUMonitor`, which measures where a loop spends its time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from seqloom.infer.monitor._gpus import GPUSample
 
 Batch = TypeVar("Batch")
-# A larger share of waiting is reported as the bottleneck.
+# Waiting is reported as the bottleneck if its fraction of the time is larger.
 MAX_WAITING_SHARE = 0.10
 _GOOD_KINDS = {"device-bound", "idle"}
 _DESCRIPTIONS = {
@@ -31,20 +31,20 @@ _DESCRIPTIONS = {
 
 
 class GPUMonitor:
-    """Measures the use of time in your loop, and the utilization of GPUs.
+    """Measures where your loop spends its time, and the utilization of GPUs.
 
     Inside ``with``, a thread samples the GPUs and the memory of this process and its
-    workers. The utilization of a GPU does not explain its causes, so the verdict uses the
-    time that you record. Time that you do not record counts as the model's. Without NVML,
-    the library of the NVIDIA driver, time is still measured, and a note of the summary
-    reports that no GPU was sampled.
+    workers. Low utilization of a GPU does not show its cause, so the bottleneck is found
+    from the times that you record. Time that you do not record is attributed to the model.
+    Without NVML (the library of the NVIDIA driver), time is still measured, and a note in
+    the summary reports that no GPU was sampled.
 
     Args:
-        interval: The seconds between two samples.
-        idle_below: The utilization, as a fraction, below which a GPU counts as idle.
+        interval: The interval between two samples of the GPUs, in seconds.
+        idle_below: The utilization, from 0 to 1, below which a GPU is reported as idle.
 
     Raises:
-        ArgumentError: An argument is not a number above 0.
+        ArgumentError: An argument is not a number greater than 0.
         MissingExtraError: Neither nvitop nor pynvml is installed.
 
     Examples:
@@ -95,14 +95,14 @@ class GPUMonitor:
             self._thread.join()
 
     def _watch(self) -> None:
-        """Take samples until the loop ends."""
+        """Sample the GPUs and the memory until the loop ends."""
         while True:
             self.sample()
             if self._stop.wait(self._interval):
                 return
 
     def sample(self) -> tuple[GPUSample, ...]:
-        """Sample the GPUs and the memory now; inside ``with`` a thread does this.
+        """Sample the GPUs and the memory now; inside ``with``, a thread samples regularly.
 
         Returns:
             A sample of each GPU that is visible to this process; empty without NVML.
@@ -123,14 +123,15 @@ class GPUMonitor:
     def record_dataloader_wait(
         self, wait_ms: float | None = None, *, seconds: float | None = None
     ) -> None:
-        """Record time in which the loop waited for a batch.
+        """Record a time in which the loop waited for a batch.
 
         Args:
-            wait_ms: The wait in milliseconds.
-            seconds: The wait in seconds, instead of `wait_ms`.
+            wait_ms: The waiting time in milliseconds.
+            seconds: The waiting time in seconds, as an alternative to `wait_ms`.
 
         Raises:
-            ArgumentError: Both or neither are given, or the value is invalid or negative.
+            ArgumentError: Both arguments are given, or no argument, or the value is invalid
+                or negative.
 
         Examples:
             >>> import time
@@ -155,7 +156,7 @@ class GPUMonitor:
         self._waits.add(1000.0 * factor * wait)
 
     def wait_for(self, batches: Iterable[Batch]) -> Iterator[Batch]:
-        """Yield batches and record the time in which the loop waits for them.
+        """Yield the batches of an iterable, and record the waiting time for each batch.
 
         Args:
             batches: An iterable of batches, such as a DataLoader.
@@ -181,11 +182,11 @@ class GPUMonitor:
             yield batch
 
     def spending(self, kind: str) -> AbstractContextManager[None]:
-        """Record the seconds of a block.
+        """Record the time that a ``with`` block takes.
 
         Args:
-            kind: The use of time. ``"input"`` is waiting for batches, ``"host"`` is
-                preparing and joining on the CPU, ``"device"`` is the model, and
+            kind: The activity of the block. ``"input"`` is waiting for batches, ``"host"``
+                is preparing and joining on the CPU, ``"device"`` is running the model, and
                 ``"output"`` is waiting for the writer.
 
         Returns:
@@ -203,12 +204,12 @@ class GPUMonitor:
         return self._clock.spending(as_choice("kind", kind, KINDS))
 
     def check_bottleneck(self) -> Bottleneck:
-        """Return the main use of time, from the recorded time.
+        """Return the activity that limits the speed, computed from the recorded times.
 
         Returns:
-            The bottleneck. It is true in a condition if something other than the model
-            takes the time: waiting for batches or output, or work on the CPU. The sentence
-            adds the utilization of the GPUs as evidence.
+            The bottleneck. It is true in an ``if`` statement if something other than the
+            model limits the speed: waiting for batches or output, or work on the CPU. Its
+            sentence includes the utilization of the GPUs as evidence.
 
         Examples:
             >>> import time
@@ -227,14 +228,15 @@ class GPUMonitor:
         """Return the measurements as JSON values.
 
         Returns:
-            ``seconds`` and their ``shares`` by use. ``wait_ms``: the average, maximum and
-            minimum wait for a batch in milliseconds (NaN if there is none).
-            ``bottleneck``: the sentence of the bottleneck. ``evidence``: a description of
-            the utilization of the GPUs. ``gpus``: a dict for each GPU number with
-            ``name``, ``samples``, ``utilization``, ``memory`` and ``idle``. Utilization and
-            memory (bytes) are the average, maximum and minimum of all samples; ``idle`` is
-            the share of idle samples. ``process_memory``: the peak bytes of this process
-            and its workers. ``notes``.
+            A dict. ``seconds`` and ``shares``: the time of each activity, and its fraction
+            of the total time. ``wait_ms``: the average, maximum and minimum waiting time
+            for a batch in milliseconds (NaN if no time was recorded). ``bottleneck``: the
+            sentence of the bottleneck. ``evidence``: a description of the utilization of
+            the GPUs. ``gpus``: for each GPU by number, ``name``, ``samples``,
+            ``utilization`` and ``memory`` (bytes), both as average, maximum and minimum,
+            and ``idle``, the fraction of samples in which the GPU was idle.
+            ``process_memory``: the peak bytes of this process and its workers. ``notes``: a
+            list of messages, such as that no GPU was sampled.
 
         Examples:
             >>> import seqloom as sl
@@ -259,11 +261,11 @@ class GPUMonitor:
 
     @property
     def _loop_seconds(self) -> float:
-        """The seconds of the loop so far, or in total after its end."""
+        """The seconds since the start of the loop, or its total seconds after it ended."""
         return self._clock.wall if self._seconds is None else self._seconds
 
     def _shares(self, seconds: float) -> dict[str, float]:
-        """Return the shares of time; time that was not recorded is the model's."""
+        """Return the fraction of time of each activity; unrecorded time is the model's."""
         spent = self._clock.seconds
         rest = max(0.0, seconds - sum(spent.values()))
         whole = max(seconds, sum(spent.values()), 1e-9)
@@ -290,18 +292,19 @@ def _above_zero(name: str, value: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Bottleneck:
-    """The main use of time in a loop, which limits its speed.
+    """The activity that takes most time in a loop and so limits its speed.
 
-    It is true in a condition if something other than the model takes the time: its kind is
-    neither ``"device-bound"`` nor ``"idle"``.
+    A `Bottleneck` is true in an ``if`` statement unless its kind is ``"device-bound"`` or
+    ``"idle"``, that is, if the loop is limited by something other than the model.
 
     Attributes:
-        kind: ``"input-bound"`` or ``"output-bound"`` if waiting for input or output took
-            over 10 % of the time (the larger of both). Otherwise ``"host-bound"`` if
+        kind: ``"input-bound"`` or ``"output-bound"`` if waiting for input or for output,
+            whichever took longer, took over 10 % of the time. Otherwise ``"host-bound"`` if
             preparing and joining took longer than the model, else ``"device-bound"``.
-            ``"idle"`` if an embedding job had nothing left to compute.
-        share: The share of the time of this use.
-        sentence: A description with the share; ``str`` returns it too.
+            ``"idle"`` if all shards of an embedding job were already finished.
+        share: The fraction of the total time that this activity took.
+        sentence: A sentence that describes the bottleneck; ``str`` returns the same
+            sentence.
 
     Examples:
         >>> import seqloom as sl
@@ -329,8 +332,9 @@ IDLE = Bottleneck("idle", 0.0, "idle: nothing was computed")
 def find_bottleneck(
     shares: Mapping[str, float], seconds: float, evidence: str = ""
 ) -> Bottleneck:
-    """Return the main use of time; evidence is appended to the sentence."""
-    # A long wait has priority over computing.
+    """Return the activity that limits the speed; evidence is appended to the sentence."""
+    # Waiting is checked first, because a long wait is reported even if computing took
+    # longer.
     kind = max(("input", "output"), key=shares.__getitem__)
     if shares[kind] <= MAX_WAITING_SHARE:
         kind = max(("device", "host"), key=shares.__getitem__)
