@@ -54,14 +54,14 @@ class Objective:
         loss: A function ``loss(logits, labels)`` that replaces the loss of the task. The
             labels are the array ``label``, ``labels``, ``y`` or ``target`` of the batch.
         step: A function ``step(model, batch, key)`` that calls the network and computes the
-            loss. The function receives the network, the batch as a dict of tensors (a tuple
-            if the data are tuples), and a random key. The function returns the loss, or
-            ``(loss, outputs)`` with the outputs for `metrics`, or ``(loss, numbers)`` with
-            a dict of numbers whose means are added to the history.
+            loss. The batch is a dict of tensors (a tuple if the data are tuples), and the
+            key seeds random numbers. The function returns the loss, or ``(loss, outputs)``
+            with the outputs for `metrics`, or ``(loss, numbers)`` with a dict of numbers
+            whose means are added to the history.
         metrics: Further metrics of the validation and test sets, by name: functions
             ``(labels, scores) -> number``, or objects with ``update(labels, scores)`` and
-            ``compute()``. The scores are predictions, not logits. In a list, each metric
-            has the name of its function.
+            ``compute()``. Scores are predictions, not logits. In a list, functions name the
+            metrics.
         class_weight: The weight of each class: a dict by name, a sequence of numbers, or
             ``"balanced"`` for equal total weights.
 
@@ -104,11 +104,9 @@ class Epochs:
     """The number of epochs of a run, for the argument ``epochs`` of `fit`.
 
     Args:
-        epochs: The number of passes over the training set. By default the number that the
-            network sets, or 20. With a validation set, rounds of 40 and 80 epochs then
-            follow while the validation loss falls.
-        early_stop: Stop training after this number of epochs without a lower validation
-            loss.
+        epochs: The number of passes over the training set. By default that of the network,
+            or 20; with a validation set, 40 and 80 more follow while its loss falls.
+        early_stop: Stop after this number of epochs without a lower validation loss.
 
     Examples:
         >>> import seqloom as sl
@@ -135,9 +133,8 @@ class Batches:
         batch_size: The number of records in a batch.
         drop_last: If True, skip the last batch of an epoch if it is not full.
         accumulate: The number of batches whose gradients are summed into one step. The step
-            equals a step with one large batch, except that batch normalisation computes its
-            statistics for each batch separately. The last step of an epoch may have fewer
-            batches.
+            equals that of one large batch, except that batch normalisation uses the
+            statistics of each batch. The last step of an epoch may have fewer batches.
 
     Examples:
         >>> import seqloom as sl
@@ -161,17 +158,15 @@ class Updates:
     """Settings of the weight update, for the argument ``optimizer`` of `fit`.
 
     Args:
-        optimizer: An optimiser of `seqloom.optim`; None uses AdamW. If the optimiser
-            averages the weights, as ``ScheduleFreeAdamW`` does, the average is evaluated
-            and saved.
-        weight_decay: The weight decay, by default that of the network, or 0.01. Biases and
-            normalisation layers have no weight decay. An optimiser that you pass uses its
-            own weight decay instead.
+        optimizer: An optimiser of `seqloom.optim`; None uses AdamW. If it averages the
+            weights (``ScheduleFreeAdamW``), the average is evaluated and saved.
+        weight_decay: The weight decay of the default optimiser; by default that of the
+            network, or 0.01. Biases and normalisation layers have no weight decay.
         clip_norm: The largest norm of all gradients of a step together; larger gradients
-            are scaled down to this norm. None sets no limit.
+            are scaled down to this norm. None: no limit.
         weight_average: The decay of a running average of the weights, such as 0.999 (EMA),
-            or ``"equal"`` for the mean over all steps (SWA). The average is evaluated after
-            each epoch and saved. Buffers (batch normalisation) are not averaged.
+            or ``"equal"`` for the mean over all steps (SWA). The average is evaluated and
+            saved. Buffers (batch normalisation) are not averaged.
 
     Examples:
         >>> import seqloom as sl
@@ -221,17 +216,15 @@ class Computation:
 
     Args:
         backend: A backend, or its name with a device, such as ``torch:cuda``.
-        precision: The dtype of matrix products in a training step. Half precision needs a
-            backend and a processor that support it. As with `seqloom.tensor.autocast`,
-            weights, gradients, sums and validation stay float32. With float16, the loss is
-            multiplied by a `LossScale`, which checkpoints contain. Steps in float16 cannot
-            be compiled, because a step may be skipped.
+        precision: The dtype of matrix products in a training step. Not all backends and
+            processors support half precision. As with `seqloom.tensor.autocast`, weights,
+            gradients, sums and validation stay float32. float16 uses a `LossScale`, and its
+            steps cannot be compiled.
         compile: If True, compile forward, backward and update into one program.
             ``"auto"`` compiles if this makes the run shorter: on NumPy from 200 steps, and
-            on JAX. Automatic compilation needs records of one length, and a network,
-            optimiser, loss and `step` from seqloom, because Python code in a compiled step
-            runs only once. Weights of compiled and uncompiled runs may differ in their last
-            bits. A resumed run is compiled if the run was compiled before.
+            on JAX. Automatic compilation needs records of one length and no custom network,
+            optimiser, loss or `step`, because compiled Python code runs only once.
+            The last bits of the weights may change. A resumed run keeps its choice.
         num_threads: The number of threads; None or 0 uses all available CPU cores.
 
     Examples:
@@ -267,11 +260,10 @@ class RunFolder:
         checkpoint_every: The interval between checkpoints within an epoch: a number of
             steps, or a time such as ``"90s"``, ``"10min"`` or ``"2h"``. ``"epoch"`` writes
             checkpoints only at the end of epochs. By default one minute, or longer if
-            writing takes more than 2 % of the time. The end of an epoch, Ctrl-C and SIGTERM
-            also write a checkpoint.
-        keep: The number of checkpoints to keep. With 2 or more, checkpoints are also kept
-            as files such as ``checkpoint/step-00000120.safetensors``, and the checkpoint of
-            the best epoch is always kept.
+            writing takes more than 2 % of the time. Each epoch, Ctrl-C and SIGTERM also
+            write a checkpoint.
+        keep: The number of checkpoints to keep. With 2 or more, the folder has files such
+            as ``checkpoint/step-00000120.safetensors``, and always that of the best epoch.
         report: If True, write ``report.html`` and its pictures into the folder.
 
     Examples:
