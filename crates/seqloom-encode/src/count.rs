@@ -4,7 +4,8 @@ use seqloom_core::Ragged;
 
 /// Returns the number of occurrences of each of the 256 bytes in `data`.
 pub fn count_bytes(data: &[u8]) -> [i64; 256] {
-    // Four tables, so that equal neighbours do not wait for the same counter.
+    // Four tables are used, so that equal adjacent bytes do not wait for the same
+    // counter.
     let mut tables = [[0_i64; 256]; 4];
     let quads = data.chunks_exact(4);
     for &letter in quads.remainder() {

@@ -18,7 +18,7 @@ const BLOCK_ROWS: usize = 8;
 
 /// Writes each sequence into a row of `out`. After an error the content of `out` is unspecified.
 ///
-/// Inside a rayon pool its threads share the work.
+/// Inside a rayon pool, the threads of the pool share the work.
 pub fn fill<T: Word>(
     kernel: (&LetterTable, &dyn RowKernel<T>),
     sequences: &Ragged<'_>,
@@ -35,7 +35,7 @@ pub(crate) fn fill_rows<T: Send>(
     rows: RowLayout<'_>,
 ) -> Result<LetterCounts> {
     let numbers = out.len();
-    // Outside a pool, rayon would build its global pool.
+    // If called outside a pool, rayon would build its global pool.
     let serial = size_of_val(out) < MIN_PARALLEL_BYTES || rayon::current_thread_index().is_none();
     let block_rows = if serial { sequences.len() } else { BLOCK_ROWS };
     let fill_block = |block| kernel.fill_block(letters, block);
@@ -56,7 +56,7 @@ pub(crate) fn fill_rows<T: Send>(
     })
 }
 
-/// Returns a function that fills a block and adds its counts to a sum.
+/// Returns a function that fills a block and adds the counts of the block to a sum.
 fn add_counts<B>(
     fill_block: impl Fn(B) -> Option<LetterCounts>,
 ) -> impl Fn(LetterCounts, B) -> Option<LetterCounts> {

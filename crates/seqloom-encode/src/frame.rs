@@ -19,7 +19,8 @@ impl<T: Word> Frame<T> {
         tokens + usize::from(self.head.is_some()) + usize::from(self.tail.is_some())
     }
 
-    /// Writes the special tokens and padding of a row; returns the slice for the other tokens.
+    /// Writes the special tokens and padding of a row; returns the slice for the tokens
+    /// of the sequence.
     pub(crate) fn write_ends<'a>(&self, row: &'a mut [T], tokens: usize) -> &'a mut [T] {
         let start = usize::from(self.head.is_some());
         let (used, rest) = row.split_at_mut(self.size(tokens));

@@ -13,7 +13,7 @@
 //! - [`mod@row`] decodes consecutive positions.
 //! - [`mod@column`] decodes one position of many lines.
 //! - [`mod@choose`] decodes selected positions in any order.
-//! - [`mod@each`] decodes lines with a table for each position.
+//! - [`mod@each`] decodes lines with a separate table for each position.
 //! - [`mod@pick`] and [`mod@repack`] copy the codes of selected positions.
 //! - [`mod@transpose`] transposes lines and positions.
 //! - [`mod@pack`] encodes numbers as codes.

@@ -1,4 +1,5 @@
-//! Encodes k-mers as numbers: the base of the number is the size of the alphabet.
+//! Encodes k-mers as numbers, whose digits are residues and whose base is the size of
+//! the alphabet.
 
 mod four_bases;
 
@@ -24,8 +25,8 @@ pub struct KmerWords {
 }
 
 impl KmerWords {
-    /// Selects the k-mers at every `stride`-th position. A canonical k-mer has the smaller number
-    /// of itself and its reverse complement.
+    /// Selects the k-mers at every `stride`-th position. With canonical k-mers, a k-mer
+    /// and its reverse complement both get the smaller of their two numbers.
     pub fn new(letters: &LetterTable, k: usize, stride: usize, is_canonical: bool) -> Result<Self> {
         let members = letters.members();
         let base = members.len() as u64;
@@ -106,7 +107,7 @@ struct RollingKmer {
 }
 
 impl RollingKmer {
-    /// Appends a digit and removes the first one.
+    /// Appends a digit to the k-mer and removes its first digit.
     #[inline(always)]
     fn push(&mut self, words: &KmerWords, digit: u8, removed: u8) {
         let is_member = digit != NOT_A_MEMBER;

@@ -16,14 +16,15 @@ use crate::letters::{CHUNK_RESIDUES, LetterChecker, LetterTable};
 
 /// A kernel that writes one channel for each member: 1 for the residue, 0 elsewhere.
 ///
-/// A table contains the channels of ambiguity codes and masked residues.
+/// The channel values of ambiguity codes and masked residues are read from a table.
 #[derive(Clone, Debug)]
 pub struct OneHot<T> {
     letters: LetterTable,
     one: T,
     /// The channels of each byte.
     rows: Vec<T>,
-    /// True for bytes with a row that differs from a comparison with the members.
+    /// True for bytes whose row is not the one-hot row of a member, such as ambiguity
+    /// codes.
     differs: [bool; 256],
     has_differences: bool,
     channels_first: bool,

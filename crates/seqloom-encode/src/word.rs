@@ -1,4 +1,4 @@
-//! Elements of output arrays, as bits.
+//! The bits of the elements of output arrays.
 
 use seqloom_core::{Ragged, Result};
 
@@ -6,7 +6,8 @@ use crate::fill::{self, RowKernel, RowLayout};
 use crate::letters::{LetterCounts, LetterTable};
 use crate::{KmerCounts, Kmers, Lookup, OneHot};
 
-/// The bits of one element of an output array. Kernels copy bits from tables, for any number type.
+/// The bits of one element of an output array. Kernels copy these bits from tables, so
+/// that they work for any number type.
 pub trait Word: Copy + Default + PartialEq + Send + Sync + 'static {
     /// Returns the low bits of `bits`.
     fn truncate(bits: u64) -> Self;
@@ -32,7 +33,7 @@ pub trait Word: Copy + Default + PartialEq + Send + Sync + 'static {
     ) -> Result<LetterCounts>;
 }
 
-/// A kernel of any kind.
+/// A kernel of any type.
 #[derive(Debug)]
 #[expect(missing_docs, reason = "a variant has the name of its kernel")]
 #[expect(

@@ -1,4 +1,5 @@
-//! The global pool of rayon must not be created: it does not work in a forked process.
+//! Tests that the global pool of rayon is not created, because it does not work in a
+//! forked process.
 
 use seqloom_core::Ragged;
 use seqloom_encode::augment::{AugmentInput, Augmentation, Augmented};

@@ -13,7 +13,7 @@ pub struct Input<'a> {
     pub data: Numbers<'a>,
 }
 
-/// The elements of an output array, in C order.
+/// The elements of an output array, in C order, for each element type.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(missing_docs, reason = "each variant is named after its type")]
 pub enum Values {

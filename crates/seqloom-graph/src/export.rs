@@ -1,4 +1,4 @@
-//! An exported model, opened and checked.
+//! An exported model that has been opened and checked.
 
 use std::path::Path;
 
@@ -35,17 +35,19 @@ impl Export {
     ///
     /// # Errors
     ///
-    /// If a file is missing, unlisted, invalid, of a newer version, or does not match
-    /// its hash.
+    /// Returns an error if a file is missing, unlisted, invalid, of a newer version, or
+    /// does not match its hash.
     pub fn open(path: &Path) -> Result<Self> {
         Self::open_within(path, Limits::default())
     }
 
-    /// As [`open`](Self::open), but rejects files of more bytes than `limits` allow.
+    /// Does the same as [`open`](Self::open), but rejects files of more bytes than
+    /// `limits` allow.
     ///
     /// # Errors
     ///
-    /// As [`open`](Self::open), and if a file is too large.
+    /// Returns an error in the same cases as [`open`](Self::open), and if a file is too
+    /// large.
     pub fn open_within(path: &Path, limits: Limits) -> Result<Self> {
         Self::read(&ExportFiles::open(path, limits)?)
     }
@@ -54,7 +56,7 @@ impl Export {
     ///
     /// # Errors
     ///
-    /// As [`open`](Self::open).
+    /// Returns an error in the same cases as [`open`](Self::open).
     pub fn from_zip(zip: Vec<u8>) -> Result<Self> {
         Self::read(&ExportFiles::from_zip(zip)?)
     }
@@ -97,8 +99,8 @@ impl Export {
         &self.graph
     }
 
-    /// Returns the graph for batches without padding, or `None` if the main graph
-    /// computes those as well.
+    /// Returns the graph for batches without padding, or `None` if the main graph is
+    /// used for such batches as well.
     pub fn unpadded_graph(&self) -> Option<&Graph> {
         self.unpadded.as_ref()
     }
@@ -134,12 +136,13 @@ impl Export {
         })
     }
 
-    /// Returns `encoder.json`, or `None` if the model reads arrays.
+    /// Returns the content of `encoder.json`, or `None` if the model reads arrays.
     pub fn encoder(&self) -> Option<&Value> {
         self.encoder.as_ref()
     }
 
-    /// Returns the fitted arrays of the encoder, or `None` if it has none.
+    /// Returns the fitted arrays of the encoder, or `None` if the encoder has no fitted
+    /// arrays.
     pub fn encoder_arrays(&self) -> Option<SafeTensors<'_>> {
         self.encoder_arrays.as_ref().and_then(Tensors::view)
     }
@@ -149,7 +152,7 @@ impl Export {
         self.weights.bytes()
     }
 
-    /// Returns the graphs, starting with the general one, and the weights of all
+    /// Returns the graphs, starting with the general graph, and the weights of all
     /// graphs.
     pub(crate) fn into_parts(self) -> (Vec<Graph>, Tensors) {
         let graphs = [Some(self.graph), self.unpadded];

@@ -62,7 +62,7 @@ impl Layout {
         }
     }
 
-    /// Exchanges the last two axes.
+    /// Returns the layout with the last two axes exchanged.
     pub(crate) fn transposed(&self) -> Self {
         let mut axes: Vec<usize> = (0..self.rank()).collect();
         if let [.., before, last] = &mut axes[..] {
@@ -71,7 +71,7 @@ impl Layout {
         self.permuted(&axes)
     }
 
-    /// Broadcasts the array to a shape: the stride of a repeated axis is 0.
+    /// Returns the layout broadcast to a shape; the stride of a repeated axis is 0.
     pub(crate) fn broadcast_to(&self, shape: &[usize]) -> Option<Self> {
         let ahead = shape.len().checked_sub(self.rank())?;
         let mut strides = vec![0; shape.len()];
@@ -100,7 +100,7 @@ impl Layout {
         made
     }
 
-    /// Removes an axis by selecting one position of it.
+    /// Removes an axis by selecting one position of that axis.
     pub(crate) fn at(&self, axis: usize, position: usize) -> Self {
         let mut made = self.clone();
         made.start += position * made.strides[axis];
@@ -109,22 +109,23 @@ impl Layout {
         made
     }
 
-    /// Selects `count` positions of an axis, from `first`, at distance `step`.
+    /// Selects `count` positions of an axis, starting at `first`, at distance `step`.
     pub(crate) fn part(&self, axis: usize, first: usize, count: usize, step: usize) -> Self {
         let mut made = self.clone();
         if count > 0 {
             made.start += first * made.strides[axis];
         }
         made.shape[axis] = count;
-        // The stride of an axis with one position is never used, so its size does not
-        // matter.
+        // The stride of an axis with one position is never used, so the value of that
+        // stride does not matter.
         if count > 1 {
             made.strides[axis] = made.strides[axis].saturating_mul(step);
         }
         made
     }
 
-    /// Returns the layout of a new shape, or `None` if that needs a copy.
+    /// Returns the layout of the array in a new shape, or `None` if the reshape needs a
+    /// copy.
     pub(crate) fn reshaped(&self, shape: &[usize]) -> Option<Self> {
         if self.is_contiguous() {
             let start = self.start;
@@ -228,7 +229,8 @@ impl Iterator for Rows<'_> {
 }
 
 /// Returns the order in which NumPy iterates over arrays of one shape, fastest axis
-/// last. It follows the strides, and C order where strides disagree.
+/// last. The order is that of decreasing strides, or C order where the strides of
+/// different arrays disagree.
 pub(crate) fn iteration_order(shape: &[usize], arrays: &[&[usize]]) -> Vec<usize> {
     let stride = |array: &[usize], axis: usize| if shape[axis] == 1 { 0 } else { array[axis] };
     let mut order: Vec<usize> = (0..shape.len()).rev().collect();
@@ -258,7 +260,8 @@ pub(crate) fn iteration_order(shape: &[usize], arrays: &[&[usize]]) -> Vec<usize
 }
 
 /// Returns the number of elements, counting axes of length 0 as length 1, or `None` if
-/// it is too large for an index. The result bounds the product of any subset of axes.
+/// it is too large for an index. The result is an upper bound of the product of any
+/// subset of axes.
 pub(crate) fn extent(shape: &[usize]) -> Option<usize> {
     let grow = |all: usize, &size: &usize| all.checked_mul(size.max(1));
     let found = shape.iter().try_fold(1, grow)?;

@@ -28,11 +28,12 @@ pub struct Manifest {
     pub layout: BatchLayout,
     /// The number of positions that the network reads, or `None` for any number.
     pub length: Option<usize>,
-    /// The treatment of records of another length, or `None` if they are an error.
+    /// The treatment of records of another length, or `None` if such records are an
+    /// error.
     pub crop: Option<Crop>,
     /// The combination of the outputs of two mates, or `None` for single records.
     pub pair: Option<Pair>,
-    /// The pooling of the rows of a record in a packed batch.
+    /// The method that pools the token rows of a record in a packed batch.
     pub pool: Option<Pool>,
     /// The training data; missing in older exports.
     #[serde(default)]
@@ -69,7 +70,7 @@ pub struct Task {
     pub name: TaskName,
     /// The names of the outputs; may be empty for `Custom`.
     pub columns: Vec<String>,
-    /// The number that is added to the outputs of a regression.
+    /// The mean that is added to the outputs of a regression.
     #[serde(default)]
     pub mean: Vec<f64>,
     /// The factor of the outputs of a regression, applied before the mean is added.
@@ -81,13 +82,13 @@ pub struct Task {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TaskName {
-    /// Softmax over the classes.
+    /// The softmax over the classes.
     Classify,
-    /// Sigmoid for each class.
+    /// The sigmoid of the output for each class.
     Multilabel,
-    /// Scale by the deviation and add the mean.
+    /// The output is multiplied by the standard deviation, and the mean is added.
     Regress,
-    /// No function.
+    /// The outputs are the scores.
     Custom,
 }
 
@@ -95,9 +96,9 @@ pub enum TaskName {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BatchLayout {
-    /// One padded row per record.
+    /// The batch has one padded row per record.
     Padded,
-    /// Concatenated records.
+    /// The records of a batch are concatenated in one row.
     Packed,
 }
 
@@ -113,22 +114,22 @@ pub enum Crop {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Pair {
-    /// The sum.
+    /// The sum of the outputs of both mates.
     Sum,
 }
 
-/// The pooling of the rows of a record in a packed batch.
+/// The method that pools the token rows of a record in a packed batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Pool {
-    /// The mean over all tokens except the first and the last.
+    /// The mean of the rows of all tokens except the first and the last.
     Mean,
-    /// The first row.
+    /// The row of the first token.
     Cls,
 }
 
-/// The format and version, read first because other versions may differ in everything
-/// else.
+/// The format and version, which are read first because all other entries may differ
+/// between versions.
 #[derive(Deserialize)]
 struct FormatHeader {
     format: String,
@@ -163,7 +164,7 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Checks the hash of `export.json`, which the file itself contains.
+    /// Checks the hash of `export.json`; the hash is stored in that file itself.
     fn check_hash(&self, source: &ExportFiles, mut bytes: Vec<u8>) -> Result<()> {
         let digits = self.checksum.as_bytes();
         let mut positions = (0..bytes.len().saturating_sub(63))
@@ -243,7 +244,8 @@ impl Manifest {
     }
 }
 
-/// The largest batch size, because small batches are padded to it.
+/// The largest allowed batch size, which is limited because small batches are padded to
+/// the batch size.
 const MAX_BATCH_SIZE: usize = (1 << 16) - 1;
 const MANIFEST_FILE: &str = "export.json";
 const FORMAT: &str = "seqloom-export";

@@ -5,7 +5,7 @@ use bytemuck::Pod;
 use crate::Dtype;
 use crate::layout::Layout;
 
-/// The result of a computation; its error is a message.
+/// The result of a computation; the error is a message.
 pub(crate) type Outcome<T = ()> = Result<T, String>;
 
 /// Bytes that begin at a cache line.
@@ -48,7 +48,7 @@ impl Memory {
     }
 }
 
-/// An array that a kernel reads, with its memory.
+/// An array that a kernel reads, and the memory that stores its elements.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Read<'a> {
     pub(crate) bytes: &'a [u8],

@@ -1,4 +1,4 @@
-//! A model that runs.
+//! The runtime of an exported model.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -15,10 +15,10 @@ use crate::slices::Slices;
 use crate::tensors::Tensors;
 use crate::{Array, Dtype, Export, Input, Limits, Values};
 
-/// A model that runs on arrays.
+/// A model that can be run on arrays.
 ///
-/// If the export has a graph for batches without padding, it runs when the `mask` is
-/// left out.
+/// If the export has a graph for batches without padding, that graph is run when the
+/// input `mask` is omitted.
 ///
 /// The model makes a plan for each set of input shapes. Constants are computed once,
 /// and all other values share one block of memory. Several threads may run a model at
@@ -51,7 +51,7 @@ impl Model {
     ///
     /// # Errors
     ///
-    /// If the weights are larger than the limit.
+    /// Returns an error if the weights are larger than the memory limit.
     pub fn new(export: Export, limits: Limits) -> Result<Self> {
         let (graphs, tensors) = export.into_parts();
         let (weights, starts) = copy_weights(&tensors, limits).map_err(Error::full)?;
@@ -75,18 +75,18 @@ impl Model {
 
     /// Computes the outputs, in the order of the graph.
     ///
-    /// A single thread means the calling thread; no pool is used.
+    /// With one thread, the calling thread does all work, without a thread pool.
     ///
     /// # Errors
     ///
-    /// If inputs are missing, unknown or of a wrong type or shape, an operation fails,
-    /// or the memory limit is exceeded.
+    /// Returns an error if inputs are missing, unknown or of a wrong type or shape, if
+    /// an operation fails, or if the memory limit is exceeded.
     pub fn run(&self, inputs: &[Input<'_>], threads: usize) -> Result<Vec<Array>> {
         self.run_with(inputs, threads, false)
     }
 
-    /// As [`run`](Self::run). If `is_poisoned`, fills unused memory with NaN, for
-    /// tests.
+    /// Does the same as [`run`](Self::run). If `is_poisoned`, unused memory is filled
+    /// with NaN; tests use this option.
     pub(crate) fn run_with(
         &self,
         inputs: &[Input<'_>],
@@ -117,7 +117,7 @@ impl Model {
     }
 }
 
-/// One run of a model, or of a part of it.
+/// One run of a model, or of a part of a model.
 #[derive(Clone, Copy)]
 pub(crate) struct Runner<'a> {
     model: &'a Model,
@@ -142,12 +142,13 @@ impl Runner<'_> {
         })
     }
 
-    /// Returns a copy that uses one thread.
+    /// Returns a copy of this run that uses one thread.
     pub(crate) fn single_threaded(self) -> Self {
         Self { threads: 1, ..self }
     }
 
-    /// Returns the number of bytes that may be used in addition to the weights.
+    /// Returns the number of bytes of memory that may be used in addition to the
+    /// weights.
     pub(crate) fn limit(self) -> usize {
         let weights = self.model.weights.bytes().len();
         self.model.limits.memory_bytes.saturating_sub(weights)
@@ -158,7 +159,7 @@ impl Runner<'_> {
         planned.plan(inputs, self.model.weights.bytes(), self.limit())
     }
 
-    /// Runs a graph and passes the outputs of its plan to `take`.
+    /// Runs a graph and calls `take` with the outputs of its plan.
     pub(crate) fn run<R>(
         self,
         planned: &PlannedGraph,

@@ -1,4 +1,4 @@
-//! A graph with its plans.
+//! A graph, with one plan for each set of input shapes.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -71,7 +71,7 @@ impl PlannedGraph {
         Ok(found)
     }
 
-    /// Returns the plan for inputs of these shapes, and makes it if necessary.
+    /// Returns the plan for inputs of these shapes, which is created if necessary.
     pub(crate) fn plan(
         &self,
         inputs: &[Input<'_>],
@@ -149,8 +149,8 @@ impl PlannedGraph {
         Ok(())
     }
 
-    /// Adds an operation that reads one state of each sequence. Falls back to all
-    /// states if only some elements are read.
+    /// Adds an operation that reads one state of each sequence. If the operation reads
+    /// only some elements of the state, all states are computed.
     fn add_reader(&self, state: &mut PlanState, reader: usize, source: &StateSource) -> Result<()> {
         (state.builder.operation, state.builder.group) = (reader, None);
         let call = |number| {

@@ -1,25 +1,26 @@
-//! Recurrent layers with one state of each sequence in use.
+//! Recurrent layers of which only one state per sequence is used.
 //!
-//! States after that one need not be computed. Such layers are computed by the
-//! operation that reads them: an index along time, either directly or after both
-//! directions were concatenated.
+//! The states after the used state need not be computed. Such a layer is computed
+//! together with the operation that reads it: an index along the time axis, either
+//! directly or after both directions were concatenated.
 
 use crate::graph::{Argument, Graph, Operation};
 
-/// The treatment of an operation.
+/// The role of an operation in a plan.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Role {
-    /// Computed on its own.
+    /// The operation is computed separately.
     #[default]
     Computed,
-    /// Computed by its reader.
+    /// The operation is computed together with the operation that reads its result.
     ComputedByReader,
-    /// Reads one state of each sequence.
+    /// The operation reads one state of each sequence, and computes the layers that it
+    /// reads.
     ReadsState(StateSource),
 }
 
-/// The layers that a reader reads, by their positions in the graph, and the operation
-/// that joins them.
+/// The recurrent layers that an operation reads, by their positions in the graph, and
+/// the operation that concatenates them.
 #[derive(Clone, Debug)]
 pub(crate) struct StateSource {
     pub(crate) layers: Vec<usize>,

@@ -1,16 +1,16 @@
 //! The operations of a graph that process each record independently.
 //!
 //! A convolutional network that computes many records together fills arrays that are
-//! larger than the cache. With a few records at a time, each operation finds its input
-//! in the cache. The results are the same, because none of these operations combines
-//! records.
+//! larger than the cache. If a few records are computed at a time, the input of each
+//! operation is still in the cache. The results are the same, because none of these
+//! operations combines records.
 
 use crate::graph::signature::OperationKind;
 use crate::graph::{Argument, Dim, Graph, NamedValue, Operation, ValueInfo};
 
 /// Splits a graph in two: the operations that process each record independently, and
-/// those that read their results. Returns `None` if that does not pay, or the inputs
-/// are not batches of records.
+/// those that read their results. Returns `None` if splitting would not save time, or
+/// if the inputs are not batches of records.
 pub(crate) fn split_graph(graph: &Graph) -> Option<(Graph, Graph)> {
     let inputs = graph.inputs.iter().map(|input| &input.declared);
     let kinds = ValueKinds::new(graph).filter(|_| inputs.into_iter().all(is_batch))?;
@@ -20,7 +20,7 @@ pub(crate) fn split_graph(graph: &Graph) -> Option<(Graph, Graph)> {
         .cloned()
         .partition(|operation| kinds.is_record(operation));
     let pays = first.iter().any(|it| CONVOLUTIONS.contains(&it.name()));
-    // Both parts compute the values that are the same for all records.
+    // Values that are the same for all records are computed in both parts.
     let fixed = rest.iter().filter(|it| kinds.is_fixed(it)).cloned();
     let fixed: Vec<_> = fixed.collect();
     let boundary = boundary(&first, &rest, graph);
@@ -62,14 +62,14 @@ fn is_records(dim: &Dim) -> bool {
 /// The dependence of a value on records.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ValueKind {
-    /// The same for all records.
+    /// The value is the same for all records.
     Fixed,
-    /// One row per record, which depends on that record only.
+    /// The value has one row per record, which depends on that record only.
     Record,
     Other,
 }
 
-/// The kind of each value of a graph, and its axes.
+/// The axes of each value of a graph, and its dependence on records.
 struct ValueKinds<'a> {
     kinds: Vec<ValueKind>,
     declared: Vec<Option<&'a ValueInfo>>,
@@ -161,8 +161,8 @@ impl<'a> ValueKinds<'a> {
     }
 }
 
-/// Returns the values that the first operations compute and that the rest or the caller
-/// reads.
+/// Returns the values that the first part of the graph computes and that the second
+/// part or the caller reads.
 fn boundary(first: &[Operation], rest: &[Operation], graph: &Graph) -> Vec<ValueInfo> {
     let asked = graph.outputs.iter().map(|(_, value)| *value);
     let read: Vec<usize> = rest
@@ -185,5 +185,6 @@ fn counts_records(argument: &Argument) -> bool {
     }
 }
 
-/// Splitting pays only if there is one of these operations.
+/// The operations of which a graph must contain at least one for splitting to save
+/// time.
 const CONVOLUTIONS: [&str; 2] = ["conv1d", "conv2d"];

@@ -20,7 +20,7 @@ pub(crate) struct Slices {
 }
 
 impl Slices {
-    /// Splits a graph, or returns `None` if that does not pay.
+    /// Splits a graph in two parts, or returns `None` if splitting would not save time.
     pub(crate) fn new(graph: &Graph, planned: impl Fn(Graph) -> PlannedGraph) -> Option<Self> {
         let (records, rest) = split_graph(graph)?;
         Some(Self {
@@ -29,8 +29,8 @@ impl Slices {
         })
     }
 
-    /// Computes the outputs, or returns `None` if there are too few records for several
-    /// slices.
+    /// Computes the outputs slice by slice, or returns `None` if there are too few
+    /// records for several slices.
     pub(crate) fn run(&self, by: Runner<'_>, inputs: &[Input<'_>]) -> Result<Option<Vec<Array>>> {
         let Some(count) = count_records(inputs) else {
             return Ok(None);
@@ -142,8 +142,8 @@ impl Slices {
     }
 }
 
-/// The bytes of the arrays of a slice, which must fit in an L2 cache. The fuzzer splits
-/// small arrays as well.
+/// The bytes of the arrays of a slice, which must fit in an L2 cache. In the fuzzer,
+/// the limit is small, so that small arrays are split as well.
 const SLICE_BYTES: usize = if cfg!(fuzzing) { 64 } else { 3 << 18 };
 
 /// The number of records of the plan that measures the bytes per record.
@@ -154,7 +154,7 @@ struct Intermediate {
     name: String,
     dtype: Dtype,
     shape: Vec<usize>,
-    /// The bytes of a record.
+    /// The number of bytes of a record.
     row: usize,
     memory: Memory,
 }
@@ -186,7 +186,7 @@ fn shapes(inputs: &[Input<'_>], count: usize) -> Vec<Vec<usize>> {
     shapes.collect()
 }
 
-/// Returns some records of each input, starting with record `first`.
+/// Returns a range of records of each input, starting with record `first`.
 fn part<'a>(inputs: &[Input<'a>], shapes: &'a [Vec<usize>], first: usize) -> Vec<Input<'a>> {
     let each = inputs.iter().zip(shapes).filter_map(|(input, shape)| {
         let mut sizes = shape.iter().skip(1);
@@ -203,7 +203,7 @@ fn part<'a>(inputs: &[Input<'a>], shapes: &'a [Vec<usize>], first: usize) -> Vec
     each.collect()
 }
 
-/// Copies the results of a slice to its rows.
+/// Copies the results of a slice to its rows of the outputs.
 fn copy_outputs(
     plan: &Plan,
     sources: &Sources<'_>,

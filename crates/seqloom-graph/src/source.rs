@@ -22,9 +22,9 @@ pub(crate) const EXPORT_FILES: [&str; 6] = [
     "encoder.safetensors",
 ];
 
-/// The source of the files.
+/// The source of the files: a folder or a zip.
 pub(crate) enum ExportFiles {
-    /// A folder, and the number of bytes that may still be read.
+    /// A folder of files, and the number of bytes that may still be read.
     Folder(PathBuf, Cell<usize>),
     Memory(BTreeMap<String, Vec<u8>>),
 }
@@ -130,7 +130,8 @@ fn read(path: &Path, left: &Cell<usize>) -> Result<Vec<u8>> {
     let capacity = capacity.ok_or_else(|| full(size))?;
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(capacity).map_err(|_| full(size))?;
-    // One more byte than allowed, because the file may have grown.
+    // One byte more than allowed is read, to detect a file that has grown since its
+    // size was read.
     let most = (limit as u64).saturating_add(1);
     let file = File::open(path).map_err(failed)?;
     file.take(most).read_to_end(&mut bytes).map_err(failed)?;

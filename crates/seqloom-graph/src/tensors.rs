@@ -1,4 +1,4 @@
-//! The arrays of a safetensors file.
+//! Access to the arrays of a safetensors file.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -23,7 +23,7 @@ pub(crate) struct Tensor {
 }
 
 impl Tensors {
-    /// Checks the header of the file. An error is a message.
+    /// Checks the header of the file. The error is a message.
     pub(crate) fn new(data: Vec<u8>) -> Result<Self, String> {
         let read = SafeTensors::deserialize(&data).map_err(|error| error.to_string())?;
         let start = data.as_ptr().addr();

@@ -5,16 +5,16 @@ use super::{
 };
 use seqloom_core::{Key, Result};
 
-/// An augmentation, or several in sequence.
+/// An augmentation of sequences, or several augmentations applied one after the other.
 #[derive(Clone, Debug)]
 pub enum Augmentation {
-    /// The reverse complement, with a probability.
+    /// Takes the reverse complement with a given probability.
     ReverseComplement(ReverseComplement),
     /// Substitutions, insertions and deletions.
     Mutate(Mutate),
-    /// A window of a long sequence.
+    /// Crops a long sequence to a window.
     Crop(Crop),
-    /// A shift of the sequence; its length does not change.
+    /// Shifts the sequence without changing its length.
     Shift(Shift),
     /// Masking of random residues.
     Mask(Mask),
@@ -22,7 +22,8 @@ pub enum Augmentation {
     ShuffleKmers(ShuffleKmers),
     /// Substitutions with the error probabilities of the qualities.
     QualityNoise(QualityNoise),
-    /// Augmentations in sequence; the key of member `i` is derived from the key and `i`.
+    /// Applies several augmentations one after the other; the key of augmentation `i`
+    /// is derived from the given key and `i`.
     Compose(Vec<Self>),
 }
 

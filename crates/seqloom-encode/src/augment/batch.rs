@@ -11,7 +11,7 @@ use super::augmentation::Augmentation;
 pub struct AugmentInput<'a> {
     letters: Ragged<'a>,
     qualities: Option<Ragged<'a>>,
-    /// Two 32-bit numbers for each sequence.
+    /// The random keys: two 32-bit numbers for each sequence.
     keys: &'a [u32],
 }
 
@@ -65,14 +65,14 @@ impl<'a> AugmentInput<'a> {
 pub struct Augmented {
     /// The residues.
     pub letters: Vec<u8>,
-    /// The qualities, or empty.
+    /// The qualities; empty if the sequences have no qualities.
     pub qualities: Vec<u8>,
     /// The offset of each sequence, and the end of the last one.
     pub offsets: Vec<i64>,
 }
 
 impl Augmented {
-    /// Removes all sequences but keeps the memory.
+    /// Removes all sequences but keeps the allocated memory.
     fn clear(&mut self) {
         self.letters.clear();
         self.qualities.clear();
@@ -110,7 +110,7 @@ impl Augmentation {
     ) -> Result<()> {
         out.clear();
         let count = sequences.letters.len();
-        // Outside a pool, rayon would build its global pool.
+        // If called outside a pool, rayon would build its global pool.
         if threads < 2 || count < 2 || rayon::current_thread_index().is_none() {
             return self.apply_to_range(sequences, (0, count), out);
         }

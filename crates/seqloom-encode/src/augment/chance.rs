@@ -41,12 +41,13 @@ impl Chance {
         Self(self.0 + other.0)
     }
 
-    /// Returns whether the event occurs for this random number.
+    /// Returns whether the event occurs for the given random number.
     pub(super) fn occurs(self, number: u32) -> bool {
         u64::from(number) < self.0
     }
 
-    /// Returns the largest first byte of a number below the threshold.
+    /// Returns the largest value that the first byte of a number below the threshold
+    /// can have.
     pub(super) fn highest_byte(self) -> Option<u8> {
         let last = self.0.checked_sub(1)?;
         Some(u8::try_from(last >> 24).unwrap_or(u8::MAX))

@@ -30,16 +30,17 @@ const COMPLEMENTS: [(u8, u8); 18] = [
 
 const EXPECTED_BASES: &str = "a base or a code of RYSWKMBDHVN, or a gap";
 
-/// Reverse-complements a sequence, with a probability.
+/// An augmentation that reverse-complements a sequence with a given probability.
 #[derive(Clone, Debug)]
 pub struct ReverseComplement {
     chance: Chance,
-    /// The complement of each byte; 0 if it has none.
+    /// The complement of each byte; 0 if the byte has no complement.
     complements: [u8; 256],
 }
 
 impl ReverseComplement {
-    /// Creates the augmentation; the complement of A is T in `dna` and `iupac`, and U in `rna`.
+    /// Creates the augmentation; the complement of A is T for the alphabets `dna` and
+    /// `iupac`, and U for `rna`.
     pub fn new(chance: Chance, alphabet: &str) -> Result<Self> {
         let complement_of_a = match alphabet {
             "dna" | "iupac" => b'T',

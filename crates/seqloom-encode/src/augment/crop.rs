@@ -10,9 +10,9 @@ use super::random::Choices;
 pub enum CropMode {
     /// A window at a random position.
     Random,
-    /// The middle.
+    /// The window in the middle of the sequence.
     Centre,
-    /// The first residues.
+    /// The window at the start of the sequence.
     Start,
 }
 
@@ -59,8 +59,8 @@ pub struct Shift {
 const FILL_QUALITY: u8 = b'!';
 
 impl Shift {
-    /// Creates a shift by at most `max_shift` positions. Free positions get `fill`; if it is
-    /// `None`, they get the residues that left at the other end.
+    /// Creates a shift by at most `max_shift` positions. Free positions are filled with
+    /// `fill` or, if it is `None`, with the residues shifted out at the other end.
     pub fn new(max_shift: usize, fill: Option<u8>) -> Result<Self> {
         if max_shift > usize::MAX / 4 {
             return Err(Error::argument(format!(

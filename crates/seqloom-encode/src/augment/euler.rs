@@ -1,17 +1,18 @@
 //! A random Euler tour: a shuffled sequence with exactly the same k-mers.
 //!
-//! In the graph, vertices are words of `k - 1` residues and edges are k-mers. A sequence is a tour
-//! over all edges. A random tour is sampled with the method of Altschul and Erickson (1985, Mol.
-//! Biol. Evol. 2:526): the last edges to leave each vertex form a tree towards the end, and the
-//! other edges may have any order. The tree is sampled by loop-erased random walks (Wilson 1996), as
-//! in uShuffle (Jiang et al. 2008). Every sequence of these k-mers is equally likely. The first and
-//! last word do not change.
+//! In the graph, vertices are words of `k - 1` residues and edges are k-mers. A
+//! sequence is a tour over all edges. A random tour is sampled with the method of
+//! Altschul and Erickson (1985, Mol. Biol. Evol. 2:526): the edges that the tour uses
+//! last at each vertex form a tree towards the final vertex, and all other edges may
+//! have any order. The tree is sampled by loop-erased random walks (Wilson 1996), as in
+//! uShuffle (Jiang et al. 2008). Every sequence with these k-mer counts is equally
+//! likely. The first and last `k - 1` residues do not change.
 
 use std::collections::HashMap;
 
 use super::random::Choices;
 
-/// The word at each position, and the edges that leave each word.
+/// The word of `k - 1` residues at each position, and the edges that leave each word.
 struct KmerGraph {
     words: Vec<usize>,
     /// The edges that leave word `v` are `edges[starts[v]..starts[v + 1]]`; an
@@ -70,7 +71,8 @@ impl KmerGraph {
         self.words[self.edges[self.starts[word] + nth] + 1]
     }
 
-    /// Samples a tree: for each word except the last, the index of its edge towards the end.
+    /// Samples a random tree; returns, for each word except the last, the index of its
+    /// edge towards the last word.
     fn sample_tree(&self, choices: &mut Choices) -> Vec<usize> {
         let mut exits = vec![0; self.count()];
         let mut is_reached = vec![false; self.count()];
@@ -90,7 +92,7 @@ impl KmerGraph {
         exits
     }
 
-    /// Shuffles the edges of each word, with the edge of the tree last.
+    /// Shuffles the edges of each word, but puts the edge of the tree last.
     fn shuffle(&mut self, tree: &[usize], choices: &mut Choices) {
         let end = self.end();
         for (word, &exit) in tree.iter().enumerate() {
@@ -121,7 +123,7 @@ impl KmerGraph {
     }
 }
 
-/// Numbers the words of `width` residues in order of first occurrence.
+/// Assigns numbers to the words of `width` residues, in order of first occurrence.
 fn number_words(letters: &[u8], width: usize) -> Vec<usize> {
     if width == 1 {
         return number_residues(letters);
@@ -134,7 +136,8 @@ fn number_words(letters: &[u8], width: usize) -> Vec<usize> {
     letters.windows(width).map(number).collect()
 }
 
-/// Numbers the residues in order of first occurrence, with a table instead of a hash map.
+/// Assigns numbers to the residues, in order of first occurrence, with a table instead
+/// of a hash map.
 fn number_residues(letters: &[u8]) -> Vec<usize> {
     let mut numbers = [usize::MAX; 256];
     let mut next_number = 0;

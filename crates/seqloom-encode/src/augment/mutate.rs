@@ -5,10 +5,12 @@ use seqloom_core::{Error, Key, Result};
 use super::random::{Candidate, CandidateGroup, add_details, write_bytes};
 use super::{AugmentedRow, Chance, Replacement};
 
-/// The number of bytes that are checked together: most groups contain no candidate.
+/// The number of bytes that are checked together, because most groups of this size
+/// contain no candidate for a change.
 const GROUP_BYTES: usize = 32;
 
-/// Calls `act` for each residue with a byte of at most `highest`, with its details.
+/// Calls `act` for each residue whose random byte is at most `highest`, with the
+/// details of the residue.
 pub(super) fn for_each_candidate(
     key: Key,
     bytes: &[u8],
@@ -29,7 +31,8 @@ pub(super) fn for_each_candidate(
     queue.flush(&mut act);
 }
 
-/// Candidates that wait until a full group can be computed together.
+/// Candidates for a change, which are collected until a full group can be computed
+/// together.
 pub(super) struct CandidateQueue {
     key: Key,
     group: CandidateGroup,
@@ -66,7 +69,7 @@ impl CandidateQueue {
     }
 }
 
-/// Masks random residues.
+/// An augmentation that masks random residues.
 #[derive(Clone, Debug)]
 pub struct Mask {
     chance: Chance,
@@ -74,7 +77,8 @@ pub struct Mask {
 }
 
 impl Mask {
-    /// Creates a mask that replaces each residue by `letter` with this probability.
+    /// Creates an augmentation that replaces each residue by `letter` with the given
+    /// probability.
     pub fn new(chance: Chance, letter: u8) -> Self {
         Self { chance, letter }
     }
@@ -92,7 +96,7 @@ impl Mask {
     }
 }
 
-/// The change of a residue.
+/// The change that an augmentation makes to a residue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mutation {
     Substitute,
@@ -100,7 +104,7 @@ enum Mutation {
     Insert,
 }
 
-/// Substitutes, deletes and inserts random residues.
+/// An augmentation that substitutes, deletes and inserts random residues.
 #[derive(Clone, Debug)]
 pub struct Mutate {
     substitutions: Chance,
@@ -120,7 +124,8 @@ impl Mutate {
     ) -> Result<Self> {
         let losses = substitutions.or(deletions);
         let any_change = losses.or(insertions);
-        // Each threshold is rounded, so three that add up to 1 may exceed 2^32 by 1.
+        // Each threshold is rounded, so the sum of three thresholds may exceed 2^32 by
+        // 1 even if the probabilities add up to 1.
         if any_change.threshold() > (1 << 32) + 1 {
             return Err(Error::argument(
                 "rate, deletions and insertions must add up to at most 1",
@@ -180,7 +185,8 @@ impl Mutate {
         event.map(|(_, event)| event)
     }
 
-    /// Writes a changed residue. An inserted residue follows the original and has its quality.
+    /// Writes a changed residue. An inserted residue follows the original residue and
+    /// has the same quality.
     fn write_change(&self, row: &mut AugmentedRow, event: Mutation, candidate: Candidate) {
         let letter = row.letters[candidate.position];
         let quality = row

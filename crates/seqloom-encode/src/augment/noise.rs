@@ -6,8 +6,9 @@ use super::mutate::{CandidateQueue, random_bytes};
 use super::random::Candidate;
 use super::{AugmentedRow, Chance, Replacement};
 
-/// The error probability of quality Q, 10^(-Q / 10), as a threshold of 2^32 (minus 1 for Q = 0).
-/// The numbers are constants, so that they are the same on every machine.
+/// The error probability of quality Q, 10^(-Q / 10), as a threshold of 2^32 (minus 1
+/// for Q = 0). The thresholds are constants, so that they are the same on every
+/// machine.
 #[rustfmt::skip]
 const ERROR_THRESHOLDS: [u32; 94] = [
     4_294_967_295, 3_411_613_790, 2_709_941_160, 2_152_582_778, 1_709_857_278, 1_358_187_913,
@@ -22,7 +23,8 @@ const ERROR_THRESHOLDS: [u32; 94] = [
     14, 11, 9, 7, 5, 4, 3, 3, 2,
 ];
 
-/// Substitutes each residue with the error probability of its quality.
+/// An augmentation that substitutes each residue with the error probability of its
+/// quality.
 #[derive(Clone, Debug)]
 pub struct QualityNoise {
     offset: u8,

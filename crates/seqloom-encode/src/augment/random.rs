@@ -1,14 +1,17 @@
 //! Random numbers of augmentations, computed from a key and counters.
 //!
-//! A block is the two 32-bit words that a key and a counter give. Augmentations have a separate
-//! range of counters: the two high bits of the first counter word are set. The six bits below are
-//! the purpose of the block. The rest of the counter is an index.
+//! A block consists of the two 32-bit words that are computed from a key and a counter.
+//! Augmentations have a separate range of counters: the two high bits of the first
+//! counter word are set. The next six bits are the purpose of the block. All other bits
+//! of the counter are an index.
 //!
-//! * `RESIDUE_BYTES`: block `i` contains one byte for each of the residues `8 i` to `8 i + 7`,
-//!   little-endian. One block for eight residues keeps the decisions fast.
-//! * `RESIDUE_DETAILS`: block `i` belongs to residue `i`. The three high bytes of its first word
-//!   extend the byte of the residue to 32 bits; its second word selects a new residue. The block is
-//!   computed only if the byte does not decide.
+//! * `RESIDUE_BYTES`: block `i` contains one byte for each of the residues `8 i` to `8
+//!   i + 7`, little-endian. One block serves eight residues, which makes the decisions
+//!   fast.
+//! * `RESIDUE_DETAILS`: block `i` belongs to residue `i`. The three high bytes of its
+//!   first word extend the byte of the residue to 32 bits; its second word selects a
+//!   new residue. The block is computed only if the byte alone does not determine the
+//!   decision.
 //! * `SEQUENCE_CHOICES`: block `i` is the choice number `i` about the whole sequence.
 
 use seqloom_core::Key;
@@ -42,7 +45,7 @@ fn second_word(index: u64) -> u32 {
 /// The words of several blocks or counters: all first words, then all second words.
 type CounterWords = [[u32; GROUP_BLOCKS]; 2];
 
-/// Returns the random words of some counters.
+/// Returns the random words for the given counters.
 #[vectorized]
 fn random_words(key: Key, counts: CounterWords) -> CounterWords {
     inlined_words(key, counts)
@@ -93,11 +96,12 @@ fn fill_bytes(key: Key, out: &mut [u8]) {
     }
 }
 
-/// A residue that may change: its byte is not above the threshold.
+/// A residue that may change, because its random byte is not above the threshold.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Candidate {
     pub(super) position: usize,
-    /// The byte of the residue; after [`add_details`] the 32 bits that decide.
+    /// The random byte of the residue; after [`add_details`], the 32-bit number that
+    /// determines the decision.
     pub(super) number: u32,
     /// After [`add_details`], the word that selects the new residue.
     pub(super) choice: u32,
@@ -106,7 +110,7 @@ pub(super) struct Candidate {
 /// Candidates with details that are computed together.
 pub(super) type CandidateGroup = [Candidate; GROUP_BLOCKS];
 
-/// Computes the details of candidates.
+/// Computes the 32-bit numbers and second words of candidates.
 pub(super) fn add_details(key: Key, group: &mut CandidateGroup) {
     let mut counts = [[0; GROUP_BLOCKS]; 2];
     for (lane, candidate) in group.iter().enumerate() {

@@ -16,7 +16,7 @@ pub struct Replacement {
 }
 
 impl Replacement {
-    /// Samples from the members of an alphabet.
+    /// Creates the set of residues from the members of an alphabet.
     pub fn new(alphabet: &str) -> Result<Self> {
         let letters = Alphabet::new(alphabet)?.letters().to_vec();
         let mut positions = [NOT_IN_ALPHABET; 256];
@@ -48,8 +48,8 @@ impl Replacement {
         self.with_case_of(scale_below(word, self.letters.len()), letter)
     }
 
-    /// Returns the residue at `position`, in lower case if `neighbour` is lower case and the alphabet
-    /// does not contain it.
+    /// Returns the residue at `position` of the alphabet, in lower case if `neighbour`
+    /// is lower case and not in the alphabet.
     fn with_case_of(&self, position: usize, neighbour: u8) -> u8 {
         let letter = self.letters.get(position).copied().unwrap_or(neighbour);
         if neighbour.is_ascii_lowercase() && !self.letters.contains(&neighbour) {

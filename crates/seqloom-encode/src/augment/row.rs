@@ -2,14 +2,15 @@
 
 use std::mem;
 
-/// The residues and qualities of a sequence. The next sequence reuses the memory.
+/// The residues and qualities of a sequence. The memory is reused for the next
+/// sequence.
 #[derive(Debug, Default)]
 pub struct AugmentedRow {
     /// The residues.
     pub letters: Vec<u8>,
     /// One quality for each residue, or empty.
     pub qualities: Vec<u8>,
-    /// True if the sequence has qualities.
+    /// True if the current sequence has qualities.
     pub has_qualities: bool,
     /// The index of the sequence in the call, for errors.
     pub record: usize,
@@ -26,7 +27,7 @@ pub(super) struct NextRow {
 }
 
 impl AugmentedRow {
-    /// Loads another sequence.
+    /// Loads another sequence into the buffers.
     pub fn load(&mut self, record: usize, letters: &[u8], qualities: Option<&[u8]>) {
         self.record = record;
         self.letters.clear();
@@ -37,7 +38,7 @@ impl AugmentedRow {
             .extend_from_slice(qualities.unwrap_or_default());
     }
 
-    /// Clears the next sequence.
+    /// Clears the buffer of the sequence that replaces the current one.
     pub(super) fn begin(&mut self) {
         self.next.letters.clear();
         self.next.qualities.clear();
@@ -60,13 +61,13 @@ impl AugmentedRow {
         }
     }
 
-    /// Replaces the sequence by the next one.
+    /// Replaces the current sequence by the next sequence.
     pub(super) fn finish(&mut self) {
         mem::swap(&mut self.letters, &mut self.next.letters);
         mem::swap(&mut self.qualities, &mut self.next.qualities);
     }
 
-    /// Reorders the residues and qualities.
+    /// Reorders the residues and qualities of the sequence.
     pub(super) fn reorder(&mut self, order: &[usize]) {
         self.begin();
         for &position in order {

@@ -5,7 +5,7 @@ use seqloom_core::{Error, Key, Result};
 use super::random::Choices;
 use super::{AugmentedRow, euler};
 
-/// Shuffles a sequence and preserves the count of each k-mer.
+/// An augmentation that shuffles a sequence and preserves the count of each k-mer.
 #[derive(Clone, Debug)]
 pub struct ShuffleKmers {
     k: usize,

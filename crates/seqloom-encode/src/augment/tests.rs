@@ -21,7 +21,8 @@ fn shuffle(k: usize) -> Augmentation {
     Augmentation::ShuffleKmers(ShuffleKmers::new(k).unwrap())
 }
 
-/// Applies an augmentation to a sequence with its positions as qualities.
+/// Applies an augmentation to a sequence whose qualities are the positions of the
+/// residues.
 fn apply(augmentation: &Augmentation, letters: &[u8], key: Key) -> (Vec<u8>, Vec<u8>) {
     let mut row = AugmentedRow::default();
     let positions: Vec<u8> = (33..127).cycle().take(letters.len()).collect();

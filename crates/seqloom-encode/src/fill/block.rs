@@ -6,7 +6,7 @@ use seqloom_macros::vectorized;
 
 use crate::letters::{LetterChecker, LetterCounts, LetterTable};
 
-/// Encodes one sequence as the numbers of one row.
+/// A kernel that encodes one sequence as the numbers of one row.
 pub trait RowKernel<T: Send>: Send + Sync {
     /// Returns the minimum length of a row for this number of residues.
     fn size(&self, letters: usize) -> usize;
@@ -24,7 +24,7 @@ pub trait RowKernel<T: Send>: Send + Sync {
 /// The number of sequences between the one that is encoded and the one that is prefetched.
 const PREFETCH_DISTANCE: usize = 4;
 
-/// The positions of the rows in an array.
+/// The offsets of the rows in an array.
 #[derive(Clone, Copy, Debug)]
 pub enum RowLayout<'a> {
     /// All rows have the same length.

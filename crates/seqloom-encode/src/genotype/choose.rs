@@ -9,8 +9,8 @@ use super::square::{self, SQUARE_SIDE, Square};
 use super::x86;
 use super::{CodeTable, Genotype, column};
 
-/// The number of positions that are gathered together: their bytes of 16 lines fit in the
-/// first-level cache.
+/// The number of positions that are gathered together, such that their bytes in 16
+/// lines fit in the first-level cache.
 const BLOCK_POSITIONS: usize = 512;
 
 /// The maximum length in bytes of transposed lines, which must fit in the second-level cache.
@@ -32,7 +32,7 @@ pub struct ChosenPositions {
 }
 
 impl ChosenPositions {
-    /// Selects positions of a line.
+    /// Creates the selection from the positions of a line.
     pub fn new(positions: &[usize]) -> Self {
         let mut bytes: Vec<usize> = positions.iter().map(|at| at / 4).collect();
         bytes.resize(positions.len().next_multiple_of(SQUARE_SIDE), 0);
@@ -40,13 +40,14 @@ impl ChosenPositions {
         Self { bytes, masks }
     }
 
-    /// Decodes the selected positions of each line into a row. `lines` contains the lines and
-    /// their length in bytes; `transposed` is a buffer that calls reuse.
+    /// Decodes the selected positions of each line into a row of the output. `lines`
+    /// contains the lines and their length in bytes; `transposed` is a buffer that is
+    /// reused between calls.
     ///
     /// # Panics
     ///
-    /// If a line is shorter than its length, a position is after its end, or a row is shorter than
-    /// the number of positions.
+    /// Panics if a line is shorter than the given length, if a position is after the
+    /// end of a line, or if a row is shorter than the number of positions.
     pub fn decode<T: Genotype>(
         &self,
         lines: (&[&[u8]], usize),
@@ -131,7 +132,8 @@ impl ChosenPositions {
                 }
                 let square = transpose_square(square);
                 for (gathered, line) in block.iter_mut().zip(square) {
-                    // Copied as an array: for a slice the compiler calls `memmove`.
+                    // The bytes are copied as an array, because for a slice the
+                    // compiler calls `memmove`.
                     gathered.as_chunks_mut::<SQUARE_SIDE>().0[group] = line;
                 }
             }
@@ -156,8 +158,8 @@ fn transpose(
     for (number, out) in squares.iter_mut().enumerate() {
         let start = number * SQUARE_SIDE;
         let mut square = [[0; SQUARE_SIDE]; SQUARE_SIDE];
-        // Copies of whole squares have a separate loop: otherwise the compiler calls `memmove` for
-        // each.
+        // Whole squares are copied in a separate loop, because otherwise the compiler
+        // calls `memmove` for each copy.
         if start + SQUARE_SIDE <= width {
             for (row, line) in square.iter_mut().zip(lines) {
                 *row = line.as_chunks::<SQUARE_SIDE>().0[number];
@@ -186,7 +188,8 @@ fn decode_masked<T: Genotype>(bytes: &mut [u8], masks: &[u8], table: &CodeTable<
 mod tests {
     use super::*;
 
-    /// Decodes positions of lines, and compares them with single lookups.
+    /// Decodes positions of lines, and compares the result with one lookup for each
+    /// position.
     fn check(stride: usize, count: usize, positions: &[usize]) {
         let bytes = (0..count * stride).map(|i: usize| (i * i * 31 + i).to_le_bytes()[0]);
         let bytes: Vec<u8> = bytes.collect();

@@ -14,7 +14,8 @@ use super::{CodeTable, Genotype};
 ///
 /// # Panics
 ///
-/// If the length of `out` is not a multiple of the number of lines, or exceeds the lines.
+/// Panics if the length of `out` is not a multiple of the number of lines, or is larger
+/// than the lines.
 pub fn transpose(lines: &[u8], stride: usize, first: usize, out: &mut [u8]) {
     #[cfg(target_arch = "x86_64")]
     if let Some(simd) = seqloom_core::simd::avx2() {
@@ -96,7 +97,7 @@ fn transpose_block(
 ///
 /// # Panics
 ///
-/// If there are fewer bytes than positions in `out`.
+/// Panics if there are fewer bytes than positions in `out`.
 pub fn decode<T: Genotype>(bytes: &[u8], position: usize, table: &CodeTable<T>, out: &mut [T]) {
     let bytes = &bytes[..out.len()];
     let shift = 2 * u32::from(position.to_le_bytes()[0] & 3);

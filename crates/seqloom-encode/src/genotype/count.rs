@@ -11,13 +11,13 @@ const WORD_BYTES: usize = 8;
 /// The number of genotypes with each code, in the order of the codes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GenotypeCounts {
-    /// Code 00.
+    /// The number of genotypes with code 00.
     pub hom_a1: u32,
-    /// Code 01.
+    /// The number of genotypes with code 01.
     pub missing: u32,
-    /// Code 10.
+    /// The number of genotypes with code 10.
     pub het: u32,
-    /// Code 11.
+    /// The number of genotypes with code 11.
     pub hom_a2: u32,
 }
 
@@ -98,15 +98,17 @@ fn add_word(sums: &mut [u64; 3], word: u64, mask: u64) {
     }
 }
 
-/// The bytes of each line that are counted together; their counts fit in the first-level cache.
+/// The number of bytes of each line that are counted together, such that their counts
+/// fit in the first-level cache.
 const COUNTED_BYTES: usize = 256;
 /// One-byte sums, in four groups by the index of a position in its byte.
 type ByteSums = [[u8; COUNTED_BYTES]; 4];
 /// The number of three-line sums that fit in a byte: each sum is at most 3, and 85 * 3 = 255.
 const MAX_SUMS: usize = 85;
 
-/// Adds the genotypes of lines to the counts of each position. The first count is of missing
-/// genotypes; with `N` = 3, heterozygous and homozygous A2 genotypes follow.
+/// Adds the genotypes of lines to the counts of each position. The first count is that
+/// of missing genotypes; with `N` = 3, the counts of heterozygous and homozygous A2
+/// genotypes follow.
 ///
 /// The lines begin at the byte of the first position; codes after the last position are ignored.
 #[vectorized]
@@ -122,7 +124,7 @@ pub fn count_positions<const N: usize>(lines: &[&[u8]], counts: &mut [[u32; N]])
     }
 }
 
-/// Sums each kind over at most three lines, in two bits for each position.
+/// Sums each kind of genotype over at most three lines, in two bits for each position.
 #[inline(always)]
 fn sum_lines<const N: usize>(lines: &[&[u8]], start: usize) -> [[u8; COUNTED_BYTES]; N] {
     let mut sums = [[0; COUNTED_BYTES]; N];
@@ -137,8 +139,9 @@ fn sum_lines<const N: usize>(lines: &[&[u8]], start: usize) -> [[u8; COUNTED_BYT
     sums
 }
 
-/// Returns the low bit of each position of a byte that has this kind. Kind 0 is missing, kind 1
-/// heterozygous, kind 2 homozygous A2.
+/// Returns the low bit of each position in a byte whose genotype is of the given kind.
+/// Kind 0 is a missing genotype, kind 1 a heterozygous one, and kind 2 a homozygous A2
+/// genotype.
 #[inline(always)]
 const fn bits_of_kind(kind: usize, byte: u8) -> u8 {
     let (low, high) = (byte & 0x55, (byte >> 1) & 0x55);

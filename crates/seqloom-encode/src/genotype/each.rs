@@ -43,7 +43,7 @@ const WORD_POSITIONS: usize = 16;
 ///
 /// # Panics
 ///
-/// If a line has fewer positions than the tables.
+/// Panics if a line has fewer positions than the tables.
 #[vectorized]
 pub fn decode<T: CodeIndex>(lines: &[u8], stride: usize, tables: CodeTables<'_, T>, out: &mut [T]) {
     let positions = tables[0].len();

@@ -1,14 +1,16 @@
 //! Hardy-Weinberg equilibrium: the exact test of Wigginton, Cutler and Abecasis (2005),
 //! American Journal of Human Genetics 76:887.
 //!
-//! Given the allele counts, every number of heterozygotes has a probability. The p-value is the sum
-//! of the probabilities that do not exceed that of the observed number. The ratio of successive
-//! probabilities is a quotient of small products, so no factorial is computed.
+//! Given the allele counts, each possible number of heterozygotes has a probability.
+//! The p-value is the sum of the probabilities that do not exceed that of the observed
+//! number. The ratio of successive probabilities is a quotient of small products, so no
+//! factorial is computed.
 
 use rayon::prelude::*;
 
-/// The weight of the observed number of heterozygotes. It is so small that the sum of all weights is
-/// finite even for the smallest p-values.
+/// The unnormalised probability (weight) of the observed number of heterozygotes. This
+/// weight is so small that the sum of all weights is finite even for the smallest
+/// p-values.
 const OBSERVED_WEIGHT: f64 = 1.033_975_765_691_284_6e-25;
 
 /// The relative difference below which weights are equal.
@@ -17,15 +19,16 @@ const WEIGHT_TOLERANCE: f64 = 5.684_341_886_080_802e-14;
 /// The number of variants that a thread tests at a time.
 const BLOCK_VARIANTS: usize = 1 << 10;
 
-/// Computes the p-values of variants from the counts of homozygous A1, heterozygous and homozygous
-/// A2 genotypes. Inside a rayon pool its threads share the work.
+/// Computes the p-values of variants from the counts of homozygous A1, heterozygous and
+/// homozygous A2 genotypes. Inside a rayon pool, the threads of the pool share the
+/// work.
 pub fn exact_ps(genotypes: &[[u32; 3]], mid: bool, out: &mut [f64]) {
     let fill = |(rows, out): (&[[u32; 3]], &mut [f64])| {
         for (&[hom_a1, het, hom_a2], p) in rows.iter().zip(out) {
             *p = exact_p(hom_a1, het, hom_a2, mid);
         }
     };
-    // Outside a pool, rayon would build its global pool.
+    // If called outside a pool, rayon would build its global pool.
     if rayon::current_thread_index().is_none() {
         return fill((genotypes, out));
     }
@@ -113,7 +116,7 @@ fn sum_one_side(mut counts: HardyCounts, mut weight: f64, step: impl CountStep) 
     (centre, weight + sum_tail(counts, weight, step), ties)
 }
 
-/// Sums the weights after this one until they do not change the sum.
+/// Sums the weights after the current one until further weights do not change the sum.
 fn sum_tail(mut counts: HardyCounts, mut weight: f64, step: impl CountStep) -> f64 {
     let mut total = 0.0;
     loop {
@@ -132,7 +135,8 @@ mod tests {
 
     use super::*;
 
-    /// Returns the p-value by its definition, from the probability of each number of heterozygotes.
+    /// Returns the p-value computed from its definition, with the probability of each
+    /// number of heterozygotes.
     fn p_by_definition(hom_a1: u32, het: u32, hom_a2: u32, mid: bool) -> f64 {
         let (first, total) = (2 * hom_a1 + het, hom_a1 + het + hom_a2);
         let weight = |het: u32| {

@@ -1,9 +1,9 @@
 //! Encodes numbers as two-bit codes.
 //!
-//! Values are converted to codes by comparisons, many at once. Then the codes of four positions are
-//! combined into a byte. If the positions of a line are contiguous in memory, these are four
-//! neighbours. Otherwise they come from four rows, and the bytes of a tile are transposed when they
-//! are written.
+//! Values are converted to codes by comparisons, many at once. Then the codes of four
+//! positions are combined into a byte. If the positions of a line are contiguous in
+//! memory, the four positions are adjacent values. Otherwise the four positions are in
+//! four rows, and the bytes of a tile are transposed when they are written.
 
 use std::fmt::Display;
 
@@ -18,7 +18,7 @@ use crate::fill::MIN_PARALLEL_BYTES;
 /// The number of lines that a thread packs together.
 const BLOCK_LINES: usize = 256;
 
-/// The bytes of each line that are packed together.
+/// The number of bytes of each line that are packed together.
 const TILE_BYTES: usize = 64;
 
 /// A matrix of genotypes, and the axis of its lines.
@@ -28,9 +28,11 @@ pub struct GenotypeMatrix<'a, T> {
     pub values: &'a [T],
     /// The numbers of rows and columns.
     pub shape: (usize, usize),
-    /// True if the values of a column are contiguous, false if those of a row are.
+    /// True if the values of a column are contiguous in memory, false if the values of
+    /// a row are contiguous.
     pub is_fortran: bool,
-    /// True if a column becomes a line, false if a row does.
+    /// True if each column is packed into a line, false if each row is packed into a
+    /// line.
     pub lines_are_columns: bool,
 }
 
@@ -68,7 +70,7 @@ impl<T> GenotypeMatrix<'_, T> {
 
 /// Packs a matrix of 0, 1, 2 and missing values into lines of whole bytes, padded with zeros.
 ///
-/// Inside a rayon pool its threads share the work.
+/// Inside a rayon pool, the threads of the pool share the work.
 pub fn pack<T: Genotype + Display>(
     matrix: GenotypeMatrix<'_, T>,
     count_a1: bool,
@@ -92,7 +94,7 @@ pub fn pack<T: Genotype + Display>(
         };
         (!pack_block(work)).then_some(first)
     };
-    // Outside a pool, rayon would build its global pool.
+    // If called outside a pool, rayon would build its global pool.
     let serial =
         size_of_val(matrix.values) < MIN_PARALLEL_BYTES || rayon::current_thread_index().is_none();
     let wrong = if serial {

@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 #[cfg(target_arch = "x86_64")]
 use std::time::{Duration, Instant};
 
-/// The bytes of a line that one step moves.
+/// The number of bytes of a line that one step moves.
 const STEP_BYTES: usize = 8;
 
 /// The number of bytes that must follow the last line: they are read but not used.
@@ -23,7 +23,7 @@ const MIN_STEP_POSITIONS: usize = 6;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeptPositions {
     steps: Vec<ByteStep>,
-    /// For each eight output bytes, the index after their last step.
+    /// For each group of eight output bytes, the index after its last step.
     ends: Vec<usize>,
     count: usize,
 }
@@ -146,7 +146,8 @@ fn word_at(line: &[u8], at: usize) -> u64 {
     bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
-/// Returns the bits of `word` at the ones of `mask`, moved together.
+/// Returns the bits of `word` at the positions where `mask` is 1, moved together to the
+/// low bits.
 fn extract(word: u64, mut mask: u64) -> u64 {
     let (mut found, mut at) = (0, 0);
     while mask != 0 {
@@ -158,7 +159,7 @@ fn extract(word: u64, mut mask: u64) -> u64 {
     found
 }
 
-/// Like [`extract`], in one instruction.
+/// Does the same as [`extract`] in one instruction.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn extract_pext(_: pulp::x86::V3, word: u64, mask: u64) -> u64 {
@@ -169,8 +170,9 @@ fn extract_pext(_: pulp::x86::V3, word: u64, mask: u64) -> u64 {
     }
 }
 
-/// True if the instruction is faster than the loop. On AMD processors before Zen 3 it is a slow
-/// microcode routine. Both are timed once, which takes microseconds.
+/// True if the instruction is faster than the loop. On AMD processors before Zen 3,
+/// this instruction is a slow microcode routine. The instruction and the loop are timed
+/// once, which takes microseconds.
 #[cfg(target_arch = "x86_64")]
 static IS_PEXT_FAST: LazyLock<bool> = LazyLock::new(|| {
     seqloom_core::simd::avx2().is_some_and(|simd| {
@@ -190,7 +192,7 @@ fn is_pext_fast() -> bool {
     false
 }
 
-/// Returns the minimum time to extract some words.
+/// Returns the minimum time of several timings to extract [`TIMED_WORDS`] words.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn min_time(extract: impl Fn(u64, u64) -> u64) -> Option<Duration> {

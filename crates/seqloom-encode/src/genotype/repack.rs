@@ -1,10 +1,10 @@
 //! Copies selected codes of a line.
 
-/// Copies the codes at some positions of a line, in any order, into another line.
+/// Copies the codes at the given positions of a line, in any order, into another line.
 ///
 /// # Panics
 ///
-/// If a position is after the end of the line.
+/// Panics if a position is after the end of the line.
 pub fn repack(codes: &[u8], positions: &[usize], out: &mut [u8]) {
     out.fill(0);
     for (four, byte) in positions.chunks(4).zip(out) {

@@ -7,7 +7,7 @@ use super::{CodeTable, Genotype};
 ///
 /// # Panics
 ///
-/// If there are fewer codes than positions.
+/// Panics if there are fewer codes than positions.
 pub fn decode<T: Genotype>(codes: &[u8], table: &CodeTable<T>, out: &mut [T]) {
     let codes = &codes[..out.len().div_ceil(4)];
     let done = T::decode_rows(codes, table, out);

@@ -10,16 +10,16 @@ use rayon::prelude::*;
 use seqloom_core::simd::dispatch;
 use seqloom_macros::vectorized;
 
-/// The lines and positions of a tile.
+/// The number of lines, and of positions, of a tile.
 const TILE_SIDE: usize = 256;
 
 /// The number of positions that a thread transposes, enough to read each line efficiently.
 const BAND_POSITIONS: usize = 16 * TILE_SIDE;
 
-/// The codes of a word, and the lines of a square.
+/// The number of codes in a word, and of lines in a square.
 const WORD_CODES: usize = 32;
 
-/// The words in a line of a tile: 64 bytes, one cache line.
+/// The number of words in a line of a tile: 64 bytes, which is one cache line.
 const TILE_WORDS: usize = TILE_SIDE / WORD_CODES;
 
 /// The codes of one line of a tile.
@@ -31,12 +31,12 @@ type Tile = [TileLine; TILE_SIDE];
 /// Transposes lines of `stride` bytes into lines of `width` bytes, one for each position, until `to`
 /// is full. The padding after the last code of a line is 0.
 ///
-/// Inside a rayon pool its threads share the work.
+/// Inside a rayon pool, the threads of the pool share the work.
 ///
 /// # Panics
 ///
-/// If a line of `to` is too short for a code of each line of `from`, or `to` has more lines than
-/// there are positions.
+/// Panics if a line of `to` is too short for one code of each line of `from`, or if
+/// `to` has more lines than there are positions.
 pub fn transpose(from: &[u8], stride: usize, to: &mut [u8], width: usize) {
     let (stride, width) = (stride.max(1), width.max(1));
     let lines = from.len() / stride;
@@ -58,7 +58,7 @@ pub fn transpose(from: &[u8], stride: usize, to: &mut [u8], width: usize) {
         });
     };
     let band_bytes = BAND_POSITIONS * width;
-    // Outside a pool, rayon would build its global pool.
+    // If called outside a pool, rayon would build its global pool.
     if rayon::current_thread_index().is_none() {
         to.chunks_mut(band_bytes).enumerate().for_each(band);
     } else {
@@ -66,7 +66,7 @@ pub fn transpose(from: &[u8], stride: usize, to: &mut [u8], width: usize) {
     }
 }
 
-/// A band of positions of all lines, which become whole lines.
+/// A band of positions of all lines, which become whole lines of the output.
 struct TransposeBand<'a> {
     from: &'a [u8],
     stride: usize,
@@ -181,7 +181,7 @@ mod tests {
         codes[line * stride + position / 4] >> (2 * (position % 4)) & 3
     }
 
-    /// Transposes code by code.
+    /// Transposes a matrix code by code, for comparison.
     fn naive(from: &[u8], stride: usize, lines: usize, positions: usize, width: usize) -> Vec<u8> {
         let mut to = vec![0; positions * width];
         for position in 0..positions {

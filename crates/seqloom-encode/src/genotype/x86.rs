@@ -56,8 +56,8 @@ fn broadcast_table(simd: V3, table: &CodeTable<i8>) -> std::arch::x86_64::__m256
     simd.avx2._mm256_broadcastsi128_si256(cast(positions))
 }
 
-/// Decodes 8 bytes to 32 numbers. Each byte is copied four times, and each copy is masked to one
-/// code. The code is a table index without a shift.
+/// Decodes 8 bytes to 32 numbers. Each byte is copied four times, and each copy is
+/// masked to one code. The masked code is used as a table index without a shift.
 #[inline(always)]
 fn decode_rows_i8(simd: V3, codes: &[u8], table: &CodeTable<i8>, out: &mut [i8]) -> usize {
     let (avx, avx2) = (simd.avx, simd.avx2);

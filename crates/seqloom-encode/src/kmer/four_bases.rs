@@ -2,7 +2,8 @@
 
 use crate::letters::CHUNK_RESIDUES;
 
-/// The digit of a byte that is not a member. Its k-mers have no number.
+/// The digit of a byte that is not a member. K-mers that contain such a byte have no
+/// number.
 pub(super) const NOT_A_MEMBER: u8 = u8::MAX;
 
 /// The largest k whose numbers fit in 32 bits.
@@ -87,7 +88,8 @@ impl FourBaseKmers {
     }
 }
 
-/// Appends a digit to each number, after an exclusive or with `mask`; 3 complements the digit.
+/// Appends a digit to each number, after an exclusive or of the digit with `mask`; the
+/// mask 3 complements the base.
 #[inline(always)]
 fn push_digit(
     numbers: &mut [u32; CHUNK_RESIDUES],

@@ -156,7 +156,7 @@ impl LetterTable {
         }
     }
 
-    /// Adds a member to those of the alphabet.
+    /// Adds a residue to the members of the alphabet.
     fn add_member(&mut self, letter: u8) -> u8 {
         self.members.push(letter);
         letter

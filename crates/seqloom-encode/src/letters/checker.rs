@@ -9,7 +9,7 @@ use seqloom_macros::vectorized;
 
 /// The index of lower case in the counts.
 const LOWER_KIND: usize = 1;
-/// The index of removed stops in the counts. No byte has this kind.
+/// The index of removed stops in the counts. No single byte is of this kind.
 const STOP_KIND: usize = 4;
 const KIND_COUNT: usize = 7;
 
@@ -38,8 +38,9 @@ impl LetterCounts {
     }
 }
 
-/// Validates sequences against a table and counts their characters by kind. All rows add
-/// to the same counts, because counts for each row would be slower.
+/// Validates sequences against a table and counts their characters by kind. The counts
+/// are those of all rows together, because separate counts for each row would be
+/// slower.
 #[derive(Debug)]
 pub struct LetterChecker<'a> {
     table: &'a LetterTable,
@@ -77,7 +78,8 @@ impl<'a> LetterChecker<'a> {
         self.count_flags(letters, &flags)
     }
 
-    /// Like [`check`](Self::check), with the flags that a kernel has set for the sequence.
+    /// Does the same as [`check`](Self::check), with the flags that a kernel has set
+    /// for the sequence.
     #[inline(always)]
     pub(crate) fn count_flags(&mut self, letters: &[u8], flags: &ChunkFlags) -> Option<bool> {
         if flags.has_other() {

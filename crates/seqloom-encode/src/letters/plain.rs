@@ -38,8 +38,8 @@ impl ChunkFlags {
         lower: [0; CHUNK_RESIDUES],
     };
 
-    /// Adds a chunk: 1 for plain members, and the residues before and after the conversion to
-    /// upper case.
+    /// Adds the flags of a chunk, from 1 for each plain member and from the residues
+    /// before and after the conversion to upper case.
     #[inline(always)]
     fn add(&mut self, plain: &Chunk, (letters, upper): (&Chunk, &Chunk)) {
         for at in 0..CHUNK_RESIDUES {
@@ -85,7 +85,8 @@ impl MemberRanges {
         }
         match letters.last_chunk::<CHUNK_RESIDUES>() {
             _ if rest.is_empty() => {}
-            // A whole chunk that ends with the last residue and overlaps the one before it.
+            // The last residues are compared as a whole chunk that overlaps the
+            // previous chunk.
             Some(last) => _ = self.scan_chunk(last, &mut flags),
             None => {
                 let mut chunk = [self.padding_residue(); CHUNK_RESIDUES];
@@ -111,7 +112,7 @@ impl MemberRanges {
         upper
     }
 
-    /// Returns any plain member.
+    /// Returns an arbitrary plain member.
     fn padding_residue(&self) -> u8 {
         self.ranges.first().map_or(0, |ranges| ranges[0].0)
     }

@@ -22,7 +22,8 @@ pub struct LetterTable {
 }
 
 impl LetterTable {
-    /// Returns the members in channel order: the alphabet, then those that the policy adds.
+    /// Returns the members in channel order: the residues of the alphabet, then the
+    /// members that the policy adds.
     pub fn members(&self) -> &[u8] {
         &self.members
     }
@@ -75,7 +76,8 @@ impl LetterTable {
         self.plain.to_upper(chunk)
     }
 
-    /// Compares all residues with the plain members.
+    /// Checks whether all residues are plain members, and returns the flags of the
+    /// sequence.
     #[inline(always)]
     pub(crate) fn scan(&self, letters: &[u8]) -> ChunkFlags {
         self.plain.scan(letters)

@@ -174,7 +174,7 @@ fn policies() -> impl Strategy<Value = Policy> {
 }
 
 proptest! {
-    /// The vector instructions must agree with the table for each character.
+    /// Tests that the vector instructions agree with the table for each character.
     #[test]
     fn a_chunk_is_checked_like_its_characters(
         policy in policies(),

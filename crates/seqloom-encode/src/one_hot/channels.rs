@@ -1,4 +1,4 @@
-//! One-hot encoding with channels first: one comparison for each number.
+//! One-hot encoding with channels first, which computes each number by one comparison.
 
 use std::array;
 
@@ -29,7 +29,8 @@ impl<T: Word> OneHot<T> {
         flags
     }
 
-    /// Returns the length of a channel. A division by a variable takes as long as ten residues.
+    /// Returns the length of a channel. The division is done once, because a division
+    /// by a variable takes as long as encoding ten residues.
     #[inline(always)]
     fn channel_length(&self, row: &[T]) -> usize {
         match self.width() {
@@ -38,8 +39,9 @@ impl<T: Word> OneHot<T> {
         }
     }
 
-    /// Writes 1 at the positions of the member. Everything except both ends is written
-    /// in whole cache lines, because a write across two lines takes twice as long.
+    /// Writes 1 at the positions of the member, and 0 at all other positions of its
+    /// channel. Everything except both ends is written in whole cache lines, because a
+    /// write across two lines takes twice as long.
     #[inline(always)]
     fn fill_channel(&self, letters: &[u8], member: u8, out: &mut [T]) {
         let (Some(first), Some(last)) = (letters.first_chunk(), letters.last_chunk()) else {
@@ -58,7 +60,7 @@ impl<T: Word> OneHot<T> {
         }
     }
 
-    /// Writes whole blocks; the caller writes the rest.
+    /// Writes whole blocks; the caller writes the remaining elements.
     #[inline(always)]
     fn fill_blocks(&self, letters: &[u8], member: u8, out: &mut [T]) {
         let (chunks, rest) = letters.as_chunks::<CHUNK_RESIDUES>();
@@ -91,7 +93,8 @@ impl<T: Word> OneHot<T> {
         }
     }
 
-    /// Overwrites the positions of residues with a row that differs from the comparison.
+    /// Overwrites the positions of residues whose row is not the one-hot row of a
+    /// member.
     #[cold]
     pub(super) fn fill_differing(&self, letters: &[u8], row: &mut [T]) {
         let length = self.channel_length(row);

@@ -20,7 +20,8 @@ impl<T: Word> OneHot<T> {
         }
     }
 
-    /// Like [`fill_positions`](Self::fill_positions), for a width that is a compile-time constant.
+    /// Does the same as [`fill_positions`](Self::fill_positions), for a width that is a
+    /// compile-time constant.
     #[inline(always)]
     fn copy_rows<const WIDTH: usize>(&self, letters: &[u8], row: &mut [T]) {
         let (rows, _) = self.rows.as_chunks::<WIDTH>();

@@ -28,7 +28,7 @@ pub enum Argument {
     Dtype(Dtype),
     /// A slice of an axis: start, stop, step.
     Slice(Box<[Self; 3]>),
-    /// All axes that a key does not name.
+    /// An ellipsis: all axes for which an index key has no element.
     Ellipsis,
     /// A new axis of length 1.
     NewAxis,

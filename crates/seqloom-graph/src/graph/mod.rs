@@ -27,7 +27,7 @@ pub struct Graph {
     pub(crate) values: usize,
 }
 
-/// A value with the type and shape that the graph declares.
+/// A value of the graph, with its declared type and shape.
 #[derive(Clone, Debug)]
 pub struct ValueInfo {
     /// The index of the value.
@@ -38,7 +38,7 @@ pub struct ValueInfo {
     pub shape: Vec<Dim>,
 }
 
-/// An input or a weight.
+/// An input or a weight of the graph.
 #[derive(Clone, Debug)]
 pub struct NamedValue {
     /// The name.

@@ -6,14 +6,14 @@ use super::{Argument, ValueInfo};
 /// A call of a function, with arguments in the order of the signature.
 #[derive(Clone, Debug)]
 pub struct Operation {
-    /// The position in the graph.
+    /// The position of the operation in the graph.
     pub(crate) number: usize,
     pub(crate) signature: Signature,
-    /// The argument for each parameter of the signature, if given.
+    /// The argument for each parameter of the signature, or `None` if it is not given.
     pub(crate) arguments: Vec<Option<Argument>>,
     pub(crate) outputs: Vec<ValueInfo>,
     pub(crate) line: String,
-    /// The group of elementwise operations that it belongs to.
+    /// The group of elementwise operations that the operation belongs to.
     pub(crate) group: Option<usize>,
 }
 
@@ -56,7 +56,7 @@ impl Operation {
     }
 }
 
-/// Describes the location of an error in the graph.
+/// Returns an error message that starts with the operation at which the error occurred.
 pub(super) fn location(number: usize, name: &str, line: &str) -> String {
     if line.is_empty() {
         format!("operation {number}, {name}")

@@ -12,7 +12,7 @@ use crate::tensors::Tensors;
 use crate::{Dtype, FORMAT_VERSION};
 
 impl Graph {
-    /// Parses a graph and compares it with its weights. An error is a message.
+    /// Parses a graph and compares it with its weights. The error is a message.
     pub(crate) fn parse(text: &[u8], weights: &Tensors) -> Result<Self, String> {
         let json: Value = serde_json::from_slice(text).map_err(|error| error.to_string())?;
         let json = json.as_object().ok_or("expected an object")?;
@@ -66,7 +66,7 @@ impl GraphReader {
             let declared = declared.map_err(|message| format!("{place}, {name}: {message}"))?;
             found.push(NamedValue { name, declared });
         }
-        // Two constants may use the same array.
+        // Two constants of the graph may use the same array of the weights.
         if key == "inputs" && !are_different(found.iter().map(|named| &named.name)) {
             return Err(format!("{key}: two have the same name"));
         }
@@ -211,7 +211,8 @@ fn list<'a>(json: &'a Map<String, Value>, key: &str) -> Result<&'a Vec<Value>, S
     found.ok_or_else(|| format!("{key}: expected a list"))
 }
 
-/// Marks the operations of each group: index ranges `[first, end)`. Version 1 has none.
+/// Assigns each operation to its group; groups are index ranges `[first, end)`. Version
+/// 1 of the format has no groups.
 fn mark_groups(json: &Map<String, Value>, operations: &mut [Operation]) -> Result<(), String> {
     let Some(groups) = json.get("groups") else {
         return Ok(());

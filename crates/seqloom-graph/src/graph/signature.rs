@@ -1,11 +1,12 @@
-//! The signatures of operations. `table` lists them all.
+//! The signatures of operations. The module `table` lists all signatures.
 //!
-//! Operations are found by name. With an `enum` the compiler would check that `ops` handles each
-//! of them, but it needs 150 lines more. A test calls each operation of the table instead.
+//! Operations are looked up by name. With an `enum`, the compiler would check that
+//! `ops` implements every operation, but the code would be 150 lines longer. Instead, a
+//! test calls every operation in the table.
 
 use super::table::TABLE;
 
-/// The signature of an operation.
+/// The signature of an operation: its parameters and results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Signature {
     pub(crate) name: &'static str,
@@ -17,15 +18,16 @@ pub(crate) struct Signature {
     pub(crate) arguments: &'static [&'static str],
 }
 
-/// The effect of an operation on the elements of its arguments.
+/// The dependence of the result elements of an operation on the elements of its
+/// arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OperationKind {
-    /// Computes floats, element by element of arrays that broadcast.
+    /// The operation computes floats, element by element, from arrays that broadcast.
     Float,
-    /// Computes booleans element by element.
+    /// The operation computes booleans, element by element.
     Bool,
-    /// Row i of the result depends only on row i of the first argument, if the first axis is kept.
-    /// The other arguments are the same for all rows.
+    /// Row i of the result depends only on row i of the first argument, if the first
+    /// axis is kept. All arguments except the first are the same for all rows.
     Row,
     Other,
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 pub enum Dim {
     /// A number.
     Fixed(usize),
-    /// A name, which has one value in each run.
+    /// A name, whose value is the same in all shapes of a run.
     Named(String),
 }
 
@@ -41,7 +41,8 @@ pub struct Size {
 pub(crate) struct SizeBindings(BTreeMap<String, usize>);
 
 impl SizeBindings {
-    /// Sets a named size, or compares a size with its value. An error is a message.
+    /// Sets a named size at its first use, or else checks that the size equals the
+    /// known value. The error is a message.
     pub(crate) fn bind(&mut self, dim: &Dim, found: usize) -> Result<(), String> {
         let expected = match dim {
             Dim::Fixed(size) => *size,
@@ -56,7 +57,7 @@ impl SizeBindings {
         })
     }
 
-    /// Binds each axis of a shape.
+    /// Sets or checks the size of each axis of a shape.
     pub(crate) fn bind_shape(&mut self, dims: &[Dim], shape: &[usize]) -> Result<(), String> {
         if dims.len() != shape.len() {
             let (expected, found) = (dims.len(), shape.len());
@@ -94,7 +95,7 @@ impl SizeBindings {
 
 const SIZE_OVERFLOW: &str = "the size is too large";
 
-/// Returns a quotient, rounded down.
+/// Returns the quotient of two integers, rounded down.
 fn floor_divide(number: i128, over: i128) -> Option<i128> {
     let quotient = number.checked_div(over)?;
     let is_below = number % over != 0 && (number < 0) != (over < 0);

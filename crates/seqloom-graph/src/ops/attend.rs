@@ -101,7 +101,7 @@ pub(crate) fn attention(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> 
     Ok(vec![made.with_layout(made_layout), sums])
 }
 
-/// Returns queries, keys and values with contiguous rows, as the kernel needs them.
+/// Returns queries, keys and values with contiguous rows, which the kernel requires.
 fn inputs(b: &mut Builder, call: &Call<'_>) -> Outcome<(View, View, View)> {
     let (q, k, v) = (call.array("q")?, call.array("k")?, call.array("v")?);
     require_one_type(&[Some(&q), Some(&k), Some(&v)])?;
@@ -112,7 +112,7 @@ fn inputs(b: &mut Builder, call: &Call<'_>) -> Outcome<(View, View, View)> {
     Ok((side_by_side(q)?, side_by_side(k)?, side_by_side(v)?))
 }
 
-/// The settings that turn scores into weights.
+/// Returns the settings that turn attention scores into weights.
 #[derive(Clone, Copy)]
 struct Scoring {
     scale: f64,
@@ -254,8 +254,8 @@ pub(crate) fn packed(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     Ok(vec![made, sums])
 }
 
-/// Returns the largest allowed length of a sequence. Any length is allowed if the
-/// longest is given.
+/// Returns the largest allowed length of a sequence, from the argument `max_seqlen`.
+/// Any length is allowed if the argument is the named size `longest`.
 fn longest_allowed(call: &Call<'_>) -> Outcome<i64> {
     if let Some(Argument::Size(size)) = call.operation.argument("max_seqlen")
         && size.factors == [Dim::Named("longest".to_owned())]

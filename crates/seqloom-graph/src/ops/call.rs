@@ -5,7 +5,7 @@ use crate::graph::{Argument, MAX_RANK, Operation, SizeBindings};
 use crate::memory::Outcome;
 use crate::plan::View;
 
-/// A call of an operation while a plan is made.
+/// A call of an operation during the construction of a plan.
 pub(crate) struct Call<'a> {
     pub(crate) operation: &'a Operation,
     values: &'a [Option<View>],
@@ -125,7 +125,7 @@ impl<'a> Call<'a> {
         self.get(name)?.map_or(Ok(None), |value| value.int_if(name))
     }
 
-    /// Returns an optional integer or list of integers.
+    /// Returns an optional argument that is an integer or a list of integers.
     pub(crate) fn ints(&self, name: &str) -> Outcome<Option<Vec<i64>>> {
         self.get(name)?.map(|value| value.ints(name)).transpose()
     }
@@ -181,8 +181,8 @@ impl<'a> Call<'a> {
             .transpose()
     }
 
-    /// Returns axes of an array with `rank` axes, sorted and without duplicates: one, a
-    /// list, or all if none is given.
+    /// Returns the axes in an argument, sorted and without duplicates: one axis, a list
+    /// or, if no axis is given, all `rank` axes.
     pub(crate) fn axes(&self, name: &str, rank: usize) -> Outcome<Vec<usize>> {
         let Some(numbers) = self.ints(name)? else {
             return Ok((0..rank).collect());
@@ -202,7 +202,7 @@ impl Resolved {
         }
     }
 
-    /// Returns integers: one, or a list.
+    /// Returns the integers in an argument that is one integer or a list.
     pub(crate) fn ints(&self, name: &str) -> Outcome<Vec<i64>> {
         let one = |value: &Self| {
             let number = value.int_if(name)?;

@@ -72,7 +72,7 @@ pub(crate) fn copy_any(read: Read<'_>, write: &mut Write<'_>) -> Outcome {
     Ok(())
 }
 
-/// Copies row by row.
+/// Copies an array row by row.
 pub(crate) fn copy_rows<T: Copy>(from: &[T], layout: &Layout, out: &mut [T]) {
     let (length, step) = layout.row();
     if layout.is_contiguous() {
@@ -96,7 +96,8 @@ pub(crate) fn copy_rows<T: Copy>(from: &[T], layout: &Layout, out: &mut [T]) {
     }
 }
 
-/// Converts integers; values that do not fit are truncated.
+/// Converts integers to another type; values that do not fit are truncated to the low
+/// bits.
 fn convert_integers(read: Read<'_>, write: &mut Write<'_>, dtype: Dtype) -> Outcome {
     match read.dtype {
         Dtype::Int64 => convert_from(read.slice::<i64>()?, write, dtype, |x| x),

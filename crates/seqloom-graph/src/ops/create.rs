@@ -1,4 +1,4 @@
-//! Arrays that depend on sizes and constants only.
+//! Operations that create arrays from sizes and constants only.
 
 use super::call::{Call, Resolved, to_float};
 use crate::Dtype;
@@ -62,7 +62,7 @@ pub(crate) fn fill(b: &mut Builder, dtype: Dtype, shape: &[usize], number: f64) 
     })
 }
 
-/// Returns an array that a function fills.
+/// Returns an array that the given function fills.
 fn filled(
     b: &mut Builder,
     dtype: Dtype,
@@ -101,7 +101,7 @@ pub(crate) fn arange(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     float_range(b, dtype.unwrap_or(Dtype::Float32), start, stop, step)
 }
 
-/// Returns the first number, the step and the count.
+/// Returns the first number, the step and the count of a range.
 fn integer_span(start: i64, stop: i64, step: i64) -> Outcome<(i64, i64, usize)> {
     if step == 0 {
         return Err("step: expected a number other than 0, got 0".to_owned());
@@ -177,7 +177,7 @@ pub(crate) fn eye(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     b.cast(&booleans, call.dtype("dtype")?.unwrap_or(Dtype::Float32))
 }
 
-/// Returns a matrix that is true on and below the k-th diagonal.
+/// Returns a boolean matrix that is true on and below the k-th diagonal.
 pub(crate) fn tril(b: &mut Builder, rows: usize, columns: usize, k: i64) -> Outcome<View> {
     booleans(b, rows, columns, move |row, column| column - row <= k)
 }

@@ -15,7 +15,7 @@ use crate::plan::{Builder, View};
 /// The rows of an array, and the weights and the bias of a layer, in C order.
 struct LinearInputs {
     reads: Vec<View>,
-    /// All axes of x except the last.
+    /// The sizes of all axes of x except the last.
     outer: Vec<usize>,
     inputs: usize,
     outputs: usize,
@@ -62,7 +62,7 @@ impl LinearInputs {
     }
 }
 
-/// `x @ weight.T + bias + residual`.
+/// Adds the operation that computes `x @ weight.T + bias + residual`.
 pub(crate) fn linear_by_row(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let residual = call.array_if("residual")?;
     let (x, weight) = (call.array("x")?, call.array("weight")?);
@@ -101,7 +101,8 @@ pub(crate) fn linear_by_row(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     Ok(made)
 }
 
-/// Adds the same operations separately, for empty arrays.
+/// Adds the linear layer and the addition of the residual as separate operations, for
+/// empty arrays.
 fn separate_operations(b: &mut Builder, call: &Call<'_>, residual: Option<View>) -> Outcome<View> {
     let (x, weight) = (call.array("x")?, call.array("weight")?);
     let found = linear_layer(b, &x, &weight, call.array_if("bias")?.as_ref())?;
@@ -113,7 +114,8 @@ fn separate_operations(b: &mut Builder, call: &Call<'_>, residual: Option<View>)
     compute(b, "add", &Operands::new(both, dtype))
 }
 
-/// Adds queries, keys and values as views of one array, with queries and keys rotated.
+/// Adds the operation that computes queries, keys and values as views of one array,
+/// with queries and keys rotated.
 pub(crate) fn rotary(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     let (cosine, sine) = (call.array("cosine")?, call.array("sine")?);
     let mut layer = LinearInputs::take(b, call, &[Some(&cosine), Some(&sine)])?;
@@ -170,7 +172,8 @@ fn heads(call: &Call<'_>, layer: &LinearInputs, angles: [&View; 2]) -> Outcome<(
     ))
 }
 
-/// `x` plus its layer norm after a linear layer, gelu and another linear layer.
+/// Adds the operation that computes `x` plus a feed-forward block: layer norm, a linear
+/// layer, gelu and another linear layer.
 pub(crate) fn feed_forward(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let x = call.array("x")?;
     let width = x.shape().last().copied().filter(|&width| width > 0);

@@ -10,13 +10,13 @@ use crate::graph::signature::{self, OperationKind};
 use crate::memory::Outcome;
 use crate::plan::{Builder, View};
 
-/// Operands, and the type of the computation.
+/// The operands of an operation, and the type of the computation.
 pub(crate) struct Operands {
     pub(crate) all: Vec<Operand>,
     pub(crate) dtype: Dtype,
 }
 
-/// Adds a function of one or two arrays.
+/// Adds an elementwise function of one or two arrays.
 pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let names = call.operation.signature.arguments;
     let mut inputs = Operands::take(b, call, names)?;
@@ -28,7 +28,7 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     compute(b, name, &inputs)
 }
 
-/// Adds the function with this name.
+/// Adds the elementwise function with this name.
 pub(crate) fn compute(b: &mut Builder, name: &str, inputs: &Operands) -> Outcome<View> {
     if !inputs.dtype.is_float() && integers::compares(name) {
         return integers::apply(b, name, inputs);
@@ -53,7 +53,7 @@ pub(crate) fn compute(b: &mut Builder, name: &str, inputs: &Operands) -> Outcome
     }
 }
 
-/// Adds one operation on floats.
+/// Adds one elementwise operation on floats.
 fn floats(b: &mut Builder, name: &str, op: Op, inputs: &Operands) -> Outcome<View> {
     let shape = shape_of(&inputs.all)?;
     let order = if writes_in_c_order(name, &inputs.all, &shape) {
@@ -82,7 +82,7 @@ impl Operands {
         Ok(Self { all, dtype })
     }
 
-    /// Returns the first operand only.
+    /// Returns the operands with only the first of them.
     fn first(&self) -> Self {
         Self {
             all: self.all.iter().take(1).cloned().collect(),
@@ -96,7 +96,7 @@ impl Operands {
 }
 
 /// Converts an operand to the type of the computation. An integer that a float cannot
-/// represent becomes an array, unless it is converted to float anyway.
+/// represent exactly becomes an array, unless the computation is in floats anyway.
 fn operand(b: &mut Builder, name: &str, value: Resolved, dtype: Dtype) -> Outcome<Operand> {
     match value {
         Resolved::Array(view) => Ok(Operand::Array(view)),
@@ -110,7 +110,7 @@ fn operand(b: &mut Builder, name: &str, value: Resolved, dtype: Dtype) -> Outcom
     }
 }
 
-/// The largest integer up to which an `f64` is exact.
+/// The largest integer up to which an `f64` represents every integer exactly.
 const MAX_EXACT_INTEGER: u64 = 1 << 53;
 
 /// Returns the common type of arrays and numbers: integers with a float become floats.
@@ -233,13 +233,13 @@ pub(crate) fn clip(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     }
 }
 
-/// Functions with large results that the NumPy backend writes in C order.
+/// Functions for which the NumPy backend writes large results in C order.
 const C_ORDER_FUNCTIONS: &[&str] = &[
     "abs", "add", "ceil", "cos", "divide", "exp", "expm1", "floor", "log", "log1p", "maximum",
     "minimum", "multiply", "negative", "pow", "sign", "sin", "sqrt", "square", "subtract", "tanh",
 ];
 
-/// Returns the operation if it returns booleans.
+/// Returns the operation with this name if its result is boolean.
 fn boolean(name: &str) -> Option<Op> {
     let known = signature::find(name);
     let is_bool = known.is_some_and(|known| known.kind == OperationKind::Bool);

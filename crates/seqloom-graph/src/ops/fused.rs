@@ -33,7 +33,7 @@ pub(crate) fn shape_of(operands: &[Operand]) -> Outcome<Vec<usize>> {
     broadcast(views(operands).map(View::shape))
 }
 
-/// Returns the axis order in memory of the NumPy result.
+/// Returns the axis order in memory that the NumPy result would have.
 pub(crate) fn order_of(operands: &[Operand], shape: &[usize]) -> Vec<usize> {
     let layouts: Vec<Layout> = views(operands)
         .filter_map(|view| view.layout.broadcast_to(shape))
@@ -42,7 +42,8 @@ pub(crate) fn order_of(operands: &[Operand], shape: &[usize]) -> Vec<usize> {
     iteration_order(shape, &strides)
 }
 
-/// Adds one operation; its result has this type and the memory order of NumPy.
+/// Adds one operation; its result has the given type and the same memory order as in
+/// NumPy.
 pub(crate) fn fuse(b: &mut Builder, op: Op, operands: &[Operand], dtype: Dtype) -> Outcome<View> {
     let order = order_of(operands, &shape_of(operands)?);
     fuse_ordered(b, op, operands, dtype, &order)
@@ -84,7 +85,8 @@ pub(crate) fn convert(
     )
 }
 
-/// Returns a program of one operation: arrays are inputs, numbers are constants.
+/// Returns a program of one operation, in which arrays are inputs and numbers are
+/// constants.
 fn describe(op: Op, operands: &[Operand]) -> Description {
     let inputs = views(operands).count();
     let (mut next, mut constants) = (0, Vec::new());

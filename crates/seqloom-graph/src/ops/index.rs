@@ -24,7 +24,7 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     gather(b, &view, &arrays)
 }
 
-/// Expands a key to one element per axis, plus new axes.
+/// Expands a key to one element per axis, plus one for each new axis.
 fn expand_key(key: Vec<Resolved>, rank: usize) -> Outcome<Vec<Resolved>> {
     use Resolved::{Ellipsis, NewAxis, Null};
     if key.len() > 2 * MAX_RANK {
@@ -51,12 +51,12 @@ fn expand_key(key: Vec<Resolved>, rank: usize) -> Outcome<Vec<Resolved>> {
     Ok(parts)
 }
 
-/// An index array of a key, and its axis. In a key with arrays, an integer counts as an
-/// array.
+/// An index array of a key, and its axis. In a key with arrays, an integer is treated
+/// as an array.
 struct IndexArray {
     axis: usize,
     view: View,
-    /// The position in the key.
+    /// The position of the index array in the key.
     place: usize,
 }
 
@@ -174,8 +174,8 @@ fn gather(b: &mut Builder, x: &View, arrays: &[IndexArray]) -> Outcome<View> {
     Ok(move_index_axes(&made, arrays, shared.len()))
 }
 
-/// Moves the axes of the indices to the position of the arrays, if these are adjacent
-/// in the key.
+/// Moves the axes of the indices to the position of the index arrays, if the arrays are
+/// adjacent in the key.
 fn move_index_axes(made: &View, arrays: &[IndexArray], count: usize) -> View {
     let are_together = arrays
         .windows(2)

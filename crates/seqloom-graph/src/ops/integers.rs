@@ -1,4 +1,4 @@
-//! Functions of integers and booleans.
+//! Elementwise functions of integers and booleans.
 
 use super::elementwise::Operands;
 use super::fused::{Operand, shape_of};
@@ -9,7 +9,7 @@ use crate::plan::{Builder, View};
 /// A function of up to three integers.
 type IntegerFunction = fn([i64; 3]) -> i64;
 
-/// Adds the function with this name.
+/// Adds the integer function with this name.
 pub(crate) fn apply(b: &mut Builder, name: &str, inputs: &Operands) -> Outcome<View> {
     let (function, is_bool) = find(name, inputs.dtype)
         .ok_or_else(|| format!("not defined for {}, only for floats", inputs.dtype))?;
@@ -93,7 +93,7 @@ fn fill(
     Ok(())
 }
 
-/// A number, or an array of numbers.
+/// An operand: a number, or an array of numbers.
 #[derive(Clone, Copy)]
 enum Slot<'a> {
     Number(i64),
@@ -116,7 +116,7 @@ impl Slot<'_> {
     }
 }
 
-/// Returns true if there is a function with this name.
+/// Returns true if there is an integer function with this name.
 pub(crate) fn has(name: &str, dtype: Dtype) -> bool {
     find(name, dtype).is_some()
 }
@@ -175,7 +175,7 @@ fn find_comparison(name: &str) -> Option<IntegerFunction> {
     })
 }
 
-/// Returns a power with a non-negative exponent.
+/// Returns an integer power with a non-negative exponent.
 fn power(x: i64, y: i64) -> i64 {
     let (mut found, mut square, mut left) = (1_i64, x, y.cast_unsigned());
     while left > 0 {

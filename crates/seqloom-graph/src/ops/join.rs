@@ -46,7 +46,7 @@ pub(crate) fn stack(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     concatenate(b, &unsqueezed, axis)
 }
 
-/// Concatenates arrays along an axis.
+/// Adds the operation that concatenates arrays along an axis.
 pub(crate) fn concatenate(b: &mut Builder, arrays: &[View], axis: usize) -> Outcome<View> {
     let dtype = arrays
         .iter()
@@ -172,7 +172,7 @@ pub(crate) fn flip(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     Ok(found)
 }
 
-/// Reverses an axis.
+/// Adds the operation that reverses an axis.
 pub(crate) fn reversed(b: &mut Builder, x: &View, axis: usize) -> Outcome<View> {
     let count = x.shape()[axis];
     let made = b.allocate(x.dtype, x.shape())?;
@@ -189,7 +189,7 @@ pub(crate) fn reversed(b: &mut Builder, x: &View, axis: usize) -> Outcome<View> 
     super::take::take_positions(b, x, &order, axis, true)
 }
 
-/// The largest number of positions that are copied one by one.
+/// The largest number of positions along an axis that are copied one by one.
 const MAX_SINGLE_COPIES: usize = 4;
 
 pub(crate) fn roll(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {

@@ -45,8 +45,8 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     }
 }
 
-/// Adds recurrent layers if a call reads one state of each sequence. Returns `None` if
-/// not.
+/// Adds the recurrent layers of a call that reads only one state of each sequence.
+/// Returns `None` if the call reads other states.
 pub(crate) fn read_states(
     b: &mut Builder,
     reader: &Call<'_>,

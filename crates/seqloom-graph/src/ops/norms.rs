@@ -1,4 +1,4 @@
-//! Normalisation, and the affine function by channel.
+//! Normalisation, and the affine function of each channel.
 
 use seqloom_fuse::Op;
 use seqloom_kernels::batch_norm::{self, Affine, Positions};
@@ -11,8 +11,8 @@ use super::windows::require_one_type;
 use crate::memory::{Outcome, Read, ReadIter, Write, by_float};
 use crate::plan::{Builder, View};
 
-/// Adds layer norm with the mean and 1 / deviation of each row, or RMS norm without the
-/// mean.
+/// Adds layer norm with the mean and 1 / standard deviation of each row, or RMS norm
+/// without the mean.
 pub(crate) fn rows(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     let x = call.array("x")?;
     let is_centred = call.name() == "layer_norm";
@@ -33,7 +33,7 @@ pub(crate) fn rows(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     add_kernel(b, &x, reads, epsilon, is_centred)
 }
 
-/// Adds the kernel: rows and weights, and a bias if they are centred.
+/// Adds the kernel for rows and weights, with a bias if the rows are centred.
 fn add_kernel(
     b: &mut Builder,
     x: &View,
@@ -69,7 +69,7 @@ fn add_kernel(
     })
 }
 
-/// Returns one number for each column: the given ones, or a default.
+/// Returns one number for each column: the argument, or a default if it is not given.
 fn column_values(
     b: &mut Builder,
     array: Option<View>,

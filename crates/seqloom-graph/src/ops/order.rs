@@ -21,7 +21,7 @@ enum RowTask {
     Add,
 }
 
-/// Returns the type in which rows of a type are processed.
+/// Returns the type in which rows of a given element type are processed.
 fn sort_type(dtype: Dtype) -> Dtype {
     if dtype.is_float() {
         dtype
@@ -123,8 +123,8 @@ pub(crate) fn cumulative_sum(b: &mut Builder, call: &Call<'_>) -> Outcome<View> 
     concatenate(b, &[zero, found], axis)
 }
 
-/// Applies an operation to each row. Rows of the result have the length of x, or
-/// `length`.
+/// Applies an operation to each row. Rows of the result have the same length as those
+/// of x, or `length` if given.
 fn rows(b: &mut Builder, x: &View, task: RowTask, length: Option<usize>) -> Outcome<View> {
     let x = b.contiguous(x)?;
     let mut shape = x.shape().to_vec();
@@ -183,7 +183,7 @@ fn run<T: Element>(task: RowTask, width: usize, read: Read<'_>, write: &mut Writ
     Ok(())
 }
 
-/// Compares for sorting; NaN is last.
+/// Compares two values for sorting, with NaN last.
 fn compare<T: Element>(one: &T, other: &T) -> Ordering {
     one.partial_cmp(other)
         .unwrap_or_else(|| one.is_nan().cmp(&other.is_nan()))

@@ -127,8 +127,8 @@ fn multiply_batches(b: &mut Builder, x: &View, y: &View) -> Outcome<View> {
     product(b, &lines, [Some(x), Some(y), None], &shape)
 }
 
-/// Returns the matrices in one contiguous array, and whether each is transposed in
-/// memory.
+/// Returns a batch of matrices as one contiguous array, and whether each matrix is
+/// transposed in memory.
 fn stacked(b: &mut Builder, x: &View, batch: &[usize], count: usize) -> Outcome<(View, bool)> {
     let ends = &x.shape()[x.rank() - 2..];
     let layout = x.layout.broadcast_to(&[batch, ends].concat());
@@ -190,7 +190,7 @@ pub(crate) fn linear(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     linear_layer(b, &x, &weight, call.array_if("bias")?.as_ref())
 }
 
-/// `x @ weight.T + bias`.
+/// Adds the operation that computes `x @ weight.T + bias`.
 pub(crate) fn linear_layer(
     b: &mut Builder,
     x: &View,
@@ -235,7 +235,7 @@ pub(crate) fn tensordot(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (left, right) = summed_axes(call, x.rank(), y.rank())?;
     let rows: Vec<usize> = (0..x.rank()).filter(|axis| !left.contains(axis)).collect();
     let columns: Vec<usize> = (0..y.rank()).filter(|axis| !right.contains(axis)).collect();
-    // Sums both arrays in the axis order of the left one.
+    // Both arrays are summed in the axis order of the left array.
     let mut pairs: Vec<(usize, usize)> = left.into_iter().zip(right).collect();
     pairs.sort_unstable();
     if pairs

@@ -43,8 +43,8 @@ impl LayerSizes {
         numbers.saturating_mul(self.width.saturating_mul(self.gates()) / 32 + 10)
     }
 
-    /// Takes the initial states and cells, and the recurrent weights and bias, in this
-    /// order.
+    /// The order of the arrays is: initial states, initial cells, recurrent weights,
+    /// recurrent bias.
     fn take_layer<'a, T: Float>(
         &self,
         reads: &mut ReadIter<'_, 'a>,
@@ -62,7 +62,7 @@ impl LayerSizes {
         })
     }
 
-    /// Reads the sizes from the arguments, and checks that they fit.
+    /// Reads the sizes from the arguments, and checks that they match.
     pub(super) fn new(call: &Call<'_>) -> Outcome<Self> {
         let (x, h0) = (call.array("x")?, call.array("h0")?);
         let (&[batch, length, features], &[_, width]) = (x.shape(), h0.shape()) else {
@@ -125,7 +125,7 @@ impl LayerSizes {
 }
 
 /// Returns every state, the last state, and the values that a gradient needs. Computes
-/// only those that the graph uses.
+/// only the results that the graph uses.
 pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     let sizes = LayerSizes::new(call)?;
     let LayerSizes {
@@ -156,15 +156,15 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     if !sizes.has_cells {
         return Ok(vec![states, last_state, kept]);
     }
-    // The last stored part is the cell.
+    // The last of the vectors stored for the gradient is the cell.
     let start = (sizes.stored_parts() - 1) * width;
     let cell = kept.layout.at(1, last).part(1, start, width, 1);
     Ok(vec![states, last_state, kept.with_layout(cell), kept])
 }
 
-/// The states that the graph uses.
+/// The states of a recurrent layer that the graph uses.
 pub(super) enum OutputStates<'a> {
-    /// All states, and the values for a gradient if there is memory for them.
+    /// All states and, if there is memory for them, the values that a gradient needs.
     All(Option<&'a View>),
     /// The state at one position of each sequence.
     At(View),
@@ -216,7 +216,8 @@ fn list_inputs(call: &Call<'_>, sizes: &LayerSizes) -> Outcome<Vec<View>> {
     Ok(inputs)
 }
 
-/// Runs a layer. Optional arrays are last in `reads`: the mask, then the positions.
+/// Runs a layer. The optional arrays are the last entries of `reads`: the mask, then
+/// the positions.
 fn run<T: Float>(
     sizes: LayerSizes,
     has_places: bool,

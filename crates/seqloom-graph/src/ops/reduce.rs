@@ -1,4 +1,4 @@
-//! Reductions along axes: sums, extremes, means and others.
+//! Reductions along axes, such as sums, extremes and means.
 
 use super::call::Call;
 use super::elementwise::{Operands, compute};
@@ -43,7 +43,7 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     })
 }
 
-/// Adds a sum; integers give an integer.
+/// Adds a sum; the sum of integers is an integer.
 pub(crate) fn sum(
     b: &mut Builder,
     x: &View,
@@ -55,7 +55,7 @@ pub(crate) fn sum(
     fold(b, Reduce::Sum, &x, axes)
 }
 
-/// Returns the type of a sum.
+/// Returns the element type of a sum.
 fn sum_type(dtype: Dtype) -> Outcome<Dtype> {
     match dtype {
         Dtype::Float32 | Dtype::Float64 => Ok(dtype),
@@ -66,7 +66,7 @@ fn sum_type(dtype: Dtype) -> Outcome<Dtype> {
     }
 }
 
-/// Adds a mean; integers give a `float32`.
+/// Adds a mean; the mean of integers is a `float32`.
 pub(crate) fn mean(b: &mut Builder, x: &View, axes: &[usize]) -> Outcome<View> {
     if !x.dtype.is_float() {
         let wide = b.cast(x, Dtype::Float64)?;

@@ -6,10 +6,11 @@ use crate::Dtype;
 use crate::memory::{Outcome, Read, Write};
 use crate::plan::{Builder, View};
 
-/// A function of up to two numbers.
+/// A scalar function of one or two numbers.
 type FloatFunction = fn(f64, f64) -> f64;
 
-/// Adds the function with this name, computed in double precision and rounded.
+/// Adds the scalar function with this name, which is computed in double precision and
+/// rounded.
 pub(crate) fn apply(b: &mut Builder, name: &str, inputs: &Operands) -> Outcome<View> {
     let function = find(name).ok_or("not defined for floats")?;
     apply_each(b, function, inputs, inputs.dtype)

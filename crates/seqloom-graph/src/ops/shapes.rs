@@ -1,4 +1,4 @@
-//! Operations that change the shape; views wherever NumPy returns views.
+//! Operations that change the shape; they return views wherever NumPy returns views.
 
 use super::call::{Call, unique_axes};
 use crate::layout::Layout;
@@ -81,7 +81,7 @@ pub(crate) fn moveaxis(call: &Call<'_>) -> Outcome<View> {
     Ok(x.with_layout(x.layout.permuted(&order)))
 }
 
-/// Moves an axis to the end, or the last axis back.
+/// Moves an axis to the end, or the last axis back to its position.
 pub(crate) fn with_last(x: &View, axis: usize) -> View {
     let mut order: Vec<usize> = (0..x.rank()).filter(|other| *other != axis).collect();
     order.push(axis);

@@ -1,4 +1,4 @@
-//! Recurrent layers with one state of each sequence in use.
+//! Recurrent layers of which only one state per sequence is used.
 
 use super::call::Call;
 use super::recurrent::{LayerSizes, OutputStates, compute};
@@ -6,8 +6,8 @@ use crate::Dtype;
 use crate::memory::Outcome;
 use crate::plan::{Builder, View};
 
-/// Adds one state of each sequence, for layers with joined states. Returns `None` if
-/// only some elements of a state are read.
+/// Adds the computation of one state per sequence, for layers whose states are
+/// concatenated. Returns `None` if only some elements of a state are read.
 pub(crate) fn read(
     b: &mut Builder,
     reader: &Call<'_>,

@@ -20,7 +20,8 @@ pub(crate) fn take(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     take_positions(b, &x, &indices, axis, true)
 }
 
-/// Adds the embedding: the row of the weight for each id, without negative ids.
+/// Adds the embedding, which selects the row of the weight for each id; negative ids
+/// are not allowed.
 pub(crate) fn embedding(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (weight, ids) = (call.array("weight")?, call.array("ids")?);
     if weight.rank() == 0 {
@@ -29,7 +30,7 @@ pub(crate) fn embedding(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     take_positions(b, &weight, &ids, 0, false)
 }
 
-/// Selects positions of an axis; negative ones may count from the end.
+/// Selects positions of an axis; if allowed, negative positions count from the end.
 pub(crate) fn take_positions(
     b: &mut Builder,
     x: &View,
@@ -74,7 +75,7 @@ pub(crate) fn require_ints(indices: &View) -> Outcome {
     Ok(())
 }
 
-/// An axis with blocks of elements.
+/// An axis of an array, whose positions are blocks of elements.
 struct Blocks {
     size: usize,
     inner: usize,
@@ -167,7 +168,8 @@ fn gather<T: Pod>(x: Read<'_>, places: &[i64], out: &mut [T]) -> Outcome {
         return Ok(());
     }
     let memory = x.memory::<T>()?;
-    // The first element of each row: it has an offset even if rows are empty.
+    // The offsets are those of the first element of each row, which exist even if rows
+    // are empty.
     let column = x.layout.part(x.layout.rank() - 1, 0, 1, 1);
     let rows = out.chunks_mut(count).zip(places.chunks(count));
     for ((out, places), start) in rows.zip(column.rows()) {

@@ -79,13 +79,13 @@ impl Reduce {
     }
 }
 
-/// An axis, or several that are contiguous together: its size, and the strides of the
+/// An axis, or several adjacent axes merged into one: its size, and its strides in the
 /// array and the result.
 #[derive(Clone, Copy, Debug)]
 struct Axis {
     size: usize,
     step: usize,
-    /// 0 if the axis is reduced.
+    /// The stride of the axis in the result; 0 if the axis is reduced.
     out: usize,
 }
 
@@ -194,7 +194,7 @@ impl Reduction {
         }
     }
 
-    /// Reduces all elements of some axes to one.
+    /// Reduces all elements along the given axes to one value.
     fn add_run<T: Element>(&self, x: &[T], axes: &[Axis], total: T, buffer: &mut Vec<T>) -> T {
         match axes {
             [] => self.fold.join(total, x[0]),
@@ -255,8 +255,8 @@ fn merge_axes(axes: impl Iterator<Item = Axis>) -> Vec<Axis> {
     found
 }
 
-/// Calls `work` for each position of some axes, in order, with the offsets in array and
-/// result.
+/// Calls `work` for each position along the given axes, in order, with the offsets in
+/// the array and the result.
 fn for_each_position(axes: &[Axis], start: usize, mut work: impl FnMut(usize, usize)) {
     let mut index = vec![0; axes.len()];
     let (mut at, mut place) = (start, 0);
@@ -295,8 +295,8 @@ fn buffered_axes(axes: &[Axis]) -> (Vec<Axis>, &[Axis]) {
 }
 
 /// Splits the slowest axis so that each chunk fits the buffer. Returns the offset and
-/// axes of each chunk. This is an iterator because a broadcast axis may have any
-/// length.
+/// axes of each chunk. The chunks are returned by an iterator because a broadcast axis
+/// may have any length.
 fn chunks(axes: &[Axis]) -> impl Iterator<Item = (usize, Vec<Axis>)> {
     let inner: usize = axes.iter().skip(1).map(|axis| axis.size).product();
     let most = (NUMPY_BUFFER_SIZE / inner.max(1)).max(1);
@@ -311,8 +311,8 @@ fn chunks(axes: &[Axis]) -> impl Iterator<Item = (usize, Vec<Axis>)> {
 /// The number of elements of a row that are compared in parallel.
 const COMPARE_LANES: usize = 16;
 
-/// Returns the extreme of a row of at least [`COMPARE_LANES`] elements, the first of equal
-/// ones. Returns `None` if there is a NaN.
+/// Returns the extreme of a row of at least [`COMPARE_LANES`] elements; among equal
+/// elements, the first is returned. Returns `None` if there is a NaN.
 fn extreme_of<T: Element>(fold: Reduce, row: &[T]) -> Option<T> {
     if fold == Reduce::Max {
         extreme(row, |found, x| if x > found { x } else { found })
@@ -338,13 +338,14 @@ fn extreme<T: Element>(row: &[T], pick: impl Fn(T, T) -> T) -> Option<T> {
     }
     match found[0] {
         _ if is_nan.contains(&true) => None,
-        // 0 and -0 compare as equal but have different bits: the first one counts.
+        // 0 and -0 compare as equal but have different bits, so the first of them must
+        // be returned.
         zero if zero == T::SUM_IDENTITY => row.iter().copied().find(|x| *x == zero),
         found => Some(found),
     }
 }
 
-/// Returns the sum of contiguous elements, pairwise down to blocks of 128.
+/// Returns the sum of contiguous elements by pairwise summation, down to blocks of 128.
 pub(crate) fn pairwise<T: Element>(x: &[T]) -> T {
     if x.len() > 128 {
         let half = x.len() / 2;
@@ -366,7 +367,7 @@ pub(crate) fn pairwise<T: Element>(x: &[T]) -> T {
     rest.iter().fold(total, |total, &x| total.plus(x))
 }
 
-/// Returns the sum of a few elements, one after the other.
+/// Returns the sum of a small number of elements, which are added one after the other.
 fn in_order<T: Element>(x: &[T]) -> T {
     let mut numbers = x.iter().copied();
     let first = numbers.next().unwrap_or(T::SUM_IDENTITY);

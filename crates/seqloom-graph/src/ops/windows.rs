@@ -30,7 +30,8 @@ impl ConvGeometry {
     }
 }
 
-/// Returns a size for each of two axes. With a single axis, the height is `default`.
+/// Returns the size along each of two axes from an argument. With a single axis, the
+/// height is `default`.
 fn pair(call: &Call<'_>, name: &str, axes: usize, default: usize) -> Outcome<[usize; 2]> {
     let sizes = match call.get(name)? {
         None => vec![default],
@@ -99,7 +100,8 @@ fn sizes(
             steps.groups
         )
     })?;
-    // Kernels copy a padded sample, with space for one extra stride.
+    // Kernels copy a padded sample into memory that includes space for one extra
+    // stride.
     let padded = |axis: usize| shape.size[axis] + 2 * shape.padding[axis];
     b.bytes(dtype, &[channels, padded(0), padded(1) + shape.stride[1]])?;
     Ok((shape, out))

@@ -13,8 +13,8 @@ pub(crate) struct StorageNeed {
 }
 
 /// Assigns an offset to each storage, such that storages with overlapping lifetimes do
-/// not overlap. The largest is placed first, at the lowest free offset. Returns the
-/// offsets and the total size, or `None` on overflow.
+/// not overlap. Storages are placed in order of decreasing size, each at the lowest
+/// free offset. Returns the offsets and the total size, or `None` on overflow.
 pub(crate) fn assign_offsets(needs: &[StorageNeed]) -> Option<(Vec<usize>, usize)> {
     let mut order: Vec<usize> = (0..needs.len()).collect();
     order.sort_by_key(|&number| std::cmp::Reverse(needs[number].bytes));

@@ -5,7 +5,7 @@ use crate::Dtype;
 use crate::layout::{Layout, extent};
 use crate::memory::{Outcome, Read, Write};
 
-/// An array while a plan is made: its storage and its layout.
+/// An array in a plan under construction: its storage and its layout.
 #[derive(Clone, Debug)]
 pub(crate) struct View {
     pub(crate) storage: usize,
@@ -34,17 +34,18 @@ impl View {
 /// The origin of a storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// An array of the caller, by index.
+    /// An input array of the caller, by index.
     Input(usize),
-    /// The weights, at this byte offset.
+    /// The memory of the weights, at the given byte offset.
     Weight(usize),
-    /// A step that depends on weights and sizes only, and runs once.
+    /// The result of a step that depends only on weights and sizes, and is therefore
+    /// run once.
     Once,
-    /// A step that runs every time.
+    /// The result of a step that is executed in every run.
     Step,
 }
 
-/// A block of memory.
+/// A block of memory that stores the elements of one or more arrays.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Storage {
     pub(crate) origin: Origin,
@@ -66,9 +67,9 @@ pub(crate) struct Step<W = Work> {
     pub(crate) reads: Vec<View>,
     pub(crate) writes: Vec<usize>,
     pub(crate) work: W,
-    /// The operation of the step.
+    /// The operation to which the step belongs.
     pub(crate) operation: usize,
-    /// The group of this operation.
+    /// The group of elementwise operations to which the step belongs.
     pub(crate) group: Option<usize>,
 }
 
@@ -100,7 +101,8 @@ pub(crate) struct Builder {
     /// The operation that steps are currently added for.
     pub(crate) operation: usize,
     pub(crate) group: Option<usize>,
-    /// The bytes of all storages together, for the limit.
+    /// The total size of all storages in bytes, which is compared with the memory
+    /// limit.
     total: u128,
     limit: usize,
 }
@@ -146,7 +148,8 @@ impl Builder {
     }
 
     /// Returns the bytes of an array, or an error if they exceed the limit. An axis of
-    /// length 0 counts as length 1, because kernels allocate memory for the other axes.
+    /// length 0 is counted as length 1, because kernels allocate memory for the other
+    /// axes.
     pub(crate) fn bytes(&self, dtype: Dtype, shape: &[usize]) -> Outcome<usize> {
         let most = extent(shape).and_then(|count| count.checked_mul(dtype.size()));
         let most = most.filter(|&bytes| bytes <= self.limit);

@@ -1,8 +1,8 @@
 //! Elementwise programs of steps, and the fusion of a group into one program.
 //!
 //! A fused program keeps values in registers that separate programs would write to
-//! memory and read again. It computes the same operations on the same numbers, so it
-//! gives the same bits.
+//! memory and read again. A fused program computes the same operations on the same
+//! numbers, so its results are bitwise equal.
 
 use seqloom_fuse::shape::contiguous_strides;
 use seqloom_fuse::{Description, Numbers, NumbersMut, Op, Program, ProgramInput, ProgramOutput};
@@ -25,7 +25,7 @@ pub(crate) struct Elementwise {
     pub(crate) inputs: Vec<Layout>,
     /// The type of each output.
     pub(crate) outputs: Vec<Dtype>,
-    /// True if it computes in double precision.
+    /// True if the program computes in double precision.
     pub(crate) is_double: bool,
 }
 
@@ -120,7 +120,8 @@ const MAX_FUSED: usize = 32;
 /// A step, and the program that computes it.
 type OpenStep = (Step<()>, Elementwise);
 
-/// Fuses the programs of each group if they are consecutive and have the same axes.
+/// Fuses the programs of each group of operations if the programs are consecutive and
+/// have the same axes.
 pub(crate) fn join(steps: Vec<Step>, outputs: &[View], storages: usize) -> Vec<Step> {
     let mut uses = vec![0_usize; storages];
     let read = steps.iter().flat_map(|step| &step.reads);
@@ -146,7 +147,8 @@ pub(crate) fn join(steps: Vec<Step>, outputs: &[View], storages: usize) -> Vec<S
     joined
 }
 
-/// Returns true if a step can be fused with the open steps.
+/// Returns true if a step can be fused with the previous steps that are waiting to be
+/// fused.
 fn can_be_fused(open: &[OpenStep], step: &Step<()>, program: &Elementwise) -> bool {
     let Some((first, of_first)) = open.first() else {
         return false;
@@ -165,7 +167,8 @@ fn can_be_fused(open: &[OpenStep], step: &Step<()>, program: &Elementwise) -> bo
     is_alike && open.len() < MAX_FUSED && reads.all(|(view, layout)| is_readable(view, layout))
 }
 
-/// Fuses the open steps into one. `uses` is the number of reads of each storage.
+/// Fuses the steps that are waiting to be fused into one step. `uses` is the number of
+/// reads of each storage.
 fn fuse_open_steps(mut open: Vec<OpenStep>, uses: &[usize]) -> Option<Step> {
     if open.len() < 2 {
         let (step, program) = open.pop()?;
@@ -211,7 +214,7 @@ struct JoinedProgram {
     made: Vec<StepResult>,
 }
 
-/// The result of a step.
+/// The result of a step in a fused program.
 struct StepResult {
     storage: usize,
     dtype: Dtype,
@@ -298,7 +301,7 @@ impl JoinedProgram {
 
 /// Returns the memory of an array from its first element.
 fn numbers(read: Read<'_>) -> Outcome<Numbers<'_>> {
-    // Booleans are read as bytes, without a check of each one.
+    // Booleans are read as bytes, so that not every value needs to be checked.
     let dtype = match read.dtype {
         Dtype::Bool => Dtype::Uint8,
         dtype => dtype,

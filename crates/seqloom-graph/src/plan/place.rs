@@ -11,12 +11,12 @@ use crate::Dtype;
 use crate::layout::Layout;
 use crate::memory::Memory;
 
-/// The region of a storage at run time.
+/// The memory region of a storage at run time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Region {
     Input(usize),
     Weights,
-    /// The results of steps that run once.
+    /// The memory with the results of steps that run only once.
     Constants,
     /// The arena, which is reused in every run.
     Arena,
@@ -34,15 +34,17 @@ pub(crate) struct PlacedView {
 /// A step with memory offsets.
 pub(crate) struct PlacedStep {
     pub(crate) reads: Vec<PlacedView>,
-    /// The ranges in the arena, in the order of the kernel's outputs.
+    /// The byte ranges in the arena that the step writes, in the order of the kernel's
+    /// outputs.
     pub(crate) writes: Vec<Range<usize>>,
     pub(crate) kernel: Kernel,
     pub(crate) operation: usize,
-    /// Memory that no later step reads. It is filled with NaN in a poisoned run.
+    /// The memory that no later step reads. This memory is filled with NaN in a
+    /// poisoned run.
     pub(crate) freed: Vec<Range<usize>>,
 }
 
-/// The steps for inputs of given shapes.
+/// A plan: the steps of a graph for inputs of given shapes.
 pub(crate) struct Plan {
     pub(crate) steps: Vec<PlacedStep>,
     pub(crate) outputs: Vec<PlacedView>,
@@ -52,7 +54,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Allocates all memory, and runs the steps that run once.
+    /// Allocates all memory, and executes the steps that are independent of the inputs.
     pub(crate) fn new(
         builder: Builder,
         outputs: &[View],
@@ -127,7 +129,7 @@ fn run_once(
 
 const MEMORY_OVERFLOW: &str = "the graph needs more memory than can be addressed";
 
-/// Removes steps without readers.
+/// Removes steps whose results are not read.
 fn remove_unread_steps(steps: Vec<Step>, outputs: &[View], storages: usize) -> Vec<Step> {
     let mut is_read = vec![false; storages];
     for view in outputs {
@@ -146,8 +148,8 @@ fn remove_unread_steps(steps: Vec<Step>, outputs: &[View], storages: usize) -> V
     kept
 }
 
-/// Assigns an offset to each storage that steps fill. With `outputs`, memory is reused
-/// after its last reader; without, storages never overlap.
+/// Assigns an offset to each storage that steps fill. If `outputs` is given, memory is
+/// reused after its last reader; otherwise, storages never overlap.
 fn allocate(
     steps: &[Step],
     storages: &[Storage],
@@ -203,7 +205,7 @@ struct Placer<'a> {
     storages: &'a [Storage],
     kept: &'a [usize],
     arena: &'a [usize],
-    /// True while steps that run once use the arena.
+    /// True while the arena is used by steps that run only once.
     is_once: bool,
 }
 

@@ -74,9 +74,9 @@ fn run_one(step: &PlacedStep, sources: &Sources<'_>, arena: &mut [u8], threads: 
 
 /// The arena, split at the ranges that a step writes.
 struct SplitArena<'a> {
-    /// The ranges to write, in order.
+    /// The byte ranges that the step writes, in order.
     written: Vec<&'a mut [u8]>,
-    /// The remaining parts, each with the offset of its first byte.
+    /// The remaining ranges of the arena, each with the offset of its first byte.
     rest: Vec<(usize, &'a [u8])>,
 }
 

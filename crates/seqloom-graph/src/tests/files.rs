@@ -1,4 +1,4 @@
-//! Writes the files of an export.
+//! Test helpers that write the files of an export.
 
 use std::collections::BTreeMap;
 use std::io::{Cursor, Write};
@@ -61,7 +61,7 @@ impl Files {
         }
     }
 
-    /// Returns the zip, with all hashes.
+    /// Returns the zip of the export, with all hashes.
     pub(crate) fn zip(&self) -> Vec<u8> {
         self.zip_with(&self.manifest_with_hashes())
     }
@@ -95,7 +95,7 @@ impl Files {
         Export::from_zip(self.zip()).map_err(|error| error.to_string())
     }
 
-    /// Changes the graph.
+    /// Applies a change to `graph.json`.
     pub(crate) fn change(&mut self, change: impl FnOnce(&mut Value)) {
         let mut graph: Value = serde_json::from_slice(&self.contents["graph.json"]).unwrap();
         change(&mut graph);

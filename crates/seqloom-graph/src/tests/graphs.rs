@@ -57,7 +57,7 @@ impl GraphBuilder {
         }
     }
 
-    /// Makes a value an output.
+    /// Declares a value as an output of the graph.
     pub(crate) fn mark_output(&mut self, value: u64) {
         let name = format!("out{}", self.outputs.len());
         self.outputs.push(json!({"name": name, "value": value}));
@@ -76,7 +76,7 @@ pub(crate) fn run(graph: &Value, inputs: &[(&[usize], Vec<f32>)]) -> Result<Vec<
     run_with(graph, inputs, false)
 }
 
-/// As [`run`], with unused memory filled with NaN.
+/// Does the same as [`run`], with unused memory filled with NaN.
 pub(crate) fn run_poisoned(
     graph: &Value,
     inputs: &[(&[usize], Vec<f32>)],

@@ -1,4 +1,5 @@
-//! Groups of operations must give the same bits as separate operations.
+//! Tests that fused groups of operations give bitwise the same results as separate
+//! operations.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -21,8 +22,8 @@ const UNARY: [&str; 8] = [
 ];
 const BINARY: [&str; 6] = ["add", "subtract", "multiply", "divide", "maximum", "pow"];
 
-/// The name and arguments of an operation, the shape of its result, and whether that is
-/// boolean.
+/// The name and arguments of an operation, the shape of its result, and whether the
+/// result is boolean.
 type RandomOperation = (&'static str, Value, [usize; 2], bool);
 
 /// Returns an operation by index on two values, or `None` if it does not support them.

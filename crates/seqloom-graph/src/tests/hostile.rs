@@ -1,4 +1,4 @@
-//! Corrupt exports must give an error, never a panic.
+//! Tests that corrupt exports give an error and never a panic.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ fn graph() -> Value {
     maker.to_json()
 }
 
-/// Adds convolution and pooling; one of the results is an output.
+/// Adds a convolution and a max pooling, one result of which is an output of the graph.
 fn add_windows(maker: &mut GraphBuilder) -> u64 {
     let args = json!([{"value": 0}, {"value": 1}]);
     let conv = maker.add(
@@ -169,7 +169,7 @@ fn the_memory_limit_is_checked_before_lists_are_built() {
     let one_hot = ("one_hot", json!([tera]), "int64", json!([1, tera]));
     let message = error_of(&[1], &[one_hot]);
     assert!(message.contains("is larger than the 4194304"), "{message}");
-    // It fits as bytes, but not as indices of 8 bytes each.
+    // An array of this size fits as bytes, but not as indices of 8 bytes each.
     let mega = 1 << 20;
     let cast = ("astype", json!([{"dtype": "uint8"}]), "uint8", json!([1]));
     let wide = ("broadcast_to", json!([[mega]]), "uint8", json!([mega]));

@@ -1,4 +1,4 @@
-//! The conditions under which an export can be opened.
+//! Tests of the conditions under which an export can be opened.
 
 use std::path::Path;
 
@@ -108,7 +108,7 @@ fn a_value_defined_twice_is_an_error() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_file_that_grows_is_read_up_to_the_limit_only() {
-    // The size of a file in /proc is reported as 0, but it has bytes.
+    // The size of a file in /proc is reported as 0, although the file is not empty.
     let limits = Limits { memory_bytes: 10 };
     let error = Export::open_within(Path::new("/proc/self/status"), limits).unwrap_err();
     let message = error.to_string();

@@ -1,11 +1,11 @@
-//! Unused memory is never read.
+//! Tests that unused memory is never read.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{GraphBuilder, run, run_poisoned};
 
-/// One more operation on 3 x 4 values: its index, and the indices of its operands.
+/// A random operation on 3 x 4 values: its index, and the indices of its operands.
 type Choice = (u8, prop::sample::Index, prop::sample::Index);
 
 /// Returns a graph with 3 x 4 values only, in C or transposed order.
@@ -56,7 +56,7 @@ fn grow(maker: &mut GraphBuilder, which: u8, x: &Value, y: &Value) -> u64 {
     }
 }
 
-/// Adds a reduction over columns, which is subtracted.
+/// Adds a reduction over columns, and subtracts its result.
 fn fold(maker: &mut GraphBuilder, name: &str, args: &Value, from: &Value) -> u64 {
     let total = maker.add(name, args, &[("float32", json!([4]))]);
     maker.option("axis", json!(0));

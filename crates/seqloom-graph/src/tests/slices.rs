@@ -1,4 +1,5 @@
-//! A few records at a time must give the same results as all records together.
+//! Tests that computing a few records at a time gives the same results as computing all
+//! records together.
 
 use serde_json::{Value, json};
 
