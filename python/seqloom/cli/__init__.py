@@ -1,4 +1,4 @@
-"""The command line: a few lines over the packages below."""
+"""The command line of seqloom, which calls the public Python functions."""
 
 from seqloom.cli._start import main
 

@@ -1,4 +1,4 @@
-"""``torchrun -m seqloom.cli``: the command line as a module that torchrun can start."""
+"""Run the command line as a module, as in ``torchrun -m seqloom.cli``."""
 
 from seqloom.cli import main
 

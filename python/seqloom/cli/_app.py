@@ -1,4 +1,4 @@
-"""The commands of seqloom, and the script for shell completion."""
+"""Define the commands of seqloom, and the script for shell completion."""
 
 import re
 import sys
@@ -14,8 +14,7 @@ from seqloom.cli._settings import fill_options
 
 Shell: TypeAlias = Literal["bash", "zsh", "fish"]
 TRACEBACK = "--traceback"
-# Module and one-sentence help of each command. A module is imported only when its
-# command runs.
+# Module and one-sentence help of each command.
 COMMANDS = {
     "demo": ("_demo", "Train on real DNA to find splice junctions, and write a report."),
     "inspect": (
@@ -63,7 +62,7 @@ COMMANDS = {
     ),
     "doctor": (
         "_doctor",
-        ("Show versions, processor, threads, GPU, extras and cache, and what is slow."),
+        ("Show versions, processor, threads, GPU, extras, cache and causes of slowness."),
     ),
 }
 _USAGES = {
@@ -81,7 +80,7 @@ _EPILOGUE = (
 
 
 def make_app(words: Sequence[str]) -> App:
-    """Create the program; import only the modules of the commands that are called."""
+    """Create the program; a command's module is imported only when the command runs."""
     app = App(
         name="seqloom",
         help="Train models on biological sequences and genotypes.",
@@ -101,7 +100,7 @@ def make_app(words: Sequence[str]) -> App:
             command.sort_key = position
             app.command(command)
             continue
-        # seqloom-run prints its own help.
+        # Not --help, because seqloom-run prints its own help.
         flags = {"help_flags": (), "version_flags": ()} if name == "run" else {}
         usage = _USAGES.get(name)
         app.command(command, name=name, sort_key=position, usage=usage, **flags)
@@ -123,15 +122,15 @@ def completion(shell: Shell, /) -> None:
 
     Example: eval "$(seqloom completion bash)"
 
-    Add that line to ~/.bashrc; for zsh, use zsh in place of bash and add the line to
-    ~/.zshrc, after compinit. For fish:
-    seqloom completion fish > ~/.config/fish/completions/seqloom.fish
+    For bash, add this line to ~/.bashrc; for zsh, replace bash by zsh and add the line to
+    ~/.zshrc, after compinit. For fish: seqloom completion fish >
+    ~/.config/fish/completions/seqloom.fish
 
     Args:
         shell: The shell that will run the script.
     """
     script = make_app(["completion"]).generate_completion(shell=shell)
-    # Complete any other word as a file name.
+    # Complete a word that is neither a command nor an option as a file name.
     if shell == "bash":
         script = script.replace("complete -F", "complete -o default -F")
     if shell == "zsh":

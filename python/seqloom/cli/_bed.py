@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 Share = Annotated[float, Parameter(validator=validators.Number(gte=0, lte=1))]
 Ids = set[tuple[str, ...]]
 
-# Relative tolerance of PLINK's comparisons: a computed 0.05 does not fall below 0.05.
+# Relative tolerance of comparisons in PLINK, so that rounding errors do not remove a
+# variant that is exactly at a limit.
 _TOLERANCE = 1e-11
 
 
@@ -35,15 +36,16 @@ class FilterOptions:
     """Filters of individuals and variants.
 
     Args:
-        keep: Keep only the individuals in this file: one line each with FID and IID, or IID
-            alone. A header with these column names may come first.
-        remove: Remove the individuals in this file.
-        extract: Keep only the variants in this file, one id a line.
-        exclude: Remove the variants in this file.
-        chromosome: Keep only variants on these chromosomes, spelled as in the .bim.
-        maf: Minimum minor allele frequency, among founders.
-        max_missing: Maximum share of missing genotypes; on Y, among males.
-        hwe: Minimum p-value of the exact Hardy-Weinberg test, among founders.
+        keep: Keep only the individuals in this file, which has a line with FID and IID, or
+            only IID, for each individual. A header is allowed.
+        remove: Remove the individuals in this file, which has the same format as for
+            --keep.
+        extract: Keep only the variants in this file, which has one variant id on each line.
+        exclude: Remove the variants in this file, which has one variant id on each line.
+        chromosome: Keep only variants on these chromosomes, written as in the .bim.
+        maf: Minimum minor allele frequency, computed among founders.
+        max_missing: Maximum share of missing genotypes of a variant; on Y, among males.
+        hwe: Minimum p-value of the exact Hardy-Weinberg test, computed among founders.
     """
 
     keep: Path | None = None
@@ -60,7 +62,7 @@ Chosen = tuple["NDArray[np.int64]", "NDArray[np.int64]"]
 
 
 def choose(bed: "open_bed", options: FilterOptions) -> tuple[Chosen, list[str]]:
-    """Return the indices of selected rows, and notes on ids that are not in the set."""
+    """Return the indices of selected rows, and notes about ids that are not in the set."""
     notes: list[str] = []
     who = np.ones(bed.iid_count, bool)
     for file, is_kept in ((options.keep, True), (options.remove, False)):
@@ -80,12 +82,12 @@ def choose(bed: "open_bed", options: FilterOptions) -> tuple[Chosen, list[str]]:
 
 
 def _as_columns(*columns: Any) -> list[Any]:
-    """Return the columns of a set; on the command line, a set has all columns."""
+    """Return the columns, which are never None on the command line."""
     return [column for column in columns if column is not None]
 
 
 def _rows_of(mask: "NDArray[np.bool_]", name: str, notes: list[str]) -> "NDArray[np.int64]":
-    """Return the indices of the rows that are left; raise if there are none."""
+    """Return the indices of the selected rows; raise if no row is selected."""
     if not mask.any():
         fault = f"no {name} passes the filters; use fewer or weaker filters"
         raise ArgumentError("; ".join([fault, *notes]))
@@ -93,7 +95,7 @@ def _rows_of(mask: "NDArray[np.bool_]", name: str, notes: list[str]) -> "NDArray
 
 
 def _is_listed(file: Path, columns: list[Any], notes: list[str]) -> "NDArray[np.bool_]":
-    """Return a mask of the rows whose ids are in a file; report ids without a row."""
+    """Return a mask of the rows whose ids are in a file; add notes about unknown ids."""
     ids = _read_ids(file, len(columns))
     width = max(map(len, ids), default=1)
     rows = list(zip(*(column.tolist() for column in columns[-width:]), strict=True))
@@ -105,7 +107,7 @@ def _is_listed(file: Path, columns: list[Any], notes: list[str]) -> "NDArray[np.
 
 
 def _read_ids(file: Path, most: int) -> Ids:
-    """Read a file of ids with the columns of its first line, up to a maximum."""
+    """Read a file of ids, in which all lines must have the same number of columns."""
     try:
         text = file.read_text(encoding="utf-8-sig")
         lines = [line.split() for line in text.splitlines()]
@@ -113,7 +115,7 @@ def _read_ids(file: Path, most: int) -> Ids:
         raise FileError(f"{file}: cannot be read: {error}") from error
     lines = [line for line in lines if line]
     names = [name.lstrip("#").upper() for name in lines[0]] if lines and most > 1 else []
-    # Columns FID and IID, or IID alone; empty if the first line is not a header.
+    # Columns FID and IID, or only IID; empty if the first line is not a header.
     wanted = ("FID", "IID") if "IID" in names else ()
     header = [names.index(name) for name in wanted if name in names]
     places = header or list(range(min(len(lines[0]), most) if lines else 1))
@@ -150,7 +152,7 @@ def _passes_filters(
 def _missing_share(
     bed: "open_bed", who: "NDArray[np.bool_]", stats: "GenotypeStats"
 ) -> "NDArray[np.float64]":
-    """Return the share of individuals without a genotype; on Y, the share of males."""
+    """Return the share of missing genotypes of each variant; on Y, only males count."""
     from seqloom.io import genotype_stats
     from seqloom.io.plink._stats import MALE, Ploidy, find_ploidy
 
@@ -180,10 +182,10 @@ def inspect(
     Example: seqloom bed inspect x.bed
 
     Args:
-        file: A .bed file, with its .fam and .bim in the same folder.
+        file: A .bed file; its .fam and .bim must be in the same folder.
         json: Print JSON.
-        skip_format_check: Do not check whether the .fam and .bim match the padding of the
-            .bed.
+        skip_format_check: Do not check the padding of the .bed, which may show that .fam or
+            .bim do not match.
     """
     from seqloom.io import inspect_bed, open_bed
 
@@ -220,15 +222,16 @@ def stats(
     Example: seqloom bed stats x.bed --out stats.tsv --plot stats.svg
 
     Args:
-        file: A .bed file, with its .fam and .bim in the same folder.
-        out: Write a table with one line for each variant.
-        plot: Plot frequencies, missing genotypes and p-values into this SVG file.
-        nonfounders: Include individuals with parents in frequencies and p-values.
+        file: A .bed file; its .fam and .bim must be in the same folder.
+        out: Write a table with one line for each variant to this file.
+        plot: Plot allele frequencies, missing genotypes and p-values into this SVG file.
+        nonfounders: Include individuals with parents when allele frequencies and p-values
+            are computed.
         mid_p: Compute the mid-p variant of the exact test.
         threads: Number of threads; by default the number of available cores.
         overwrite: Replace the table and the plot if they exist.
-        skip_format_check: Do not check whether the .fam and .bim match the padding of the
-            .bed.
+        skip_format_check: Do not check the padding of the .bed, which may show that .fam or
+            .bim do not match.
 
     Raises:
         ArgumentError: The table and the plot have the same name.
@@ -272,18 +275,18 @@ def subset(
     overwrite: Flag = False,
     skip_format_check: Flag = False,
 ) -> None:
-    """Write selected individuals and variants of a PLINK set as a new set.
+    """Write selected individuals and variants of a PLINK set as a new PLINK set.
 
     Example: seqloom bed subset x.bed common.bed --keep cases.txt --maf 0.01
 
     Args:
-        source: A .bed file, with its .fam and .bim in the same folder.
+        source: A .bed file; its .fam and .bim must be in the same folder.
         target: The .bed to write, with its .fam and .bim; a failure leaves no partial file.
         filters: Filters of individuals and variants.
         threads: Number of threads; by default the number of available cores.
         overwrite: Replace the set if it exists.
-        skip_format_check: Do not check whether the .fam and .bim match the padding of the
-            .bed.
+        skip_format_check: Do not check the padding of the .bed, which may show that .fam or
+            .bim do not match.
 
     Raises:
         ArgumentError: OUT does not end in .bed.
@@ -316,24 +319,24 @@ def convert(
     overwrite: Flag = False,
     skip_format_check: Flag = False,
 ) -> None:
-    """Convert a PLINK set to another layout, or its genotypes to another format.
+    """Convert a PLINK set to another layout, or its genotypes to another file format.
 
     The ending of OUT chooses the format: .bed; NumPy .npy or .npz (individuals by
-    variants); .raw like PLINK's --recode A; or .tsv. Genotypes count copies of allele A1.
+    variants); .raw as in PLINK --recode A; or .tsv. Genotypes count copies of allele A1.
 
     Example: seqloom bed convert x.bed by-individual.bed --major individual
 
     Args:
-        source: A .bed file, with its .fam and .bim in the same folder.
+        source: A .bed file; its .fam and .bim must be in the same folder.
         target: The file to write; a failure leaves no partial file.
         major: The layout of a .bed: one row for each SNP or each individual; by default the
-            opposite of the source.
-        dtype: The dtype of a .npy or .npz; a missing genotype is -127 in int8 and NaN in
+            layout that the source does not have.
+        dtype: The dtype of a .npy or .npz; missing genotypes are -127 in int8 and NaN in
             float32.
         threads: Number of threads; by default the number of available cores.
         overwrite: Replace the file if it exists.
-        skip_format_check: Do not check whether the .fam and .bim match the padding of the
-            .bed.
+        skip_format_check: Do not check the padding of the .bed, which may show that .fam or
+            .bim do not match.
     """
     from seqloom.io import open_bed
 
@@ -347,7 +350,7 @@ def convert(
 
 
 def _writer_for(suffix: str, major: Major | None, dtype: Kind) -> "Callable[..., None]":
-    """Return the function that writes the file format of a suffix."""
+    """Return the function that writes the file format of the suffix of OUT."""
     from seqloom.io.plink import _export
 
     writers: dict[str, Callable[..., None]] = {
@@ -366,7 +369,7 @@ def _writer_for(suffix: str, major: Major | None, dtype: Kind) -> "Callable[...,
 
 
 def _check_target(source: str, target: Path | None, *, overwrite: bool) -> None:
-    """Raise if a file to write is also read, or exists and `overwrite` is not set."""
+    """Raise if an output file is also an input file, or exists and `overwrite` is False."""
     if target is None:
         return
     if not target.parent.is_dir():
@@ -383,7 +386,7 @@ def _check_target(source: str, target: Path | None, *, overwrite: bool) -> None:
 
 
 def _files_of_set(bed: Path) -> list[Path]:
-    """Return the three files of a set."""
+    """Return the paths of the .bed, .fam and .bim."""
     return [bed.with_suffix(suffix) for suffix in _SET_SUFFIXES]
 
 

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from seqloom.report import Report, Table as Numbers
 
-# A column takes at most a third of the terminal's width.
+# A column may use at most a third of the width of the terminal.
 _MIN_COLUMNS = 3
-# Width at which no table is wrapped while it is measured.
+# Width at which no table wraps, to measure the natural width of a table.
 _NO_WRAP_WIDTH = 100_000
 
 
@@ -38,14 +38,14 @@ def compare(
 
     Example: seqloom compare runs/small runs/wide --out compare.html
 
-    All runs in a folder: seqloom compare runs
+    To compare all runs in a folder: seqloom compare runs
 
     Args:
         runs: Two or more run folders that `seqloom train` wrote, or one folder that
             contains run folders.
         out: Also write an HTML page, with all learning curves in one chart.
         overwrite: Replace the page if it exists.
-        json: Print the results as one JSON object, and everything else to standard error.
+        json: Print the results as one JSON object, and all other output to standard error.
         quiet: Print only warnings, errors and requested results.
     """
     from seqloom.report import make_page
@@ -67,12 +67,12 @@ def compare(
 
 
 def _print_tables(report: "Report") -> None:
-    """Print the tables of a comparison, each with its note."""
+    """Print the tables of a comparison, each followed by its note."""
     console = open_console()
     for section in report.sections:
         if section.table is None:
             continue
-        # One row for each run; columns that do not fit follow in another table.
+        # Each run is a row; columns that do not fit are printed in another table.
         left = list(range(1, len(section.table.columns)))
         while left:
             fitting = _count_fitting(console, section.table, left)
@@ -83,7 +83,7 @@ def _print_tables(report: "Report") -> None:
 
 
 def _count_fitting(console: "Console", numbers: "Numbers", columns: list[int]) -> int:
-    """Return the number of columns that fit side by side, at least one."""
+    """Return the number of columns that fit in the width of the terminal, at least one."""
     unlimited = console.options.update(width=_NO_WRAP_WIDTH)
     for count in range(len(columns), 1, -1):
         table = _make_table(numbers, columns[:count], console.width)
@@ -108,7 +108,7 @@ def _make_table(numbers: "Numbers", columns: list[int], width: int) -> Table:
 
 
 def _make_cell(text: str) -> Text:
-    """Put text in brackets below the number; markup in a name is not interpreted."""
+    """Format a table cell, with text in brackets on a line below the number."""
     parts = re.fullmatch(r"(\S+) \((.+)\)", text)
     lines = parts.groups() if parts else (text,)
     return Text("\n".join(map(printable, lines)))

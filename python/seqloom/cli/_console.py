@@ -1,4 +1,4 @@
-"""Terminal output of all commands: console, tables, bars, and the first line."""
+"""Functions for the terminal output of all commands."""
 
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def version() -> str:
-    """Return the installed version."""
+    """Return the installed version of seqloom."""
     return metadata.version("seqloom")
 
 
@@ -27,12 +27,12 @@ class PlainConsole(Console):
     """A rich console that prints ids and file names without interpreting markup."""
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Return a text or table cell as one escaped line."""
+        """Convert a text or a table cell to one line without control characters."""
         return super().render_str(printable(text), **options)
 
 
 def open_console(*, stderr: bool = False, quiet: bool = False) -> Console:
-    """Open standard output or error; markup in a file name is not interpreted."""
+    """Create a console for standard output or standard error."""
     return PlainConsole(
         stderr=stderr,
         quiet=quiet,
@@ -44,7 +44,7 @@ def open_console(*, stderr: bool = False, quiet: bool = False) -> Console:
 
 
 def table_of(facts: Mapping[str, str]) -> Table:
-    """Return a table with two columns: name and fact."""
+    """Create a table with two columns: a name and a value."""
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
@@ -54,7 +54,7 @@ def table_of(facts: Mapping[str, str]) -> Table:
 
 
 def announce(console: Console, backend: "str | Backend", threads: int | None) -> None:
-    """Print version, backend, device and threads, before a long computation."""
+    """Print version, backend, device and threads before a long computation."""
     from seqloom.tensor import backend as find_backend
 
     found = find_backend(backend, num_threads=threads)
@@ -68,7 +68,7 @@ def announce(console: Console, backend: "str | Backend", threads: int | None) ->
 
 @contextmanager
 def counter_bar() -> Generator[Callable[[int, int], object]]:
-    """Show a progress bar on a terminal; yield a function of completed and total steps."""
+    """Show a progress bar on a terminal; yield a function that updates the bar."""
     console = open_console(stderr=True)
     columns = (
         BarColumn(bar_width=24),
@@ -82,7 +82,7 @@ def counter_bar() -> Generator[Callable[[int, int], object]]:
 
 
 def check_not_existing(*targets: Path | None, overwrite: bool) -> None:
-    """Raise if a file would be replaced without --overwrite."""
+    """Raise if an output file exists and --overwrite is not given."""
     for target in targets:
         if target is not None and target.is_file() and not overwrite:
             raise FileError(f"{target}: already exists; --overwrite replaces it")

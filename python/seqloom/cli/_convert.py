@@ -55,8 +55,8 @@ class ConvertPaths:
         files = len(self.sources) + len(self.targets)
         if files == _MATES + _MATES and self.interleaved:
             raise ArgumentError(
-                "--interleaved is for one file that contains both reads of each pair; "
-                "here are two files to read and two to write"
+                "--interleaved is for one file with both reads of each pair, but two input "
+                "files and two output files were given"
             )
         if files == _MATES + 1 and not self.interleaved:
             raise ArgumentError(
@@ -66,7 +66,7 @@ class ConvertPaths:
         self._check_distinct()
 
     def _check_distinct(self) -> None:
-        """Raise if a file is given twice, to read or to write."""
+        """Raise if the same file is given twice as input, or as input and output."""
         # With a progress bar, `open_sequences` cannot detect that two files are the
         # same.
         if len({_file_identity(source) for source in self.sources}) < len(self.sources):
@@ -83,27 +83,28 @@ class ConvertPaths:
 
     @property
     def source(self) -> str | tuple[str, str]:
-        """File or files to read, for `open_sequences`."""
+        """Input path or pair of paths, for `open_sequences`."""
         return _unwrap_single(self.sources)
 
     @property
     def target(self) -> str | tuple[str, str]:
-        """File or files to write, for `write_sequences`."""
+        """Output path or pair of paths, for `write_sequences`."""
         return _unwrap_single(self.targets)
 
     @property
     def holds_pairs(self) -> bool:
-        """True if the only file to read contains pairs."""
+        """True if the input is one file with both reads of each pair."""
         return self.interleaved and len(self.sources) == 1
 
     def check_not_existing(self) -> None:
-        """Raise if a file would be replaced; suggest the options for a read pair."""
+        """Raise if an output file exists; suggest the syntax for read pairs."""
         is_one_each = len(self.sources) == len(self.targets) == 1
         for target in self.targets:
             if target == "-" or not Path(target).is_file():
                 continue
             advice = "--overwrite replaces it"
-            # If OUT contains sequences, it may be the second file of a read pair.
+            # The user may have given a read pair as IN and OUT if OUT contains
+            # sequences.
             if is_one_each and _is_sequence_file(target):
                 advice = f"for a read pair: {_PAIR_USAGE} (--overwrite replaces this file)"
             raise FileError(f"{target}: already exists; {advice}")
@@ -112,19 +113,19 @@ class ConvertPaths:
 def resolve_paths(
     source: str, other: str | None, out: Sequence[Path], *, interleaved: bool
 ) -> ConvertPaths:
-    """Split the words into files to read and to write; with --out, all words are read."""
+    """Return the input and output files; with --out, all arguments are input files."""
     words = (source,) if other is None else (source, other)
     sources, targets = (words, tuple(map(str, out))) if out else (words[:1], words[1:])
     return ConvertPaths(sources=sources, targets=targets, interleaved=interleaved)
 
 
 def _unwrap_single(names: tuple[str, ...]) -> str | tuple[str, str]:
-    """Return one name, or two."""
+    """Return a single name as a string, and two names as a tuple."""
     return names[0] if len(names) == 1 else (names[0], names[1])
 
 
 def _file_identity(name: str) -> object:
-    """Return the device and inode of a file; the name if the file does not exist."""
+    """Return the device and inode of a file, or the name if the file does not exist."""
     try:
         facts = Path(name).stat()
     except OSError:
@@ -184,7 +185,7 @@ def _open(
 
 
 class MeteredFile(FileIO):
-    """A file that moves a progress bar while it is read."""
+    """A file that updates a progress bar while it is read."""
 
     def __init__(self, path: str, bar: Progress, task: TaskID) -> None:
         super().__init__(path)
@@ -192,7 +193,7 @@ class MeteredFile(FileIO):
         self._before = self._size_and_time()
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Read bytes and advance the bar."""
+        """Read bytes and advance the progress bar."""
         piece = super().read(size) or b""
         self._bar.update(self._task, advance=len(piece))
         return piece
@@ -203,7 +204,7 @@ class MeteredFile(FileIO):
             raise FileError(f"{os.fspath(str(self.name))}: changed while it was being read")
 
     def _size_and_time(self) -> tuple[int, int]:
-        """Return the size and modification time of the file."""
+        """Return the size and modification time of the open file."""
         facts = os.fstat(self.fileno())
         return facts.st_size, facts.st_mtime_ns
 
@@ -217,7 +218,7 @@ class ReadOptions(TextOptions):
     """Options for reading IN.
 
     Args:
-        on_error: If a record is invalid: stop, or skip and count it.
+        on_error: If a record is invalid: stop with an error, or skip and count the record.
     """
 
     on_error: Literal["raise", "skip"] = "raise"
@@ -228,9 +229,9 @@ class KeepOptions:
     """Filters of records.
 
     Args:
-        min_length: Keep sequences with at least this number of residues.
-        max_length: Keep sequences with at most this number of residues.
-        min_mean_quality: Keep FASTQ records with at least this mean quality score.
+        min_length: Keep only sequences with at least this number of residues.
+        max_length: Keep only sequences with at most this number of residues.
+        min_mean_quality: Keep only FASTQ records with at least this mean quality score.
     """
 
     min_length: Count | None = None
@@ -259,20 +260,21 @@ def convert(
 
     Example: seqloom convert reads.fq.gz long.fa.bgz --min-length 100
 
-    Pairs: seqloom convert R1 R2 --out OUT1 OUT2. The ids of each pair must match, and a
-    pair is kept if both reads are.
+    Pairs: seqloom convert R1 R2 --out OUT1 OUT2. The ids of the two reads of a pair must
+    match. A pair is kept only if both reads pass the filters.
 
     Args:
         source: A sequence file, or - for standard input.
         target: The file to write; a failure leaves no partial file. - is standard output.
-            With --out: the file of the second reads.
-        out: The files to write; a failure leaves neither. For standard output: --out=-
-        interleaved: One file contains both reads of each pair: IN, OUT, or both.
-        format: Format of OUT; by default from its name.
-        compression: Compression of OUT; by default from its name (.gz, .bgz).
+            With --out, this argument is the input file of the second reads.
+        out: The output files of a read pair; a failure leaves neither file. For standard
+            output, write --out=-
+        interleaved: Read or write first and second reads alternately in one file.
+        format: Format of OUT; by default from the file name.
+        compression: Compression of OUT; by default from the file name (.gz, .bgz).
         keep: Filters of records.
         read: Options for reading IN.
-        line_width: Residues on each line of FASTA.
+        line_width: Number of residues on each line of FASTA.
         level: Compression level, from 0 to 9.
         threads: Number of threads; by default the number of available cores.
         overwrite: Replace OUT if it exists.
@@ -300,7 +302,7 @@ def convert(
 
 
 class RecordFilter:
-    """Selects records and counts the dropped ones by reason."""
+    """Filter of records, which counts dropped records by reason."""
 
     def __init__(self, keep: KeepOptions, encoding: Quality) -> None:
         least, most = keep.min_length or 0, keep.max_length
@@ -317,7 +319,7 @@ class RecordFilter:
     def of(
         self, reader: SequenceReader | PairedReader
     ) -> Iterator[SequenceBatch | tuple[SequenceBatch, SequenceBatch]]:
-        """Yield batches of the kept records; of a pair, both reads or neither."""
+        """Yield batches of the records that pass the filters; pairs are never separated."""
         from seqloom.io import SequenceReader
 
         if self._keep.min_mean_quality is not None and reader.format != "fastq":
@@ -334,7 +336,7 @@ class RecordFilter:
             yield (chosen[0], chosen[1]) if len(chosen) > 1 else chosen[0]
 
     def _find_kept(self, mates: Sequence[SequenceBatch]) -> NDArray[np.bool_]:
-        """Return a mask of kept records or pairs; count each dropped one once."""
+        """Return a mask of the records or pairs to keep; count the dropped ones."""
         kept = np.ones(len(mates[0]), np.bool_)
         lengths, keep = [mate.sequences.lengths for mate in mates], self._keep
         if keep.min_length is not None:
@@ -352,7 +354,7 @@ class RecordFilter:
     def _drop_records(
         self, kept: NDArray[np.bool_], goes: Sequence[NDArray[np.bool_]], *, why: str
     ) -> None:
-        """Drop marked records, or pairs with a marked read, and count them."""
+        """Drop marked records, or pairs with a marked read, and count them by reason."""
         gone = np.any(goes, axis=0)
         self.dropped[why] += int((kept & gone).sum())
         kept &= ~gone

@@ -1,4 +1,4 @@
-"""``seqloom demo``: train on real splice sites, and compare with other methods."""
+"""``seqloom demo``: train on real splice sites, and compare with a linear model."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,7 +23,7 @@ NETWORK = {"epochs": 15, "lr": 3e-3}
 LINEAR = {"epochs": 60, "lr": 1e-2}
 LINEAR_DECAY = 1.0
 DEMO_FOLDER = Path("seqloom-demo")
-# The example files that --files copies.
+# Names of the example files that --files copies.
 SEQUENCES = ("train.fa.gz", "train.tsv", "test.fa.gz", "test.tsv")
 GENOME = ("genome.fa.gz", "peaks.bed")
 GENOTYPES = (
@@ -47,23 +47,24 @@ def demo(
 ) -> None:
     """Train on real DNA to find splice junctions, and write a report.
 
-    The network learns from 2,000 windows around primate splice junctions to separate
-    donors (EI), acceptors (IE) and others (N). A tenth of the windows is the validation
-    set. The 1,186 windows of the official test set are scored once, after training.
+    The network learns from 2,000 windows of primate DNA to distinguish donor sites (EI),
+    acceptor sites (IE) and neither (N). A tenth of the windows is the validation set. The
+    1,186 windows of the official test set are scored once, after training.
 
     Example: seqloom demo --out /tmp/demo
 
     Args:
-        out: The run folder; an earlier demo in the folder is replaced.
+        out: The run folder to write; an earlier demo in this folder is replaced.
         files: Do not train; copy the example files to this folder: train.fa.gz, train.tsv,
             test.fa.gz, test.tsv; genome.fa.gz, peaks.bed; example.bed with .bim and .fam,
             trait.txt, phenotype.txt, covariates.txt.
-        overwrite: Replace another run in OUT, or other files of these names.
+        overwrite: Replace a run in OUT that is not a demo; with --files, replace existing
+            files.
         seed: Seed of the initial weights, the shuffling, the dropout and the split.
         machine: Backend and threads.
 
     Raises:
-        KeyboardInterrupt: The demo was stopped; the message names the way to restart it.
+        KeyboardInterrupt: The demo was stopped; the message explains how to restart it.
     """
     console = open_console()
     if files is not None:
@@ -74,7 +75,8 @@ def demo(
     try:
         _train_and_compare(console, out, machine, seed=seed, overwrite=overwrite)
     except KeyboardInterrupt:
-        # The demo is too short to be resumed.
+        # The demo cannot be resumed, because it takes too little time to need
+        # checkpoints.
         way = f"to restart, remove {out} or give --out another folder"
         if _is_demo_run(out):
             way = "the same command restarts the demo"
@@ -93,7 +95,8 @@ def _train_and_compare(
     console.print(str(splice))
     settings: Any = {"seed": seed, "backend": Computation(**machine.to_keywords())}
     with Watch(console) as watch:
-        # The report is written once, after the comparison: plotting takes a second.
+        # Write the report only once, after the comparison, because plotting takes a
+        # second.
         may_replace = overwrite or _is_demo_run(out)
         folder = RunFolder(out, overwrite=may_replace, report=False)
         run = _fit_network(splice, **settings, out=folder, progress=watch)
@@ -115,7 +118,7 @@ def _is_demo_run(out: Path) -> bool:
 
 
 def _check_folder(out: Path, *, overwrite: bool) -> None:
-    """Raise if the folder contains anything but a demo."""
+    """Raise if the folder contains files that do not belong to a finished demo."""
     if overwrite or _is_demo_run(out):
         return
     if out.is_dir() and any(out.iterdir()):
@@ -134,7 +137,7 @@ def _fit_network(splice: "Splice", **settings: Any) -> "Run":
 
 
 def _fit_linear(splice: "Splice", **settings: Any) -> "Run":
-    """Train logistic regression on the same windows."""
+    """Train logistic regression on the same training windows."""
     from seqloom.cli._splice import Logistic
     from seqloom.train import Updates
 
@@ -145,7 +148,7 @@ def _fit_linear(splice: "Splice", **settings: Any) -> "Run":
 
 
 def _train(model: "Config | Module", splice: "Splice", **settings: Any) -> "Run":
-    """Train a model; the comparison reports the test windows that were in training."""
+    """Train a model, without the warning about test windows in the training set."""
     from seqloom.train import fit
 
     with catch_warnings():
@@ -154,7 +157,7 @@ def _train(model: "Config | Module", splice: "Splice", **settings: Any) -> "Run"
 
 
 def _copy_files(console: "Console", folder: Path, *, overwrite: bool) -> None:
-    """Copy the example files; replace a different file only if `overwrite` is set."""
+    """Copy the example files; raise if a different file exists, unless `overwrite`."""
     packed = {"genome": GENOME, "genotypes": GENOTYPES}
     beside = [
         f"{folder_name}/{name}" for folder_name, names in packed.items() for name in names

@@ -36,18 +36,19 @@ _INSTRUCTION_SETS = {
 
 
 class Advice(NamedTuple):
-    """A problem and its remedy."""
+    """A cause of slowness and its remedy."""
 
     what: str
     remedy: str
 
 
 def doctor(*, json: Flag = False) -> None:
-    """Show versions, processor, threads, GPU, extras and cache, and what is slow.
+    """Show versions, processor, threads, GPU, extras, cache and causes of slowness.
 
     Example: seqloom doctor
 
-    Include the output in bug reports; the only path that it contains is the cache's.
+    Include the output in bug reports. The output contains no paths except that of the
+    cache.
 
     Args:
         json: Print JSON.
@@ -70,7 +71,7 @@ def doctor(*, json: Flag = False) -> None:
 
 
 def _find_facts() -> dict[str, str]:
-    """Describe the installation and the machine, in the order of the output."""
+    """Return the rows of the output, which describe the installation and the machine."""
     named = read_fact("/proc/cpuinfo", r"^model name\s*: (.*)$")
     name = (named or platform.processor() or platform.machine()).replace("(R)", "")
     return {
@@ -89,7 +90,7 @@ def _find_facts() -> dict[str, str]:
 
 
 def _gpu_names() -> list[str]:
-    """Return the names of the GPUs that the NVIDIA driver lists, without starting them."""
+    """Return the names of the GPUs that the NVIDIA driver lists, without using a GPU."""
     files = sorted(Path("/proc/driver/nvidia/gpus").glob("*/information"))
     return [read_fact(file, r"^Model:\s*(.*)$") or "a GPU" for file in files]
 
@@ -117,7 +118,7 @@ def _describe_capacity() -> dict[str, str]:
 
 
 def _describe_matrix_library() -> str:
-    """Return the BLAS library of NumPy, and its kernels."""
+    """Return the name of NumPy's BLAS library and of its kernels."""
     from threadpoolctl import threadpool_info
 
     pools: list[dict[str, Any]] = cast("Any", threadpool_info)()
@@ -136,7 +137,7 @@ def _list_versions(*packages: str) -> str:
 
 
 def _describe_extras() -> str:
-    """List the packages of each extra, and those that are not installed."""
+    """List the packages of each optional extra, and the packages that are not installed."""
     wanted = [
         found.groups()
         for line in metadata.requires("seqloom") or []
@@ -150,7 +151,7 @@ def _describe_extras() -> str:
 
 
 def _describe_disk() -> dict[str, str]:
-    """Describe the location and size of the cache, and the free disk space."""
+    """Describe the path and size of the cache, and the free disk space."""
     home = cache_home()
     sizes = [path.stat().st_size for path in home.rglob("*") if path.is_file()]
     folders = {str(Path.cwd()): "here", tempfile.gettempdir(): "for temporary files"}
@@ -189,7 +190,7 @@ def _check_variables() -> Iterator[Advice]:
 
 
 def _check_processor() -> Iterator[Advice]:
-    """Yield a slow or busy processor, and a GPU that no library can use."""
+    """Yield problems of the processor, and a GPU that no installed library can use."""
     if _native.simd() == "portable" and not os.environ.get("SEQLOOM_SIMD"):
         yield Advice(
             "The processor has neither AVX2 nor NEON: kernels compute without vector "
@@ -218,7 +219,7 @@ def _check_processor() -> Iterator[Advice]:
 
 
 def _check_threads() -> Iterator[Advice]:
-    """Yield limits on threads and cores."""
+    """Yield limits on the number of threads and cores."""
     try:
         threads, cores, variable = count_threads(), count_cores(), threads_variable()
     except ArgumentError as error:
@@ -238,7 +239,7 @@ def _check_threads() -> Iterator[Advice]:
 
 
 def _check_files() -> Iterator[Advice]:
-    """Yield a cache that cannot be written, and a program that is not built."""
+    """Yield a problem if the cache is read-only or seqloom-run is not built."""
     home = cache_home()
     first = next(folder for folder in (home, *home.parents) if folder.exists())
     if not os.access(first, os.W_OK):

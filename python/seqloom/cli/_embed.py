@@ -28,9 +28,12 @@ class TokenOptions:
     """Tokens for special residues.
 
     Args:
-        symbols: The symbols *, - and full stop; a single * at the end is removed.
-        unknown: An ambiguity code such as B: its own token, the mask, or an error.
-        case: A lower-case residue: like upper case, the mask, or an error.
+        symbols: The token for the symbols * and - and full stop; a single * at the end is
+            removed.
+        unknown: The token for an ambiguity code such as B: its token in ESM-2, the mask
+            token, or an error.
+        case: The token for a lower-case residue: that of upper case, the mask token, or an
+            error.
     """
 
     symbols: Literal["strip_terminal_stop", "error", "zeros", "keep"] = (
@@ -70,34 +73,36 @@ def embed(
 ) -> None:
     """Compute embeddings of protein sequences with ESM-2.
 
-    Each shard is written in one step. To continue a stopped or killed job, run the same
-    command again: it computes the missing shards. To use several machines, give each
-    process its --part; torchrun and SLURM arrays set it automatically.
+    To continue a stopped or killed job, run the same command again, which computes only the
+    missing shards. To use several machines, give each process another --part; in torchrun
+    and SLURM arrays, --part is set automatically.
 
     Example: seqloom embed proteins.fa --model esm2_t6_8M_UR50D --out embeddings
 
     Args:
         files: FASTA or FASTQ files of proteins: plain, gzip or bgzip.
-        model: A Hugging Face folder of ESM-2 with config.json and safetensors.
-        out: The folder of the embeddings, or a URL: s3://bucket/prefix.
-        pool: The mean over residues; the first token (cls); or none, which keeps every
-            residue.
-        layers: Layers to store: 0 is the token embedding, -1 the last layer.
+        model: A folder of ESM-2 from Hugging Face, with config.json and model.safetensors.
+        out: The folder to write, or a URL such as s3://bucket/prefix.
+        pool: Pooling of each sequence: the mean over residues, the first token (cls), or
+            none, which stores an embedding of every residue.
+        layers: Layers to store; 0 is the token embedding, and -1 is the last layer.
         save_as: The dtype of the stored embeddings.
-        format: The file format.
-        max_tokens: Maximum number of tokens in a batch; halved if memory runs out.
-        max_length: Split longer sequences into windows of this length, and join the
-            results.
-        overlap: Number of residues that neighbouring windows share.
-        shard_size: Number of records in a file.
-        resume: Continue if the folder contains part of this job; otherwise that is an
-            error.
+        format: The file format of the embeddings.
+        max_tokens: Maximum number of tokens in a batch, which is halved if memory runs out.
+        max_length: Split longer sequences into windows of this length, and join their
+            embeddings.
+        overlap: Number of residues by which neighbouring windows overlap.
+        shard_size: Number of records in each output file.
+        resume: Continue the job if the folder contains a part of its output; with
+            --no-resume, such a folder is an error.
         dtype: The dtype of the model's computation; bfloat16 and float16 need --backend
             torch or jax.
-        part: Compute only one part of the shards: 2/8 is the second of eight. By default,
-            the part of the process in torchrun or a SLURM array, and otherwise all shards.
-        devices: Start this number of processes, each with one part of the job and one GPU
-            (--backend torch:cuda) or an equal number of threads.
+        part: Compute only one part of the shards; 2/8 means the second of eight parts. By
+            default, the rank in torchrun or a SLURM array selects the part; outside these,
+            all shards are computed.
+        devices: Start this number of processes, which compute one part of the job each.
+            Each process uses one GPU (--backend torch:cuda) or an equal share of the
+            threads.
         engine: Start the processes on this machine, or on a Ray cluster.
         letters: Tokens for special residues.
         machine: Backend and threads.
@@ -115,7 +120,7 @@ def embed(
     # In torchrun, each process uses the GPU of its local rank.
     backend = choose_device(machine.backend)
     announce(console, backend, machine.threads)
-    # With several processes, each process loads the network.
+    # With several processes, each child process loads the network.
     network: Any = partial(ESM2.load, model.absolute(), dtype=dtype)
     if devices is None:
         network = network(backend=find_backend(backend, num_threads=machine.threads))
@@ -152,7 +157,7 @@ def embed(
 
 
 def list_devices(backend: str, count: int) -> list[str]:
-    """Return the device of each process: numbered GPUs, or the same processor."""
+    """Return the device name of each process: numbered GPUs, or the CPU for all."""
     from seqloom.train._ranks import have_several_processes
 
     if have_several_processes():

@@ -1,4 +1,4 @@
-"""Report errors of the command line in one or two lines, and return the exit code."""
+"""Report errors in one or two lines, and return the exit code of the command line."""
 
 import itertools
 import os
@@ -25,25 +25,25 @@ from seqloom._text import printable
 from seqloom.errors import DataWarning, SeqloomError, WorkerError
 
 BAD_INPUT = 2
-# Same as Rich, which prints most of the output.
+# Default width of the terminal, as in Rich, which prints most of the output.
 BROKEN_PIPE = 1
 STREAM = "-"
-# Maximum number of characters that a message quotes from an option's help.
+# Maximum number of characters of an option's help text in an error message.
 _MAX_QUOTED = 120
 # Options that take one value and can be repeated.
 _REPEATABLE = ("--label-column", "--covariate-column", "--missing")
-# Options that users look for in a command that does not have them.
+# Messages about options that a command does not have, but that users expect.
 _UNSUPPORTED_OPTIONS = {
     ("evaluate", "--out"): (
-        "evaluate prints metrics and writes no file. The scores of the records: seqloom "
-        "predict MODEL FILES --out scores.tsv; the metrics in a file: seqloom evaluate ... "
-        "--json > metrics.json"
+        "evaluate prints metrics and writes no file. To write scores: seqloom predict "
+        "MODEL FILES --out scores.tsv. To write metrics: seqloom evaluate ... --json > "
+        "metrics.json"
     )
 }
 
 
 def run_and_report(app: App, words: Sequence[str], *, with_traceback: bool) -> int:
-    """Run a command line and return its exit code; print a traceback for a bug."""
+    """Run a command and return its exit code; print a traceback only for a bug."""
     number = _torchrun_rank()
     try:
         with _discard_output(is_needed=number > 0), _print_warnings():
@@ -51,11 +51,12 @@ def run_and_report(app: App, words: Sequence[str], *, with_traceback: bool) -> i
     except CycloptsError as error:
         failure, message = error, _describe_usage_error(app, error, words)
     except (SeqloomError, OSError, MemoryError) as error:
-        # If another process has failed, only the first process reports it.
+        # Only the process of rank 0 reports that another process has failed.
         if isinstance(error, BrokenPipeError) or (
             isinstance(error, WorkerError) and number
         ):
-            # Without this, Python would report the unwritten buffer when it exits.
+            # Redirect standard output; otherwise Python would report unwritten output
+            # at exit.
             with Path(os.devnull).open("wb") as nothing:
                 os.dup2(nothing.fileno(), sys.__stdout__.fileno() if sys.__stdout__ else 1)
             return BROKEN_PIPE
@@ -74,7 +75,7 @@ def run_and_report(app: App, words: Sequence[str], *, with_traceback: bool) -> i
 
 
 def _torchrun_rank() -> int:
-    """Return the rank of this process in torchrun; 0 without torchrun."""
+    """Return the rank of this process in torchrun, or 0 without torchrun."""
     several = os.environ.get("WORLD_SIZE", "1") != "1"
     rank = os.environ.get("RANK", "0")
     return int(rank) if several and rank.isdecimal() else 0
@@ -82,7 +83,7 @@ def _torchrun_rank() -> int:
 
 @contextmanager
 def _discard_output(*, is_needed: bool) -> Generator[None]:
-    """Discard the output of the block in all processes but the first."""
+    """Discard the output of the block, except in the process of rank 0."""
     if not is_needed:
         yield
         return
@@ -96,7 +97,7 @@ def _discard_output(*, is_needed: bool) -> Generator[None]:
 
 @contextmanager
 def _print_warnings() -> Generator[None]:
-    """Print warnings for users as one line each; leave other warnings unchanged."""
+    """Print each warning for users as one line; do not change other warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", DataWarning)
         show = warnings.showwarning
@@ -113,7 +114,7 @@ def _print_warnings() -> Generator[None]:
 
 
 def _error_text(error: BaseException) -> str:
-    """Return an error's message; for an OSError of Python, without its number."""
+    """Return the message of an error, without the error number of an OSError."""
     is_foreign = not isinstance(error, SeqloomError)
     if isinstance(error, OSError) and is_foreign and error.strerror:
         text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
@@ -122,7 +123,7 @@ def _error_text(error: BaseException) -> str:
 
 
 def _print_interruption(message: str, words: Sequence[str]) -> None:
-    """Print what a stopped run has saved, and the command that resumes it."""
+    """Print that a run was stopped, what it has saved, and the command that resumes it."""
     sys.stderr.write(f"\n{printable(message or 'stopped', lines=True)}\n")
     if words[:1] == ["train"] and message:
         kept = [word for word in words if word not in {"--overwrite", "--resume"}]
@@ -131,7 +132,7 @@ def _print_interruption(message: str, words: Sequence[str]) -> None:
 
 
 def _describe_usage_error(app: App, error: CycloptsError, words: Sequence[str]) -> str:
-    """Describe an invalid command line in two lines: the error, and the help command."""
+    """Describe an invalid command line in one line, and the help command in another."""
     named: list[str] = []
     command = app
     for word in words:
@@ -148,7 +149,7 @@ def _describe_usage_error(app: App, error: CycloptsError, words: Sequence[str]) 
 
 
 def _describe_standard_input(error: CycloptsError, words: Sequence[str]) -> str | None:
-    """Return the message for - after an option that cannot read standard input."""
+    """Return the message for an option that cannot read standard input, but got -."""
     is_unknown = (
         isinstance(error, UnknownOptionError)
         and (error.token.keyword or error.token.value) == STREAM
@@ -167,7 +168,7 @@ def _describe_standard_input(error: CycloptsError, words: Sequence[str]) -> str 
 
 
 def _describe_repeated_option(error: CycloptsError, words: Sequence[str]) -> str | None:
-    """Return the message for several values after an option that is repeated instead."""
+    """Return an error message if an option that must be repeated has several values."""
     unused = (
         list(error.unused_tokens or ()) if isinstance(error, UnusedCliTokensError) else []
     )
@@ -183,7 +184,7 @@ def _describe_repeated_option(error: CycloptsError, words: Sequence[str]) -> str
 
 
 def _describe_error(command: App, error: CycloptsError, name: str) -> str:
-    """Describe an error of cyclopts."""
+    """Convert an error of cyclopts to a message."""
     if isinstance(error, UnusedCliTokensError):
         words = printable(shlex.join(error.unused_tokens or ()))
         return f"Unexpected file or word: {words}."

@@ -1,4 +1,4 @@
-"""``seqloom explain``: contribution of each residue to the score of a trained model."""
+"""``seqloom explain``: compute the contribution of each residue to a score."""
 
 import sys
 from pathlib import Path
@@ -67,27 +67,28 @@ def explain(
 ) -> None:
     """Show how much each residue contributes to the score of a trained model.
 
-    Each residue is changed and the sequence is scored again. The HTML page colours residues
-    by their contribution; the table has one row for each residue.
+    Each residue is changed in turn, and the changed sequence is scored. The HTML page
+    colours residues by their contribution; the table has one row for each residue.
 
     Example: seqloom explain runs/splice new.fa.gz --out residues.html
 
-    All mutations: seqloom explain runs/splice new.fa.gz --method mutations --out all.tsv
+    To score all mutations: seqloom explain runs/splice new.fa.gz --method mutations --out
+    all.tsv
 
     Args:
         model: A run folder that `seqloom train` wrote.
         files: Sequence files, tables with a column of sequences, or - for standard input.
-            With --intervals, a genome.
+            With --intervals, FILES is a genome.
         out: The page to write (NAME.html), or the table (NAME.tsv, NAME.csv, NAME.parquet,
             or - for standard output).
-        method: Replace residues by N, or X in a protein (occlusion), or each residue by
-            every other residue (mutations: in silico mutagenesis).
+        method: occlusion replaces residues by N, or by X in a protein. mutations replaces
+            each residue by every other residue (in silico mutagenesis).
         window: Number of residues that occlusion replaces at a time.
-        target: The class or label to explain; by default the predicted class of each
-            sequence, or the only label.
-        limit: Number of sequences on a page, from the start; a table has all sequences.
-        reverse_complement: Explain the mean of the scores of a sequence and its reverse
-            complement, like predict --reverse-complement.
+        target: The class or label to explain. By default, the predicted class of each
+            sequence, or the label if there is only one.
+        limit: Maximum number of sequences on the page; a table contains all sequences.
+        reverse_complement: Explain the mean score of a sequence and its reverse complement,
+            as in predict --reverse-complement.
         overwrite: Replace the file if it exists.
         quiet: Print only warnings and errors.
         sequences: Options for reading sequences.
@@ -117,7 +118,7 @@ def explain(
         open_examples(trained, data) as examples,
         score_bar(console, noun="residues") as tell,
     ):
-        chosen = cast("Dataset", examples)  # these files contain sequences
+        chosen = cast("Dataset", examples)  # checked above
         if out.endswith(_PAGE_SUFFIX) and len(chosen) > limit:
             chosen = Subset(chosen, range(limit))
         found = find_attributions(
@@ -136,7 +137,7 @@ def explain(
 
 
 def _check_suffix(out: str) -> None:
-    """Raise if the name is neither a page nor a table."""
+    """Raise if the file name is neither that of a page nor that of a table."""
     if out != STREAM and not out.endswith((_PAGE_SUFFIX, *_TABLE_SUFFIXES)):
         raise ArgumentError(
             f"{out}: --out must end in {_PAGE_SUFFIX} (a page) or in .tsv, .csv or "

@@ -1,4 +1,4 @@
-"""``seqloom export`` and ``seqloom run``: trained models without Python."""
+"""``seqloom export`` and ``seqloom run``: export a model, and run it without Python."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ from seqloom.cli._console import open_console
 from seqloom.cli._options import MACHINE, OUTPUT, PATH, Flag
 from seqloom.errors import MissingFileError
 
-# The program is next to the extension, in a checkout and in the wheel.
+# The program seqloom-run is in the folder of the native extension.
 _EXE_SUFFIX = ".exe" if sys.platform == "win32" else ""
 PROGRAM = Path(__file__).parents[1] / "_rust" / f"seqloom-run{_EXE_SUFFIX}"
 _WORDS = Parameter(allow_leading_hyphen=True)
@@ -35,14 +35,15 @@ def export(
 
     Example: seqloom export runs/splice --out splice.seqloom
 
-    One file for other programs: seqloom export runs/splice --onnx --out splice.onnx
+    To write an ONNX file for other programs: seqloom export runs/splice --onnx --out
+    splice.onnx
 
     Args:
         model: A run folder that `seqloom train` wrote.
-        out: The folder to write, or one file if the name ends in .zip.
-        onnx: Write an ONNX file instead.
+        out: The folder to write, or a zip file if the name ends in .zip.
+        onnx: Write an ONNX file instead of a folder.
         overwrite: Replace an existing export.
-        base: The folder of the ESM-2 base network, if it has moved since training.
+        base: The folder of the ESM-2 base network, if the folder was moved after training.
         quiet: Print only warnings and errors.
     """
     from seqloom import export as exports
@@ -58,15 +59,15 @@ def export(
 def run(*words: Annotated[str, _WORDS]) -> None:
     """Score files with an exported model; runs the program seqloom-run.
 
-    All words are passed to seqloom-run; seqloom run --help lists its options.
+    All arguments are passed to seqloom-run; seqloom run --help lists its options.
 
     Example: seqloom run splice.seqloom reads.fq.gz > scores.tsv
 
     Args:
-        words: An exported model (folder or zip), files and options.
+        words: An exported model (folder or zip), input files, and options of seqloom-run.
 
     Raises:
-        MissingFileError: The program is not built.
+        MissingFileError: The program seqloom-run is not built.
     """
     if not PROGRAM.is_file():
         raise MissingFileError(
@@ -75,7 +76,7 @@ def run(*words: Annotated[str, _WORDS]) -> None:
         )
     if sys.stdout is not None:  # None if the process started with stdout closed
         sys.stdout.flush()
-    if sys.platform == "win32":  # Windows has no exec: run a child process
+    if sys.platform == "win32":  # run a child process, because Windows has no exec
         sys.exit(subprocess.call([str(PROGRAM), *words]))  # noqa: S603 - the packaged program
-    # exec keeps signals, streams and the exit code.
+    # exec makes seqloom-run receive signals and return its exit code directly.
     os.execv(PROGRAM, [PROGRAM.name, *words])  # noqa: S606 - the packaged program

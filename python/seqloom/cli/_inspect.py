@@ -54,7 +54,7 @@ def inspect(
 
     Args:
         file: A sequence file, a table with a column of sequences (CSV, TSV, Parquet), or -
-            for standard input. Format and compression are detected.
+            for standard input. The format and the compression are detected.
         reading: Options for reading the file.
         sequence_column: The column of sequences, if the file is a table.
         id_column: The column of ids, if the file is a table.
@@ -93,7 +93,7 @@ def inspect(
 
 
 def _reject_options(reading: TextOptions) -> None:
-    """Raise for options of sequences if the file contains genotypes."""
+    """Raise if options for sequences are given, but the file contains genotypes."""
     usual = asdict(TextOptions())
     names = [f"--{name}" for name, value in asdict(reading).items() if value != usual[name]]
     if names:
@@ -104,7 +104,7 @@ def _reject_options(reading: TextOptions) -> None:
 
 
 def _summarise_table(file: str, **options: Any) -> "Summary":
-    """Summarise the sequences of a table, read like in `seqloom train`."""
+    """Summarise the sequences of a table, which is read as in `seqloom train`."""
     from seqloom.data._inputs import SourceOptions
     from seqloom.data._sources import sources_of
     from seqloom.io._inspect import summarise
@@ -130,7 +130,7 @@ def _summarise_table(file: str, **options: Any) -> "Summary":
 
 
 def _draw_plots(summary: "Summary", console: "Console") -> None:
-    """Plot lengths, qualities and bases, if the file has them."""
+    """Draw lengths, qualities and base composition on the terminal."""
     is_plain = not console.encoding.startswith("utf")
     if summary.shortest != summary.longest:
         groups = summary.histogram
@@ -152,7 +152,7 @@ def _draw_plots(summary: "Summary", console: "Console") -> None:
 def _draw_bars(
     title: str, names: Sequence[str], records: Sequence[int], *, is_plain: bool
 ) -> Table:
-    """Return a table with one bar for each name."""
+    """Create a table with a bar for each name."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0))
     table.add_column(title, justify="right")
     table.add_column("records", justify="right")
@@ -164,7 +164,7 @@ def _draw_bars(
 
 
 def _draw_positions(summary: "Summary", *, is_plain: bool) -> Iterator[Text]:
-    """Plot qualities and bases by position; a column may cover several positions."""
+    """Draw qualities and bases by position; a character may cover several positions."""
     means = [position.mean_quality or 0.0 for position in summary.positions]
     width = len(_average_bins(means))
     last = f"{summary.longest - 1:,}"
@@ -184,7 +184,7 @@ def _draw_positions(summary: "Summary", *, is_plain: bool) -> Iterator[Text]:
 
 
 def _draw_shares(summary: "Summary", bases: str, *, is_plain: bool) -> Iterator[Text]:
-    """Yield one line for each base of the file, all on the same scale."""
+    """Yield a line for each base that occurs in the file, all on the same scale."""
     totals = [max(sum(position.letters.values()), 1) for position in summary.positions]
     rows: dict[str, list[float]] = {}
     for base in (base for base in bases if base in summary.letters):
@@ -202,11 +202,11 @@ def _draw_shares(summary: "Summary", bases: str, *, is_plain: bool) -> Iterator[
 def _draw_columns(
     values: Sequence[float], top: float, *, rows: int = 1, is_plain: bool = False
 ) -> list[str]:
-    """Draw a column for each value, from 0 to ``top``, as lines from top to bottom."""
+    """Draw a column for each value from 0 to ``top``; return lines of text."""
     steps = _ASCII_BLOCKS if is_plain else _BLOCKS
     full = len(steps) - 1
     heights = [round(rows * full * it / top) if top > 0 else 0 for it in values]
-    # Values above 0 are always visible.
+    # Make values above 0 always visible.
     heights = [max(it, int(value > 0)) for it, value in zip(heights, values, strict=True)]
     return [
         "".join(steps[min(max(height - row * full, 0), full)] for height in heights)
@@ -234,8 +234,8 @@ def index(
     Example: seqloom index reads.fq.gz
 
     Args:
-        file: A sequence file: FASTA or FASTQ, plain, bgzip or gzip.
-        fai: Also write .fai (and .gzi for bgzip), for samtools and other programs.
+        file: A FASTA or FASTQ file, uncompressed or compressed with bgzip or gzip.
+        fai: Also write a .fai (and a .gzi for bgzip), for samtools and other programs.
         overwrite: Build a new index even if one exists.
         threads: Number of threads; by default the number of available cores.
     """

@@ -1,4 +1,4 @@
-"""The network of `seqloom train`: its options, its encoder and its augmentation."""
+"""Choose the network of `seqloom train`, its encoder and its augmentation."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,14 +25,14 @@ class NetworkOptions:
     """Architecture of the network; by default it depends on the data.
 
     Args:
-        width: Number of features of each convolution (of each hidden layer for a .bed): one
-            number for each layer.
-        kernel_size: Length of a convolution kernel in residues, an odd number.
+        width: Number of features of each convolution, or of each hidden layer for a .bed;
+            give one number for each layer.
+        kernel_size: Length of the convolution kernels in residues; must be odd.
         dropout: Dropout probability before the last layer.
-        reverse_complement: Train on the reverse complement of a random half of the
-            sequences, chosen again in each epoch.
-        finetune: Train adapters of a protein language model and a head: "lora".
-        model: The folder of the ESM-2 network; its weights do not change.
+        reverse_complement: Replace a random half of the training sequences by their reverse
+            complements, chosen again in each epoch.
+        finetune: Set to lora to train adapters and a head of a protein language model.
+        model: The folder of the ESM-2 network, whose weights do not change.
         rank: Rank of each adapter; by default 8.
     """
 
@@ -48,7 +48,7 @@ class NetworkOptions:
 
 
 def check_network(options: NetworkOptions, kind: Kind) -> None:
-    """Raise for adapter options that contradict each other, or without sequences."""
+    """Raise if adapter options contradict each other, or FILES are not sequences."""
     given = {"--model": options.model is not None, "--rank": options.rank is not None}
     names = [name for name, is_given in given.items() if is_given]
     if options.finetune is None and names:
@@ -69,7 +69,7 @@ def check_network(options: NetworkOptions, kind: Kind) -> None:
 def select_network(
     options: NetworkOptions, kind: Kind, train: Dataset, *others: Dataset
 ) -> Config:
-    """Choose the network for these records, and apply the options."""
+    """Choose a network for the training records, and apply the options."""
     changes: dict[str, Any] = {}
     if options.dropout is not None:
         changes["dropout"] = options.dropout
@@ -80,7 +80,7 @@ def select_network(
         return kind.network(train, *others, **changes)
     if options.kernel_size is not None:
         raise ArgumentError("--kernel-size is for convolutions: not with --finetune lora")
-    # With a language model, the widths are those of the head.
+    # With a language model, --width sets the layers of the head.
     changes |= {"hidden": options.width} if options.width else {}
     changes |= {} if options.rank is None else {"rank": options.rank}
     return ESM2LoRAConfig.for_data(train, options.model, **changes)
@@ -93,7 +93,7 @@ def select_encoding(
     *,
     letters: AlphabetOptions,
 ) -> dict[str, Any]:
-    """Choose encoder and augmentation of the training records from the alphabet."""
+    """Choose the encoder and the augmentation for the alphabet of the training records."""
     policy = {name: inputs.given[name] for name in _ENCODING if name in inputs.given}
     alphabet: str = letters.alphabet
     if options.finetune:
@@ -114,7 +114,7 @@ def select_encoding(
 
 
 def _check_protein(alphabet: str, policy: dict[str, Any]) -> None:
-    """Raise for options that ESM-2 does not support: other alphabets, residue policies."""
+    """Raise for an alphabet or a residue option that ESM-2 does not support."""
     if alphabet not in {"auto", "protein"}:
         raise ArgumentError(f"--finetune lora reads proteins, not --alphabet {alphabet}")
     strange = [name for name in ("unknown", "rare", "rna_as_dna") if name in policy]

@@ -1,4 +1,4 @@
-"""Command-line options, built for cyclopts from the dataclasses of the Python functions."""
+"""Build command-line options for cyclopts from the dataclasses of Python functions."""
 
 import inspect
 import re
@@ -24,7 +24,7 @@ FURTHER = Parameter(group=Group("Further options", sort_key=10))
 
 
 def parse_int(kind: Any, tokens: Sequence[Token]) -> int:
-    """Parse an integer; without this, cyclopts would accept 1.5 as 1."""
+    """Parse an integer; the parser of cyclopts would convert 1.5 to 1."""
     del kind  # required by cyclopts
     try:
         return int(tokens[0].value)
@@ -34,22 +34,23 @@ def parse_int(kind: Any, tokens: Sequence[Token]) -> int:
 
 
 def parse_int_or_text(kind: Any, tokens: Sequence[Token]) -> int | str:
-    """Parse an integer if the word is one; otherwise return the word."""
+    """Parse an integer, or return the text unchanged if it is not an integer."""
     del kind  # required by cyclopts
     return int(tokens[0].value) if tokens[0].value.isdecimal() else tokens[0].value
 
 
 def _check_paths(kind: Any, names: str | Sequence[str] | None) -> None:
-    """Accept - for a standard stream; reject other words that begin with a hyphen."""
+    """Accept - for a standard stream; reject all other text that begins with a hyphen."""
     del kind  # required by cyclopts
     for name in (names,) if isinstance(names, str) else names or ():
         if name.startswith("-") and name != "-":
             raise ValueError(f"Unknown option: {name}; a file of that name is ./{name}.")
 
 
-# A path, or - for standard input or output.
+# Type of a path, or - for standard input or output.
 PATH = PATHS = Parameter(allow_leading_hyphen=True, validator=_check_paths)
-# Flags are off by default. A multi-value option takes all words up to the next option.
+# Types of options. Flags are off by default; an option with several values accepts all
+# arguments up to the next option.
 Flag = Annotated[bool, Parameter(show_default=False)]
 Files = Annotated[tuple[Path, ...], Parameter(consume_multiple=1, show_default=False)]
 Several = Annotated[tuple[str, ...], Parameter(consume_multiple=1, show_default=False)]
@@ -60,9 +61,9 @@ Threads = Annotated[
     int, Parameter(converter=parse_int, validator=validators.Number(gte=1, lte=256))
 ]
 
-# The option is repeated for each value.
+# Type of an option that is repeated for each value.
 Texts = Annotated[tuple[str, ...], Parameter(allow_leading_hyphen=True, show_default=False)]
-# Options that are spelled differently from the field.
+# Command-line names of fields that differ from the name of the field.
 OPTION_NAMES = {"num_threads": "threads"}
 # Command-line types for the types of dataclass fields.
 _CLI_TYPES: dict[Any, Any] = {
@@ -74,25 +75,26 @@ _CLI_TYPES: dict[Any, Any] = {
 }
 _UNCHANGED_TYPES = (Annotated, Literal)
 _TEXT_SEQUENCES = (Sequence[str], Iterable[str])
-# Names that modules import only for type checking.
+# Types that modules import only for type checking.
 _TYPE_CHECKING_NAMES = {"re": re, "Sequence": Sequence}
 
 
 def takes_options(
     *, shown: str | None = None, without: str = ""
 ) -> Callable[[FunctionType], FunctionType]:
-    """Turn the fields of a command's dataclass parameters into command-line options.
+    """Add the fields of dataclass parameters to a command as command-line options.
 
-    Types, defaults and help texts come from the fields. A field is skipped if an earlier
-    parameter has the same name, or if no command-line type exists for it.
+    Each option has the type, default and help text of its field. A field is skipped if an
+    earlier parameter has the same name, or if its type cannot be given on the command line.
 
     Args:
         shown: Python names of the arguments and options that --help lists, separated by
-            spaces. None lists all. `--set help` lists the remaining options.
-        without: Names of fields that are not options of this command.
+            spaces. None lists all options. `--set help` lists the options that --help
+            omits.
+        without: Names of fields that do not become options of this command.
 
     Returns:
-        Decorator for the function of a command.
+        A decorator for the function of a command.
     """
     listed = None if shown is None else set(shown.split())
 
@@ -122,7 +124,7 @@ def takes_options(
 
 
 def _make_class(kind: type[Any], taken: set[str], listed: set[str] | None) -> type[Any]:
-    """Create a dataclass for cyclopts to fill; its constructor returns a `kind`."""
+    """Create a dataclass that cyclopts fills; calling it returns an instance of `kind`."""
     texts = _read_help_texts(kind)
     hints = get_type_hints(kind, localns=_TYPE_CHECKING_NAMES, include_extras=True)
     members: list[tuple[str, Any, Any]] = []
@@ -130,7 +132,7 @@ def _make_class(kind: type[Any], taken: set[str], listed: set[str] | None) -> ty
         words = None if item.name in taken else _to_cli_type(item, hints[item.name])
         taken.add(item.name)
         is_shown = words is not None and (listed is None or item.name in listed)
-        # An option that --help hides is given once, as --set NAME="A B".
+        # A hidden option with several values is given once, as in --set NAME="A B".
         several = " Repeat the option for several." if is_shown and words is Texts else ""
         option = Parameter(
             help=texts.get(item.name, "") + several,
@@ -147,13 +149,14 @@ def _make_class(kind: type[Any], taken: set[str], listed: set[str] | None) -> ty
         return kind(**values)
 
     form = make_dataclass(kind.__name__, members, namespace={"__new__": construct})
-    # cyclopts would treat a class of module `types` as a builtin.
+    # Set the module, because cyclopts treats a class of the module `types` as a
+    # builtin.
     form.__module__ = kind.__module__
     return form
 
 
 def _to_cli_type(item: Field[Any], hint: Any) -> Any:
-    """Return the command-line type of a field, or None if there is none."""
+    """Return the command-line type of a field, or None if the field cannot be an option."""
     if get_origin(hint) is Annotated:
         return hint
     if item.name == "num_threads":
@@ -163,7 +166,7 @@ def _to_cli_type(item: Field[Any], hint: Any) -> Any:
         spelled: Any = Texts
     elif bool in members:
         negative = () if item.default is False else f"--no-{item.name.replace('_', '-')}"
-        # A flag that also accepts a value, as in --compile=auto.
+        # A flag that may also have a value, as in --compile=auto.
         known = [it for it in members if it is bool or get_origin(it) is Literal]
         spelled = Annotated[
             Union[tuple(known)],  # noqa: UP007
@@ -182,7 +185,7 @@ def _to_cli_type(item: Field[Any], hint: Any) -> Any:
 
 
 def _read_help_texts(kind: type[Any]) -> dict[str, str]:
-    """Read help texts from docstrings; for library classes, only the first sentence."""
+    """Read help texts from a docstring; use only the first sentences of library classes."""
     texts: dict[str, str] = {}
     for base in reversed(kind.__mro__):
         section = inspect.cleandoc(base.__doc__ or "").partition("Args:\n")[2]
@@ -212,7 +215,7 @@ class MachineOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainedOptions(MachineOptions):
-    """Backend and threads of a command, and the base network of a trained model.
+    """Backend and threads of a command, and the base network of its trained model.
 
     Args:
         base: The folder of the ESM-2 base network, if it has moved since training.
@@ -231,10 +234,10 @@ class FurtherOptions:
     """Sources of options that --help does not list.
 
     Args:
-        set: An option that --help does not list, as in --set keep=3. Repeat --set for
-            each option; --set help lists them.
-        config: A TOML file with one line NAME = VALUE for each option. The command line
-            takes precedence.
+        set: Set an option that --help does not list, as in --set keep=3. Repeat --set for
+            each option; --set help lists all options.
+        config: A TOML file with one line NAME = VALUE for each option. Options on the
+            command line take precedence.
     """
 
     set: Annotated[tuple[str, ...], Parameter(show_default=False)] = ()

@@ -1,4 +1,4 @@
-"""Training, validation and test sets of `seqloom train`: options, groups and folds."""
+"""Options and data of the training, validation and test sets of `seqloom train`."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -20,9 +20,9 @@ from seqloom.errors import ArgumentError, LabelError
 from seqloom.infer._kinds import Kind
 
 DEFAULT_SHARE = 0.1
-# With at least this number of distinct sequences per set, duplicates are kept together.
+# Minimum number of distinct sequences for each set at which duplicates stay in one set.
 _MIN_SEQUENCES = 10
-_MAX_SHOWN = 3  # chromosomes that an error lists
+_MAX_SHOWN = 3  # maximum number of chromosomes in an error message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,20 +30,20 @@ class PartOptions:
     """Options that choose the validation and test sets.
 
     Args:
-        valid: Files of the validation set, which selects the epoch. With --intervals: other
-            intervals.
-        valid_chromosomes: Use all intervals of these chromosomes as the validation set.
-        valid_share: Hold out this share of FILES as the validation set, by default 0.1.
-            With 0, the last epoch is kept.
+        valid: Files of the validation set, on which the best epoch is selected. With
+            --intervals, these are files of intervals.
+        valid_chromosomes: Use all intervals on these chromosomes as the validation set.
+        valid_share: Hold out this share of the records of FILES as the validation set, by
+            default 0.1. With 0, there is no validation set and the last epoch is saved.
         folds: Cross-validate with this number of folds.
-        groups: Tables of groups, such as families or donors, joined by id like labels.
-            --valid-share and --folds keep each group in one set.
+        groups: Tables of groups, such as families or donors, which are joined to records by
+            id. --valid-share and --folds never divide a group between two sets.
         group_column: The column of groups, by default group. Without --groups, the column
             is from --labels, FILES or --intervals. Special names are file (a group for each
             file), sequence (a group of equal sequences) and fid (families of a .bed).
-        test: Files of the test set, scored once after training. With --intervals: other
-            intervals.
-        test_chromosomes: Use all intervals of these chromosomes as the test set.
+        test: Files of the test set, which is scored once after training. With --intervals,
+            these are files of intervals.
+        test_chromosomes: Use all intervals on these chromosomes as the test set.
     """
 
     valid: Files = ()
@@ -85,7 +85,7 @@ def check_parts(options: PartOptions, kind: Kind) -> None:
 
 
 def _check_chromosomes(options: PartOptions, kind: Kind) -> None:
-    """Raise if records have no chromosomes, or if two sets share a chromosome."""
+    """Raise if FILES have no chromosomes, or if two sets would share a chromosome."""
     given = {
         "--valid-chromosomes": options.valid_chromosomes,
         "--test-chromosomes": options.test_chromosomes,
@@ -104,7 +104,7 @@ def _check_chromosomes(options: PartOptions, kind: Kind) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingData:
-    """Training records, and the validation and test records that options name."""
+    """Training records, and validation and test records that were given by options."""
 
     whole: Dataset
     valid: Dataset | None
@@ -112,7 +112,7 @@ class TrainingData:
 
     @property
     def present(self) -> list[Dataset]:
-        """The datasets that exist."""
+        """The training, validation and test sets that exist."""
         return [it for it in (self.whole, self.valid, self.test) if it is not None]
 
 
@@ -124,7 +124,7 @@ def open_parts(
     labels: Labels,
     encoding: dict[str, Any],
 ) -> TrainingData:
-    """Open the training, validation and test records that the options name."""
+    """Open the training records, and the validation and test records given by options."""
     whole = inputs.open(console, labels=labels, **encoding)
     console.print(str(whole))
     if whole.labels is None:
@@ -154,10 +154,10 @@ def _open_part(
     files: Sequence[Path],
     labels: Labels,
 ) -> Dataset | None:
-    """Open the files of the validation or test set, if any."""
+    """Open the files of the validation or test set, or return None without files."""
     if not files:
         return None
-    if "intervals" in inputs.given:  # the files are intervals in the same genome
+    if "intervals" in inputs.given:  # the files contain intervals of the same genome
         given = {**inputs.given, "intervals": tuple(files), "jitter": 0}
         inputs = replace(inputs, given=given)
     else:
@@ -178,7 +178,7 @@ def _open_part(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataPart:
-    """Datasets and output folder of one run."""
+    """Datasets and output folder of one run or fold."""
 
     train: Dataset
     valid: Dataset | None
@@ -189,7 +189,7 @@ class DataPart:
 def parts_of(
     data: TrainingData, options: PartOptions, *, folder: Path, seed: int, groups: Any
 ) -> Iterator[DataPart]:
-    """Yield the datasets of the run, or of each fold, with their output folders."""
+    """Yield the datasets and the output folder of the run, or of each fold."""
     whole, count = data.whole, options.folds
     if count is not None:
         groups = _duplicate_groups(whole, count) if groups is None else groups
@@ -203,14 +203,14 @@ def parts_of(
     if valid is None and options.valid_chromosomes:
         names = options.valid_chromosomes
         train, valid = hold_out(whole, names, "--valid-chromosomes")
-    elif valid is None and share:  # with a share of 0 there is no validation set
+    elif valid is None and share:  # with a share of 0, all records are training records
         groups = _duplicate_groups(whole, 2) if groups is None else groups
         train, valid = split(whole, (1 - share, share), groups=groups, seed=seed)
     yield DataPart(train=train, valid=valid, folder=folder)
 
 
 def _duplicate_groups(whole: Dataset, parts: int) -> str | None:
-    """Return the group that keeps duplicate sequences together, if there are any."""
+    """Return groups of duplicate sequences, or None if no sequence is repeated."""
     hashes = hash_letters(whole)
     distinct = 0 if hashes is None else len(np.unique(hashes))
     return "sequence" if _MIN_SEQUENCES * parts <= distinct < len(whole) else None
@@ -219,7 +219,7 @@ def _duplicate_groups(whole: Dataset, parts: int) -> str | None:
 def hold_out(
     whole: Dataset, chromosomes: Sequence[str], option: str
 ) -> tuple[Dataset, Dataset]:
-    """Split off the intervals of some chromosomes; those are not augmented."""
+    """Separate the intervals on some chromosomes, which are not augmented."""
     names = whole.group("chrom")
     known = dict.fromkeys(names)
     for name in chromosomes:
@@ -240,7 +240,7 @@ def hold_out(
 
 
 def groups_of(whole: Dataset, inputs: Inputs, parts: PartOptions, *, labels: Labels) -> Any:
-    """Return the groups that --groups or --group-column names, or None."""
+    """Return the groups of --groups or --group-column, or None without these options."""
     column = parts.group_column or "group"
     tables = parts.groups or inputs.given.get("labels", ())
     kind = inputs.kind
@@ -250,7 +250,8 @@ def groups_of(whole: Dataset, inputs: Inputs, parts: PartOptions, *, labels: Lab
         try:
             return whole.group(column)
         except ArgumentError as error:
-            # If sequences in files have labels, FILES are tables with more columns.
+            # If sequences have labels without --labels, FILES are tables that may have
+            # a column of groups.
             is_table = kind.reads_tables and kind.has_labels(inputs.files, **inputs.given)
             if not tables and not is_table:
                 error.add_note("--groups TABLE names a table with a column of groups")
@@ -264,7 +265,7 @@ def groups_of(whole: Dataset, inputs: Inputs, parts: PartOptions, *, labels: Lab
 
 
 def _read_groups(whole: Dataset, files: Sequence[Path], column: str) -> list[Any]:
-    """Read a column of the tables that contain the sequences."""
+    """Read a column of groups from the tables that contain the sequences."""
     frames = [read_frame(str(file)) for file in files]
     for frame in frames:
         column_position(frame.what, frame.names, column, hint="--group-column")
@@ -273,5 +274,5 @@ def _read_groups(whole: Dataset, files: Sequence[Path], column: str) -> list[Any
 
 
 def _parse_group(cell: Any) -> Any:
-    """Return a group, or None for a missing value."""
+    """Convert a table cell to a group, or None if the value is missing."""
     return None if cell in MISSING else cell

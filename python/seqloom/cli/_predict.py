@@ -67,29 +67,31 @@ def predict(
 ) -> None:
     """Score sequences or samples and write a table in input order.
 
-    The table has the id and one column for each class, label or value, with its name. For
-    intervals with names (column 4 of BED), a second column interval_name has the names.
+    The table has a column id, and a column for each class, label or value. For intervals
+    with names (column 4 of BED), the second column, interval_name, contains the names.
 
     Example: seqloom predict runs/splice new.fa.gz --out scores.tsv
 
-    Genome intervals: seqloom predict runs/p hg.fa --intervals new.bed --out scores.tsv
+    To score genome intervals: seqloom predict runs/p hg.fa --intervals new.bed --out
+    scores.tsv
 
     In a pipe: zcat *.fa.gz | seqloom predict runs/splice - --out - | head
 
     Args:
         model: A run folder that `seqloom train` wrote, or a model that `seqloom export`
             wrote.
-        files: Sequence files, tables with a column of sequences, or - for standard input.
-            A PLINK .bed, whose variants are matched by id and alleles. With --intervals, a
-            genome. For a model of embeddings, the folder that `seqloom embed` wrote.
+        files: Sequence files, tables with a column of sequences, or - for standard input;
+            or a PLINK .bed, whose variants are matched by id and alleles. With --intervals,
+            FILES is a genome. For a model of embeddings, FILES is the folder that `seqloom
+            embed` wrote.
         out: The table to write: NAME.tsv, NAME.csv or NAME.parquet; or - for standard
             output.
         overwrite: Replace the table if it exists.
         quiet: Print only warnings and errors.
         reverse_complement: Average the scores of a sequence and its reverse complement, for
-            DNA and RNA whose strand does not matter.
+            DNA or RNA from an unknown strand.
         sequences: Options for reading sequences.
-        intervals: Intervals of a genome; their ids look like chr1:9-99(+).
+        intervals: Intervals of a genome, which get ids such as chr1:9-99(+).
         covariates: Options for reading genotypes and covariates.
         machine: Backend and threads.
         further: Options that --help does not list.
@@ -124,7 +126,7 @@ def predict(
     shown="model files json quiet reverse_complement labels label_column id_column "
     "label_from_header label_from_file sequence_column intervals length covariates "
     "backend threads set config",
-    without="task classes",  # the model sets these
+    without="task classes",  # the trained model sets these options
 )
 def evaluate(
     model: Path,
@@ -150,10 +152,10 @@ def evaluate(
         model: A run folder that `seqloom train` wrote.
         files: Sequence files, tables with a column of sequences, or a PLINK .bed; with
             --intervals, a genome.
-        reverse_complement: Evaluate the average of the scores of a sequence and its reverse
-            complement, for DNA and RNA whose strand does not matter.
-        json: Print the results as one JSON object, and everything else to standard error.
-        quiet: Print only warnings, errors and the table of results.
+        reverse_complement: Evaluate the average score of a sequence and its reverse
+            complement, for DNA or RNA from an unknown strand.
+        json: Print the results as one JSON object, and all other output to standard error.
+        quiet: Print only warnings, errors and the results.
         tables: Tables of labels.
         labels: Options of labels.
         sequences: Options for reading sequences.
@@ -195,7 +197,7 @@ def _print_metrics(
     metrics: dict[str, float],
     as_json: bool,
 ) -> None:
-    """Print the metrics as a table, or with confidence intervals as JSON."""
+    """Print the metrics as a table, or as JSON with confidence intervals."""
     task = trained.task.name
     if not as_json:
         show_metrics(open_console(), {str(model): metrics}, task=task, noun=data.noun)
@@ -210,7 +212,7 @@ def _print_metrics(
 def open_both(
     console: Console, model: Path, inputs: Inputs, *, machine: TrainedOptions
 ) -> tuple[Any, Any]:
-    """Load a model and open its input files; an exported model opens files later."""
+    """Load a model and open the input files; an exported model opens files later."""
     if (export := find_exported(model)) is not None:
         names = [*changed_options(machine), *inputs.given]
         why = "not with an exported model; give the run folder that it was exported from"
@@ -226,14 +228,14 @@ def open_both(
 
 
 def paths_of(files: list[str]) -> list[Path]:
-    """Return the paths of the files; standard input must be the only input."""
+    """Return the paths of the files; raise if - is given together with files."""
     if STREAM in files and len(files) > 1:
         raise ArgumentError("-: standard input must be the only input; give - or files")
     return [Path(file) for file in files]
 
 
 def check_out(out: str, files: list[Path], *, overwrite: bool) -> None:
-    """Raise if the output cannot be written, before scores are computed."""
+    """Raise before scores are computed if the output cannot be written."""
     if out == STREAM:
         return
     path = Path(out)

@@ -1,4 +1,4 @@
-"""The input files of a command: their options, their kind, and the dataset they give."""
+"""Options that describe the input files of a command, and functions that open the files."""
 
 import sys
 from collections.abc import Sequence
@@ -37,10 +37,11 @@ class AlphabetOptions:
 
     Args:
         alphabet: The alphabet of the sequences; auto detects it from all residues of FILES.
-        unknown: An ambiguity code such as N: zeros, equal shares, or an error.
-        case: A lower-case residue: like upper case, zeros, or an error.
-        rare: U and O in a protein.
-        symbols: The symbols * and - and a full stop.
+        unknown: Encode an ambiguity code such as N as zeros or as equal shares of its
+            bases, or raise an error.
+        case: Encode a lower-case residue like upper case or as zeros, or raise an error.
+        rare: Encoding of U (selenocysteine) and O (pyrrolysine) in a protein.
+        symbols: Encoding of the symbols * and - and full stop.
         rna_as_dna: Read U as T in DNA.
     """
 
@@ -54,15 +55,15 @@ class AlphabetOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntervalOptions:
-    """Intervals of a genome that are read.
+    """Intervals of a genome to read.
 
     Args:
         intervals: Files of intervals: BED, narrowPeak or a table with a header. FILES is
             then the genome, and each record is one interval.
-        length: Length of each interval in bases, centred on its summit or midpoint; by
-            default its own length.
-        edge: An interval beyond the end of its chromosome: an error, filled with N, or
-            skipped.
+        length: Resize each interval to this number of bases around its summit or midpoint;
+            by default, intervals are not resized.
+        edge: If an interval extends beyond its chromosome: raise an error, fill it with N,
+            or skip it.
         ignore_strand: Read the plus strand of every interval.
     """
 
@@ -74,7 +75,7 @@ class IntervalOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JitterOptions(IntervalOptions):
-    """Intervals of a genome that are trained on, and their random shifts.
+    """Intervals of a genome to train on, and their random shifts.
 
     Args:
         jitter: Shift each training interval by up to this number of bases, differently in
@@ -88,14 +89,15 @@ class JitterOptions(IntervalOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CovariateOptions:
-    """Options for reading a .bed and its covariates.
+    """Options for reading a PLINK .bed and covariates.
 
     Args:
-        covariates: Tables of numbers for each sample of a .bed, joined like labels.
-        covariate_column: A column of these tables; by default all columns.
-        missing_covariates: A sample with a missing covariate: an error, or the mean.
-        skip_format_check: Do not check whether the .fam and .bim match the padding of the
-            .bed.
+        covariates: Tables of covariates (numbers) for the samples of a .bed, joined by id.
+        covariate_column: A column of the tables of covariates; by default all columns.
+        missing_covariates: If a covariate of a sample is missing: raise an error, or use
+            the mean.
+        skip_format_check: Do not check the padding of the .bed, which may show that .fam or
+            .bim do not match.
     """
 
     covariates: Files = ()
@@ -110,7 +112,8 @@ class LabelTables:
 
     Args:
         labels: Tables of labels (TSV, CSV or white space), joined to the records by id.
-        label_from_file: Each file is a class: pos.fa.gz or pos.bed contains the class pos.
+        label_from_file: Use the name of each file as the class of its records, such as pos
+            for pos.fa.gz or pos.bed.
     """
 
     labels: Files = ()
@@ -123,7 +126,7 @@ class LabelTables:
 
 
 def changed_options(*values: Any) -> dict[str, Any]:
-    """Return the options that differ from their defaults, by name."""
+    """Return a dict of the options that differ from their defaults."""
     return {
         item.name: value
         for options in values
@@ -133,7 +136,7 @@ def changed_options(*values: Any) -> dict[str, Any]:
 
 
 def reject(names: Sequence[str], why: str) -> None:
-    """Raise if any of these options are given."""
+    """Raise if any of the options was given."""
     if names:
         spelled = " and ".join(f"--{name.replace('_', '-')}" for name in names)
         raise ArgumentError(f"{spelled}: {why}")
@@ -141,7 +144,7 @@ def reject(names: Sequence[str], why: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inputs:
-    """FILES, their kind, and the data options that were given."""
+    """FILES, the kind of their records, and the options for reading them."""
 
     files: Sequence[Path]
     kind: Kind
@@ -151,7 +154,7 @@ class Inputs:
     def of(
         cls, files: Sequence[Path], *values: Any, others: Sequence[Path] = ()
     ) -> "Inputs":
-        """Detect the kind of the files; raise for options of other kinds."""
+        """Detect the kind of the files; raise if options for another kind were given."""
         given = changed_options(*values)
         kind = kind_of_files([*files, *others], given)
         kind.check_options([*files, *others], given)
@@ -162,7 +165,7 @@ class Inputs:
         return cls(files=files, kind=kind, given=given)
 
     def check_labels(self) -> None:
-        """Raise if there are no labels, or more than one way to find them."""
+        """Raise if no source of labels was given, or more than one."""
         ways = ("labels", "label_from_header", "label_from_file")
         names = [f"--{name.replace('_', '-')}" for name in ways if name in self.given]
         if len(names) > 1:
@@ -181,7 +184,7 @@ class Inputs:
     def open(
         self, console: Console, *, labels: Labels | Literal[False], **settings: Any
     ) -> Dataset:
-        """Open the files as a dataset; show a progress bar while data are copied."""
+        """Open the files as a dataset; show a progress bar while the data are read."""
         with work_bar(console, "copy, samples first") as report:
             options = {**self.kind.options_of(self.given), **settings}
             if self.kind.reports_progress:
@@ -202,7 +205,7 @@ class Inputs:
         return self.open(console, labels=labels, encoder=model.encoder)
 
     def open_unlabelled(self, console: Console, encoder: Any) -> Any:
-        """Open files to be scored; `seqloom.infer` opens standard input."""
+        """Open files to score; leave standard input to `seqloom.infer`."""
         if list(self.files) == [Path(STREAM)]:
             why = "only for files; save the input to a file first"
             reject(list(self.kind.options_of(self.given)), why)
@@ -214,7 +217,7 @@ class Inputs:
 
 
 def show_skipped(console: Console, *datasets: Dataset) -> None:
-    """Print the numbers of skipped records, and of labels without a record."""
+    """Print the number of skipped records, and the number of labels without a record."""
     # Subsets share the dataset's report; count it once.
     reports = [data.report for data in datasets]
     reports = list({id(report): report for report in reports}.values())
@@ -223,7 +226,8 @@ def show_skipped(console: Console, *datasets: Dataset) -> None:
         if number := sum(report.get(key, 0) for report in reports):
             names = [it for report in reports for it in report.get(f"{key}_examples", ())]
             console.print(f"{text.format(noun)}: {_format_count(number, names)}")
-    # Datasets may share a table of labels: report a label only if no dataset uses it.
+    # Datasets may share a table of labels, so report a label only if no dataset uses
+    # it.
     first, *others = (data.unmatched for data in datasets)
     if lost := set(first).intersection(*others):
         names = [name for name in first if name in lost]
@@ -232,12 +236,12 @@ def show_skipped(console: Console, *datasets: Dataset) -> None:
 
 
 def _format_count(number: int, names: Sequence[str]) -> str:
-    """Format a number, with some of the names as examples."""
+    """Format a number of names, with some names as examples."""
     shown = f" ({', '.join(names[:_MAX_EXAMPLES])})" if names else ""
     return f"{number:,}{shown}"
 
 
 def show_letters(console: Console, data: Dataset) -> None:
-    """Print the numbers of ambiguous and soft-masked residues, if any."""
+    """Print the numbers of ambiguous and soft-masked residues, unless both are 0."""
     if text := describe_letters(data.report.get("letters", {})):
         console.print(text)

@@ -1,4 +1,4 @@
-"""Options from --set, from a TOML file, and from the folder of a run to resume."""
+"""Read options from --set, from a TOML file, and from the folder of a resumed run."""
 
 import json
 import shlex
@@ -20,14 +20,14 @@ from seqloom.errors import ArgumentError, FileError
 if TYPE_CHECKING:
     from seqloom.train._progress import Plan
 
-# Options of a single call: a resumed run does not inherit them.
+# Options that a resumed run does not inherit from the first call.
 _SINGLE_CALL_OPTIONS = {"out", "resume", "overwrite", "quiet", "json", "set", "config"}
 
 
 def fill_options(
     app: App, commands: tuple[str, ...], arguments: ArgumentCollection
 ) -> None:
-    """Fill in options that are not on the command line, before cyclopts parses them.
+    """Add options from --set, --config and a resumed run to the parsed command line.
 
     Raises:
         SystemExit: `--set help` was given, and the options have been printed.
@@ -50,7 +50,7 @@ def fill_options(
 
 
 def _option_name(argument: Argument) -> str:
-    """Return the option's name in a TOML file: no leading dashes, and _ for -."""
+    """Return the name of an option in a TOML file, such as batch_size for --batch-size."""
     return argument.name.removeprefix("--").replace("-", "_").lower()
 
 
@@ -60,7 +60,7 @@ def _print_options(options: Mapping[str, Argument]) -> None:
     groups: dict[str, dict[str, str]] = {}
     for name, argument in options.items():
         if argument.parameter.show is False:
-            # cyclopts stores the groups of an argument as a tuple.
+            # cyclopts stores the option groups of an argument as a tuple.
             (group,) = cast("tuple[Group]", argument.parameter.group)
             notes = [argument.parameter.help or ""]
             if choices := argument.get_choices():
@@ -98,7 +98,7 @@ def _fill_from_set(
                 "as in "
                 f'{name}="A B"'
             )
-        # A multi-value option takes all words of the value.
+        # An option with several values accepts all words of the value.
         try:
             is_many = argument.token_count()[1]
             values = shlex.split(value) if is_many else [value.strip()]
@@ -114,7 +114,7 @@ def _fill_from_set(
 
 
 def _fill_from_file(options: Mapping[str, Argument], path: Path, help_command: str) -> None:
-    """Read options from a TOML file; the command line takes precedence."""
+    """Read options from a TOML file, except options that are on the command line."""
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -134,7 +134,7 @@ def _fill_from_file(options: Mapping[str, Argument], path: Path, help_command: s
 def _find_option(
     options: Mapping[str, Argument], name: str, *, where: str, help_command: str
 ) -> Argument:
-    """Return the option of this name; raise with the nearest names if there is none."""
+    """Return the option with this name; if there is none, raise with similar names."""
     found = options.get(name.replace("-", "_"))
     if name in {"set", "config", "resume"}:
         raise ArgumentError(f"{where}: write --{name} on the command line")
@@ -167,13 +167,13 @@ class OptionSaver:
 
 
 def _to_words(value: Any) -> list[str]:
-    """Return a value as words of a command line."""
+    """Convert a TOML value to arguments of a command line."""
     several = cast("list[Any]", value) if isinstance(value, (list, tuple)) else [value]
     return [str(item) for item in several]
 
 
 def _fill_from_run(arguments: ArgumentCollection, out: str) -> None:
-    """Read the options of a run from its folder, or from its first fold."""
+    """Read the options of a run from the folder of the run or of its first fold."""
     from seqloom.models._folder import COMMAND
 
     kept: Mapping[str, list[str]] = {}
@@ -208,7 +208,7 @@ def _fill_from_run(arguments: ArgumentCollection, out: str) -> None:
 
 
 def _parse_options(text: bytes) -> Mapping[str, list[str]]:
-    """Parse option names and their words from JSON; raise ValueError if invalid."""
+    """Parse a dict from option name to arguments from JSON; raise ValueError if invalid."""
     words: dict[str, Any] = dict(json.loads(text).items())
     for value in words.values():
         is_list = isinstance(value, list)
@@ -218,7 +218,7 @@ def _parse_options(text: bytes) -> Mapping[str, list[str]]:
 
 
 def _set_words(argument: Argument, words: Sequence[str], source: str) -> None:
-    """Set the words of an argument as if they were on the command line."""
+    """Set the value of an option as if it were given on the command line."""
     is_flag = words == ["True"] and argument.is_flag()
     for index, word in enumerate(words):
         value: Any = {"implicit_value": True} if is_flag else {"value": word}

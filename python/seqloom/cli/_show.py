@@ -1,4 +1,4 @@
-"""Print results of runs: tables for a terminal, or one JSON object."""
+"""Print the results of runs as tables or as one JSON object."""
 
 import json
 import sys
@@ -52,7 +52,7 @@ def show_metrics(
     task: str,
     noun: str = "sequences",
 ) -> None:
-    """Print a column of metrics for each set, and a confidence interval of accuracy."""
+    """Print a table with metrics of each set, and a confidence interval of the accuracy."""
     table = start_table("", *parts)
     for name in next(iter(parts.values())):
         values = [part[name] for part in parts.values()]
@@ -68,7 +68,7 @@ def show_metrics(
 
 
 def show_confusion(console: Console, confusion: Confusion) -> None:
-    """Print counts with true classes as rows, and the recall of each class."""
+    """Print the confusion matrix (true classes as rows) and the recall of each class."""
     table = start_table(confusion.name, *confusion.classes, "found")
     for position, name in enumerate(confusion.classes):
         counts = confusion.matrix[position]
@@ -78,7 +78,7 @@ def show_confusion(console: Console, confusion: Confusion) -> None:
 
 
 def show_tiles(console: Console, tiles: Sequence[Tile]) -> None:
-    """Print key results, one on each line."""
+    """Print the key results, one on each line."""
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 1))
     for number, tile in enumerate(tiles):
         table.add_row(tile.name, tile.value, tile.note, style="" if number else "bold")
@@ -95,7 +95,7 @@ def start_table(first: str, *names: str) -> Table:
 
 
 def noun_of(run: "Run") -> str:
-    """Return the noun for the records of a run, such as sequences."""
+    """Return the plural noun for the records of a run, such as sequences."""
     from seqloom.infer._kinds import kind_of_encoder
 
     return kind_of_encoder(run.trained.encoder).noun
@@ -139,13 +139,13 @@ def _to_json(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A metric in each fold; its mean and deviation ignore folds where it is undefined."""
+    """Values of a metric in each fold; mean and deviation ignore folds without a value."""
 
     values: tuple[float, ...]
 
     @property
     def defined(self) -> list[float]:
-        """Values of the folds in which the metric is defined."""
+        """The values of the metric in folds in which it is defined."""
         return [value for value in self.values if isfinite(value)]
 
     @property
@@ -156,7 +156,7 @@ class Spread:
 
     @property
     def mean(self) -> float:
-        """Mean over the folds; NaN if no fold defines the metric."""
+        """Mean over the folds; NaN if the metric is undefined in every fold."""
         return fmean(self.defined) if self.defined else nan
 
     @property
@@ -166,7 +166,7 @@ class Spread:
 
 
 def show_folds(console: Console, runs: Sequence["Run"]) -> None:
-    """Print each metric by fold with its mean, and notes on undefined values."""
+    """Print a table of each metric by fold with its mean, and notes on undefined values."""
     parts = _validation_sets(runs)
     folds = (f"fold {fold}" for fold in range(1, len(parts) + 1))
     table = start_table("", *folds, "mean", "deviation")
@@ -194,14 +194,14 @@ def facts_of_folds(runs: Sequence["Run"]) -> dict[str, Any]:
 
 
 def spreads_of(runs: Sequence["Run"]) -> dict[str, Spread]:
-    """Return each validation metric over the folds."""
+    """Return the values over the folds of each validation metric."""
     parts = [part.metrics for part in _validation_sets(runs)]
     names = [name for name in parts[0] if name != "n"]
     return {name: Spread(tuple(part[name] for part in parts)) for name in names}
 
 
 def notes_of(runs: Sequence["Run"]) -> Iterator[str]:
-    """Yield notes on folds with undefined metrics or untrained classes."""
+    """Yield notes on folds in which a metric is undefined or a class was not trained."""
     task = runs[0].trained.task
     if task.name == "classify":
         yield from _notes_of_classes(_validation_sets(runs), task.columns)
@@ -211,7 +211,7 @@ def notes_of(runs: Sequence["Run"]) -> Iterator[str]:
 
 
 def _validation_sets(runs: Sequence["Run"]) -> list["Part"]:
-    """Return the validation set of each fold."""
+    """Return the results on the validation set of each fold."""
     return [run.valid for run in runs if run.valid is not None]
 
 
@@ -219,7 +219,8 @@ def _notes_of_classes(parts: Sequence["Part"], classes: Sequence[str]) -> Iterat
     """Yield notes on classes that a fold lacks in its training or validation set."""
     size = len(classes)
     counts = np.stack([np.bincount(part.labels, minlength=size) for part in parts])
-    # A class with validation records in only one fold has no training record there.
+    # If only one fold has validation records of a class, that fold has no training
+    # record of it.
     untrained = (counts > 0) & (counts == counts.sum(axis=0))
     for folds, names in _by_folds(untrained, classes):
         yield (
@@ -235,7 +236,7 @@ def _notes_of_classes(parts: Sequence["Part"], classes: Sequence[str]) -> Iterat
 
 
 def _notes_of_labels(parts: Sequence["Part"], names: Sequence[str]) -> Iterator[str]:
-    """Yield notes on labels that all validation records of a fold have, or none."""
+    """Yield notes on labels that either all or no validation records of a fold have."""
     same = np.stack([np.ptp(part.labels, axis=0) == 0 for part in parts])
     for folds, labels in _by_folds(same, names):
         yield (
@@ -258,7 +259,7 @@ def _notes_of_metrics(spreads: dict[str, Spread]) -> Iterator[str]:
 
 
 def _by_folds(marks: NDArray[np.bool_], names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield folds with the same marks, and the names that are marked there."""
+    """Yield groups of folds for which the same names are marked, with these names."""
     grouped: dict[tuple[str, ...], list[int]] = {}
     for fold, row in enumerate(marks, start=1):
         marked = tuple(repr(name) for name, mark in zip(names, row, strict=True) if mark)

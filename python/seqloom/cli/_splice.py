@@ -1,4 +1,4 @@
-"""The experiment of the demo: its data, the linear baseline, and the results."""
+"""Data, linear baseline and results of the demo."""
 
 import json
 from dataclasses import asdict, dataclass, replace
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from seqloom.data import Dataset
     from seqloom.train import Part, Run
 
-# Radial basis functions, the best result of the StatLog study on this split.
+# Accuracy of radial basis functions, the best method of the StatLog study on this
+# split.
 PUBLISHED = 0.959
-# The results next to the report; also marks a folder that the next demo may replace.
+# File with the results; it also marks a folder that the next demo may replace.
 RESULTS = "demo.json"
 SUMMARY = (
     "A small convolutional network reads 60 bases of DNA and predicts whether a donor "
@@ -29,7 +30,7 @@ SUMMARY = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Splice:
-    """Training, validation and test windows; test windows that also occur in training."""
+    """Training, validation and test windows, and a mask of repeated test windows."""
 
     train: "Dataset"
     valid: "Dataset"
@@ -44,11 +45,11 @@ class Splice:
 
 
 def read_splice(seed: int) -> Splice:
-    """Read the packaged files and hold out a tenth of the training windows."""
+    """Read the packaged files, and hold out a tenth of the windows for validation."""
     from seqloom.data import split
 
     whole = _read_set("train", classes=None)
-    # Equal windows stay in one set, so that the validation set is independent.
+    # Keep equal windows in one set, so that the validation set is independent.
     train, valid = split(whole, (0.9, 0.1), groups="sequence", seed=seed)
     test = _read_set("test", classes=whole.classes)
     shared = np.isin(test.group("sequence"), whole.group("sequence"))
@@ -56,7 +57,7 @@ def read_splice(seed: int) -> Splice:
 
 
 def _read_set(part: str, classes: tuple[str, ...] | None) -> "Dataset":
-    """Read one set of the official split."""
+    """Read the training or the test set of the official split."""
     from seqloom import _demo
     from seqloom.data import Labels, SequenceDataset
     from seqloom.encode import OneHot
@@ -77,14 +78,14 @@ class Logistic(Module):
         self.head = Linear(inputs, outputs)
 
     def logits(self, x: Tensor, *, mask: object = None, key: object = None) -> Tensor:
-        """Return the outputs ``(batch, class)`` of ``(batch, channel, position)``."""
-        del mask, key  # windows have one length, and there is no dropout
+        """Return outputs ``(batch, class)`` for inputs ``(batch, channel, position)``."""
+        del mask, key  # all windows have the same length, without dropout
         return self.head(x.reshape(x.shape[0], -1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """Accuracies on the test windows."""
+    """Accuracies of several methods on the test windows."""
 
     accuracy: float
     interval: tuple[float, float]
@@ -95,7 +96,7 @@ class Outcome:
     seconds: float
 
     def tiles(self) -> tuple[Tile, ...]:
-        """Return the key results, those of the network first."""
+        """Return the key results; the results of the network come first."""
         low, high = self.interval
         unseen = f"{self.tests - self.shared:,} windows that are not in the training set"
         return (
@@ -122,7 +123,7 @@ class Outcome:
 
 
 def compare(run: "Run", linear: "Run", splice: Splice) -> Outcome:
-    """Compare the network with the linear model, and on windows that are not shared."""
+    """Compare the network with the linear model, on all test windows and on unseen ones."""
     right = _correct_mask(run)
     hits, tests = int(right.sum()), right.size
     return Outcome(
@@ -137,7 +138,7 @@ def compare(run: "Run", linear: "Run", splice: Splice) -> Outcome:
 
 
 def publish(run: "Run", outcome: Outcome, splice: Splice, *, folder: Path) -> Path:
-    """Write the run's report with the comparison, and the results as JSON."""
+    """Write the report of the run with the comparison, and the results as JSON."""
     report = replace(
         run.report,
         title="Primate splice junctions",

@@ -1,4 +1,4 @@
-"""Entry point of the program; from here on, Ctrl-C prints one line."""
+"""Entry point of the program, which makes Ctrl-C print one line."""
 
 import sys
 from collections.abc import Sequence
@@ -10,11 +10,11 @@ def main(tokens: Sequence[str] | None = None) -> None:
     """Run one command and exit the interpreter.
 
     Args:
-        tokens: Words of the command line; by default `sys.argv[1:]`.
+        tokens: Arguments of the command line; by default `sys.argv[1:]`.
 
     Raises:
-        SystemExit: Always: 0 success, 2 invalid input, 130 stopped by Ctrl-C, 128 + n
-            stopped by signal n.
+        SystemExit: Always raised, with the exit code 0 (success), 2 (invalid input), 130
+            (stopped by Ctrl-C) or 128 + n (stopped by signal n).
 
     Examples:
         >>> main(["inspect", "none.fa"])
@@ -24,7 +24,7 @@ def main(tokens: Sequence[str] | None = None) -> None:
     """
     with fatal_signals_interrupting() as signals:
         try:
-            # Imported here, because Ctrl-C may be pressed while Python loads the
+            # Import inside `try`, because Ctrl-C may be pressed while Python loads the
             # commands.
             from seqloom.cli._app import run
 
@@ -33,5 +33,5 @@ def main(tokens: Sequence[str] | None = None) -> None:
             sys.stderr.write("\nstopped\n")
             code = STOPPED
     if signals and code == STOPPED:
-        code = 128 + signals[0]  # like a shell after a signal
+        code = 128 + signals[0]  # exit code of a program that was stopped by a signal
     raise SystemExit(code)

@@ -96,10 +96,11 @@ class RateOptions:
     """Optimiser, learning rate and seed.
 
     Args:
-        lr: Highest learning rate.
+        lr: Maximum learning rate of the schedule.
         optimizer: Optimiser, with its default settings and --weight-decay.
-        schedule: Learning rate schedule: warm-up and cosine decay, constant, or a tenth of
-            the rate whenever the validation loss has not improved for 10 epochs.
+        schedule: Learning rate schedule: warm-up and cosine decay; constant; or plateau,
+            which divides the rate by 10 when the validation loss has not improved for 10
+            epochs.
         seed: Seed of the initial weights, the shuffling, the dropout and the split.
     """
 
@@ -110,7 +111,7 @@ class RateOptions:
 
     def to_keywords(self, updates: Updates) -> dict[str, Any]:
         """Return the options as keyword arguments of `seqloom.train.fit`."""
-        lr: Any = self.lr  # peak of the cosine schedule of `fit`
+        lr: Any = self.lr  # maximum of the cosine schedule
         if self.schedule != "cosine":
             kind = optim.Constant if self.schedule == "constant" else optim.Plateau
             lr = kind(self.lr)
@@ -161,18 +162,20 @@ def train(
 
     Genotypes: seqloom train x.bed --labels pheno.txt --label-column Y1 --out runs/y1
 
-    Labels in the FASTA headers: --label-from-header "class=(\\w+)"
+    To read labels from FASTA headers, add --label-from-header "class=(\\w+)"
 
-    A table with sequences and labels: seqloom train table.csv --out runs/t
+    To read sequences and labels from a table: seqloom train table.csv --out runs/t
 
-    Resume a stopped run: seqloom train --out runs/splice --resume
+    To resume a stopped run: seqloom train --out runs/splice --resume
 
-    Keep families together: seqloom train a.fa --labels t.tsv --group-column family --out r
+    To keep each family in one set: seqloom train a.fa --labels t.tsv --group-column family
+    --out r
 
-    One file for each class: seqloom train pos.fa neg.fa --label-from-file --out runs/c
+    To read each class from a file: seqloom train pos.fa neg.fa --label-from-file --out
+    runs/c
 
-    Genome intervals: seqloom train hg.fa --intervals peaks.bed --label-column name
-    --out runs/p
+    To train on genome intervals: seqloom train hg.fa --intervals peaks.bed --label-column
+    name --out runs/p
 
     Embeddings: seqloom train embeddings/ --labels t.tsv --out runs/e
 
@@ -180,11 +183,12 @@ def train(
 
     Args:
         files: Sequence files (format and compression are detected), tables with a column of
-            sequences, or a PLINK .bed with its .bim and .fam. With --intervals, one genome.
-        out: The run folder to write: model, scores, plots and report.html.
-        resume: Resume the run in OUT from its last checkpoint, or start it if there is
-            none. FILES and options default to those of the first call. A larger --epochs
-            extends the run.
+            sequences, or a PLINK .bed with its .bim and .fam. With --intervals, FILES is
+            one genome.
+        out: The run folder to write, with model, scores, plots and report.html.
+        resume: Resume the run in OUT from its last checkpoint, or start a run if OUT
+            contains none. By default, FILES and options are those of the first call. A
+            larger --epochs extends the run.
         folder: Options of the run folder.
         tables: Tables of labels.
         labels: Options of labels.
@@ -194,14 +198,14 @@ def train(
         covariates: Options for reading genotypes and covariates.
         parts: Validation and test sets.
         epochs: Number of epochs and early stopping.
-        batches: Records for each step.
+        batches: Options of the batches.
         rates: Optimiser, learning rate and seed.
         updates: Options of the weight updates.
         objective: Task, loss and metrics.
         network: Architecture of the network.
         computation: Backend and precision.
         quiet: Print only warnings, errors and requested results.
-        json: Print the results as one JSON object, and everything else to standard error.
+        json: Print the results as one JSON object, and all other output to standard error.
         further: Options that --help does not list.
     """
     del further  # already applied by `fill_options`
@@ -248,13 +252,13 @@ def train(
 
 
 def _check_folder(*, resume: bool, overwrite: bool) -> None:
-    """Raise if a run should be both resumed and replaced."""
+    """Raise if both --resume and --overwrite are given."""
     if resume and overwrite:
         raise ArgumentError("--resume and --overwrite exclude each other: give one")
 
 
 def _holds_run(out: Path) -> bool:
-    """Return True if a folder contains a run, or the folds of one."""
+    """Return True if a folder contains a run, or the folds of a run."""
     begun = (out.glob(name) for name in ("config.json", "fold-*/config.json"))
     return any(chain.from_iterable(begun))
 
@@ -268,7 +272,7 @@ def _train_one(
     test: Dataset | None,
     **settings: Any,
 ) -> Run:
-    """Train one network and show its progress."""
+    """Train a network and show the progress."""
     warn_about_untrained_classes(warnings, part)
     warn_about_overlaps(warnings, part, test)
     judges = [it for it in (part.valid, test) if it is not None]

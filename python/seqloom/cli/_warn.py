@@ -1,4 +1,4 @@
-"""Warnings about input that is allowed, but is probably a mistake."""
+"""Warn about input that is allowed but probably a mistake."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -47,7 +47,7 @@ def warn_about_classes(console: Console, whole: Dataset) -> None:
 
 
 def _warn_about_similar_names(console: Console, classes: Sequence[str]) -> None:
-    """Warn about classes whose names differ only in capitals or white space."""
+    """Warn about class names that differ only in capitals or white space."""
     spellings: dict[str, list[str]] = {}
     for name in classes:
         spellings.setdefault("".join(name.split()).casefold(), []).append(name)
@@ -60,7 +60,7 @@ def _warn_about_similar_names(console: Console, classes: Sequence[str]) -> None:
 
 
 def _list_classes(names: Sequence[str]) -> str:
-    """List class names, or the first ones of many."""
+    """Join class names; of many names, list only the first."""
     shown = ", ".join(map(repr, names[:_MAX_CLASSES]))
     more = ", ..." if len(names) > _MAX_CLASSES else ""
     return f"the class{'es' if len(names) > 1 else ''} {shown}{more}"
@@ -94,7 +94,7 @@ def warn_about_overlaps(console: Console, part: DataPart, test: Dataset | None) 
 
 
 def count_overlaps(train: Dataset, others: Dataset) -> int:
-    """Count the other intervals that overlap a training interval, including its jitter."""
+    """Count the evaluation intervals that overlap a training interval widened by jitter."""
     train_spans, other_spans = _group_spans(train), _group_spans(others)
     return sum(
         _count_overlapping(train_spans[chromosome], spans)
@@ -104,7 +104,7 @@ def count_overlaps(train: Dataset, others: Dataset) -> int:
 
 
 def _group_spans(data: Dataset) -> dict[str, NDArray[np.int64]]:
-    """Return, by chromosome, the spans ``(2, intervals)``, widened by jitter."""
+    """Return a dict from chromosome to spans ``(2, intervals)``, widened by jitter."""
     chromosomes = np.asarray(data.group("chrom"))
     spans = np.array([data.group("start"), data.group("stop")], np.int64)
     spans += np.array([[-1], [1]]) * data.jitter
@@ -112,13 +112,14 @@ def _group_spans(data: Dataset) -> dict[str, NDArray[np.int64]]:
 
 
 def _count_overlapping(train: NDArray[np.int64], others: NDArray[np.int64]) -> int:
-    """Count the other spans of a chromosome that overlap a training span."""
+    """Count the evaluation spans of a chromosome that overlap a training span."""
     starts: NDArray[np.int64] = train[0]
     other_stops: NDArray[np.int64] = others[1]
     order = np.argsort(starts)
     max_stops = np.maximum.accumulate(train[1, order])
-    # For each other span: the number of training spans that start before it stops. It
-    # overlaps one of them if the largest stop of these spans is beyond its start.
+    # For each evaluation span, count the training spans that start before the
+    # evaluation span stops. An evaluation span overlaps if one of these training spans
+    # stops after its start.
     counts = np.searchsorted(starts[order], other_stops)
     overlaps = max_stops[np.maximum(counts - 1, 0)] > others[0]
     return int((overlaps & (counts > 0)).sum())
@@ -127,7 +128,7 @@ def _count_overlapping(train: NDArray[np.int64], others: NDArray[np.int64]) -> i
 def warn_about_training_files(
     console: Console, trained: Trained, files: Sequence[Path]
 ) -> None:
-    """Warn about evaluation files that the model was trained on."""
+    """Warn if a file to evaluate was also a training file of the model."""
     known = trained.trained_on
     for file in () if known is None else known.find_again(files):
         console.print(
