@@ -51,7 +51,7 @@ def test_version_option_prints_the_version(call):
     ("words", "expected"),
     [
         (["trian"], 'Did you mean "train"?'),
-        (["train", "a.fa"], "train needs --out: the run folder to write: model, scores"),
+        (["train", "a.fa"], "train needs --out: the run folder to write, with model"),
         (["train", "a.fa"], "Example: seqloom train train.fa.gz --labels train.tsv --out"),
         (
             ["train", "a.fa", "--out"],

@@ -129,7 +129,7 @@ def test_invalid_pairs_print_one_line_and_write_no_file(pairs, call, files, out,
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--interleaved"], "two files to read and two to write"),
+        (["--interleaved"], "two input files and two output files"),
         (["--on-error", "skip"], "would skip single reads of pairs"),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else None,
