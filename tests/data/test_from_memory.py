@@ -130,7 +130,7 @@ def test_records_in_memory_keep_their_qualities():
     item = SequenceDataset(records)[0]
     assert (item["id"], item["quality"]) == ("x", b"I#")
     short = [sl.io.SequenceRecord("x", "", b"AC", b"I")]
-    with pytest.raises(FormatError, match=r"record 0 \(x\): 1 qualities for 2 letters"):
+    with pytest.raises(FormatError, match=r"record 0 \(x\): 1 qualities for 2 residues"):
         SequenceDataset(short)
 
 

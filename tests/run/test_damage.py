@@ -153,7 +153,7 @@ def test_the_error_of_a_genotype_model_names_missing_variants(program, exported,
     ("content", "said"),
     [
         (b">x\nAC GT\n", "--whitespace strip removes blanks"),
-        (b"; old\n>x\nACGT\n", "--comments skip leaves them out"),
+        (b"; old\n>x\nACGT\n", "--comments skip skips them"),
         (b">\nACGT\n", "--ids number uses the record number as the id"),
     ],
 )

@@ -54,7 +54,7 @@ def test_equal_nonzero_padding_in_all_lines_is_a_warning(tmp_path, read, code, i
     values = some(individuals, 20)
     to_bed(tmp_path / "x.bed", values)
     fill_up(tmp_path / "x.bed", individuals, [code] * 20)
-    with pytest.warns(UserWarning, match=f"behind the last .* the bits are {code:02b}"):
+    with pytest.warns(UserWarning, match=f"after the last .* the bits are {code:02b}"):
         read(open_bed(tmp_path / "x.bed"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -73,7 +73,7 @@ def test_different_padding_codes_are_an_error(tmp_path, read):
 def test_a_warning_is_issued_once_for_each_open_file(tmp_path):
     to_bed(tmp_path / "x.bed", some(5, 20))
     bed = open_bed(fill_up(tmp_path / "x.bed", 5, [1] * 20))
-    with pytest.warns(UserWarning, match="behind the last"):
+    with pytest.warns(UserWarning, match="after the last"):
         bed.read()
     bed.read(np.s_[:, 3])
 

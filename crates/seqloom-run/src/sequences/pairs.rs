@@ -95,7 +95,7 @@ impl Mates {
             .map(|it| it.display().to_string())
             .collect();
         let message = format!(
-            "pair {}: expected two reads of one fragment, found {} and {}; both files need the \
+            "pair {}: expected two reads of one fragment, found {} and {}; both files must have the \
              same order",
             self.count + row,
             quote(one.names.get(before + row)),
