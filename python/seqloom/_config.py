@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal, Self, cast, get_args, get_origin, get
 
 from seqloom.errors import ConfigError
 
-_PLAIN_TYPES = (int, float, str, bool, type(None), ...)
+_JSON_TYPES = (int, float, str, bool, type(None), ...)
 # Settings classes by name. A later class replaces an earlier class of the same name, so
 # that a notebook cell can run again.
 _CLASSES: dict[str, type[Any]] = {}
@@ -204,7 +204,7 @@ def _is_plain(declared: Any) -> bool:
         return True
     parts = get_args(declared) or (declared,)
     return all(
-        part in _PLAIN_TYPES if part is declared else _is_plain(part) for part in parts
+        part in _JSON_TYPES if part is declared else _is_plain(part) for part in parts
     )
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Chunks = Iterable[dict[str, NDArray[Any]]]
 
 Opened = TypeVar("Opened")
-_FACTS = "facts.json"
+_ENTRY_FILE = "facts.json"
 _CHECKSUM_BYTES = 1 << 24
 # File modes: only the owner may read genotypes and unpublished sequences.
 _PRIVATE, _PRIVATE_FOLDER = 0o600, 0o700
@@ -120,7 +120,7 @@ class CacheFolder:
         if self.size_limit is None:
             return
         with _lock(self.path / "limit.lock"):
-            entries = sorted(self.path.glob(f"*/{_FACTS}"), key=_last_use)
+            entries = sorted(self.path.glob(f"*/{_ENTRY_FILE}"), key=_last_use)
             sizes = {facts.parent: _size(facts.parent) for facts in entries}
             excess = sum(sizes.values()) - self.size_limit
             for entry, size in sizes.items():
@@ -207,17 +207,17 @@ def finish_entry(folder: Path, facts: dict[str, Any]) -> None:
     for path in folder.iterdir():
         _finish(path)
     text = json.dumps(facts)
-    (folder / _FACTS).write_text(f"{text}\n{_sum(text)}\n", encoding="utf-8")
-    _finish(folder / _FACTS)
+    (folder / _ENTRY_FILE).write_text(f"{text}\n{_sum(text)}\n", encoding="utf-8")
+    _finish(folder / _ENTRY_FILE)
     sync(folder)
 
 
 def entry_facts(entry: Path) -> dict[str, Any]:
     """Return the metadata of an entry's files, and update its time of last use."""
-    text, _, checksum = (entry / _FACTS).read_text(encoding="utf-8").partition("\n")
+    text, _, checksum = (entry / _ENTRY_FILE).read_text(encoding="utf-8").partition("\n")
     if checksum.strip() != _sum(text):
         raise ValueError("the checksum differs")  # the caller treats the entry as missing
-    os.utime(entry / _FACTS)
+    os.utime(entry / _ENTRY_FILE)
     return json.loads(text)
 
 
@@ -228,7 +228,7 @@ def _sum(text: str) -> str:
 
 def forget_entry(entry: Path) -> None:
     """Invalidate an entry, so that the next access creates it again."""
-    (entry / _FACTS).unlink(missing_ok=True)
+    (entry / _ENTRY_FILE).unlink(missing_ok=True)
 
 
 def _finish(path: Path) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from seqloom._ragged import Ragged
 
-_MAX_LISTED = 10
+_MAX_ITEMS = 10
 # The code for any residue, followed by the other ambiguity codes.
 _AMBIGUITY_CODES = {"protein": ("X", "BZJ")}
 _NUCLEOTIDE_CODES = ("N", "RYSWKMBDHV")
@@ -44,8 +44,8 @@ def describe(
 
 def as_html(name: str, text: str, paths: tuple[str, ...]) -> str:
     """Return a dataset as HTML for a notebook: its description and its files."""
-    files = [html.escape(path) for path in paths[:_MAX_LISTED]]
-    rest = [f"and {len(paths) - _MAX_LISTED:,} more"] if len(paths) > _MAX_LISTED else []
+    files = [html.escape(path) for path in paths[:_MAX_ITEMS]]
+    rest = [f"and {len(paths) - _MAX_ITEMS:,} more"] if len(paths) > _MAX_ITEMS else []
     rows = (("content", html.escape(text)), ("files", "<br>".join([*files, *rest])))
     cells = "".join(f"<tr><th>{head}</th><td>{cell}</td></tr>" for head, cell in rows)
     return f"<table><caption>{html.escape(name)}</caption>{cells}</table>"
@@ -86,8 +86,8 @@ def _labels(labels: Any, task: str, classes: tuple[str, ...]) -> str:
     else:
         counts = class_counts(labels, task, classes)
         parts = [f"{name} {n:,}" for name, n in counts.items()]
-    rest = len(parts) - _MAX_LISTED
-    return ", ".join(parts[:_MAX_LISTED]) + (f" and {rest:,} more" if rest > 0 else "")
+    rest = len(parts) - _MAX_ITEMS
+    return ", ".join(parts[:_MAX_ITEMS]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
 def composition(parts: Iterable[Ragged], encoder: Any) -> dict[str, int]:

@@ -31,7 +31,7 @@ _BATCH_RECORDS = 1 << 13
 _BATCH_BYTES = 4 << 20
 _BLANKS = np.isin(np.arange(256), list(b" \t\n\r\v\f"))
 # Printable ASCII except ">".
-_RESIDUES = np.isin(np.arange(256), [byte for byte in range(33, 127) if byte != ord(">")])
+_IS_RESIDUE = np.isin(np.arange(256), [byte for byte in range(33, 127) if byte != ord(">")])
 _Array: Any = np.ndarray
 _PRESET = {"quality": "phred33", "comments": "error", "whitespace": "error", "ids": "error"}
 
@@ -155,7 +155,7 @@ def letters_of_rows(
     letters = Ragged.from_list(parts)
     if whitespace == "strip":
         letters = _without(letters, _BLANKS[letters.data])
-    is_invalid = ~_RESIDUES[letters.data]
+    is_invalid = ~_IS_RESIDUE[letters.data]
     if is_invalid.any():
         at = int(is_invalid.argmax())
         record = int(np.searchsorted(letters.offsets, at, side="right")) - 1

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # Larger datasets are not checked for duplicates, which would take minutes and memory.
 _MAX_RECORDS = 1 << 20
-_MAX_RESIDUES = 1 << 30
+_MAX_HASHED_RESIDUES = 1 << 30
 _MAX_SHOWN_SHARES = 5
 
 
@@ -84,7 +84,7 @@ def hash_letters(examples: Any) -> NDArray[np.uint64] | None:
     """Hash each sequence in capitals; None if there are none, or too many."""
     if not has_letters(examples):
         return None
-    if len(examples) > _MAX_RECORDS or examples.lengths.sum() > _MAX_RESIDUES:
+    if len(examples) > _MAX_RECORDS or examples.lengths.sum() > _MAX_HASHED_RESIDUES:
         return None
     parts = iterate_letters(examples.source, examples.rows, examples.encoder)
     digests = [

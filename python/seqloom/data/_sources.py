@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from seqloom.data._inputs import SourceOptions
 
 
-_GZIP = b"\x1f\x8b"
+_GZIP_MAGIC = b"\x1f\x8b"
 _SUFFIXES = (".csv", ".tsv", ".parquet")
 _HEAD_BYTES = 1 << 16
 # Strings of a list are sequences, not paths, if they match. Lower case only for bases.
@@ -127,7 +127,7 @@ def _is_named(path: str) -> bool:
 def _begin(path: str) -> bytes:
     """Return the first bytes of a file, decompressed if it is gzip."""
     with Path(path).open("rb") as file:
-        if not file.peek(2).startswith(_GZIP):
+        if not file.peek(2).startswith(_GZIP_MAGIC):
             return file.read(_HEAD_BYTES)
         with gzip.GzipFile(fileobj=file) as unpacked:
             return unpacked.read(_HEAD_BYTES)

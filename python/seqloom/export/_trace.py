@@ -219,7 +219,7 @@ def _add_weight_inputs(capture: ExportCapture, model: Module) -> dict[int, str]:
     return {value.number: paths.get(id(leaf), "") for leaf, value in found}
 
 
-_PLAIN_TYPES = (bool, int, float, str)
+_SCALAR_TYPES = (bool, int, float, str)
 # Replaces advice for compiled steps, which does not apply to an export.
 _REPLACED_ADVICE = {
     "inside a compiled step": "while it is exported",
@@ -253,7 +253,7 @@ def _restore_network(capture: ExportCapture, model: Module) -> Generator[None]:
     try:
         yield
         for part, known in before:
-            plain = {n: v for n, v in vars(part).items() if isinstance(v, _PLAIN_TYPES)}
+            plain = {n: v for n, v in vars(part).items() if isinstance(v, _SCALAR_TYPES)}
             new = [n for n, v in plain.items() if n not in known or known[n] is not v]
             if new:
                 raise ExportError(

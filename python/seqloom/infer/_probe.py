@@ -28,7 +28,7 @@ Measure: TypeAlias = Callable[
 _MAX_CHUNK_RESIDUES = 1 << 20
 # Occlusion hides a residue by the symbol for an unknown base (N) or amino acid (X).
 _HIDING_SYMBOLS = {"dna": b"N", "rna": b"N", "iupac": b"N", "protein": b"X"}
-_RESIDUES = {
+_RESIDUES_OF_ALPHABET = {
     "dna": "ACGT",
     "iupac": "ACGT",
     "rna": "ACGU",
@@ -46,7 +46,7 @@ def hiding_symbol_of(encoder: Any) -> bytes | None:
 def residues_of(encoder: Any) -> str:
     """Return the residues of the encoder's alphabet; empty if it has no alphabet."""
     alphabet = str(getattr(encoder, "alphabet", ""))
-    return _RESIDUES.get(alphabet, alphabet)
+    return _RESIDUES_OF_ALPHABET.get(alphabet, alphabet)
 
 
 def as_read(encoder: Any, sequence: bytes) -> bytes:

@@ -87,7 +87,7 @@ def _make_error(path: str, fault: Fault) -> FormatError:
     )
 
 
-_DEFAULTS = ReadSettings()
+_DEFAULT_SETTINGS = ReadSettings()
 
 
 class SequenceReader:
@@ -113,7 +113,7 @@ class SequenceReader:
     format: Format
     compression: str
 
-    def __init__(self, path: Origin, settings: ReadSettings = _DEFAULTS) -> None:
+    def __init__(self, path: Origin, settings: ReadSettings = _DEFAULT_SETTINGS) -> None:
         self.path, source = resolve(path)
         options = asdict(settings)
         threads = count_threads(options.pop("num_threads"))

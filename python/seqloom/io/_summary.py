@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from seqloom.report import Plot
 
 
-_MAX_LISTED = 5
+_MAX_SHARES = 5
 _BASES = {"dna": "ACGTN", "rna": "ACGUN"}
 _LOG_RATIO = 20  # ratio longest / median above which the length axis is logarithmic
 
@@ -250,8 +250,8 @@ class Summary:
         )
         total = sum(self.letters.values())
         shares = [f"{it} {_format_percent(n / total)}" for it, n in self.letters.items()]
-        if (rest := len(shares) - _MAX_LISTED) > 0:
-            shares[_MAX_LISTED:] = [f"{rest} more"]
+        if (rest := len(shares) - _MAX_SHARES) > 0:
+            shares[_MAX_SHARES:] = [f"{rest} more"]
         facts = {
             "file": f"{self.path} ({self.file_bytes:,} bytes)",
             "format": self.format,

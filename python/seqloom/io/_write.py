@@ -52,8 +52,8 @@ _READ_ONLY_SUFFIXES = {".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
 _MAX_LEVEL = 9
 _PAIR = 2
 # Maximum numbers of records (or pairs) and residues in a batch of collected records.
-_MAX_ROWS = 4096
-_MAX_RESIDUES = 4 << 20
+_WRITE_ROWS = 4096
+_WRITE_RESIDUES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,9 +248,9 @@ def _to_batches(records: Records) -> Iterator[SequenceBatch]:
     if isinstance(records, SequenceBatch):
         yield records
     elif isinstance(records, SequenceReader):
-        yield from records.batches(1 << 16, max_bytes=_MAX_RESIDUES)
+        yield from records.batches(1 << 16, max_bytes=_WRITE_RESIDUES)
     elif isinstance(records, PairedReader):
-        yield from map(_interleave, records.batches(1 << 16, max_bytes=_MAX_RESIDUES))
+        yield from map(_interleave, records.batches(1 << 16, max_bytes=_WRITE_RESIDUES))
     elif not isinstance(cast("object", records), Iterable):
         raise ArgumentError(
             "records must be a reader, a batch or an iterable of records; got "
@@ -309,7 +309,7 @@ def _to_batch(
             continue
         rows.append(_parse_row(record))
         letters += len(rows[-1][1])
-        if len(rows) >= _MAX_ROWS or letters >= _MAX_RESIDUES:
+        if len(rows) >= _WRITE_ROWS or letters >= _WRITE_RESIDUES:
             yield from _yield_batch(rows)
             letters = 0
     yield from _yield_batch(rows)
@@ -378,14 +378,14 @@ def _encode(text: Letters | None) -> bytes | None:
 def _to_pairs(pairs: Pairs) -> Iterator[BatchPair]:
     """Convert pairs to two batches with equal numbers of records, in the same order."""
     if isinstance(pairs, PairedReader):
-        yield from pairs.batches(1 << 16, max_bytes=_MAX_RESIDUES)
+        yield from pairs.batches(1 << 16, max_bytes=_WRITE_RESIDUES)
         return
     for is_columns, group in groupby(pairs, _is_batch_pair):
         if is_columns:
             yield from (_check_lengths(pair) for pair in group if _is_batch_pair(pair))
             continue
         mates = map(_check_pair, group)
-        while several := list(islice(mates, _MAX_ROWS)):
+        while several := list(islice(mates, _WRITE_ROWS)):
             first, second = zip(*several, strict=True)
             yield join(list(_to_batches(first))), join(list(_to_batches(second)))
 

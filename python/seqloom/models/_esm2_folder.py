@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 # seqloom paths as patterns -> names in transformers without the prefix "esm.". The
 # first match applies. Query, key and value are a single matrix in seqloom.
-_NAMES = {
+_PARAMETER_NAMES = {
     r"embedding\.": "embeddings.word_embeddings.",
     r"norm\.": "encoder.emb_layer_norm_after.",
     r"lm_head\.norm\.": "lm_head.layer_norm.",
@@ -143,7 +143,7 @@ def map_arrays(network: Module, arrays: Mapping[str, Any], folder: str) -> dict[
 
 def list_transformers_names(path: str) -> list[str]:
     """Return the transformers names of the arrays that form the array of a path."""
-    for pattern, new in _NAMES.items():
+    for pattern, new in _PARAMETER_NAMES.items():
         name, count = re.subn(f"^{pattern}", new, path)
         if count:
             path = name

@@ -25,16 +25,16 @@ RESULTS = "results.json"
 # The model card; a card that a user has edited is never overwritten.
 CARD = "README.md"
 _CARD_MARK = b"<!-- Written by seqloom."
-_CONFIG = "config.json"
+_CONFIG_FILE = "config.json"
 # Command-line options of the run.
 COMMAND = "command.json"
 _CHECKPOINTS = "checkpoint"
-_LAST = f"{_CHECKPOINTS}/last.safetensors"
-_STEP = re.compile(r"step-(\d{8,})\.safetensors")
+_LAST_FILE = f"{_CHECKPOINTS}/last.safetensors"
+_STEP_FILE = re.compile(r"step-(\d{8,})\.safetensors")
 _FILES = (
-    _CONFIG,
+    _CONFIG_FILE,
     COMMAND,
-    _LAST,
+    _LAST_FILE,
     ENCODER,
     HASHES_FILE,
     WEIGHTS,
@@ -107,7 +107,7 @@ def is_config(path: Path) -> bool:
 
 def checkpoint_path(path: Path) -> Path:
     """Return the path of a run's newest checkpoint."""
-    return path / _LAST
+    return path / _LAST_FILE
 
 
 def step_path(path: Path, step: int) -> Path:
@@ -118,7 +118,9 @@ def step_path(path: Path, step: int) -> Path:
 def list_steps(path: Path) -> dict[int, Path]:
     """Return the existing checkpoints by step."""
     files = (path / _CHECKPOINTS).glob("step-*.safetensors")
-    return {int(match[1]): file for file in files if (match := _STEP.fullmatch(file.name))}
+    return {
+        int(match[1]): file for file in files if (match := _STEP_FILE.fullmatch(file.name))
+    }
 
 
 def is_own_card(path: Path) -> bool:
@@ -137,7 +139,7 @@ def write_history(path: Path, history: list[dict[str, Any]]) -> None:
 
 def _check_is_run(path: Path) -> None:
     """Raise if a folder contains files that are not from a run."""
-    if _holds_something(path) and not (is_config(path / _CONFIG) or _is_bare(path)):
+    if _holds_something(path) and not (is_config(path / _CONFIG_FILE) or _is_bare(path)):
         raise RunFolderError(f"{path}: contains other files; choose an empty folder")
 
 
@@ -148,7 +150,7 @@ def _holds_something(path: Path) -> bool:
 
 def _prepare_resume(path: Path) -> None:
     """Raise if the folder has a model but no checkpoint; remove temporary files."""
-    if (path / WEIGHTS).exists() and not (path / _LAST).exists():
+    if (path / WEIGHTS).exists() and not (path / _LAST_FILE).exists():
         raise RunFolderError(
             f"{path}: has a model but no checkpoint, so it cannot be resumed; choose "
             "another folder, or replace it (RunFolder(..., overwrite=True), --overwrite)"

@@ -43,7 +43,7 @@ _COLLECTIONS = (set, frozenset, deque, ValuesView, ItemsView)
 _HOLDER_TYPES = (SimpleNamespace, UserDict, UserList, ChainMap)
 # Objects of these libraries are handles, tables and foreign models: they contain no
 # seqloom parameters, and searching them would take long.
-_LIBRARIES = sys.stdlib_module_names | {
+_FOREIGN_LIBRARIES = sys.stdlib_module_names | {
     *("jax", "jaxlib", "numpy", "pandas", "polars", "pyarrow", "scipy", "seqloom"),
     *("sklearn", "torch"),
 }
@@ -213,7 +213,7 @@ def _list_contents(value: Any) -> Iterator[tuple[str, Any]]:
 def _is_searched_class(kind: type) -> bool:
     """Return whether attributes of the class are searched: not those of libraries."""
     top = kind.__module__.partition(".")[0]
-    is_foreign = top in _LIBRARIES or issubclass(kind, type)
+    is_foreign = top in _FOREIGN_LIBRARIES or issubclass(kind, type)
     return issubclass(kind, _HOLDER_TYPES) or not is_foreign
 
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from seqloom._key import Key
 
-_NAMES = "w_ih", "x", "hx", "w_hh", "b_ih", "b_hh"
-_AXES = 3  # n, l, in
+_OPERAND_NAMES = "w_ih", "x", "hx", "w_hh", "b_ih", "b_hh"
+_INPUT_AXES = 3  # n, l, in
 
 
 def gru(
@@ -64,7 +64,7 @@ def gru(
         >>> out.shape, last.shape
         ((1, 2, 1), (1, 1))
     """
-    require_same_dtype("gru", _NAMES, w_ih, x, hx, w_hh, b_ih, b_hh)
+    require_same_dtype("gru", _OPERAND_NAMES, w_ih, x, hx, w_hh, b_ih, b_hh)
     _require_shapes("gru", 3, (x, hx, w_ih, w_hh))
     x, real = _drop_padding(x, mask)
     args = (x, hx, w_ih, w_hh, b_ih, b_hh, real)
@@ -196,7 +196,7 @@ def lstm(
         ((1, 2, 1), (1, 1))
     """
     h0, c0 = hx
-    require_same_dtype("lstm", _NAMES, w_ih, x, h0, w_hh, b_ih, b_hh)
+    require_same_dtype("lstm", _OPERAND_NAMES, w_ih, x, h0, w_hh, b_ih, b_hh)
     _require_shapes("lstm", 4, (x, h0, w_ih, w_hh))
     if c0.shape != h0.shape:
         raise ShapeError(
@@ -288,7 +288,7 @@ class LSTM(Recurrent, init=False):
 def _require_shapes(name: str, gates: int, arrays: tuple[Tensor, ...]) -> None:
     """Raise if the shapes of the arguments do not match."""
     x, h0, w_ih, w_hh = (array.shape for array in arrays)
-    if len(x) != _AXES or 0 in x:
+    if len(x) != _INPUT_AXES or 0 in x:
         raise ShapeError(
             f"{name}: expected x (n, l, in) with at least one position, got shape {x}"
         )

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from seqloom._key import Key
 
-_AXES = 3  # n, l, in
+_INPUT_AXES = 3  # n, l, in
 
 
 class Recurrent(Module):
@@ -144,8 +144,8 @@ class Recurrent(Module):
         ways = [way for way, value in layout.items() if value is not None]
         if len(ways) > 1:
             raise ArgumentError(f"{name} takes one of {' and '.join(ways)}, got both")
-        axes = (_AXES - 1,) if "cu_seqlens" in ways else (_AXES,)
-        axes = axes if ways else (_AXES - 1, _AXES)
+        axes = (_INPUT_AXES - 1,) if "cu_seqlens" in ways else (_INPUT_AXES,)
+        axes = axes if ways else (_INPUT_AXES - 1, _INPUT_AXES)
         if x.ndim not in axes or x.shape[-1] != self.input_size:
             form = "(n, l, in)" if self.batch_first else "(l, n, in)"
             form = "(total, in)" if "cu_seqlens" in ways else form
@@ -158,7 +158,7 @@ class Recurrent(Module):
             padded, real = pad_packed(x, packing)
             out, last = self._run(padded, first, real, key)
             return pack_padded(out, packing), last
-        if x.ndim == _AXES - 1:
+        if x.ndim == _INPUT_AXES - 1:
             first = first and [apply("expand_dims", state, axis=1) for state in first]
             out, last = self._run(apply("expand_dims", x, axis=0), first, None, key)
             return out[0], [state[:, 0] for state in last]

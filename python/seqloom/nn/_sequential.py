@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from seqloom._key import Key
 
-_LAYER = "layer {} of Sequential"
+_LAYER_LABEL = "layer {} of Sequential"
 _INNER = ("inner of Residual", "")
 
 
@@ -105,12 +105,12 @@ class Sequential(Module):
                 try:
                     output = layer(output)
                 except Exception as error:
-                    add_layer_note(error, layer, (_LAYER, name))
+                    add_layer_note(error, layer, (_LAYER_LABEL, name))
                     raise
                 continue
             values = unpack_output(cast("object", output), accepted) if index else args
             keywords = accepted.with_key(options, key and key.fold(index))
-            output = call_layer(layer, (_LAYER, name), accepted, values, keywords)
+            output = call_layer(layer, (_LAYER_LABEL, name), accepted, values, keywords)
         return output
 
     def _named_layers(self) -> Iterable[tuple[str | int, Any]]:

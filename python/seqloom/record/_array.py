@@ -142,7 +142,7 @@ class LazyArray:
 
 
 # Size in bytes of a converted block: a number of MiB, because each MiB has a hash.
-_BLOCK_BYTES = 4 << 20
+_CONVERTED_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ class PreparedArray:
         if flat.dtype == self.dtype:
             yield from [flat.view(np.uint8)] if flat.size else []
             return
-        count = _BLOCK_BYTES // self.dtype.itemsize
+        count = _CONVERTED_BYTES // self.dtype.itemsize
         for start in range(0, flat.size, count):
             part = convert(self.path, flat[start : start + count], self.dtype)
             yield part.view(np.uint8)

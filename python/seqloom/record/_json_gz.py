@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 # One JSON document with a line for each array.
 _FIRST, _MIDDLE, _LAST = b'{"seqloom":"record","arrays":{\n', b"},\n", b"}\n"
-_FACTS = b'"facts":'
+_FACTS_KEY = b'"facts":'
 _LEVEL = 1  # higher levels hardly save space, because weights are nearly random
-_BLOCK_BYTES = 3 << 18  # bytes that are encoded at a time; a multiple of 3 for base64
+_BASE64_BYTES = 3 << 18  # bytes that are encoded at a time; a multiple of 3 for base64
 
 
 class JsonArray(msgspec.Struct):
@@ -85,7 +85,7 @@ class JsonGz(Recorder):
                 sums[path] = _write_array(packed, path, array)
             packed.write(b"\n" if record else b"")
             facts = encode_facts(Facts(sums, record.metadata, record.least_dtypes))
-            packed.write(_MIDDLE + _FACTS + json.dumps(facts).encode() + b"\n" + _LAST)
+            packed.write(_MIDDLE + _FACTS_KEY + json.dumps(facts).encode() + b"\n" + _LAST)
 
     def decode(self, source: RecordSource) -> Record:
         """Read and check all arrays.
@@ -136,8 +136,8 @@ def _split_into_blocks(
         if rest:
             yield from ([rest + piece[:start].tobytes()])
         whole = start + (piece.size - start) // 3 * 3
-        for place in range(start, whole, _BLOCK_BYTES):
-            yield piece[place : min(place + _BLOCK_BYTES, whole)].data
+        for place in range(start, whole, _BASE64_BYTES):
+            yield piece[place : min(place + _BASE64_BYTES, whole)].data
         rest = piece[whole:].tobytes()
     yield rest
 
@@ -153,9 +153,9 @@ def _read(name: str, file: Any) -> Record:
             raise RecordError(f"{name}: the name {path!r} appears twice")
         arrays[path] = array
     sealed = file.readline()
-    if file.read() != _LAST or not sealed.startswith(_FACTS):
+    if file.read() != _LAST or not sealed.startswith(_FACTS_KEY):
         raise RecordError(f"{name}: does not end as a record in JSON")
-    facts = decode_facts(name, _parse(name, sealed.removeprefix(_FACTS), str))
+    facts = decode_facts(name, _parse(name, sealed.removeprefix(_FACTS_KEY), str))
     if arrays.keys() != facts.sums.keys():
         raise RecordError(f"{name}: the names of its arrays are damaged")
     values = {

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _GZIP = b"\x1f\x8b"
 # Names of weight files in a folder. An index, which maps arrays to files, takes
 # precedence.
-_WEIGHTS = ("*.safetensors.index.json", "*.safetensors", "*.bin.index.json", "*.bin")
+_WEIGHT_FILES = ("*.safetensors.index.json", "*.safetensors", "*.bin.index.json", "*.bin")
 
 
 def load(
@@ -123,7 +123,7 @@ def _read_folder(folder: Path, *, mapped: bool) -> Record:
 
 def _find_weights(folder: Path) -> Path:
     """Return the only index or weight file in a folder."""
-    for pattern in _WEIGHTS:
+    for pattern in _WEIGHT_FILES:
         found = sorted(folder.glob(pattern))
         if len(found) > 1:
             names = ", ".join(path.name for path in found)

@@ -309,11 +309,11 @@ def parse_line(line: str) -> OperationLine:
 _MIN_CELLS, _MAX_CELLS = 7, 9
 _FLAG_NAMES = ("default", "rule", "shape")
 _KIND_NAMES = {"", "float", "bool", "row"}
-_LINES = [line for line in _TABLE.splitlines() if line and not line.startswith("#")]
+_TABLE_LINES = [line for line in _TABLE.splitlines() if line and not line.startswith("#")]
 OPERATIONS: dict[str, OperationLine] = {
-    line.split()[0]: parse_line(line.partition(" ")[2]) for line in _LINES
+    line.split()[0]: parse_line(line.partition(" ")[2]) for line in _TABLE_LINES
 }
-if len(OPERATIONS) < len(_LINES):
+if len(OPERATIONS) < len(_TABLE_LINES):
     raise ValueError("tensor/_operations.py: an operation has two lines")
 
 

@@ -44,7 +44,7 @@ from seqloom.train._ranks import Ranks
 from seqloom.train._settings import Settings
 from seqloom.train._values import ClassWeight
 
-_TASKS = (Classify.name, Regress.name, Multilabel.name)
+_LABEL_TASKS = (Classify.name, Regress.name, Multilabel.name)
 
 
 def prepare(
@@ -79,7 +79,7 @@ def choose_task(settings: Settings, parts: Parts) -> str:
     task, train = settings.objective.task, parts.train
     has_step = settings.objective.step is not None
     has_loss = settings.objective.loss is not None
-    if task in _TASKS:
+    if task in _LABEL_TASKS:
         arrays = [it for _, it in parts.list_named() if isinstance(it, Arrays)]
         _set_task([it for it in arrays if it.labels is not None], task)
     if isinstance(train, LoaderBatches):

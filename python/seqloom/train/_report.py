@@ -53,7 +53,7 @@ _METRIC_TITLES = {
     "spearman": "Spearman",
     "rmse": "RMSE",
 }
-_NOTES = {
+_DATA_NOTES = {
     "dropped": "{count} intervals leave their chromosome and were left out.",
     "unlabelled": "{count} {noun} have no label and were left out.",
     "missing_labels": "The label of {count} {noun} is missing; they were left out.",
@@ -134,11 +134,12 @@ def left_out(parts: Parts) -> tuple[str, ...]:
         if (report := getattr(part, "report", None)) is not None
     }
     found = {
-        key: sum(int(report.get(key, 0)) for report in reports.values()) for key in _NOTES
+        key: sum(int(report.get(key, 0)) for report in reports.values())
+        for key in _DATA_NOTES
     }
     # The encoder counts the variants that are constant in the training set.
     found["constant"] = getattr(parts.train.encoder, "constant", 0)
-    notes = _NOTES | {"constant": _CONSTANT_NOTE}
+    notes = _DATA_NOTES | {"constant": _CONSTANT_NOTE}
     letters = (describe_letters(it.get("letters", {})) for it in reports.values())
     return (
         *(

@@ -25,7 +25,7 @@ _MAX_COLOURED = 8
 # The maximum number of windows per sequence for occlusion; each is hidden once.
 _MAX_WINDOWS = 60
 # The maximum number of residues to show; a longer sequence shows its strongest part.
-_MAX_RESIDUES = 200
+_LOGO_RESIDUES = 200
 
 Floats = NDArray[np.floating[Any]]
 Rows = NDArray[np.int64]
@@ -36,7 +36,7 @@ _MAX_TOTAL_RESIDUES = 1 << 23
 _MAX_POSITIONS = 100
 _MAX_LOGOS = 6
 _TWO_CLASSES = 2
-_RESIDUES = {
+_RESIDUES_IN = {
     "dna": "ACGT",
     "iupac": "ACGT",
     "rna": "ACGU",
@@ -142,7 +142,7 @@ def _mark_mistakes(
         names = classes[int(true[number])], classes[int(called[number])]
         title = f"{part.scores.ids[row]}: {names[0]}, predicted {names[1]} ({share})"
         text = letters[number].decode("ascii", "replace")
-        lines.append(mark_sequence(title, text, weights[number], longest=_MAX_RESIDUES))
+        lines.append(mark_sequence(title, text, weights[number], longest=_LOGO_RESIDUES))
     return Letters(
         lines,
         toward="supports the predicted class",
@@ -176,7 +176,7 @@ def class_logos(examples: Any, classes: Sequence[str]) -> Section | None:
     Returns:
         The section; None if the records are not sequences, or there is one class.
     """
-    members = _RESIDUES.get(getattr(examples.encoder, "alphabet", ""))
+    members = _RESIDUES_IN.get(getattr(examples.encoder, "alphabet", ""))
     most = min(_MAX_RECORDS, int(_MAX_TOTAL_RESIDUES // examples.lengths.mean()) + 1)
     rows = np.arange(0, len(examples), -(-len(examples) // most))
     letters = (

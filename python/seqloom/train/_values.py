@@ -27,7 +27,7 @@ ClassWeight: TypeAlias = Literal["balanced"] | Mapping[str, float] | Sequence[fl
 DEFAULT_LR = 1e-3
 LOSS_NAME = "loss"  # the name of the loss in the history of a run
 FLOAT32 = "float32"
-_TASKS = ("auto", "classify", "regress", "multilabel", "custom")
+_TASK_NAMES = ("auto", "classify", "regress", "multilabel", "custom")
 PRECISIONS = (FLOAT32, "bfloat16", "float16")
 EQUAL_AVERAGE = "equal"  # the weights of all updates are averaged equally
 
@@ -90,7 +90,7 @@ class Objective:
             )
         if step is not None and loss is not None:
             raise ArgumentError("step computes the loss itself; leave out loss or step")
-        as_choice("task", self.task, _TASKS)
+        as_choice("task", self.task, _TASK_NAMES)
         if isinstance(self.class_weight, str) and self.class_weight != "balanced":
             raise ArgumentError(
                 'class_weight must be "balanced", a dict from class to number, or one '

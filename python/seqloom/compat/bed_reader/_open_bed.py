@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["create_bed", "get_num_threads", "open_bed", "subset_f64_f64", "to_bed"]
 _NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
-_AXES = 3
+_SUBSET_AXES = 3
 
 
 class open_bed(io.open_bed):
@@ -289,7 +289,7 @@ def _check_array(name: str, array: object) -> None:
     """Raise unless the value is a float64 array with three axes."""
     values = cast("NDArray[Any]", array)
     is_array = isinstance(array, np.ndarray)
-    if not (is_array and values.dtype == np.float64 and values.ndim == _AXES):
+    if not (is_array and values.dtype == np.float64 and values.ndim == _SUBSET_AXES):
         raise ArgumentError(
             f"{name} must be a float64 array with three axes, got {quote(values)}"
         )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_INPUTS = "inputs"
+_INPUTS_KEY = "inputs"
 _MAX_NUMPY_AXES = 64
 
 
@@ -62,7 +62,7 @@ class PadCollator:
     multiple: int = 1
     side: Literal["right", "left"] = "right"
     axis: int = -1
-    keys: tuple[str, ...] = (_INPUTS,)
+    keys: tuple[str, ...] = (_INPUTS_KEY,)
     encoder: Any = None
     output: Literal["numpy", "torch"] = "numpy"
 
@@ -159,7 +159,7 @@ class PadCollator:
             >>> left.finish(data.batch([0, 1]), data.encoder)["mask"].tolist()[1]
             [0.0, 0.0, 1.0, 1.0]
         """
-        inputs, lengths = batch[_INPUTS], batch.pop("lengths")
+        inputs, lengths = batch[_INPUTS_KEY], batch.pop("lengths")
         batch.pop("mask", None)
         axis = self._batch_axis(inputs)
         extent = self._extent(lengths, inputs.shape[axis])
@@ -180,7 +180,7 @@ class PadCollator:
             >>> PadCollator(axis=0).takes_columns(OneHot("dna"))
             False
         """
-        is_inputs_only = self.keys == (_INPUTS,)
+        is_inputs_only = self.keys == (_INPUTS_KEY,)
         if not hasattr(encoder, "channels"):
             return False
         if encoder.channels is None:
@@ -196,7 +196,7 @@ class PadCollator:
         arrays = [_as_array(item[key]) for item in items]
         lengths = np.array([array.shape[self.axis] for array in arrays], np.int64)
         positions = self._positions(int(lengths.max()))
-        if key == _INPUTS and (lengths != positions).any():
+        if key == _INPUTS_KEY and (lengths != positions).any():
             self._check_tokens(arrays[0])
         for item, array in zip(items, arrays, strict=True):
             item[key] = self._pad_item(array, positions)

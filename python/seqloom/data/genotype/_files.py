@@ -31,7 +31,7 @@ _UNITS = {
     **{unit: 1000**power for power, unit in enumerate("kmgt", 1)},
     **{f"{unit}i": 1024**power for power, unit in enumerate("kmgt", 1)},
 }
-_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]i?)?b?\s*", re.IGNORECASE)
+_SIZE_PATTERN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]i?)?b?\s*", re.IGNORECASE)
 _MAX_MEMORY = 1 << 30
 # By default codes take at most 1/4 of the free memory.
 _MEMORY_DIVISOR = 4
@@ -150,7 +150,7 @@ def memory_of(memory: int | str | None) -> int:
     if memory is None:
         free = available_memory() or _MEMORY_DIVISOR * _MAX_MEMORY
         return min(_MAX_MEMORY, free // _MEMORY_DIVISOR)
-    match = _SIZE.fullmatch(str(memory))
+    match = _SIZE_PATTERN.fullmatch(str(memory))
     if match is None or isinstance(memory, bool):
         raise ArgumentError(
             f'memory must be a number of bytes or a string such as "1 GB", got {memory!r}'

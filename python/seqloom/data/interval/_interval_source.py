@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 
 _NAME_COLUMNS = ("name", "peakid", "geneid")  # of BED and MACS; HOMER; SAF
-_BASES = b"ACGTURYSWKMBDHVNacgturyswkmbdhvn"
+_NUCLEOTIDE_CODES = b"ACGTURYSWKMBDHVNacgturyswkmbdhvn"
 _COMPLEMENTS = b"TGCAAYRSWMKVHDBNtgcaayrswmkvhdbn"
 # N is asparagine in a protein.
 _PAD_CHARACTERS = {"protein": ord("X")}
 _DEFAULT_PAD = ord("N")
 # Other characters are not changed.
-_DNA_COMPLEMENT = bytes.maketrans(_BASES, _COMPLEMENTS)
+_DNA_COMPLEMENT = bytes.maketrans(_NUCLEOTIDE_CODES, _COMPLEMENTS)
 _T_TO_U = bytes.maketrans(b"Tt", b"Uu")
 _COMPLEMENT_TABLES = {"dna": _DNA_COMPLEMENT, "rna": _DNA_COMPLEMENT.translate(_T_TO_U)}
 _ALPHABETS = (*_COMPLEMENT_TABLES, "protein")

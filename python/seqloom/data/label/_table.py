@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 _PARQUET_MAGIC = b"PAR1"
 _COLUMN_OPTIONS = "id_column and label_column of Labels (--id-column, --label-column)"
 _TWO_COLUMNS = "one of ids, and one of labels or sequences"
-_MAX_LISTED = 80
+_MAX_COLUMN_NAMES = 80
 _MIN_SIMILARITY = 0.7
 _MIN_PART = 3
 
 _MAX_CELL = (1 << 31) - 1
-_GZIP = b"\x1f\x8b"
+_GZIP_MAGIC = b"\x1f\x8b"
 _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 _TWO_UTF16_CHARACTERS = 4  # bytes
 Purpose: TypeAlias = Literal["table", "intervals"]
@@ -132,7 +132,7 @@ def open_text(path: str, purpose: Purpose = "table") -> Generator[TextIO]:
     """Open plain or compressed text; raise for another file type, such as VCF."""
     # Bytes that are not UTF-8 are read as escapes such as \xff.
     with Path(path).open("rb") as file:
-        packed = file.peek(2).startswith(_GZIP)
+        packed = file.peek(2).startswith(_GZIP_MAGIC)
         raw = gzip.GzipFile(fileobj=file) if packed else file
         start = raw.peek(_TWO_UTF16_CHARACTERS)
         if kind := _native.foreign_content(start, purpose):
@@ -322,7 +322,7 @@ def column_position(
 
 def list_names(names: Iterable[str]) -> str:
     """Return the names of columns for a message, shortened to one line."""
-    return ", ".join(map(repr, filter(None, names)))[:_MAX_LISTED] or "nothing"
+    return ", ".join(map(repr, filter(None, names)))[:_MAX_COLUMN_NAMES] or "nothing"
 
 
 def name_nearest(name: str, names: Iterable[str]) -> str:

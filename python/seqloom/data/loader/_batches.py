@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _MIN_PACKED_ITEMS = 256  # minimum items of a request for a packing collator
 _FEW_CORES = 2
-_END: Any = object()  # marks the end of an iterator
+_END_OF_BATCHES: Any = object()  # marks the end of an iterator
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +206,7 @@ def number_batches(
 def _drop(batches: Iterator[Any], count: int) -> Iterator[Any]:
     """Skip the batches before the position of a saved state."""
     for number in range(count):
-        if next(batches, _END) is _END:
+        if next(batches, _END_OF_BATCHES) is _END_OF_BATCHES:
             raise ArgumentError(
                 f"the saved state is after batch {count:,} of the epoch, but the dataset "
                 f"now has {number:,} batches; resume with the same data, or call "
@@ -307,7 +307,7 @@ def _take_items(dataset: Any) -> Iterator[Any]:
     # Call iter() once per pass, like PyTorch: a dataset that is its own iterator
     # restarts at every call, including those of islice() and for loops.
     items = iter(dataset)
-    while (item := next(items, _END)) is not _END:
+    while (item := next(items, _END_OF_BATCHES)) is not _END_OF_BATCHES:
         yield item
 
 

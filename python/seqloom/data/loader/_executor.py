@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 # Key domain of the random numbers of custom code. The value is part of the key.
 _KEY_DOMAIN = "a user's code"
-_END: Any = object()  # marks the end of an iterator
+_END_OF_TASKS: Any = object()  # marks the end of an iterator
 
 
 class BatchMaker(ABC):
@@ -215,8 +215,8 @@ def seed_each(batches: Iterator[Any], *words: int) -> Iterator[Any]:
     key, number = Key(seed, _KEY_DOMAIN, *rest), 0
     while True:
         with _generators(key.fold(number)):
-            batch = next(batches, _END)
-        if batch is _END:
+            batch = next(batches, _END_OF_TASKS)
+        if batch is _END_OF_TASKS:
             return
         yield batch
         number += 1

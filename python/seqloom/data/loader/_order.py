@@ -25,8 +25,8 @@ Item = TypeVar("Item")
 
 _Array: Any = np.ndarray
 _Integer: Any = np.integer
-_SEQUENCES: Any = (list, tuple)
-_END: Any = object()  # Marks the end of an iterator.
+_SEQUENCE_TYPES: Any = (list, tuple)
+_END_OF_ORDER: Any = object()  # Marks the end of an iterator.
 _MAX_SHOWN_RECORDS = 8  # Records of a batch in an error message.
 # Indices are computed in blocks, because an array for each batch would be slow.
 _BLOCK_ITEMS = 1 << 14
@@ -56,7 +56,7 @@ class Request:
         """Return indices that carry the epoch; other values are unchanged."""
         is_array = isinstance(self.content, _Array)
         content = self.content.tolist() if is_array else self.content
-        if isinstance(content, _SEQUENCES):
+        if isinstance(content, _SEQUENCE_TYPES):
             return [*map(self._with_epoch, content)]
         return self._with_epoch(content)
 
@@ -282,14 +282,14 @@ class EpochIterator(Iterator[Any]):
 def with_last(items: Iterable[Item]) -> Iterator[tuple[Item, bool]]:
     """Yield items and whether each is the last; reads one item ahead."""
     rest = iter(items)
-    item = next(rest, _END)
-    while item is not _END:
+    item = next(rest, _END_OF_ORDER)
+    while item is not _END_OF_ORDER:
         try:
-            following = next(rest, _END)
+            following = next(rest, _END_OF_ORDER)
         except Exception as error:
             yield item, False  # deliver the item before the exception
             raise error  # noqa: TRY201 - the block has been left
-        yield item, following is _END
+        yield item, following is _END_OF_ORDER
         item = following
 
 

@@ -148,7 +148,7 @@ def _write_astype(b: Builder, operation: Operation) -> list[str]:
     return [b.get(operation.args[0], operation.outputs[0].dtype)]
 
 
-_REDUCTIONS = {
+_ONNX_REDUCTIONS = {
     "max": "ReduceMax",
     "mean": "ReduceMean",
     "min": "ReduceMin",
@@ -242,7 +242,7 @@ def _write_softmax(kind: str) -> Write:
 
 TABLE: dict[str, Write] = {
     **{name: write_operator(it.onnx) for name, it in OPERATIONS.items() if it.onnx},
-    **{name: _write_reduction(kind) for name, kind in _REDUCTIONS.items()},
+    **{name: _write_reduction(kind) for name, kind in _ONNX_REDUCTIONS.items()},
     **{name: _write_formula(formula) for name, formula in _FORMULAS.items()},
     "all": _write_test("ReduceMin"),
     "any": _write_test("ReduceMax"),

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _REPORT_NAME = "report.html"
 # The maximum number of rows in a table.
-_MAX_ROWS = 50
+_FILE_ROWS = 50
 # The minimum seconds of a job for plots by time.
 _MIN_SECONDS = 5.0
 _MAX_PLOT_INTERVALS, _MAX_TABLE_INTERVALS = 150, 15
@@ -114,9 +114,9 @@ def _tables(job: Job, summary: EmbedSummary) -> Iterator[Table]:
         (Path(source.path).name, int(count), source.size)
         for source, count in zip(sources, counts, strict=True)
     ]
-    note = f"The first {_MAX_ROWS} of {len(rows):,}." if len(rows) > _MAX_ROWS else ""
-    yield Table("Files", ("file", "records", "bytes"), rows[:_MAX_ROWS], note=note)
-    if len(shards) <= _MAX_ROWS:
+    note = f"The first {_FILE_ROWS} of {len(rows):,}." if len(rows) > _FILE_ROWS else ""
+    yield Table("Files", ("file", "records", "bytes"), rows[:_FILE_ROWS], note=note)
+    if len(shards) <= _FILE_ROWS:
         done = [read_done(job.folder, shard) for shard in shards]
         rows = [(x.file, x.records, f"{x.first:,}", x.bytes, x.sha256[:12]) for x in done]
         names = ("file", "records", "first ordinal", "bytes", "start of SHA-256")

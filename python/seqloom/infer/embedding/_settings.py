@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 FORMATS = ("safetensors", "parquet")
 _POOLINGS = ("mean", "cls", "none", "model")
-_DTYPES = ("float32", "float16")
+_OUTPUT_DTYPES = ("float32", "float16")
 _PROBE_SEQUENCES = (b"A", b"AC", b"CA")
 _SLURM_ARRAY_FIELDS = ("ID", "MIN", "MAX", "STEP", "COUNT")
 
@@ -100,7 +100,7 @@ class Settings:
             )
         if self.format == "parquet":
             import_arrow()
-        if self.dtype not in _DTYPES:
+        if self.dtype not in _OUTPUT_DTYPES:
             raise ArgumentError(
                 f'dtype must be "float32" or "float16", got {quote(self.dtype)}'
             )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 # Libraries that read GPUs, in order of preference.
-_LIBRARIES = ("nvitop", "pynvml")
+_GPU_LIBRARIES = ("nvitop", "pynvml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,12 +158,12 @@ class Device(Protocol):
 
 def is_installed() -> bool:
     """Return whether a library that reads GPUs is installed, without importing it."""
-    return any(find_spec(name) is not None for name in _LIBRARIES)
+    return any(find_spec(name) is not None for name in _GPU_LIBRARIES)
 
 
 def open_library() -> Any:
     """Import nvitop or pynvml; errors of GPUs are its ``NVMLError``."""
-    for name in _LIBRARIES:
+    for name in _GPU_LIBRARIES:
         try:
             return import_module(name)
         except ImportError:

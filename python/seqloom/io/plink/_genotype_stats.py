@@ -37,7 +37,7 @@ _VARIANT_COLUMNS = (
     "variance",
     "hardy_p",
 )
-_ROWS = 1 << 14  # number of table rows converted to text at a time
+_TEXT_ROWS = 1 << 14  # number of table rows converted to text at a time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -142,8 +142,8 @@ class GenotypeStats:
             part.open("w", encoding="utf-8", newline="\n") as file,
         ):
             file.write("\t".join(columns) + "\n")
-            for start in range(0, len(self.count), _ROWS):
-                rows = slice(start, start + _ROWS)
+            for start in range(0, len(self.count), _TEXT_ROWS):
+                rows = slice(start, start + _TEXT_ROWS)
                 lists = [column[rows].tolist() for column in columns.values()]
                 for row in zip(*lists, strict=True):
                     # NaN is the only value that differs from itself.

@@ -121,7 +121,7 @@ def _list_counts(counts: dict[str, int], most: int) -> str:
 
 
 _MALE, _FEMALE = 1, 2
-_MISSING = ("-9", "na", "nan")
+_MISSING_CODES = ("-9", "na", "nan")
 _MAX_DISTINCT = 1000  # limit, because quantitative phenotypes have many different values
 
 
@@ -196,7 +196,7 @@ def _count_individuals(bed: open_bed) -> dict[str, Any]:
         "founders": count - int(np.any(parents, axis=0).sum()),
         "phenotypes": dict(phenotypes.most_common(_MAX_DISTINCT)),
         "missing_phenotypes": sum(
-            n for word, n in phenotypes.items() if word.casefold() in _MISSING
+            n for word, n in phenotypes.items() if word.casefold() in _MISSING_CODES
         ),
         "same_iid": _count_duplicates(bed.fid, bed.iid),
     }

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 Positions: TypeAlias = "NDArray[np.int64] | None"
 """Nonnegative positions along one axis; None means all positions in order."""
 
-_ALL = slice(None)
-_AXES = 2
+_FULL_SLICE = slice(None)
+_BED_AXES = 2
 
 
 def split_index(index: Any) -> tuple[Any, Any]:
@@ -31,7 +31,7 @@ def split_index(index: Any) -> tuple[Any, Any]:
     if not isinstance(index, tuple):
         return None, index
     parts = cast("tuple[Any, ...]", index)
-    if len(parts) != _AXES:
+    if len(parts) != _BED_AXES:
         raise OutOfRangeError(
             f"an index must have two parts, (individuals, variants); got {len(parts)}"
         )
@@ -40,7 +40,11 @@ def split_index(index: Any) -> tuple[Any, Any]:
 
 def find_positions(index: Any, count: int) -> Positions:
     """Return the positions that an index selects along an axis, as in NumPy."""
-    if index is None or index is Ellipsis or (isinstance(index, slice) and index == _ALL):
+    if (
+        index is None
+        or index is Ellipsis
+        or (isinstance(index, slice) and index == _FULL_SLICE)
+    ):
         return None
     if isinstance(index, slice):
         return np.arange(*index.indices(count), dtype=np.int64)
@@ -107,7 +111,7 @@ def _find_in_array(index: Any, count: int) -> NDArray[np.int64]:
 Order: TypeAlias = Literal["C", "F"]
 
 # Size of a cache line. Writing whole, aligned cache lines avoids reading them first.
-_ALIGNMENT = 64
+_ALIGN_BYTES = 64
 _DTYPES = {np.dtype(kind): np.dtype(kind) for kind in ("int8", "float32", "float64")}
 _DTYPE_NAMES = {kind.name: kind for kind in _DTYPES}
 
@@ -157,13 +161,13 @@ def new_array(shape: tuple[int, int], kind: np.dtype[Any], order: Order) -> NDAr
     """Create an uninitialised array, aligned to cache lines."""
     size = math.prod(shape) * kind.itemsize
     try:
-        memory = np.empty(size + _ALIGNMENT, np.uint8)
+        memory = np.empty(size + _ALIGN_BYTES, np.uint8)
     except (MemoryError, ValueError):
         raise MemoryLimitError(
             f"not enough memory for {shape[0]} individuals x {shape[1]} variants of "
             f"{kind}, which take {size} bytes: read smaller parts"
         ) from None
-    start = -memory.__array_interface__["data"][0] % _ALIGNMENT
+    start = -memory.__array_interface__["data"][0] % _ALIGN_BYTES
     return np.ndarray(shape, kind, memory, start, order=order)
 
 

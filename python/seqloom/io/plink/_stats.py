@@ -24,9 +24,9 @@ _STEP_BYTES = 64 << 20  # bytes read in a step by each thread; Ctrl-C waits for 
 _STEP_VARIANTS = 1 << 16, 1 << 18  # minimum and maximum number of variants in a step
 # Columns of the array of counts, in the order of the two-bit codes.
 _HOM_A1, _MISSING, _HET, _HOM_A2 = range(4)
-_GENOTYPES = [_HOM_A1, _HET, _HOM_A2]
-_CODES = 4
-_COLUMNS = {
+_GENOTYPE_COLUMNS = [_HOM_A1, _HET, _HOM_A2]
+_GENOTYPE_CODES = 4
+_DTYPE_OF_COLUMN = {
     **dict.fromkeys(("count", "missing", "hom_a1", "het", "hom_a2", "alleles"), np.int32),
     **dict.fromkeys(("allele_frequency", "mean", "variance", "hardy_p"), np.float64),
 }
@@ -128,7 +128,7 @@ def genotype_stats(
     default = source._num_threads  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - same package
     threads = choose_threads(num_threads, default)
     columns: dict[str, NDArray[Any]] = {
-        name: np.empty(source.sid_count, kind) for name, kind in _COLUMNS.items()
+        name: np.empty(source.sid_count, kind) for name, kind in _DTYPE_OF_COLUMN.items()
     }
     missing = np.zeros(source.iid_count, np.uint32)
     for part, counts in _count_steps(source, groups, missing, threads=threads):
@@ -164,7 +164,7 @@ def _count_steps(
     step = min(max(threads * _STEP_BYTES * 4 // max(shape[0], 1), fewest), most)
     for start in range(0, shape[1], step):
         part = slice(start, min(start + step, shape[1]))
-        counts = np.empty((part.stop - start, Group.EXCLUDED, _CODES), np.uint32)
+        counts = np.empty((part.stop - start, Group.EXCLUDED, _GENOTYPE_CODES), np.uint32)
         survey.advance(counts, missing, check, threads)
         yield part, counts
 
@@ -211,7 +211,7 @@ def _compute_columns(
 ) -> dict[str, NDArray[Any]]:
     """Compute statistics of a range of variants from the genotype counts of each group."""
     total = counts.sum(axis=1, dtype=np.int64)
-    hom_a1, het, hom_a2 = total[:, _GENOTYPES].T
+    hom_a1, het, hom_a2 = total[:, _GENOTYPE_COLUMNS].T
     two, one = _count_founders(counts, ploidy)
     # A haploid individual cannot be heterozygous.
     weights = np.array([2, 1, 0], np.int64)
@@ -239,8 +239,8 @@ def _count_founders(
     counts: NDArray[np.uint32], ploidy: NDArray[np.uint8]
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     """Return the genotype counts of diploid founders and of haploid founders."""
-    males = counts[:, Group.MALE, _GENOTYPES]
-    others = counts[:, Group.OTHER, _GENOTYPES]
+    males = counts[:, Group.MALE, _GENOTYPE_COLUMNS]
+    others = counts[:, Group.OTHER, _GENOTYPE_COLUMNS]
     is_y = (ploidy == Ploidy.Y)[:, None]
     is_single = is_y | (ploidy == Ploidy.X)[:, None]
     none = np.uint32(0)

@@ -58,9 +58,9 @@ _SEXES = {"M": 1, "F": 2}
 # of the text.
 _MAX_TEXT_BYTES = 64 << 20
 _MAX_WASTE = 16
-_ROWS = 1 << 12  # number of rows converted to variable-length strings at a time
+_TEXT_ROWS = 1 << 12  # number of rows converted to variable-length strings at a time
 _PIECE_BYTES = 1 << 20  # number of bytes read or converted at a time
-_LINES = 1 << 14  # number of lines written at a time
+_WRITE_LINES = 1 << 14  # number of lines written at a time
 
 
 def count_lines(source: Path | bytes, suffix: Suffix) -> int:
@@ -299,8 +299,8 @@ class _TextColumn:
         if _text_bytes(rows, longest) > max(_MAX_TEXT_BYTES, _MAX_WASTE * size):
             # Variable-length strings are converted from blocks of fixed-width strings.
             texts = np.empty(rows, np.dtypes.StringDType())
-            for first in range(0, rows, _ROWS):
-                self._fill_rows(texts, range(first, min(first + _ROWS, rows)))
+            for first in range(0, rows, _TEXT_ROWS):
+                self._fill_rows(texts, range(first, min(first + _TEXT_ROWS, rows)))
             return texts
         return self._fixed_width(range(rows), longest)
 
@@ -333,8 +333,8 @@ def write_table(path: Path, suffix: Suffix, columns: Mapping[str, NDArray[Any]])
     ordered = [columns[name] for name in COLUMNS[suffix]]
     rows = max(len(column) for column in ordered)
     with path.open("wb") as file:
-        for first in range(0, rows, _LINES):
-            cells = [_to_cells(column[first : first + _LINES]) for column in ordered]
+        for first in range(0, rows, _WRITE_LINES):
+            cells = [_to_cells(column[first : first + _WRITE_LINES]) for column in ordered]
             file.write(_native.render_table(suffix, cells, first))
 
 

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
-_BLOCK_BYTES = 8 << 20  # number of bytes of values packed at a time
+_PACK_BYTES = 8 << 20  # number of bytes of values packed at a time
 _DIMENSIONS = {"matrix": 2, "vector": 1}
 _DTYPE_NAMES = ("int8", "float32", "float64")
-_MISSING = -127
+_MISSING_GENOTYPE = -127
 _INVALID = -1  # an invalid value, which replaces integers that do not fit in 8 bits
 
 
@@ -246,7 +246,7 @@ class Packer:
         """Yield packed lines of an array of individuals by variants, in blocks."""
         by_line = values.T if self.major == "SNP" else values
         count, positions = by_line.shape
-        at_once = max(1, _BLOCK_BYTES // max(positions * values.itemsize, 1))
+        at_once = max(1, _PACK_BYTES // max(positions * values.itemsize, 1))
         for first in range(0, count, at_once):
             yield self.pack(by_line[first : first + at_once], first)
 
@@ -272,7 +272,7 @@ class Packer:
         self, lines: NDArray[Any], small: NDArray[Any], first: int
     ) -> ArgumentError:
         """Return an error about the first value that a .bed cannot store."""
-        missing = small == _MISSING if small.dtype == np.int8 else np.isnan(small)
+        missing = small == _MISSING_GENOTYPE if small.dtype == np.int8 else np.isnan(small)
         line, i = np.argwhere(~(missing | np.isin(small, (0, 1, 2))))[0]
         at = (i, first + line) if self.major == "SNP" else (first + line, i)
         return ArgumentError(

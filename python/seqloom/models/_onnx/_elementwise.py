@@ -49,7 +49,7 @@ DTYPES = {
     20: "float8_e5m2fnuz",
 }
 _find_limits: Any = ml_dtypes.finfo
-_VARIADIC = {"Max": "maximum", "Min": "minimum", "Sum": "add"}
+_VARIADIC_OPERATORS = {"Max": "maximum", "Min": "minimum", "Sum": "add"}
 
 
 def _make(name: str) -> Operator:
@@ -330,7 +330,7 @@ def top_k(call: Call) -> tuple[Tensor, Tensor]:
 OPERATORS: dict[str, Operator] = {
     **{it.onnx: _make(name) for name, it in OPERATIONS.items() if it.onnx},
     **{operator: _make_reduction(operator) for operator in _REDUCE},
-    **{operator: _make_variadic(name) for operator, name in _VARIADIC.items()},
+    **{operator: _make_variadic(name) for operator, name in _VARIADIC_OPERATORS.items()},
     "Add": add,
     "ArgMax": _make_search("argmax"),
     "ArgMin": _make_search("argmin"),

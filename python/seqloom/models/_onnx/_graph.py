@@ -131,7 +131,7 @@ _DIRECTIONS = (".forward", ".reverse")
 # forget, cell; PyTorch input, forget, cell, output. GRU: ONNX has update, reset, new;
 # PyTorch reset, update, new.
 GATES = {"GRU": (1, 0, 2), "LSTM": (0, 2, 3, 1), "RNN": (0,)}
-_AXES = 3  # direction, gates * width, in
+_WEIGHT_AXES = 3  # direction, gates * width, in
 
 
 class Weights(NamedTuple):
@@ -149,7 +149,7 @@ def split_weights(
     """Split the weights of a recurrent node by direction."""
     gates = len(GATES[operator])
     rows = gates * r.shape[-1]
-    shapes = [it.shape for it in (w, r) if it.ndim != _AXES or it.shape[1] != rows]
+    shapes = [it.shape for it in (w, r) if it.ndim != _WEIGHT_AXES or it.shape[1] != rows]
     if shapes or w.shape[0] != r.shape[0]:
         raise ShapeError(
             f"its weights have the shapes {w.shape} and {r.shape}; expected (directions, "

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # Limits for the size of a result: number of elements, or multiple of the input's size.
 _MAX_ELEMENTS, _MAX_EXPANSION = 1 << 28, 16
-_PAIR = 2  # the pair is a record index and a position in the record
+_INDEX_LENGTH = 2  # the pair is a record index and a position in the record
 
 
 def shape(call: Call) -> NDArray[np.int64]:
@@ -160,7 +160,7 @@ def _find_record_positions(call: Call) -> RecordPositions | None:
     """Return lazy pairs if the inputs are record indices and positions."""
     # PyTorch 2.5 and newer exports ``x[arange(n), positions]`` as such pairs.
     numbers = call.value(0)
-    if len(call) != _PAIR or not is_known(numbers) or is_known(call.value(1)):
+    if len(call) != _INDEX_LENGTH or not is_known(numbers) or is_known(call.value(1)):
         return None
     is_of_records = numbers.shape == call.shape(1) == (len(numbers), 1)
     if not (is_of_records and (numbers[:, 0] == np.arange(len(numbers))).all()):

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 
-_LIBRARIES = frozenset({*sys.stdlib_module_names, "numpy", "torch", "jax", "seqloom"})
+_LIBRARY_MODULES = frozenset({*sys.stdlib_module_names, "numpy", "torch", "jax", "seqloom"})
 STDLIB_FOLDERS = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")})
 
 
@@ -166,7 +166,7 @@ def is_in_library(value: Any) -> bool:
     if isinstance(value, FunctionType):
         return _is_library_file(value.__code__.co_filename)
     name: str = value.__name__ if isinstance(value, ModuleType) else value.__module__
-    if name.partition(".")[0] in _LIBRARIES:
+    if name.partition(".")[0] in _LIBRARY_MODULES:
         return True
     module = value if isinstance(value, ModuleType) else sys.modules.get(name)
     return _is_library_file(getattr(module, "__file__", None) or "")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 Term = tuple[Any, str]
-_LABELS = frozenset(string.ascii_letters)
+_AXIS_LABELS = frozenset(string.ascii_letters)
 
 
 def einsum(b: Functions, equation: str, *operands: Array) -> Array:
@@ -73,9 +73,9 @@ def _require_terms(equation: str, ranks: tuple[int, ...]) -> None:
     fits = len(terms) == len(ranks) and len(set(out) - {"."}) == len(out.replace("...", ""))
     for term, rank in zip(terms, ranks, strict=False):
         labels = term.replace("...", "", 1)
-        fits = fits and set(labels) <= _LABELS
+        fits = fits and set(labels) <= _AXIS_LABELS
         fits = fits and (len(labels) <= rank if labels != term else len(labels) == rank)
-    if not fits or not set(out.replace("...", "", 1)) <= set(left) & _LABELS:
+    if not fits or not set(out.replace("...", "", 1)) <= set(left) & _AXIS_LABELS:
         raise ArgumentError(
             f"einsum: {equation!r} does not fit operands of {list(ranks)} axes. Give a "
             "label for each axis, commas between operands, and each label at most once in "

@@ -26,7 +26,7 @@ Triple: TypeAlias = tuple[Floats, Floats, Floats]
 
 _CACHE_LINE = 64  # bytes
 _MIN_CACHED = 262_144  # bytes; smaller arrays are not cached.
-_STEPS = 8  # Number of block sizes per power of two.
+_SIZES_PER_OCTAVE = 8  # Number of block sizes per power of two.
 # Limit of cached memory, relative to the peak of memory in use. Forward and backward
 # passes use different sizes. With a lower limit, each step would allocate again, and
 # peak memory would not be lower.
@@ -79,7 +79,7 @@ class BlockCache:
             return np.empty(shape, dtype)
         # Block sizes have eight steps per power of two, so that similar arrays share
         # blocks.
-        step = 1 << max((nbytes - 1).bit_length() - _STEPS.bit_length(), 0)
+        step = 1 << max((nbytes - 1).bit_length() - _SIZES_PER_OCTAVE.bit_length(), 0)
         block = self._take(-(-nbytes // step) * step)
         lent = np.asarray(_BlockOwner(block, self))
         return lent[:nbytes].view(dtype).reshape(shape)

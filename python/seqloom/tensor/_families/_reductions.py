@@ -272,11 +272,11 @@ def _pull_logcumsumexp(
 # Shapes --------------------------------------------------------------------------------
 
 
-_REDUCTIONS = """
+_REDUCTION_NAMES = """
     sum mean var max min prod any all argmax argmin count_nonzero std
 """
 SHAPES: dict[str, ShapeRule] = {
-    **dict.fromkeys(_REDUCTIONS.split(), reduce_axes),
+    **dict.fromkeys(_REDUCTION_NAMES.split(), reduce_axes),
     "logcumsumexp": along_axis,
 }
 

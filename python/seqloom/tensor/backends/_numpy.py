@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 import_module("ml_dtypes")  # registers bfloat16 with NumPy
-_FUNCTIONS = functions_of(*FAMILIES.values(), prefix="numpy_")
+_NUMPY_FUNCTIONS = functions_of(*FAMILIES.values(), prefix="numpy_")
 
 
-class NumPyBackend(Backend, functions=check_overrides("numpy", _FUNCTIONS)):
+class NumPyBackend(Backend, functions=check_overrides("numpy", _NUMPY_FUNCTIONS)):
     """NumPy arrays on the CPU, with Rust kernels where NumPy has no function.
 
     Matrix products, convolutions, attention, norms, activations, losses, dropout and

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 # Operations have the same names in the extension.
 _OPERATION_KINDS = {name: line.kind for name, line in OPERATIONS.items()}
 # fmt: off
-_REDUCTIONS = {"sum": "sum", "mean": "mean", "max": "max", "min": "min", "prod": "prod",
-               "any": "max", "all": "min"}
+_REDUCERS = {"sum": "sum", "mean": "mean", "max": "max", "min": "min", "prod": "prod",
+             "any": "max", "all": "min"}
 # fmt: on
 # Exponents for which a faster operation exists.
 _FAST_POWERS = {2.0: "square", 0.5: "sqrt", -0.5: "rsqrt", -1.0: "reciprocal"}
 # In native byte order. Comparing dtypes is faster than reading their names.
 _FLOAT_NAMES = {np.dtype(name): name for name in ("float32", "float64")}
 _REDUCIBLE = frozenset(map(np.dtype, ("float32", "float64", "bool")))
-_INPUTS = _REDUCIBLE | frozenset(map(np.dtype, ("int64", "int32", "uint32", "uint8")))
+_FUSED_INPUTS = _REDUCIBLE | frozenset(map(np.dtype, ("int64", "int32", "uint32", "uint8")))
 _NUMBERS = (int, float, np.integer, np.floating)
 
 # Maximum size of the result of a reduction that is not along the last axes.
@@ -38,7 +38,7 @@ def find_dtype(operation: Operation) -> str | None:
     if kind not in ("float", "bool") or not _has_plain_args(operation):
         return None
     operands = [arg for arg in operation.args if isinstance(arg, Value)]
-    if not all(value.dtype in _INPUTS for value in operands):
+    if not all(value.dtype in _FUSED_INPUTS for value in operands):
         return None
     if kind == "float":
         return _FLOAT_NAMES.get(operation.outputs[0].dtype)
@@ -67,13 +67,13 @@ def _is_boolean(arg: object) -> bool:
 def find_reduction(operation: Operation) -> str | None:
     """Return the extension's name for a reduction, or None if it cannot be fused."""
     name, options = operation.name, operation.options
-    if name not in _REDUCTIONS or not set(options) <= {"axis", "keepdims"}:
+    if name not in _REDUCERS or not set(options) <= {"axis", "keepdims"}:
         return None
     x = operation.args[0]
     if not isinstance(x, Value) or len(operation.args) > 1 or 0 in x.shape:
         return None
     can_fuse = _is_reducible(operation, x) and _is_cheap(operation)
-    return _REDUCTIONS[name] if can_fuse else None
+    return _REDUCERS[name] if can_fuse else None
 
 
 def _is_reducible(operation: Operation, x: Value) -> bool:

@@ -35,11 +35,11 @@ def program(b: Backend, graph: Graph) -> Callable[[Sequence[Array]], Sequence[Ar
     return run
 
 
-_FUNCTIONS = functions_of(_lookup, _neural, _random, _standard)
-_FUNCTIONS["program"] = program
+_JAX_FUNCTIONS = functions_of(_lookup, _neural, _random, _standard)
+_JAX_FUNCTIONS["program"] = program
 
 
-class JaxBackend(Backend, functions=check_overrides("jax", _FUNCTIONS)):
+class JaxBackend(Backend, functions=check_overrides("jax", _JAX_FUNCTIONS)):
     """JAX arrays. Results are computed in the background; `sync` waits for them.
 
     64-bit types require ``jax_enable_x64``. Without it, 64-bit integers are converted to

@@ -116,14 +116,14 @@ def _same_convolution(by_input: Operation, other: Operation) -> bool:
     return one == (same.number, x.shape, tuple(shape), freeze(other.options))
 
 
-_FUNCTIONS = functions_of(
+_TORCH_FUNCTIONS = functions_of(
     *(_attention, _creation, _elementwise, _kernels, _lookup, _neural),
     *(_random, _recurrent, _standard),
 )
-_FUNCTIONS["program"] = program
+_TORCH_FUNCTIONS["program"] = program
 
 
-class TorchBackend(Backend, functions=check_overrides("torch", _FUNCTIONS)):
+class TorchBackend(Backend, functions=check_overrides("torch", _TORCH_FUNCTIONS)):
     """PyTorch tensors as arrays; PyTorch's autograd is not used.
 
     Args:

@@ -40,7 +40,7 @@ _UNARY = (
     torch.sinh, torch.sqrt, torch.square, torch.tan,
     torch.tanh, torch.trunc,
 )
-_BINARY = (
+_BINARY_NAMES = (
     torch.add, torch.bitwise_and, torch.bitwise_left_shift, torch.bitwise_or,
     torch.bitwise_right_shift, torch.bitwise_xor, torch.multiply, torch.pow, torch.subtract,
 )
@@ -281,7 +281,7 @@ LIBRARY = (
     | {"gelu": functional.gelu, "silu": functional.silu}
     | {"gelu_grad": aten.gelu_backward, "sigmoid_grad": aten.sigmoid_backward}
     | {"accumulate": Tensor.add_, "stop_gradient": Tensor.detach}
-    | {function.__name__: binary(function) for function in _BINARY}
+    | {function.__name__: binary(function) for function in _BINARY_NAMES}
     | {function.__name__: binary_arrays(function) for function in _BINARY_ARRAYS}
     | {function.__name__: binary_floats(function) for function in _BINARY_FLOATS}
     | {name: compare_any_number(*both) for name, both in _COMPARISONS.items()}

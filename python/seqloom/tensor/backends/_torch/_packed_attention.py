@@ -25,7 +25,7 @@ aten = torch.ops.aten
 _HALF_TYPES = frozenset({torch.float16, torch.bfloat16})
 # Types that the CPU kernels support.
 _CPU_TYPES = _HALF_TYPES | {torch.float32, torch.float64}
-_ALIGNMENT = 16  # bytes
+_STRIDE_ALIGNMENT = 16  # bytes
 _FLASH_WIDTH = 256  # Maximum width of a head.
 _AMPERE = (8, 0)
 Sequences = tuple[Tensor, Tensor, int, int]  # Bounds (twice) and maximum length (twice).
@@ -105,7 +105,7 @@ def has_cuda_kernel(
         return False
     is_known = q.dtype in _HALF_TYPES or q.dtype is torch.float32
     widths = q.shape[-1], v.shape[-1]
-    whole = all(width and width * q.itemsize % _ALIGNMENT == 0 for width in widths)
+    whole = all(width and width * q.itemsize % _STRIDE_ALIGNMENT == 0 for width in widths)
     return is_known and whole and 0 not in q.shape and (scale is None or scale > 0)
 
 
@@ -160,7 +160,7 @@ def _to_bounds(cu_seqlens: Tensor, max_seqlen: int, q: Tensor) -> Sequences:
 def _align(x: Tensor) -> Tensor:
     """Return a contiguous array at an address that the kernels can load from."""
     x = x.contiguous()
-    return x if x.data_ptr() % _ALIGNMENT == 0 else x.clone()
+    return x if x.data_ptr() % _STRIDE_ALIGNMENT == 0 else x.clone()
 
 
 def uses_flash(q: Tensor, v: Tensor) -> bool:
