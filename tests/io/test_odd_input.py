@@ -178,9 +178,9 @@ def test_the_page_lists_only_tested_inputs():
 
 
 def section(kind):
-    """Return the section of the page about one format."""
+    """Return the sections of the page about one format."""
     parts = re.split(r"^## ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    return next(part for part in parts if part.startswith(kind.upper()))
+    return "".join(part for part in parts if kind.upper() in part.partition("\n")[0])
 
 
 def judge(origin):
