@@ -1,6 +1,6 @@
 """Write results into docs/benchmarks.md and the CSV files next to it.
 
-Each suite has a section of the page with notes, then one part for each kind of processor.
+Each suite has a section of the page with notes, and the main results of one processor.
 """
 
 import csv
@@ -21,21 +21,32 @@ QUICK_NOTE = (
 PAGE = Path(__file__).parents[1] / "docs/benchmarks.md"
 # The page shows the extremes of longer tables.
 MAX_ROWS = 12
+ALSO = "Also measured on "
+# The processor or device, its results, and the links to the CSV files of the others.
+SECTION = re.compile(rf"(?sm)^### ([^\n]+)\n\n(.*?)(?:\n\n{ALSO}(.+))?\Z")
 
 
 def publish(
-    suite: str, text: str, *, notes: str = "", shown: str = "", kind: str | None = None
+    suite: str,
+    text: str,
+    *,
+    notes: str = "",
+    shown: str = "",
+    hidden: str = "",
+    kind: str | None = None,
 ) -> None:
     """Print the results of a suite and write them into its section of the page.
 
-    A quick run only prints its results.
+    The page shows the results of one processor. The results of any further processor are
+    written into a CSV file, to which the section has a link. A quick run only prints.
 
     Args:
         suite: Name of the section.
         text: Tables and paragraphs of this run.
         notes: Description of the method; written once per section.
-        shown: Regular expression for the rows that the page shows. All rows of such a
-            table are in the CSV file.
+        shown: Regular expression for the rows that the page shows.
+        hidden: Regular expression for the first lines of tables and paragraphs that only
+            the CSV file contains.
         kind: Processor or device; default: `name_processor()`.
     """
     notes = " ".join(notes.split())
@@ -48,42 +59,62 @@ def publish(
     section, end, after = rest.partition(f"<!-- end {suite} -->")
     assert begin, f"{PAGE.name} has no place for {suite}"
     assert end, f"{PAGE.name} has no end for {suite}"
-    parts = {**_parts(section), kind: shorten(text, f"{suite} {kind}", shown)}
-    joined = [f"### {name}\n\n{part}" for name, part in sorted(parts.items())]
-    content = "\n\n".join([notes, *joined] if notes else joined)
+    results = _add_results(section.strip(), kind, (f"{suite} {kind}", text, shown, hidden))
+    content = f"{notes}\n\n{results}" if notes else results
     PAGE.write_text(f"{before}{begin}\n{content}\n\n{end}{after}", "utf-8")
 
 
-def shorten(text: str, title: str, shown: str = "") -> str:
-    """Return the text with the main rows of long tables; write all rows into a CSV file.
+def _add_results(section: str, kind: str, results: tuple[str, str, str, str]) -> str:
+    """Return the results of the main processor, and links to those of the others."""
+    title, text, shown, hidden = results
+    match = SECTION.search(section)
+    main_kind, part, others = match.groups("") if match else (kind, "", "")
+    links = dict(re.findall(r"\[([^]]+)\]\((\S+)\)", others))
+    short = shorten(text, shown, hidden)
+    if kind != main_kind:
+        links[kind] = _write_rows(title, text)
+    elif short != text:
+        part = f"{short}\n\n[All rows as CSV]({_write_rows(title, text)})."
+    else:
+        part = text
+    also = ", ".join(f"[{name}]({link})" for name, link in sorted(links.items()))
+    return f"### {main_kind}\n\n{part}" + (f"\n\n{ALSO}{also}." if also else "")
+
+
+def shorten(text: str, shown: str = "", hidden: str = "") -> str:
+    """Return the text without its hidden blocks, and with the main rows of its tables.
 
     The main rows are those that match `shown`. Without a match, tables of more than
     `MAX_ROWS` rows with a ratio are replaced by the lowest and highest ratio.
     """
-    blocks, rows = text.split("\n\n"), list[list[str]]()
-    for number, block in enumerate(blocks):
-        if not block.startswith("|"):
+    blocks = list[str]()
+    for block in text.split("\n\n"):
+        head, *lines = block.split("\n")
+        if hidden and re.search(hidden, head):
             continue
-        head, rule, *lines = block.split("\n")
-        cells = [_cells(line) for line in lines]
-        main = [line for line in lines if shown and re.search(shown, line)]
-        split = (enumerate(line.split(" | ")) for line in lines)
-        ratio = min((at for row in split for at, it in row if "**" in it), default=0)
-        if not main and ratio and len(lines) > MAX_ROWS:
-            main = _extremes(_cells(head), cells, ratio)
-        if main and len(main) < len(lines):
-            rows += [_cells(head), *cells]
-            blocks[number] = "\n".join([head, rule, *main])
-    return "\n\n".join([*blocks, link_rows(title, rows)]) if rows else text
+        if block.startswith("|"):
+            rule, *lines = lines
+            main = [line for line in lines if shown and re.search(shown, line)]
+            split = (enumerate(line.split(" | ")) for line in lines)
+            ratio = min((at for row in split for at, it in row if "**" in it), default=0)
+            if not main and ratio and len(lines) > MAX_ROWS:
+                main = _extremes(_cells(head), list(map(_cells, lines)), ratio)
+            blocks.append("\n".join([head, rule, *(main or lines)]))
+        else:
+            blocks.append(block)
+    return "\n\n".join(blocks)
 
 
-def link_rows(title: str, rows: Iterable[Sequence[str]]) -> str:
-    """Write rows into a CSV file next to the page, and return the link to it."""
+def _write_rows(title: str, text: str) -> str:
+    """Write all rows and paragraphs into a CSV file; return its path from the page."""
     folder = PAGE.with_suffix("")
     file = folder / (re.sub(r"\W+", "-", title.lower()) + ".csv")
+    lines = (line for line in text.split("\n") if line)
+    lines = [line for line in lines if not line.startswith(("|--", "!["))]
     with file.open("w", encoding="utf-8", newline="") as out:
+        rows = (_cells(line) if line.startswith("|") else [line] for line in lines)
         csv.writer(out).writerows(rows)
-    return f"[All rows as CSV]({folder.name}/{file.name})."
+    return f"{folder.name}/{file.name}"
 
 
 def _cells(line: str) -> list[str]:
@@ -91,17 +122,16 @@ def _cells(line: str) -> list[str]:
 
 
 def _extremes(head: list[str], rows: list[list[str]], ratio: int) -> list[str]:
-    """Return the rows with the lowest and highest ratio, and the geometric mean."""
+    """Return the rows with the lowest and highest ratio, and the geometric mean.
+
+    A ratio that was rounded to 0.00 enters the mean as 0.005, its largest possible value.
+    """
     rows = sorted((row for row in rows if row[ratio]), key=lambda row: float(row[ratio]))
-    mean = [f"geometric mean of {len(rows)} cases", *[""] * (len(head) - 1)]
-    mean[ratio] = f"**{geometric_mean(float(row[ratio]) for row in rows):.2f}**"
+    ratios = [float(row[ratio]) for row in rows]
+    note = "" if all(ratios) else " (0.00 as 0.005)"
+    mean = [f"geometric mean of {len(rows)} cases{note}", *[""] * (len(head) - 1)]
+    mean[ratio] = f"**{geometric_mean(it or 0.005 for it in ratios):.2f}**"
     return table(head, [rows[0], mean, rows[-1]]).split("\n")[2:]
-
-
-def _parts(section: str) -> dict[str, str]:
-    """Return the text of each kind of processor."""
-    _, *parts = re.split(r"^### (.+)\n", section, flags=re.MULTILINE)
-    return {name: part.strip() for name, part in zip(parts[::2], parts[1::2], strict=True)}
 
 
 def table(

@@ -54,7 +54,7 @@ def main() -> None:
         paths = {name: path for name, (_, path) in sides.items()} | {FLOOR: whole}
         speeds = {name: sizes[paths[name]] / median(each) for name, each in seconds.items()}
         text = f"{_table(speeds)}\n\n{_fill(whole)}\n\n{machine(*PACKAGES)}"
-    publish("pack", text, notes=NOTES)
+    publish("pack", text, notes=NOTES, hidden="mean fill")
 
 
 def write(path: Path, count: int) -> Path:

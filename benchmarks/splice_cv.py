@@ -63,7 +63,7 @@ def main() -> None:
     first = next(iter(scores.values()))
     rows = [(name, *_summary(values, first)) for name, values in scores.items()]
     text = f"{table(HEAD, rows)}\n\n{machine('numpy', 'seqloom')}"
-    publish("splice_cv", text, shown="demo's|block|wide|pooling")
+    publish("splice_cv", text, shown="demo's|one block|four blocks|wide")
 
 
 def _summary(scores: list[float], first: list[float]) -> tuple[str, str, str]:

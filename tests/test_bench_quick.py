@@ -44,6 +44,28 @@ def test_the_page_shows_the_extremes_of_a_long_table(page):
     assert len(file.read_text().splitlines()) == 52
 
 
+def test_a_second_run_on_the_main_processor_replaces_its_rows(page):
+    page.with_suffix("").mkdir()
+    for row, kind in [("old", "one"), ("other", "two"), ("new", "one"), ("last", "two")]:
+        _page.publish("demo", f"the {row} row\n\nthe time", hidden="time", kind=kind)
+    text = page.read_text()
+    assert [it for it in ("old", "other", "new", "last") if f"the {it} row" in text] == [
+        "new"
+    ]
+    assert text.count("[two](benchmarks/demo-two.csv)") == 1
+    assert (page.with_suffix("") / "demo-two.csv").read_text() == "the last row\nthe time\n"
+
+
+def test_a_ratio_that_was_rounded_to_zero_enters_the_mean_as_its_largest_value(page):
+    rows = [
+        ("case 0", "**0.00**"),
+        *[(f"case {number}", "**0.50**") for number in range(50)],
+    ]
+    short = _page.shorten(_page.table(["case", "ratio"], rows))
+    mean = (0.005 * 0.5**50) ** (1 / 51)
+    assert f"geometric mean of 51 cases (0.00 as 0.005) | **{mean:.2f}**" in short
+
+
 def test_the_page_shows_the_chosen_rows_of_a_table_and_the_notes_once(page):
     page.with_suffix("").mkdir()
     rows = _page.table(["case", "ms"], [("small", 1), ("large", 2)])
@@ -51,7 +73,8 @@ def test_the_page_shows_the_chosen_rows_of_a_table_and_the_notes_once(page):
         _page.publish("demo", rows, notes="the notes", shown="large", kind=kind)
     text = page.read_text()
     assert text.count("the notes") == 1
-    assert text.count("| large | 2 |") == 2
+    assert text.count("| large | 2 |") == 1
+    assert "Also measured on [two](benchmarks/demo-two.csv)." in text
     assert "small" not in text
     assert all("small,1" in file.read_text() for file in page.with_suffix("").iterdir())
 

@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks._measure import HOME, is_quick, pick
-from benchmarks._page import link_rows, machine, publish, table
-from benchmarks._processor import name_processor
+from benchmarks._measure import HOME, pick
+from benchmarks._page import machine, publish, table
 from benchmarks.infer import _engines
 from benchmarks.infer._inputs import INPUTS, write_network
 from benchmarks.infer._sides import (
@@ -61,27 +60,24 @@ MIX = "UniProt-like mix"
 # Sides that only the CSV files contain.
 MINOR = ("Hugging Face, file order", "Hugging Face, sorted", "seqloom, torch, int8")
 PACKAGES = ("numpy", "torch", "transformers", "onnxruntime", "openvino", "seqloom")
+# The page shows the first of the two floors, and only the CSV file has the cases.
+SHOWN, HIDDEN = r"^\| (?!.*(sorted|exp and erf))", "cosine|FASTA to shards|^`embed` on"
 NOTES = """
 Each side computes the last hidden states of ESM-2 with random weights on one thread. The
-tables have median tokens per second of processor time. The proteins have the length
-distribution of UniProt. The CSV files also have further batch orders and proteins, and
-the times relative to seqloom. Two columns compare the states with Hugging Face (one at a
-time): the largest difference and the smallest cosine. Hugging Face is EsmModel with SDPA,
-with batches of 16 proteins or at most 4,096 padded tokens. ONNX Runtime and OpenVINO run
-its export, one protein at a time. seqloom packs 4,096 tokens in file order. The first
-floor is the matrix products of the network at the fastest measured speed; the second adds
-the exponentials and gelus. ONNX Runtime cannot be limited to AVX2. bfloat16 needs
-AVX512-BF16; seqloom uses torch for it.
+table has median tokens per second of processor time for proteins with the lengths of
+UniProt. The CSV files also have other batch orders and proteins, differences from Hugging
+Face, and `sl.infer.embed`. Hugging Face is EsmModel with SDPA. ONNX Runtime and OpenVINO
+run its export, one protein at a time; ONNX Runtime cannot be limited to AVX2. seqloom
+packs 4,096 tokens in file order. The floor is the matrix products of the network.
 """
 
 
 def main() -> None:
     """Measure each network and input on one thread."""
     cases = {title: rows for case in CASES for title, rows in _measure_case(case).items()}
-    text = [summarise(cases), measure_loops(), machine(*PACKAGES)]
-    if not is_quick():
-        text.append(link_cases(cases, f"infer {name_processor()}"))
-    publish("infer", "\n\n".join(text), notes=NOTES)
+    details = [table((name, *HEAD[1:]), rows) for name, rows in cases.items()]
+    text = "\n\n".join([summarise(cases), *details, measure_loops(), machine(*PACKAGES)])
+    publish("infer", text, notes=NOTES, shown=SHOWN, hidden=HIDDEN)
 
 
 def summarise(cases: dict[str, list[list[str]]]) -> str:
@@ -91,12 +87,6 @@ def summarise(cases: dict[str, list[list[str]]]) -> str:
     sides = dict.fromkeys(it for column in speeds for it in column if it not in MINOR)
     rows = [(side, *(column.get(side, "") for column in speeds)) for side in sides]
     return table(("tokens/s", *main), rows)
-
-
-def link_cases(cases: dict[str, list[list[str]]], title: str) -> str:
-    """Write the ratios and differences of each case into a CSV file; return its link."""
-    heads = {name: [name, *HEAD[1:]] for name in cases}
-    return link_rows(title, [row for it in cases for row in (heads[it], *cases[it])])
 
 
 def _measure_case(case: Case) -> dict[str, list[list[str]]]:

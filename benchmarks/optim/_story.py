@@ -10,11 +10,9 @@ LAYERS = {"7.4 M": 6, "50 M": 41}
 ROUNDS, MUON_ROUNDS = 25, 9
 HEAD = ("ms", "seqloom", "torch", "seqloom / torch", "floor", "seqloom / floor")
 NOTES = f"""
-Each time is one eager step on the NumPy backend or in torch, with equal gradients: the
-shortest of {ROUNDS} rounds (Muon: {MUON_ROUNDS}). AdamW of torch is the fused one. The
-floor of AdamW is its memory traffic at the speed of an in-place multiplication in torch.
-The floor of Muon is its matrix products in float32. Torch computes Muon in bfloat16, for
-which processors without AVX-512 BF16 have no instructions.
+Each time is the shortest eager step of {ROUNDS} (Muon: {MUON_ROUNDS}) with equal
+gradients. AdamW of torch is the fused one. The floor of AdamW is its memory traffic, the
+floor of Muon its matrix products in float32. Torch computes Muon in bfloat16.
 """
 
 

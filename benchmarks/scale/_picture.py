@@ -28,7 +28,7 @@ def draw(sweep: Sweep, points: Points) -> str:
     FOLDER.mkdir(exist_ok=True)
     with mpl.rc_context({"svg.hashsalt": name}):  # Equal measurements give equal bytes.
         _figure(sweep, points, title).savefig(FOLDER / name, metadata={"Date": None})
-    return f"![{title}: time and memory]({FOLDER.name}/{name}){{ loading=lazy }}"
+    return f"![{sweep.name}: time and memory]({FOLDER.name}/{name}){{ loading=lazy }}"
 
 
 def _figure(sweep: Sweep, points: Points, title: str) -> Figure:

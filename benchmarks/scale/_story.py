@@ -27,7 +27,7 @@ NOTES = f"""
 Milliseconds are the shortest of up to seven calls. MB are the peak increase in resident
 memory in the first call; less than 1 counts as 1. Slopes are fitted to the logarithms;
 the pictures show the last {LAST} decades and the other libraries. All sides use one
-thread, except where threads grow.
+thread, except for the growing number of threads.
 """
 HEAD = (
     "operation by size; largest size",

@@ -15,10 +15,9 @@ SIDES = ("seqloom", "seqloom, compiled", "torch", "floor")
 ROUNDS = pick(20, 7)
 COUNTS = (1000, 5000)
 NOTES = """
-Each time is the shortest per 1,000 scored bases, for one sequence with 10,000 bases of
-context. The network is examples/splice_sites.py; torch runs the same layers in inference
-mode. The floor is the arithmetic of the network at the speed of square products in
-seqloom.
+The context has 10,000 bases. The network is examples/splice_sites.py; torch runs the same
+layers in inference mode. The floor is the arithmetic of the network at the speed of
+square products in seqloom.
 """
 HEAD = ("shortest ms per 1,000 bases", *SIDES, "seqloom / torch", "compiled / torch")
 
