@@ -240,9 +240,9 @@ def test_a_pickle_contains_sequences_from_memory():
         (["ACGT", None], r"<list>: record 1 \(1\): expected a sequence, found nothing"),
         ({"x": float("nan")}, r"<dict>: record 0 \(x\): .* found nothing"),
         ([b"ACGT", 7], r"record 1 \(1\): expected a sequence, found 7"),
-        ([b"AC GT"], r"record 0 \(0\), residue 2: .*b' '; whitespace=\"strip\""),
-        ([b"AC>T"], r"residue 2: expected a residue, found b'>'"),
-        ({"x": "ACÄT"}, r"record 0 \(x\), residue 2: expected a residue"),
+        ([b"AC GT"], r"record 0 \(0\), position 2: .*b' '; whitespace=\"strip\""),
+        ([b"AC>T"], r"position 2: expected a residue, found b'>'"),
+        ({"x": "ACÄT"}, r"record 0 \(x\), position 2: expected a residue"),
     ],
     ids=range(6),
 )
