@@ -1,4 +1,4 @@
-"""The state of a run after a step, its checkpoints, and how to resume from a checkpoint."""
+"""Save the state of a run in checkpoints, and resume a run from a checkpoint."""
 
 import os
 import time
@@ -25,11 +25,12 @@ from seqloom.train._progress import Step
 from seqloom.train._updates import Accumulation
 from seqloom.train._values import Interval
 
-# Version 1 had no checkpoints within an epoch; it can still be read.
+# The version of the checkpoint format. Version 1, without checkpoints within an epoch,
+# can also be read.
 _WRITTEN_VERSION = 2
 _READABLE_VERSIONS = (1, _WRITTEN_VERSION)
 STEPS_KEY = "epoch.steps"
-# The columns for samples, loss and accuracy in the table of steps.
+# The indices of the columns for samples, loss and accuracy in the table of steps.
 _FIXED_COLUMNS = 3
 _Count = Annotated[int, msgspec.Meta(ge=0)]
 
@@ -45,29 +46,29 @@ class _Metadata(msgspec.Struct):
     seconds: float = 0.0
     numbers: list[str] = []
     others: dict[str, dict[str, Any]] = {}
-    # For each number by name: the steps of the epoch that do not have it.
+    # For each number that a user's step returns: the steps of the epoch without it.
     absent: dict[str, list[_Count]] = {}
 
 
 @dataclass(slots=True)
 class State:
-    """The state of a run, which changes with each step."""
+    """The state of a run, which each training step changes."""
 
     model: Module
     optimizer: Optimizer
     history: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     best_epoch: int = 0
-    best_step: int = 0  # the number of steps until the end of that epoch
+    best_step: int = 0  # the number of steps up to the end of the best epoch
     best: Record = field(default_factory=lambda: Record({}))
-    # For the unfinished epoch: its steps, their last learning rate, and their duration.
+    # The steps of the unfinished epoch, the last learning rate, and the duration.
     steps: list[Step] = field(default_factory=list[Step])
     lr: float = 0.0
     seconds: float = 0.0
-    # Optional states that an update needs in addition to gradients.
+    # Optional states of the weight update, such as the loss scale.
     loss_scale: LossScale | None = None
     weight_average: WeightAverage | None = None
     accumulation: Accumulation | None = None
-    # False while a step changes the fields one by one.
+    # False while a step is changing the state, which must not be saved then.
     is_whole: bool = True
 
     @property
@@ -76,7 +77,7 @@ class State:
         return len(self.history)
 
     def end_epoch(self, row: dict[str, Any], *, is_best: bool) -> None:
-        """Add the row of an epoch, and store the weights if they are the best so far."""
+        """Add the row of an epoch, and keep the weights if the epoch is the best so far."""
         self.history.append(row)
         self.steps, self.lr, self.seconds = [], 0.0, 0.0
         if is_best:
@@ -85,17 +86,17 @@ class State:
 
     @property
     def averaged(self) -> Module:
-        """The network to evaluate and save: the average of the weights, if enabled."""
+        """The network to evaluate and save, with the average weights if enabled."""
         own = self.weight_average
         if own is not None and own.update_count:
             return own.apply_average(self.model)
-        # Some optimisers train at other weights than they evaluate.
+        # The weights that some optimisers train differ from the weights to evaluate.
         average = getattr(self.optimizer, "apply_average", None)
         return self.model if average is None else average(self.model)
 
     @property
     def optional_states(self) -> dict[str, LossScale | WeightAverage | Accumulation]:
-        """The states other than those of the network and the optimiser, by name."""
+        """The optional states, such as the loss scale, by name."""
         names = ("loss_scale", "weight_average", "accumulation")
         states = ((name, getattr(self, name)) for name in names)
         return {name: state for name, state in states if state is not None}
@@ -103,9 +104,9 @@ class State:
 
 @dataclass(slots=True)
 class Checkpoints:
-    """The checkpoints of one run, and the signals that wait for a checkpoint.
+    """Writes the checkpoints of a run, also when a signal such as SIGTERM stops the run.
 
-    A run without a folder has no checkpoints.
+    A run without a run folder writes no checkpoints.
     """
 
     job: Job
@@ -115,29 +116,30 @@ class Checkpoints:
     _time: float = field(default_factory=time.monotonic)
     _cost: float = 0.0
     _written: tuple[int, int] | None = None
-    _step: int = 0  # the number of steps after the last batch
+    _step: int = 0  # the number of steps after the previous batch
 
     def resume(self, state: State) -> None:
-        """Load the last checkpoint of the folder, if there is one."""
+        """Load the last checkpoint of the run folder, if a checkpoint exists."""
         folder, ranks = self.job.settings.folder.path, self.job.ranks
         if folder is None:
             return
         checkpoint = checkpoint_path(folder)
         ranks.require_same(self.identity)
-        # The first process decides for all processes, which may have no access to the
-        # folder: the sum is 1 if the first process finds a checkpoint.
+        # Only the first process checks, because other processes may have no access to
+        # the folder. The sum over all processes is 1 if the first process finds a
+        # checkpoint.
         (is_there,) = ranks.sum_numbers(ranks.is_first and checkpoint.exists())
         if is_there:
             load_checkpoint(checkpoint, state, self.identity)
 
     def stopping_between_steps(self) -> AbstractContextManager[None]:
-        """Let a signal stop the block after a step, or at once without a folder."""
+        """Let a signal stop training after a step, or at once without a run folder."""
         has_folder = self.job.settings.folder.path is not None
         return self.signals.listening() if has_folder else nullcontext()
 
     @contextmanager
     def changing(self, state: State) -> Generator[None]:
-        """Delay signals while a block changes the fields of the state one by one."""
+        """Delay signals while a block changes the state, for consistent checkpoints."""
         with self.signals.hold():
             state.is_whole = False
             yield
@@ -152,17 +154,18 @@ class Checkpoints:
         return None
 
     def after_step(self, state: State) -> None:
-        """Write a checkpoint in the middle of an epoch, if it is due."""
+        """Write a checkpoint in the middle of an epoch if the interval has passed."""
         elapsed = time.monotonic() - self._time
         step, before = state.optimizer.step_count, self._step
         self._step = step
-        # A batch whose gradients are accumulated does not end a step.
+        # No checkpoint is written while gradients are being accumulated, that is,
+        # within a step.
         is_between = self.interval.steps is not None and step == before
         if not is_between and self.interval.is_over(step, elapsed, self._cost):
             self.write(state)
 
     def after_epoch(self, state: State) -> None:
-        """Write a checkpoint, the history, and the weights if they are the best."""
+        """Write a checkpoint, the history, and the model if the epoch is the best."""
         folder = self.job.writable_folder
         if folder is None:
             return
@@ -172,7 +175,7 @@ class Checkpoints:
             state.best.save(folder / "model.safetensors")
 
     def after_stop(self, state: State) -> None:
-        """Write a checkpoint of a stopped run, unless it was stopped within a step."""
+        """Write a checkpoint of a stopped run, unless the run was stopped within a step."""
         if state.is_whole and (state.steps or state.history):
             self.write(state)
 
@@ -187,7 +190,7 @@ class Checkpoints:
         self._cost = self._time - start
 
     def _save(self, folder: Path, state: State) -> None:
-        """Write the files; each is on the disk before an older one is removed."""
+        """Write the checkpoint to the disk before any older checkpoint is removed."""
         last = checkpoint_path(folder)
         keep = self.job.settings.folder.keep
         if keep == 1:
@@ -202,19 +205,19 @@ class Checkpoints:
                 continue
             try:
                 path.unlink(missing_ok=True)
-            # Otherwise old checkpoints would fill the disk.
+            # This is an error, because otherwise old checkpoints would fill the disk.
             except OSError as error:
                 raise FileError(f"{path}: cannot be removed: {error.strerror}") from error
 
 
 def _hard_link(newest: Path, last: Path) -> bool:
-    """Hard-link `last` to the newest checkpoint; return False if that is not possible."""
+    """Hard-link `last` to the newest checkpoint; return False if this is impossible."""
     part = last.with_name(f".{last.name}.hardlink.part")
     try:
         part.unlink(missing_ok=True)
         os.link(newest, part)
         part.replace(last)
-        part.unlink(missing_ok=True)  # `replace` keeps it if both are the same file
+        part.unlink(missing_ok=True)  # `replace` keeps it if both are one file
     except OSError:
         return False
     try:
@@ -225,7 +228,7 @@ def _hard_link(newest: Path, last: Path) -> bool:
 
 
 def describe_resume(folder: Path | None) -> str:
-    """Describe what a stopped run has saved, and how to resume it."""
+    """Describe which state of a stopped run was saved, and how to resume the run."""
     if folder is None:
         return "stopped; nothing was saved, because there is no run folder"
     checkpoint = checkpoint_path(folder)
@@ -242,7 +245,7 @@ def describe_resume(folder: Path | None) -> str:
 
 
 def save_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> None:
-    """Atomically write the state to a file."""
+    """Atomically write the state of a run to a file."""
     optimizer = state.optimizer.to_record()
     parts = state.model.to_record().with_prefix("model.")
     parts |= optimizer.with_prefix("optimizer.")
@@ -252,7 +255,8 @@ def save_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> No
     numbers = list(dict.fromkeys(it for step in state.steps for it in step.numbers))
     if state.steps:
         parts |= Record({STEPS_KEY: _to_table(state.steps, numbers)})
-    # After an epoch that is the best so far, the model's weights are the best weights.
+    # Right after the best epoch, the current weights are the best weights, so they are
+    # not saved twice.
     if state.best_epoch and (
         state.steps
         or state.best_epoch != state.epoch
@@ -280,7 +284,7 @@ def save_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> No
 
 
 def load_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> None:
-    """Load a checkpoint that `save_checkpoint` wrote into a state."""
+    """Restore the state of a run from a file that `save_checkpoint` wrote."""
     record = load(path)
     facts = _read_facts(path, record.metadata)
     check_same(path, facts.identity, identity)
@@ -301,7 +305,7 @@ def load_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> No
 
 
 def _to_table(steps: list[Step], names: list[str]) -> NDArray[np.float64]:
-    """Return a table with a row for each step; NaN for missing numbers."""
+    """Return a table with a row for each training step; missing numbers are NaN."""
     rows = [
         (
             *(step.samples, step.loss, np.nan if step.accuracy is None else step.accuracy),
@@ -313,7 +317,7 @@ def _to_table(steps: list[Step], names: list[str]) -> NDArray[np.float64]:
 
 
 def _read_facts(path: Path, metadata: dict[str, Any]) -> _Metadata:
-    """Return the metadata of a checkpoint; raise if no version of seqloom wrote it."""
+    """Return the metadata of a checkpoint; raise if it is not from seqloom."""
     version = metadata.get("version")
     try:
         if type(version) is int and version in _READABLE_VERSIONS:
@@ -324,7 +328,7 @@ def _read_facts(path: Path, metadata: dict[str, Any]) -> _Metadata:
 
 
 def _read_steps(path: Path, record: Record, facts: _Metadata) -> list[Step]:
-    """Read the steps of an unfinished epoch; raise if the table is invalid."""
+    """Read the table of steps of an unfinished epoch; raise if the table is invalid."""
     if STEPS_KEY not in record:
         return []
     table, columns = np.asarray(record[STEPS_KEY]), _FIXED_COLUMNS + len(facts.numbers)

@@ -1,6 +1,6 @@
-"""Finished runs to compare, read from their folders, and McNemar's test for each pair.
+"""Read the runs to compare from their folders, and test pairs of runs by McNemar's test.
 
-The test is exact. Holm's method corrects its p-values for all pairs of runs.
+McNemar's test is exact. Holm's method corrects the p-values for all pairs of runs.
 """
 
 import json
@@ -26,12 +26,15 @@ from seqloom.train._evaluation import read_classes
 from seqloom.train._run import Run, results_of
 
 _MIN_RUNS = 2
-# The sets to compare, in order of preference; every run must have been evaluated on it.
+# The sets to compare, in order of preference. The first set on which all runs were
+# evaluated is used.
 _COMPARED_SETS = ("test", "validation")
-# These settings have their own columns, or are listed one by one from config.json.
+# Settings that are not listed, because they have separate columns or are listed in
+# detail from config.json.
 _SHOWN_ELSEWHERE = {"model", "network", "encoder", "seconds of training"}
 _REQUIRED_KEYS = {"parts", "settings", "epochs", "seconds"}
-# True if a higher value is better. A user's own metrics have no known direction.
+# True if a higher value is better. Custom metrics are missing, because it is not known
+# whether a higher value is better.
 _HIGHER_IS_BETTER = {
     "accuracy": True,
     "balanced_accuracy": True,
@@ -51,7 +54,7 @@ Correctness: TypeAlias = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One of the runs to compare."""
+    """A run that is compared with other runs."""
 
     name: str
     place: str
@@ -62,11 +65,11 @@ class Compared:
     part: str | None = None  # the set to compare: test or validation
     evaluated: dict[str, Any] = field(
         default_factory=dict[str, Any]
-    )  # metrics and intervals on this set
+    )  # the metrics of the run on the compared set, and their intervals
 
     @property
     def metrics(self) -> dict[str, float]:
-        """The metrics on the set that is compared."""
+        """The metrics of the run on the set that is compared."""
         return self.evaluated.get("metrics", {})
 
     @property
@@ -84,7 +87,7 @@ class Compared:
 
 
 def open_runs(runs: Iterable[Run | FilePath] | FilePath) -> list[Compared]:
-    """Open runs and run folders, and give each a unique name."""
+    """Open runs and run folders, and assign a unique name to each run."""
     given = _check_runs(runs)
     places = [
         run if isinstance(run, Run) else as_path("runs", run, expected=_RUNS_EXPECTED)
@@ -95,7 +98,8 @@ def open_runs(runs: Iterable[Run | FilePath] | FilePath) -> list[Compared]:
     for folder in known:
         if known.count(folder) > 1:
             raise ArgumentError(f"runs: {folder} is given twice; give each run once")
-    # Names omit the folder that contains all runs; a run in memory gets a number.
+    # Names omit the folder that contains all runs; a run in memory is named by a
+    # number.
     above = os.path.commonpath([folder.parent for folder in known]) if known else ""
     opened: list[Compared] = []
     for number, (run, folder) in enumerate(zip(places, folders, strict=True), start=1):
@@ -103,7 +107,7 @@ def open_runs(runs: Iterable[Run | FilePath] | FilePath) -> list[Compared]:
         if folder is not None:
             name, place = str(folder.absolute().relative_to(above)), str(folder)
         opened.append(_open(run, name=name, place=place))
-    # The set to compare is one that all runs were evaluated on, if one exists.
+    # If possible, compare a set on which all runs were evaluated.
     parts = [run.results["parts"] for run in opened]
     shared = [name for name in _COMPARED_SETS if all(name in each for each in parts)]
     for number, (run, found) in enumerate(zip(opened, parts, strict=True)):
@@ -114,7 +118,7 @@ def open_runs(runs: Iterable[Run | FilePath] | FilePath) -> list[Compared]:
 
 
 def _check_runs(runs: Any) -> list[Any]:
-    """List the runs; raise if there are fewer than two. One folder may contain them."""
+    """List the runs, which may all be in one folder; raise if there are fewer than two."""
     is_one = isinstance(runs, (str, bytes)) or not hasattr(runs, "__iter__")
     found: list[Any] = [runs] if is_one else list(runs)
     if len(found) == 1 and not isinstance(found[0], Run):
@@ -136,18 +140,18 @@ def _check_runs(runs: Any) -> list[Any]:
 
 
 def _numeric_key(folder: Path) -> list[tuple[int, str]]:
-    """Return the sorting key of a folder: fold-2 comes before fold-10."""
+    """Return a sorting key for folder names that sorts fold-2 before fold-10."""
     parts = re.split(r"(\d+)", folder.name)
     return [(int(it), "") if it.isdecimal() else (-1, it) for it in parts]
 
 
 def _open(run: Run | Path, *, name: str, place: str) -> Compared:
-    """Read a run folder, or take a run in memory."""
+    """Read a run from its folder, or use a run that is in memory."""
     if isinstance(run, Run):
         results, config = results_of(run), describe(run.trained)
         return Compared(name, place, run, results, run.history, config)
     config, path = read_config(run), run / HISTORY
-    history: list[dict[str, Any]] = []  # no history if only the model was saved
+    history: list[dict[str, Any]] = []  # the history is empty if only the model was saved
     if path.exists():
         with reading(path):
             history = [_parse(path, line) for line in path.read_bytes().splitlines()]
@@ -165,7 +169,7 @@ def _open(run: Run | Path, *, name: str, place: str) -> Compared:
 
 
 def _parse(path: Path, text: bytes) -> dict[str, Any]:
-    """Parse a JSON object; the error names the file."""
+    """Parse a JSON object; an error message contains the path of the file."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -176,7 +180,7 @@ def _parse(path: Path, text: bytes) -> dict[str, Any]:
 
 
 def _results_so_far(config: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the results of an unfinished run, from its epochs so far."""
+    """Return the results of an unfinished run, from the epochs that have finished."""
     evaluated = [row for row in rows if row.get("valid_loss") is not None]
     nothing: dict[str, Any] = {}
     best = min(evaluated, key=lambda row: row["valid_loss"], default=nothing)
@@ -212,7 +216,7 @@ def settings_that_differ(runs: list[Compared]) -> list[str]:
 
 
 def find_ranking_metric(runs: list[Compared]) -> str | None:
-    """Find the metric to sort by: the first that every evaluated run has."""
+    """Find the metric to sort by: the first metric that every evaluated run has."""
     evaluated = [run.metrics for run in runs if run.metrics]
     names = evaluated[0] if evaluated else ()
     shared = (it for it in names if all(it in metrics for metrics in evaluated))
@@ -220,7 +224,7 @@ def find_ranking_metric(runs: list[Compared]) -> str | None:
 
 
 def rank(runs: list[Compared]) -> list[Compared]:
-    """Sort runs by the ranking metric, the best first; runs without a value come last."""
+    """Sort runs by the ranking metric, from the best run to runs without this metric."""
     metric = find_ranking_metric(runs)
     if metric is None:
         return runs
@@ -246,7 +250,7 @@ class PairedTest:
 
 @dataclass(frozen=True, slots=True)
 class PairedTests:
-    """The tests of runs against the best run; notes list runs without a test, and why."""
+    """The tests of runs against the best run, and notes that explain missing tests."""
 
     best: str | None = None
     pairs: int = 0
@@ -281,13 +285,15 @@ def compare_with_best(runs: list[Compared]) -> PairedTests:
 
 def mcnemar(only_first: int, only_second: int) -> float:
     """Compute the two-sided p-value of McNemar's test, by the exact binomial."""
-    # If two classifiers are equally good, a record on which exactly one is right is
-    # equally likely to be either one's (McNemar, Psychometrika 12, 1947).
+    # Only records that exactly one of two classifiers predicts correctly count. If both
+    # classifiers are equally good, each of them is right on such a record with
+    # probability 1/2 (McNemar, Psychometrika 12, 1947).
     fewer, total = min(only_first, only_second), only_first + only_second
     chance = exp(
         lgamma(total + 1) - lgamma(fewer + 1) - lgamma(total - fewer + 1) - total * log(2)
     )
-    # The probability of each smaller count, relative to that of `fewer`.
+    # The probabilities of smaller counts, divided by the probability of the count
+    # `fewer`.
     down = np.arange(fewer, 0, -1)
     below = float(np.cumprod(down / (total - down + 1)).sum())
     return min(1.0, 2 * chance * (1 + below))
@@ -306,7 +312,7 @@ def holm(values: list[float]) -> list[float]:
 def _test_all(
     best: str, answers: dict[str, Correctness], notes: tuple[str, ...]
 ) -> PairedTests:
-    """Test all pairs, and keep the pairs with the best run."""
+    """Test all pairs of runs, and return the tests that include the best run."""
     if best not in answers or len(answers) == 1:
         return PairedTests(best, notes=notes)
     # Correct for all pairs, because the same records decided which run is the best.
@@ -323,13 +329,13 @@ def _test_all(
     by_name = {
         other: PairedTest((second - first) / records, second, first, p, p_holm)
         for (one, other), (first, second), p, p_holm in found
-        if one == best  # the first of a pair has the higher rank
+        if one == best  # the first run of a pair has the higher rank
     }
     return PairedTests(best, len(pairs), records, by_name, notes)
 
 
 def _reason_without_test(run: Compared, best: Compared) -> str | None:
-    """Explain why a run cannot be tested against the best run; None if it can."""
+    """Explain why a run cannot be tested against the best run; None if it can be tested."""
     records = run.evaluated.get("records")
     if run.metrics.get("accuracy") is None:
         return "it has no accuracy"
@@ -344,7 +350,7 @@ def _reason_without_test(run: Compared, best: Compared) -> str | None:
 
 
 def read_correctness(run: Compared) -> Correctness:
-    """Read for each record whether the run's prediction is correct."""
+    """Read, for each record, whether the prediction of a run is correct."""
     source = run.source
     if isinstance(source, Run):
         evaluated: Any = source.test if run.part == "test" else source.valid

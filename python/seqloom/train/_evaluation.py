@@ -1,7 +1,7 @@
-"""Evaluation of a network on a set: after an epoch, and at the end of a run.
+"""Evaluate a network on the validation set after each epoch, and at the end of a run.
 
-For a known task, all records are scored together, as `predict` does. For a custom task or
-a user's step, the objective is computed batch by batch.
+For a built-in task, all records are scored together, as `predict` does. For a custom task
+or a user's step, the objective is computed batch by batch.
 """
 
 import math
@@ -40,7 +40,7 @@ from seqloom.train._parts import Data, LoaderBatches, read_in_order
 from seqloom.train._values import Metric, MetricObject, list_metrics
 
 _TWO_CLASSES = 2
-# With fewer records than this, a good model can look useless by chance.
+# With fewer records than this, even a good model can be no better than a constant.
 _MIN_RECORDS = 10
 
 
@@ -49,11 +49,12 @@ class Part:
     """The results of the final model on the validation or test set.
 
     Attributes:
-        scores: The predictions for each record; empty for a custom task.
-        labels: The true labels; empty for a custom task.
+        scores: The predictions for each record; no rows for a custom task.
+        labels: The true labels of the records; no rows for a custom task.
         metrics: The metrics, as `seqloom.infer.evaluate` computes them.
-        known: True for each record that duplicates a training sequence, and so measures
-            memorisation. None if the records are not sequences, or there are too many.
+        known: True for each record that is a duplicate of a training sequence, whose score
+            may be due to memorisation. None if the records are not sequences, or are too
+            many.
 
     Examples:
         >>> part = Part(Scores(["a"], ["gc"], np.ones((1, 1))), np.ones(1), {"n": 1})
@@ -71,7 +72,7 @@ class Part:
 
 
 def first_metric(metrics: dict[str, float]) -> str:
-    """Format the first metric with its name."""
+    """Return the first metric with its name, as text."""
     name = next(key for key in metrics if key != "n")
     return f"{name.replace('_', ' ')} {metrics[name]:.4f}"
 
@@ -90,7 +91,7 @@ class Validation:
         if part is None:
             return {}
         if not (self.objective.is_custom or isinstance(part, LoaderBatches)):
-            # All records of the set together.
+            # The metrics are computed from all records of the set together.
             labels = np.asarray(part.labels)
             with self.job.ranks.sharing():
                 logits = run_model(model, part, batch_size=trained.batch_size)
@@ -99,7 +100,8 @@ class Validation:
             found |= self._measure_metrics(labels, trained.task.activate(logits))
         if self.objective.is_custom or self.objective.step:
             found |= self._measure_batches(model, part)[0]
-        # JSON has neither NaN nor infinity.
+        # Values that are not finite become None, because JSON has neither NaN nor
+        # infinity.
         return {
             f"valid_{name}": float(value) if math.isfinite(value) else None
             for name, value in found.items()
@@ -138,14 +140,15 @@ class Validation:
         )
         found = measurement.measure(read_in_order(part, settings.batches.batch_size))
         if isinstance(part, LoaderBatches):
-            # Each process reads different batches of the loader.
+            # Each process reads different batches, so the results of all processes are
+            # gathered.
             return self.job.ranks.average(found, measurement.records)
         return found, measurement.records
 
 
 @dataclass(slots=True, kw_only=True)
 class _BatchMeasurement:
-    """The losses, further numbers and outputs of batches, collected for averages."""
+    """Collects the losses, further numbers and outputs of batches, to average them."""
 
     objective: BatchLoss
     model: Module
@@ -211,7 +214,7 @@ def measure_all(
     found: dict[str, float] = {}
     for name, metric in metrics.items():
         if isinstance(metric, MetricObject):
-            own = deepcopy(metric)  # a copy, because `update` changes the metric
+            own = deepcopy(metric)  # copied, because `update` changes the user's object
             own.update(labels, scores)
             value = own.compute()
         else:
@@ -233,13 +236,13 @@ def measure_all(
 def find_intervals(
     task: Task, metrics: dict[str, float], labels: Any
 ) -> dict[str, tuple[float, float]]:
-    """Compute the 95 % intervals of metrics that have one in closed form."""
+    """Compute the 95 % intervals of those metrics that have a formula for the interval."""
     count = round(metrics["n"])
     if isinstance(task, Classify):
         found = {"accuracy": wilson_interval(round(metrics["accuracy"] * count), count)}
         positives = int(np.sum(labels))
         negatives = len(labels) - positives
-        # With two classes, the areas are those of the second class.
+        # With two classes, AUROC and AUPRC are those of the second class.
         if len(task.columns) == _TWO_CLASSES and positives and negatives:
             area = metrics["auroc"]
             found["auroc"] = auroc_interval(area, positives, negatives)
@@ -256,10 +259,12 @@ def warning_without_skill(task: Task, name: str, part: Part) -> str | None:
     if metrics["n"] < _MIN_RECORDS or isinstance(task, Custom):
         return None
     if isinstance(task, Regress):
-        # r2 is NaN if all labels are equal, and NaN is not at most 0.
+        # If all labels are equal, r2 is NaN, the comparison is False, and there is no
+        # warning.
         is_poor, beside, figure = metrics["r2"] <= 0, "the mean", f"r2 {metrics['r2']:.2f}"
     else:
-        # A class without records counts neither in the metric nor for chance.
+        # A class without records is excluded from the metric and from the level of
+        # chance.
         there = len(np.unique(part.labels)) if isinstance(task, Classify) else 2
         chance = 1 / max(there, 1)
         is_poor = metrics["balanced_accuracy"] <= chance

@@ -1,4 +1,4 @@
-"""The network, data and settings of a run, and its identity in checkpoints and reports."""
+"""The network, data and settings of a run, and the identity of the run in checkpoints."""
 
 import json
 import platform
@@ -21,9 +21,9 @@ from seqloom.train._settings import Settings
 
 # Older checkpoints lack these settings; a run without them used these values.
 _OLD_DEFAULTS = {"precision": "float32", "accumulate": 1, "drop_last": False}
-# Keys that are not arguments of a class.
+# Keys of saved settings that are not arguments of a class.
 _NOT_ARGUMENTS = {"class", "version"}
-# The arguments that set the parts of a checkpoint's identity.
+# The arguments of `fit` that determine each entry of a checkpoint's identity.
 _ARGUMENTS = {
     "augmentation": "augment=, --reverse-complement",
     "compiled": "compile=, --compile",
@@ -52,7 +52,7 @@ class Job:
         return self.settings.folder.path if self.ranks.is_first else None
 
     def identify(self, *, compiled: bool) -> dict[str, Any]:
-        """Return the facts that must be the same when a run is resumed."""
+        """Return the settings and data hashes that a resumed run must share."""
         trained, parts = self.trained, self.parts
         config = config_of(trained.model)
         shapes = [(path, param.shape) for path, param in trained.model.parameters()]
@@ -64,13 +64,14 @@ class Job:
             "augmentation": _describe_augment(parts.train),
             "encoder": trained.encoder and trained.encoder.to_dict(),
             "task": trained.task.to_dict(),
-            # A compiled step rounds in another order, so the bits may differ.
+            # Compiled and uncompiled steps round differently, so the choice must be the
+            # same.
             "compiled": compiled or None,
         }
         return json.loads(json.dumps(facts))
 
     def list_settings(self, *, compiled: str, epochs: str) -> dict[str, Fact]:
-        """List the settings and the machine; `epochs` is empty if the user chose them."""
+        """List the settings and the machine; `epochs` is empty if the user set it."""
         settings, train = self.settings, self.parts.train
         augment = getattr(train, "augment", None)
         is_ours = hasattr(augment, "to_dict")
@@ -85,10 +86,10 @@ class Job:
         if (made := values["optimizer"]) is not None:
             given = [f"{name}={it!r}" for name, it in made.items() if name != "class"]
             values["optimizer"] = f"{made['class']}({', '.join(given)})"
-            values.pop("weight_decay")  # the optimiser has its own weight decay
+            values.pop("weight_decay")  # a custom optimiser has its own weight decay
         if settings.schedule is not None:
             values["schedule"] = repr(settings.schedule)
-            values.pop("lr")  # the schedule sets the learning rate
+            values.pop("lr")  # a custom schedule sets the learning rate
         named = {
             name.replace("_", " "): value if isinstance(value, Fact) else str(value)
             for name, value in values.items()
@@ -121,7 +122,7 @@ class Job:
                 facts[f"{name} records"] = count
         files = {name: names_of(files_of(part)) for name, part in parts.items()}
         for name, names in files.items():
-            # A set that was split off has the files of the training set.
+            # Files of a set that was split from the training set are not listed twice.
             if names and (name == "training" or names != files["training"]):
                 facts[f"{name} files"] = ", ".join(names)
         seconds = sum(row["seconds"] for row in history)
@@ -137,7 +138,7 @@ def _describe_augment(train: Data) -> Any:
 
 
 def check_same(path: Path, saved: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Raise if a run is resumed with other data or settings; list all differences."""
+    """Raise if a run is resumed with other data or settings; the error lists them all."""
     differences: list[str] = []
     for name, value in now.items():
         was = saved.get(name, _OLD_DEFAULTS.get(name))
@@ -158,12 +159,12 @@ def check_same(path: Path, saved: Mapping[str, Any], now: Mapping[str, Any]) -> 
 
 
 def _may_resume_with(saved: int | None, now: int | None) -> bool:
-    """Return whether a run may resume with this number of epochs: not fewer."""
+    """Return whether a run may resume with this number of epochs (the same or more)."""
     return saved is None or (type(saved) is int and now is not None and now >= saved)
 
 
 def _describe(name: str, saved: Mapping[str, Any], value: Any) -> str:
-    """Describe how a saved value differs; fingerprints of data are not shown."""
+    """Describe how a saved value differs from the current value, without hashes of data."""
     was: Any = saved.get(name, _OLD_DEFAULTS.get(name))
     if name.endswith("data") and value is not None and was is not None:
         return f"other {name}"

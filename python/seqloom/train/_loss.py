@@ -1,4 +1,4 @@
-"""Loss of a batch, from a loss function or a user's step; its gradients and errors."""
+"""Compute the loss of a batch and its gradients, by a loss function or a user's step."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -30,25 +30,25 @@ Inputs: TypeAlias = dict[str, Tensor | NDArray[np.generic]]
 _MATRIX_AXES = 2
 # The number of rows of a set that are read in one call.
 _READ_ROWS = 256
-# The name of the labels among the prepared arrays of a batch. Its spaces prevent a
-# clash with the name of a parameter.
+# The key of the labels among the prepared arrays of a batch. The key contains spaces,
+# so that no parameter can have the same name.
 _LABELS_KEY = "labels of the loss"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchLoss:
-    """The loss of a batch, with the network's outputs or other values to report.
+    """Computes the loss of a batch, and the network's outputs or other values to report.
 
-    A call returns the loss and an extra value: the network's outputs, or the dict of
-    further numbers that a user's step returned, or None.
+    A call returns the loss and an extra value. The extra value is the network's outputs,
+    the dict of further numbers that a user's step returned, or None.
     """
 
     loss: Loss
     step: OwnStep | None = None
     encoder: Any = None
-    task: Task | None = None  # None for a user's loss
-    is_custom: bool = False  # True if only the user's loss or step uses the labels
-    precision: str = FLOAT32  # precision of training; validation uses float32
+    task: Task | None = None  # None if the user passed a loss
+    is_custom: bool = False  # True if the labels are passed only to the user's loss or step
+    precision: str = FLOAT32  # the precision of training; validation always uses float32
 
     def prepare(self, model: Module, batch: Mapping[str, Any]) -> Inputs:
         """Copy the arrays that the loss needs to the network's backend, by name."""
@@ -71,7 +71,7 @@ class BatchLoss:
 
     @property
     def function(self) -> Callable[..., Any]:
-        """The function of the loss: a user's step, or a function of outputs and labels."""
+        """The function that computes the loss: a user's step or a loss function."""
         if self.step is not None or self.task is None:
             return self.step or self.loss
         return self.task.loss_of_targets
@@ -88,7 +88,7 @@ class BatchLoss:
         *,
         key: Key | None,
     ) -> tuple[Any, Any]:
-        """Compute loss and extra value with a given function."""
+        """Compute the loss and the extra value by a given function."""
         if isinstance(model, TorchModule):
             return self._compute_torch(function, model, arrays, key=key)
         is_half = self.precision != FLOAT32 and model.training
@@ -99,7 +99,7 @@ class BatchLoss:
                 extra = Forward.of(model).call(model, _without_labels(arrays), key)
                 self._check_outputs(extra)
                 loss = function(extra, arrays[_LABELS_KEY])
-        # In float32, because a loss scale of 65536 is infinite in float16.
+        # Computed in float32, because a loss scale of 65536 is infinite in float16.
         is_widened = is_half and loss.dtype.name in PRECISIONS
         return loss.astype(FLOAT32) if is_widened else loss, extra
 
@@ -111,16 +111,16 @@ class BatchLoss:
         *,
         key: Key | None,
     ) -> tuple[Any, Any]:
-        """Compute the loss of a PyTorch network; user functions receive torch tensors."""
+        """Compute the loss of a PyTorch network; user functions receive PyTorch tensors."""
         if self.step is not None:
             raws = {name: to_torch(arrays[name]) for name in arrays}
             return _call_step(function, model.module, raws, key=key)
-        # `compute`, because `forward` of a TorchModule records no gradients.
+        # Call `compute`, because `forward` of a TorchModule records no gradients.
         forward, tensors = Forward.of(model), _without_labels(arrays)
         try:
             outputs = forward.call(model, tensors, key, name="compute")
         except ValueError as error:
-            # PyTorch raises a plain ValueError if it checks the batch size.
+            # PyTorch raises ValueError if a batch is too small for batch normalisation.
             if extract_tb(error.__traceback__)[-1].name != "_verify_batch_size":
                 raise
             raise ShapeError(
@@ -136,7 +136,7 @@ class BatchLoss:
         return function(outputs, labels), outputs
 
     def _check_outputs(self, outputs: Any) -> None:
-        """Raise if the network does not return an output for each class, label or value."""
+        """Raise unless the network returns an output for each class, label or value."""
         if self.task is None:
             return
         shape: tuple[int, ...] = tuple(getattr(outputs, "shape", ()))
@@ -155,7 +155,7 @@ class BatchLoss:
             )
 
     def loss_of(self, model: Module, logits: NDArray[np.float32], labels: Any) -> float:
-        """Compute the loss from the outputs for all records of a set."""
+        """Compute the loss of a set from the network's outputs for all its records."""
         outputs = model.backend.tensor(logits)
         if isinstance(model, TorchModule) and self.task is None:
             outputs, labels = outputs.raw, to_torch(to_tensor(model, as_array(labels)))
@@ -163,12 +163,12 @@ class BatchLoss:
 
 
 def _without_labels(arrays: Inputs) -> Inputs:
-    """Return the arrays without the labels."""
+    """Return the arrays of a batch without the labels."""
     return {name: arrays[name] for name in arrays if name != _LABELS_KEY}
 
 
 def _call_step(step: OwnStep, model: Any, arrays: Inputs, *, key: Any) -> tuple[Any, Any]:
-    """Call a user's step and return its loss, and its extra value or None."""
+    """Call a user's step; return its loss, and its extra value or None."""
     # The arrays of a tuple are named by their index: "0", "1" and so on (`names_for`).
     is_tuple = [*arrays] == [str(position) for position in range(len(arrays))]
     batch = tuple(arrays.values()) if is_tuple else arrays
@@ -180,17 +180,17 @@ def _call_step(step: OwnStep, model: Any, arrays: Inputs, *, key: Any) -> tuple[
             f"step must return a loss, a tensor of one number, or (loss, outputs), got "
             f"{type(loss).__name__}"
         )
-    if isinstance(extra, Mapping):  # numbers to report have no gradients
+    if isinstance(extra, Mapping):  # the gradients of reported numbers are not needed
         named = cast("Mapping[str, Any]", extra)
         extra = {name: _detach(named[name]) for name in named}
     return loss, extra
 
 
 def takes_key(step: OwnStep) -> bool:
-    """Return whether a step has a third parameter."""
+    """Return whether a user's step has a third parameter, the random key."""
     try:
         parameters = inspect.signature(step).parameters.values()
-    except (TypeError, ValueError):  # the function has no signature
+    except (TypeError, ValueError):  # some functions have no signature that Python can read
         return True
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     count = sum(parameter.kind in kinds for parameter in parameters)
@@ -205,7 +205,7 @@ def differentiate(
     *,
     key: Key,
 ) -> tuple[Any, Any, Gradients]:
-    """Compute loss, extra value and gradients, with seqloom's tape or PyTorch's."""
+    """Compute loss, extra value and gradients, by seqloom or by PyTorch autograd."""
     if not isinstance(model, TorchModule):
         loss, extra, grads = value_and_grad(objective)(model, arrays, key)
         return loss, extra, grads
@@ -220,14 +220,14 @@ def _detach(value: Any) -> Any:
 
 
 def count_records(batch: Mapping[str, Any]) -> int:
-    """Count the records of a batch: the rows of its labels, or of its first array."""
+    """Count the records of a batch, which are the rows of its labels or its first array."""
     name = label_name(batch)
     values = [batch[name]] if name else [*batch.values()]
     return next((len(value) for value in values if hasattr(value, "__len__")), 1)
 
 
 def numbers_of(extra: Any) -> dict[str, float]:
-    """Return the further numbers of a user's step by name; empty for outputs."""
+    """Return the further numbers of a user's step by name; empty if it returned outputs."""
     if not isinstance(extra, Mapping):
         return {}
     found = cast("Mapping[str, Any]", extra)
@@ -254,13 +254,13 @@ def error_of_loss(
     batch: Mapping[str, Any],
     folder: Path | None,
 ) -> GradientError:
-    """Return the error for a loss of NaN or infinity in a batch of an epoch."""
+    """Return the error for a batch whose loss is NaN or infinite."""
     epoch, number = place
     if any(np.shape(as_plain(array))[:1] == (0,) for array in batch.values()):
         cause = "the batch has no records: leave empty batches out of the loader"
     else:
         # Shuffled arrays are searched in their original order, so that the error names
-        # the user's row. The first match may be in another batch.
+        # the row in the user's array. This row may be in a different batch.
         cause = _describe_bad_row(train.columns if isinstance(train, Arrays) else batch)
     advice = _advice_after_divergence(epoch, folder, cause)
     return GradientError(f"epoch {epoch}, batch {number}: the loss is {loss}; {advice}")
@@ -285,7 +285,7 @@ def check_finite_epoch(
 
 
 def _advice_after_divergence(epoch: int, folder: Path | None, cause: str) -> str:
-    """Return advice for a run that diverged, with its last good checkpoint."""
+    """Return advice for a run that diverged, which refers to the last good checkpoint."""
     saved = "nothing was saved"
     if folder is not None and epoch > 1:
         saved = f"the checkpoint of epoch {epoch - 1} is still valid"
@@ -293,7 +293,7 @@ def _advice_after_divergence(epoch: int, folder: Path | None, cause: str) -> str
 
 
 def describe_part(part: Data) -> str:
-    """Describe the first record of a set that is not finite; empty if all are finite."""
+    """Describe the first record of a set with NaN or infinity; empty if all are finite."""
     if isinstance(part, Arrays):
         return _describe_bad_row(part.columns)
     descriptions = (_describe_bad_row(batch) for batch in read_in_order(part, _READ_ROWS))
@@ -301,7 +301,7 @@ def describe_part(part: Data) -> str:
 
 
 def _describe_bad_row(arrays: Mapping[str, Any]) -> str:
-    """Describe the first row that is not finite; empty if all are finite."""
+    """Describe the first row of an array with NaN or infinity; empty if all are finite."""
     for name, value in arrays.items():
         values = _as_floats(value)
         if values is None or np.isfinite(values).all():
@@ -320,7 +320,7 @@ def _describe_bad_row(arrays: Mapping[str, Any]) -> str:
 
 
 def _as_floats(value: Any) -> NDArray[Any] | None:
-    """Return an array of floats, or None if the value is not one."""
+    """Return the value if it is an array of floats, otherwise None."""
     if hasattr(value, "detach"):
         value = as_plain(value.detach().cpu()) if hasattr(value, "cpu") else value
     if not hasattr(value, "dtype") or not len(getattr(value, "shape", ())):

@@ -1,4 +1,4 @@
-"""Training, validation and test sets: datasets, arrays or a loader, and their batches."""
+"""Training, validation and test sets: datasets, arrays or loaders, and their batches."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
@@ -22,7 +22,7 @@ from seqloom.train._ranks import Ranks
 from seqloom.train._settings import Settings
 from seqloom.train._values import Batches
 
-# A function from the number of arrays of a tuple to their names.
+# A function that receives the number of arrays in a tuple and returns their names.
 Names: TypeAlias = Callable[[int], list[str]]
 
 
@@ -50,12 +50,12 @@ class Arrays:
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """Ones: the rows of an array have the same length."""
+        """An array of ones, because all rows of an array have the same length."""
         return np.ones(len(self), np.int64)
 
     @property
     def labels(self) -> NDArray[Any] | None:
-        """The array of the labels, found by its name."""
+        """The array of the labels, which is identified by its name."""
         name = label_name(self.columns)
         return None if name is None else self.columns[name]
 
@@ -85,7 +85,7 @@ class Arrays:
 
 
 class BatchCollator:
-    """A collator for arrays, whose rows are already a batch."""
+    """A collator for arrays, which returns selected rows unchanged as a batch."""
 
     supports_threads = True
 
@@ -106,7 +106,7 @@ class LoaderBatches:
         self.loader, self._names = loader, names
 
     def epoch(self, number: int, *, done: int = 0) -> Iterator[dict[str, Any]]:
-        """Yield the batches of an epoch, except the first `done` batches."""
+        """Yield the batches of an epoch after the first `done` batches."""
         parts = (getattr(self.loader, it, None) for it in ("sampler", "batch_sampler"))
         for part in (self.loader, *parts):
             set_epoch: Any = getattr(part, "set_epoch", None)
@@ -129,11 +129,11 @@ class LoaderBatches:
 
     @property
     def samples(self) -> int:
-        """The number of records; 0 if the loader does not provide it."""
+        """The number of records; 0 if the loader does not report it."""
         return _length_of(getattr(self.loader, "dataset", None)) or 0
 
     def fingerprint(self) -> Any:
-        """Return the fingerprint of the dataset, or else the name of the loader's class."""
+        """Return the fingerprint of the dataset; else the loader's class name."""
         dataset: Any = getattr(self.loader, "dataset", None)
         if hasattr(dataset, "fingerprint"):
             return dataset.fingerprint()
@@ -145,7 +145,7 @@ Data: TypeAlias = Examples | LoaderBatches
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The training, validation and test set; the last two may be None."""
+    """The training, validation and test sets; the validation and test sets may be None."""
 
     train: Data
     valid: Data | None
@@ -168,14 +168,14 @@ class Parts:
                 yield name, part
 
     def fit_encoder(self) -> "Parts":
-        """Fit an encoder that learns on the training set, and use it for all sets."""
+        """Fit an encoder that learns on the training set; use it for all sets."""
         encoder = self.train.encoder
         if not isinstance(encoder, LearnedEncoder) or encoder.is_fitted:
             return self
         learned, wholes = encoder.fit(self.train), dict[int, Any]()
 
         def with_encoder(part: Any) -> Any:
-            """Return a set with this encoder; subsets still share their dataset."""
+            """Return a set with this encoder; subsets still share one dataset."""
             whole = part.whole if isinstance(part, Dataset) else part
             if id(whole) not in wholes:
                 wholes[id(whole)] = encode_with(learned, whole)
@@ -191,7 +191,7 @@ class Parts:
 
 
 def names_for(model: Module | Config, *, has_step: bool) -> Names:
-    """Return a function that names the arrays of a tuple: inputs, then labels."""
+    """Return a function that names the arrays of a tuple: first inputs, then labels."""
 
     def names(count: int) -> list[str]:
         if has_step:
@@ -221,7 +221,7 @@ def as_part(given: Any, names: Names) -> Any:
         return Arrays({it: _to_numpy(it, named[it]) for it in named})
     is_text = isinstance(given, (str, bytes, Mapping, type))
     if is_text or not hasattr(value, "__iter__"):
-        return value  # `check_examples` raises an error with advice
+        return value  # other values: `check_examples` raises an error with advice
     if iter(value) is value:
         raise ArgumentError(
             f"{quote(value)} is an iterator, which is empty after one epoch; give a list, "
@@ -231,12 +231,12 @@ def as_part(given: Any, names: Names) -> Any:
 
 
 def count_samples(part: Data) -> int:
-    """Return the number of records of a set; 0 if a loader does not provide it."""
+    """Return the number of records of a set; 0 if a loader does not report its length."""
     return part.samples if isinstance(part, LoaderBatches) else len(part)
 
 
 def count_batches(part: Data, batches: Batches) -> int:
-    """Return the number of batches of an epoch; 0 if a loader does not provide it."""
+    """Return the number of batches of an epoch; 0 if a loader reports no length."""
     if isinstance(part, LoaderBatches):
         return _length_of(part.loader) or 0
     size = batches.batch_size
@@ -244,8 +244,8 @@ def count_batches(part: Data, batches: Batches) -> int:
 
 
 def _length_of(value: Any) -> int | None:
-    """Return a length, or None if a value has no `__len__` or it raises."""
-    # A loader of an iterable dataset has a `__len__` that calls that of the dataset.
+    """Return the length of a value; None if `__len__` is missing or raises an error."""
+    # The `__len__` of a loader calls `__len__` of its dataset, which may be missing.
     try:
         return len(value)
     except TypeError:
@@ -253,7 +253,7 @@ def _length_of(value: Any) -> int | None:
 
 
 def name_arrays(batch: Any, names: Names) -> dict[str, Any]:
-    """Return the arrays of a batch by name; `names` names the arrays of a tuple."""
+    """Return the arrays of a batch by name; `names` assigns names to a tuple of arrays."""
     if isinstance(batch, Mapping):
         return dict(cast("Mapping[str, Any]", batch))
     if isinstance(batch, (tuple, list)):
@@ -267,7 +267,7 @@ def name_arrays(batch: Any, names: Names) -> dict[str, Any]:
 
 
 def _is_table(value: Any) -> bool:
-    """Return whether a value is a dict of arrays or list by name."""
+    """Return whether a value is a dict from names to arrays or lists."""
     columns: Any = value
     if not isinstance(value, Mapping) or not columns:
         return False
@@ -297,7 +297,7 @@ def _to_numpy(name: str, values: Any) -> NDArray[Any]:
 def make_loader(
     train: Data, settings: Settings, ranks: Ranks
 ) -> DataLoader | LoaderBatches:
-    """Create the loader; its order depends only on the seed and the epoch."""
+    """Create a loader whose order of records depends only on the seed and the epoch."""
     if isinstance(train, LoaderBatches):
         return train
     collate: Callable[[Any], Any] | None = None
@@ -306,8 +306,9 @@ def make_loader(
     elif np.ptp(count_positions(train)):
         is_last = getattr(train.encoder, "channels", None) == "last"
         collate = PadCollator(axis=0 if is_last else -1)
-    # Not sorted by length, because lengths may differ between classes. A batch would then
-    # have one class, and the averages of batch normalisation would be wrong.
+    # Records are not sorted by length. If classes have different lengths, sorted
+    # batches would contain a single class, and the statistics of batch normalisation
+    # would be wrong.
     whole = DataLoader(
         train,
         batch_size=settings.batches.batch_size,
@@ -333,7 +334,7 @@ def read_batches(
     epoch: int,
     done: int,
 ) -> Iterator[dict[str, Any]]:
-    """Return the batches of an epoch, except the first `done` batches."""
+    """Return the batches of an epoch after the first `done` batches."""
     if isinstance(loader, LoaderBatches):
         return loader.epoch(epoch, done=done)
     loader.set_epoch(epoch)
@@ -341,7 +342,7 @@ def read_batches(
         return iter(())
     if done:
         # The position of a loader is a number of records. With several processes the
-        # loader has a batch sampler, and its position is a number of batches.
+        # loader has a batch sampler, and the position is a number of batches.
         records = min(done * settings.batches.batch_size, len(loader.dataset))
         position = done if ranks.are_several else records
         loader.load_state_dict({**loader.state_dict(), "position": position})
@@ -350,10 +351,10 @@ def read_batches(
 
 @dataclass(slots=True)
 class RankBatches:
-    """The batches of a loader; each process takes every n-th record of a batch."""
+    """The batches of a loader; of n processes, each takes every n-th record of a batch."""
 
-    # All shares of a batch together are the batch of a single process, so a run can
-    # resume with another number of processes.
+    # Together, the processes read the same batch as a single process would, so a run
+    # can be resumed with another number of processes.
     whole: DataLoader
     ranks: Ranks
 
@@ -362,17 +363,17 @@ class RankBatches:
 
     def __iter__(self) -> Iterator[list[Any]]:
         for rows in self.whole.batch_sampler:
-            # Every process makes every step. A process without a record computes with
-            # another record, which has the weight 0.
+            # Every process must take part in every step. A process that has no record
+            # of a batch computes with another record, which has the weight 0.
             yield rows[self.ranks.number :: self.ranks.world] or rows[:1]
 
     def set_epoch(self, epoch: int) -> None:
-        """Set the epoch of the next pass."""
+        """Set the number of the epoch that the next iteration yields."""
         self.whole.set_epoch(epoch)
 
 
 def read_in_order(part: Data, size: int) -> Iterator[dict[str, Any]]:
-    """Yield the batches of a loader, or the records of a set in batches of a size."""
+    """Yield the batches of a loader, or the records of a set in batches of a given size."""
     if isinstance(part, LoaderBatches):
         yield from part.epoch(0)
         return

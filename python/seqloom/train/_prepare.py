@@ -1,4 +1,4 @@
-"""The task, the network and the data of a run, checked before the first step."""
+"""Check the task, the network and the data of a run before the first training step."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -50,7 +50,7 @@ _LABEL_TASKS = (Classify.name, Regress.name, Multilabel.name)
 def prepare(
     model: Config | Module, parts: Parts, settings: Settings, *, ranks: Ranks
 ) -> Job:
-    """Create the network and check that the data fit it and the settings."""
+    """Create the network, and check that the data fit the network and the settings."""
     task = choose_task(settings, parts)
     is_custom = task == Custom.name
     for name, part in (("training", parts.train), *parts.list_named()):
@@ -75,7 +75,7 @@ def prepare(
 
 
 def choose_task(settings: Settings, parts: Parts) -> str:
-    """Return the name of the task, and set it for arrays."""
+    """Return the name of the task; for arrays, set the task from the settings."""
     task, train = settings.objective.task, parts.train
     has_step = settings.objective.step is not None
     has_loss = settings.objective.loss is not None
@@ -88,7 +88,8 @@ def choose_task(settings: Settings, parts: Parts) -> str:
                 f"task={task!r} needs labels, but the training set is a loader; pass its "
                 "dataset, arrays, or an Objective with a loss or step"
             )
-        # The dataset of the loader has labels: the error advises to pass the dataset.
+        # If the dataset of the loader has labels, the error advises to pass the
+        # dataset.
         dataset = getattr(train.loader, "dataset", None)
         if (
             task == "auto"
@@ -104,7 +105,7 @@ def choose_task(settings: Settings, parts: Parts) -> str:
 
 
 def _set_task(parts: list[Arrays], task: str) -> None:
-    """Set task and classes of arrays; classes are integers from 0, over all sets."""
+    """Set the task of arrays, and the classes, which are integers from 0 over all sets."""
     labels = [np.asarray(part.labels) for part in parts]
     for part in parts:
         if task == Classify.name:
@@ -115,7 +116,7 @@ def _set_task(parts: list[Arrays], task: str) -> None:
 
 
 def _check_settings(parts: Parts, settings: Settings) -> None:
-    """Raise if a setting has no effect on these sets, or leaves no training records."""
+    """Raise if a setting does not apply to these sets, or removes all training records."""
     train, size = parts.train, settings.batches.batch_size
     if settings.batches.drop_last and isinstance(train, LoaderBatches):
         raise ArgumentError(
@@ -138,7 +139,7 @@ def _check_settings(parts: Parts, settings: Settings) -> None:
 def _prepare_custom(
     model: Config | Module, parts: Parts, settings: Settings
 ) -> tuple[Trained, Parts]:
-    """Create the network for a user's loss or step with labels of any kind."""
+    """Create the network for a custom task, with a user's loss or step."""
     objective = settings.objective
     if objective.class_weight is not None:
         raise ArgumentError("class_weight is for classes, but the task is custom")
@@ -195,7 +196,7 @@ def _prepare_builtin(
 
 
 def _check_encoder(train: Examples) -> None:
-    """Raise if records have no encoder, or it keeps missing genotypes."""
+    """Raise if records have no encoder, or if the encoder keeps missing genotypes."""
     if train.encoder is None and not isinstance(train, Arrays):
         raise ArgumentError(
             'the training set has no encoder; give it encoder=OneHot("dna"), and '
@@ -206,7 +207,7 @@ def _check_encoder(train: Examples) -> None:
 
 
 def _warn_of_data(trained: Trained, examples: dict[str, Examples]) -> None:
-    """Warn about data that are allowed but probably a mistake."""
+    """Warn about data that are valid but probably contain a mistake."""
     for name, part in examples.items():
         warn_of_set(trained, part, name)
         if name != "training":
@@ -216,7 +217,7 @@ def _warn_of_data(trained: Trained, examples: dict[str, Examples]) -> None:
 
 
 def _make_network(model: Config | Module, settings: Settings) -> Module:
-    """Create the network, or bind the given one to a backend."""
+    """Create the network, or move the given network to a backend."""
     backend, key = settings.target, Key(settings.seed)
     if isinstance(model, Config):
         return model.init(backend, key)
@@ -276,7 +277,7 @@ def _list_weights(
     counts: NDArray[np.int64],
     class_weight: Sequence[float] | Mapping[str, float],
 ) -> tuple[float, ...]:
-    """Return the weight of each class, by default 1."""
+    """Return the weight of each class; the default weight is 1."""
     if isinstance(class_weight, Mapping):
         if unknown := sorted(set(class_weight) - set(classes)):
             raise ArgumentError(
@@ -304,10 +305,10 @@ def _list_weights(
 
 
 def _regress(labels: NDArray[np.float32], names: tuple[str, ...]) -> Regress:
-    """Return the task of a regression, with the mean and deviation of the labels."""
+    """Return the task of a regression, with mean and standard deviation of the labels."""
     values = labels.astype(np.float64).reshape(len(labels), -1)
     mean, deviation = values.mean(axis=0), values.std(axis=0)
-    # The deviation of equal numbers may be slightly above 0 by rounding.
+    # Rounding may make the standard deviation of equal numbers slightly larger than 0.
     for name, column in zip(names, values.T, strict=True):
         if not np.ptp(column) > 0:
             raise LabelError(
@@ -318,7 +319,7 @@ def _regress(labels: NDArray[np.float32], names: tuple[str, ...]) -> Regress:
 
 
 def describe_conflicts(train: Data) -> str:
-    """Describe sequences that have more than one class; empty if there are none."""
+    """Describe identical sequences with different classes; empty if there are none."""
     if isinstance(train, LoaderBatches) or train.task != Classify.name:
         return ""
     if train.labels is None or (hashes := hash_letters(train)) is None:

@@ -1,4 +1,4 @@
-"""Sections about probabilities: ROC and precision-recall curves, and calibration."""
+"""Report sections about probabilities: ROC and precision-recall curves, and calibration."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ from seqloom.report._interval import wilson_bounds
 from seqloom.report._plot import COLOURS
 from seqloom.train._evaluation import Part
 
-# At most this number of predictions is used for calibration; labels times records may
-# be far more.
+# The maximum number of predictions used for calibration. With many labels, records
+# times labels may be far more.
 _MAX_PREDICTIONS = 10**6
-# The number of points at which a curve is as exact as the page can show.
+# The maximum number of points of a curve; more points would not be visible.
 _MAX_CURVE_POINTS = 4000
 _AREA_COLUMNS = ("class", "records", "AUROC (95 % interval)", "AUPRC (95 % interval)")
 _BINS = 10
@@ -27,7 +27,7 @@ _BIN_COLUMNS = ("probability", "predictions", "mean probability", "fraction corr
 def probability_sections(
     task: Classify | Multilabel, name: str, part: Part
 ) -> Iterator[Section]:
-    """Yield the sections about the separation of classes and the calibration."""
+    """Yield the report sections with ROC and precision-recall curves and calibration."""
     scores, labels = values_of(task, part.scores), np.asarray(part.labels)
     if isinstance(task, Classify):
         is_class = labels[:, None] == np.arange(len(task.columns))
@@ -48,11 +48,12 @@ def curve_section(
 ) -> Section | None:
     """Draw the ROC and the precision-recall curve of each class against all others.
 
-    The bands are Wilson intervals of the recall (ROC) and of the precision at each score.
+    The bands are Wilson intervals of the recall (in the ROC plot) and of the precision.
 
     Args:
-        is_class: True where a record is of a class, ``(records, classes)``.
-        scores: The model's scores, of the same shape; higher is more likely.
+        is_class: A boolean array ``(records, classes)``, True if the record has the class.
+        scores: The model's scores, in the same shape; a higher score means that the class
+            is more likely.
         classes: The names of the classes.
         name: The set of records, such as ``"test"``.
 
@@ -64,7 +65,7 @@ def curve_section(
     curves = {title: it for title, it in ranked if it.positives and it.negatives}
     if not curves:
         return None
-    # Only the classes with the most records are drawn; the table has all classes.
+    # Only the curves of the classes with the most records are drawn.
     largest = sorted(curves, key=lambda it: -curves[it].positives)[:COLOURS]
     drawn = {title: it for title, it in curves.items() if title in largest}
     note = (
@@ -108,7 +109,7 @@ def _plot_roc(curves: dict[str, RankCurve]) -> Plot:
 
 
 def _plot_precision(curves: dict[str, RankCurve]) -> Plot:
-    """Plot precision against recall, as steps whose area is the average precision."""
+    """Plot precision against recall as steps; the area below is the average precision."""
     traces: list[Trace] = []
     for title, curve in curves.items():
         thin = thin_out(curve)
@@ -127,7 +128,7 @@ def _plot_precision(curves: dict[str, RankCurve]) -> Plot:
 
 
 def thin_out(curve: RankCurve) -> RankCurve:
-    """Drop points that are within a pixel of others, so that the page stays small."""
+    """Remove points within a pixel of other points, to limit the size of the page."""
     if len(curve.hits) <= _MAX_CURVE_POINTS:
         return curve
     rows = [
@@ -140,10 +141,11 @@ def thin_out(curve: RankCurve) -> RankCurve:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Predicted probabilities and the fraction correct, in ten bins of equal width.
+    """Predicted probabilities and fractions of correct predictions, in ten equal bins.
 
     ``counts`` has the number of predictions in each bin, ``mean`` their mean probability,
-    and ``right`` the fraction correct; both are NaN in an empty bin.
+    and ``right`` the fraction that is correct; ``mean`` and ``right`` are NaN in an empty
+    bin.
     """
 
     counts: NDArray[np.int64]
@@ -152,7 +154,7 @@ class Calibration:
 
     @classmethod
     def of(cls, is_right: ArrayLike, probabilities: ArrayLike) -> "Calibration":
-        """Sort predictions into bins; an edge belongs to the lower bin."""
+        """Sort predictions into bins; a value at an edge belongs to the lower bin."""
         values = np.asarray(probabilities, float)
         numbers = np.searchsorted(np.linspace(0, 1, _BINS + 1)[1:-1], values)
         counts = np.bincount(numbers, minlength=_BINS)
@@ -163,7 +165,7 @@ class Calibration:
 
     @property
     def error(self) -> float:
-        """The expected calibration error: the mean gap over all predictions."""
+        """The expected calibration error, the mean gap over all predictions."""
         gaps = np.abs(self.mean - self.right)
         return float(np.nansum(gaps * self.counts) / max(self.counts.sum(), 1))
 
@@ -171,7 +173,7 @@ class Calibration:
 def calibration_section(
     is_right: ArrayLike, probabilities: ArrayLike, *, name: str
 ) -> Section:
-    """Return the section about the calibration of predicted probabilities."""
+    """Return the report section about the calibration of predicted probabilities."""
     # The expected calibration error is that of Guo et al. (ICML 2017).
     bins = Calibration.of(is_right, probabilities)
     rows = [
@@ -195,7 +197,7 @@ def calibration_section(
 
 
 def _plot_calibration(bins: Calibration) -> tuple[Plot, Plot]:
-    """Plot the fraction correct against the probability, and the size of each bin."""
+    """Plot the fraction of correct predictions against the probability, and bin sizes."""
     full = bins.counts > 0
     mean, right = bins.mean[full], bins.right[full]
     low, high = wilson_bounds(right, bins.counts[full])

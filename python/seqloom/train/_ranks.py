@@ -1,4 +1,4 @@
-"""Ranks: the processes that train a network together; by default a single process."""
+"""Ranks: the processes that train one network together; by default a single process."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ Result = TypeVar("Result")
 class Ranks:
     """The rank of this process among the processes that train together.
 
-    All processes have the same weights. Each reads its share of every batch and receives
-    sums over all processes.
+    All processes have the same weights. Each process reads its share of every batch and
+    receives sums over all processes.
     """
 
     number: int = 0
     world: int = 1
-    # False if the batch has no record for this process, which then computes with
-    # another record of weight 0.
+    # False if the batch has no record for this process. The process then computes with
+    # another record, which has the weight 0.
     has_records: bool = True
 
     @property
@@ -51,7 +51,7 @@ class Ranks:
 
     @contextmanager
     def sharing(self, *, has_records: bool = True) -> Generator[None]:
-        """Let all processes compute modules and scores together in the block."""
+        """Let all processes compute modules and scores together while a block runs."""
         self.has_records = has_records
         with set_batch_processes(self if self.are_several else None):
             yield
@@ -61,7 +61,7 @@ class Ranks:
         return len(range(self.number, records, self.world))
 
     def on_first(self, work: Callable[[], Result]) -> Result | None:
-        """Call a function in the first process only; raise its error in all processes."""
+        """Call a function only in the first process; raise its error in all processes."""
         return work()
 
     def sum_array(self, array: Array, backend: Backend) -> Array:
@@ -70,7 +70,7 @@ class Ranks:
         return array
 
     def sum_arrays(self, arrays: list[Array], backend: Backend) -> list[Array]:
-        """Sum many arrays over all processes, in buckets."""
+        """Sum many arrays over all processes, a bucket of arrays at a time."""
         del backend
         return arrays
 
@@ -105,7 +105,7 @@ class Ranks:
             model.update_torch()
 
     def mask_others(self, arrays: list[Array], backend: Backend) -> list[Array]:
-        """Return zeros in all processes but the first, so that a sum has its values."""
+        """Return the values in the first process and zeros in all others, to be summed."""
         return arrays if self.is_first else [backend.zeros_like(it) for it in arrays]
 
     def require_same(self, facts: object) -> None:
@@ -115,14 +115,14 @@ class Ranks:
 def have_several_processes() -> bool:
     """Return whether there are several processes, from torchrun or a process group."""
     group: Any = sys.modules.get("torch.distributed")
-    # Another thread may be importing PyTorch.
+    # The module may be incomplete, because another thread is importing PyTorch.
     if getattr(group, "is_initialized", bool)():
         return group.get_world_size() > 1
     return "RANK" in os.environ and _read_number("WORLD_SIZE", 1) > 1
 
 
 def choose_device(backend: object) -> Any:
-    """Choose a different GPU for each process of a machine, unless one is named."""
+    """Choose a different GPU for each process of a machine, unless the user chose a GPU."""
     if backend == "torch:cuda" and have_several_processes():
         return f"torch:cuda:{_read_number('LOCAL_RANK', 0)}"
     return backend

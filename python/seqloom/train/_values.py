@@ -60,8 +60,8 @@ class Objective:
             whose means are added to the history.
         metrics: Further metrics of the validation and test sets, by name: functions
             ``(labels, scores) -> number``, or objects with ``update(labels, scores)`` and
-            ``compute()``. Scores are predictions, not logits. In a list, functions name the
-            metrics.
+            ``compute()``. Scores are predictions, not logits. A list uses the functions'
+            names.
         class_weight: The weight of each class: a dict by name, a sequence of numbers, or
             ``"balanced"`` for equal total weights.
 
@@ -105,7 +105,7 @@ class Epochs:
 
     Args:
         epochs: The number of passes over the training set. By default that of the network,
-            or 20; with a validation set, 40 and 80 more follow while its loss falls.
+            or 20; with a validation set, 40 and 80 more epochs follow while its loss falls.
         early_stop: Stop after this number of epochs without a lower validation loss.
 
     Examples:
