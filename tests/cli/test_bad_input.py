@@ -112,7 +112,7 @@ CASES = {
     ),
     "an unclear alphabet": (
         "train two.fa --labels two.tsv --out new",
-        "DNA and protein fit",
+        "DNA and protein both fit",
     ),
     "another letter among bases": (
         "train one.fa --labels two.tsv --out new",

@@ -280,7 +280,7 @@ def test_a_column_of_the_sequence_table_can_be_the_group(call, here):
     [
         ("--group-column family", "no column 'family'"),
         ("--groups short.tsv", "groups has no entry for 11 of 12 ids: 's1'"),
-        ("--groups gap.tsv", "groups names no group for 1 of 12 records: 's0'"),
+        ("--groups gap.tsv", "groups has no group for 1 of 12 records: 's0'"),
     ],
 )
 def test_records_without_a_group_are_an_error(call, here, words, message):

@@ -32,7 +32,9 @@ def test_residues_determine_the_guessed_alphabet(fasta, letters, alphabet):
 
 @pytest.mark.parametrize("letters", ["ACGT", "ACGTN" * 199, "MKRTGVSD"])
 def test_an_ambiguous_alphabet_is_an_error_that_names_the_option(fasta, letters):
-    with pytest.raises(ArgumentError, match=r"a\.fa: DNA and protein fit .*--alphabet dna"):
+    with pytest.raises(
+        ArgumentError, match=r"a\.fa: DNA and protein both .*--alphabet dna"
+    ):
         guess_alphabet(fasta({"a": letters}))
 
 
@@ -70,7 +72,7 @@ def test_an_invalid_character_among_bases_is_an_error_with_its_position(path, le
 
 def test_the_alphabet_error_counts_the_valid_residues(path):
     write_with(path, "J")
-    said = r"record 27 \(r27\), .* expected dna, as the other 2,399 of 2,400 .*not: J 1\)"
+    said = r"record 27 \(r27\), .* expected dna, like 2,399 of 2,400 .*exceptions: J 1\)"
     with pytest.raises(AlphabetError, match=said):
         guess_alphabet(path)
 

@@ -237,8 +237,11 @@ def test_a_pickle_contains_sequences_from_memory():
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (["ACGT", None], r"<list>: record 1 \(1\): expected a sequence, found nothing"),
-        ({"x": float("nan")}, r"<dict>: record 0 \(x\): .* found nothing"),
+        (
+            ["ACGT", None],
+            r"<list>: record 1 \(1\): expected a sequence, found a missing value",
+        ),
+        ({"x": float("nan")}, r"<dict>: record 0 \(x\): .* found a missing value"),
         ([b"ACGT", 7], r"record 1 \(1\): expected a sequence, found 7"),
         ([b"AC GT"], r"record 0 \(0\), position 2: .*b' '; whitespace=\"strip\""),
         ([b"AC>T"], r"position 2: expected a residue, found b'>'"),
@@ -390,7 +393,7 @@ def test_rows_of_different_types_are_an_error(rows):
     ids=["set", "scalar", "cube"],
 )
 def test_sets_and_scalars_are_rejected_as_sequences(given):
-    with pytest.raises(ArgumentError, match="sequences must be a file"):
+    with pytest.raises(ArgumentError, match="sequences must be one or more files"):
         SequenceDataset(given)
 
 

@@ -699,7 +699,7 @@ def test_a_length_that_is_not_an_integer_is_an_error(fasta):
 
 
 def test_a_list_of_strings_that_are_not_tables_is_an_error_with_a_remedy(fasta):
-    with pytest.raises(MissingFileError, match=r"labels in the order .* np\.array"):
+    with pytest.raises(MissingFileError, match=r"labels in record order .* np\.array"):
         SequenceDataset(fasta(FOUR_SEQUENCES), labels=["x", "y", "x", "y"])
 
 

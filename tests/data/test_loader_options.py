@@ -411,7 +411,7 @@ def test_a_batch_sampler_may_yield_any_integer_type(fasta, rows, part, workers):
     ("rows", "error", "words"),
     [
         (np.array([0.5]), ArgumentError, "integers"),
-        (np.zeros((2, 2), np.int64), ArgumentError, "one row of integers"),
+        (np.zeros((2, 2), np.int64), ArgumentError, "one-dimensional array of integers"),
         (np.ones(8, np.bool_), ArgumentError, "integers"),
         ([True, False], ArgumentError, "integers"),
         (np.array([400]), OutOfRangeError, "index 400 is out of range for 8 items"),

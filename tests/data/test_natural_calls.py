@@ -39,9 +39,9 @@ LIST: Any = []
 TEXTS: Any = ["ACGT"]
 ALONE: Any = ReverseComplement()
 WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "one share": (lambda data: split(data, UNTYPED_FLOAT), "one number for each part"),
-    "no shares": (lambda data: split(data, UNTYPED_NONE), "one number for each part"),
-    "named shares": (lambda data: split(data, TEXTS), "one number for each part"),
+    "one share": (lambda data: split(data, UNTYPED_FLOAT), "a number for each subset"),
+    "no shares": (lambda data: split(data, UNTYPED_NONE), "a number for each subset"),
+    "named shares": (lambda data: split(data, TEXTS), "a number for each subset"),
     "a list to split": (
         lambda _: split(TEXTS, (0.5, 0.5)),
         "dataset must be a dataset of sl.data",

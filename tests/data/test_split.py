@@ -118,7 +118,7 @@ def test_splits_by_small_groups_keep_the_class_shares(hundred):
 
 
 def test_a_wrong_number_of_groups_is_an_error(hundred):
-    with pytest.raises(ArgumentError, match="each of 100 sequences, got shape"):
+    with pytest.raises(ArgumentError, match="each of 100 records, got shape"):
         split(hundred, (0.5, 0.5), groups=["a", "b"])
 
 
@@ -129,7 +129,7 @@ def test_an_id_without_a_group_is_an_error(hundred):
 
 def test_fewer_groups_than_subsets_are_an_error(hundred):
     with pytest.raises(
-        ArgumentError, match="at least one group for each of the 2 parts, got 1"
+        ArgumentError, match="at least 2 groups, one for each subset, got 1"
     ):
         split(hundred, (0.5, 0.5), groups=["a"] * 100)
 
@@ -141,7 +141,7 @@ def test_invalid_shares_are_an_error(hundred, shares):
 
 
 def test_an_empty_subset_is_an_error(make):
-    with pytest.raises(ArgumentError, match="part 2 of 2 would be empty: 3 sequences"):
+    with pytest.raises(ArgumentError, match="subset 2 of 2 would be empty: 3 sequences"):
         split(make("abc"), (0.9, 0.1))
 
 
@@ -197,7 +197,7 @@ def test_subsets_of_one_dataset_are_joined_by_plus(hundred):
 @pytest.mark.parametrize("other", [[1], "part", 3])
 def test_subsets_of_different_datasets_cannot_be_joined(hundred, make, other):
     another = make("ab")[:] if other == "part" else other
-    with pytest.raises(ArgumentError, match="joins parts of one dataset, got a "):
+    with pytest.raises(ArgumentError, match="joins subsets of one dataset, got a "):
         hundred + another
 
 
@@ -219,7 +219,7 @@ def test_a_data_frame_of_groups_must_have_one_column(tmp_path):
     frame = pd.DataFrame({"f": ["y", "x", "y", "x"]}, index=["d", "c", "b", "a"])
     one, other = split(data, (0.5, 0.5), groups=frame)
     assert sorted([one.ids, other.ids]) == [["a", "c"], ["b", "d"]]
-    with pytest.raises(ArgumentError, match=r"columns 'f', 'sex': give dict\(zip"):
+    with pytest.raises(ArgumentError, match=r"columns 'f', 'sex': pass dict\(zip"):
         split(data, (0.5, 0.5), groups=frame.assign(sex=1))
 
 
@@ -242,7 +242,7 @@ def test_a_record_without_a_group_is_an_error(hundred):
 def test_an_indexed_series_of_groups_needs_records_with_ids():
     frame = pd.DataFrame({"s": ["AC", "GG", "TT"], "f": ["a", "b", "a"]}).iloc[[2, 0, 1]]
     data = SequenceDataset(frame["s"].tolist())
-    with pytest.raises(ArgumentError, match="no ids to join it to"):
+    with pytest.raises(ArgumentError, match="no ids to join by"):
         split(data, (0.5, 0.5), groups=frame["f"])
     assert len(split(data, (0.5, 0.5), groups=frame["f"].to_numpy())) == 2
 
@@ -256,7 +256,7 @@ def test_an_indexed_boolean_series_is_joined_by_id(tmp_path):
     assert Subset(data, mask.to_numpy()).ids == ["a"]
     with pytest.raises(ArgumentError, match=r"no entry for 1 of 3 ids: 'a', .*to_numpy"):
         Subset(data, mask[:2])
-    with pytest.raises(ArgumentError, match=r"Subset\(dataset, mask\) joins by id"):
+    with pytest.raises(ArgumentError, match=r"Subset\(dataset, mask\) joins it by id"):
         data.batch(mask)
     # A default index and an index of equal ids in the same order select the same rows.
     assert Subset(data, pd.Series([True, False, False])).ids == ["a"]

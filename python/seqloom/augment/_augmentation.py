@@ -236,7 +236,7 @@ def _check_keys(
         )
     if qualities is not None and not np.array_equal(qualities.offsets, sequences.offsets):
         raise ShapeError(
-            "each qualities string must have one character for each residue of its sequence"
+            "qualities must be as long as the sequences: one quality for each residue"
         )
     return words
 

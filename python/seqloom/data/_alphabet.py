@@ -84,8 +84,8 @@ def guess_alphabet(
         _raise_invalid(found, inputs, total=int(counts.sum()))
     if found.name is None:
         raise ArgumentError(
-            f"{', '.join(inputs.paths)}: DNA and protein fit {counts.sum():,} residues "
-            f"{''.join(sorted(count_letters(counts)))}; choose with --alphabet dna or "
+            f"{', '.join(inputs.paths)}: DNA and protein both fit {counts.sum():,} residues"
+            f" {''.join(sorted(count_letters(counts)))}; choose with --alphabet dna or "
             "--alphabet protein"
         )
     return found.name
@@ -96,7 +96,7 @@ def _raise_invalid(found: FoundAlphabet, inputs: Inputs, *, total: int) -> NoRet
     strange = found.strange
     rest = total - sum(strange.values())
     expected = (
-        f"{found.name}, as the other {rest:,} of {total:,} residues are (not: "
+        f"{found.name}, like {rest:,} of {total:,} residues (exceptions: "
         f"{list_counts(strange)}); correct the file{_name_remedy(found)}"
     )
     for path, record, name, letters in _records_with(inputs, "".join(strange)):

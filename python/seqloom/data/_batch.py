@@ -72,7 +72,7 @@ class BatchMaker:
         """Return an object that makes batches in Rust."""
         native = self.source.native
         if native is None or not self.is_native:
-            raise ArgumentError("this dataset's batches need Python: use batch()")
+            raise ArgumentError("Rust cannot make the batches of this dataset: use batch()")
         return self._native(native, Shape(length, multiple))
 
     def _native(self, native: NativeRecords, shape: Shape) -> NativeBatchMaker:
@@ -215,7 +215,7 @@ def encode_part(encoder: Any, letters: Letters) -> Ragged:
         return sequences
     if qualities is None:
         raise FormatError(
-            f"{encoder} reads the qualities of FASTQ, but the records have none; give "
+            f"{encoder} reads FASTQ qualities, but the records have no qualities; give "
             'FASTQ files, or an encoder of residues such as OneHot("dna")'
         )
     return qualities

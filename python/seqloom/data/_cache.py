@@ -78,14 +78,14 @@ def cached(
         size_limit = as_integer("size_limit", size_limit, least=1)
     if not has_letters(dataset):
         raise ArgumentError(
-            "cached takes datasets of sequences only; a GenotypeDataset keeps its "
-            "genotypes in memory or in a copy without it"
+            "only datasets of sequences can be cached; a GenotypeDataset stores its "
+            "genotypes in memory, or in its own cache folder"
         )
     whole = dataset.whole
     if whole.jitter:
         raise ArgumentError(
-            "a dataset with jitter cannot be cached, because each epoch reads other "
-            "windows; use it without cached, or make it with jitter=0"
+            "a dataset with jitter cannot be cached, because each epoch reads different "
+            "windows; do not cache it, or create the dataset with jitter=0"
         )
     path = Path(check_path("directory", directory, one="a folder")).absolute()
     source = CachedSource(whole, CacheFolder(path, size_limit))

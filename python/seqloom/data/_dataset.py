@@ -171,8 +171,8 @@ class Dataset:
         if not isinstance(other, Dataset) or other.whole is not self.whole:
             name = other.title if isinstance(other, Dataset) else type(other).__name__
             raise ArgumentError(
-                f"+ joins parts of one dataset, got a {name} of another; pass all files to "
-                "one dataset: SequenceDataset([a, b], labels=[a_table, b_table])"
+                f"+ joins subsets of one dataset, got a {name} of another; pass all files "
+                "to one dataset: SequenceDataset([a, b], labels=[a_table, b_table])"
             )
         return self.whole.select(np.concatenate([self.indices, other.indices]))
 
@@ -349,7 +349,7 @@ class Dataset:
         source = self.source.fitted(encoder)
         if source is self.source:
             raise ArgumentError(
-                "with_encoder needs a part of a GenotypeDataset, got one of a "
+                "with_encoder needs a GenotypeDataset or a subset, got a subset of a "
                 f"{self.source.title}"
             )
         return self.replace(source=source, encoder=encoder)

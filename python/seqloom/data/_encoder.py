@@ -91,7 +91,7 @@ def check_encoder(encoder: Any) -> None:
         named = str(encoder).lower()
         name = named if named in ALPHABETS else "dna"
         raise ArgumentError(
-            f'encoder must be one such as sl.encode.OneHot("{name}"), got {encoder!r}'
+            f'encoder must be an object such as sl.encode.OneHot("{name}"), got {encoder!r}'
         )
 
 
@@ -99,12 +99,12 @@ def check_augment(augment: Any, encoder: Any) -> Any:
     """Raise if a value is not an augmentation, or does not suit the encoder."""
     if augment is not None and (isinstance(augment, type) or not callable(augment)):
         raise ArgumentError(
-            "augment must be one such as sl.augment.ReverseComplement(), or a function of "
+            "augment must be an augmentation of sl.augment, or a function of "
             f"residues and key (and quality=, for FASTQ), got {augment!r}"
         )
     if augment is not None and not _takes_letters_and_key(augment):
         raise ArgumentError(
-            f"augment is called with residues and a key, which {augment!r} does not take: "
+            f"augment is called with residues and a key, unlike {augment!r}: "
             "write it as lambda sequence, key: ..."
         )
     if getattr(encoder, "alphabet", None) == "protein":
@@ -124,7 +124,7 @@ def _check_for_protein(augment: Any) -> None:
             "leave it out" if name == "ReverseComplement" else 'give alphabet="protein"'
         )
         raise ArgumentError(
-            f"augment: {name} is of nucleotides, but the encoder reads proteins: {advice}"
+            f"augment: {name} is for nucleotides, but the encoder is for proteins: {advice}"
         )
     # In mode "roll", `Shift` does not insert its fill character.
     fills = getattr(augment, "mode", "fill") == "fill"
@@ -245,7 +245,7 @@ def pad_length(longest: int, name: Any, *, length: int | None, multiple: int) ->
         return -(-longest // multiple) * multiple
     if longest > length:
         raise ShapeError(
-            f"sequence {name()!r} takes {longest:,} positions, more than length={length}; "
+            f"sequence {name()!r} needs {longest:,} positions, more than length={length}; "
             "crop it (sl.augment.Crop) or pass a longer length"
         )
     return length

@@ -20,9 +20,9 @@ _LIST_METHODS = ("to_pylist", "to_list", "tolist")
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A table with named columns, which are read on access."""
+    """A table with named columns; a column is read when it is accessed."""
 
-    what: str  # name of the table in errors
+    what: str  # name of the table in error messages
     names: list[str]
     table: Any
     features: Any = None  # column types of a Hugging Face dataset
@@ -48,7 +48,7 @@ class Frame:
         """Return the values of a column; the names for a Hugging Face `ClassLabel`."""
         if self.names.count(name) > 1:
             raise LabelError(f"{self.what}: two columns are named {name!r}; rename one")
-        # Column names may be numbers.
+        # Data frames may have numbers as column names.
         is_dict = isinstance(self.table, Mapping)
         keys: Any = self.table if is_dict else _names_of(self.table)
         column = self.table[next((key for key in keys if str(key) == name), name)]
@@ -56,12 +56,12 @@ class Frame:
         return values_of(column, None if has_type else self.features.get(name))  # pyright: ignore[reportUnknownMemberType]
 
     def index(self) -> list[Any] | None:
-        """Return the index of the rows; None for a default index."""
+        """Return the index of the rows, or None for the default index."""
         is_dict = isinstance(self.table, Mapping)
         return index_of(next(iter(self.table.values())) if is_dict else self.table)
 
     def ids(self, id_column: str) -> list[Any] | None:
-        """Return the column of ids, or the index with that name or for the default name."""
+        """Return the ids: the column with the given name, or the index."""
         if id_column in self.names:
             return self.column(id_column)
         name: Any = getattr(getattr(self.table, "index", None), "name", None)
@@ -69,15 +69,15 @@ class Frame:
 
 
 def _check_indexes(columns: dict[Any, Any]) -> None:
-    """Raise if series of a dict have rows in different orders."""
+    """Raise if the series in a dict have different indexes."""
     series = {name: it for name, it in columns.items() if has_index(it)}
     for name, it in series.items():
         first = next(iter(series))
         if not it.index.equals(series[first].index):
             raise LabelError(
                 f"the columns {first!r} and {name!r} are series with different indexes, so "
-                "their rows differ; give a data frame (pandas.DataFrame joins series by "
-                "their indexes), or the values in one order with .to_numpy()"
+                "their rows differ; pass a data frame (pandas.DataFrame joins series by "
+                "their indexes), or arrays in the same order, from .to_numpy()"
             )
 
 
@@ -129,28 +129,28 @@ def has_index(table: Any) -> bool:
 
 
 def values_by_id(name: str, values: Any, dataset: Any) -> list[Any] | None:
-    """Return the values of a dict or indexed series in dataset order; None for others."""
+    """Return the values of a dict or indexed series in dataset order; else None."""
     is_dict = isinstance(values, Mapping)
     if not is_dict and (table := Frame.of(values)) and len(table.names) > 1:
         raise ArgumentError(
             f"{name} must be one value for each record, got {table.what} with the columns "
-            f"{', '.join(map(repr, table.names))[:_MAX_LENGTH]}: give dict(zip(table[id], "
-            "table[value])) with the names of two of them"
+            f"{', '.join(map(repr, table.names))[:_MAX_LENGTH]}: pass dict(zip(table[id], "
+            "table[value])) with the names of two columns"
         )
     keys: list[Any] | None = list(values) if is_dict else index_of(values)  # pyright: ignore[reportUnknownArgumentType]
     if keys is None:
         return None
-    in_order = f"for values in the order of the records give {name}.to_numpy()"
+    in_order = f"if the values are in record order, pass {name}.to_numpy()"
     if not is_dict and not getattr(getattr(dataset, "source", dataset), "has_ids", True):
         raise ArgumentError(
-            f"{name} has an index, but the records have no ids to join it to: {in_order}"
+            f"{name} has an index, but the records have no ids to join by: {in_order}"
         )
     ids: list[str] = list(getattr(dataset, "ids", map(str, range(len(dataset)))))
     return _order_by_ids(name, values, keys, ids=ids)
 
 
 def mask_by_id(name: str, mask: Any, ids: Callable[[], Iterable[str]]) -> Any:
-    """Return an indexed boolean series in the order of the ids; other values unchanged."""
+    """Return a boolean series in the order of the ids; return other values unchanged."""
     is_mask = str(getattr(mask, "dtype", None)) in _BOOLEAN_DTYPES
     keys = index_of(mask) if is_mask else None
     if keys is None:
@@ -161,7 +161,7 @@ def mask_by_id(name: str, mask: Any, ids: Callable[[], Iterable[str]]) -> Any:
 def _order_by_ids(name: str, values: Any, keys: list[Any], *, ids: list[str]) -> list[Any]:
     """Return the values of a dict or an indexed series in the order of the ids."""
     is_dict = isinstance(values, Mapping)
-    in_order = f"for values in the order of the records give {name}.to_numpy()"
+    in_order = f"if the values are in record order, pass {name}.to_numpy()"
     texts = list(map(key_text, keys))
     series: Any = values.values() if is_dict else values  # pyright: ignore[reportUnknownVariableType]
     column = values_of(series.iloc[:, 0] if getattr(series, "ndim", 1) > 1 else series)

@@ -1,4 +1,4 @@
-"""Ids of a batch, decoded to strings on first access."""
+"""The ids of a batch, which are decoded to strings on first access."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 
 def ids_of(headers: Ragged) -> list[str]:
-    """Return the ids of headers: their text up to the first blank."""
+    """Return the ids: the text of each header up to the first blank."""
     return _native.header_ids(headers.data, headers.offsets)
 
 
 class UnreadId:
-    """Placeholder in an `Ids` list before the ids are decoded.
+    """Placeholder for the elements of an `Ids` list before the ids are decoded.
 
-    C code that reads the memory of a list directly finds this object and fails with its
-    name, instead of reading an empty list.
+    C code that reads the memory of a list directly fails on this placeholder, instead of
+    silently reading an empty list.
     """
 
 
@@ -34,16 +34,17 @@ class Ids(list[str]):
     """The ids of a batch: a list of strings, which are decoded on first access.
 
     Decoding 500 ids takes as long as encoding a batch of short reads, and many training
-    loops never use ids. ``len`` decodes them too. A copy or a pickle is a plain list. Use
-    ``to_list()`` for C code that reads the memory of lists directly (``msgspec``,
-    ``orjson``).
+    loops never use ids. Calling ``len`` also decodes the ids. Copying or pickling an
+    ``Ids`` object creates a plain list. Use ``to_list()`` for C code that reads the memory
+    of lists directly (``msgspec``, ``orjson``).
 
     Args:
-        names: The ids, or a function that returns them.
+        names: The ids, or a function that returns the ids.
         count: The number of ids, if ``names`` is a function.
 
     Raises:
-        ArgumentError: A function is given without a count, or an iterable with one.
+        ArgumentError: ``names`` is a function and ``count`` is missing, or ``names`` is a
+            list and ``count`` is given.
 
     Examples:
         >>> ids = Ids(lambda: ["x", "y"], 2)
@@ -64,7 +65,7 @@ class Ids(list[str]):
         if callable(names):
             if count is None:
                 raise ArgumentError(
-                    "count must be the number of ids that the function makes, got None"
+                    "names is a function, so count must be the number of its ids; got None"
                 )
             if count:  # decoded on first access
                 super().append(_UNREAD)
@@ -75,7 +76,7 @@ class Ids(list[str]):
             super().__init__(names)
         else:
             raise ArgumentError(
-                "count is for a function that makes ids; omit it for a list"
+                "count is only for a function that returns ids; omit it for a list"
             )
 
     @classmethod
@@ -86,7 +87,7 @@ class Ids(list[str]):
             names: The ids.
 
         Returns:
-            The same ids.
+            The ids, as an `Ids` object.
 
         Examples:
             >>> Ids.of(["x"])[0]
@@ -107,19 +108,20 @@ class Ids(list[str]):
         return [*self]
 
     def look(self) -> None:
-        """Decode the ids, unless they are already decoded.
+        """Decode the ids if necessary.
 
         Examples:
             >>> Ids(lambda: ["x"], 1).look()
         """
         make = self._make
         if make is not None:
-            # Two threads may decode at once; both write the same strings.
+            # Two threads may decode at the same time, because both write the same
+            # strings.
             super().__setitem__(slice(None), make())
             self._make = None
 
     def __reduce_ex__(self, _: Any) -> tuple[Any, ...]:
-        # A copy does not need the records.
+        # A pickled list of strings does not need the records.
         return list, (self.to_list(),)
 
     def __radd__(self, other: object) -> list[str]:
@@ -127,7 +129,7 @@ class Ids(list[str]):
 
 
 def _decoding(name: str) -> Any:
-    """Return a list method that decodes the ids first, including those in its arguments."""
+    """Return a list method that first decodes the ids of the list and of its arguments."""
     method = getattr(list, name)
 
     def decodes(self: Ids, *arguments: Any, **options: Any) -> Any:
@@ -141,7 +143,7 @@ def _decoding(name: str) -> Any:
     return decodes
 
 
-# List methods that do not read the elements.
+# List methods that need no decoding, because they do not read the elements.
 _UNWRAPPED_METHODS = frozenset(
     ("__new__", "__init__", "__getattribute__", "__hash__", "__class_getitem__", "__doc__")
 )

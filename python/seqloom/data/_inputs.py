@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
     from seqloom.io import SequenceReader
 
-# A batch of this size stays in the CPU cache while it is copied.
+# Small enough to stay in the CPU cache while a batch is copied.
 _BATCH_RECORDS = 1 << 13
 _BATCH_BYTES = 4 << 20
 _BLANKS = np.isin(np.arange(256), list(b" \t\n\r\v\f"))
-# Printable ASCII except ">".
+# Valid characters of sequences: printable ASCII except ">".
 _IS_RESIDUE = np.isin(np.arange(256), [byte for byte in range(33, 127) if byte != ord(">")])
 _Array: Any = np.ndarray
 _PRESET = {"quality": "phred33", "comments": "error", "whitespace": "error", "ids": "error"}
@@ -43,8 +43,8 @@ class SourceOptions(TextOptions):
     Args:
         sequence_column: The column of sequences in tables (CSV, TSV, Parquet).
         id_column: The column of ids in tables.
-        id_from_header: A regular expression whose group, found in the header, is the id;
-            "\\|(.+?)\\|" finds the accession in sp|P12345|NAME.
+        id_from_header: A regular expression whose group matches the id in a header;
+            "\\|(.+?)\\|" matches the accession in sp|P12345|NAME.
     """
 
     sequence_column: str = "sequence"
@@ -67,14 +67,14 @@ class SourceOptions(TextOptions):
 
     @property
     def leaves_out(self) -> bool:
-        """True if records differ from those in the index of a file."""
+        """True if the options change records, so that the index of a file does not fit."""
         is_changed = bool(self.of_files.keys() & {"comments", "whitespace", "ids"})
         return is_changed or self.id_from_header is not None
 
     def rename(
         self, batch: SequenceBatch, locate: Callable[[int], tuple[str, int]]
     ) -> SequenceBatch:
-        """Prefix each header with the id that ``id_from_header`` finds in it."""
+        """Prefix each header with the id that the pattern ``id_from_header`` finds."""
         if self.id_from_header is None:
             return batch
         search = as_pattern("id_from_header", self.id_from_header).search
@@ -111,7 +111,7 @@ class SourceOptions(TextOptions):
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """Sequence files, records in memory, and the options for reading them."""
+    """Sequence files and records in memory, with the options for reading them."""
 
     paths: tuple[str, ...]  # The files, in order.
     reading: SourceOptions = field(default_factory=SourceOptions)  # Options for reading.
@@ -119,7 +119,7 @@ class Inputs:
 
     @property
     def must_be_held(self) -> bool:
-        """True if the records cannot be read through an index of the files."""
+        """True if the options prevent reading the files through an index."""
         return bool(self.held) or self.reading.leaves_out
 
     def batches(self, path: str) -> Iterator[SequenceBatch]:
@@ -143,12 +143,12 @@ class Inputs:
 def letters_of_rows(
     name: str, ids: list[str], rows: list[Any], *, whitespace: str
 ) -> Ragged:
-    """Join sequences; raise for other values and for invalid characters."""
+    """Join sequences; raise if a value is not a sequence or has invalid characters."""
     parts: list[bytes] = []
     for i, row in enumerate(rows):
         part = _bytes(row)
         if part is None:
-            found = "nothing; leave the record out" if is_nothing(row) else quote(row)
+            found = "a missing value; remove the record" if is_nothing(row) else quote(row)
             message = f"{name}: record {i} ({ids[i]}): expected a sequence, found {found}"
             raise FormatError(message, path=name, record=i)
         parts.append(part)
@@ -172,10 +172,10 @@ def letters_of_rows(
 
 
 def _bytes(row: Any) -> bytes | None:
-    """Return a string, bytes, a byte array or a Biopython sequence as bytes; else None."""
+    """Return a string, bytes or Biopython sequence as bytes; None for other values."""
     text = str(row) if type(row).__name__ in {"Seq", "MutableSeq"} else row
     if isinstance(text, str):
-        return text.encode("utf-8", "surrogatepass")  # rejected later
+        return text.encode("utf-8", "surrogatepass")  # invalid types are invalid types are rejected later
     if isinstance(row, (bytes, bytearray)):
         return bytes(row)
     if isinstance(row, _Array) and row.dtype.kind in "SuV" and row.dtype.itemsize == 1:
@@ -184,7 +184,7 @@ def _bytes(row: Any) -> bytes | None:
 
 
 def _without(letters: Ragged, dropped: NDArray[np.bool_]) -> Ragged:
-    """Return the sequences without the dropped characters."""
+    """Return the sequences without the characters to drop."""
     if not dropped.any():
         return letters
     before = offsets_of(dropped.astype(np.int64))

@@ -81,7 +81,7 @@ def letters_of(examples: Any, rows: NDArray[np.int64]) -> list[bytes] | None:
 
 
 def hash_letters(examples: Any) -> NDArray[np.uint64] | None:
-    """Hash each sequence in capitals; None if there are none, or too many."""
+    """Hash each sequence in upper case; None if there are no sequences, or too many."""
     if not has_letters(examples):
         return None
     if len(examples) > _MAX_RECORDS or examples.lengths.sum() > _MAX_HASHED_RESIDUES:
@@ -103,34 +103,35 @@ def split(
     groups: Groups | None = None,
     seed: int = 0,
 ) -> tuple[Dataset, ...]:
-    """Split a dataset at random into subsets without common records.
+    """Split a dataset at random into subsets that share no records.
 
     Records with equal sequences may fall into different subsets; ``groups="sequence"``
     keeps equal sequences together.
 
-    Sizes are the shares rounded to whole records (largest remainder). Each subset keeps the
-    order of the dataset. The split depends only on the seed. Only the first subset, the
-    training set, keeps augmentation and jitter. Genotypes of all subsets are standardised
-    by the training set, unless their encoder is fitted.
+    The size of each subset is its share of the dataset, rounded by the method of the
+    largest remainder. Each subset keeps the order of the dataset. The split depends only on
+    the seed. Only the first subset, the training set, keeps augmentation and jitter.
+    The genotypes of all subsets are standardised with the statistics of the training set,
+    unless the encoder is already fitted.
 
     Args:
         dataset: The dataset to split.
-        shares: The share of each subset; their sum is 1.
+        shares: The fraction of records in each subset; the fractions must sum to 1.
         stratify: If True, and labels are classes, every class has the same share in each
             subset.
         groups: A group for each record, such as a family or donor: an array, a list, or a
-            dict or pandas series by id. It can also be the name of a column (``"chrom"`` of
-            intervals, ``"file"``). With ``"sequence"``, equal sequences form a group. Each
-            group falls into a single subset, so sizes only approximate the shares. A record
-            without a group is an error.
+            dict or pandas series by id. The group can also come from a column, such as
+            ``"chrom"`` of intervals or ``"file"``. With ``"sequence"``, equal sequences
+            form a group. All records of a group are in the same subset, so subset sizes
+            only approximate the shares. A record without a group is an error.
         seed: Seed of the random split.
 
     Returns:
-        The subsets; they share the classes of the dataset.
+        The subsets, which all have the classes of the dataset.
 
     Raises:
-        ArgumentError: Shares do not sum to 1, a subset would be empty, or groups do not
-            fit.
+        ArgumentError: The shares do not sum to 1, a subset would be empty, or the groups do
+            not match the records.
 
     Examples:
         >>> from pathlib import Path
@@ -164,8 +165,8 @@ def folds(
 ) -> list[tuple[Dataset, Dataset]]:
     """Split a dataset for k-fold cross-validation.
 
-    Validation sets are not augmented. Genotypes of a pair are standardised by its training
-    set, unless their encoder is fitted.
+    Validation sets are not augmented. The genotypes of each fold are standardised with the
+    statistics of its training set, unless the encoder is already fitted.
 
     Args:
         dataset: The dataset to split.
@@ -174,14 +175,15 @@ def folds(
             subset.
         groups: A group for each record, a dict or a pandas series from id to group, or the
             name of a column (``"chrom"`` of intervals, ``"file"``). With ``"sequence"``,
-            equal sequences form a group. Each group falls into a single fold.
+            equal sequences form a group. All records of a group are in the same fold.
         seed: Seed of the random split.
 
     Returns:
-        Pairs of training set and validation set.
+        One pair (training set, validation set) for each fold.
 
     Raises:
-        ArgumentError: ``k`` is below 2, a fold would be empty, or groups do not fit.
+        ArgumentError: ``k`` is below 2, a fold would be empty, or the groups do not match
+            the records.
 
     Examples:
         >>> from pathlib import Path
@@ -204,7 +206,7 @@ def folds(
 
 
 def _fit_to(dataset: Dataset, rows: NDArray[np.int64]) -> Dataset:
-    """Standardise a dataset by some of its records, unless its encoder is fitted."""
+    """Standardise a dataset with the statistics of some of its records."""
     source = dataset.source.fitted(dataset.rows[rows])
     return dataset if source is dataset.source else dataset.replace(source=source)
 
@@ -215,7 +217,7 @@ def _check_shares(shares: Any) -> list[float]:
         numbers = [float(share) for share in shares]
     except (TypeError, ValueError):
         raise ArgumentError(
-            f"shares must be one number for each part, such as (0.8, 0.2); got {shares!r}"
+            f"shares must be a number for each subset, such as (0.8, 0.2); got {shares!r}"
         ) from None
     if not numbers or min(numbers) <= 0 or not math.isclose(sum(numbers), 1, abs_tol=1e-6):
         raise ArgumentError(f"shares must be above 0 and sum to 1, got {tuple(numbers)}")
@@ -230,10 +232,10 @@ def _assign_records(
     stratify: bool,
     seed: int,
 ) -> NDArray[np.int64]:
-    """Return the index of its subset for each record."""
+    """Return the index of the subset that each record is assigned to."""
     key = Key(as_seed(seed)).fold("split")
     classes = dataset.labels
-    # Only classes are stratified.
+    # Only classes can be stratified.
     if classes is None or not stratify or dataset.task != "classify":
         classes = np.zeros(len(dataset), np.int64)
     if groups is None:
@@ -244,7 +246,7 @@ def _assign_records(
     if not sizes.all():
         shown = list_some([f"{share:.3g}" for share in shares], _MAX_SHOWN_SHARES)
         raise ArgumentError(
-            f"part {sizes.argmin() + 1} of {len(shares)} would be empty: "
+            f"subset {sizes.argmin() + 1} of {len(shares)} would be empty: "
             f"{len(dataset):,} sequences for shares {shown}"
         )
     return parts
@@ -253,7 +255,7 @@ def _assign_records(
 def _assign_by_class(
     classes: NDArray[np.int64], shares: list[float], key: Key
 ) -> NDArray[np.int64]:
-    """Assign records to subsets: exact sizes, and class counts within 1 of their share."""
+    """Assign records to subsets; class counts are within 1 of their share."""
     parts = np.zeros(classes.size, np.int64)
     remaining = permutation(classes.size, key)
     for part, size in enumerate(_apportion(classes.size, shares)):
@@ -264,7 +266,7 @@ def _assign_by_class(
 
 
 def _first_of_each_class(classes: NDArray[np.int64], size: int) -> NDArray[np.bool_]:
-    """Mark ``size`` records: the first ones of each class, in proportion to the classes."""
+    """Mark ``size`` records: from each class the first ones, in proportion to its size."""
     counts = np.bincount(classes)
     quotas = np.array(_apportion(size, counts / max(classes.size, 1)), np.int64)
     by_class = np.argsort(classes, kind="stable")
@@ -287,21 +289,21 @@ def _apportion(n: int, shares: Iterable[float]) -> list[int]:
 def group_numbers(
     dataset: Dataset, groups: ArrayLike | Mapping[str, Any]
 ) -> NDArray[np.int64]:
-    """Return the number of its group for each record."""
+    """Return the group number of each record."""
     if isinstance(groups, str):
         groups = dataset.group(groups)
     by_id = values_by_id("groups", groups, dataset)
     names = np.asarray(groups if by_id is None else by_id, object)
     if names.shape != (len(dataset),):
         raise ArgumentError(
-            f"groups must name one group for each of {len(dataset):,} sequences, "
+            f"groups must contain one group for each of {len(dataset):,} records, "
             f"got shape {names.shape}"
         )
     listed: list[Any] = names.tolist()
     missing = [row for row, name in enumerate(listed) if is_nothing(name) or name == ""]
     if missing:
         raise ArgumentError(
-            f"groups names no group for {len(missing):,} of {len(listed):,} records: "
+            f"groups has no group for {len(missing):,} of {len(listed):,} records: "
             f"{dataset.ids[missing[0]]!r}, ...; give each a group, such as its id"
         )
     return np.unique(list(map(key_text, names)), return_inverse=True)[1]
@@ -310,12 +312,12 @@ def group_numbers(
 def assign_groups(
     groups: NDArray[np.int64], classes: NDArray[np.int64], shares: list[float], *, key: Key
 ) -> NDArray[np.int64]:
-    """Assign whole groups, the largest first, each to the subset that lacks it most."""
+    """Assign whole groups, the largest first, to the subset that needs them most."""
     counts = np.zeros((int(groups.max(initial=-1)) + 1, int(classes.max(initial=0)) + 1))
     np.add.at(counts, (groups, classes), 1)
     if len(counts) < len(shares):
         raise ArgumentError(
-            f"groups must have at least one group for each of the {len(shares)} parts, "
+            f"groups must contain at least {len(shares)} groups, one for each subset, "
             f"got {len(counts)}"
         )
     shuffled = permutation(len(counts), key)
@@ -324,7 +326,8 @@ def assign_groups(
     weights = 1 / np.maximum(counts.sum(axis=0), 1)
     part_of = np.zeros(len(counts), np.int64)
     for group in order:
-        # Decrease of each subset's squared distance to its target if it gets the group.
+        # By how much the group would reduce each subset's squared distance to its
+        # target size.
         gain = ((2 * lacking - counts[group]) * counts[group] * weights).sum(axis=1)
         part_of[group] = gain.argmax()
         lacking[part_of[group]] -= counts[group]

@@ -21,35 +21,35 @@ if TYPE_CHECKING:
     Columns = tuple[Ragged, Ragged, Ragged | None]
     from collections.abc import Generator
 
-_HASHED_BYTES = 1 << 16  # hashed at each end of a file
+_HASHED_BYTES = 1 << 16  # number of bytes that are number of bytes that are hashed at each end of a file
 
 
 def expand(
     paths: Any,
 ) -> tuple[str, ...]:
-    """Return paths, with each pattern replaced by its sorted matches."""
+    """Return paths; each glob pattern is replaced by the sorted paths that match it."""
     is_one = isinstance(paths, (str, bytes, os.PathLike)) or not isinstance(paths, Iterable)
     several: Any = [paths] if is_one else list(paths)  # pyright: ignore[reportArgumentType]
     if not several:
-        raise ArgumentError("no file is given")
+        raise ArgumentError("no file was given")
     return tuple(name for path in several for name in _matches(path))
 
 
 def tables_of(
     what: str, paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 ) -> tuple[str, ...]:
-    """Return the paths of tables; raise with a hint if a list of strings may be values."""
+    """Return the paths of tables; raise if the strings seem to be labels."""
     names = expand(paths)
     if len(names) > 1 and not any(Path(name).exists() for name in names):
         raise MissingFileError(
             f"{names[0]}: no such file, nor any of the other {len(names) - 1:,}; a list of "
-            f"texts names tables, {what} in the order of the file are np.array([...])"
+            f"strings means paths of tables; pass {what} in record order as np.array([...])"
         )
     return names
 
 
 def _matches(path_or_pattern: Any) -> list[str]:
-    """Return the files of a path or pattern."""
+    """Return the files that a path or a glob pattern matches."""
     path = os.fspath(as_path("each file", path_or_pattern).expanduser())
     if not glob.has_magic(path) or Path(path).exists():
         return [path]
@@ -60,8 +60,8 @@ def _matches(path_or_pattern: Any) -> list[str]:
 
 
 def content_digest(parts: Iterable[Columns]) -> bytes:
-    """Return a hash of ids, sequences and qualities."""
-    import hashlib  # loads OpenSSL, which most programs never need
+    """Return a hash of the ids, sequences and qualities of records."""
+    import hashlib  # imported late: loads OpenSSL, which is rarely needed
 
     hashes = [hashlib.blake2b(digest_size=16) for _ in range(6)]
     for part in parts:
@@ -89,8 +89,8 @@ def file_digest(path: str) -> str:
 
 
 def index_of(path: str, num_threads: int | None = None) -> SequenceIndex:
-    """Open the index of a file; if it is missing, one of several processes builds it."""
-    # An existing index needs no lock, which a stopped process may hold for long.
+    """Open the index of a file; build it if it is missing."""
+    # An existing index is opened without the lock, which a suspended process may hold.
     if (index := ready_index(path, num_threads)) is not None:
         return index
     with _locked(path):
@@ -98,22 +98,22 @@ def index_of(path: str, num_threads: int | None = None) -> SequenceIndex:
 
 
 def ready_index(path: str, num_threads: int | None = None) -> SequenceIndex | None:
-    """Open an existing index; None if there is none."""
+    """Open an existing index; None if the file has no index."""
     try:
         return SequenceIndex(path, build=False, num_threads=num_threads)
     except (FileError, FormatError):
-        return None  # the reader reports faults of the file
+        return None  # the reader reports errors in the file
 
 
 @contextmanager
 def _locked(path: str) -> Generator[None]:
-    """Lock a file while its index is built, if the file system has locks."""
+    """Lock a file while its index is built, if the file system supports locks."""
     try:
         file = Path(path).open("rb")  # noqa: SIM115 - closed below
     except OSError:
-        yield  # the index reports the fault
+        yield  # building the index reports the error
         return
     with file:
-        with suppress(OSError):  # without locks each process builds an index
+        with suppress(OSError):  # without locks, each process builds the index
             lock(file.fileno())
         yield

@@ -43,7 +43,7 @@ def check_state(state: Any, identity: dict[str, Any], *, owner: str = "loader") 
     for name, value in identity.items():
         if state[name] != value:
             raise ArgumentError(
-                f"the state is of a {owner} with {name} {state[name]!r}, but this one has "
+                f"the state is of a {owner} with {name} {state[name]!r}; this {owner} has "
                 f"{name} {value!r}"
             )
     check_integer("the state's epoch", state["epoch"])
@@ -51,7 +51,7 @@ def check_state(state: Any, identity: dict[str, Any], *, owner: str = "loader") 
 
 
 def check_integer(name: str, value: Any, *, least: int = 0, most: int | None = None) -> int:
-    """Return an integer of Python or NumPy as ``int``; raise outside `least` to `most`."""
+    """Return an integer as ``int``; raise if it is not from `least` to `most`."""
     try:
         number = as_integer(name, value, least=least)
     except ArgumentError:
@@ -85,13 +85,13 @@ def _position(number: int, epoch: int) -> Position:
 
 
 def positions_in(epoch: int, numbers: Iterable[int]) -> list[Position]:
-    """Return indices as positions of an epoch."""
+    """Return indices as `Position` objects, which carry the epoch."""
     return [Position(number, epoch=epoch) for number in numbers]
 
 
 def epoch_of(indices: Any) -> int | None:
-    """Return the epoch of positions; None for plain numbers."""
-    # All positions of a request have the same epoch.
+    """Return the epoch that `Position` objects carry; None for plain integers."""
+    # All positions of a batch request have the same epoch.
     if isinstance(indices, Position):
         return indices.epoch
     if isinstance(indices, (list, tuple)) and indices:
@@ -100,7 +100,7 @@ def epoch_of(indices: Any) -> int | None:
 
 
 def position(index: Any, size: int) -> int:
-    """Return an index as a number from 0; a negative index counts from the end."""
+    """Return a non-negative index; negative indices count from the end."""
     try:
         row = operator.index(index)
     except TypeError:
@@ -108,7 +108,7 @@ def position(index: Any, size: int) -> int:
     if row is None or isinstance(index, bool):
         raise ArgumentError(
             f"an index must be one integer, got {index!r}; "
-            "take several with .batch or sl.data.Subset"
+            "select several items with .batch or sl.data.Subset"
         )
     if not -size <= row < size:
         raise OutOfRangeError(f"index {row} is out of range for {size:,} items")
@@ -116,17 +116,18 @@ def position(index: Any, size: int) -> int:
 
 
 def positions(indices: ArrayLike, size: int) -> NDArray[np.int64]:
-    """Return indices, negative ones and masks too, as numbers from 0."""
+    """Return non-negative indices from indices or a boolean mask."""
     rows = np.array(indices, ndmin=1)
-    # Fast path of loaders. As unsigned numbers, negative indices exceed any size.
+    # Fast path for the index arrays of loaders. Viewed as unsigned integers, negative
+    # indices exceed any size.
     is_plain = rows.dtype == np.int64 and rows.ndim == 1 and rows.size > 0
     if is_plain and int(rows.view(np.uint64).max()) < size:
         return rows
     if rows.dtype == np.bool_:
         if index_of(indices) is not None:
             raise ArgumentError(
-                "the mask has an index, which sl.data.Subset(dataset, mask) joins by id; "
-                "give mask.to_numpy() for a mask in the order of the items"
+                "the mask has an index: sl.data.Subset(dataset, mask) joins it by id; "
+                "if the mask is in item order, pass mask.to_numpy()"
             )
         mask = np.asarray(indices)
         if not mask.ndim:
@@ -136,7 +137,7 @@ def positions(indices: ArrayLike, size: int) -> NDArray[np.int64]:
         return np.flatnonzero(mask)
     if rows.size and (rows.dtype.kind not in "iu" or rows.ndim > 1):
         raise ArgumentError(
-            "indices must be one row of integers or a mask of True and False, got "
+            "indices must be a one-dimensional array of integers or booleans, got "
             f"{rows.dtype} of shape {rows.shape}"
         )
     wrong = rows[(rows < -size) | (rows >= size)]
@@ -149,8 +150,8 @@ def positions(indices: ArrayLike, size: int) -> NDArray[np.int64]:
 class Epoch:
     """The current epoch in shared memory, so that all processes of a loader see it.
 
-    Forked and spawned processes share the memory. Any other pickle contains a copy of the
-    value.
+    Forked and spawned processes share the memory. Pickling the epoch in any other way
+    copies its value.
     """
 
     def __init__(self, shared: Any = None) -> None:
@@ -169,7 +170,7 @@ class Epoch:
         self._shared[0] += 1
 
     def next(self) -> int:
-        """Return the next epoch: the one set last, plus 1 for each further call."""
+        """Return the next epoch; the first call returns the epoch that was set last."""
         set_count, epoch = self._shared[:]
         if set_count != self._seen:
             self._seen, self._made = set_count, 0
@@ -197,8 +198,8 @@ class Epoch:
 
 
 def _cells() -> Any:
-    """Allocate two integers in shared memory: the number of calls of set, and the epoch."""
-    from multiprocessing import sharedctypes  # takes 20 ms; rarely needed
+    """Allocate two integers in shared memory: the number of `set` calls, and the epoch."""
+    from multiprocessing import sharedctypes  # imported late: takes 20 ms
 
     return sharedctypes.RawArray("q", 2)
 
@@ -211,7 +212,7 @@ def permutation(n: int, key: Key) -> NDArray[np.int64]:
 
 
 def permute(positions: NDArray[np.int64], size: int, key: Key | None) -> NDArray[np.int64]:
-    """Return the indices at increasing positions of an epoch; unshuffled without a key."""
+    """Return the indices at increasing positions of an epoch; a key shuffles them."""
     # Positions of `size` or more wrap around to 0.
     is_within = not positions.size or positions[-1] < size
     wrapped = positions if is_within else positions % size
@@ -224,14 +225,14 @@ def permute(positions: NDArray[np.int64], size: int, key: Key | None) -> NDArray
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rank:
-    """A process of several that split an epoch."""
+    """One of the processes that split an epoch."""
 
     number: int = 0
     world: int = 1  # The number of processes.
-    even: str = "pad"  # Treatment of a remainder; "uneven": some ranks get one more item.
+    even: str = "pad"  # With "uneven", some ranks get one more item.
 
     def share(self, start: int, stop: int) -> tuple[int, int]:
-        """Return the stop of a range after padding or dropping, and the items per rank."""
+        """Return the end of the epoch after padding or dropping, and the items per rank."""
         if self.even == "uneven":
             return stop, len(range(start + self.number, stop, self.world))
         rest = (stop - start) % self.world
@@ -245,7 +246,7 @@ class Rank:
         return stop, (stop - start) // self.world
 
     def positions(self, start: int, stop: int) -> NDArray[np.int64]:
-        """Return the positions of this rank from start to stop."""
+        """Return the positions of this rank between start and stop."""
         return np.arange(start + self.number, stop, self.world)
 
 

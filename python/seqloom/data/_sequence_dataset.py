@@ -55,21 +55,21 @@ def SequenceDataset(
     instead of ``inputs``, and for FASTQ also ``quality``.
 
     Small files are read into memory once. Large files are read through an index
-    (``sl.io.SequenceIndex``), which is built once and saved next to the file. A pickled
-    dataset contains paths, options and a digest of the content. Another process reopens the
-    files on first use; a file that has changed is an error. Tables and sequences from
-    memory are pickled themselves.
+    (``sl.io.SequenceIndex``), which is created once and saved next to the file. A pickled
+    dataset contains paths, options and a digest of the content. In another process, an
+    unpickled dataset reopens the files on first use, and raises if a file has changed.
+    Tables and in-memory sequences are pickled with their content.
 
     Sequences in memory can be a list of strings, bytes, pairs of id and sequence, dicts, or
-    records. A dict from id to sequence, a dict of columns, and an array of strings or bytes
-    are accepted too. So are a series, a data frame (pandas, polars, Arrow), a Hugging Face
-    dataset, and an array of single characters with one sequence per row. Without ids,
-    records are numbered from 0. As in a file, an id ends at the first blank. A file can
-    also be a table: CSV, TSV or Parquet with a column ``sequence`` and, for labels, a
-    column ``label``.
+    records. Sequences can also be given as a dict from id to sequence, a dict of columns, a
+    series, a data frame (pandas, polars, Arrow) or a Hugging Face dataset. Arrays of
+    strings or bytes are accepted too, and arrays of single characters with one sequence per
+    row. Without ids, records are numbered from 0. The id of a record in memory ends at the
+    first blank, as in a file. A file can also be a table: CSV, TSV or Parquet with a column
+    ``sequence`` and, for labels, a column ``label``.
 
     Labels come from tables joined by id, a dict, the headers, the names of the files, or a
-    function of the record. Strings and integers are classes. Numbers with a fraction need
+    function of the record. Strings and integers are classes. Labels with a fraction need
     ``Labels(..., task="regress")``.
 
     Args:
@@ -79,16 +79,17 @@ def SequenceDataset(
         augment: Changes residues before they are encoded, for example
             ``sl.augment.ReverseComplement``; random by seed, epoch and ordinal.
         labels: Tables (TSV, CSV, white space; plain or gzip; Parquet), a data frame, or
-            a dict from id to label. Also a function from a ``SequenceRecord`` to its label,
-            or a pandas series indexed by id. An array, a list or a series with the default
-            index has labels in record order. ``"file"`` makes each file a class, named as
-            the file without its suffixes; a dict from file to label sets other names. None
-            takes the label column of a table of sequences, if it has one; False leaves
-            labels out. A ``Labels`` also has the options for reading them.
-        max_length: The greatest allowed length; a longer sequence is an error.
+            a dict from id to label. A function from a ``SequenceRecord`` to its label and a
+            pandas series indexed by id are accepted too. An array, a list or a series with
+            the default index must contain the labels in record order. With ``"file"``, each
+            file is a class with the file's name without suffixes; a dict from file to label
+            sets other class names. None reads the label column of a table of sequences, if
+            it exists; False reads no labels. A ``Labels`` also has the options for reading
+            them.
+        max_length: The maximum sequence length; a longer sequence raises an error.
         seed: Seed of the augmentation.
-        id_column: The column of ids in tables. Records of a table without it are
-            numbered from 0 and counted in ``report``.
+        id_column: The column of ids in tables. If a table lacks this column, its records
+            are numbered from 0 and counted in ``report``.
         sequence_column: The column of sequences in a table of sequences.
         quality: The encoding of quality characters: ``"phred33"``, ``"phred64"`` or
             ``"solexa"``.
@@ -96,14 +97,14 @@ def SequenceDataset(
             ``"error"`` rejects them.
         whitespace: ``"strip"`` removes blanks within the sequences of FASTA files,
             tables and memory.
-        ids: ``"number"`` uses the record's index as its id where the header is empty or
-            the id is missing.
-        id_from_header: A regular expression that finds the id in the header: its group
-            named ``id``, else its first group, else the whole match. ``r"\\|(.+?)\\|"``
-            finds the accession in UniProt's ``sp|P12345|NAME``. None takes the header
-            up to the first blank.
-        in_memory: If True, all records are kept in memory. None keeps them if ids,
-            residues and qualities together take less than 1 GiB.
+        ids: ``"number"`` uses the index of a record as its id if the header is empty or the
+            id is missing; ``"error"`` raises.
+        id_from_header: A regular expression that matches the id in the header. The id is
+            the group named ``id``, or else the first group, or else the whole match.
+            For example, ``r"\\|(.+?)\\|"`` finds the accession in the UniProt header
+            ``sp|P12345|NAME``. With None, the id is the header up to the first blank.
+        in_memory: If True, all records are kept in memory. None keeps all records in memory
+            if ids, residues and qualities together need less than 1 GiB.
         **old: Deprecated: single options of ``Labels``; write ``labels=Labels(source,
             task=..., classes=...)``.
 
@@ -130,7 +131,7 @@ def SequenceDataset(
         >>> print(SequenceDataset({"sequence": ["ACGT", "GG"], "label": ["no", "yes"]}))
         2 sequences of 2 to 4; no 1, yes 1
     """
-    # `id_column` also names the ids in a table of sequences.
+    # `id_column` is also the column of ids in a table of sequences.
     usual = replace(DEFAULTS, id_column=id_column)
     labels = Labels.of(labels, usual, old, maker=SequenceDataset)
     labels.check_unsupported("coding", of="GenotypeDataset")
@@ -160,8 +161,9 @@ def SequenceDataset(
 
 
 def _check_letters(data: Dataset, records: SequenceSource) -> None:
-    """Raise for an invalid character in records that are in memory."""
-    # Large files are not read twice; an invalid character raises in its batch.
+    """Raise if a record in memory has an invalid character."""
+    # Large files are not checked here, because that would read them twice; reading a
+    # batch with an invalid character raises.
     if not (records.in_memory and isinstance(data.encoder, ValidatingEncoder)):
         return
     start = 0

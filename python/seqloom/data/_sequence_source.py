@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 class SequenceSource(Source):
     """Reads sequence records of files, or from memory.
 
-    A pickle contains paths and a digest of the content. Unpickled, it reopens the files on
-    first use; they must not have changed. Sequences from memory are pickled.
+    A pickled source contains the paths and a digest of the content of its files. An
+    unpickled source reopens the files on first use, and raises if they have changed.
+    In-memory sequences are pickled with the source.
     """
 
     kind, title = "sequences", "SequenceDataset"
@@ -58,14 +59,14 @@ class SequenceSource(Source):
 
     @property
     def store(self) -> Store:
-        """The open files; reopened after unpickling."""
+        """Open files, which are reopened after unpickling."""
         if self._store is None:
             store = _open(self.inputs, in_memory=self.in_memory)
             store.forget_headers()
             if store.stamp() != self._stamp:
                 raise FileError(
                     f"{', '.join(self.paths)}: the content has changed since the dataset "
-                    "was created; create it again"
+                    "was created; create the dataset again"
                 )
             self._store = store
         return self._store
@@ -84,10 +85,11 @@ class SequenceSource(Source):
         return self.store.ids(rows)
 
     def lengths(self, rows: Rows, encoder: Any) -> Rows:
-        """Return the lengths of rows, without final stops that the encoder drops."""
+        """Return the length of each row, without a final stop that the encoder drops."""
         if not leaves_out(encoder):
             return self.store.lengths[rows]
-        # An index does not record stops, which requires a pass over large files.
+        # Finding final stops requires a pass over large files, because an index lacks
+        # them.
         if self._encoded is None or self._encoded[0] is not encoder:
             batches = self.store.batches()
             counts = [encoder.encoded_lengths(batch.sequences) for batch in batches]
@@ -114,7 +116,7 @@ class SequenceSource(Source):
     def locate(
         self, error: AlphabetError, row: int, epoch: int | None, *, is_augmented: bool
     ) -> AlphabetError:
-        """Return the error with the position of the invalid character in its file."""
+        """Add the file position of the invalid character to an error."""
         del epoch
         name = self.ids(np.array([row]))[0]
         return in_file(error, self.place(row), name, augmented=is_augmented)
@@ -146,7 +148,7 @@ class SequenceSource(Source):
                 raise self._record_error(row, found)
         if encoder is None:
             return
-        # Large files are not searched for stops here; the batch raises.
+        # Large files are not searched for stops here; making a batch raises instead.
         if self.in_memory:
             lengths = self.lengths(np.arange(self.size), encoder)
         is_short = count_positions(encoder, lengths) < 1
@@ -161,7 +163,7 @@ class SequenceSource(Source):
             )
 
     def _record_error(self, row: int, message: str) -> FormatError:
-        """Return an error that names the record."""
+        """Return an error whose message names the record."""
         path, record = self.place(row)
         name = self.ids(np.array([row]))[0]
         return FormatError(
@@ -182,7 +184,7 @@ def _open(inputs: Inputs, *, in_memory: bool | None) -> Store:
             return store
     if inputs.must_be_held:
         raise ArgumentError(
-            f"{inputs.paths[0]}: an index ignores whitespace=, comments= "
+            f"{inputs.paths[0]}: an indexed file is read without whitespace=, comments= "
             "and ids=: pass in_memory=True, or write a clean file with seqloom "
             "convert --whitespace strip --comments skip --ids number"
         )

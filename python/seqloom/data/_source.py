@@ -1,4 +1,4 @@
-"""`Source`: the interface that a dataset reads its records through."""
+"""`Source`: the interface through which a dataset reads its records."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _BATCH_COLUMNS = _RESERVED_COLUMNS | {"inputs", "sequence", "quality", "lengths"
 
 @dataclass(frozen=True, slots=True)
 class FetchOptions:
-    """Options of the records of one batch."""
+    """Options for reading the records of one batch."""
 
     encoder: Any = None  # Encoder of the dataset.
     epoch: int | None = None  # None: without jitter.
@@ -39,7 +39,7 @@ class FetchOptions:
     multiple: int = 1  # Positions are rounded up to a multiple of this.
     out: NDArray[Any] | None = None  # Memory for the inputs.
     num_threads: int = 1
-    as_letters: bool = False  # return residues even if the source has inputs
+    as_letters: bool = False  # True: return residues even if the source could return inputs
 
 
 class Fetched(NamedTuple):
@@ -56,7 +56,7 @@ class Fetched(NamedTuple):
 
     @classmethod
     def of(cls, ids: list[str], sequences: Iterable[bytes | str]) -> Fetched:
-        """Create it from ids and sequences.
+        """Create the object from ids and sequences.
 
         Args:
             ids: The id of each record.
@@ -92,8 +92,8 @@ class Source(ABC):
     A source is immutable and can be pickled. A subclass sets ``kind`` (the name of its
     `seqloom.infer.Kind`), ``size`` (the number of records) and ``paths``, and implements
     ``ids``, ``lengths`` and ``fetch``. Set ``supports_threads = True`` in the class if its
-    methods may run in several threads at once; the value is not inherited. The other
-    attributes and methods have defaults for sequences.
+    methods may run in several threads at once; the value is not inherited. All other
+    attributes and methods have default values that suit sequences.
 
     Examples:
         >>> import numpy as np
@@ -117,16 +117,16 @@ class Source(ABC):
     """
 
     kind: str  # Name of the kind of input (`seqloom.infer.Kind`).
-    title: str = "Dataset"  # Name of the function that returns its dataset.
+    title: str = "Dataset"  # Name of the function that creates the dataset of this source.
     noun: str = "sequences"  # Plural name of the records.
     size: int  # The number of rows.
     paths: tuple[str, ...] = ()  # The files that are read.
-    has_letters: bool = True  # False: records are numbers.
-    has_ids: bool = True  # False: ids are row numbers.
+    has_letters: bool = True  # False: records are numbers, not sequences.
+    has_ids: bool = True  # False: the records have no ids, so row numbers are used.
     counts_letters: bool = False  # True: reports count ambiguous and masked residues.
-    supports_threads: bool = False  # True: threads may share it; not inherited.
-    is_checked: bool = True  # True: datasets check the sizes of its results.
-    has_ordinals: bool = True  # True: batches have the column ``ordinal``, the row.
+    supports_threads: bool = False  # True: threads may share the source.
+    is_checked: bool = True  # True: datasets check the sizes of results.
+    has_ordinals: bool = True  # True: batches have the column ``ordinal``, the row number.
     jitter: int = 0  # Maximum random shift of a record, in bases.
 
     @property
@@ -141,17 +141,17 @@ class Source(ABC):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Facts about the records, for the dataset's report."""
+        """Counts of the records, for the report of the dataset."""
         return {}
 
     @property
     def native(self) -> NativeRecords | None:
-        """The records in Rust, if Rust can make the batches; else None."""
+        """Records in a Rust store if Rust can make the batches; else None."""
         return None
 
     @property
     def record_files(self) -> tuple[str, ...]:
-        """The files that identify the records."""
+        """Files whose content identifies the records."""
         return self.paths
 
     @abstractmethod
@@ -160,11 +160,11 @@ class Source(ABC):
 
     @abstractmethod
     def lengths(self, rows: Rows, encoder: Any) -> Rows:
-        """Return the number of residues, or numbers, that the encoder reads of each row."""
+        """Return the number of residues or values that the encoder reads from each row."""
 
     @abstractmethod
     def fetch(self, rows: Rows, options: FetchOptions) -> Fetched | dict[str, Any]:
-        """Read rows: sequences, or the columns of a batch, ``inputs`` first."""
+        """Read rows: return sequences, or a dict of columns that begins with ``inputs``."""
 
     def content(
         self, rows: Rows, labels: LabelColumn, *, encoder: Any, jitter: int
@@ -179,7 +179,7 @@ class Source(ABC):
         yield labels.to_bytes()
 
     def columns(self, rows: Rows, epoch: int | None) -> dict[str, Any]:
-        """Return further columns of a batch; the dataset adds ``ordinal``."""
+        """Return additional columns of a batch; the dataset adds ``ordinal``."""
         del rows, epoch
         return {}
 
@@ -188,7 +188,8 @@ class Source(ABC):
         del labels
         columns = columns_of(self, rows, 0)
         if self.has_letters and name == "sequence":
-            # In capitals, so that soft-masked copies of a sequence join its group.
+            # In upper case, so that soft-masked copies of a sequence are in the same
+            # group.
             sequences, _ = fetch_letters(self, rows)
             return [letters.upper() for letters in sequences.to_list()]
         known = ("sequence",) if self.has_letters else ()
@@ -197,7 +198,7 @@ class Source(ABC):
     def locate(
         self, error: AlphabetError, row: int, epoch: int | None, *, is_augmented: bool
     ) -> AlphabetError:
-        """Return the error with the record's id, and its file if there is a single one."""
+        """Add the id of the record, and its file if it is the only one, to an error."""
         del epoch
         where = f"{self.paths[0]}: " if len(self.paths) == 1 else ""
         where += f"record {self.ids(np.array([row]))[0]!r}"
@@ -209,13 +210,13 @@ class Source(ABC):
         return error.with_message(text, row)
 
     def fitted(self, to: Any) -> Source:
-        """Return the source standardised by some rows, or by a fitted encoder."""
+        """Return the source with the statistics of some rows or of a fitted encoder."""
         del to
         return self
 
 
 def columns_of(source: Source, rows: Rows, epoch: int | None) -> dict[str, Any]:
-    """Return the further columns of rows, and their ordinals."""
+    """Return the additional columns of a batch, and the ordinals of its rows."""
     columns = source.columns(rows, epoch)
     if source.has_ordinals and "ordinal" not in columns:
         return {"ordinal": rows} | columns
@@ -223,7 +224,7 @@ def columns_of(source: Source, rows: Rows, epoch: int | None) -> dict[str, Any]:
 
 
 def check_size(source: Source, method: str, values: Any, *, size: int) -> None:
-    """Raise if a method of a source returned a wrong number of rows."""
+    """Raise if a method of a source returned the wrong number of rows."""
     if len(values) != size:
         raise ShapeError(
             f"{type(source).__name__}.{method} returned {len(values):,} for {size:,} rows; "
@@ -232,14 +233,14 @@ def check_size(source: Source, method: str, values: Any, *, size: int) -> None:
 
 
 def ids_of(source: Source, rows: Rows) -> list[str]:
-    """Return the ids of rows; raise unless there is one for each."""
+    """Return the ids of rows; raise unless each row has one id."""
     ids = source.ids(rows)
     check_size(source, "ids", ids, size=rows.size)
     return ids
 
 
 def lengths_of(source: Source, rows: Rows, encoder: Any) -> Rows:
-    """Return the lengths of rows; raise unless there is one for each."""
+    """Return the lengths of rows; raise unless each row has one length."""
     lengths = source.lengths(rows, encoder)
     check_size(source, "lengths", lengths, size=rows.size)
     return lengths
@@ -248,7 +249,7 @@ def lengths_of(source: Source, rows: Rows, encoder: Any) -> Rows:
 def check_columns(
     source: Source, method: str, columns: dict[str, Any], *, size: int
 ) -> None:
-    """Raise if a column of a source has a wrong size or a reserved name."""
+    """Raise if a column of a source has the wrong size or a reserved name."""
     taken = _RESERVED_COLUMNS if method == "fetch" else _BATCH_COLUMNS
     for name, values in columns.items():
         if len(values) != size:
@@ -266,7 +267,7 @@ def find_group(name: str, columns: dict[str, Any], *others: str) -> list[Any]:
         return list(columns[name])
     known = ", ".join(map(repr, (*columns, *others)))
     raise ArgumentError(
-        f"items have no column {name!r} to group by; their columns are {known or 'none'}"
+        f"there is no column {name!r} to group by; columns: {known or 'none'}"
     )
 
 
@@ -284,7 +285,7 @@ def fetch_letters(source: Source, rows: Rows, encoder: Any = None) -> Letters:
 
 
 def iterate_letters(source: Source, rows: Rows, encoder: Any = None) -> Iterator[Letters]:
-    """Yield the sequences of rows in blocks; those in memory without a copy."""
+    """Yield the sequences of rows in blocks, without a copy if they are in memory."""
     native = source.native
     if native is not None and are_all(rows, source.size):
         yield native.letters

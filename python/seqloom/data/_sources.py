@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 _GZIP_MAGIC = b"\x1f\x8b"
 _SUFFIXES = (".csv", ".tsv", ".parquet")
 _HEAD_BYTES = 1 << 16
-# Strings of a list are sequences, not paths, if they match. Lower case only for bases.
+# The strings of a list that match this pattern are sequences, not paths. Lower case is
+# accepted for bases only.
 _SEQUENCE = re.compile(r"[A-Z*.-]*|[ACGTUNacgtun*.-]*")
 _MISSING_TEXTS = frozenset(MISSING) - {"", "."}
 _MAX_CHECKED_ROWS = 100
@@ -48,15 +49,15 @@ _Array: Any = np.ndarray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sources:
-    """Paths of files, and the records that are in memory."""
+    """The paths of a dataset's files, and its in-memory records."""
 
-    paths: tuple[str, ...]  # Files, or names of the sources in memory.
-    # Records in memory, by path or name.
+    paths: tuple[str, ...]  # Files, or the names of in-memory sources.
+    # In-memory records, by path or name.
     held: dict[str, MemoryRecords] = field(default_factory=dict[str, "MemoryRecords"])
 
     @property
     def batches(self) -> dict[str, SequenceBatch]:
-        """The records in memory, by path or name."""
+        """In-memory records, by path or name."""
         return {path: held.batch for path, held in self.held.items()}
 
     @property
@@ -70,7 +71,7 @@ class Sources:
         return all(held.has_ids for held in self.held.values())
 
     def count_numbered(self, id_column: str) -> dict[str, Any]:
-        """Count the records of tables without ids, for the report."""
+        """Count the records of tables that lack ids, for the report."""
         tables = [held for held in self.held.values() if held.is_numbered(id_column)]
         names = [held.name for held in tables]
         count = sum(len(held.batch) for held in tables)
@@ -78,7 +79,7 @@ class Sources:
 
 
 def sources_of(data: Any, options: SourceOptions) -> Sources:
-    """Read sequences in memory and tables of sequences; list sequence files."""
+    """Read in-memory sequences and tables of sequences; list sequence files."""
     held = take_records(data, options)
     if held is not None:
         return Sources((held.name,), {held.name: held})
@@ -93,24 +94,24 @@ def sources_of(data: Any, options: SourceOptions) -> Sources:
 
 
 def is_sequence_table(path: str | os.PathLike[str], column: str) -> bool:
-    """Return whether a file is a table, by its first line or its name; a pipe is not."""
+    """Return whether a file is a table, by its first line or name; False for pipes."""
     path = os.fspath(path)
     if not Path(path).is_file():
         return False
     try:
         return is_parquet(path) or _begins_as_table(path, column)
     except (EOFError, zlib.error):
-        return _is_named(path)  # the reader reports the truncated file
+        return _is_named(path)  # the reader reports a truncated file
     except (OSError, csv.Error, FormatError):
-        return False  # the reader reports the fault
+        return False  # the reader reports the error
 
 
 def _begins_as_table(path: str, column: str) -> bool:
-    """Return whether the first line, or the name, is that of a table."""
+    """Return whether the first line or the name of a file shows that it is a table."""
     begin = _begin(path)
     is_named = _is_named(path)
     if is_utf16(begin):
-        return is_named  # the reader reports the encoding
+        return is_named  # the reader reports an invalid text encoding
     if not begin.strip() or begin.lstrip()[:1] in b">@;" or b"\0" in begin:
         return False
     if is_named:
@@ -120,7 +121,7 @@ def _begins_as_table(path: str, column: str) -> bool:
 
 
 def _is_named(path: str) -> bool:
-    """Return whether the name of a file is that of a table."""
+    """Return whether a file name has the suffix of a table."""
     return Path(path.removesuffix(".gz")).suffix.lower() in _SUFFIXES
 
 
@@ -135,12 +136,12 @@ def _begin(path: str) -> bytes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MemoryRecords:
-    """Records in memory."""
+    """In-memory records of a dataset."""
 
-    name: str  # Name in place of a path, such as <list>.
+    name: str  # Name that replaces a path in messages, such as <list>.
     batch: SequenceBatch  # The records.
     frame: Frame | None = None  # The table of the records, which may have labels.
-    has_ids: bool = True  # False: neither ids nor an index.
+    has_ids: bool = True  # False: the source has neither ids nor an index.
 
     def is_numbered(self, id_column: str) -> bool:
         """Return whether the records come from a table without ids and row names."""
@@ -161,7 +162,7 @@ def take_records(data: Any, options: SourceOptions) -> MemoryRecords | None:
         by_id: dict[Any, Any] = dict(data)  # pyright: ignore[reportUnknownArgumentType]
         if any(Frame.of(value) is not None for value in by_id.values()):
             parts = ", ".join(map(str, by_id))
-            raise ArgumentError(f"sequences are in {parts}: give one of them")
+            raise ArgumentError(f"sequences are in {parts}: pass only one of them")
         _check_first_words(name, _ids(name, list(by_id), options))
         return _make_records(name, zip(by_id, by_id.values(), strict=True), options)
     rows = _rows(data)
@@ -170,7 +171,7 @@ def take_records(data: Any, options: SourceOptions) -> MemoryRecords | None:
 
 
 def from_frame(name: str, frame: Frame, options: SourceOptions) -> MemoryRecords:
-    """Return the records of a table: sequences, and ids if it has a column of ids."""
+    """Return the sequences of a table, with their ids if the table has a column of ids."""
     letters = frame.column(options.find_sequences(name, frame.names))
     table_ids = frame.ids(options.id_column)
     if table_ids is None:
@@ -191,13 +192,13 @@ def _warn_of_missing_marks(name: str, ids: list[str], letters: list[Any]) -> Non
         first, more = rows[0], f" and of {len(rows) - 1:,} more" if len(rows) > 1 else ""
         warn_user(
             f"{name}: the sequence {letters[first]!r} of the record {ids[first]!r}{more} "
-            "looks like a missing value and is read as a sequence; delete such rows if "
-            "they have none",
+            "looks like a missing value but is read as a sequence; delete such rows if "
+            "they have no sequence",
         )
 
 
 def _ids(name: str, ids: list[Any], options: SourceOptions) -> list[str]:
-    """Return ids as text; ``ids="number"`` replaces a missing id by the index."""
+    """Return ids as text; with ``ids="number"`` the index replaces a missing id."""
     return [
         each
         if isinstance(each, str) and each and not each.isspace()
@@ -215,7 +216,7 @@ def _id(each: Any, position: tuple[str, int], ids: str) -> str:
     is_missing = not isinstance(each, _CONTAINER_TYPES)
     if ids == "number" and is_missing:
         return str(record)
-    hint = 'ids="number" (--ids number) gives records without one their number'
+    hint = 'ids="number" (--ids number) numbers records without an id'
     raise FormatError(
         f"{name}: record {record}: expected an id, found {quote(each)}; "
         f"{hint if is_missing else 'give a text or a number'}",
@@ -226,14 +227,14 @@ def _id(each: Any, position: tuple[str, int], ids: str) -> str:
 
 
 def _check_first_words(name: str, ids: list[str]) -> None:
-    """Raise if ids differ only after a blank, because an id ends there."""
+    """Raise if ids differ only after a blank, because an id ends at the first blank."""
     whole: dict[str, str] = {}
     for i, text in enumerate(ids):
         word = text.split(None, 1)[0] if text.strip() else text
         if (first := whole.setdefault(word, text)) != text:
             raise FormatError(
                 f"{name}: record {i}: the ids {quote(first)} and {quote(text)} have the "
-                "same first word, where an id ends: write ids without blanks",
+                "same first word, and an id ends at a blank: write ids without blanks",
                 path=name,
                 record=i,
             )
@@ -250,14 +251,14 @@ def _rows(data: Any) -> list[Any]:
         return values_of(data)
     if not isinstance(data, Iterable) or isinstance(data, (set, frozenset, _Array)):
         raise ArgumentError(
-            "sequences must be a file, several files, a list, a dict, an array of texts or "
+            "sequences must be one or more files, a list, a dict, an array of strings or "
             f"a data frame, got {quote(cast('Any', data))}"
         )
     return list(data)  # pyright: ignore[reportUnknownArgumentType]
 
 
 def _has_single_characters(data: NDArray[Any]) -> bool:
-    """Return whether an array has single characters, not pairs of id and sequence."""
+    """Return whether the rows of an array are characters, not pairs of id and sequence."""
     if data.dtype.kind == "U":
         return data.dtype == np.dtype("U1")
     return data.size > 0 and all(
@@ -283,7 +284,7 @@ def _are_paths(rows: list[Any]) -> bool:
 def _from_rows(
     name: str, rows: list[Any], data: Any, *, options: SourceOptions
 ) -> MemoryRecords:
-    """Return the records of sequences, pairs of id and sequence, records, or dicts."""
+    """Return records from a list of sequences, pairs of id and sequence, or dicts."""
     first = rows[0]
     _check_one_kind(name, rows)
     if isinstance(first, Mapping):
@@ -305,7 +306,7 @@ def _from_rows(
 
 
 def _check_one_kind(name: str, rows: list[Any]) -> None:
-    """Raise if rows are of different kinds, such as records and sequences."""
+    """Raise if a list mixes types of rows, such as records and sequences."""
     kind = _kind(rows[0])
     if {str} == set(map(type, rows)):
         return
@@ -313,7 +314,7 @@ def _check_one_kind(name: str, rows: list[Any]) -> None:
     if strange is not None:
         raise FormatError(
             f"{name}: record {strange} is {quote(rows[strange])}, but record 0 is "
-            f"{quote(rows[0])}: give all as sequences, as pairs of id and sequence, as "
+            f"{quote(rows[0])}: pass all as sequences, as pairs of id and sequence, as "
             "dicts or as records",
             path=name,
             record=strange,
@@ -347,7 +348,7 @@ def _pair(name: str, row: Any) -> tuple[Any, Any]:
 def _from_records(name: str, rows: list[Any], options: SourceOptions) -> MemoryRecords:
     """Return the records of `SequenceRecord` objects, with their qualities."""
     held = _make_records(name, ((row.id, row.sequence) for row in rows), options)
-    # The record's header, or its id (maybe a number) and description.
+    # Header of the record, or its id (which may be a number) and description.
     headers = [
         row.header or header.split(None, 1)[0] + f" {row.description}".rstrip().encode()
         for row, header in zip(rows, held.batch.headers.to_list(), strict=True)
@@ -360,7 +361,7 @@ def _from_records(name: str, rows: list[Any], options: SourceOptions) -> MemoryR
 
 
 def _check_qualities(name: str, batch: SequenceBatch) -> None:
-    """Raise if a record has another number of qualities than of residues."""
+    """Raise if the numbers of qualities and residues of a record differ."""
     if batch.qualities is None:
         return
     differs = batch.qualities.lengths != batch.sequences.lengths
@@ -378,7 +379,7 @@ def _check_qualities(name: str, batch: SequenceBatch) -> None:
 def _make_records(
     name: str, pairs: Iterable[tuple[Any, Any]], options: SourceOptions
 ) -> MemoryRecords:
-    """Return ids and sequences as columns."""
+    """Return ids and sequences as in-memory columns."""
     listed = list(pairs)
     if not listed:
         raise FormatError(f"{name}: expected sequences, found none", path=name)

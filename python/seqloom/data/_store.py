@@ -1,4 +1,4 @@
-"""Stores of records: in memory as columns, or in files with an index."""
+"""Stores of records: in memory, or in files that are read through an index."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Store: TypeAlias = "MemoryStore | IndexedStore"
 
 
 class MemoryStore:
-    """Records in memory, as columns."""
+    """In-memory records, stored as columns."""
 
     def __init__(self, batch: SequenceBatch, counts: NDArray[np.int64]) -> None:
         self.counts = counts
@@ -70,7 +70,7 @@ class MemoryStore:
         yield SequenceBatch(headers, sequences, qualities)
 
     def forget_headers(self) -> None:
-        """Free the headers, which only labels need; ids stay."""
+        """Free the headers, which are needed only for labels; the ids remain."""
         self._headers = None
 
     def digest(self) -> bytes:
@@ -83,13 +83,13 @@ class MemoryStore:
 
 
 def share_column(rows: Ragged) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Return the arrays of a column as read-only, because Rust threads read them."""
+    """Make the arrays of a column read-only, because Rust threads read them."""
     rows.data.flags.writeable = rows.offsets.flags.writeable = False
     return rows.data, rows.offsets
 
 
 def read_store(inputs: Inputs, limit: int | None = None) -> MemoryStore | None:
-    """Read files into memory; None if they exceed the limit, in bytes."""
+    """Read files into memory; return None if they exceed the limit in bytes."""
     if limit is not None and sum(map(_size, inputs.paths)) > limit:
         return None
     columns, counts, kinds = _StoreBuilder(), [0] * len(inputs.paths), list[bool]()
@@ -110,8 +110,8 @@ def read_store(inputs: Inputs, limit: int | None = None) -> MemoryStore | None:
 class _StoreBuilder:
     """Builds the columns of a `MemoryStore` from batches.
 
-    Copying each batch into growing memory touches fewer new pages than storing all batches
-    and joining them at the end.
+    Each batch is appended to growing arrays, which allocates less memory than joining all
+    batches at the end.
     """
 
     def __init__(self) -> None:
@@ -153,7 +153,7 @@ def check_one_kind(paths: tuple[str, ...], has_qualities: list[bool]) -> None:
         names = ("FASTA", "FASTQ")
         raise FormatError(
             f"{other}: {names[not has_qualities[0]]}, but {paths[0]} is "
-            f"{names[has_qualities[0]]}; create a dataset for each",
+            f"{names[has_qualities[0]]}; create a dataset for each format",
             path=other,
         )
 
@@ -176,7 +176,7 @@ class IndexedStore:
         """Return the ids of rows."""
         if rows.size <= _MAX_FETCHED_IDS:
             return self.fetch(rows)[0]
-        # For many records, read only the headers.
+        # If many records are requested, read only the headers.
         names = [name for index in self._indexes for name in index.ids]
         if rows.size == len(names) and (rows == np.arange(rows.size)).all():
             return names
@@ -212,7 +212,7 @@ class IndexedStore:
             yield from self._inputs.batches(path)
 
     def forget_headers(self) -> None:
-        """Do nothing; headers are not in memory."""
+        """Do nothing, because the headers are not in memory."""
 
     def digest(self) -> bytes:
         """Return a hash of the content; reads all files."""

@@ -1,4 +1,4 @@
-"""`default_collate`: the semantics of PyTorch, with NumPy arrays."""
+"""`default_collate`: the semantics of PyTorch, with NumPy arrays in place of tensors."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from seqloom.errors import ArgumentError, DTypeError, ShapeError
 def default_collate(items: Sequence[Any], *, output: str = "numpy") -> Any:
     """Collate items like ``torch.utils.data.default_collate``, into NumPy arrays.
 
-    Dicts become a dict of batches, tuples and lists a list of batches, and named tuples a
-    named tuple. Arrays are stacked, numbers become an array, and strings stay a list.
-    Tensors become a tensor; ``output="torch"`` also wraps arrays as tensors without a copy.
+    A list of dicts becomes a dict of batches, tuples and lists become a list of batches,
+    and named tuples become a named tuple. Arrays are stacked, numbers become an array, and
+    strings stay a list. Tensors become a tensor; ``output="torch"`` also wraps arrays as
+    tensors without a copy.
 
     Args:
         items: The items, all of the same type.
@@ -31,9 +32,9 @@ def default_collate(items: Sequence[Any], *, output: str = "numpy") -> Any:
 
     Raises:
         ArgumentError: There are no items, or the output is invalid.
-        ShapeError: Arrays have unequal shapes (see ``PadCollator``), or lists unequal
-            lengths.
-        DTypeError: The type of an item is not supported; also a ``TypeError``.
+        ShapeError: Arrays have different shapes (use ``PadCollator``), or lists have
+            different lengths.
+        DTypeError: The type of an item is not supported; the error is also a ``TypeError``.
 
     Examples:
         >>> default_collate([{"x": 1, "id": "a"}, {"x": 2, "id": "b"}])
@@ -51,7 +52,7 @@ def default_collate(items: Sequence[Any], *, output: str = "numpy") -> Any:
     if hasattr(first, "__array__"):
         return _stack(items)
     raise DTypeError(
-        "items must be arrays, numbers, texts, dicts, tuples or lists; "
+        "items must be arrays, numbers, strings, dicts, tuples or lists; "
         f"found {type(first).__name__}"
     )
 
@@ -61,7 +62,7 @@ def check_items(items: Any) -> None:
     is_list = hasattr(items, "__len__") and hasattr(items, "__getitem__")
     if not is_list or isinstance(items, (str, bytes, Mapping)):
         found = quote(items)  # pyright: ignore[reportUnknownArgumentType]
-        raise ArgumentError(f"items must be a list of a batch's items, got {found}")
+        raise ArgumentError(f"items must be a list of the items of a batch, got {found}")
     if not len(items):
         raise ArgumentError("a batch needs at least one item, got none")
 
@@ -82,7 +83,7 @@ def _stack_tensors(items: Sequence[Any]) -> Any:
 
 
 def _collate_dicts(items: Sequence[Mapping[Any, Any]]) -> Any:
-    """Collate dicts key by key; keep the class of a dict if possible."""
+    """Collate dicts key by key; return a dict of the same class if possible."""
     first: Any = items[0]
     batch = {key: default_collate([item[key] for item in items]) for key in first}
     try:
@@ -99,7 +100,7 @@ def _collate_rows(items: Sequence[Sequence[Any]]) -> Any:
     """Collate tuples and lists element by element."""
     first: Any = items[0]
     if any(len(item) != len(first) for item in items):
-        raise ShapeError("each list of a batch must have equally many elements")
+        raise ShapeError("all lists in a batch must have the same number of elements")
     columns = [default_collate(column) for column in zip(*items, strict=True)]
     if hasattr(first, "_fields"):
         return type(first)(*columns)
@@ -107,7 +108,7 @@ def _collate_rows(items: Sequence[Sequence[Any]]) -> Any:
 
 
 def _refill(first: Any, columns: list[Any]) -> Any:
-    """Return a sequence of the class of the first item, if possible."""
+    """Return a sequence of the same class as the first item, if possible."""
     try:
         if not isinstance(first, MutableSequence):
             return type(first)(columns)
@@ -120,7 +121,7 @@ def _refill(first: Any, columns: list[Any]) -> Any:
 
 
 def _clone(thing: Any) -> Any:
-    """Copy a dict or a list with its other attributes."""
+    """Copy a dict or a list, including attributes of a subclass."""
     return copy.copy(thing)
 
 
@@ -135,7 +136,7 @@ def _stack(items: Sequence[Any]) -> Any:
 
 
 def _numbers(items: Sequence[Any]) -> Any:
-    """Return plain numbers as an array."""
+    """Convert Python numbers to an array."""
     array = np.array(items)
     _check_numbers(array)
     return array

@@ -47,7 +47,7 @@ def _torch_converter(*, pin_memory: bool) -> Callable[[Any], Any]:
     pins = pin_memory and _can_pin(torch)
 
     def tensor(array: Any) -> Any:
-        """Wrap one array; other values are unchanged."""
+        """Wrap an array as a tensor; other values are unchanged."""
         wrapped: Any = array
         if isinstance(array, np.ndarray):
             wrapped = torch.from_numpy(array)  # pyright: ignore[reportUnknownMemberType]
@@ -76,18 +76,18 @@ def _convert(batch: Any, tensor: Callable[[Any], Any]) -> Any:
 
 
 def _array(array: Any, tensor: Callable[[Any], Any]) -> Any:
-    """Wrap an array of numbers; other arrays are unchanged."""
+    """Wrap an array of numbers as a tensor; other arrays are unchanged."""
     return tensor(array) if array.dtype.kind in "biufc" else array
 
 
 def _dict(batch: Any, tensor: Callable[[Any], Any]) -> Any:
-    """Convert the values of a dict."""
+    """Convert the arrays in the values of a dict."""
     return {key: _convert(batch[key], tensor) for key in batch}
 
 
 def _rows(rows: Any, tensor: Callable[[Any], Any]) -> Any:
-    """Convert the elements of a list, tuple or named tuple."""
-    if _STRING_TYPES.issuperset(map(type, rows)):  # strings only
+    """Convert the arrays in a list, tuple or named tuple."""
+    if _STRING_TYPES.issuperset(map(type, rows)):  # a list of strings needs no conversion
         return rows
     values = [_convert(value, tensor) for value in rows]
     return type(rows)(*values) if hasattr(rows, "_fields") else type(rows)(values)

@@ -29,17 +29,18 @@ _MAX_NUMPY_AXES = 64
 class PadCollator:
     """Collates items of unequal length into a padded batch with a mask.
 
-    The batch has the values of ``default_collate``, ``lengths``, and ``mask`` (items,
-    positions), which is 1 at residues and 0 in padding. Further keys with other lengths
-    have a separate ``KEY_mask`` and ``KEY_lengths``.
+    The batch has the values that ``default_collate`` returns, ``lengths``, and a ``mask``
+    (items, positions), which is 1 at residues and 0 in padding. Each further key whose
+    lengths differ from those of ``inputs`` has a separate ``KEY_mask`` and ``KEY_lengths``.
 
     Args:
-        length: The number of positions in the batch; None takes the longest item.
-        value: The padding value; None takes the ``pad_value`` of the encoder (``encoder``,
-            or the dataset's encoder in a ``DataLoader``), or else 0. Rows of integers, such
-            as tokens, require ``value`` or an encoder, because 0 may be a token.
+        length: The number of positions in the batch; None pads to the longest item.
+        value: The padding value; None uses the ``pad_value`` of the encoder (``encoder``,
+            or the dataset's encoder in a ``DataLoader``), or 0 without an encoder. Rows of
+            integers, such as tokens, require ``value`` or an encoder, because 0 may be a
+            token.
         multiple: The number of positions is rounded up to a multiple of this.
-        side: The side of the padding: ``"right"`` or ``"left"``.
+        side: The end at which items are padded: ``"right"`` or ``"left"``.
         axis: The axis of positions in an item's ``inputs``: -1, or 0 for channels last.
         keys: The keys to pad: ``inputs``, and others such as qualities.
         encoder: The encoder of the inputs, for its ``pad_value``.
@@ -47,8 +48,8 @@ class PadCollator:
             PyTorch loaders.
 
     Raises:
-        ArgumentError: An argument is invalid. When called: the padding value of tokens is
-            unknown, or does not fit their dtype.
+        ArgumentError: An argument is invalid. Calling the collator raises if the padding
+            value of tokens is unknown or does not fit their dtype.
 
     Examples:
         >>> items = [{"inputs": np.ones((4, 2))}, {"inputs": np.ones((4, 3))}]
@@ -120,7 +121,7 @@ class PadCollator:
             indices: Indices of the records.
 
         Returns:
-            The same batch as from the items.
+            The same batch that the items would give.
 
         Examples:
             >>> from pathlib import Path
@@ -136,18 +137,18 @@ class PadCollator:
 
     @property
     def options(self) -> dict[str, Any]:
-        """The arguments for a dataset's ``batch``."""
+        """Keyword arguments for the ``batch`` method of a dataset."""
         return {"length": self.length, "multiple": self.multiple}
 
     def finish(self, batch: dict[str, Any], encoder: Any) -> dict[str, Any]:
-        """Convert a batch of a dataset to the padding of this collator.
+        """Convert the padding of a dataset's batch to that of this collator.
 
         Args:
             batch: A batch from the dataset's ``batch(**options)``.
             encoder: The encoder of the dataset.
 
         Returns:
-            The same batch as from the items.
+            The same batch that the items would give.
 
         Examples:
             >>> from pathlib import Path
@@ -167,7 +168,7 @@ class PadCollator:
         return converter(self.output)(batch | extent)
 
     def takes_columns(self, encoder: Any) -> bool:
-        """Return whether ``columns`` supports the output of an encoder.
+        """Return whether the method ``columns`` supports the output of an encoder.
 
         Args:
             encoder: The encoder of the dataset.
@@ -191,7 +192,7 @@ class PadCollator:
         """Pad the values of one key; return their lengths and mask."""
         if any(key not in item for item in items):
             raise ArgumentError(
-                f"an item has no {key!r} to pad; it has {', '.join(map(str, items[0]))}"
+                f"an item lacks the key {key!r}; it has {', '.join(map(str, items[0]))}"
             )
         arrays = [_as_array(item[key]) for item in items]
         lengths = np.array([array.shape[self.axis] for array in arrays], np.int64)
@@ -232,7 +233,7 @@ class PadCollator:
         return value
 
     def _check_tokens(self, inputs: Any) -> None:
-        """Raise if the padding value of tokens is unknown."""
+        """Raise if tokens must be padded and the padding value is unknown."""
         is_known = self.value is not None or self.encoder is not None
         if not is_known and inputs.ndim == 1 and _is_whole(inputs):
             raise ArgumentError(
@@ -245,7 +246,7 @@ class PadCollator:
         return self.axis % (inputs.ndim - 1) + 1
 
     def _fill(self, rows: Any, extent: dict[str, Any], encoder: Any) -> None:
-        """Move the padding of a batch to the chosen side, and set its value."""
+        """Move the padding of a batch to the chosen end, and set its value."""
         is_padding, value = extent["mask"] == 0, self._value(encoder, rows)
         if not is_padding.any():
             return
@@ -264,7 +265,7 @@ class PadCollator:
 
 
 def _name_extent(key: str, extent: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
-    """Return lengths and mask of a further key, unless the first key has the same."""
+    """Return lengths and mask of a further key; empty if equal to the first key."""
     if not known:
         return extent
     same = np.array_equal(extent["mask"], known["mask"])
@@ -295,7 +296,7 @@ def _check_fits(value: float, array: Any) -> None:
     limits = np.iinfo(dtype)
     if value % 1 != 0 or not limits.min <= value <= limits.max:
         raise ArgumentError(
-            f"padding={value} cannot be stored as {dtype} (integers from "
+            f"the padding value {value} does not fit the dtype {dtype} (integers from "
             f"{limits.min:,} to {limits.max:,}): pass PadCollator another value, or the "
             "encoder another dtype"
         )

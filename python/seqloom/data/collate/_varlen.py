@@ -34,18 +34,19 @@ _MAX_PROBED_TOKENS = 20
 class VarlenCollator:
     """Packs sequences into one row, for attention kernels with ``cu_seqlens``.
 
-    Called on items, it packs all of them into one batch. ``stream`` chooses which items
-    share a batch; ``DataLoader`` calls it. A batch has ``input_ids`` and ``position_ids``
-    (int64, one row) and ``cu_seqlens`` (int32, the offsets of the sequences). It also has
-    ``max_seqlen``, ``sequence_ids`` (a list), ``ordinals`` (int64), ``num_sequences`` and,
-    with labels, ``label``.
+    Calling the collator packs all given items into one batch. Its method ``stream`` chooses
+    which items share a batch, and is the method that ``DataLoader`` calls. A batch has
+    ``input_ids`` and ``position_ids`` (int64, one row) and ``cu_seqlens`` (int32, the
+    offsets of the sequences). A batch also has ``max_seqlen``, ``sequence_ids`` (a list),
+    ``ordinals`` (int64), ``num_sequences`` and, with labels, ``label``.
 
     Args:
-        tokens: Converts an item's ``sequence`` to tokens: ``Tokens``, a Hugging Face
-            tokenizer, or a function of one sequence. None if ``inputs`` of items are
-            tokens.
+        tokens: The tokeniser of the ``sequence`` of an item: ``Tokens``, a Hugging Face
+            tokenizer, or a function of one sequence. None if the ``inputs`` of the items
+            are already tokens.
         max_tokens: The maximum number of tokens in a batch.
-        window: The minimum number of items from which ``stream`` fills a batch.
+        window: The minimum number of waiting items among which ``stream`` chooses the items
+            of a batch.
         output: ``"numpy"``, or ``"torch"`` for tensors that share the memory, for use with
             PyTorch loaders.
 
@@ -116,8 +117,9 @@ class VarlenCollator:
     def stream(self, items: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         """Yield packed batches of a stream of items, each exactly once.
 
-        A batch contains the oldest waiting item, and the longest of at least ``window``
-        items that still fit. Items in a batch are in input order.
+        At least ``window`` items wait to be packed. A batch contains the oldest waiting
+        item, and the longest waiting items that still fit. Items in a batch are in input
+        order.
 
         Args:
             items: Dicts with ``sequence``, or with ``inputs``.
@@ -160,7 +162,7 @@ class VarlenCollator:
         yield from self._tokenise_block(waiting, number)
 
     def _tokenise_block(self, items: list[dict[str, Any]], first: int) -> Iterator[Any]:
-        """Return items with their tokens, numbered from ``first``."""
+        """Return items with their tokens, with numbers that start at ``first``."""
         rows = self._tokens_of(items)
         self._check_each(items, rows)
         return enumerate(zip(items, rows, strict=True), first)
@@ -174,7 +176,7 @@ class VarlenCollator:
         return [_inputs_of(item) for item in items]
 
     def _encode(self, items: Sequence[dict[str, Any]]) -> list[NDArray[np.int64]]:
-        """Return the tokens of sequences; an error names the record."""
+        """Return the tokens of sequences; error messages name the record."""
         if find_override(self.tokens.__class__) or not hasattr(self.tokens, "flat"):
             encode = as_token_function(self.tokens)
             return [np.asarray(encode(item["sequence"]), np.int64) for item in items]
@@ -189,16 +191,16 @@ class VarlenCollator:
     def _check_each(
         self, items: Sequence[dict[str, Any]], rows: list[NDArray[np.int64]]
     ) -> None:
-        """Raise for an item with too many tokens for a batch."""
+        """Raise if an item has too many tokens for a batch."""
         for item, row in zip(items, rows, strict=True):
             if row.size > self.max_tokens:
                 raise ShapeError(
                     f"sequence {_name(item)} has {row.size:,} tokens, more than max_tokens="
-                    f"{self.max_tokens:,}: raise it, or crop with sl.augment.Crop"
+                    f"{self.max_tokens:,}: increase it, or crop with sl.augment.Crop"
                 )
 
 
-# Items that are encoded in one call; `stream` reads them ahead.
+# Number of items that are encoded in one call, and that `stream` reads ahead.
 _ENCODED_ITEMS = 64
 
 
@@ -228,7 +230,7 @@ def _inputs_of(item: dict[str, Any]) -> NDArray[np.int64]:
     """Return the tokens in ``inputs`` of an item."""
     if "inputs" not in item:
         raise ArgumentError(
-            "items have sequences and no tokens: pass tokens=sl.encode.Tokens(...)"
+            "items have sequences but no tokens: pass tokens=sl.encode.Tokens(...)"
             if "sequence" in item
             else f"an item has neither sequence nor inputs; it has {', '.join(item)}"
         )
@@ -248,7 +250,7 @@ def _name(item: dict[str, Any]) -> str:
 
 
 def _name_record(error: AlphabetError, items: Sequence[dict[str, Any]]) -> AlphabetError:
-    """Return the error with the record of the invalid character."""
+    """Add the record of the invalid character to an error."""
     if error.record is None:
         return error
     return error.with_message(
@@ -259,9 +261,10 @@ def _name_record(error: AlphabetError, items: Sequence[dict[str, Any]]) -> Alpha
 
 
 def as_token_function(tokenizer: Any) -> Callable[[Any], Any]:
-    """Return a function of one sequence; a Hugging Face tokenizer receives text.
+    """Return a tokeniser as a function of one sequence.
 
-    A tokenizer with one token per residue must return one token for each residue.
+    If a vocabulary has one token per residue, the function raises when the tokenizer merges
+    residues.
     """
     if find_override(tokenizer.__class__) == "batch":
         return lambda sequence: tokenizer.batch([sequence])[0]
@@ -279,7 +282,7 @@ def as_token_function(tokenizer: Any) -> Callable[[Any], Any]:
             raise ShapeError(
                 f"{type(tokenizer).__name__} returns {len(row) - specials:,} tokens for "
                 f"{len(sequence):,} residues: it merges unknown characters, such as lower "
-                "case; pass tokens=sl.encode.Tokens(...), which does not, or replace them "
+                "case; pass tokens=sl.encode.Tokens(...), or replace such characters "
                 "first"
             )
         return row
@@ -297,7 +300,7 @@ def _has_token_per_residue(tokenizer: Any, specials: int) -> bool:
 
 
 class PackingPool:
-    """Items with their tokens, in input order."""
+    """Waiting items with their tokens, in input order."""
 
     def __init__(self, room: int) -> None:
         self._room = room
@@ -313,7 +316,7 @@ class PackingPool:
         self._tokens += item[1].size
 
     def is_full(self, window: int) -> bool:
-        """Return whether the pool has enough items, and tokens for two batches."""
+        """Return whether the pool has enough items, and enough tokens for two batches."""
         return len(self._waiting) >= window and self._tokens >= 2 * self._room
 
     def take(self) -> list[PooledItem]:
