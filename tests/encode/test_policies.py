@@ -28,7 +28,7 @@ def unusual(encode, *texts):
 
 def test_u_in_dna_is_an_error_with_a_hint():
     with pytest.raises(
-        AlphabetError, match=r"rna_as_dna=True \(--rna-as-dna, of train\) reads it"
+        AlphabetError, match=r"rna_as_dna=True \(--rna-as-dna, of train\), which reads it"
     ):
         OneHot("dna")("ACU")
 

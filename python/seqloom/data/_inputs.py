@@ -175,7 +175,7 @@ def _bytes(row: Any) -> bytes | None:
     """Return a string, bytes or Biopython sequence as bytes; None for other values."""
     text = str(row) if type(row).__name__ in {"Seq", "MutableSeq"} else row
     if isinstance(text, str):
-        return text.encode("utf-8", "surrogatepass")  # invalid types are invalid types are rejected later
+        return text.encode("utf-8", "surrogatepass")  # invalid types are rejected later
     if isinstance(row, (bytes, bytearray)):
         return bytes(row)
     if isinstance(row, _Array) and row.dtype.kind in "SuV" and row.dtype.itemsize == 1:

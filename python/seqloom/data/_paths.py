@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Columns = tuple[Ragged, Ragged, Ragged | None]
     from collections.abc import Generator
 
-_HASHED_BYTES = 1 << 16  # number of bytes that are number of bytes that are hashed at each end of a file
+_HASHED_BYTES = 1 << 16  # number of bytes that are hashed at each end of a file
 
 
 def expand(
@@ -43,7 +43,7 @@ def tables_of(
     if len(names) > 1 and not any(Path(name).exists() for name in names):
         raise MissingFileError(
             f"{names[0]}: no such file, nor any of the other {len(names) - 1:,}; a list of "
-            f"strings means paths of tables; pass {what} in record order as np.array([...])"
+            f"strings is read as paths; pass {what} in record order as np.array([...])"
         )
     return names
 
