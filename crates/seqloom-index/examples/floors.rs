@@ -1,8 +1,9 @@
 //! Measures the fastest possible reading of a file, for comparison in `make bench SUITE=fastx`.
 //!
-//! `floors ROUNDS THREADS FILE` prints the seconds of each round as JSON, for five tasks. They are
-//! reading blocks, counting line ends, and decompressing in three ways: in one thread, with the given
-//! threads, and with the index of the file.
+//! `floors ROUNDS THREADS FILE` prints the seconds of each round as JSON, for five
+//! tasks. The tasks are reading blocks, counting line ends, and decompressing in three
+//! ways: with one thread, with the given number of threads, and with the index of the
+//! file.
 
 #![expect(clippy::print_stdout, reason = "the output of a program")]
 
@@ -40,8 +41,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns the seconds of reading, counting lines, decompressing in one thread, with threads from the
-/// beginning, and with threads from indexed positions.
+/// Returns the seconds for reading, for counting lines, and for decompressing in one
+/// thread, in several threads from the beginning, and in several threads from indexed
+/// positions.
 fn round(path: &Path, threads: usize) -> Result<[f64; 5], Box<dyn Error>> {
     Ok([
         clock(|| blocks(path, |_| 0))?,

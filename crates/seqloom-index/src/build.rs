@@ -27,7 +27,8 @@ use seqloom_compression::{Compression, Trouble};
 use seqloom_sequences::options::{Format, ReaderOptions};
 use seqloom_sequences::reader::Reader;
 
-/// Creates the index of a file and writes it to `side`. After an error no file is left.
+/// Creates the index of a file and writes it to `side`. After an error, no index file
+/// remains.
 pub fn build(path: &Path, side: &Path, building: &Building) -> Result<()> {
     let io = |error: io::Error| Error::io(side, &error);
     let part = PartFile::create(side).map_err(io)?;
@@ -98,7 +99,7 @@ fn detect(path: &Path) -> Result<(Format, Compression)> {
     }
 }
 
-/// Returns the text of an uncompressed or bgzip file.
+/// Returns the decompressed text of an uncompressed or bgzip file.
 pub(super) fn text_of(
     disk: Disk,
     compression: Compression,
@@ -119,8 +120,8 @@ pub(super) fn text_of(
     })
 }
 
-/// Reads a file that could not be scanned from the beginning, and returns the error, which names
-/// record and line.
+/// Reads a file again from the beginning after the scan failed, and returns the error,
+/// which names record and line.
 fn explain(path: &Path, trouble: Trouble) -> Error {
     let mut reader = match Reader::open(path, &ReaderOptions::default()) {
         Ok(reader) => reader,

@@ -33,14 +33,14 @@ impl Building {
     }
 }
 
-/// The result of scanning a file, except the rows.
+/// The result of scanning a file, without the rows of the records.
 pub(crate) struct ScanSummary {
     pub(crate) text: u64,
     pub(crate) container: Container,
     pub(crate) windows: Vec<Vec<u8>>,
 }
 
-/// Receives rows, and the hashes of their ids.
+/// A sink of index rows and the hashes of their ids.
 pub(crate) trait RowSink {
     fn take(&mut self, row: IndexRow, name: u64) -> io::Result<()>;
 }

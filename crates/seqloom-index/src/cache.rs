@@ -5,12 +5,12 @@ use std::ops::Range;
 
 use seqloom_compression::seekable;
 
-/// Text and rows that a thread reuses between calls.
+/// The memory for text and index rows that a thread reuses between calls.
 #[derive(Default)]
 pub(crate) struct Cache {
     pub(super) text: seekable::TextCache,
     pub(super) page: Vec<u8>,
-    /// The rows in the page.
+    /// The index rows of the current page.
     pub(super) page_rows: Range<u64>,
     /// The text of records that were read together.
     pub(super) together: Vec<u8>,

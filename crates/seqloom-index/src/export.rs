@@ -14,8 +14,8 @@ use seqloom_compression::checksum::hash;
 use seqloom_sequences::options::Format;
 
 impl Index {
-    /// Returns the lines of a `.fai` file for a range of records. The ids must differ from each
-    /// other and from those in `names`, and the lines of a record must have equal lengths.
+    /// Returns the lines of a `.fai` file for a range of records. The ids must be
+    /// unique and not in `names`, and the lines of a record must have equal lengths.
     pub fn fai(&self, range: Range<u64>, names: &mut HashSet<u64>) -> Result<Vec<u8>> {
         let mut cache = self.borrow();
         let mut lines = Vec::new();
@@ -60,7 +60,8 @@ impl Index {
         Ok(Some(line))
     }
 
-    /// Returns the offset of the qualities of a record, if their lines are those of the residues.
+    /// Returns the offset of the qualities of a record, if their lines have the same
+    /// lengths as those of the residues.
     fn qualities(&self, row: &IndexRow, cache: &mut Cache) -> Result<Option<u64>> {
         let mut record = Vec::new();
         let read = self.text.read(
@@ -72,7 +73,8 @@ impl Index {
         let last = row.length.checked_sub(1).and_then(|last| row.offset(last));
         let letters = last.map_or(u64::from(row.header), |position| position + 1 - row.begin);
         let start = usize::try_from(letters).unwrap_or(usize::MAX);
-        // A line end or an empty line follows, and then the '+' line.
+        // The residues are followed by a line end or an empty line, and then by the '+'
+        // line.
         let plus = record.get(start..).and_then(|rest| {
             let plus = rest.iter().position(|byte| *byte == b'+')?;
             Some(start + plus + memchr::memchr(b'\n', rest.get(plus..)?)? + 1)

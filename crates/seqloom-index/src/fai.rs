@@ -4,8 +4,8 @@
 //! name  length  offset of the residues  residues per line  bytes per line  [offset of the qualities]
 //! ```
 //!
-//! FASTQ has the sixth column. The file does not contain the positions of headers: a record begins at
-//! the end of the previous one.
+//! Only FASTQ has the sixth column. The file does not contain the positions of headers:
+//! each record begins at the end of the previous record.
 
 use seqloom_core::error::Fault;
 
@@ -132,8 +132,8 @@ pub(crate) fn format_of(rows: &[FaiRow]) -> Format {
     }
 }
 
-/// Converts rows to index rows with the hashes of their names. A record ends where the next one
-/// begins. The rows must be in the order of the file.
+/// Converts rows to index rows with the hashes of their names. A record ends where the
+/// next record begins. The rows must be in the order of the file.
 pub(crate) fn to_rows(rows: &[FaiRow], text: u64) -> Result<Vec<(IndexRow, u64)>, Fault> {
     let mut begin = 0;
     let mut index_rows = Vec::with_capacity(rows.len());

@@ -95,7 +95,7 @@ impl Index {
         Ok(rows)
     }
 
-    /// Converts numbers, which may be negative and count from the end, to record numbers.
+    /// Converts indices, of which negative ones count from the end, to record numbers.
     pub(super) fn numbers(&self, wanted: &[i64]) -> Result<Vec<u64>> {
         let count = as_i64(self.len());
         let number = |wanted: &i64| {
@@ -137,8 +137,9 @@ impl Index {
         work.par_chunks(size).map(one).collect()
     }
 
-    /// Takes an unused cache, or creates one. It does not wait for the lock: in a forked process
-    /// the thread that holds it may not exist.
+    /// Returns an unused cache, or creates a new cache. The function does not wait for
+    /// the lock, because in a forked process the thread that holds the lock may not
+    /// exist.
     pub(super) fn borrow(&self) -> Cache {
         let kept = self
             .caches
@@ -220,7 +221,7 @@ impl Index {
         )
     }
 
-    /// Reads adjacent records in one call, and checks each.
+    /// Reads adjacent records in one call, and checks each record.
     fn add(
         &self,
         rows: &[IndexRow],
@@ -261,7 +262,8 @@ impl Index {
         Ok(())
     }
 
-    /// Returns the batch; compares its ids if the index has no checksums of records.
+    /// Returns the batch; if the index has no checksums of records, compares the ids of
+    /// the batch with the index.
     fn check_ids(&self, batch: Batch, rows: &[IndexRow]) -> Result<Batch> {
         if self.side.head.has_sums {
             return Ok(batch);
@@ -298,14 +300,14 @@ impl Index {
     }
 }
 
-/// Returns the sorted numbers and the position of each.
+/// Returns the sorted record numbers and the original position of each number.
 fn sort_numbers(numbers: &[u64]) -> (Vec<u64>, Vec<usize>) {
     let mut order: Vec<(u64, usize)> = numbers.iter().copied().zip(0..).collect();
     order.sort_unstable();
     order.into_iter().unzip()
 }
 
-/// Returns each item with the next one.
+/// Returns pairs of each item and the next item.
 fn pairs<T>(items: &[T]) -> impl Iterator<Item = (&T, &T)> {
     items.iter().zip(items.iter().skip(1))
 }
@@ -315,7 +317,7 @@ fn end(row: &IndexRow) -> u64 {
     row.begin + row.size
 }
 
-/// Returns the number of rows, from the first, that are read together.
+/// Returns the number of rows, counted from the first, whose records are read together.
 fn count_adjacent(rows: &[IndexRow]) -> usize {
     let first = rows.first().map_or(0, |first| first.begin);
     let is_adjacent = |(row, next): &(&IndexRow, &IndexRow)| {
@@ -332,7 +334,7 @@ fn end_line(text: &mut Vec<u8>) {
     }
 }
 
-/// Returns the text of a row in the text of several rows.
+/// Returns the text of one record in the text of several adjacent records.
 fn text_of_row<'a>(rows: &[IndexRow], row: &IndexRow, text: &'a [u8]) -> &'a [u8] {
     let first = rows.first().map_or(0, |first| first.begin);
     let position =
@@ -364,8 +366,8 @@ fn is_same(batch: &Batch, rows: &[IndexRow]) -> bool {
     batch.len() == rows.len() && lengths.eq(rows.iter().map(|row| as_i64(row.length)))
 }
 
-/// Merges parts in the requested order; `order` contains the position of each record of the
-/// concatenated parts.
+/// Merges the batches of several threads in the requested order; `order` contains the
+/// position in the result of each record of the concatenated batches.
 fn merge(parts: &[Batch], order: &[usize]) -> Batch {
     let positions = parts
         .iter()

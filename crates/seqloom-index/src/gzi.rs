@@ -50,8 +50,8 @@ pub(crate) fn write_gzi(blocks: &[BgzipBlock]) -> Vec<u8> {
     })
 }
 
-/// Returns whether the entries are the blocks of a file: all except the first, with or without the
-/// empty block at the end.
+/// Returns whether the entries are the offsets of all blocks of a file except the
+/// first, with or without the empty block at the end.
 pub(crate) fn is_index_of(entries: &[(u64, u64)], blocks: &[BgzipBlock]) -> bool {
     let rest = blocks.get(1..).unwrap_or_default();
     let is_long_enough = entries.len() == rest.len() || entries.len() + 1 == rest.len();

@@ -19,7 +19,7 @@ use seqloom_core::number::{as_u64, u64_at};
 use seqloom_sequences::options::Format;
 
 const INDEX_MAGIC: u64 = u64::from_le_bytes(*b"slindex\n");
-/// The version of the layout; an index of another version is created again.
+/// The version of the index format; an index of another version is created again.
 const VERSION: u64 = 1;
 /// The number of 8-byte integers in the header.
 const HEAD_NUMBERS: usize = 22;
@@ -31,7 +31,8 @@ pub(crate) const HEAD_BYTES: usize = HEAD_NUMBERS * 8;
 pub(crate) struct IndexHeader {
     pub(crate) format: Format,
     pub(crate) compression: Compression,
-    /// True if the checksums of rows cover the whole record, false if only the id.
+    /// True if the checksum of a row covers the whole record, false if it covers only
+    /// the id.
     pub(crate) has_sums: bool,
     /// The size, modification time and hash of the indexed file.
     pub(crate) source: SourceStamp,
@@ -45,7 +46,7 @@ pub(crate) struct IndexHeader {
     pub(crate) chunks: Section,
 }
 
-/// Size, time and hash of the file that was indexed.
+/// The size, modification time and hash of the file that was indexed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SourceStamp {
     pub(crate) size: u64,

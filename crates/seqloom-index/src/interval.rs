@@ -62,7 +62,7 @@ impl Index {
     fn read_parts(&self, wanted: &[IntervalPart], cache: &mut Cache) -> Result<IntervalLetters> {
         let mut letters = Vec::new();
         let mut lengths = Vec::with_capacity(wanted.len());
-        // The residues of a record with lines of unequal length.
+        // This buffer stores the residues of a record whose lines have unequal length.
         let mut whole: Option<(u64, Vec<u8>)> = None;
         for part in wanted {
             let row = self.row(part.number, cache)?;
@@ -116,7 +116,8 @@ impl Index {
         })
     }
 
-    /// Checks that the header of a record is at its position, once for each record.
+    /// Checks that the header of a record is at the position in the index, once for
+    /// each record.
     fn check_header(
         &self,
         number: u64,
@@ -188,7 +189,7 @@ fn copy_residues(
     Some(())
 }
 
-/// Arranges intervals in the requested order.
+/// Copies the residues of intervals in the requested order.
 fn arrange(parts: &[IntervalLetters], count: usize) -> (Vec<u8>, Vec<i64>) {
     let mut sources: Vec<&[u8]> = vec![&[]; count];
     for (letters, lengths) in parts {

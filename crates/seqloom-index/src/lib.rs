@@ -11,8 +11,8 @@
 //! fai, gzi the index files of samtools and bgzip
 //! ```
 //!
-//! An index is not trusted. Positions are checked before they are used, and the text at a position is
-//! parsed and compared with the index.
+//! An index is not assumed to be correct. Positions are checked before they are used,
+//! and the text at a position is parsed and compared with the index.
 
 #![deny(clippy::indexing_slicing)] // numbers in a file are not trusted as indices
 

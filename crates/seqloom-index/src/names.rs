@@ -8,10 +8,11 @@ use super::pages::PageColumn;
 use seqloom_compression::image::IndexBytes;
 use seqloom_core::number::u64_at;
 
-/// The size of an entry in bytes: hash, and number of the record.
+/// The size in bytes of an entry, which contains the hash of the id and the number of
+/// the record.
 pub(crate) const NAME_BYTES: usize = 16;
 
-/// Returns the numbers of the records with this hash of the id.
+/// Returns the numbers of the records whose id has the given hash.
 pub(crate) fn find(column: PageColumn, image: &IndexBytes, wanted: u64) -> Result<Vec<u64>, Fault> {
     let mut page = Vec::new();
     let mut at = |position: u64| -> Result<(u64, u64), Fault> {

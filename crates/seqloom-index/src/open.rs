@@ -96,8 +96,8 @@ impl Index {
         }
     }
 
-    /// Opens a file with the bytes of its `.fai`, and of its `.gzi` if it is bgzip. Both are
-    /// compared with the file.
+    /// Opens a file with the bytes of its `.fai`, and of its `.gzi` if it is bgzip. The
+    /// index files are compared with the FASTA or FASTQ file.
     pub fn from_standard(
         path: &Path,
         fai: (&Path, &[u8]),
@@ -141,7 +141,8 @@ impl Index {
         rows.iter()
             .try_for_each(|(row, name)| writer.put(*row, *name))
             .map_err(io)?;
-        // A .fai contains no checksums, so the current content is stored.
+        // A .fai contains no checksums, so the checksums of the current content are
+        // stored.
         let chunks = super::stamp::chunks(&text.disk, &Building::default()).map_err(io)?;
         let whole = FileSummary {
             format,
@@ -158,10 +159,11 @@ impl Index {
         Ok(Self::new(path, side, text.disk))
     }
 
-    /// Checks that the headers are at the positions of a `.fai`. Of the headers
-    /// without description, only some are read: they leave no space for another record.
+    /// Checks that the headers are at the positions of a `.fai`. Of the headers without
+    /// description, only a sample is read, because there is no space for another record
+    /// between such a header and its residues.
     fn check_headers(&self, fai: &Path, rows: &[(IndexRow, u64)], ids: &[FaiRow]) -> Result<()> {
-        /// The number of headers without description that are read.
+        /// The number of headers without description that are checked.
         const CHECKED_HEADERS: usize = 1000;
         let step = rows.len().div_ceil(CHECKED_HEADERS).max(1);
         let last = rows.len().saturating_sub(1);

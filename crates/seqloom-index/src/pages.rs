@@ -1,5 +1,5 @@
-//! Entries of equal size in pages of 64. Each page has a hash, so that it can be read and checked
-//! alone.
+//! Entries of equal size in pages of 64. Each page has a hash, so that a single page
+//! can be read and checked.
 
 use std::io::{self, Write};
 
@@ -59,7 +59,8 @@ impl Pages {
     }
 }
 
-/// Returns the hash of a page, which includes its number to detect exchanged pages.
+/// Returns the hash of a page; the hash includes the page number, to detect exchanged
+/// pages.
 fn hash_page(page: &[u8], number: u64) -> u64 {
     xxhash_rust::xxh3::xxh3_64_with_seed(page, number)
 }
@@ -98,7 +99,8 @@ impl PageColumn {
         Ok(first)
     }
 
-    /// Returns an entry, if the index is in memory, where all pages have been checked.
+    /// Returns an entry if the index is in memory, for which all pages have already
+    /// been checked.
     pub(crate) fn entry<'a>(&self, image: &'a IndexBytes, position: u64) -> Option<&'a [u8]> {
         if position >= self.count {
             return None;

@@ -21,8 +21,8 @@ pub struct IndexRow {
     pub line_letters: u32,
     /// The number of bytes in a line, including the line end.
     pub line_bytes: u32,
-    /// The checksum of the bytes of the record. In an index from a `.fai` it is the checksum of
-    /// the id.
+    /// The checksum of the bytes of the record. In an index that was created from a
+    /// `.fai`, it is the checksum of the id.
     pub sum: u32,
 }
 

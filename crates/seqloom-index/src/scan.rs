@@ -1,7 +1,7 @@
 //! Finds records in text that arrives in chunks.
 //!
-//! The scan only counts lines. The parser, which reads the same text, decides which bytes are
-//! residues and which are errors.
+//! The scan only finds lines and their lengths. The parser, which reads the same text,
+//! decides which bytes are residues and which are errors.
 
 use memchr::memchr;
 use xxhash_rust::xxh3::Xxh3;
@@ -13,7 +13,7 @@ use seqloom_sequences::options::Format;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// Finds records.
+/// The state of a scan that finds records.
 pub(crate) struct Scan {
     format: Format,
     /// The offset of the next chunk.
@@ -24,7 +24,8 @@ pub(crate) struct Scan {
     /// The number of qualities that were read.
     qualities: u64,
     is_open: bool,
-    /// True after a line that only empty lines or the end may follow.
+    /// True after a line of a record that may be followed only by empty lines or the
+    /// end of the record.
     is_last: bool,
     /// The checksum of the bytes of the record in earlier chunks.
     early: Option<Box<Xxh3>>,
@@ -35,7 +36,7 @@ pub(crate) struct Scan {
 /// The kind of the current line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LineKind {
-    /// Before the first record, or after a complete FASTQ record.
+    /// A line before the first record, or after a complete FASTQ record.
     Between,
     Header,
     Letters,
@@ -93,7 +94,7 @@ impl Scan {
         chunk.len()
     }
 
-    /// Ends the text.
+    /// Ends the text, and completes the last record.
     pub(crate) fn finish(&mut self) {
         if self.line.bytes > 0 {
             self.end_line(0);
@@ -128,7 +129,7 @@ impl Scan {
         self.stage = LineKind::Header;
     }
 
-    /// Ends the record; `recent` ends with its bytes in this chunk.
+    /// Ends the record; `recent` ends with the bytes of the record in this chunk.
     fn close(&mut self, end: u64, recent: &[u8]) {
         if !self.is_open {
             return;
@@ -157,7 +158,8 @@ impl Scan {
         early.update(part.unwrap_or_default());
     }
 
-    /// Reads the line up to its end or that of the chunk; returns the rest.
+    /// Reads the line up to its end or the end of the chunk; returns the remaining
+    /// text.
     fn read_line<'a>(&mut self, rest: &'a [u8]) -> &'a [u8] {
         let end = memchr(b'\n', rest);
         let (part, behind) = rest.split_at(end.unwrap_or(rest.len()));

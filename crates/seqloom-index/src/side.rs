@@ -1,4 +1,4 @@
-//! Reads an index. Its content is checked before it is used.
+//! Reads an index. The content of the index is checked before it is used.
 
 use std::sync::Arc;
 
@@ -48,7 +48,8 @@ impl IndexFile {
             image,
         };
         if matches!(side.image, IndexBytes::Memory(_)) {
-            // In memory all pages are checked once; in a file each page is checked when it is read.
+            // If the index is in memory, all pages are checked once; in a file, each
+            // page is checked when it is read.
             side.rows().for_each(&side.image, |_| Ok(()))?;
             side.names().for_each(&side.image, |_| Ok(()))?;
         }
@@ -72,7 +73,7 @@ impl IndexFile {
     }
 }
 
-/// Reads a section; its size is limited by that of the index.
+/// Reads a section; the size of a section is limited by the size of the index.
 fn read_section(image: &IndexBytes, section: Section) -> Result<Vec<u8>, Fault> {
     let mut bytes = vec![0; usize::try_from(section.size).map_err(|_| damaged("a table"))?];
     let outcome = image.read(section.at, &mut bytes);

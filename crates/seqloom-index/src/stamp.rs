@@ -1,9 +1,10 @@
 //! Detects whether a file has changed since it was indexed.
 //!
-//! An index contains a hash for each 256 KiB of the file. If size and time are the same, four of these
-//! chunks are compared. If the time differs, all chunks are compared, which takes as long as reading
-//! the file. A change that keeps size, time and these four chunks is detected later, by the checksum of
-//! a record.
+//! An index contains a hash for each 256 KiB of the file. If size and modification time
+//! are the same, four of these chunks are compared. If the modification time differs,
+//! all chunks are compared, which takes as long as reading the file. If a change does
+//! not affect the size, the time and these four chunks, it is detected later by the
+//! checksum of a record.
 
 use std::cell::RefCell;
 use std::io;
@@ -23,7 +24,7 @@ pub(crate) const CHUNK_BYTES: u64 = 256 << 10;
 /// The change of a file since it was indexed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// No change.
+    /// The file has not changed.
     None,
     /// Only the modification time changed.
     Touched,
@@ -61,7 +62,8 @@ pub(crate) fn stamp(disk: &Disk, chunks: &[u64]) -> SourceStamp {
 }
 
 fn chunk(disk: &Disk, number: u64) -> io::Result<u64> {
-    // Reused, because allocating a vector for each chunk takes longer than the hash.
+    // The vector is reused, because allocating a vector for each chunk takes longer
+    // than computing the hash.
     thread_local! {
         static BYTES: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
     }

@@ -6,7 +6,7 @@ use seqloom_compression::Trouble;
 use seqloom_core::Error;
 use seqloom_core::error::Fault;
 
-/// Converts trouble with a file to an error that names the file.
+/// Converts a problem with a file to an error that names the file.
 pub(crate) fn to_error(path: &Path, trouble: Trouble) -> Error {
     match trouble {
         Trouble::Io(error) => Error::io(path, &error),
@@ -14,7 +14,7 @@ pub(crate) fn to_error(path: &Path, trouble: Trouble) -> Error {
     }
 }
 
-/// Returns the fault of a damaged index.
+/// Returns the error for a damaged index.
 pub(crate) fn damaged(what: &str) -> Fault {
     Fault::whole(format!(
         "the index is truncated or corrupt ({what}): make a new one (seqloom index --overwrite)"

@@ -19,8 +19,9 @@ use self::gzip_index::open_index;
 
 /// Opens a file to read it from the beginning.
 ///
-/// All threads decompress a large gzip file if its index exists next to it, or if this process has
-/// read all of the file before. Otherwise one thread decompresses it.
+/// A large gzip file is decompressed by all threads if its index is next to it, or if
+/// this process has already read the whole file. Otherwise the gzip file is
+/// decompressed by one thread.
 pub fn open_reader(path: &Path, options: &ReaderOptions) -> Result<Reader> {
     match in_parallel(path, &options.unpacking()) {
         Some(text) => Reader::of_text(path, (Compression::Gzip, text), options),
@@ -28,7 +29,8 @@ pub fn open_reader(path: &Path, options: &ReaderOptions) -> Result<Reader> {
     }
 }
 
-/// Returns the text of a file that several threads decompress faster than one.
+/// Returns the text of a file that is large enough for several threads to decompress it
+/// faster than one thread.
 fn in_parallel(path: &Path, options: &UnpackOptions) -> Option<Box<dyn Text>> {
     let is_named = options.threads > 1 && path != Path::new("-");
     (is_named && is_large(path)).then_some(())?;

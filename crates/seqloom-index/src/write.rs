@@ -12,7 +12,7 @@ use seqloom_compression::seekable::{Container, Span};
 use seqloom_core::number::as_u64;
 use seqloom_sequences::options::Format;
 
-/// Writes an index.
+/// A writer of an index.
 pub(crate) struct IndexWriter<W> {
     out: W,
     at: u64,
@@ -35,14 +35,14 @@ impl<W: Write + Seek> IndexWriter<W> {
         })
     }
 
-    /// Adds the next record.
+    /// Adds the row of the next record.
     pub(crate) fn put(&mut self, row: IndexRow, name: u64) -> io::Result<()> {
         self.names.push((name, as_u64(self.names.len())));
         self.letters += row.length;
         self.rows.put(&row.to_bytes(), &mut self.out)
     }
 
-    /// Writes everything after the rows, and then the header.
+    /// Writes all sections after the rows, and then the header.
     pub(crate) fn finish(mut self, whole: FileSummary) -> io::Result<W> {
         self.rows.finish(&mut self.out)?;
         let records = as_u64(self.names.len());

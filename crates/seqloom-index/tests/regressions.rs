@@ -1,4 +1,5 @@
-//! Reads the inputs in `fuzz/regressions` again: fuzzing has found a fault with each of them.
+//! Tests with the inputs in `fuzz/regressions`, each of which once revealed a bug
+//! during fuzzing.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
 #[path = "../../seqloom-sequences/tests/support/mod.rs"]

@@ -1,4 +1,5 @@
-//! Times the reader: `cargo run --release --example parse FILE [THREADS [RECORDS]]`.
+//! Measures the time of reading a file: `cargo run --release --example parse FILE
+//! [THREADS [RECORDS]]`.
 #![expect(
     clippy::print_stdout,
     clippy::unwrap_used,

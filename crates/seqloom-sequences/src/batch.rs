@@ -8,7 +8,8 @@ use crate::sink::{Position, RecordSink};
 pub struct Batch {
     /// The residues of all records.
     pub data: Vec<u8>,
-    /// The offset of the residues of each record, and the end of the last record.
+    /// The offset of the residues of each record, and the end of the last record in the
+    /// residues.
     pub offsets: Vec<i64>,
     /// The headers of all records, without `>` or `@` and without line ends.
     pub headers: Vec<u8>,
@@ -45,7 +46,7 @@ impl Batch {
         self.len() == 0
     }
 
-    /// Removes all records but keeps the memory.
+    /// Removes all records but keeps the allocated memory.
     pub fn clear(&mut self) {
         self.offsets.clear();
         self.offsets.push(0);
@@ -64,7 +65,7 @@ impl Batch {
     }
 }
 
-/// A sink that fills a batch.
+/// A sink that adds the records of a parser to a batch.
 pub struct BatchSink<'a> {
     pub(crate) batch: &'a mut Batch,
     pub(crate) max_records: usize,
@@ -93,7 +94,8 @@ impl<'a> BatchSink<'a> {
         }
     }
 
-    /// Removes an incomplete record, and unused memory if an allocation failed.
+    /// Removes an incomplete record and, if an allocation failed, releases unused
+    /// memory.
     pub fn finish(self) {
         self.batch.truncate_to_records();
         if self.is_exhausted {
@@ -102,7 +104,7 @@ impl<'a> BatchSink<'a> {
         }
     }
 
-    /// Estimates the final size of a column from the mean of the records so far.
+    /// Estimates the final size of a column from the mean size of the records so far.
     fn expected_size(&self, size: usize) -> usize {
         match self.batch.len() {
             0 => 0,
@@ -157,10 +159,10 @@ fn offset(size: usize) -> i64 {
     i64::try_from(size).unwrap_or(i64::MAX)
 }
 
-/// A function that returns a column of a batch.
+/// A function that returns one column of a batch.
 type BatchColumn = fn(&mut Batch) -> &mut Vec<u8>;
 
-/// Reserves memory for `more` elements; returns whether it was available.
+/// Reserves memory for `more` elements; returns whether enough memory was available.
 #[cold]
 fn grow<T>(vector: &mut Vec<T>, more: usize, expected_size: usize) -> bool {
     let required = vector.len().saturating_add(more);
@@ -175,8 +177,8 @@ fn grow<T>(vector: &mut Vec<T>, more: usize, expected_size: usize) -> bool {
     vector.try_reserve_exact(capacity - vector.len()).is_ok()
 }
 
-/// Returns one and a half times `required`, rounded up to a multiple of `spare`, less a page for
-/// the allocator.
+/// Returns one and a half times `required`, rounded up to a multiple of `spare`, minus
+/// a page for the allocator.
 fn larger_capacity(required: usize, spare: usize) -> usize {
     let capacity = required.saturating_add(required / 2 + 2 * PAGE_BYTES);
     let steps = (capacity / spare).saturating_add(1);

@@ -5,9 +5,9 @@
 /// A set of valid bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ByteClass {
-    /// A residue: printable ASCII except `>`.
+    /// The class of residues: printable ASCII except `>`.
     Letter,
-    /// A quality, from the lowest byte of its encoding to `~`.
+    /// The class of qualities, from the lowest byte of the encoding to `~`.
     Quality(u8),
 }
 
@@ -39,7 +39,8 @@ impl ByteClass {
     }
 }
 
-/// Returns whether a header may consist of these bytes: no line end and no NUL.
+/// Returns whether a header may consist of these bytes, which must not contain a line
+/// end or NUL.
 #[inline(always)]
 pub fn is_one_line(bytes: &[u8]) -> bool {
     all_match(bytes, OneLineRule)
@@ -47,7 +48,7 @@ pub fn is_one_line(bytes: &[u8]) -> bool {
 
 /// The number of bytes that are checked together, in one integer.
 const INTEGER_BYTES: usize = size_of::<u64>();
-/// The number of such integers that are checked together in a long line.
+/// The number of 8-byte integers that are checked together in a long line.
 const CHUNK_INTEGERS: usize = 4;
 /// The top bit of each byte.
 const TOP_BITS: u64 = repeat_byte(0x80);
@@ -58,10 +59,11 @@ const fn repeat_byte(byte: u8) -> u64 {
     u64::from_ne_bytes([byte; INTEGER_BYTES])
 }
 
-/// A condition for bytes. Implemented by types, because the compiler does not always inline closures.
+/// A condition for bytes. Conditions are types and not closures, because the compiler
+/// does not always inline closures.
 trait ByteRule: Copy {
-    /// Returns the top bit of each byte that meets the condition. All top bits are set only if all
-    /// bytes meet it; single bits may be wrong otherwise.
+    /// Returns the top bit of each byte that meets the condition. All top bits are set
+    /// only if all bytes meet the condition; if some do not, single bits may be wrong.
     fn valid_bits(self, word: u64) -> u64;
 }
 
@@ -95,8 +97,8 @@ impl ByteRule for OneLineRule {
     }
 }
 
-/// Returns whether all bytes meet a condition. The last bytes of a long line are checked twice,
-/// which is faster than one by one.
+/// Returns whether all bytes meet a condition. The last bytes of a long line are
+/// checked twice, which is faster than checking them one by one.
 #[inline(always)]
 fn all_match(bytes: &[u8], rule: impl ByteRule) -> bool {
     let Some(last) = bytes.last_chunk::<{ INTEGER_BYTES * CHUNK_INTEGERS }>() else {
@@ -117,7 +119,8 @@ fn valid_bits_of_chunk(
     chunk: &[u8; INTEGER_BYTES * CHUNK_INTEGERS],
     rule: impl ByteRule,
 ) -> [u64; CHUNK_INTEGERS] {
-    // A loop, because closures of `array::from_fn` are not always inlined and vectorised.
+    // A loop is used because closures of `array::from_fn` are not always inlined and
+    // vectorised.
     let mut results = [0; CHUNK_INTEGERS];
     for (result, word) in results.iter_mut().zip(chunk.as_chunks::<INTEGER_BYTES>().0) {
         *result = rule.valid_bits(u64::from_ne_bytes(*word));
@@ -139,23 +142,23 @@ fn all_match_in_short(bytes: &[u8], rule: impl ByteRule) -> bool {
     all & TOP_BITS == TOP_BITS
 }
 
-/// Returns the top bit of each byte from `low` to `~`. The bit of a byte above the range is clear, but
-/// the byte may change the bits of its neighbours.
+/// Returns an integer with the top bit set for each byte from `low` to `~`. The bit of
+/// a byte above the range is clear, but the byte may change the bits of its neighbours.
 #[inline(always)]
 fn in_range_bits(word: u64, low: u8) -> u64 {
     let above = word | word.wrapping_add(repeat_byte(0x7F - b'~'));
     (word | TOP_BITS).wrapping_sub(repeat_byte(low)) & !above
 }
 
-/// Returns the top bit of each byte that differs from `other`. The bit of an equal byte is clear, but
-/// the byte may change the bits of its neighbours.
+/// Returns an integer with the top bit set for each byte that differs from `other`. The
+/// bit of an equal byte is clear, but the byte may change the bits of its neighbours.
 #[inline(always)]
 fn different_bits(word: u64, other: u8) -> u64 {
     let zeros = word ^ repeat_byte(other);
     zeros | !zeros.wrapping_sub(repeat_byte(1))
 }
 
-/// Describes a byte for an error.
+/// Describes a byte for an error message.
 pub fn describe_byte(byte: u8) -> String {
     match byte {
         b' ' => "a space".into(),

@@ -55,7 +55,7 @@ impl Cursor {
         }
     }
 
-    /// Begins a record at the next byte, which is `>` or `@`.
+    /// Begins a record at the next byte, which must be `>` or `@`.
     pub(crate) fn begin_record(&mut self) {
         self.record_start = self.position;
         self.header.clear();
@@ -70,7 +70,7 @@ impl Cursor {
         self.line_start = self.position.byte;
     }
 
-    /// Returns the position `count` bytes further on the same line.
+    /// Returns the position that is `count` bytes later on the same line.
     pub(crate) fn after(&self, count: usize) -> Position {
         Position {
             byte: self.position.byte + as_u64(count),
@@ -78,8 +78,8 @@ impl Cursor {
         }
     }
 
-    /// Advances past `first` if it belongs to a byte order mark, and returns whether it does. The mark
-    /// may be split between chunks.
+    /// Advances past the byte `first` if it belongs to a byte order mark, and returns
+    /// whether it does. The mark may be split between chunks.
     pub(crate) fn skip_mark_byte(&mut self, first: u8) -> Result<bool, Fault> {
         let matched = usize::try_from(self.position.byte).unwrap_or(usize::MAX);
         if BYTE_ORDER_MARK.get(matched) == Some(&first) {
@@ -154,7 +154,8 @@ impl Cursor {
         })
     }
 
-    /// Checks that there are at most `limit` bytes, and that all belong to the class.
+    /// Checks that there are at most `limit` bytes, and that all of them belong to the
+    /// given class.
     pub(crate) fn check_bytes(
         &self,
         bytes: &[u8],

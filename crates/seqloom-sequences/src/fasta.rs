@@ -36,9 +36,9 @@ pub struct FastaParser {
     comments: Comments,
     whitespace: Whitespace,
     max_record: u64,
-    /// The first blank of this line, which is an error if a residue follows.
+    /// The first blank of the current line, which is an error if a residue follows.
     blank: Option<(Position, u8)>,
-    /// The length of most lines; the line end is first expected there.
+    /// The length of most lines, at which the parser first looks for a line end.
     common_length: usize,
     /// True if the last line had a different length.
     last_differed: bool,
@@ -55,7 +55,7 @@ enum FastaState {
     Start,
     Header,
     Letters,
-    /// A comment.
+    /// A comment line.
     Comment,
     /// A line that is skipped after a fault, up to the next record.
     Lost,
@@ -146,7 +146,7 @@ impl FastaParser {
         Ok(())
     }
 
-    /// Skips a byte of the byte order mark, if it is one.
+    /// Skips a byte if it belongs to the byte order mark.
     fn skip_mark_byte(&mut self, first: u8) -> Result<usize, Fault> {
         let is_mark = self.cursor.skip_mark_byte(first)?;
         if !is_mark {
@@ -209,7 +209,8 @@ impl FastaParser {
         Ok(chunk.len() + usize::from(ends))
     }
 
-    /// Reads a line word by word, if it contains blanks or other bytes that are not residues.
+    /// Reads a line word by word, for lines that contain blanks or other bytes that are
+    /// not residues.
     fn read_words(&mut self, mut chunk: &[u8], sink: &mut impl RecordSink) -> Result<(), Fault> {
         while !chunk.is_empty() {
             let begin = chunk.len() - chunk.trim_ascii_start().len();
@@ -223,7 +224,8 @@ impl FastaParser {
         Ok(())
     }
 
-    /// Skips blanks, and stores the first one that no residue may follow.
+    /// Skips blanks, and stores the position of the first blank that no residue may
+    /// follow.
     fn skip_blanks(&mut self, blanks: &[u8]) {
         let is_fault = |byte: u8| byte == b'\r' || self.whitespace == Whitespace::Error;
         let mut faults = blanks
@@ -236,7 +238,8 @@ impl FastaParser {
         self.cursor.position = self.cursor.after(blanks.len());
     }
 
-    /// Reads a word, after checking that it contains only residues and is allowed here.
+    /// Reads a word, after checking that it contains only residues and is allowed at
+    /// this position.
     fn read_word(&mut self, letters: &[u8], sink: &mut impl RecordSink) -> Result<(), Fault> {
         let Some(&first) = letters.first() else {
             return Ok(());
@@ -322,7 +325,7 @@ impl FastaParser {
     }
 }
 
-/// Recovery after a fault.
+/// Recovery of the parser after a fault.
 impl FastaParser {
     /// Skips to the next record after the current position.
     pub(crate) fn seek(&mut self) {

@@ -7,9 +7,9 @@
 //! IIIIHH                   a quality for each residue, in one or more lines
 //! ```
 //!
-//! A quality may be `@` or `+`. Therefore a record ends when it has a quality for each residue, not
-//! where a line looks like a header. Accepted and rejected input, for every compression and chunk
-//! size:
+//! A quality character may be `@` or `+`. Therefore a record ends when it has a quality
+//! for each residue, not where a line looks like a header. Accepted and rejected input,
+//! for every compression and chunk size:
 //!
 //! | input | result |
 //! |---|---|
@@ -51,9 +51,11 @@ pub struct FastqParser {
     plus_text: Vec<u8>,
     /// The first empty line of the current residues or qualities, and the number of empty lines.
     empty_lines: (Position, u32),
-    /// A carriage return at the end of a chunk; a line feed must follow.
+    /// The position of a carriage return at the end of a chunk, after which a line feed
+    /// must follow.
     carriage_return: Option<Position>,
-    /// The lengths of the last header and sequence, which the next record may have too.
+    /// The lengths of the last header and sequence, which are likely for the next
+    /// record as well.
     last_lengths: (usize, usize),
     completed: u64,
 }
@@ -63,7 +65,7 @@ pub struct FastqParser {
 enum FastqState {
     /// The beginning of the text.
     Mark,
-    /// Between two records.
+    /// A line between two records.
     Between,
     /// A line that is skipped after a fault.
     Lost,
@@ -206,7 +208,7 @@ impl FastqParser {
         1
     }
 
-    /// Begins the `+` line, which follows residues or exactly one empty line.
+    /// Begins the `+` line, which must follow residues or exactly one empty line.
     fn begin_plus_line(&mut self) -> Result<usize, Fault> {
         match (self.cursor.length, self.empty_lines.1) {
             (0, 0) => return Err(self.missing_residues()),
@@ -243,7 +245,8 @@ impl FastqParser {
 
     fn read_plus_line(&mut self, rest: &[u8], sink: &mut impl RecordSink) -> Result<usize, Fault> {
         let (chunk, ends) = first_line(rest);
-        // The rest of a longer line is not stored, because the line cannot be the header.
+        // The rest of a longer line is not stored, because such a line cannot equal the
+        // header.
         let limit = (MAX_HEADER_BYTES + 2).saturating_sub(self.plus_text.len());
         let (stored, _) = chunk.split_at(chunk.len().min(limit));
         if self.plus_text.try_reserve(stored.len()).is_err() {
@@ -371,7 +374,7 @@ impl FastqParser {
     }
 }
 
-/// Recovery after a fault.
+/// Recovery of the parser after a fault.
 impl FastqParser {
     /// Skips to the next record after the current position.
     pub(crate) fn seek(&mut self) {

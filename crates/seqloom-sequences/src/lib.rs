@@ -6,9 +6,9 @@
 //! ACGT
 //! ```
 //!
-//! [`fasta`] and [`fastq`] parse the text that `seqloom-compression` decompresses, and [`reader`]
-//! collects the records in batches. Invalid text is never dropped silently: it is an error that names
-//! file, record, line and byte.
+//! [`fasta`] and [`fastq`] parse the text that `seqloom-compression` decompresses, and
+//! [`reader`] collects the records in batches. Invalid text is never dropped silently,
+//! but causes an error that names file, record, line and byte.
 
 #![deny(clippy::indexing_slicing)] // numbers in a file are not trusted as indices
 

@@ -1,4 +1,5 @@
-//! Finds the position of a residue in a file, for error messages. Reads the file again.
+//! Finds the position of a residue in a file, for error messages. The file is read
+//! again for this purpose.
 
 use std::path::Path;
 

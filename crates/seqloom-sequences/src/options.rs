@@ -9,9 +9,9 @@ use seqloom_compression as compression;
 /// The text format of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// Headers that begin with `>`, and residues.
+    /// FASTA: headers that begin with `>`, and residues.
     Fasta,
-    /// Headers that begin with `@`, residues, and a quality for each residue.
+    /// FASTQ: headers that begin with `@`, residues, and a quality for each residue.
     Fastq,
 }
 
@@ -35,15 +35,16 @@ impl fmt::Display for Format {
     }
 }
 
-/// The encoding of FASTQ qualities as characters. The caller declares it; it is never guessed.
+/// The encoding of FASTQ qualities as characters. The caller must declare the encoding;
+/// it is never guessed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum QualityEncoding {
-    /// `!` is 0 (Sanger, and Illumina since 1.8).
+    /// The character `!` is quality 0 (Sanger, and Illumina since 1.8).
     #[default]
     Phred33,
-    /// `@` is 0 (Illumina 1.3 to 1.7).
+    /// The character `@` is quality 0 (Illumina 1.3 to 1.7).
     Phred64,
-    /// `;` is -5, on a different scale (Solexa).
+    /// The character `;` is quality -5, on a different scale (Solexa).
     Solexa,
 }
 
@@ -63,7 +64,7 @@ impl QualityEncoding {
 }
 
 impl QualityEncoding {
-    /// Returns the lowest valid byte; the highest is always `~`.
+    /// Returns the lowest valid quality byte; the highest is always `~`.
     pub fn lowest_byte(self) -> u8 {
         match self {
             Self::Phred33 => b'!',
@@ -187,8 +188,8 @@ pub struct ReaderOptions {
     pub require_eof: bool,
     /// True if batches contain the qualities of FASTQ. Qualities are always validated.
     pub with_qualities: bool,
-    /// The number of threads for reading, including the thread of the caller. With 1 there is no
-    /// read-ahead.
+    /// The number of threads for reading, including the thread of the caller. With one
+    /// thread, nothing is read ahead.
     pub threads: usize,
 }
 

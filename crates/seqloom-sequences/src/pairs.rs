@@ -1,8 +1,9 @@
 //! Compares the headers of paired-end reads.
 //!
-//! The id, the first word of the header, is compared. Old Illumina software marks the mates in the
-//! id (`/1` and `/2`); newer software marks them in the description (`1:N:0:ATCACG`), which is
-//! ignored. `fastq-dump -I` writes `.1` and `.2`, and other programs write `_1` and `_2`.
+//! Two headers are compared by their ids, the first words of the headers. Old Illumina
+//! software marks the mates in the id (`/1` and `/2`); newer software marks them in the
+//! description (`1:N:0:ATCACG`), which is ignored. `fastq-dump -I` writes `.1` and
+//! `.2`, and other programs write `_1` and `_2`.
 
 use seqloom_core::Ragged;
 
@@ -12,10 +13,11 @@ pub fn mismatch(first: &Ragged<'_>, second: &Ragged<'_>) -> Option<usize> {
     pairs.position(|(first, second)| !are_mates(first, second))
 }
 
-/// Returns whether two headers belong to mates: their ids are equal except for the mate number.
+/// Returns whether two headers belong to mates, whose ids must be equal except for the
+/// mate number.
 ///
-/// Mate numbers are `.1` and `.2`, `_1` and `_2`, or `/1` and a higher number. (The second read is
-/// `/3` if `/2` is the index read.)
+/// The mate numbers are `.1` and `.2`, `_1` and `_2`, or `/1` and a higher number. (The
+/// second read is `/3` if `/2` is the index read.)
 pub fn are_mates(first: &[u8], second: &[u8]) -> bool {
     match (id(first), id(second)) {
         ([first_id @ .., b'/', end], [second_id @ .., b'/', mate])
@@ -23,8 +25,8 @@ pub fn are_mates(first: &[u8], second: &[u8]) -> bool {
         {
             first_id == second_id && end < mate
         }
-        // Only 1 and 2 mark mates, because records may be numbered in the same way: `.2` and
-        // `.3` are different records.
+        // After a dot or an underscore, only the numbers 1 and 2 mark mates, because
+        // records may be numbered in the same way: `.2` and `.3` are different records.
         ([first_id @ .., mark @ (b'.' | b'_'), b'1'], [second_id @ .., same, b'2']) => {
             mark == same && first_id == second_id
         }

@@ -62,8 +62,8 @@ impl Parser {
         self.cursor().position
     }
 
-    /// Returns whether the last record is complete. Always false for FASTA, where a record is
-    /// complete only when the next one begins.
+    /// Returns whether the last record is complete. The result is always false for
+    /// FASTA, where a record is complete only when the next record begins.
     pub fn is_between(&self) -> bool {
         match self {
             Self::Fasta(_) => false,
@@ -111,7 +111,8 @@ impl Parser {
         self.seek();
     }
 
-    /// Corrects the count: the text that began last was not a record.
+    /// Corrects the number of records after it turns out that the text that began last
+    /// was not a record.
     pub fn uncount(&mut self) {
         self.cursor_mut().begun -= 1;
     }

@@ -1,8 +1,8 @@
 //! Residue and quality counts by position, in bounded memory.
 //!
-//! A bin covers one position until a sequence is longer than the number of bins. Then pairs of bins
-//! are merged, and a bin covers two positions, four, and so on. The counts do not depend on the
-//! order of the sequences.
+//! A bin covers one position until a sequence is longer than the number of bins. Then
+//! pairs of bins are merged, so that each bin covers two positions, then four, and so
+//! on. The counts do not depend on the order of the sequences.
 
 use seqloom_core::{Error, Ragged, Result};
 
@@ -10,9 +10,10 @@ use seqloom_core::number::as_u64;
 
 /// The maximum number of bins.
 const MAX_BINS: usize = 512;
-/// The columns of residue counts: 1 to 26 for A to Z in either case, 0 for other bytes.
+/// The number of columns of residue counts: columns 1 to 26 count A to Z in either
+/// case, and column 0 counts other bytes.
 pub const RESIDUE_COLUMNS: usize = 32;
-/// The columns of quality counts, by ASCII byte.
+/// The number of columns of quality counts, one for each ASCII byte.
 pub const QUALITY_COLUMNS: usize = 128;
 
 /// Counts of residues and qualities by position, and of mean qualities.
@@ -65,7 +66,7 @@ impl Profile {
         }
     }
 
-    /// Adds qualities to the counts.
+    /// Adds qualities to the counts of quality characters.
     pub fn add_qualities(&mut self, qualities: &Ragged<'_>) -> Result<()> {
         if qualities.iter().flatten().any(|letter| !letter.is_ascii()) {
             return Err(Error::argument("qualities must be ASCII"));
@@ -83,7 +84,7 @@ impl Profile {
         Ok(())
     }
 
-    /// Merges bins until this number of positions fits.
+    /// Merges bins until the given number of positions fits into the bins.
     fn merge_until_fits(&mut self, positions: usize) {
         while positions > MAX_BINS.saturating_mul(self.width) {
             merge_pairs(&mut self.letters);

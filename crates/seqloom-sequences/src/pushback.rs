@@ -4,7 +4,8 @@ use std::collections::TryReserveError;
 
 use seqloom_compression::{Text, Trouble};
 
-/// Text in chunks. Text that was peeked at or must be read again is pushed back.
+/// A source of text in chunks. Text that was peeked at or must be read again is pushed
+/// back.
 pub(crate) struct PushbackText {
     /// The text that was pushed back, and the number of its bytes that were consumed again.
     pushed: Vec<u8>,
@@ -52,7 +53,8 @@ impl PushbackText {
         Ok(&self.pushed)
     }
 
-    /// Pushes text back, before the next chunk. Fails if memory is not available.
+    /// Pushes text back, so that it is read before the next chunk. Returns an error if
+    /// there is not enough memory.
     pub(crate) fn push_back(&mut self, text: &[u8]) -> Result<(), TryReserveError> {
         self.pushed.drain(..self.consumed);
         self.consumed = 0;

@@ -18,7 +18,8 @@ use crate::sniff;
 use seqloom_compression::input::BufferedInput;
 use seqloom_compression::{Compression, Text, Trouble, unpack};
 
-/// The bytes of text that are decompressed after a fault to find a wrong checksum.
+/// The number of bytes of text that are decompressed after a fault to find a wrong
+/// checksum.
 const MAX_CHECKED_BYTES: usize = 64 << 20;
 
 /// Reads the records of a file in order.
@@ -32,13 +33,14 @@ pub struct Reader {
     report: Report,
     /// The text of the current record, if it may have to be read again.
     record_text: Vec<u8>,
-    /// The line of the last counted fault, and the number of complete records then.
+    /// The line of the last counted fault, and the number of records that were complete
+    /// at that time.
     last_fault: (u64, u64),
 }
 
 enum ReaderState {
     Reading,
-    /// The end was reached without an error.
+    /// The end of the file was reached without an error.
     Finished,
     /// Reading failed; every further call returns this error.
     Failed(Error),
@@ -51,14 +53,14 @@ impl Reader {
         Self::new(path, input, options)
     }
 
-    /// Reads from `input`; `path` is its name in errors.
+    /// Reads from `input`, which error messages call `path`.
     pub fn new(path: &Path, input: BufferedInput, options: &ReaderOptions) -> Result<Self> {
         let unpacked = unpack(input, &options.unpacking());
         let unpacked = unpacked.map_err(|trouble| to_error(path, trouble))?;
         Self::of_text(path, unpacked, options)
     }
 
-    /// Reads decompressed text; `compression` is that of the file.
+    /// Reads decompressed text; `compression` is the compression of the file.
     pub fn of_text(
         path: &Path,
         (compression, text): (Compression, Box<dyn Text>),
@@ -93,12 +95,12 @@ impl Reader {
         self.parser.format()
     }
 
-    /// Returns the path from the caller.
+    /// Returns the path of the file, as the caller gave it.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Returns the records that were read and skipped so far.
+    /// Returns a report of the records that were read and skipped so far.
     pub fn report(&self) -> Report {
         Report {
             records: self.parser.completed(),
@@ -116,8 +118,8 @@ impl Reader {
         Ok(is_more.then_some(batch))
     }
 
-    /// Like [`read`](Self::read), but replaces the records of a batch. Returns whether a record was
-    /// read.
+    /// Does the same as [`read`](Self::read), but replaces the records of an existing
+    /// batch. Returns whether a record was read.
     pub fn read_into(
         &mut self,
         batch: &mut Batch,

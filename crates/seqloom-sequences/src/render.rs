@@ -1,6 +1,6 @@
 //! Writes records as FASTA or FASTQ text.
 //!
-//! A record that the reader would reject or read as a different record is an error.
+//! Writing fails if the reader would reject a record or read it as a different record.
 
 use seqloom_core::error::Fault;
 use seqloom_core::{Error, Ragged, Result};
@@ -11,7 +11,7 @@ use seqloom_core::number::as_u64;
 /// Records to write, by column.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordColumns<'a> {
-    /// The number of records that were written before, for errors.
+    /// The number of records that were written before, for error messages.
     pub before: u64,
     /// The headers without `>` or `@`.
     pub headers: Ragged<'a>,

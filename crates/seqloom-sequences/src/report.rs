@@ -14,8 +14,9 @@ const MAX_STORED_FAULTS: usize = 1000;
 pub struct Report {
     /// The number of records that were read.
     pub records: u64,
-    /// The number of faults by kind. A record with a fault is skipped. A fault can hide the start
-    /// of the next record, so that one fault counts for several records.
+    /// The number of faults by kind. A record with a fault is skipped. A fault can hide
+    /// the start of the next record, so that one counted fault may cover several
+    /// records.
     pub left_out: BTreeMap<Kind, u64>,
     /// The first 1000 faults, with [`OnError::Collect`].
     pub faults: Vec<Fault>,

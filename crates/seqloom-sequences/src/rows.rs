@@ -1,4 +1,4 @@
-//! Copies rows, and hashes ids.
+//! Copies rows of bytes, and hashes record ids.
 
 use std::hash::{DefaultHasher, Hasher};
 
@@ -6,7 +6,8 @@ use seqloom_core::{Error, Ragged, Result};
 
 use crate::pairs;
 
-/// Copies the `wanted` rows in that order; returns the concatenated bytes and the offsets.
+/// Copies the rows `wanted` in the given order; returns the concatenated bytes and the
+/// offsets.
 pub fn take(all: &Ragged<'_>, wanted: &[i64]) -> Result<(Vec<u8>, Vec<i64>)> {
     let positions = wanted
         .iter()

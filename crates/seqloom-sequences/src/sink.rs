@@ -14,7 +14,8 @@ pub trait RecordSink {
     /// Begins a record.
     fn begin(&mut self, header: &[u8]);
 
-    /// Adds residues to the record; `position` is that of the first residue.
+    /// Adds residues to the record; `position` is the position of the first of them in
+    /// the text.
     fn letters(&mut self, letters: &[u8], position: Position);
 
     /// Adds qualities to the record, after all of its residues.
@@ -26,10 +27,10 @@ pub trait RecordSink {
     /// Discards the incomplete record.
     fn cancel(&mut self) {}
 
-    /// Returns whether no further record should begin.
+    /// Returns whether the sink is full, so that no further record should begin.
     fn is_full(&self) -> bool;
 
-    /// Returns whether an allocation failed; the incomplete record is lost then.
+    /// Returns whether an allocation failed; if so, the incomplete record is lost.
     fn is_exhausted(&self) -> bool {
         false
     }

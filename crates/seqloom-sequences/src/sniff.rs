@@ -1,4 +1,5 @@
-//! Detects the format of a text. An error names the content that was found instead.
+//! Detects the format of a text. An error names the content that was found instead of
+//! sequences.
 
 mod contents;
 
@@ -9,7 +10,7 @@ use seqloom_core::error::{Fault, FaultCause};
 
 /// The maximum number of blank bytes before the content of a file.
 const MAX_BLANK_BYTES: usize = 1 << 20;
-/// The number of bytes that are needed to recognise other content.
+/// The number of bytes that are needed to recognise other file formats.
 const MIN_OTHER_BYTES: usize = 4096;
 
 /// Returns whether the beginning of a text is long enough to detect its format.
@@ -21,7 +22,8 @@ pub(crate) fn is_enough(start: &[u8]) -> bool {
     }
 }
 
-/// Returns the format of a text from its beginning, or a fault that names other content.
+/// Returns the format of a text from its beginning, or a fault that names the content
+/// found instead.
 pub(crate) fn format(start: &[u8], options: &ReaderOptions) -> Result<Format, Fault> {
     let found = match skip_blank(start) {
         _ if start.is_empty() => {
@@ -65,7 +67,7 @@ fn skip_blank(start: &[u8]) -> &[u8] {
     text.trim_ascii_start()
 }
 
-/// Returns a description of other content, and the cause if a remedy exists.
+/// Returns a description of text in another format and, if a remedy exists, the cause.
 fn describe(start: &[u8]) -> (Option<FaultCause>, String) {
     let text = match (content_of(start), start) {
         (Some(content), _) => {
@@ -85,7 +87,7 @@ fn describe(start: &[u8]) -> (Option<FaultCause>, String) {
     (None, text)
 }
 
-/// Describes other text by its first line.
+/// Describes text in another format by its first line.
 fn describe_first_line(start: &[u8]) -> (Option<FaultCause>, String) {
     let is_text = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | 0x0C | b' '..=b'~' | 0x80..);
     if !start.iter().all(is_text) {
@@ -116,7 +118,8 @@ fn describe_first_line(start: &[u8]) -> (Option<FaultCause>, String) {
     (None, text)
 }
 
-/// Returns whether a line is an interval: a name, a start, and an end after it.
+/// Returns whether a line is an interval: a name, a start, and an end that is larger
+/// than the start.
 fn is_interval(line: &[u8]) -> bool {
     let mut fields = line.split(|byte| *byte == b'\t').skip(1);
     let mut number = || {

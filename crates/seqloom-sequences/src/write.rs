@@ -1,7 +1,7 @@
 //! Writes records to a file, uncompressed or as gzip or bgzip.
 //!
-//! The same records give the same bytes for any number of threads: the headers contain neither a name
-//! nor a time.
+//! The written bytes depend only on the records, not on the number of threads, and the
+//! gzip headers contain neither a name nor a time.
 
 mod bgzip;
 #[cfg(test)]
@@ -81,7 +81,7 @@ pub struct WriteSummary {
 pub struct RecordWriter {
     compressor: Compressor,
     options: WriterOptions,
-    /// The text buffer, which calls reuse.
+    /// The text buffer, which is reused between calls.
     text: Vec<u8>,
     summary: WriteSummary,
 }
@@ -93,7 +93,8 @@ enum Compressor {
 }
 
 impl RecordWriter {
-    /// Creates a writer. The target needs no buffer, because writes are large.
+    /// Creates a writer. The target needs no additional buffer, because it is written
+    /// in large pieces.
     pub fn new(target: WriteTarget, options: WriterOptions) -> Result<Self> {
         options.check()?;
         let level = deflate::Level::new(options.level);
@@ -120,8 +121,8 @@ impl RecordWriter {
         })
     }
 
-    /// Writes records. If a record would not read back unchanged, this is a fault, and no record
-    /// of the call is written.
+    /// Writes records. If any record could not be read back unchanged, an error is
+    /// returned, and no record of the call is written.
     pub fn write(&mut self, columns: &RecordColumns<'_>) -> std::result::Result<(), Trouble> {
         let mut text = std::mem::take(&mut self.text);
         text.clear();
@@ -136,7 +137,7 @@ impl RecordWriter {
         Ok(())
     }
 
-    /// Writes text unchanged.
+    /// Writes text to the file unchanged.
     pub fn write_text(&mut self, text: &[u8]) -> io::Result<()> {
         self.summary.text += as_u64(text.len());
         match &mut self.compressor {

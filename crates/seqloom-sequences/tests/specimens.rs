@@ -1,4 +1,5 @@
-//! Real files, valid and invalid, from the folder in the environment variable `SEQLOOM_DATA`.
+//! Tests with valid and invalid real files, from the folder in the environment variable
+//! `SEQLOOM_DATA`.
 #![expect(clippy::panic, reason = "a test")]
 
 mod support;
@@ -12,7 +13,7 @@ use seqloom_sequences::ReaderOptions;
 use seqloom_sequences::options::{Comments, Whitespace};
 use support::{files, read, read_as};
 
-/// Returns the kind of the fault, if there is one.
+/// Returns the kind of the fault in a file, or `None` if the file is valid.
 fn kind(file: &[u8]) -> Option<Kind> {
     match read(file) {
         Err(Error::Format { fault, .. }) => Some(fault.kind),

@@ -1,4 +1,5 @@
-//! Truncates small files at every byte, and flips every bit.
+//! Tests of small files that are truncated at every byte, or in which each bit is
+//! flipped.
 
 mod support;
 
@@ -8,14 +9,16 @@ use std::path::Path;
 use sirocco::{Format, compress, deflate::Level};
 use support::{RecordBytes, files, read};
 
-/// Records of four lines, of more lines, empty and long, with a quality that looks like a header.
+/// FASTQ records of four lines and of more lines, empty and long records, and a quality
+/// line that looks like a header.
 const READS: &[u8] = b"@J1 JJ\nACGTACGTAC\n+\nJJ@J**+IJ\x7e\n@b\nAC\nGT\n+b\n@@\n@J\n@c\n\n+\n\n\
     @J1:2:3 4*J\nNNACGTNNACGTNNACGTNNACGTNNACGTNNACGTNNACGT\n+J1:2:3 4*J\n\
     @JJJJJJJJJIIIIIIIIIIIIIIIIIIIIIIIIIIIII*J*\n@d\nJJ\n+\n@@\n";
 const CRLF: &[u8] = b"@a\r\nACGT\r\n+\r\nJJJ@\r\n@b\r\nAC\r\n+b\r\n@J\r\n";
 const SEQUENCES: &[u8] = b">J1 JJ\nACGTACGTAC\nACG\n>b\n>c *J\nMKV*\n>d\nACGTACGTACGTACGT\n";
 
-/// Returns small uncompressed FASTQ files: one of this test, and real files if available.
+/// Returns small uncompressed FASTQ files: one written for this test and, if available,
+/// real files.
 fn small_reads() -> Vec<(String, Vec<u8>)> {
     let real = files("fastx/quality").into_iter().filter(|(name, file)| {
         Path::new(name).extension() == Some(OsStr::new("fastq"))
@@ -93,7 +96,7 @@ fn truncated_fastq_is_an_error_or_contains_whole_records() {
     }
 }
 
-/// Returns compressed files: those of this test, and real files if available.
+/// Returns compressed files: those written for this test and, if available, real files.
 fn compressed_files() -> Vec<(String, Vec<u8>)> {
     let fixed = [READS, CRLF, SEQUENCES].into_iter().flat_map(|text| {
         [Level::NONE, Level::DEFAULT].map(|level| compress(Format::Gzip, level, text))

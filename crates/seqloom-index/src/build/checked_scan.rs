@@ -12,7 +12,7 @@ use seqloom_sequences::options::{Format, ReaderOptions};
 use seqloom_sequences::parser::Parser;
 use seqloom_sequences::sink::{Position, RecordSink};
 
-/// Scans and parses the same text.
+/// A scan and a parser that process the same text.
 pub(super) struct CheckedScan {
     scan: Scan,
     parser: Parser,
@@ -24,7 +24,7 @@ pub(super) struct CheckedScan {
 struct ParsedRecords {
     name: u64,
     length: u64,
-    /// Hash of the id and length of each whole record.
+    /// The hash of the id, and the length, of each whole record.
     records: Vec<(u64, u64)>,
 }
 
@@ -70,7 +70,7 @@ impl CheckedScan {
         }
     }
 
-    /// Ends the text.
+    /// Ends the text, and completes the last record.
     pub(super) fn finish(&mut self, is_all: bool) -> Result<(), Trouble> {
         self.scan.finish();
         let is_empty =
@@ -91,7 +91,7 @@ impl CheckedScan {
         self.scan.at()
     }
 
-    /// Passes the records that both the scan and the parser have found to a sink.
+    /// Passes to a sink the records that both the scan and the parser have found.
     pub(super) fn deliver(&mut self, take: &mut impl RowSink) -> Result<(), Trouble> {
         let count = self.scan.rows.len().min(self.parsed_records.records.len());
         let records = self.parsed_records.records.drain(..count);
@@ -105,7 +105,7 @@ impl CheckedScan {
     }
 }
 
-/// Stores rows until the rows before them are confirmed.
+/// A store of rows that waits until all previous rows are confirmed.
 impl RowSink for Vec<(IndexRow, u64)> {
     fn take(&mut self, row: IndexRow, name: u64) -> std::io::Result<()> {
         self.push((row, name));

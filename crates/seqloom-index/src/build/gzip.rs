@@ -1,4 +1,5 @@
-//! The scan of a gzip file that is not bgzip, from its beginning to its end.
+//! The scan of a gzip file that is not bgzip, which must be read from its beginning to
+//! its end.
 
 use std::path::Path;
 
@@ -17,7 +18,7 @@ use xxhash_rust::xxh3::Xxh3;
 const MIN_SPAN_BYTES: u64 = if cfg!(fuzzing) { 1 << 10 } else { 256 << 10 };
 /// The maximum number of positions where decompression can start.
 const MAX_SPANS: u64 = if cfg!(fuzzing) { 16 } else { 8192 };
-/// A compression ratio that text rarely exceeds.
+/// A compression ratio that is rarely exceeded for text.
 const MAX_TEXT_RATIO: u64 = 4;
 
 /// Scans a gzip file.

@@ -1,8 +1,9 @@
 //! Scans the segments of a text in parallel.
 //!
-//! Each segment begins at the first position that looks like the beginning of a record. In FASTQ a line
-//! of qualities may look the same. The position is correct if the previous segment ends exactly there.
-//! Otherwise one thread scans the rest of the text again.
+//! Each segment begins at the first position that looks like the beginning of a record.
+//! In FASTQ, a line of qualities may look like the beginning of a record. The position
+//! is correct if the previous segment ends exactly at this position. Otherwise one
+//! thread scans the rest of the text again.
 
 use std::ops::Range;
 
@@ -17,7 +18,7 @@ use seqloom_compression::seekable::{Seekable, TextCache};
 use seqloom_core::number::as_u64;
 use seqloom_sequences::options::Format;
 
-/// The bytes of text that are read in a call.
+/// The number of bytes of text that are read in each call.
 const READ_BYTES: u64 = 1 << 20;
 /// The minimum size of a segment in bytes.
 const MIN_SEGMENT: u64 = if cfg!(test) { 64 << 10 } else { 8 << 20 };
@@ -107,7 +108,8 @@ impl SegmentReader<'_> {
             return Ok(None);
         };
         let mut rows = Vec::new();
-        // An error means that the guess was wrong; the caller then scans the segment again.
+        // An error means that the assumed beginning of the segment was wrong, so the
+        // caller scans the segment again.
         let end = match self.read_records(begin, range.end, &mut rows) {
             Err(Trouble::Damage(_)) => return Ok(None),
             end => end?,
@@ -120,7 +122,8 @@ impl SegmentReader<'_> {
         self.read_records(range.start, u64::MAX, rows).map(drop)
     }
 
-    /// Scans the records from `begin` that begin before `stop`; returns the end of the last one.
+    /// Scans the records from `begin` that begin before `stop`; returns the end of the
+    /// last record.
     fn read_records(&self, begin: u64, stop: u64, rows: &mut impl RowSink) -> Result<u64, Trouble> {
         let mut checked_scan = CheckedScan::new(self.format, begin);
         let (mut chunk, mut cache) = (Vec::new(), TextCache::default());

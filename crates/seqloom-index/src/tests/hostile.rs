@@ -1,4 +1,4 @@
-//! Index files with valid checksums and invalid numbers.
+//! Tests of index files with valid checksums but invalid numbers.
 
 use std::io::Cursor;
 

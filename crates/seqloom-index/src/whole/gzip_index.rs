@@ -21,7 +21,8 @@ pub(super) struct GzipIndex {
     rows: PageColumn,
 }
 
-/// Opens the index of a gzip file; `None` if there is none or the file has changed.
+/// Opens the index of a gzip file; returns `None` if there is no index or the file has
+/// changed.
 pub(super) fn open_index(path: &Path) -> Option<GzipIndex> {
     let side = index_path(path);
     let exists = side.is_file() && path.is_file();

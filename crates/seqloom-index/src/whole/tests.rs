@@ -1,4 +1,5 @@
-//! Parallel decompression must give the same text and faults as serial decompression.
+//! Tests that parallel decompression gives the same text and faults as serial
+//! decompression.
 
 #[path = "../../../seqloom-compression/src/parallel/tests/samples.rs"]
 mod samples;
@@ -36,7 +37,7 @@ fn fasta(letters: usize) -> Vec<u8> {
     text
 }
 
-/// Returns a file with its index next to it.
+/// Creates a file with its index next to it.
 fn indexed(packed: &[u8]) -> PackedFile {
     let file = PackedFile::new(packed);
     build(&file.0, &index_path(&file.0), &Building::default()).unwrap();

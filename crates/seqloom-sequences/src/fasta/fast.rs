@@ -1,6 +1,6 @@
 //! The fast path of the FASTA parser, for lines that are complete in one chunk of text.
 //!
-//! Any other line is left to the slow path, which also finds faults.
+//! All other lines are parsed by the slow path, which also finds faults.
 
 #![expect(clippy::inline_always, reason = "compiled for each instruction set")]
 
@@ -15,7 +15,8 @@ use crate::sink::RecordSink;
 use seqloom_core::number::as_u64;
 
 impl FastaParser {
-    /// Reads whole lines from the beginning of `text`; returns the number of bytes.
+    /// Reads whole lines from the beginning of `text`; returns the number of bytes
+    /// read.
     pub(super) fn read_whole_lines(&mut self, text: &[u8], sink: &mut impl RecordSink) -> usize {
         read_lines(self, text, sink)
     }
@@ -41,8 +42,8 @@ impl FastaParser {
         at
     }
 
-    /// Reads a line of residues; returns its length including the line end. The line end is first
-    /// expected where most lines end.
+    /// Reads a line of residues; returns its length including the line end. The parser
+    /// first looks for the line end at the length of most lines.
     #[inline(always)]
     fn read_line(&mut self, text: &[u8], sink: &mut impl RecordSink) -> Option<usize> {
         let size = match text.get(self.common_length) {
@@ -63,8 +64,8 @@ impl FastaParser {
         Some(size + 1)
     }
 
-    /// Updates the common length after two lines with a different length: one such line may be the
-    /// last line of a record.
+    /// Updates the common length only after two lines with a different length, because
+    /// a single such line may be the last line of a record.
     #[inline(always)]
     fn update_common_length(&mut self, size: usize) {
         let differs = size != self.common_length;

@@ -1,6 +1,6 @@
 //! The fast path of the FASTQ parser, for records of four lines that are complete in one chunk.
 //!
-//! Any other record is left to the slow path, which also finds faults.
+//! All other records are parsed by the slow path, which also finds faults.
 
 #![expect(clippy::inline_always, reason = "compiled for each instruction set")]
 
@@ -14,7 +14,7 @@ use crate::cursor::{MAX_HEADER_BYTES, has_id};
 use crate::sink::{Position, RecordSink};
 use seqloom_core::number::as_u64;
 
-/// A record of four lines.
+/// A FASTQ record of four lines.
 struct FourLines<'a> {
     header: &'a [u8],
     letters: &'a [u8],
@@ -25,7 +25,8 @@ struct FourLines<'a> {
 }
 
 impl FastqParser {
-    /// Reads whole records from the beginning of `text`; returns the number of bytes.
+    /// Reads whole records from the beginning of `text`; returns the number of bytes
+    /// read.
     pub(super) fn read_whole_records(&mut self, text: &[u8], sink: &mut impl RecordSink) -> usize {
         read_records(self, text, sink)
     }
@@ -69,8 +70,9 @@ impl FastqParser {
     }
 }
 
-/// Returns the record at the beginning of a text if it has four complete lines and needs no
-/// special treatment. Line ends are first expected where those of the last record were.
+/// Returns the record at the beginning of a text if it has four complete lines and
+/// needs no special treatment. The parser first looks for line ends at the line lengths
+/// of the last record.
 #[inline(always)]
 fn read_four_lines(
     text: &[u8],

@@ -1,9 +1,10 @@
 //! Recovery after a fault: reading continues at the next record.
 //!
-//! In FASTA this is the next line that begins with `>`. In FASTQ a line that begins with `@` may be
-//! qualities, and the text of the invalid record may include the next record. Therefore the text of
-//! the record is stored. Each line after its header that begins with `@` is tried in turn, and the
-//! first one that parses is the next record.
+//! In FASTA, the next record begins at the next line that begins with `>`. In FASTQ a
+//! line that begins with `@` may be qualities, and the text of the invalid record may
+//! include the next record. Therefore the text of the record is stored. Each later line
+//! of this text that begins with `@` is tried in turn, and the first line from which a
+//! record can be parsed is the next record.
 
 use memchr::memchr;
 use seqloom_core::Error;
@@ -59,8 +60,9 @@ impl Reader {
         Ok(())
     }
 
-    /// Returns whether a fault follows from the last one. The record is then only a line with `@`
-    /// that was tried after that fault, and it begins before the fault or fails at once.
+    /// Returns whether a fault is a consequence of the previous fault. In this case the
+    /// record is only a line with `@` that was tried after the previous fault, and this
+    /// line begins before that fault or fails at once.
     fn is_consequence(&self, fault: &Fault) -> bool {
         let (line, completed) = self.last_fault;
         let start = self.parser.record_start().line;
@@ -69,7 +71,7 @@ impl Reader {
         line > 0 && completed == self.parser.completed() && (start <= line || fails_at_once)
     }
 
-    /// Goes back to the line after the header of the record.
+    /// Moves the reader back to the line after the header of the record.
     fn go_back(&mut self, from: u64, used: usize) -> Result<()> {
         let start = self.parser.record_start();
         let found = memchr(b'\n', &self.record_text).filter(|_| start.byte < from);
@@ -87,7 +89,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Skips to the end of the header, which is in this chunk or a later one.
+    /// Skips to the end of the header, which is in the current chunk or a later chunk.
     fn skip_header(&mut self, from: u64, used: usize) -> Result<()> {
         let start = self.parser.record_start();
         let text = self.text.fill();
@@ -114,7 +116,7 @@ fn position_after(start: Position, byte: u64, end: usize) -> Position {
     }
 }
 
-/// Converts a distance within a chunk.
+/// Converts a distance within a chunk to `usize`.
 fn to_usize(bytes: u64) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }

@@ -16,7 +16,7 @@ use seqloom_compression::input::BufferedInput;
 
 const FASTA_TEXT: &[u8] = b">a one\nACGT\nAC\n>b\nGG\n>c\n\n>d\nTTTTT\n";
 
-/// An input that returns at most this number of bytes in a call.
+/// An input that returns at most the given number of bytes in each call.
 struct SmallReads(Cursor<Vec<u8>>, usize);
 
 impl Read for SmallReads {
@@ -138,7 +138,8 @@ fn a_gzip_truncated_at_any_byte_is_an_error() {
 
 #[test]
 fn invalid_text_from_a_damaged_gzip_is_reported_as_damage() {
-    // Stored, not deflated, so that a byte of the file is a byte of the text.
+    // The data are stored and not deflated, so that each byte of the text is a byte of
+    // the file.
     let mut file = compress(Format::Gzip, Level::NONE, FASTA_TEXT);
     let at = file.windows(4).position(|four| four == b"ACGT").unwrap();
     file[at] = b' ';
@@ -163,7 +164,7 @@ fn a_wrong_checksum_after_a_fault_is_found_within_64_mib() {
     assert!(far.contains("blank"), "{far}");
 }
 
-/// A slow input that returns a few bytes in a call.
+/// A slow input that returns a few bytes in each call.
 struct SlowInput(Cursor<Vec<u8>>);
 
 impl Read for SlowInput {
@@ -248,7 +249,7 @@ fn fastq_continues_after_an_invalid_residue() {
 
 #[test]
 fn a_record_inside_an_invalid_record_is_recovered() {
-    // Qualities are missing, so the next header is read as qualities.
+    // In this file qualities are missing, so the next header is read as qualities.
     check_recovery(
         b"@a\nACGTACGT\n+\nII\n@b\nA\n+\nI\n@c\nA\n+\nI\n",
         &["b", "c"],

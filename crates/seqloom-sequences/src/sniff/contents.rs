@@ -5,18 +5,19 @@ use seqloom_core::error::FaultCause;
 /// The purpose for which a file is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// A file of sequences.
+    /// To read sequences.
     Sequences,
-    /// A file of intervals.
+    /// To read intervals.
     Intervals,
-    /// A table of labels, phenotypes or covariates.
+    /// To read a table of labels, phenotypes or covariates.
     Table,
 }
 
-/// A file format that cannot be read for some purpose.
+/// A file format that cannot be read for at least one purpose.
 pub(super) struct Content {
     name: &'static str,
-    /// The advice for each purpose, such as a command that converts the file; empty if there is none.
+    /// The advice for each purpose, such as a command that converts the file; empty if
+    /// there is no advice.
     sequences: &'static str,
     intervals: &'static str,
     table: &'static str,
@@ -33,7 +34,8 @@ impl Content {
         }
     }
 
-    /// Returns the cause of an error about PLINK genotypes, which other functions read.
+    /// Returns the cause of an error about PLINK genotypes, for which other functions
+    /// exist.
     pub(super) fn cause(&self) -> Option<FaultCause> {
         std::ptr::eq(self, &raw const PLINK).then_some(FaultCause::Genotypes)
     }
@@ -54,7 +56,7 @@ impl Content {
 
 /// Describes a file from its beginning; returns `None` if it may be a table or intervals.
 pub fn describe_other(start: &[u8], purpose: Purpose) -> Option<String> {
-    // The table readers report UTF-16, with or without a byte order mark.
+    // UTF-16 text, with or without a byte order mark, is reported by the table readers.
     if matches!(start, [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..]) {
         return None;
     }
@@ -338,7 +340,8 @@ fn from_magic_number(start: &[u8]) -> Option<&'static Content> {
     if start.starts_with(b"\x6C\x1B") {
         return Some(&PLINK);
     }
-    // An offset below 16 MiB, three counts, and then the magic number.
+    // The file begins with an offset below 16 MiB and three counts, followed by the
+    // magic number.
     if start.get(3) == Some(&0) && start.get(16..20) == Some(b"bgen") {
         return Some(&BGEN);
     }

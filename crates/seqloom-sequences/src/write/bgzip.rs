@@ -8,13 +8,13 @@ use sirocco::deflate::{Encoder, Flush, Level, compress_bound};
 use seqloom_core::number::as_u64;
 use seqloom_core::workers::{Job, Workers};
 
-/// The destination of a file.
+/// The destination to which a file is written.
 pub type WriteTarget = Box<dyn Write + Send + Sync>;
 
-/// The bytes of text in a block, as in `bgzip`. Even incompressible text then gives a block below
-/// 64 KiB.
+/// The number of bytes of text in a block, as in `bgzip`. With this size, the block of
+/// even incompressible text is smaller than 64 KiB.
 const BLOCK_TEXT_BYTES: usize = 0xFF00;
-/// The number of blocks in the job of a thread.
+/// The number of blocks in a compression job, which one thread executes.
 const JOB_BLOCKS: usize = 8;
 /// A gzip header with the extra field for the size of the block.
 const BLOCK_HEADER: [u8; 16] = [
@@ -84,7 +84,7 @@ impl BgzipWriter {
         Ok(self.target)
     }
 
-    /// Submits the current job, and begins another.
+    /// Submits the current compression job, and begins another.
     fn submit(&mut self) -> io::Result<()> {
         let next = self.spare.pop().unwrap_or_else(|| PackJob::new(self.level));
         self.workers.push(std::mem::replace(&mut self.job, next));
@@ -118,7 +118,7 @@ struct PackJob {
     level: Level,
     text: Vec<u8>,
     packed: Vec<u8>,
-    /// The size of each block, compressed and uncompressed.
+    /// The compressed and the uncompressed size of each block.
     sizes: Vec<(usize, usize)>,
     is_done: bool,
 }
@@ -175,14 +175,15 @@ impl Job for PackJob {
 }
 
 impl BlockEncoder {
-    /// Appends a compressed or stored block; returns whether one of them fits.
+    /// Appends a compressed block or, if it is too large, a stored block; returns
+    /// whether either of them fits.
     fn pack(&mut self, text: &[u8], packed: &mut Vec<u8>) -> bool {
         pack(&mut self.compressing, text, &mut self.buffer, packed)
             || pack(&mut self.storing, text, &mut self.buffer, packed)
     }
 }
 
-/// Appends a block; returns false if it is too large.
+/// Appends a block; returns false if the block is too large.
 fn pack(encoder: &mut Encoder, text: &[u8], buffer: &mut [u8], packed: &mut Vec<u8>) -> bool {
     let progress = encoder.compress(text, buffer, Flush::Finish);
     let is_whole = progress.done;

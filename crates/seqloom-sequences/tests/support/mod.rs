@@ -14,7 +14,7 @@ use seqloom_compression::input::BufferedInput;
 use seqloom_core::Result;
 use seqloom_sequences::{Batch, Reader, ReaderOptions};
 
-/// An input that returns at most this number of bytes in a call.
+/// An input that returns at most the given number of bytes in each call.
 struct SmallReads(Cursor<Vec<u8>>, usize);
 
 impl Read for SmallReads {
@@ -63,7 +63,8 @@ fn record(batch: &Batch, row: usize) -> RecordBytes {
     (header, batch.data[letters].to_vec(), qualities)
 }
 
-/// Returns a folder of the real data; prints a message and returns `None` if there is none.
+/// Returns a folder of the real data; prints a message and returns `None` if there is
+/// no such folder.
 pub(crate) fn folder(name: &str) -> Option<PathBuf> {
     let Some(data) = std::env::var_os("SEQLOOM_DATA") else {
         eprintln!("SKIPPED: SEQLOOM_DATA does not name the folder of the real data");
