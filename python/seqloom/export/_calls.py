@@ -1,4 +1,4 @@
-"""The network to export and its calls: encoder, task and inputs."""
+"""Prepare the network to export, and the calls of the network to trace."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ _DEFAULT_BATCH_SIZE = 256
 
 @dataclass(frozen=True, slots=True)
 class ExportSubject:
-    """A network to trace, with its encoder, task and settings."""
+    """A network to export, with its encoder, task and settings."""
 
     model: Module
     encoder: Any
     task: Task
     batch_size: int
-    trained: Trained | None = None  # the trained model that contains the network
+    trained: Trained | None = None  # the trained model that contains the network, if any
 
 
 def prepare(
     model: object, *, encoder: Any, task: Any, batch_size: int | None
 ) -> ExportSubject:
-    """Prepare a trained model, a run, a run folder, or a network for the export."""
+    """Return the network of a trained model, a run, a run folder or a module."""
     held = getattr(model, "trained", model)
     if isinstance(held, (Trained, str, bytes, os.PathLike)):
         if encoder is not None or task is not None:
@@ -66,8 +66,8 @@ def prepare(
 
 
 def setting_of(model: object, name: str) -> Any:
-    """Return a setting that a network may have: encoder, length, crop or pair."""
-    # A network from an ONNX file has settings as attributes; others have them in a
+    """Return a setting of a network (encoder, length, crop or pair), or None without it."""
+    # A network from an ONNX file stores settings as attributes; other networks use a
     # config.
     holder = model if isinstance(model, OnnxModule) else getattr(model, "config", None)
     return getattr(holder, name, None)
@@ -84,7 +84,7 @@ def check_reads(subject: ExportSubject, inputs: object) -> None:
 
 
 def take_embeddings(subject: ExportSubject, inputs: Any) -> tuple[ExportSubject, Any]:
-    """Return a model of embeddings as a network on arrays, which needs no encoder."""
+    """Return a model of embeddings as a network that reads arrays and needs no encoder."""
     kind = kind_of_encoder(subject.encoder)
     if kind.count_inputs is None or kind.list_arrays is not None:
         return subject, inputs
@@ -95,12 +95,12 @@ def take_embeddings(subject: ExportSubject, inputs: Any) -> tuple[ExportSubject,
 
 
 def is_packed(model: Module) -> bool:
-    """Return whether a network reads packed tokens."""
+    """Return whether a network reads packed tokens, like `ESM2`."""
     return isinstance(model, ESM2)
 
 
 def _copy_to_numpy(model: Any) -> Module:
-    """Copy a network to NumPy; the original does not change."""
+    """Copy a network to the NumPy backend without changing the original."""
     if isinstance(model, TorchModule) or (
         hasattr(model, "state_dict") and not isinstance(model, Module)
     ):
@@ -127,16 +127,16 @@ def _copy_to_numpy(model: Any) -> Module:
 
 @dataclass(frozen=True, slots=True)
 class NetworkInput:
-    """Input of an exported network: records with an encoder, or arrays."""
+    """Input of an exported network, which is either records with an encoder or arrays."""
 
     encoder: Any = None
     length: int | None = None
     is_padded: bool = False  # True if records may be shorter than the length
-    inputs: Mapping[str, Input] | None = None  # if the network reads arrays
+    inputs: Mapping[str, Input] | None = None  # None unless the network reads arrays
 
 
 def trace_padded(subject: ExportSubject, reading: NetworkInput) -> dict[str, Traced]:
-    """Trace the call of `predict`, with and without a mask; return a trace by file name."""
+    """Trace the call of `predict` with and without a mask; return traces by file name."""
     check_reads(subject, reading.inputs)
     model = subject.model
     forward = Forward.of(model)
@@ -153,7 +153,7 @@ def trace_padded(subject: ExportSubject, reading: NetworkInput) -> dict[str, Tra
 
 
 def _may_pad(reading: NetworkInput) -> bool:
-    """Return whether records of a batch may have padding."""
+    """Return whether the records of a batch may contain padding."""
     encoder = reading.encoder
     if not kind_of_encoder(encoder).has_letters or counts_words(encoder):
         return False
@@ -161,7 +161,7 @@ def _may_pad(reading: NetworkInput) -> bool:
 
 
 def trace_packed(model: Module) -> dict[str, Traced]:
-    """Trace the call of a network of packed tokens."""
+    """Trace the call of a network that reads packed tokens."""
     inputs = {
         "input_ids": Input(("total",), "int32"),
         "cu_seqlens": Input(("starts",), "int32"),
@@ -178,7 +178,7 @@ def trace_packed(model: Module) -> dict[str, Traced]:
 
 
 def trace_rows(model: Module) -> Traced:
-    """Trace the call of a network of padded tokens."""
+    """Trace the call of a network that reads padded tokens."""
     inputs = {
         "input_ids": Input(("batch", "length"), "int64"),
         "mask": Input(("batch", "length")),
@@ -199,7 +199,7 @@ def list_inputs(traced: Traced) -> list[str]:
 
 
 def _trace_inputs(model: Module, forward: Forward, inputs: Mapping[str, Input]) -> Traced:
-    """Trace the network's method on named inputs."""
+    """Trace a method of the network on named inputs."""
     call = NetworkCall(
         inputs, lambda model, given, _: forward.call(model, given), _PADDED_SIZES
     )
@@ -207,7 +207,7 @@ def _trace_inputs(model: Module, forward: Forward, inputs: Mapping[str, Input]) 
 
 
 def _inputs_of(model: Module, forward: Forward, reading: NetworkInput) -> dict[str, Input]:
-    """Return the inputs of a network whose records come from an encoder."""
+    """Return the inputs of a network that reads the batches of an encoder."""
     encoder = reading.encoder
     places: Any = reading.length or "length"
     kind = "int32" if is_of_tokens(encoder) else float_type_of(model)
@@ -232,7 +232,7 @@ def _check_fitted(encoder: Any) -> None:
 
 
 def _row_inputs(sizes: dict[str, int], forward: Forward, kind: str) -> dict[str, Input]:
-    """Return the inputs of a network on rows, with the arguments that it accepts."""
+    """Return the inputs of a network that reads tokens, with the arguments it accepts."""
     asked = forward.names or set()
     others = {name: sizes[name] for name in sizes if name in asked and sizes[name]}
     others.pop("inputs", None)
@@ -242,7 +242,7 @@ def _row_inputs(sizes: dict[str, int], forward: Forward, kind: str) -> dict[str,
 
 
 def as_inputs(given: Any) -> dict[str, Input] | None:
-    """Convert the user's inputs: one, or several by name; a tuple is a float shape."""
+    """Convert the user's inputs to a dict; a tuple is the shape of a float32 input."""
     if given is None:
         return None
     found: Mapping[str, Any] = given if hasattr(given, "items") else {"inputs": given}

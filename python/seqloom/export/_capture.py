@@ -1,4 +1,4 @@
-"""A capture that records sizes as symbols, and arrays created from sizes as operations."""
+"""Record a forward call, with sizes as symbols and with the creation of arrays."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Line(str):
-    """A line of the user's code, with the `sl.nn` layer or function that it calls."""
+    """A line of the user's code, and the `sl.nn` layer or function that the line calls."""
 
     __slots__ = ("function", "layer")
     layer: str
@@ -41,7 +41,7 @@ class Line(str):
 
     @classmethod
     def current(cls) -> Line:
-        """Return the running line, and the innermost layer that it calls."""
+        """Return the running line of the user's code, and the layer that the line calls."""
         found, frame = cls(current_line()), caller(1)
         found.layer = found.function = ""
         while not found.layer and is_internal(frame.f_code.co_filename):
@@ -59,10 +59,10 @@ class Line(str):
 
 @dataclass(slots=True)
 class Probe:
-    """A graph traced at other sizes, with the shape of each value."""
+    """A graph traced at other sizes of the inputs, with the shape of each value."""
 
     graph: Graph
-    sizes: dict[str, int]  # by name
+    sizes: dict[str, int]  # sizes by name
     shapes: dict[int, tuple[int, ...]] = field(default_factory=dict[int, tuple[int, ...]])
 
     def __post_init__(self) -> None:
@@ -71,13 +71,15 @@ class Probe:
 
 
 class ExportCapture(Capture):
-    """Records a forward call, including functions that create arrays from shapes.
+    """Recorder of a forward call, including functions that create arrays from shapes.
 
-    A compiled step computes these once, because its shape is fixed; a graph has any shape.
+    An exported graph must create these arrays for any shape; a compiled step has one shape
+    and creates them only once.
 
     Args:
         target: The backend of the network.
-        probes: Traces of the same call, which show if a size has lost its symbol.
+        probes: Traces of the same call at other sizes, which show whether a size has lost
+            its symbol.
     """
 
     keeps_sizes = True
@@ -91,7 +93,7 @@ class ExportCapture(Capture):
         return ExportCapture(self.target)
 
     def record(self, name: str, *args: Any, **options: Any) -> Any:
-        """Record a call; compute it immediately if all its arrays are constants."""
+        """Record a call, or compute its result if all its arrays are constants."""
         if name == "max_pool1d" and _is_beyond_kernel(**options):
             return _pooling.max_pool1d(self, *args, **options)
         known = len(self.recorder.graph.operations)
@@ -101,7 +103,7 @@ class ExportCapture(Capture):
         return made
 
     def _record(self, name: str, *args: Any, **options: Any) -> Any:
-        """Record a call; write an operation if it creates an array from a size."""
+        """Record a call as an operation if it creates an array from a size."""
         if has_symbol(args):
             return super().record(name, *args, **options)
         if name not in _MAKERS:
@@ -117,14 +119,14 @@ class ExportCapture(Capture):
         return made[0]
 
     def _dtype_of(self, name: str, args: tuple[Any, ...], options: Any) -> np.dtype[Any]:
-        """Return the dtype of the result, from a call with a small array."""
+        """Return the dtype of the result, which is found by a call with a small array."""
         small = args if name in {"arange", "eye"} else ((), *args[1:])
         small = (1,) if name == "eye" else to_plain(small)
         return self.target.dtype(getattr(self.target, name)(*small, **options))
 
 
 class _SizeRecorder(Recorder):
-    """Records values, and restores symbols of sizes that shape rules have lost."""
+    """Recorder of values that restores the symbols of sizes if a shape rule loses them."""
 
     def __init__(self, target: Backend, probes: Sequence[Probe]) -> None:
         super().__init__(target)
@@ -134,7 +136,7 @@ class _SizeRecorder(Recorder):
     def new_value(
         self, shape: tuple[int, ...], dtype: np.dtype[Any] | str, *, weak: bool = False
     ) -> Value:
-        """Create a new value, with symbols restored in its shape."""
+        """Create a new value, and restore symbols in its shape."""
         value = super().new_value(shape, dtype, weak=weak)
         others = [probe.shapes.get(value.number, ()) for probe in self._probes]
         if any(len(other) != len(shape) for other in others):
@@ -144,7 +146,7 @@ class _SizeRecorder(Recorder):
         return replace(value, shape=tuple(sizes))
 
     def _symbol_of(self, name: str, row: Series) -> int:
-        """Return a new symbol for a size, unless it follows from earlier sizes."""
+        """Return a new symbol for a size that does not follow from earlier sizes."""
         size, *others = row
         polynomial = polynomial_of(size)
         if [evaluate(polynomial, it.sizes) for it in self._probes] != others:
@@ -158,14 +160,14 @@ class _SizeRecorder(Recorder):
 
 
 def _is_beyond_kernel(dilation: Any = 1, *, ceil_mode: bool = False, **_: Any) -> bool:
-    """Return whether a pool is recorded as several operations, with these options."""
+    """Return whether a pooling with these options is recorded as several operations."""
     return ceil_mode or to_sizes(dilation, 1) != (1,)
 
 
 def _shape_args(
     shape: Any, *rest: Any, **_: Any
 ) -> tuple[tuple[Any, ...], tuple[int, ...]]:
-    """Return the arguments of zeros and ones: the shape."""
+    """Return the argument of zeros and ones, which is the shape."""
     del rest
     is_one = not isinstance(shape, (tuple, list))
     sizes = tuple((shape,) if is_one else cast("Any", shape))
@@ -173,7 +175,7 @@ def _shape_args(
 
 
 def _full_args(shape: Any, value: Any, **_: Any) -> tuple[tuple[Any, ...], tuple[int, ...]]:
-    """Return the arguments of full: the shape and the value."""
+    """Return the arguments of full, which are the shape and the value."""
     sizes = _shape_args(shape)[1]
     return (sizes, value), sizes
 
@@ -181,7 +183,7 @@ def _full_args(shape: Any, value: Any, **_: Any) -> tuple[tuple[Any, ...], tuple
 def _range_args(
     start: Any, stop: Any = None, step: Any = 1, **_: Any
 ) -> tuple[tuple[Any, ...], tuple[int, ...]]:
-    """Return the arguments of arange: start, stop and step."""
+    """Return the arguments of arange, which are start, stop and step."""
     start, stop = (0, start) if stop is None else (start, stop)
     return (start, stop, step), (max(0, math.ceil((stop - start) / step)),)
 
@@ -189,7 +191,7 @@ def _range_args(
 def _eye_args(
     rows: int, columns: int | None = None, **_: Any
 ) -> tuple[tuple[Any, ...], tuple[int, ...]]:
-    """Return the arguments of eye: rows and columns."""
+    """Return the arguments of eye, which are the numbers of rows and columns."""
     shape = (rows, rows if columns is None else columns)
     return shape, shape
 

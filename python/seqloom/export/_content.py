@@ -1,4 +1,4 @@
-"""The content of an export's files: graph.json, export.json and encoder.json."""
+"""Content of the files graph.json, export.json and encoder.json of an export."""
 
 from __future__ import annotations
 
@@ -37,22 +37,23 @@ if TYPE_CHECKING:
 
 
 class Weights:
-    """The arrays that graphs read: weights by path, and unique constants."""
+    """Arrays that graphs read: weights by path, and constants without duplicates."""
 
     def __init__(self, model: Module) -> None:
-        # Includes adapted weights, which the model record of adapters does not contain.
+        # Read weights from the network, because the model record of adapters lacks
+        # adapted weights.
         self._stored = dict(model.named(ModuleArray))
         self.arrays: dict[str, Any] = {}
         self._constants: dict[tuple[Any, ...], str] = {}
 
     def add(self, path: str) -> str:
-        """Add a weight of the network."""
+        """Add a weight of the network by its path."""
         part = self._stored[path]
         self.arrays[path] = part.bound_backend.to_numpy(part.share())
         return path
 
     def add_constant(self, array: NDArray[Any]) -> str:
-        """Add a constant, unless an equal one exists."""
+        """Add a constant, unless an equal constant exists."""
         key = (array.dtype.str, array.shape, array.tobytes())
         if key not in self._constants:
             taken = {*self._stored, *self._constants.values()}
@@ -64,7 +65,7 @@ class Weights:
 
 
 def to_json(traced: Traced, weights: Weights) -> dict[str, Any]:
-    """Convert a graph to JSON; values are numbered in the order of their operations."""
+    """Convert a graph to JSON, in which values are numbered in the order of operations."""
     writer = _Writer()
     graph = traced.graph
     inputs = [
@@ -101,7 +102,7 @@ def to_json(traced: Traced, weights: Weights) -> dict[str, Any]:
 
 def _group_fused(graph: Graph) -> list[list[Operation]]:
     """Order the operations so that fused operations are adjacent."""
-    # A reduction is not fused: fusion would change the order of its additions.
+    # A reduction is not fused, because fusion would change the order of its additions.
     aliases = Aliases(graph, with_views=False)
     grouping = Grouping(aliases, _find_dtype, with_reductions=False)
     for operation in graph.operations:
@@ -110,30 +111,30 @@ def _group_fused(graph: Graph) -> list[list[Operation]]:
 
 
 def _find_dtype(operation: Operation) -> str | None:
-    """Return the dtype in which a group computes an operation, or None if alone."""
+    """Return the dtype in which an operation can be fused, or None if it cannot."""
     if operation.name == "scale_shift" and len(operation.inputs()) == 3:  # noqa: PLR2004 - no mask
         return operation.outputs[0].dtype.name
     return find_dtype(operation)
 
 
 class _Writer:
-    """Numbers values and writes arguments."""
+    """Writer of arguments, which numbers values."""
 
     def __init__(self) -> None:
         self._numbers: dict[int, int] = {}
 
     def declare(self, value: Value) -> dict[str, Any]:
-        """Write a value that is defined here."""
+        """Convert a new value, with its shape and dtype, to JSON."""
         number = self._numbers.setdefault(value.number, len(self._numbers))
         kind = check_dtype(value.dtype, "an array of the network")
         return {"value": number, "dtype": kind, "shape": list(value.shape)}
 
     def use(self, value: Value) -> dict[str, Any]:
-        """Write a reference to an earlier value."""
+        """Convert a reference to an earlier value to JSON."""
         return {"value": self._numbers[value.number]}
 
     def operation(self, operation: Operation) -> dict[str, Any]:
-        """Write an operation; errors name its line."""
+        """Convert an operation to JSON; an error message contains its line of code."""
         options = operation.options
         if isinstance(options.get("dtype"), str):
             options = {**options, "dtype": np.dtype(options["dtype"])}
@@ -149,7 +150,7 @@ class _Writer:
             raise ExportError(f"{operation.where}, {operation.name}: {error}") from None
 
     def _argument(self, arg: Any) -> Any:
-        """Write an argument as docs/reference/exported-model.md defines it."""
+        """Convert an argument to JSON, as docs/reference/exported-model.md defines it."""
         if isinstance(arg, Value):
             return self.use(arg)
         if is_list(arg):
@@ -161,7 +162,7 @@ class _Writer:
 
 
 def _normalise_arguments(operation: Operation) -> tuple[Any, ...]:
-    """Return the arguments, with an index key as a list and the dtype of a cast."""
+    """Return the arguments of an operation, with an index key as a list."""
     args: tuple[Any, ...] = operation.args
     if operation.name == "astype":
         return (args[0], np.dtype(args[1]), *args[2:])
@@ -174,13 +175,13 @@ def _normalise_arguments(operation: Operation) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _NamedKey:
-    """A part of a key that is written by name."""
+    """An element of an index key that is written by its name."""
 
     name: str
 
 
 def _to_json_value(arg: Any) -> Any:
-    """Write an argument that is not a container."""
+    """Convert an argument that is not a container to JSON."""
     if arg is Ellipsis:
         arg = _NamedKey("ellipsis")
     if isinstance(arg, _NamedKey):
@@ -204,7 +205,7 @@ _HASH_PLACEHOLDER = "0" * 64
 
 
 def to_json_lines(table: Mapping[str, Any]) -> bytes:
-    """Format JSON as text, with one line for each entry and each list element."""
+    """Format JSON as text, with a line for each entry and each list element."""
     entries: list[str] = []
     for name, value in table.items():
         elements = value if is_list(value) else ()
@@ -229,7 +230,7 @@ def seal(facts: Mapping[str, Any], files: Mapping[str, bytes]) -> bytes:
 
 
 def describe_task(task: Task) -> dict[str, Any]:
-    """Return the task's function and the names of the outputs."""
+    """Return the function of the task and the names of the outputs."""
     known = {"name": task.name, "columns": list(task.columns)}
     if isinstance(task, Regress):
         return known | {"mean": list(task.mean), "deviation": list(task.deviation)}
@@ -250,7 +251,7 @@ def describe_training(trained: Trained | None, encoder: Any) -> dict[str, Any]:
 
 
 def check_encoder(encoder: object) -> None:
-    """Raise for an encoder that only Python can run."""
+    """Raise if only Python can run the encoder."""
     is_ours = bool(encoded_kind(encoder)) and find_override(type(encoder)) is None
     if encoder is None or is_ours:
         return
@@ -263,12 +264,12 @@ def check_encoder(encoder: object) -> None:
 
 
 def describe(encoder: Any, dtype: str) -> dict[str, Any]:
-    """Return the content of encoder.json; its numbers have the dtype of the input."""
+    """Return the content of encoder.json."""
     kernel = {**encoder.kernel_settings, "dtype": dtype}
     return {"settings": encoder.to_dict(), "kernel": kernel}
 
 
 def learned_arrays(encoder: Any, dtype: str) -> dict[str, NDArray[Any]]:
-    """Return the content of encoder.safetensors, empty for an unfitted encoder type."""
+    """Return the arrays of encoder.safetensors; empty if the encoder has no arrays."""
     list_arrays = kind_of_encoder(encoder).list_arrays
     return {} if list_arrays is None else list_arrays(encoder, dtype)

@@ -1,4 +1,4 @@
-"""save and onnx: write a model for use without Python."""
+"""Functions `save` and `onnx`, which write a model for use without Python."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     Shape = tuple[int | str, ...]
 
 
-_BATCH_LIMIT = 1 << 16  # exclusive maximum of a batch, as in seqloom-run
+_BATCH_LIMIT = 1 << 16  # exclusive maximum of a batch size, as in seqloom-run
 
 
 def save(
@@ -69,32 +69,36 @@ def save(
 ) -> None:
     """Write a model as a folder that can be read and run without Python.
 
-    The folder contains the operations of the network in evaluation mode, its weights,
-    the rules of its encoder, and the names of its outputs. It contains no executable
-    code. The page "The format of an exported model" describes each file. The network
-    does not change; a network on another backend than NumPy is copied.
+    The folder contains the operations of the network in evaluation mode, its weights, the
+    rules of its encoder, and the names of its outputs. It contains no executable code. The
+    page "The format of an exported model" describes each file. The network is not changed,
+    and may be on any backend.
 
     Args:
         model: A trained model, a run or its folder; or a module of `sl.nn`, including
             custom modules.
-        path: A new or empty folder, or one file if the name ends in ``.zip``.
-        encoder: The encoder of records, for a module.
-        task: The task of the outputs, such as `sl.models.Classify`; None: raw outputs.
-        inputs: For a module without encoder, the arrays that it reads: a shape, such as
-            ``("batch", 4, "length")``, an `Input`, or several of these by name.
-        length: Number of positions in every record; None: that of the config, else any.
-        crop: ``"pad"`` to crop longer records and pad shorter ones to `length`.
-        pair: ``"sum"`` to read two files and add the outputs of both mates.
-        pool: Pooling of the rows of `sl.models.ESM2`, which is exported for packed tokens:
-            ``"mean"`` over each record's residues, ``"cls"``, or None for all rows.
-        batch_size: Number of records in a batch; None: that of a trained model, else 256.
+        path: A new or empty folder, or the path of a zip file, which ends in ``.zip``.
+        encoder: The encoder of the records, if the model is a module.
+        task: The task of the outputs, such as `sl.models.Classify`; None exports raw
+            outputs.
+        inputs: The arrays that a module without encoder reads: a shape, such as ``("batch",
+            4, "length")``, an `Input`, or several of these by name.
+        length: Number of positions in every record; None uses the length in the config, or
+            allows any length.
+        crop: ``"pad"`` crops longer records and pads shorter records to ``length``.
+        pair: ``"sum"`` reads two files, and adds the outputs of both reads of a pair.
+        pool: Pooling of the output of `sl.models.ESM2`: ``"mean"`` over the residues of
+            each record, ``"cls"`` for the first token, or None for no pooling.
+        batch_size: Number of records in a batch; None uses the batch size of a trained
+            model, or 256.
         overwrite: If True, replace an existing export.
 
     Raises:
         ArgumentError: Arguments contradict each other, or have another type.
-        ExportError: A graph cannot represent the network, because it reads values, has
-            another structure at another size, loops, or calls PyTorch. Or only Python can
-            run its encoder. The message names the line.
+        ExportError: The network cannot be exported, because it reads values of tensors,
+            depends on sizes in its structure, contains a loop, or calls PyTorch. An encoder
+            that only Python can run is also an error. The message contains the line of
+            code.
         FileError: The folder cannot be written.
         RunFolderError: The folder is not empty.
 
@@ -129,7 +133,7 @@ def save(
 
 
 def _manifest_facts(subject: ExportSubject, **given: Any) -> dict[str, Any]:
-    """Return the facts of export.json, without versions and files."""
+    """Return the entries of export.json, except versions and files."""
     held = subject.model
     known = {name: setting_of(held, name) for name in ("length", "crop", "pair")}
     found = {name: known.get(name) if it is None else it for name, it in given.items()}
@@ -143,7 +147,7 @@ def _manifest_facts(subject: ExportSubject, **given: Any) -> dict[str, Any]:
         )
     if found["crop"] and found["length"] is None:
         raise ArgumentError('crop="pad" needs length=, the length of all records')
-    is_of_words = counts_words(subject.encoder)  # which have no positions
+    is_of_words = counts_words(subject.encoder)  # genotypes have no positions
     layout = "packed" if is_packed(held) else "padded"
     return {
         "task": describe_task(subject.task),
@@ -161,7 +165,7 @@ def _as_count(number: Any, name: str = "batch_size") -> int | None:
 
 
 def _make_files(subject: ExportSubject, graphs: Mapping[str, Traced]) -> dict[str, bytes]:
-    """Return the content of each file except export.json."""
+    """Return the content of all files except export.json."""
     weights = Weights(subject.model)
     written = {name: to_json(traced, weights) for name, traced in graphs.items()}
     files = {name: to_json_lines(graph) for name, graph in written.items()}
@@ -187,28 +191,30 @@ def onnx(
 ) -> None:
     """Write a network as one ONNX file with standard operators (opset 18).
 
-    The sizes ``batch`` and ``length`` are dynamic. The inputs are those of the graph that
-    `save` writes: ``inputs``, and ``mask`` or ``lengths`` if the network accepts them. The
-    mask is 1 at real positions and 0 at padding. `sl.models.ESM2` reads padded
-    ``input_ids`` and ``mask``. The first output, ``outputs``, is the network's output; the
-    second, ``scores``, is the task's function of it, if there is one. The metadata contain,
-    as JSON, ``encoder`` (as encoder.json), ``task``, ``classes``, ``length``, ``crop``,
-    ``pair`` and ``version``.
+    The axes ``batch`` and ``length`` are dynamic. The model reads the same inputs as the
+    graph that `save` writes: ``inputs``, and also ``mask`` or ``lengths`` if the network
+    accepts this argument. The mask is 1 at real positions and 0 at padding.
+    `sl.models.ESM2` reads padded ``input_ids`` and ``mask``. The first result, ``outputs``,
+    is the output of the network. If the task has a function such as softmax, the second
+    result, ``scores``, is this function of ``outputs``. The metadata contains, as JSON,
+    ``encoder`` (as encoder.json), ``task``, ``classes``, ``length``, ``crop``, ``pair`` and
+    ``version``.
 
     Args:
         model: A trained model, a run or its folder; or a module of `sl.nn`, including
             custom modules.
         path: The path of the file.
-        encoder: The encoder of records, for a module.
+        encoder: The encoder of the records, if the model is a module.
         task: The task of the outputs.
-        inputs: For a module without encoder, the arrays that it reads, as in `save`.
-        length: Number of positions in every record; None: that of the config, else any.
+        inputs: The arrays that a module without encoder reads, as in `save`.
+        length: Number of positions in every record; None uses the length in the config, or
+            allows any length.
         overwrite: If True, replace an existing file.
 
     Raises:
         ArgumentError: Arguments contradict each other, or have another type.
-        ExportError: A graph cannot represent the network, as in `save`, or ONNX has no
-            equivalent of an operation. The message names the line.
+        ExportError: The network cannot be exported, as in `save`, or ONNX has no equivalent
+            of an operation. The message contains the line of code.
         FileError: The file cannot be written.
         MissingExtraError: The package onnx is not installed.
         RunFolderError: The file exists.
@@ -237,7 +243,7 @@ def onnx(
     is_padded = setting_of(subject.model, "crop") == "pad"
     reading = NetworkInput(subject.encoder, length, is_padded, as_inputs(inputs))
     check_encoder(subject.encoder)
-    # The padded graph, with operations that have ONNX operators.
+    # Export the padded graph, because ONNX has no operators for packed tokens.
     model = subject.model.to(PrimitiveBackend())
     packed = is_packed(model)
     traced = trace_rows(model) if packed else trace_padded(subject, reading)[GRAPH]
@@ -245,7 +251,7 @@ def onnx(
 
 
 def _to_bytes(subject: ExportSubject, traced: Traced, *, length: int | None) -> bytes:
-    """Create the file content, and validate it with onnx."""
+    """Create the content of the file, and validate the content with onnx."""
     weights = Weights(subject.model)
     for path in traced.weights.values():
         weights.add(path)

@@ -1,4 +1,4 @@
-"""Symbolic sizes: integers that record how they follow from the sizes of a batch."""
+"""Integers that record how they are computed from the sizes of a batch."""
 
 from __future__ import annotations
 
@@ -16,30 +16,31 @@ if TYPE_CHECKING:
 
 # A product of named sizes and quotients, sorted by their text.
 Monomial: TypeAlias = "tuple[str | Quotient, ...]"
-Polynomial: TypeAlias = Mapping[Monomial, int]  # coefficients, none of them 0
-Fraction: TypeAlias = tuple[Polynomial, int]  # a numerator and a divisor, rounded down
+Polynomial: TypeAlias = Mapping[Monomial, int]  # the nonzero coefficient of each product
+Fraction: TypeAlias = tuple[Polynomial, int]  # numerator and divisor, rounded down
 
-_MAX_DENOMINATOR = 48  # limit when a float factor is read as a fraction
+_MAX_DENOMINATOR = 48  # maximum denominator of the fraction for a float factor
 
 
 @dataclass(frozen=True, slots=True)
 class Quotient:
-    """A polynomial divided by an integer and rounded down."""
+    """The quotient of a polynomial and an integer, rounded down."""
 
     terms: tuple[tuple[Monomial, int], ...]
     over: int
 
 
 class SymbolicSize(int):
-    """An integer of one trace, and the polynomial that computes it for any sizes.
+    """An integer in one trace, with the polynomial that computes the integer for any sizes.
 
-    Sums, differences, products and quotients are symbolic integers too. A result without
-    a polynomial is a plain integer; comparison with the probes shows that it varies. A
-    float factor keeps the polynomial only on the right: ``size * 0.5``.
+    Sums, differences, products and quotients are symbolic integers too. A result without a
+    polynomial is a plain integer; the comparison of traces then shows that the integer
+    varies. The product with a float is symbolic only if the float is on the right, as in
+    ``size * 0.5``.
     """
 
     polynomial: Polynomial
-    fraction: Fraction | None  # that computed the size
+    fraction: Fraction | None  # fraction that computed the size
 
     def __new__(
         cls, value: int, polynomial: Polynomial, fraction: Fraction | None = None
@@ -51,7 +52,7 @@ class SymbolicSize(int):
 
     @classmethod
     def of_name(cls, name: str, value: int) -> SymbolicSize:
-        """Create an independent size."""
+        """Create the size of an input axis."""
         return cls(value, {(name,): 1})
 
     def __add__(self, other: Any) -> Any:
@@ -121,13 +122,13 @@ class SymbolicSize(int):
 
 
 class SymbolicRatio(float):
-    """A size divided by an integer; `math.floor` and `math.ceil` return a size."""
+    """A size divided by an integer; `math.floor` and `math.ceil` convert it to a size."""
 
     size: Any
     over: int
 
     def __new__(cls, value: float, size: Any, over: int) -> Self:
-        """Create a float with a quotient."""
+        """Create a float that stores the quotient."""
         ratio = super().__new__(cls, value)
         ratio.size, ratio.over = size, over
         return ratio
@@ -140,7 +141,7 @@ class SymbolicRatio(float):
 
 
 def to_plain(arg: Any) -> Any:
-    """Replace symbolic numbers by plain ones, because NumPy compares exact types."""
+    """Replace symbolic numbers by plain numbers, because NumPy checks exact types."""
     if type(arg) in (list, tuple):
         return type(arg)(map(to_plain, arg))
     kinds: dict[type[Any], type[Any]] = {SymbolicSize: int, SymbolicRatio: float}
@@ -148,7 +149,7 @@ def to_plain(arg: Any) -> Any:
 
 
 def polynomial_of(size: int) -> Polynomial:
-    """Return the polynomial of a size; a plain integer is a constant polynomial."""
+    """Return the polynomial of a size or of a plain integer, which is a constant."""
     if isinstance(size, SymbolicSize):
         return size.polynomial
     return {(): int(size)} if size else {}
@@ -180,7 +181,7 @@ def multiply(left: Polynomial, right: Polynomial) -> Polynomial:
 
 
 def divide(polynomial: Polynomial, over: int) -> Polynomial:
-    """Divide by a positive integer and round down; equal quotients have one form."""
+    """Divide by a positive integer and round down; equal quotients get the same form."""
     if (fraction := find_fraction(polynomial)) is not None:
         return divide(fraction[0], over * fraction[1])
     whole = {factors: it // over for factors, it in polynomial.items() if it // over}
@@ -192,8 +193,8 @@ def divide(polynomial: Polynomial, over: int) -> Polynomial:
     over, shift = over // common, shift // common
     rest = {factors: rest[factors] // common for factors in sorted(rest, key=repr)}
     numerator = add(rest, {(): shift})
-    # Choose one of two forms: x // 3 is -((2 - x) // 3), and x // 2 is x - (x + 1) //
-    # 2.
+    # Choose one of two equal forms: x // 3 is -((2 - x) // 3), and x // 2 is x - (x +
+    # 1) // 2.
     opposite = (*(over - it for it in rest.values()), over - 1 - shift)
     if opposite < (*rest.values(), shift):
         return add(whole, divide(_negate(numerator, over), over), -1)
@@ -234,7 +235,7 @@ def _divide_exactly(polynomial: Polynomial, by: Polynomial) -> Polynomial | None
 
 
 def _pop_factor(factors: list[Any], factor: Any) -> bool:
-    """Remove a factor; return False if it does not occur."""
+    """Remove a factor from a product; return False if the factor does not occur."""
     if factor not in factors:
         return False
     factors.remove(factor)
@@ -242,7 +243,7 @@ def _pop_factor(factors: list[Any], factor: Any) -> bool:
 
 
 def _divide_sizes(size: int, other: int) -> tuple[int, int]:
-    """Divide with remainder; both are plain integers if the quotient has no polynomial."""
+    """Return quotient and remainder, which are plain integers without a polynomial."""
     whole, rest = divmod(int(size), int(other))
     below = polynomial_of(other)
     common = gcd(*below.values())
@@ -255,20 +256,21 @@ def _divide_sizes(size: int, other: int) -> tuple[int, int]:
 
 
 def _multiply_float(size: SymbolicSize, factor: float) -> float:
-    """Multiply by a float, as a fraction if it is a ratio of small integers."""
+    """Multiply by a float; a ratio of small integers is applied as a fraction."""
     product = int(size) * factor
     if not isfinite(factor):
         return product
     exact = fractions.Fraction(factor)
     ratio = exact.limit_denominator(_MAX_DENOMINATOR)
-    # Otherwise a product may miss an integer: 180 * 0.35 < 63, and 50 * 1.1 > 55.
+    # Use fractions, because float products may miss an integer, such as 180 * 0.35 <
+    # 63.
     if abs(exact - ratio) * 2**54 > abs(ratio):
         return product
     return SymbolicRatio(product, size * ratio.numerator, ratio.denominator)
 
 
 def _add_to_fraction(size: int, other: int) -> Fraction | None:
-    """Add an integer to the fraction that computed a size."""
+    """Add an integer to a size that is computed by a fraction."""
     fraction = getattr(size, "fraction", None)
     if fraction is None:
         return None
@@ -277,8 +279,8 @@ def _add_to_fraction(size: int, other: int) -> Fraction | None:
 
 
 def _make_size(value: int, polynomial: Polynomial, fraction: Fraction | None = None) -> int:
-    """Create an integer; a plain one if it depends on no size."""
-    is_constant = not any(polynomial)  # no key but ()
+    """Create a symbolic integer, or a plain integer if the polynomial is constant."""
+    is_constant = not any(polynomial)  # only the constant term
     return value if is_constant else SymbolicSize(value, polynomial, fraction)
 
 
@@ -290,43 +292,43 @@ def _evaluate_factor(factor: str | Quotient, sizes: Mapping[str, int]) -> int:
 
 
 def _sort_factors(factors: Monomial) -> Monomial:
-    """Sort factors."""
+    """Sort the factors of a product."""
     return tuple(sorted(factors, key=repr))
 
 
 def _monomial_key(factors: Monomial) -> tuple[int, list[str]]:
-    """Return a sort key for monomials; products keep its order."""
+    """Return a sort key of monomials that defines the order of division."""
     return len(factors), [repr(it) for it in factors]
 
 
-# One number of each trace.
+# The same number in each trace.
 Series = tuple[int, ...]
 
-_MAX_FACTORS = 3  # factors in a product
-_MIN_TRACES = 4  # two determine slope and intercept, the others confirm
+_MAX_FACTORS = 3  # maximum number of factors in a product
+_MIN_TRACES = 4  # two traces determine a line, two more confirm it
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """(The product of the sizes * times + shift) // over + plus."""
+    """A size with the value (product of sizes * times + shift) // over + plus."""
 
     of: tuple[str, ...]
     times: int = 1
     over: int = 1
     plus: int = 0
-    shift: int = 0  # added before the division
+    shift: int = 0  # is added before the division
 
     def to_json(self) -> dict[str, object]:
-        """Write the size as JSON, as in the page of the format."""
+        """Return the size as JSON, as docs/reference/exported-model.md defines it."""
         terms = {"times": self.times, "over": self.over, "plus": self.plus}
         shift = {"shift": self.shift} if self.shift else {}
         return {"size": list(self.of), **terms, **shift}
 
 
 def find_size(wanted: SymbolicSize, names: Mapping[str, Polynomial]) -> Size | None:
-    """Write a size with named sizes, or return None if the format cannot."""
-    # Prefer products to quotients, and few sizes to many. The earliest names come
-    # first: those of the batch.
+    """Express a size by named sizes, or return None if the file format cannot."""
+    # Prefer products to quotients, few sizes to many, and early names (those of the
+    # batch) to late names.
     products = _list_sizes((wanted.polynomial, 1), names)
     if (size := next((it for it in products if it.over == 1), None)) is not None:
         return size
@@ -336,7 +338,7 @@ def find_size(wanted: SymbolicSize, names: Mapping[str, Polynomial]) -> Size | N
 
 
 def _list_sizes(fraction: Fraction, names: Mapping[str, Polynomial]) -> Iterator[Size]:
-    """Yield the forms of a fraction, those with the fewest sizes first."""
+    """Yield the forms of a fraction, sorted by the number of sizes."""
     degree = max(map(len, fraction[0]), default=0)
     for count in range(1, min(degree, _MAX_FACTORS) + 1):
         for of in combinations_with_replacement(names, count):
@@ -346,7 +348,7 @@ def _list_sizes(fraction: Fraction, names: Mapping[str, Polynomial]) -> Iterator
 
 
 def _as_size(fraction: Fraction, of: tuple[str, ...], product: Polynomial) -> Size | None:
-    """Write a fraction whose numerator is a multiple of a product, plus a number."""
+    """Express a fraction whose numerator is a multiple of a product, plus a number."""
     numerator, over = fraction
     if any(factors and factors not in numerator for factors in product):
         return None
@@ -362,9 +364,9 @@ def _as_size(fraction: Fraction, of: tuple[str, ...], product: Polynomial) -> Si
 
 
 def fit(numbers: Series, known: Mapping[Series, Polynomial]) -> Polynomial | None:
-    """Find the size that an integer equals in all traces, if it has lost its symbol."""
+    """Find the size that is equal to a plain integer in all traces."""
     # `int`, `len` and NumPy return plain integers. A network from an ONNX file computes
-    # shapes from these: multiples of a product of sizes, plus a number.
+    # shapes from such integers, as multiples of a product of sizes plus a number.
     if len(numbers) < _MIN_TRACES:
         return None
     for count in range(1, _MAX_FACTORS + 1):
@@ -377,7 +379,7 @@ def fit(numbers: Series, known: Mapping[Series, Polynomial]) -> Polynomial | Non
 
 
 def _fit_line(numbers: Series, products: Sequence[int]) -> tuple[int, int] | None:
-    """Fit a line to the first two traces; return None if another trace differs."""
+    """Fit a line to the first two traces; return None if another trace is not on it."""
     rise, run = numbers[1] - numbers[0], products[1] - products[0]
     if run == 0 or rise == 0 or rise % run:
         return None

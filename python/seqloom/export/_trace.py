@@ -1,4 +1,4 @@
-"""Traces a forward call at several sizes, and merges the traces to one graph."""
+"""Trace a forward call at several sizes, and merge the traces to one graph."""
 
 from __future__ import annotations
 
@@ -36,16 +36,17 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._graph import Graph
 
-    # Calls a network with named tensors, at sizes that may also be given as numbers.
+    # Type of a function that calls a network with named tensors and sizes.
     Forward = Callable[[Any, Mapping[str, Tensor], Mapping[str, int]], Any]
 
-# Sizes with large prime factors, so that equal sizes are unlikely to be a coincidence.
+# These sizes have large prime factors, so equal numbers are unlikely to be a
+# coincidence.
 _TRACE_BATCH = 745
 # (length of the first trace, factor of the probes' lengths). The first pair suits most
 # networks, the second networks of short inputs, the last two networks with pooling.
 _TRACE_LENGTHS = ((2321, 1), (13, 1), (8 * 13, 8), (64 * 2321, 64))
-# (batch, length) of the probes, short and long. A network may reject some sizes; a
-# network that computes them differently must not be exported.
+# (batch, length) of the other traces, short and long. A network may reject some sizes,
+# but must not compute differently at other sizes.
 _PROBES = (
     *((1, 2), (3, 3), (2, 4), (1, 5), (2, 12), (256, 33), (64, 300)),
     *((2, 2824), (7, 5781), (3, 100_000)),
@@ -53,7 +54,7 @@ _PROBES = (
 
 
 DTYPES = ("bool", "uint8", "int32", "int64", "uint32", "float32", "float64")
-# Sizes of a padded graph, and of a packed graph, which users do not write.
+# Names of the sizes of a padded graph and of a packed graph.
 NAMES = ("batch", "length", "total", "sequences", "starts")
 
 
@@ -62,9 +63,9 @@ class Input:
     """An array that a network reads.
 
     Args:
-        shape: The length of each axis: a number, or ``"batch"`` or ``"length"`` if it
-            differs between batches.
-        dtype: The dtype.
+        shape: The length of each axis, which is a number, or ``"batch"`` or ``"length"`` if
+            the length differs between batches.
+        dtype: The dtype of the array.
 
     Raises:
         ArgumentError: A length is invalid, or exported models do not support the dtype.
@@ -88,13 +89,13 @@ class Input:
                 )
 
     def at(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
-        """Return the shape at given sizes.
+        """Return the shape for the given sizes.
 
         Args:
-            sizes: The size of each name.
+            sizes: A dict from name to size.
 
         Returns:
-            The lengths of the axes.
+            The length of each axis.
 
         Examples:
             >>> Input(("batch", 4, "length")).at({"batch": 2, "length": 9})
@@ -105,7 +106,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class NetworkCall:
-    """A call of a network: its inputs, and the function that runs it."""
+    """The inputs of a network, and the function that runs the network."""
 
     inputs: Mapping[str, Input]
     run: Forward
@@ -114,21 +115,21 @@ class NetworkCall:
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """A graph with named sizes, and the names of its inputs and weights."""
+    """A graph with named sizes, and the names of the inputs and weights of the graph."""
 
     graph: Graph
-    inputs: dict[int, str]  # by the value's number
+    inputs: dict[int, str]  # by value number
     weights: dict[int, str]
 
 
 def trace(model: Module, call: NetworkCall) -> Traced:
-    """Trace the call with symbolic sizes, and compare it with traces at other sizes."""
+    """Trace the call with symbolic sizes, and compare with traces at other sizes."""
     first: ShapeError | None = None
     for length, unit in _TRACE_LENGTHS:
         sizes = _name_sizes(call, _TRACE_BATCH, length, is_symbolic=True)
         try:
             traced = _run(model, call, sizes)
-        except ShapeError as error:  # the network does not accept this length
+        except ShapeError as error:  # the network rejects this length, so try the next
             first = first or error
             continue
         probes = list(_probe(model, call, traced.graph, unit=unit))
@@ -147,24 +148,24 @@ def trace(model: Module, call: NetworkCall) -> Traced:
 
 
 def _probe(model: Module, call: NetworkCall, graph: Graph, *, unit: int) -> Iterator[Probe]:
-    """Yield traces at other sizes; a network may reject a size with any error."""
+    """Yield traces at other sizes; skip sizes at which the network raises an error."""
     probes = {(batch, it) for batch, length in _PROBES for it in (length, unit * length)}
     for batch, length in sorted(probes, key=lambda it: it[1]):
         sizes = _name_sizes(call, batch, length)
         try:
             run = _run(model, call, sizes)
-        except ExportError:  # not exportable at this size
+        except ExportError:  # the network rejects this size
             raise
         except Exception:  # noqa: BLE001, S112 - the network rejects this size
             continue
-        # Checked before the next probe: the last probes have very many positions, where
-        # a Python loop takes long.
+        # Compare before the next trace, because a Python loop is slow at the many
+        # positions of the last traces.
         check_operations(graph, run.graph)
         yield Probe(run.graph, sizes)
 
 
 def _remove_unused(traced: Traced, graph: Graph) -> Traced:
-    """Remove operations that no output needs."""
+    """Remove operations that are not needed for an output."""
     graph = simplify(graph)
     used = {value.number for op in graph.operations for value in op.inputs()}
     used |= {value.number for value in graph.outputs}
@@ -175,7 +176,7 @@ def _remove_unused(traced: Traced, graph: Graph) -> Traced:
 def _name_sizes(
     call: NetworkCall, batch: int, length: int, *, is_symbolic: bool = False
 ) -> dict[str, int]:
-    """Return the sizes of a trace by name."""
+    """Return the sizes of the axes of a trace by name."""
     found = {"batch": batch, "length": length, "total": 7 * length}
     found |= {"sequences": batch, "longest": length}
     if is_symbolic:
@@ -191,7 +192,7 @@ def _run(
     *,
     probes: Sequence[Probe] = (),
 ) -> Traced:
-    """Run the call once on symbols."""
+    """Run the call once with symbolic sizes."""
     capture = ExportCapture(model.backend, probes)
     with _restore_network(capture, model):
         weights = _add_weight_inputs(capture, model)
@@ -208,19 +209,19 @@ def _run(
 
 
 def _add_weight_inputs(capture: ExportCapture, model: Module) -> dict[int, str]:
-    """Make each parameter and buffer an input; return their paths by number."""
+    """Declare parameters and buffers as inputs; return their paths by value number."""
     _, leaves = model.leaves()
-    for leaf in {id(it): it for it in leaves}.values():  # tied ones once
+    for leaf in {id(it): it for it in leaves}.values():  # tied parameters only once
         leaf.on(capture.target)
         capture.admit(leaf)
-    # leaf.path was set when the part was bound; weights need the path in this network.
+    # Do not use `leaf.path`, which may be the path in another network.
     paths = {id(part): path for path, part in model.named(ModuleArray)}
     found = capture.admitted.values()
     return {value.number: paths.get(id(leaf), "") for leaf, value in found}
 
 
 _SCALAR_TYPES = (bool, int, float, str)
-# Replaces advice for compiled steps, which does not apply to an export.
+# Replace the advice, which applies only to compiled steps.
 _REPLACED_ADVICE = {
     "inside a compiled step": "while it is exported",
     "in a compiled step": "while it is exported",
@@ -231,7 +232,7 @@ _REPLACED_ADVICE = {
 
 @contextmanager
 def _as_export_errors() -> Generator[None]:
-    """Raise an ExportError for errors of a compiled step."""
+    """Convert errors of a compiled step to ExportError."""
     try:
         yield
     except CaptureError as error:
@@ -247,7 +248,7 @@ def _as_export_errors() -> Generator[None]:
 
 @contextmanager
 def _restore_network(capture: ExportCapture, model: Module) -> Generator[None]:
-    """Restore the network afterwards; raise if the call has set a plain attribute."""
+    """Restore the network after the block; raise if the call has set a plain attribute."""
     parts = {id(it): it for it in (model, *(part for _, part in model.named(Module)))}
     before = [(part, dict(vars(part))) for part in parts.values()]
     try:
@@ -268,7 +269,7 @@ def _restore_network(capture: ExportCapture, model: Module) -> Generator[None]:
 
 
 def _check_unchanged(capture: ExportCapture) -> None:
-    """Raise if a call writes a buffer, which exported graphs do not have."""
+    """Raise if a call writes a buffer, which exported graphs do not support."""
     for leaf, value in capture.admitted.values():
         array: Any = leaf.array
         if not (isinstance(array, Symbol) and array.value is value):
@@ -280,7 +281,7 @@ def _check_unchanged(capture: ExportCapture) -> None:
 
 
 def _find_output(capture: ExportCapture, result: Any) -> Symbol:
-    """Return the symbol of the output; raise for anything but one tensor."""
+    """Return the value of the output; raise unless the output is one tensor."""
     raw = getattr(result, "raw", None)
     fixed = {value.number for _, value in capture.admitted.values()}
     fixed |= set(capture.recorder.graph.constants)

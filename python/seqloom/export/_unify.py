@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 
 def unify(graph: Graph, probes: Sequence[Probe], sizes: Mapping[str, int]) -> Graph:
-    """Name the sizes of a graph by comparing it with graphs of other sizes."""
-    # Value numbers agree, because they follow the order of the operations.
+    """Name the sizes of a graph by comparison with graphs traced at other sizes."""
+    # Values have the same numbers in all graphs, because the numbers follow the order
+    # of operations.
     writer = _GraphMerger(probes)
     for name, size in sizes.items():
         writer.add_name(name, size)
@@ -41,7 +42,7 @@ def unify(graph: Graph, probes: Sequence[Probe], sizes: Mapping[str, int]) -> Gr
 
 
 def has_all_symbols(graph: Graph, probes: Sequence[Probe]) -> bool:
-    """Return whether each size of a graph predicts the same value in the probes."""
+    """Return whether the symbolic sizes of a graph are correct for all other traces."""
     values = [value for op in graph.operations for value in op.outputs]
     return all(
         tuple(evaluate(polynomial_of(size), probe.sizes) for size in value.shape)
@@ -52,7 +53,7 @@ def has_all_symbols(graph: Graph, probes: Sequence[Probe]) -> bool:
 
 
 def check_operations(first: Graph, other: Graph) -> None:
-    """Raise if graphs have different operations, with the line of the first difference."""
+    """Raise at the first line of code where the operations of the graphs differ."""
     pairs = zip(first.operations, other.operations, strict=False)
     difference = next((it for it in pairs if it[0].name != it[1].name), None)
     if difference is not None:
@@ -67,7 +68,7 @@ def check_operations(first: Graph, other: Graph) -> None:
 
 @dataclass(slots=True)
 class _GraphMerger:
-    """Merges values and operations, and names their sizes."""
+    """Merger of values and operations, which names their sizes."""
 
     probes: Sequence[Probe]
     names: dict[str, Polynomial] = field(default_factory=dict[str, Polynomial])
@@ -75,14 +76,14 @@ class _GraphMerger:
     values: dict[int, Value] = field(default_factory=dict[int, Value])
 
     def add_name(self, name: str, size: int) -> None:
-        """Add a named size."""
+        """Add a size with a name."""
         polynomial = polynomial_of(size)
         others = (evaluate(polynomial, it.sizes) for it in self.probes)
         self.names[name] = polynomial
         self.series.setdefault((int(size), *others), polynomial)
 
     def operation(self, row: Sequence[Operation]) -> Operation:
-        """Merge an operation, which is the same in all traces."""
+        """Merge an operation of all traces; raise if it is not the same in all traces."""
         first = row[0]
         if len({len(it.outputs) for it in row}) > 1:
             raise _differs_error(first.where, f"calls {first.name} with another result")
@@ -100,14 +101,14 @@ class _GraphMerger:
         return Operation(first.name, args, options, outputs, first.where)
 
     def value(self, value: Value) -> Value:
-        """Merge a value; sizes that differ between batches become names."""
+        """Merge a value of all traces, and name sizes that differ between batches."""
         shape = tuple(map(self._name_size, value.shape))
         made = Value(value.number, cast("Any", shape), value.dtype, value.weak)
         self.values[value.number] = made
         return made
 
     def _name_size(self, size: int) -> int | str:
-        """Return the size of an axis, or its name."""
+        """Return the size of an axis, or the name of the size."""
         if not isinstance(size, SymbolicSize):
             return size
         known = (name for name, it in self.names.items() if it == size.polynomial)
@@ -117,11 +118,11 @@ class _GraphMerger:
         return name
 
     def _merge(self, row: Sequence[Any], where: str) -> Any:
-        """Merge the same argument of all traces."""
+        """Merge an argument of all traces."""
         first = row[0]
         if len(set(map(_kind_of, row))) > 1:
             raise _differs_error(where, "passes arguments of different types")
-        if isinstance(first, Value):  # with the same number in all traces
+        if isinstance(first, Value):  # numbers with the same value in all traces
             if len({it.number for it in row}) > 1:
                 raise _differs_error(where, "reads different values")
             return self.values[first.number]
@@ -138,7 +139,7 @@ class _GraphMerger:
         return parts if isinstance(row[0], list) else tuple(parts)
 
     def merge_dict(self, row: Sequence[dict[str, Any]], where: str) -> Any:
-        """Merge options one by one."""
+        """Merge the options of all traces by name."""
         if any(it.keys() != row[0].keys() for it in row):
             raise _differs_error(where, "passes other options")
         return {key: self._merge([it[key] for it in row], where) for key in row[0]}
@@ -148,7 +149,7 @@ class _GraphMerger:
         return slice(*self._merge([(it.start, it.stop, it.step) for it in row], where))
 
     def _merge_plain(self, row: Sequence[Any], where: str) -> Any:
-        """Return an argument that is equal in all traces, or the size that it equals."""
+        """Return the argument if it is equal in all traces, else the equal size."""
         first = row[0]
         if not isinstance(first, SymbolicSize) and len(set(map(repr, row))) == 1:
             return first
@@ -165,7 +166,7 @@ class _GraphMerger:
         return size
 
     def _find_symbol(self, row: Sequence[int]) -> SymbolicSize | None:
-        """Return the symbol of an integer, if it has one or equals a size in all traces."""
+        """Return the symbol of an integer, or of a size with equal values in all traces."""
         first, *others = row
         found = [evaluate(polynomial_of(first), it.sizes) for it in self.probes]
         if found == others and isinstance(first, SymbolicSize):
@@ -183,14 +184,14 @@ _MERGE: dict[Any, Any] = {
 
 
 def _kind_of(arg: Any) -> type[Any]:
-    """Return the type of an argument; a symbolic number has a plain type."""
+    """Return the type of an argument; a symbolic number counts as a plain number."""
     if isinstance(arg, SymbolicSize):
         return int
     return float if isinstance(arg, SymbolicRatio) else cast("type[Any]", type(arg))
 
 
 def _make_number_error(row: Sequence[int], where: str) -> ExportError:
-    """Return the error for an integer that is not a size, or has lost its symbol."""
+    """Return the error for an integer that is not computed from sizes by tensor shapes."""
     found = ", ".join(map(str, row))
     return _make_layer_error(where) or ExportError(
         f"{where} passes a number ({found}) that is not a product, quotient or sum of the "
@@ -200,7 +201,7 @@ def _make_number_error(row: Sequence[int], where: str) -> ExportError:
 
 
 def _zip_traces(parts: Any) -> Any:
-    """Zip the elements of all traces."""
+    """Group the elements of all traces by position."""
     return zip(*parts, strict=True)
 
 
@@ -214,9 +215,9 @@ def _differs_error(where: str, what: str) -> ExportError:
 
 
 def _make_layer_error(*lines: str, functions: bool = False) -> ExportError | None:
-    """Return the error for a layer of `sl.nn`, which is not the user's code, or None."""
+    """Return the error for a layer of `sl.nn` that depends on the size, or None."""
     names = {getattr(it, "layer", "") for it in lines}
-    if functions:  # functions without sizes as arguments
+    if functions:  # functions that do not depend on sizes
         names = {getattr(it, "layer", "") or getattr(it, "function", "") for it in lines}
     if len(names) > 1 or "" in names:
         return None
@@ -228,7 +229,7 @@ def _make_layer_error(*lines: str, functions: bool = False) -> ExportError | Non
 
 
 def _merge_constant(graph: Graph, probes: Sequence[Probe], number: int) -> Any:
-    """Return a constant; raise if it depends on the size of the batch."""
+    """Return a constant; raise if the constant depends on the size of the batch."""
     first = graph.constants[number]
     content = first.shape, first.tobytes()
     found = (it.graph.constants.get(number) for it in probes)

@@ -1,4 +1,4 @@
-"""Write an export as a complete folder or zip file, or leave nothing."""
+"""Write an export atomically as a folder or zip file."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
 
 
-# Time stamp of every file in a zip, so that equal models give equal bytes.
+# Fixed time stamp of files in a zip, so that zip files of equal models are identical.
 _ZIP_TIME = (1980, 1, 1, 0, 0, 0)
 _READABLE = stat.S_IFREG | 0o644
 
 
 def write(path: Path, files: Mapping[str, bytes], *, overwrite: bool) -> None:
-    """Write a zip if the name ends in .zip, else a folder."""
+    """Write a zip file if the name ends in .zip, else a folder."""
     check_target(path, overwrite=overwrite)
     if is_zip(path):
         write_atomic(path, _pack(files))
@@ -46,7 +46,7 @@ def is_zip(path: Path) -> bool:
 
 
 def check_target(path: Path, *, overwrite: bool) -> None:
-    """Raise for a path whose content would be lost."""
+    """Raise if an existing file or folder would be lost."""
     if is_zip(path):
         if path.exists() and not overwrite:
             raise _make_exists_error(path)
@@ -66,7 +66,7 @@ def check_target(path: Path, *, overwrite: bool) -> None:
 
 
 def _make_exists_error(path: Path) -> RunFolderError:
-    """Return the error for a path that contains an export."""
+    """Return the error for a path that already contains an export."""
     return RunFolderError(
         f"{path}: already contains an export; choose another path, or replace it "
         "(overwrite=True, --overwrite)"
@@ -74,7 +74,7 @@ def _make_exists_error(path: Path) -> RunFolderError:
 
 
 def _is_export(path: Path) -> bool:
-    """Return whether a folder contains an export of any version, and nothing else."""
+    """Return whether a folder contains only the files of an export."""
     try:
         facts: Any = json.loads((path / MANIFEST).read_bytes())
         listed: list[str] = list(facts["files"]) if facts["format"] == FORMAT else []
@@ -97,8 +97,8 @@ def _pack(files: Mapping[str, bytes]) -> bytes:
 def write_folder(
     path: Path, files: Mapping[str, bytes], *, check: Callable[[], None]
 ) -> None:
-    """Write a hidden folder, and rename it when all files are on disk."""
-    # `check` raises if the path must not be replaced; it may have changed meanwhile.
+    """Write a hidden folder, and rename the folder when all files are on disk."""
+    # Call `check` again, because the path may have been created in the meantime.
     final = Path(os.path.realpath(path))
     try:
         final.parent.mkdir(parents=True, exist_ok=True)
@@ -110,8 +110,7 @@ def write_folder(
             with signals_waiting(), _rename_lock(final.parent):
                 check()
                 _swap_folders(part, final)
-            # Before the old folder is emptied: its name must be removed from the disk
-            # first.
+            # Flush the renaming before the files of the old folder are removed.
             sync(final.parent)
     except (FileError, RunFolderError):
         raise
@@ -137,23 +136,24 @@ def create_temporary_folder(final: Path) -> Generator[Path]:
 
 
 def _create_locked(part: Path, final: Path) -> int:
-    """Create a folder and lock it, and remove the folders of killed writers."""
-    # Before it is locked, another writer would take the folder for an abandoned one.
+    """Create and lock a hidden folder, and remove the hidden folders of killed writers."""
+    # Lock the parent folder; another writer would remove the new folder before it is
+    # locked.
     with _rename_lock(final.parent):
         _remove_abandoned(final)
         part.mkdir()
         handle = open_handle(part, os.O_RDONLY)
-        with suppress(OSError):  # a file system without locks
+        with suppress(OSError):  # the file system has no locks
             lock(handle)
         return handle
 
 
 @contextmanager
 def _rename_lock(folder: Path) -> Generator[None]:
-    """Hold the lock of a folder: one process at a time renames files in it."""
+    """Lock a folder during the block, so that one process at a time renames files there."""
     handle = open_handle(folder, os.O_RDONLY)
     try:
-        with suppress(OSError):  # a file system without locks
+        with suppress(OSError):  # the file system has no locks
             lock(handle)
         yield
     finally:
@@ -161,12 +161,12 @@ def _rename_lock(folder: Path) -> Generator[None]:
 
 
 def _remove_abandoned(final: Path) -> None:
-    """Remove the folders of killed writers, which are not locked."""
+    """Remove unlocked hidden folders, whose writers were killed."""
     for left in final.parent.glob(f".{final.name}.????????.part"):
         try:
             handle = open_handle(left, os.O_RDONLY | NOFOLLOW)
         except FileNotFoundError:
-            continue  # removed by its writer
+            continue  # its writer has removed the folder
         with suppress(OSError):
             lock(handle, wait=False)
             shutil.rmtree(left, ignore_errors=True)
@@ -174,13 +174,13 @@ def _remove_abandoned(final: Path) -> None:
 
 
 def _swap_folders(part: Path, final: Path) -> None:
-    """Rename a new folder; an existing folder gets the hidden name."""
+    """Rename the hidden folder, and give an existing folder the hidden name."""
     if not final.exists() or not any(final.iterdir()):
-        part.replace(final)  # an empty folder is replaced in one step
+        part.replace(final)  # replaces an empty folder in one step
         return
     if rename_exchange(part, final):
         return
-    # Three renames; an error restores the old folder.
+    # Exchange the folders by three renames; on an error, restore the old folder.
     old = part.with_name(f".{final.name}.{secrets.token_hex(4)}.part")
     final.rename(old)
     try:

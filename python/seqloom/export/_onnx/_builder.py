@@ -1,4 +1,4 @@
-"""Builder of an ONNX graph: nodes, constants, and sizes computed at run time."""
+"""Build an ONNX graph with nodes, constants, and sizes that are computed at run time."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._graph import Operation
 
-    # Writes an operation and returns the names of its outputs.
+    # Type of a function that writes an operation and returns the names of its outputs.
     Write = Callable[["Builder", Operation], list[str]]
 
 
 def import_onnx() -> Any:
-    """Import onnx; the error contains the command that installs it."""
+    """Import onnx, or raise an error with the command that installs it."""
     try:
         return import_module("onnx")
     except ImportError:
@@ -32,7 +32,7 @@ def import_onnx() -> Any:
 
 
 class Builder:
-    """Collects nodes; values keep the names of the traced graph."""
+    """Builder that collects the nodes and the value names of an ONNX graph."""
 
     def __init__(self) -> None:
         self.onnx = import_onnx()
@@ -40,21 +40,21 @@ class Builder:
         self.constants: dict[str, NDArray[Any]] = {}
         self.names: dict[int, str] = {}  # by the value's number
         self.makers: dict[int, Operation] = {}  # the operation of a value, by its number
-        self._known: dict[Any, str] = {}  # names of constants and of casts
-        self._sizes: dict[str, tuple[Value, int]] = {}  # a value and axis with each size
+        self._known: dict[Any, str] = {}  # names of constants and casts
+        self._sizes: dict[str, tuple[Value, int]] = {}  # (value, axis) with each size
 
     # Values
     # -------------------------------------------------------------------------------
 
     def bind(self, value: Value, name: str) -> None:
-        """Name a value; its sizes can be read from then on."""
+        """Set the name of a value, from whose shape sizes can then be read."""
         self.names[value.number] = name
         for axis, size in enumerate(cast("tuple[int | str, ...]", value.shape)):
             if isinstance(size, str):
                 self._sizes.setdefault(size, (value, axis))
 
     def constant(self, array: Any, dtype: Any = None) -> str:
-        """Return the name of a constant; equal arrays share one constant."""
+        """Return the name of a constant; equal arrays use the same constant."""
         found = np.asarray(array, dtype)
         key = (found.dtype.str, found.shape, found.tobytes())
         if key not in self._known:
@@ -63,7 +63,7 @@ class Builder:
         return self._known[key]
 
     def get(self, arg: Any, dtype: Any = None) -> str:
-        """Return the name of an argument: a value, or a number of a dtype."""
+        """Return the name of an argument, which is a value or a number."""
         if isinstance(arg, Value):
             name = self.names[arg.number]
             same = dtype is None or np.dtype(dtype) == arg.dtype
@@ -73,7 +73,7 @@ class Builder:
         return self.constant(arg, dtype)
 
     def cast(self, name: str, dtype: Any) -> str:
-        """Cast an array."""
+        """Add a Cast node, or return the name of an equal earlier cast."""
         kind = self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
         key = (name, kind)
         if key not in self._known:
@@ -90,7 +90,7 @@ class Builder:
     def multi_node(
         self, kind: str, inputs: Sequence[str], count: int, **attributes: Any
     ) -> list[str]:
-        """Add a node with several outputs."""
+        """Add a node with several outputs, and return their names."""
         outputs = [f"{kind.lower()}_{len(self.nodes)}_{number}" for number in range(count)]
         make = self.onnx.helper.make_node
         self.nodes.append(make(kind, list(inputs), outputs, **attributes))
@@ -100,7 +100,7 @@ class Builder:
     # --------------------------------------------------------------------------------
 
     def integers(self, numbers: Sequence[int | str | Size]) -> str:
-        """Return a 1-d tensor of integers; each is a constant or read from a shape."""
+        """Return a 1-d tensor of integers that are constants or computed from shapes."""
         if all(isinstance(it, (int, np.integer)) for it in numbers):
             return self.constant(list(numbers), "int64")
         parts = [self._integer(it) for it in numbers]
@@ -122,7 +122,7 @@ class Builder:
         return self._scale(found, number)
 
     def _scale(self, product: str, size: Size) -> str:
-        """Compute a size from a product; ONNX division truncates, but sizes round down."""
+        """Compute a size, which must be rounded down, although ONNX division truncates."""
 
         def number(value: int) -> str:
             return self.constant([value], "int64")
@@ -149,7 +149,7 @@ class Builder:
 
 
 def unsupported_error(operation: Operation, what: str = "") -> ExportError:
-    """Return the error for an operation that ONNX has no equivalent of."""
+    """Return the error for an operation without an ONNX equivalent."""
     return ExportError(
         f"{operation.where}: {operation.name}{what} cannot be exported to ONNX; "
         "sl.export.save supports all operations"
@@ -157,7 +157,7 @@ def unsupported_error(operation: Operation, what: str = "") -> ExportError:
 
 
 def option(operation: Operation, name: str, position: int, *, default: Any = None) -> Any:
-    """Return an argument given by keyword or by position."""
+    """Return an argument that was passed by keyword or by position."""
     if name in operation.options:
         return operation.options[name]
     return operation.args[position] if len(operation.args) > position else default
@@ -169,6 +169,6 @@ def as_list(arg: Any) -> list[Any]:
 
 
 def axes_of(operation: Operation) -> list[int]:
-    """Return the axes of an operation; without axes, all."""
+    """Return the axes of an operation, or all axes if none are given."""
     axis = option(operation, "axis", 1)
     return [] if axis is None else as_list(axis)

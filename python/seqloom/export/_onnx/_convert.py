@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from seqloom.tensor._graph import Operation, Value
 
 
-OPSET = 18  # the first with axes as an input of reductions
+OPSET = 18  # the first version in which reductions read axes as an input
 _IR_VERSION = 9
 _TABLE: dict[str, Write] = {
     **_elementwise.TABLE,
@@ -34,7 +34,7 @@ _TABLE: dict[str, Write] = {
 def to_model(
     traced: Traced, arrays: dict[str, Any], *, task: Task, about: dict[str, Any]
 ) -> Any:
-    """Create a model with outputs, and with scores if the task has a function."""
+    """Create a model with the outputs, and with scores if the task has a function."""
     b, graph = Builder(), traced.graph
     inputs = [value for value in graph.inputs if value.number in traced.inputs]
     for value in inputs:
@@ -53,12 +53,12 @@ def to_model(
 
 
 def _write(b: Builder, operation: Operation) -> None:
-    """Write one operation."""
+    """Write an operation as ONNX nodes."""
     if operation.name not in _TABLE:
         raise unsupported_error(operation)
     names = _TABLE[operation.name](b, operation)
-    # Values that a kernel keeps for its gradient have no name, because nothing reads
-    # them.
+    # Values that a kernel stores for its gradient have no name, because no operation
+    # reads them.
     for value, name in zip(operation.outputs, names, strict=False):
         b.bind(value, name)
         b.makers[value.number] = operation
@@ -83,7 +83,7 @@ def _declare(b: Builder, name: str, value: Value) -> Any:
 
 
 def _assemble(b: Builder, inputs: Any, outputs: Any, *, about: dict[str, Any]) -> Any:
-    """Create the model, with metadata as text."""
+    """Create the ONNX model, with the metadata as text."""
     helper, numpy_helper = b.onnx.helper, b.onnx.numpy_helper
     arrays = [
         numpy_helper.from_array(np.asarray(array, order="C"), name)
@@ -113,7 +113,8 @@ def _write_scores(b: Builder, outputs: str, value: Value, *, task: Task) -> str 
     return None
 
 
-# All other nonstandard operations are recorded as their default implementations.
+# Other operations outside the array API standard are recorded as their default
+# implementations.
 _NATIVE_OPERATIONS = frozenset(
     {
         *("conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "max_pool1d"),
@@ -124,7 +125,7 @@ _NATIVE_OPERATIONS = frozenset(
 
 
 class PrimitiveBackend(NumPyBackend):
-    """NumPy backend that decomposes operations without an ONNX operator."""
+    """A NumPy backend that decomposes operations for which ONNX has no operator."""
 
 
 for _name, _files in OPERATIONS.items():

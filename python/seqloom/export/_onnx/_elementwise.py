@@ -1,4 +1,4 @@
-"""Elementwise operations and reductions in ONNX."""
+"""Write elementwise operations and reductions in ONNX."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from seqloom.export._onnx._builder import Builder, Write
     from seqloom.tensor._graph import Operation
 
-    # Computes a result from operand names, in the dtype of the result.
+    # Type of a function that computes a result from the names of its operands.
     Formula = Callable[[Builder, list[str], np.dtype[Any]], str]
 
 
-# Operators that compute in the common dtype of their operands, not in that of the
-# result.
+# Operators that compute in the common dtype of their operands, which differs from the
+# dtype of the result.
 _TESTS = frozenset(
     {"Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less", "LessOrEqual"}
 )
 
 
 def write_operator(kind: str) -> Write:
-    """Return the writer of an operator with the operands of the operation."""
+    """Return the writer of an ONNX operator that has the same operands as the operation."""
 
     def write(b: Builder, operation: Operation) -> list[str]:
         args = operation.args[:2]
@@ -41,7 +41,7 @@ def write_operator(kind: str) -> Write:
 
 
 def common_dtype(args: tuple[Any, ...]) -> np.dtype[Any]:
-    """Return the common dtype of operands; Python numbers adopt the dtype of arrays."""
+    """Return the common dtype of operands, in which Python numbers do not count."""
     kinds = [arg.dtype for arg in args if isinstance(arg, Value)]
     found = np.result_type(*kinds)
     numbers = [arg for arg in args if not isinstance(arg, (Value, Size))]
@@ -58,7 +58,7 @@ def _write_not_equal(b: Builder, operation: Operation) -> list[str]:
 
 
 def _write_finite(b: Builder, operation: Operation) -> list[str]:
-    """Write isfinite as neither infinite nor NaN."""
+    """Write isfinite as the negation of isinf or isnan."""
     x = b.get(operation.args[0])
     either = b.node("Or", [b.node("IsInf", [x]), b.node("IsNaN", [x])])
     return [b.node("Not", [either])]
@@ -71,7 +71,7 @@ def _write_logaddexp(b: Builder, operation: Operation) -> list[str]:
         return [b.node("Softplus", [b.get(x, dtype)])]
     one, other = b.get(x, dtype), b.get(y, dtype)
     distance = b.node("Neg", [b.node("Abs", [b.node("Sub", [one, other])])])
-    # The difference of equal operands is 0, also if both are infinite.
+    # The difference of equal operands must be 0, even if both are infinite.
     same = b.node("Equal", [one, other])
     distance = b.node("Where", [same, b.constant(0, dtype), distance])
     larger = b.node("Max", [one, other])
@@ -105,7 +105,7 @@ def _floor_divide(b: Builder, operands: list[str], dtype: np.dtype[Any]) -> str:
 
 
 def _write_formula(formula: Formula) -> Write:
-    """Return the writer of a formula; operands are cast to the dtype of the result."""
+    """Return the writer of a formula, which casts operands to the dtype of the result."""
 
     def write(b: Builder, operation: Operation) -> list[str]:
         dtype = operation.outputs[0].dtype
@@ -124,7 +124,7 @@ _FORMULAS: dict[str, Formula] = {
 
 
 def _write_where(b: Builder, operation: Operation) -> list[str]:
-    """Write where."""
+    """Write where, with both values in the dtype of the result."""
     condition, *values = operation.args
     dtype = operation.outputs[0].dtype
     parts = [b.get(condition, "bool"), *(b.get(it, dtype) for it in values)]
@@ -144,7 +144,7 @@ def _write_clip(b: Builder, operation: Operation) -> list[str]:
 
 
 def _write_astype(b: Builder, operation: Operation) -> list[str]:
-    """Write a cast."""
+    """Write astype as a cast."""
     return [b.get(operation.args[0], operation.outputs[0].dtype)]
 
 
@@ -159,7 +159,7 @@ _ONNX_REDUCTIONS = {
 
 
 def _write_reduction(kind: str) -> Write:
-    """Return the writer of a reduction in the dtype of its result."""
+    """Return the writer of a reduction that computes in the dtype of its result."""
 
     def write(b: Builder, operation: Operation) -> list[str]:
         x = b.get(operation.args[0], operation.outputs[0].dtype)
@@ -180,7 +180,7 @@ def _keepdims(operation: Operation) -> int:
 
 
 def _write_var(b: Builder, operation: Operation) -> list[str]:
-    """Write var: the corrected mean of squared differences."""
+    """Write var as the mean of squared differences, with its correction."""
     axes, dtype = axes_of(operation), operation.outputs[0].dtype
     x, correction = b.get(operation.args[0], dtype), operation.options.get("correction", 0)
     rows = [b.integers(axes)] if axes else []
@@ -196,7 +196,7 @@ def _write_var(b: Builder, operation: Operation) -> list[str]:
 
 
 def _write_test(kind: str) -> Write:
-    """Return the writer of any or all: the maximum or minimum of 0 and 1."""
+    """Return the writer of any or all, as the maximum or minimum of 0 and 1."""
 
     def write(b: Builder, operation: Operation) -> list[str]:
         number = b.cast(b.get(operation.args[0], "bool"), "int32")
@@ -218,7 +218,7 @@ def _write_arg(kind: str) -> Write:
 
 
 def _write_cumulative_sum(b: Builder, operation: Operation) -> list[str]:
-    """Write cumulative_sum, optionally with a leading 0."""
+    """Write cumulative_sum, with a leading 0 if requested."""
     axis = option(operation, "axis", 1) or 0
     dtype = operation.outputs[0].dtype
     x = b.get(operation.args[0], dtype)

@@ -1,4 +1,4 @@
-"""Layers in ONNX: products, convolutions, pooling, norms and recurrent layers."""
+"""Write layers in ONNX: products, convolutions, pooling, norms and recurrent layers."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _write_pool(b: Builder, operation: Operation) -> list[str]:
 
 
 def _write_layer_norm(b: Builder, operation: Operation) -> list[str]:
-    """Write layer_norm over the last axis, with its mean and inverse deviation."""
+    """Write layer_norm over the last axis, with its mean and inverse standard deviation."""
     x: Value = operation.args[0]
     weight, bias = operation.args[1], operation.args[2]
     scale = weight if weight is not None else np.ones(x.shape[-1:], x.dtype)
@@ -84,7 +84,7 @@ class _LayerArgs(NamedTuple):
     """Arguments of one recurrent layer in one direction."""
 
     x: Value
-    first: tuple[Value, ...]  # initial states
+    first: tuple[Value, ...]  # initial states, by name
     w_ih: Value
     w_hh: Value
     biases: tuple[Value | None, Value | None]
@@ -92,7 +92,7 @@ class _LayerArgs(NamedTuple):
 
     @classmethod
     def of(cls, operation: Operation, states: int) -> Self:
-        """Split the arguments of an operation."""
+        """Create the arguments from those of the operation."""
         x, *rest = operation.args
         w_ih, w_hh, *more = rest[states:]
         b_ih, b_hh, mask = (*more, None, None, None)[:3]
@@ -100,7 +100,7 @@ class _LayerArgs(NamedTuple):
 
 
 def _write(kind: str, states: int) -> Write:
-    """Return the writer of one layer in one direction with `states` state tensors."""
+    """Return the writer of a recurrent layer in one direction, with `states` states."""
 
     def write(b: Builder, operation: Operation) -> list[str]:
         layer = _LayerArgs.of(operation, states)
@@ -116,7 +116,8 @@ def _write(kind: str, states: int) -> Write:
             direction="reverse" if is_reverse else "forward",
             **options,
         )
-        # Remove the axis of directions, and put records before positions.
+        # Remove the axis of directions, and move the axis of records before that of
+        # positions.
         rows = b.node("Squeeze", [made[0], b.integers([1])])
         outputs = b.node("Transpose", [rows], perm=[1, 0, 2])
         last = [b.node("Squeeze", [it, b.integers([0])]) for it in made[1:]]
@@ -131,7 +132,7 @@ def _write(kind: str, states: int) -> Write:
 def _inputs(
     b: Builder, kind: str, layer: _LayerArgs, *, gaps: _MaskGaps | None
 ) -> list[str]:
-    """Return the inputs of the ONNX operator."""
+    """Return the inputs of the ONNX operator of a recurrent layer."""
     x = b.get(layer.x)
     rows = x if gaps is None else gaps.move(b, x, layer.w_ih.shape[1])
     return [
@@ -145,12 +146,12 @@ def _inputs(
 
 
 def _add_direction_axis(b: Builder, name: str) -> str:
-    """Add the axis of directions."""
+    """Add the axis of directions, which ONNX requires."""
     return b.node("Unsqueeze", [name, b.integers([0])])
 
 
 def _reorder_gates(b: Builder, kind: str, weight: Value) -> str:
-    """Reorder the gates of a weight or bias to ONNX order."""
+    """Reorder the gates of a weight or bias from PyTorch order to ONNX order."""
     order = _GATE_ORDERS[kind]
     sizes = {"axis": 0, "num_outputs": len(order)}
     parts = b.multi_node("Split", [b.get(weight)], len(order), **sizes)
@@ -166,14 +167,14 @@ def _join_biases(b: Builder, kind: str, biases: tuple[Value | None, Value | None
     return _add_direction_axis(b, joined)
 
 
-# Operations that keep the real positions of a mask at the start of each record.
+# Operations after which the real positions of a mask are still first in each record.
 _KEEPS_PREFIX = frozenset(
     {"astype", "asarray", "not_equal", "greater", "logical_not", "equal"}
 )
 
 
 def _has_no_gaps(b: Builder, mask: Value) -> bool:
-    """Return whether a mask is computed from mask or lengths only, and has no gaps."""
+    """Return whether the real positions of a mask come first in each record."""
     if b.names[mask.number] in {"mask", "lengths"}:
         return True
     made = b.makers.get(mask.number)
@@ -187,7 +188,7 @@ def _has_no_gaps(b: Builder, mask: Value) -> bool:
 
 
 def _is_of_lengths(b: Builder, made: Operation) -> bool:
-    """Return whether an operation compares positions from 0 with lengths."""
+    """Return whether an operation compares positions (0, 1, ...) with lengths."""
     place, ends = made.args
     counted = b.makers.get(place.number) if isinstance(place, Value) else None
     if counted is None or counted.name != "arange" or counted.args[0] != 0:
@@ -207,22 +208,23 @@ def _count_real(b: Builder, mask: Value) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _MaskGaps:
-    """A mask with gaps: moves real positions to the front, and states back."""
+    """A mask with gaps, whose real positions are moved to the front of each record."""
 
-    real_counts: str  # (batch, length), number of real positions up to each
-    is_real: str  # the same shape, 1 or 0 as int64
-    order: str  # the same shape, real positions, then padding
+    real_counts: str  # (batch, length), number of real positions up to each position
+    is_real: str  # (batch, length), 1 or 0 as int64
+    order: str  # (batch, length), indices of real positions, then of padding
     count: str  # (batch, 1), number of real positions
 
     @classmethod
     def of(cls, b: Builder, mask: Value) -> _MaskGaps:
-        """Compute the new index of each position."""
+        """Compute the new index of each position in its record."""
         is_real = b.get(mask, "int64")
         real_counts = b.node("CumSum", [is_real, b.constant(1, "int64")])
         size = b.integers([b.dimensions(mask)[1]])
         ones = b.node("Expand", [b.constant(1, "int64"), b.node("Shape", [is_real])])
         place = b.node("CumSum", [ones, b.constant(1, "int64")])
-        # Real positions come first: their keys are larger by the length.
+        # Sort keys of real positions are larger by the length, so real positions come
+        # first.
         keys = b.node("Sub", [b.node("Mul", [is_real, size]), place])
         order = b.multi_node("TopK", [keys, size], 2, axis=1, largest=1, sorted=1)[1]
         count = b.node("ReduceSum", [is_real, b.integers([1])], keepdims=1)
@@ -235,13 +237,13 @@ class _MaskGaps:
         return b.node("GatherElements", [x, wide], axis=1)
 
     def spread(self, b: Builder, states: str, first: str, *, reverse: bool) -> str:
-        """Return the state at each position; before the first real position, `first`."""
+        """Return the state at each position; before the first real one, return `first`."""
         size = b.node("Shape", [states], start=2, end=3)
         width = b.node("Concat", [b.integers([1, 1]), size], axis=0)
         row = b.node("Unsqueeze", [first, b.integers([1])])
         place = b.node("Sub", [self.real_counts, b.constant(1, "int64")])
         is_first = b.node("Less", [place, b.constant(0, "int64")])
-        if reverse:  # the next real position
+        if reverse:  # index of the next real position
             place = b.node("Sub", [self.real_counts, self.is_real])
             is_first = b.node("Equal", [place, self.count])
         last = b.node("Sub", [self.count, b.constant(1, "int64")])

@@ -1,4 +1,4 @@
-"""Shapes, indexing, and arrays created from sizes, in ONNX."""
+"""Write shape operations, indexing, and creation of arrays in ONNX."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _write_axis(kind: str) -> Write:
 
 
 def _array_names(b: Builder, operation: Operation) -> list[str]:
-    """Return the names of the joined arrays."""
+    """Return the names of the arrays to join."""
     dtype = operation.outputs[0].dtype
     return [b.get(it, dtype) for it in operation.args[0]]
 
@@ -84,7 +84,7 @@ def _write_unstack(b: Builder, operation: Operation) -> list[str]:
 
 
 def _write_repeat(b: Builder, operation: Operation) -> list[str]:
-    """Write repeat of each element."""
+    """Write repeat, which repeats each element."""
     value: Value = operation.args[0]
     times, axis = option(operation, "repeats", 1), option(operation, "axis", 2)
     x, sizes = b.get(value), b.dimensions(value)
@@ -99,7 +99,7 @@ def _write_repeat(b: Builder, operation: Operation) -> list[str]:
 
 
 def _write_tile(b: Builder, operation: Operation) -> list[str]:
-    """Write tile; there may be more repetitions than axes, or fewer."""
+    """Write tile; the number of repetitions may differ from the number of axes."""
     value: Value = operation.args[0]
     times = as_list(option(operation, "repetitions", 1))
     x, rank = b.get(value), len(value.shape)
@@ -122,14 +122,14 @@ _AXIS_END = (1 << 62) - 1  # beyond the end of any axis
 
 @dataclass(slots=True)
 class _IndexSlices:
-    """Slices and indices of an array's axes, and new axes of the result."""
+    """Slices and indices for the axes of an array, and new axes of the result."""
 
     starts: list[Any] = field(default_factory=list[Any])
     ends: list[Any] = field(default_factory=list[Any])
     axes: list[int] = field(default_factory=list[int])
     steps: list[int] = field(default_factory=list[int])
     dropped: list[int] = field(default_factory=list[int])
-    new: list[int] = field(default_factory=list[int])  # in the result
+    new: list[int] = field(default_factory=list[int])  # axes of the result
     gathered: list[tuple[int, Value]] = field(default_factory=list[tuple[int, Value]])
 
     def cut(self, axis: int, part: slice) -> None:
@@ -151,14 +151,14 @@ class _IndexSlices:
 
 
 def _end_of_index(place: int | Size) -> int | Size:
-    """Return the end of a slice with one position; after the last, a large number."""
+    """Return the stop of a slice that selects one position."""
     if isinstance(place, Size):
         return replace(place, plus=place.plus + 1)
     return _AXIS_END if place == -1 else place + 1
 
 
 def _write_index(b: Builder, operation: Operation) -> list[str]:
-    """Write an index with slices, integers, new axes, and one index array."""
+    """Write indexing with slices, integers, new axes, and at most one index array."""
     source: Value = operation.args[0]
     key = operation.args[1]
     parts = list(cast("tuple[Any, ...]", key)) if isinstance(key, tuple) else [key]
@@ -185,7 +185,7 @@ def _fill_ellipsis(parts: list[Any], count: int) -> list[Any]:
 
 
 def _read_key(operation: Operation, parts: list[Any]) -> _IndexSlices:
-    """Convert the parts of a key to slices and axes."""
+    """Convert the elements of an index key to slices and axes."""
     found, axis, place = _IndexSlices(), 0, 0
     for part in parts:
         if part is None:
@@ -203,7 +203,7 @@ def _read_key(operation: Operation, parts: list[Any]) -> _IndexSlices:
 
 
 def _check_gathered(operation: Operation, found: _IndexSlices, parts: list[Any]) -> None:
-    """Raise for keys with several index arrays, or with an array and integers."""
+    """Raise if a key has several index arrays, or an index array and integers."""
     _, value = found.gathered[-1]
     others = [it for it in parts if not isinstance(it, (slice, Value))]
     is_plain = len(found.gathered) == 1 and len(value.shape) == 1 and not others
