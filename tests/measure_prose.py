@@ -80,7 +80,7 @@ _VAGUE = re.compile(
     r"|some|any|several|apart|here|late|helped|drawn|mark"
 )
 # Tables that each module of one family defines, and a collector reads.
-_TABLES = {"rules", "shapes", "table", "operators", "library", "kinds"}
+_TABLES = {"rules", "shapes", "table", "operators", "library", "kinds", "t"}
 _MOST_MEANINGS = 2
 
 
@@ -123,7 +123,8 @@ def repeated_names(texts: list[Text]) -> Iterator[Finding]:
     """Yield constants and classes of the product that more than two files define."""
     places: dict[tuple[str, str], dict[Path, Text]] = {}
     for text in texts:
-        if "tests" not in text.file.parts and _is_constant_or_class(text):
+        folder = text.file.relative_to(ROOT).parts[0]
+        if folder in {"python", "crates"} and _is_constant_or_class(text):
             places.setdefault((text.file.suffix, text.text), {})[text.file] = text
     for (_, name), definitions in places.items():
         if len(definitions) > _MOST_MEANINGS and name not in _TABLES:
