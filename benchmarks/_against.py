@@ -41,7 +41,7 @@ TOLERATED = 1.03
 # A round repeats a case for SECONDS, at least CALLS times, and keeps the shortest time.
 SECONDS, CALLS = 0.05, 3
 THREADS = 2  # the threads of the libraries; a case has its own number
-ALL = "all cases"  # Key of the error message in the results of a process that failed.
+ALL_CASES = "all cases"  # Key of the error message in the results of a process that failed.
 HEAD = ("ms", "old", "new", "new / old", "spread", "")
 
 Prepare: TypeAlias = Callable[[], Callable[[], object]]
@@ -86,9 +86,9 @@ def report(old: Sequence[Times], new: Sequence[Times]) -> str:
     rows: list[tuple[str, ...]] = []
     ratios: list[float] = []
     names = dict.fromkeys(name for times in (*new, *old) for name in times)
-    for name in [it for it in names if it != ALL] or names:
+    for name in [it for it in names if it != ALL_CASES] or names:
         sides = [
-            [times.get(name, times.get(ALL, "no such case")) for times in each]
+            [times.get(name, times.get(ALL_CASES, "no such case")) for times in each]
             for each in (old, new)
         ]
         errors = [next((it for it in side if isinstance(it, str)), "") for side in sides]
@@ -193,7 +193,7 @@ def _measure_once(suite: str, package: Path, cache: str) -> Times:
             **{**environment(THREADS), **variables},
         )
     except subprocess.CalledProcessError as error:
-        return {ALL: (error.stderr.strip() or "it ended").splitlines()[-1]}
+        return {ALL_CASES: (error.stderr.strip() or "it ended").splitlines()[-1]}
 
 
 def time_cases(cases: Iterable[tuple[str, Prepare]]) -> Iterator[tuple[str, float | str]]:

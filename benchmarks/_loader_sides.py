@@ -16,10 +16,10 @@ Batch: TypeAlias = NDArray[np.float32]
 LETTERS, BATCH = 150, 512
 # Number of batches that our loader prepares at the same time.
 IN_FLIGHT = 6
-BLOCK = 1 << 18
+READ_BYTES = 1 << 18
 # Lookup table: byte -> one-hot column, for encoding one read at a time.
-CODES = np.zeros((256, 4), np.float32)
-CODES[[*b"ACGT"], range(4)] = 1
+ONE_HOT = np.zeros((256, 4), np.float32)
+ONE_HOT[[*b"ACGT"], range(4)] = 1
 
 
 class Records(IterableDataset[Any]):
@@ -54,7 +54,7 @@ class Indexed(Dataset[Any]):
 
 def one_hot(letters: str) -> Any:
     """Encode one read with a lookup table."""
-    return torch.from_numpy(CODES[np.frombuffer(letters.encode(), np.uint8)].T)
+    return torch.from_numpy(ONE_HOT[np.frombuffer(letters.encode(), np.uint8)].T)
 
 
 def loop(path: str) -> Iterator[Batch]:
@@ -78,7 +78,7 @@ def fill(reads: int) -> None:
 
 def read_and_fill(path: str, reads: int) -> None:
     """Read the file in blocks into one buffer, and write the numbers of one epoch."""
-    block = bytearray(BLOCK)
+    block = bytearray(READ_BYTES)
     with Path(path).open("rb", buffering=0) as file:
         while file.readinto(block):
             pass

@@ -8,7 +8,7 @@ from pathlib import Path
 from seqloom._rust import _native
 
 # The usual spelling of each name that SEQLOOM_SIMD takes.
-NAMES = {"avx512": "AVX-512", "avx2": "AVX2", "neon": "NEON", "portable": "no vectors"}
+SIMD_NAMES = {"avx512": "AVX-512", "avx2": "AVX2", "neon": "NEON", "portable": "no vectors"}
 
 # Environment variables that the libraries read at start: seqloom, torch and its compiler,
 # MKL and oneDNN in torch, OpenBLAS (Haswell kernels use AVX2), NumPy, jax. Other libraries
@@ -39,7 +39,7 @@ def cap(name: str) -> None:
 
 def name_processor() -> str:
     """Return the processor and the instruction set, for a heading of the page."""
-    return f"{_read_name()}, {NAMES[_native.simd()]}"
+    return f"{_read_name()}, {SIMD_NAMES[_native.simd()]}"
 
 
 def uses_avx512() -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 
 import seqloom as sl
 
-LETTERS = "ACDEFGHIKLMNPQRSTVWY"
+AMINO_ACIDS = "ACDEFGHIKLMNPQRSTVWY"
 # Number of features of an amino acid, and of interacting pairs of positions.
 _TRAITS = 3
 _TOUCHING = 0.05
@@ -72,7 +72,7 @@ def scan(
     """Simulate a scan: sequences of the variants and their fitness."""
     protein = Protein(length, seed)
     rows = protein.variants(count)
-    letters = ["".join(LETTERS[number] for number in row) for row in rows]
+    letters = ["".join(AMINO_ACIDS[number] for number in row) for row in rows]
     return letters, protein.fitness(rows, noise=noise)
 
 

@@ -21,7 +21,7 @@ Batches: TypeAlias = Iterable[dict[str, Any]]
 
 RECORDS, FEW, LINE = 200_000, 4_000, 60
 BUDGETS = (4_096, 16_384, 65_536)
-BUDGET = 16_384
+MAX_TOKENS = 16_384
 ROUNDS = 7
 AMINO = np.frombuffer(b"LAGVSERTIDPKQNFYMHWC", np.uint8)
 OURS, FLOOR = (
@@ -33,7 +33,7 @@ RIVALS = {"transformers": "transformers", "biopython": "Bio"}
 PACKAGES = ("numpy", *(name for name, it in RIVALS.items() if find_spec(it)), "seqloom")
 NOTES = f"""
 The input is a FASTA file in the page cache: {RECORDS:,} random proteins (72 million ESM-2
-tokens) with lengths as in UniProt. Batches have at most {BUDGET:,} tokens. Hugging Face
+tokens) with lengths as in UniProt. Batches have at most {MAX_TOKENS:,} tokens. Hugging Face
 reads the first {FEW:,} records. The floor reads the file and copies eight bytes per
 token. All sides return the same tokens for each record.
 """
@@ -70,7 +70,7 @@ def write(path: Path, count: int) -> Path:
     return path
 
 
-def _seqloom(path: Path, budget: int = BUDGET) -> Batches:
+def _seqloom(path: Path, budget: int = MAX_TOKENS) -> Batches:
     """Return the batches of PackedStream, on one thread."""
     return PackedStream(path, TOKENS, max_tokens=budget, num_threads=1)
 
@@ -78,7 +78,7 @@ def _seqloom(path: Path, budget: int = BUDGET) -> Batches:
 def _ours_before(path: Path) -> Batches:
     """Return batches of SequenceStream and VarlenCollator."""
     items = iter(SequenceStream(path, num_threads=1))
-    return VarlenCollator(tokens=TOKENS, max_tokens=BUDGET).stream(items)
+    return VarlenCollator(tokens=TOKENS, max_tokens=MAX_TOKENS).stream(items)
 
 
 def _hugging_face(tokenizer: Any, path: Path) -> Batches:
@@ -105,7 +105,7 @@ def _within_budget(rows: Iterator[list[int]]) -> Iterator[list[list[int]]]:
     waiting: list[list[int]] = []
     total = 0
     for row in rows:
-        if total + len(row) > BUDGET:
+        if total + len(row) > MAX_TOKENS:
             yield waiting
             waiting, total = [], 0
         waiting.append(row)
@@ -158,7 +158,7 @@ def _drain(side: Callable[[Path], Batches], path: Path) -> None:
 def _floor(path: Path, numbers: Any) -> None:
     """Read the file, and copy two numbers per token, one batch at a time."""
     read_blocks(path)
-    out = np.empty(2 * BUDGET, np.int32)
+    out = np.empty(2 * MAX_TOKENS, np.int32)
     for start in range(0, numbers.size, out.size):
         batch = numbers[start : start + out.size]
         out[: batch.size] = batch

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # Maximum number of unsynced changes of folders that are tried in all combinations. More
 # changes are tried with one or two changes present, or one or two missing.
-_ALL = 6
+_MAX_CHANGES = 6
 
 
 @dataclass(eq=False, slots=True)
@@ -197,11 +197,11 @@ def _enter(names: dict[str, Node], name: str, node: Node | None) -> None:
 
 def _subsets(changes: list[Change]) -> Iterator[list[Change]]:
     """Return the subsets of changes that may be on the disk."""
-    few = range(len(changes) + 1)
-    if len(changes) > _ALL:
-        few = sorted({0, 1, 2, len(changes) - 2, len(changes) - 1, len(changes)})
+    counts = range(len(changes) + 1)
+    if len(changes) > _MAX_CHANGES:
+        counts = sorted({0, 1, 2, len(changes) - 2, len(changes) - 1, len(changes)})
         yield from (changes[:count] for count in range(3, len(changes) - 2))
-    for count in few:
+    for count in counts:
         yield from map(list, combinations(changes, count))
 
 

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-LETTERS = np.array(list("ACGT"))
+BASES = np.array(list("ACGT"))
 RECORDERS = {
     "safetensors": sl.record.Safetensors,
     "json.gz": sl.record.JsonGz,
 }
 EMPTY_FOLDER = "nothing"
-_MISSING = 0.1  # of the genotypes
+_MISSING_SHARE = 0.1  # of the genotypes
 
 
 def draw_records(seed: int, count: int = 40) -> list[tuple[str, str]]:
@@ -32,7 +32,7 @@ def draw_records(seed: int, count: int = 40) -> list[tuple[str, str]]:
     rng = np.random.default_rng(seed)
     lengths = rng.integers(5, 60, count)
     ends = np.cumsum(lengths)
-    text = "".join(rng.choice(LETTERS, ends[-1]))
+    text = "".join(rng.choice(BASES, ends[-1]))
     bounds = enumerate(zip(ends - lengths, ends, strict=True))
     return [(f"r{number}", text[start:end]) for number, (start, end) in bounds]
 
@@ -41,7 +41,7 @@ def draw_genotypes(seed: int, shape: tuple[int, int] = (13, 21)) -> NDArray[Any]
     """Draw genotypes, some of them missing."""
     rng = np.random.default_rng(seed)
     values = rng.integers(0, 3, shape).astype(np.int8)
-    values[rng.random(shape) < _MISSING] = -127
+    values[rng.random(shape) < _MISSING_SHARE] = -127
     return values
 
 

@@ -134,7 +134,7 @@ from matplotlib.patches import PathPatch
 from matplotlib.textpath import TextPath
 from matplotlib.transforms import Affine2D
 
-COLOURS = dict(zip("ACGT", ["#15803d", "#1d4ed8", "#d97706", "#b91c1c"]))
+BASE_COLOURS = dict(zip("ACGT", ["#15803d", "#1d4ed8", "#d97706", "#b91c1c"]))
 figure, axis = plt.subplots(figsize=(6, 2.6))
 for column, (heights, total) in enumerate(zip(shares.T, bits)):
     bottom = 0.0
@@ -148,7 +148,7 @@ for column, (heights, total) in enumerate(zip(shares.T, bits)):
             .scale(0.9 / box.width, height / box.height)
         )
         path = path.transformed(move.translate(column + 0.05, bottom))
-        axis.add_patch(PathPatch(path, color=COLOURS["ACGT"[row]], linewidth=0))
+        axis.add_patch(PathPatch(path, color=BASE_COLOURS["ACGT"[row]], linewidth=0))
         bottom += height
 axis.set(xlim=(0, 9), ylim=(0, 2), xlabel="position in the filter", ylabel="bits")
 plt.show()

@@ -16,8 +16,8 @@ import seqloom as sl
 sl.models.ESM2Config(layers=3, width=64, heads=4).init("numpy", sl.Key(1)).save("small")
 
 draw = np.random.default_rng(0)
-RESIDUES = ["AILMFVWY", "DEKRH", "NQSTGPC"]  # hydrophobic, charged, other
-FAMILIES = {
+RESIDUE_GROUPS = ["AILMFVWY", "DEKRH", "NQSTGPC"]  # hydrophobic, charged, other
+PROTEIN_FAMILIES = {
     "membrane": [0.60, 0.12, 0.28],
     "nuclear": [0.34, 0.38, 0.28],
     "secreted": [0.38, 0.20, 0.42],
@@ -28,12 +28,12 @@ def protein(shares):
     """Return a protein of 60 to 200 residues with approximately these proportions."""
     shares = draw.dirichlet(np.array(shares) * 60)
     kinds = draw.choice(3, draw.integers(60, 201), p=shares)
-    return "".join(draw.choice([*RESIDUES[kind]]) for kind in kinds)
+    return "".join(draw.choice([*RESIDUE_GROUPS[kind]]) for kind in kinds)
 
 
 with open("proteins.fa", "w") as fasta, open("labels.tsv", "w") as table:
     print("id", "label", sep="\t", file=table)
-    for family, shares in FAMILIES.items():
+    for family, shares in PROTEIN_FAMILIES.items():
         for number in range(150):
             name = f"{family[0]}{number}"
             print(f">{name}", protein(shares), sep="\n", file=fasta)
@@ -107,8 +107,8 @@ plt.show()
 
 # %%
 with open("new.fa", "w") as fasta:
-    print(">x", protein(FAMILIES["membrane"]), sep="\n", file=fasta)
-    print(">y", protein(FAMILIES["nuclear"]), sep="\n", file=fasta)
+    print(">x", protein(PROTEIN_FAMILIES["membrane"]), sep="\n", file=fasta)
+    print(">y", protein(PROTEIN_FAMILIES["nuclear"]), sep="\n", file=fasta)
 sl.infer.embed(model, "new.fa", out="new")
 scores = sl.infer.predict(run, "new")
 for name, row in zip(scores.ids, scores.to_numpy()):

@@ -18,23 +18,23 @@ HEAD = (
     "2 threads",
     "blocks only",
 )
-PEOPLE = 50_000
-SIZES = pick((0.1, 0.5, 2.0, 4.0), (0.1, 0.5))
+INDIVIDUALS = 50_000
+SIZES_GB = pick((0.1, 0.5, 2.0, 4.0), (0.1, 0.5))
 SLICE = 2000
 
 
 def rows(folder: Path) -> list[Sequence[object]]:
     """Read files of up to 4 GB or a tenth of the free disk space."""
-    most = min(SIZES[-1], shutil.disk_usage(folder).free / 10 / 1e9)
-    sizes = sorted({min(size, most) for size in SIZES})
+    most = min(SIZES_GB[-1], shutil.disk_usage(folder).free / 10 / 1e9)
+    sizes = sorted({min(size, most) for size in SIZES_GB})
     return [_row(folder, size) for size in sizes]
 
 
 def _row(folder: Path, size: float) -> Sequence[object]:
     """Create a file, read it, and remove it."""
-    variants = int(size * 1e9 / (PEOPLE / 4))
-    file = _files.write(folder, (PEOPLE, variants), name="curve")
-    out = np.zeros((PEOPLE, SLICE), np.int8, order="F")
+    variants = int(size * 1e9 / (INDIVIDUALS / 4))
+    file = _files.write(folder, (INDIVIDUALS, variants), name="curve")
+    out = np.zeros((INDIVIDUALS, SLICE), np.int8, order="F")
     sides = {
         str(threads): (lambda threads=threads: _read(file, out, threads))
         for threads in THREADS

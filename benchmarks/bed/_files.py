@@ -20,7 +20,7 @@ class File(NamedTuple):
 
 SHAPES = pick(((4_000, 50_000), (50_000, 4_000)), ((1_000, 20_000), (20_000, 1_000)))
 # Number of lines that are created at once.
-BLOCK = 1000
+BLOCK_LINES = 1000
 
 
 def write(folder: Path, shape: tuple[int, int], *, name: str = "") -> File:
@@ -29,8 +29,8 @@ def write(folder: Path, shape: tuple[int, int], *, name: str = "") -> File:
     rng, stride = np.random.default_rng(0), -(-shape[0] // 4)
     with path.open("wb") as file:
         file.write(b"\x6c\x1b\x01")
-        for first in range(0, shape[1], BLOCK):
-            lines = min(BLOCK, shape[1] - first)
+        for first in range(0, shape[1], BLOCK_LINES):
+            lines = min(BLOCK_LINES, shape[1] - first)
             codes = rng.integers(0, 256, (lines, stride), dtype=np.uint8)
             codes[:, -1] &= 255 >> (-2 * shape[0] % 8)
             file.write(codes.tobytes())

@@ -13,7 +13,7 @@ from seqloom.io import open_bed
 Side: TypeAlias = Callable[[], Any]
 
 # Lines per block of the NumPy lookup; larger blocks do not fit into the caches.
-LINES = 256
+BLOCK_LINES = 256
 
 
 def seqloom(file: File, threads: int, **options: Any) -> Side:
@@ -56,8 +56,8 @@ def by_numpy(file: File, out: NDArray[Any]) -> Side:
     def work() -> NDArray[Any]:
         with file.path.open("rb") as bed:
             bed.seek(3)
-            for first in range(0, variants, LINES):
-                lines = min(LINES, variants - first)
+            for first in range(0, variants, BLOCK_LINES):
+                lines = min(BLOCK_LINES, variants - first)
                 read = np.fromfile(bed, np.uint8, lines * stride).reshape(lines, stride)
                 decoded = numbers[read].reshape(lines, 4 * stride)
                 out[first : first + lines] = decoded[:, :individuals]

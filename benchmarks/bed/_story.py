@@ -7,7 +7,7 @@ from benchmarks._measure import pick
 from benchmarks._page import machine, publish, table
 from benchmarks.bed import _curve, _files, _parts, _tables, _whole
 
-SQUARE = pick((50_000, 50_000), (10_000, 10_000))
+SQUARE_SHAPE = pick((50_000, 50_000), (10_000, 10_000))
 TOUCHED = 4 << 30
 MAIN_ROWS = (
     r"4,000 x 50,000 float32 F, 1 thread|4,000 x 50,000: (one|random.*float32 F"
@@ -37,7 +37,7 @@ def _sections(folder: Path) -> list[str]:
     used = [row for file in files for row in _whole.into_used(file)]
     new = [row for file in files for row in _whole.into_new(file)]
     parts = [row for file in files for row in _parts.rows(file)]
-    square = _files.write(folder, SQUARE)
+    square = _files.write(folder, SQUARE_SHAPE)
     by_copy, copied = _parts.samples(square)
     square.path.unlink()
     tables, memory = _tables.rows(folder)
@@ -53,7 +53,7 @@ def _sections(folder: Path) -> list[str]:
 
 def _describe(copied: float, memory: float) -> str:
     """Return the time of the copy and the memory of a long allele."""
-    size = SQUARE[0] * SQUARE[1] / 4e6
+    size = SQUARE_SHAPE[0] * SQUARE_SHAPE[1] / 4e6
     return (
         f"The individual-major copy of {size:,.0f} MB took {copied:.1f} s to create. "
         "Reading a .bim of 300,000 variants with one allele of 2,000 bases adds "

@@ -14,20 +14,20 @@ from seqloom.io import open_bed
 Reader: TypeAlias = Callable[..., Any]
 
 VARIANTS = 300_000
-PEOPLE = 100
+INDIVIDUALS = 100
 HEAD = ("all six columns of a .bim, ms", "seqloom", "bed_reader", "bed_reader / seqloom")
-NAMES = ("chromosome", "sid", "cm_position", "bp_position", "allele_1", "allele_2")
+COLUMN_NAMES = ("chromosome", "sid", "cm_position", "bp_position", "allele_1", "allele_2")
 
 
 def rows(folder: Path) -> tuple[list[Sequence[object]], float]:
     """Time the tables, and return the peak memory of the table with a long allele."""
     path = folder / "table.bed"
-    write_tables(path, (PEOPLE, VARIANTS))
+    write_tables(path, (INDIVIDUALS, VARIANTS))
     ours, theirs = (lambda: _columns(open_bed, path)), (lambda: _columns(_theirs(), path))
     for one, other in zip(ours(), theirs(), strict=True):
         assert (one == other).all(), "the sides do not agree"
     row = [f"{VARIANTS:,} variants", *compared(ours, theirs, rounds=5)]
-    write_tables(path, (PEOPLE, VARIANTS), long_allele=2000)
+    write_tables(path, (INDIVIDUALS, VARIANTS), long_allele=2000)
     return [row], run_module("benchmarks.bed._tables", str(path))
 
 
@@ -38,8 +38,8 @@ def _theirs() -> Reader:
 
 def _columns(reader: Reader, path: Path) -> list[Any]:
     """Read every column."""
-    bed = reader(path, iid_count=PEOPLE, skip_format_check=True)
-    return [getattr(bed, name) for name in NAMES]
+    bed = reader(path, iid_count=INDIVIDUALS, skip_format_check=True)
+    return [getattr(bed, name) for name in COLUMN_NAMES]
 
 
 if __name__ == "__main__":

@@ -13,11 +13,11 @@ from importlib import metadata
 from pathlib import Path
 
 HOME = Path(__file__).parents[2] / "docs/comparisons"
-BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+CODE_BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Markers around the result of a section.
 BEGIN, END = "<!-- begin measured -->\n", "<!-- end measured -->\n"
 # A size of the input: the value on the page, and the value for measurements.
-SIZE = re.compile(r"^(\w+) = [\d_]+  # measured: ([\d_]+)$", re.MULTILINE)
+SIZE_LINE = re.compile(r"^(\w+) = [\d_]+  # measured: ([\d_]+)$", re.MULTILINE)
 SECONDS = re.compile(r"^\| seconds \| (\S+) \| (\S+) \| (\S+) \|$", re.MULTILINE)
 
 
@@ -84,20 +84,20 @@ class Page:
     @cached_property
     def small_input(self) -> str:
         """Code that creates the input for tests."""
-        found = BLOCK.search(self.text)
+        found = CODE_BLOCK.search(self.text)
         assert found, f"{self.path.name} has no block that makes the input"
         return found[1]
 
     @property
     def large_input(self) -> str:
         """Code that creates the input for measurements."""
-        return SIZE.sub(r"\1 = \2", self.small_input)
+        return SIZE_LINE.sub(r"\1 = \2", self.small_input)
 
     @property
     def sizes(self) -> str:
         """Sizes of the input for measurements."""
         return ", ".join(
-            f"`{name} = {size}`" for name, size in SIZE.findall(self.small_input)
+            f"`{name} = {size}`" for name, size in SIZE_LINE.findall(self.small_input)
         )
 
     def pairs(self) -> list[Pair]:
@@ -142,7 +142,7 @@ def index_lacks(pages: list[Page]) -> Iterator[str]:
 def _pair(section: str) -> Pair:
     """Read a section: its heading, its three blocks and its result."""
     task = section.partition("\n")[0]
-    blocks: list[str] = BLOCK.findall(section)
+    blocks: list[str] = CODE_BLOCK.findall(section)
     count = len(blocks)
     assert count == 3, f"{task!r} has {count} blocks, not theirs, ours and the comparison"
     theirs, ours, comparison = blocks

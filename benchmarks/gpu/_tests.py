@@ -70,8 +70,8 @@ _OTHER_OPERATIONS = """
     zeros_like conv1d_weight_grad conv1d_input_grad attention_grad layer_norm_grad
     batch_norm_grad embedding_grad cross_entropy_grad
 """
-_NAMES = re.compile(r"\w+")
-SMOOTH, OTHERS = _NAMES.findall(_SMOOTH), _NAMES.findall(_OTHER_OPERATIONS)
+_WORDS = re.compile(r"\w+")
+SMOOTH, OTHERS = _WORDS.findall(_SMOOTH), _WORDS.findall(_OTHER_OPERATIONS)
 STANDARD = (
     "test_two_arrays_broadcast_and_promote",
     "test_sums_over_axes_have_the_standards_shape_and_type",

@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.infer._inputs import SHAPES, Task
 
-SQUARE = 1024  # Rows of the square matrices that measure the speed of products.
+MATRIX_ROWS = 1024  # Rows of the square matrices that measure the speed of products.
 _DOUBLE = False  # precision
 CACHED_NUMBERS = 1 << 16  # Numbers that fit into the second-level cache.
 
@@ -16,7 +16,7 @@ CACHED_NUMBERS = 1 << 16  # Numbers that fit into the second-level cache.
 def products(task: Task) -> Callable[[], None]:
     """Run square products with the same number of operations, in the fastest library."""
     square = _fastest_product()
-    times = round(_operations(task) / (2 * SQUARE**3))
+    times = round(_operations(task) / (2 * MATRIX_ROWS**3))
 
     def work() -> None:
         for _ in range(times):
@@ -69,7 +69,7 @@ def _fastest_product() -> Callable[[], object]:
     from seqloom.tensor import backend
 
     torch.set_num_threads(1)
-    ones = np.ones((SQUARE, SQUARE), "float32")
+    ones = np.ones((MATRIX_ROWS, MATRIX_ROWS), "float32")
     ours, theirs = backend("numpy", num_threads=1), torch.from_numpy(ones)
     return min(
         (lambda: ours.matmul(ones, ones), lambda: ones @ ones, lambda: theirs @ theirs),

@@ -8,7 +8,7 @@ import torch
 
 from benchmarks.infer._inputs import Ids, Task, budgeted
 
-BATCH, BUDGET, PAD = 16, 4096, 1
+BATCH, MAX_TOKENS, PAD = 16, 4096, 1
 Batches = list[list[int]]
 
 
@@ -27,7 +27,7 @@ def _sorted(lengths: Sequence[int]) -> Batches:
 def _within_budget(lengths: Sequence[int]) -> Batches:
     """Return batches of similar length, with a limit on padded tokens."""
     order = np.argsort(lengths, kind="stable").tolist()
-    batches = budgeted([lengths[each] for each in order], BUDGET, padded=True)
+    batches = budgeted([lengths[each] for each in order], MAX_TOKENS, padded=True)
     return [[order[each] for each in batch] for batch in batches]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks._measure import HOME
 from benchmarks.infer._inputs import Ids, Task, budgeted, mix, write_network
 
-BUDGET = 4096
+MAX_TOKENS = 4096
 # Input for comparisons with an older commit: a network and some proteins.
 OWN_SIZE, OWN_PROTEINS = "8M", 4
 
@@ -36,7 +36,7 @@ def prepare(task: Task, backend: str, dtype: str) -> Callable[[], list[Any]]:
 
 def _cut(records: list[Ids]) -> list[list[Ids]]:
     """Split records in order into batches with a limit on tokens."""
-    batches = budgeted([len(ids) for ids in records], BUDGET, padded=False)
+    batches = budgeted([len(ids) for ids in records], MAX_TOKENS, padded=False)
     return [[records[number] for number in batch] for batch in batches]
 
 

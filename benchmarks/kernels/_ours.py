@@ -19,13 +19,13 @@ from seqloom.tensor import backend, compile as compile_step, exp, sqrt
 Work = Callable[[], Any]
 Make = Callable[..., Work]
 EPS = 1e-5
-STEPS: Any = {"stride": 1, "padding": 0}
+CONVOLUTION_OPTIONS: Any = {"stride": 1, "padding": 0}
 
 
 def work_of(case: Case, threads: int) -> Work:
     """Create the inputs, and return the call to measure."""
     b: Any = backend("numpy", num_threads=threads)
-    return WORKS[case.kind](b, case, *draw(case))
+    return CALLS_OF_SEQLOOM[case.kind](b, case, *draw(case))
 
 
 def own_cases() -> Iterator[tuple[str, Callable[[], Work]]]:
@@ -109,7 +109,7 @@ def _adamw(b: Any, _: Case, *arrays: np.ndarray) -> Work:
 def _input_grad(name: str) -> Make:
     def backward(b: Any, _: Case, x: Any, weight: Any, grad: Any) -> Work:
         call = getattr(b, f"{name}_input_grad")
-        return lambda: call(grad, weight, x.shape, **STEPS)
+        return lambda: call(grad, weight, x.shape, **CONVOLUTION_OPTIONS)
 
     return backward
 
@@ -117,7 +117,7 @@ def _input_grad(name: str) -> Make:
 def _weight_grad(name: str) -> Make:
     def backward(b: Any, _: Case, x: Any, weight: Any, grad: Any) -> Work:
         call = getattr(b, f"{name}_weight_grad")
-        return lambda: call(x, grad, weight.shape, **STEPS)
+        return lambda: call(x, grad, weight.shape, **CONVOLUTION_OPTIONS)
 
     return backward
 
@@ -183,7 +183,7 @@ def _encoded(encoder: OneHot | Kmer) -> Make:
 
 
 CONVOLUTIONS = ("conv1d", "conv2d")
-WORKS: dict[str, Make] = {
+CALLS_OF_SEQLOOM: dict[str, Make] = {
     "softmax": _on("softmax", 0),
     "softmax_grad": _back("softmax", of_output=True),
     "cross_entropy": _on("cross_entropy", 0, 1),
@@ -203,7 +203,7 @@ WORKS: dict[str, Make] = {
     "adamw": _adamw,
     "embedding": _on("embedding", 0, 1),
     "embedding_grad": _embedding_grad,
-    **{name: _on(name, 0, 1, **STEPS) for name in CONVOLUTIONS},
+    **{name: _on(name, 0, 1, **CONVOLUTION_OPTIONS) for name in CONVOLUTIONS},
     **{f"{name}_input_grad": _input_grad(name) for name in CONVOLUTIONS},
     **{f"{name}_weight_grad": _weight_grad(name) for name in CONVOLUTIONS},
     "attention": _attention,

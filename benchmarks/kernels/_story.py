@@ -14,7 +14,7 @@ ROUNDS = pick(7, 3)
 SECONDS, MOST = 0.01, 500
 # Largest difference relative to the largest value. For random numbers, the tolerance
 # covers the sampling error of the moments.
-AGREED = {"float32": 1e-4, "float64": 1e-10, "random": 0.02}
+TOLERANCES = {"float32": 1e-4, "float64": 1e-10, "random": 0.02}
 # Rows of the geometric means; a table with two threads is only in the CSV file.
 MEANS, HIDDEN = r"^\| [a-z0-9 ]+ \| \*", r"microseconds, two threads"
 NOTES = """
@@ -68,7 +68,7 @@ def _row(case: Case, sides: dict[str, Side]) -> list[str]:
 
 def _check(case: Case, found: list[list[list[float]]]) -> None:
     """Raise if the sides computed different results."""
-    agreed = AGREED["random" if case.is_random else case.dtype]
+    agreed = TOLERANCES["random" if case.is_random else case.dtype]
     first, *others = found
     for other in others:
         for one, two in zip(first, other, strict=True):

@@ -27,7 +27,7 @@ def work_of(case: Case, threads: int, *, compiled: bool = False) -> Work:
     if case.kind.startswith("fused"):
         function = torch.compile(CHAINS[case.kind]) if compiled else CHAINS[case.kind]
         return lambda: function(*given)
-    return WORKS[case.kind](case, *given)
+    return CALLS_OF_TORCH[case.kind](case, *given)
 
 
 def _on(function: Callable[..., Any], *places: int) -> Make:
@@ -250,7 +250,7 @@ DIGITS = torch.zeros(256, dtype=torch.int64).index_put_(
 )
 CHAINS = {"fused_gelu": _gelu_chain, "fused_chain": _chain, "fused_norm": _norm_chain}
 CONVOLUTIONS = ("conv1d", "conv2d")
-WORKS: dict[str, Make] = {
+CALLS_OF_TORCH: dict[str, Make] = {
     "softmax": _on(partial(torch.softmax, dim=-1), 0),
     "softmax_grad": _softmax_grad,
     "cross_entropy": _cross_entropy,

@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.kernels._cases import Case, draw
 
 SAMPLES = 1000
-SIDE = 512  # Size of the square matrices of the floor.
+MATRIX_ROWS = 512  # Size of the square matrices of the floor.
 
 
 def _load(side: str) -> Callable[..., Callable[[], Any]]:
@@ -63,12 +63,12 @@ def _floor(case: Case, nbytes: int, threads: int) -> float:
     torch.set_num_threads(threads)
     one = torch.ones(nbytes // 2, dtype=torch.uint8)
     two = torch.empty_like(one)
-    square = torch.ones((SIDE, SIDE), dtype=getattr(torch, case.dtype))
+    square = torch.ones((MATRIX_ROWS, MATRIX_ROWS), dtype=getattr(torch, case.dtype))
     copied, multiplied = (
         min(_clock(work, 3) for _ in range(5))
         for work in (lambda: two.copy_(one), lambda: torch.mm(square, square))
     )
-    return max(copied, multiplied * case.operations / (2 * SIDE**3))
+    return max(copied, multiplied * case.operations / (2 * MATRIX_ROWS**3))
 
 
 def _answer(side: str, threads: int) -> None:

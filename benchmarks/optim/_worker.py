@@ -17,9 +17,9 @@ from benchmarks._measure import interleave, touch_memory
 from seqloom._rust import _native
 
 # Matrices of one encoder layer with 320 features; six layers have 7.4 M numbers.
-LAYER = ((960, 320), (320, 320), (1280, 320), (320, 1280))
+LAYER_SHAPES = ((960, 320), (320, 320), (1280, 320), (320, 1280))
 MATRIX = (1280, 320)
-STEPS = 5  # Number of Newton-Schulz steps.
+NEWTON_SCHULZ_STEPS = 5  # Number of Newton-Schulz steps.
 RATE, DECAY = 1e-3, 0.1
 Seconds = dict[str, float]
 
@@ -77,7 +77,7 @@ class Pair:
 def time_adamw(layers: int, rounds: int, threads: int) -> Seconds:
     """Time AdamW and its memory traffic for a number of layers."""
     touch_memory()
-    pair = Pair([*LAYER] * layers, threads)
+    pair = Pair([*LAYER_SHAPES] * layers, threads)
     theirs = torch.optim.AdamW(pair.twins, RATE, weight_decay=DECAY, fused=True)
     sides = pair.steps(sl.optim.AdamW(weight_decay=DECAY), theirs)
     # AdamW reads four arrays and writes three; this reads and writes one.
@@ -110,7 +110,7 @@ def _products(threads: int) -> Callable[[], None]:
     square, other = np.full((2, rows, rows), 1e-3, np.float32)
 
     def multiply() -> None:
-        for _ in range(STEPS):
+        for _ in range(NEWTON_SCHULZ_STEPS):
             _native.product((x, x.T), None, square, threads)
             _native.product((square, square), None, other, threads)
             _native.product((other, x), None, y, threads)

@@ -10,8 +10,8 @@ import seqloom as sl
 
 LENGTH = 100
 _INSERT = 300  # Bases from the start of one mate to the start of the other.
-_FILE = "fastx/genomes/28S.fasta"
-_PART = 10_000
+_GENOME_FILE = "fastx/genomes/28S.fasta"
+_BLOCK_PAIRS = 10_000
 
 
 def write_pairs(folder: Path, count: int) -> tuple[Path, Path]:
@@ -19,8 +19,8 @@ def write_pairs(folder: Path, count: int) -> tuple[Path, Path]:
     rng, pool = np.random.default_rng(0), _read_ribosomal()
     paths = folder / "reads_1.fq", folder / "reads_2.fq"
     with paths[0].open("wb") as first, paths[1].open("wb") as second:
-        for start in range(0, count, _PART):
-            fragments = _draw(rng, pool, min(_PART, count - start))
+        for start in range(0, count, _BLOCK_PAIRS):
+            fragments = _draw(rng, pool, min(_BLOCK_PAIRS, count - start))
             first.writelines(_records(fragments, start, mate=1))
             second.writelines(_records(map(_reverse, fragments), start, mate=2))
     return paths
@@ -53,8 +53,8 @@ def _reverse(fragment: bytes) -> bytes:
 def _read_ribosomal() -> list[bytes]:
     """Read ribosomal sequences that are long enough; replace other characters with N."""
     home = os.environ.get("SEQLOOM_DATA")
-    if home is None or not (path := Path(home, _FILE)).exists():
-        raise SystemExit(f"SEQLOOM_DATA must name a folder with {_FILE}")
+    if home is None or not (path := Path(home, _GENOME_FILE)).exists():
+        raise SystemExit(f"SEQLOOM_DATA must name a folder with {_GENOME_FILE}")
     plain = bytes(it if it in b"ACGT" else ord("N") for it in range(256))
     with sl.io.open_sequences(path) as reader:
         found = [bytes(it.sequence).upper().replace(b"U", b"T") for it in reader]

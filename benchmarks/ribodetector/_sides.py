@@ -15,7 +15,7 @@ from benchmarks.ribodetector._pairs import LENGTH
 from seqloom.cli._export import PROGRAM
 
 _COMMAND = "from ribodetector.detect_cpu import main; main()"
-_COLUMNS = ("other", "ribosomal")
+_CLASS_NAMES = ("other", "ribosomal")
 # Above this difference of logits, rounding cannot change a decision.
 CLOSE = 1e-4
 
@@ -50,7 +50,7 @@ def export(network: Path, folder: Path) -> Path:
     )
     net = sl.models.from_onnx(network, encoder=encoder, length=LENGTH, pair="sum")
     path = folder / "ribosomal.seqloom"
-    sl.export.save(net, path, task=sl.models.Classify(_COLUMNS))
+    sl.export.save(net, path, task=sl.models.Classify(_CLASS_NAMES))
     return path
 
 

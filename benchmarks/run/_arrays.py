@@ -28,7 +28,7 @@ records. Outputs differ by at most {EQUAL:g}. Memory is the increase after loadi
 model and running one batch. The ratio after a pause includes the time to wake the
 threads.
 """
-_SIDE = "from benchmarks.run._sides import main; main()"
+_SIDE_SCRIPT = "from benchmarks.run._sides import main; main()"
 
 
 def measure_arrays() -> str:
@@ -103,7 +103,7 @@ def _count_calls(seconds: float) -> int:
 def _start(*arguments: str) -> Any:
     """Start the process of a side."""
     return subprocess.Popen(
-        [sys.executable, "-c", _SIDE, *arguments],
+        [sys.executable, "-c", _SIDE_SCRIPT, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -27,7 +27,7 @@ The second table scores {READS:,} reads of {READ} bases from FASTQ with 2 thread
 whole processes. The Python loop uses dnaio, NumPy and ONNX Runtime. The required ratio
 was 4.
 """
-WINDOWS = 20_000  # Records that the WebAssembly module scores.
+WASM_RECORDS = 20_000  # Records that the WebAssembly module scores.
 
 
 def main() -> None:
@@ -124,8 +124,8 @@ def _measure_web() -> str:
         folder = Path(name)
         trained, length = make("SequenceCNN")
         sl.export.save(trained, folder / "model.seqloom.zip")
-        rows = np.random.default_rng(0).choice(list(b"ACGT"), (WINDOWS, length))
+        rows = np.random.default_rng(0).choice(list(b"ACGT"), (WASM_RECORDS, length))
         letters = (row.tobytes().decode() for row in rows.astype(np.uint8))
         reads = folder / "windows.fa"
         reads.write_text("".join(f">{at}\n{row}\n" for at, row in enumerate(letters)))
-        return measure_web(folder, reads, WINDOWS)
+        return measure_web(folder, reads, WASM_RECORDS)

@@ -11,7 +11,7 @@ from statistics import median
 from benchmarks._measure import HOME, pick
 from seqloom.cli._export import PROGRAM
 
-_MODULE = HOME / "web/dist/seqloom_web.wasm"
+_WASM_FILE = HOME / "web/dist/seqloom_web.wasm"
 _ROUNDS = pick(9, 3)
 # ort-wasm-simd-threaded.wasm, the smallest module of onnxruntime-web, in bytes:
 # https://github.com/surisuririsu/gakumas-tools/pull/114 (September 2026).
@@ -20,11 +20,11 @@ _THEIRS = 12_810_620
 
 def measure_web(folder: Path, reads: Path, records: int) -> str:
     """Return size and speed for `model.seqloom.zip` in a folder and a number of reads."""
-    if not _MODULE.exists() or not shutil.which("node"):
+    if not _WASM_FILE.exists() or not shutil.which("node"):
         return "WebAssembly: not measured, it needs Node and web/dist (make web)."
     model = folder / "model.seqloom.zip"
     ours, native = _time(model, reads)
-    content = _MODULE.read_bytes()
+    content = _WASM_FILE.read_bytes()
     packed = len(gzip.compress(content, 9))
     return (
         f"WebAssembly in Node on one thread scores a file of {records:,} records at "
@@ -43,7 +43,7 @@ def _time(model: Path, reads: Path) -> tuple[float, float]:
 def _in_node(model: Path, reads: Path) -> float:
     """Return the records/s for one file, after a warm-up."""
     script = HOME / "benchmarks/run/web.mjs"
-    said = _run(["node", str(script), str(_MODULE), str(model), str(reads)])
+    said = _run(["node", str(script), str(_WASM_FILE), str(model), str(reads)])
     return json.loads(said)["speed"]
 
 

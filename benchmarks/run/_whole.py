@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-_CODES = np.full(256, 4)
-_CODES[np.frombuffer(b"ACGT", np.uint8)] = range(4)
-_ROWS = np.eye(5, dtype="float32")[:, :4]
+_BASE_CODES = np.full(256, 4)
+_BASE_CODES[np.frombuffer(b"ACGT", np.uint8)] = range(4)
+_ONE_HOT = np.eye(5, dtype="float32")[:, :4]
 _BATCH = 256
 
 
@@ -20,7 +20,7 @@ def main() -> None:
     with Path(out).open("w") as table:
         table.write("id\ta\tb\tc\n")
         for ids, letters in _batches(reads):
-            inputs = np.ascontiguousarray(_ROWS[_CODES[letters]].swapaxes(1, 2))
+            inputs = np.ascontiguousarray(_ONE_HOT[_BASE_CODES[letters]].swapaxes(1, 2))
             rows = _softmax(session.run(None, {"inputs": inputs})[0])
             lines = zip(ids, rows, strict=True)
             table.writelines(

@@ -19,8 +19,8 @@ WIDTH, KERNEL, CLASSES = 16, 9, ("a", "b", "c")
 BATCH = 64
 # Windows per matrix product of the floor.
 WINDOWS = 4096
-CODES = np.zeros((256, 4), np.float32)
-CODES[LETTERS, range(4)] = 1
+ONE_HOT = np.zeros((256, 4), np.float32)
+ONE_HOT[LETTERS, range(4)] = 1
 
 
 def encode(side: str) -> Maker:
@@ -127,7 +127,7 @@ def _torch_all(path: Path, weights: dict[str, Any]) -> NDArray[np.float32]:
         for batch in _records(path):
             names += [record.name for record in batch]
             letters = np.frombuffer("".join(r.sequence for r in batch).encode(), np.uint8)
-            x = torch.from_numpy(CODES[letters].reshape(len(batch), -1, 4))
+            x = torch.from_numpy(ONE_HOT[letters].reshape(len(batch), -1, 4))
             scores.append(_torch_network(x.transpose(1, 2), weights))
     return torch.cat(scores).numpy()
 

@@ -9,7 +9,7 @@ import numpy as np
 # Minimum memory: smaller values are noise of the process.
 LEAST_BYTES = 1_000_000
 # Decades at the large end that define the slope.
-LAST = 2
+DECADES = 2
 
 
 class Point(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 from benchmarks._page import PAGE
 from benchmarks._processor import name_processor
-from benchmarks.scale._growth import LAST, Points, slope
+from benchmarks.scale._growth import DECADES, Points, slope
 from benchmarks.scale._sweeps import FLOOR, UNITS, Sweep
 
 # Any, because the type stubs of matplotlib do not type keywords.
@@ -49,7 +49,7 @@ def _figure(sweep: Sweep, points: Points, title: str) -> Figure:
     labels = [_label(sweep, side, [seconds, megabytes]) for side in points]
     below = {"loc": "outside lower left", "ncols": 2, "labelcolor": TEXT}
     legend = whole.legend(left.get_lines(), labels, frameon=False, fontsize=9, **below)
-    legend.set_title(f"slopes over the last {LAST} decades", prop={"size": 9})
+    legend.set_title(f"slopes over the last {DECADES} decades", prop={"size": 9})
     legend.get_title().set_color(FAINT_TEXT)
     legend.set_alignment("left")
     return whole
@@ -93,7 +93,7 @@ def _draw_panel(axes: Axes, sweep: Sweep, values: dict[str, list[float]]) -> Non
 def _label(sweep: Sweep, side: str, quantities: list[dict[str, list[float]]]) -> str:
     """Return the name of a side with its slopes over the last decades."""
     slopes = [
-        f"{slope(sweep.values, each[side], decades=LAST):z.2f}"
+        f"{slope(sweep.values, each[side], decades=DECADES):z.2f}"
         for each in quantities
         if side in each
     ]

@@ -12,21 +12,21 @@ import numpy as np
 
 from benchmarks._measure import HOME, is_quick, touch_memory
 from benchmarks._page import machine, publish, table
-from benchmarks.scale._growth import LAST, LEAST_BYTES, Point, Points, slope
+from benchmarks.scale._growth import DECADES, LEAST_BYTES, Point, Points, slope
 from benchmarks.scale._picture import draw
 from benchmarks.scale._reading import write
 from benchmarks.scale._sweeps import FLOOR, SIDES, SWEEPS, Sizes, Sweep
 
 PACKAGES = ("numpy", "torch", "dnaio", "pyfastx", "biopython", "bed-reader", "seqloom")
 # Largest relative difference between two sides.
-AGREED = 1e-3
+TOLERANCE = 1e-3
 # Sizes of the warm-up call.
 WARM_UP = Sizes(records=100, length=150, variants=100, parameters=10_000)
-SLOPES = (f"slope, last {LAST} decades", "slope, all")
+SLOPES = (f"slope, last {DECADES} decades", "slope, all")
 NOTES = f"""
 Milliseconds are the shortest of up to seven calls. MB are the peak increase in resident
 memory in the first call; less than 1 counts as 1. Slopes are fitted to the logarithms;
-the pictures show the last {LAST} decades and the other libraries. All sides use one
+the pictures show the last {DECADES} decades and the other libraries. All sides use one
 thread, except for the growing number of threads.
 """
 HEAD = (
@@ -105,7 +105,7 @@ def _request(worker: Any, asked: list[tuple[str, Sizes]]) -> Any:
 def _check(sweep: Sweep, sizes: Sizes, answers: dict[str, Any]) -> None:
     """Raise if the sides disagree; print the progress of the sweep."""
     found = [answer["found"] for side, answer in answers.items() if side != FLOOR]
-    same = all(np.allclose(each, found[0], rtol=AGREED) for each in found)
+    same = all(np.allclose(each, found[0], rtol=TOLERANCE) for each in found)
     assert same, f"{sweep.name}, {sizes}: the sides differ: {answers}"
     size = getattr(sizes, sweep.axis)
     taken = {side: f"{each['seconds']:.5f} s" for side, each in answers.items()}
@@ -125,5 +125,5 @@ def _row(sweep: Sweep, side: str, points: Points) -> Sequence[object]:
 
 def _slopes(sweep: Sweep, values: Sequence[float]) -> tuple[str, str]:
     """Return the slopes over the last decades and over all sizes."""
-    last = slope(sweep.values, values, decades=LAST)
+    last = slope(sweep.values, values, decades=DECADES)
     return f"**{last:z.2f}**", f"{slope(sweep.values, values):z.2f}"

@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.spliceai._network import of_seqloom, operations
 
-SQUARE = 1024  # Rows of the matrices of the floor.
+MATRIX_ROWS = 1024  # Rows of the matrices of the floor.
 
 
 def _prepare(side: str, count: int, threads: int) -> Callable[[], Any]:
@@ -28,9 +28,9 @@ def _floor(count: int, threads: int) -> Callable[[], Any]:
     """Prepare square products of seqloom with about the same number of operations."""
     from seqloom.tensor import backend
 
-    ones = np.ones((SQUARE, SQUARE), "float32")
+    ones = np.ones((MATRIX_ROWS, MATRIX_ROWS), "float32")
     square = backend("numpy", num_threads=threads).tensor(ones)
-    times = round(operations(count) / (2 * SQUARE**3))
+    times = round(operations(count) / (2 * MATRIX_ROWS**3))
     return lambda: [square @ square for _ in range(times)]
 
 

@@ -42,7 +42,7 @@ def _loss_in_half(model: Any, batch: Any, key: Key) -> Tensor:
 # Cases for comparisons with an older commit; few rows keep large networks fast.
 OWN_ROWS = {"MLP": 64, "SequenceCNN": 64, "DeepSEA": 4, "encoder": 1}
 
-STEPS = {"float32": train, "bfloat16": train_in_half}
+STEP_OF_DTYPE = {"float32": train, "bfloat16": train_in_half}
 
 
 class OurSide:
@@ -63,7 +63,7 @@ class OurSide:
         self.optimizer, self.count = AdamW(), 0
         self.limit = limit_blas(setup.threads)
         self.limit.__enter__()  # Kept for the life of the process.
-        step = STEPS[setup.dtype]
+        step = STEP_OF_DTYPE[setup.dtype]
         self.train = _compiled(step) if compiled else step
 
     def prepare(self, batch: Arrays) -> dict[str, Tensor]:

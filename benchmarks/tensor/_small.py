@@ -5,12 +5,12 @@ from typing import Any
 
 from benchmarks._measure import run_module
 
-MODULE = "benchmarks.tensor._one_call"
+WORKER_MODULE = "benchmarks.tensor._one_call"
 
 
 def small_rows() -> list[list[str]]:
     """Return a row for each: seqloom, torch and their ratio."""
-    tape, mask = run_module(MODULE, "tape"), run_module(MODULE, "dropout")
+    tape, mask = run_module(WORKER_MODULE, "tape"), run_module(WORKER_MODULE, "dropout")
     over = f"{1e6 * tape['over'][0]:.2f} over NumPy's own"
     return [
         _row(f"a recorded 8 x 8 addition, microseconds; {over}", tape, 1e6),

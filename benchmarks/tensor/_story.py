@@ -27,11 +27,11 @@ RATIOS = (
     "on torch / torch.compile",
     "on jax / jax.jit",
 )
-AGREED = 1e-5
+TOLERANCE = 1e-5
 NOTES = f"""
 The tables have median milliseconds per training step: forward, backward, AdamW (torch:
 `fused=True`) and reading the loss. All sides start from equal weights, and their first
-losses differ by less than {AGREED:.0e}. The floors are the matrix products of the step.
+losses differ by less than {TOLERANCE:.0e}. The floors are the matrix products of the step.
 """
 # Only the CSV file has the steps with dropout, the memory and the small operations.
 HIDDEN = r"with dropout|memory that|^\|  \| seqloom"
@@ -73,7 +73,7 @@ def _check(case: str, found: Found) -> None:
         if "losses" in each and "floor" not in side
     }
     apart = max(first.values()) - min(first.values())
-    assert apart < AGREED, f"{case}: the sides do not compute the same: {first}"
+    assert apart < TOLERANCE, f"{case}: the sides do not compute the same: {first}"
 
 
 def _times(name: str, threads: int, found: Found) -> list[str]:

@@ -9,7 +9,7 @@ from benchmarks.train_cnn._setup import BATCH_SIZE
 from seqloom._threads import limit_blas
 from seqloom.models import SequenceCNNConfig
 
-SIZE = 1024
+MATRIX_ROWS = 1024
 
 
 def floor_ms(config: SequenceCNNConfig, threads: int) -> float:
@@ -40,8 +40,8 @@ def _conv_shapes(config: SequenceCNNConfig) -> list[tuple[int, int, int, int]]:
 
 def _speed(threads: int) -> float:
     """Return the floating-point operations per second of a large product."""
-    one = np.ones((SIZE, SIZE), np.float32)
+    one = np.ones((MATRIX_ROWS, MATRIX_ROWS), np.float32)
     out = np.empty_like(one)
     with limit_blas(threads):
         seconds = interleave({"matmul": lambda: np.matmul(one, one, out=out)}, rounds=7)
-    return 2 * SIZE**3 / median(seconds["matmul"])
+    return 2 * MATRIX_ROWS**3 / median(seconds["matmul"])

@@ -7,7 +7,7 @@ from benchmarks._measure import memory_of
 from benchmarks.train_cnn._setup import make_side, prepare
 from seqloom._threads import limit_blas
 
-STEPS = 10
+MEASURED_STEPS = 10
 
 
 def main(name: str, threads: int) -> None:
@@ -15,7 +15,7 @@ def main(name: str, threads: int) -> None:
     config, batches = prepare()
     side = make_side(name, config, threads)
     with limit_blas(threads):
-        grown = memory_of(lambda: [side.step(batch) for batch in batches[:STEPS]])
+        grown = memory_of(lambda: [side.step(batch) for batch in batches[:MEASURED_STEPS]])
     print(json.dumps(grown))
 
 

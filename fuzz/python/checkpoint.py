@@ -12,7 +12,7 @@ from json_values import mutate
 import seqloom as sl
 from seqloom.train._checkpoints import State, load_checkpoint, save_checkpoint
 
-_IDENTITY = {"epochs": 3, "data": {"n": 4}, "seed": 1}
+_RUN_IDENTITY = {"epochs": 3, "data": {"n": 4}, "seed": 1}
 
 
 def _state() -> State:
@@ -36,13 +36,13 @@ def _try_one(data: bytes) -> None:
     metadata = parse(facts)
     fields: Any = metadata if isinstance(metadata, dict) else {}
     sl.record.Record(cast("Any", arrays), metadata=fields).save(path)
-    load_checkpoint(path, _state(), _IDENTITY)
+    load_checkpoint(path, _state(), _RUN_IDENTITY)
 
 
 def _seeds() -> list[bytes]:
     path = scratch("whole.safetensors")
     state = _state()
-    save_checkpoint(path, state, _IDENTITY)
+    save_checkpoint(path, state, _RUN_IDENTITY)
     facts = sl.record.load(path).metadata
     facts["numbers"] = ["auc"]
     facts["history"] = [{"epoch": 1, "train_loss": 0.5}]

@@ -9,7 +9,7 @@ from hostile import run, scratch
 
 import seqloom as sl
 
-_INPUT = np.zeros((1, 4, 8), np.float32)
+_ONE_RECORD = np.zeros((1, 4, 8), np.float32)
 
 
 def _try_one(data: bytes) -> None:
@@ -17,7 +17,7 @@ def _try_one(data: bytes) -> None:
     path.write_bytes(data)
     network = sl.models.from_onnx(path)
     str(network)
-    network.logits(_INPUT)
+    network.logits(_ONE_RECORD)
 
 
 def _seeds() -> list[bytes]:
