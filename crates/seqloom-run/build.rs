@@ -1,8 +1,8 @@
-//! Links the command statically, with no library but the C library.
+//! Links the command statically, so that it depends on no library except the C library.
 
 use std::path::Path;
 
-/// A linker script in place of `libgcc_s`: it links the same functions statically.
+/// A linker script that replaces `libgcc_s` and links the same functions statically.
 const STATIC_LIBGCC_SCRIPT: &str = "GROUP ( -lgcc_eh -lgcc )";
 
 fn main() {

@@ -1,4 +1,5 @@
-//! Alphabets: the residues of sequences, and the codes for several residues.
+//! Alphabets: the residues of sequences, and the ambiguity codes that represent several
+//! residues.
 
 use crate::{Error, Result};
 
@@ -61,8 +62,8 @@ pub struct Alphabet {
 }
 
 impl Alphabet {
-    /// Returns the alphabet `dna`, `rna`, `protein` or `iupac`, or one of the distinct
-    /// characters in `name`.
+    /// Returns the alphabet `dna`, `rna`, `protein` or `iupac`, or else an alphabet of
+    /// the distinct characters in `name`.
     pub fn new(name: &str) -> Result<Self> {
         Ok(match name {
             "dna" => Self::named(DNA, &DNA_AMBIGUITIES),

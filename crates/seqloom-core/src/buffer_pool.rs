@@ -7,16 +7,16 @@
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::thread;
 
-/// The pool keeps at most this number of vectors: a caller that drops a thousand batches at
-/// once should not hold their memory for ever.
+/// The maximum number of vectors in the pool; without a maximum, the memory of a
+/// thousand batches that are dropped at once would never be released.
 const MAX_VECTORS: usize = 16;
 
 /// The number of attempts to lock a pool. In a forked child the thread that holds the lock may
 /// not exist, and would never release it.
 const LOCK_ATTEMPTS: usize = 100;
 
-/// Vectors whose memory was used before. They keep their content: the code that takes one
-/// clears or overwrites it.
+/// Vectors whose memory was used before. The vectors keep their content, so the code
+/// that takes a vector must clear or overwrite it.
 #[derive(Debug)]
 pub struct BufferPool<T>(Arc<Mutex<Vec<Vec<T>>>>);
 
@@ -34,13 +34,14 @@ impl<T> Default for BufferPool<T> {
 }
 
 impl<T> BufferPool<T> {
-    /// Takes the vector that was put back last, with its content, or a new one.
+    /// Takes the vector that was put back last, with its content, or a new vector if
+    /// the pool is empty.
     pub fn take(&self) -> Vec<T> {
         let reused = self.lock().and_then(|mut vectors| vectors.pop());
         reused.unwrap_or_default()
     }
 
-    /// Puts a vector back; one without memory is dropped.
+    /// Puts a vector back into the pool; a vector without allocated memory is dropped.
     pub fn put(&self, vector: Vec<T>) {
         let has_place = |vectors: &MutexGuard<'_, Vec<Vec<T>>>| vectors.len() < MAX_VECTORS;
         let vectors = self.lock().filter(has_place);
@@ -60,7 +61,7 @@ impl<T> BufferPool<T> {
         self.len() == 0
     }
 
-    /// Locks the vectors; `None` if another thread does not release them.
+    /// Locks the vectors; returns `None` if another thread does not release the lock.
     fn lock(&self) -> Option<MutexGuard<'_, Vec<Vec<T>>>> {
         (0..LOCK_ATTEMPTS).find_map(|_| match self.0.try_lock() {
             Ok(vectors) => Some(vectors),

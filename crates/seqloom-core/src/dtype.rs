@@ -1,4 +1,4 @@
-//! Element types.
+//! Element types of arrays.
 
 use std::fmt;
 
@@ -59,7 +59,8 @@ impl Dtype {
         matches!(self, Self::Float32 | Self::Float64)
     }
 
-    /// Returns the result type of two operands: float before integer, integer before boolean.
+    /// Returns the result type of two operands; a float type takes precedence over an
+    /// integer type, and an integer type over a boolean.
     #[must_use]
     pub fn with(self, other: Self) -> Self {
         let (low, high) = (self.min(other), self.max(other));

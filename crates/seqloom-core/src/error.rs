@@ -54,7 +54,7 @@ pub enum Error {
     /// Data other than a record of a file does not fit in memory.
     #[error("{message}")]
     Full {
-        /// The data and its size.
+        /// A description of the data, and its size in bytes.
         message: String,
     },
     /// A sequence has a character that the encoder does not accept.
@@ -98,8 +98,8 @@ impl Error {
         }
     }
 
-    /// Returns an [`Error::Memory`], [`Error::Range`] or [`Error::Format`], by the kind of the
-    /// fault.
+    /// Returns an [`Error::Memory`], [`Error::Range`] or [`Error::Format`], depending
+    /// on the kind of the fault.
     pub fn format(path: &Path, fault: Fault) -> Self {
         let (path, fault) = (path.to_path_buf(), Box::new(fault));
         match fault.kind {
@@ -109,7 +109,8 @@ impl Error {
         }
     }
 
-    /// Returns an [`Error::Missing`] or [`Error::File`], by the kind of `error`.
+    /// Returns an [`Error::Missing`] or [`Error::File`], depending on the kind of
+    /// `error`.
     pub fn io(path: &Path, error: &std::io::Error) -> Self {
         let path = path.to_path_buf();
         if error.kind() == std::io::ErrorKind::NotFound {
@@ -126,30 +127,30 @@ impl Error {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Kind {
-    /// Another format than expected.
+    /// The file has another format than expected.
     #[default]
     Format,
-    /// Truncated or corrupt compressed data.
+    /// The compressed data are truncated or corrupt.
     Compression,
-    /// An invalid header, or other text at the start of a record.
+    /// There is an invalid header, or other text at the start of a record.
     Header,
     /// A byte that is not a residue.
     Letter,
     /// A byte that is not a quality in the declared encoding.
     Quality,
-    /// Different numbers of residues and qualities.
+    /// The numbers of residues and qualities of a record differ.
     Length,
-    /// Another name in the `+` line than in the header.
+    /// The `+` line has another name than the header.
     Names,
-    /// The end of the text inside a record.
+    /// The text ends inside a record.
     Cut,
-    /// A record above a size limit.
+    /// A record is larger than the size limit.
     Limit,
-    /// A comment.
+    /// The file contains a comment line.
     Comment,
-    /// Another number of records than expected.
+    /// The file has another number of records than expected.
     Count,
-    /// Not enough memory.
+    /// There is not enough memory for a record.
     Memory,
     /// A number outside the range of its type.
     Range,
@@ -175,7 +176,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// A cause for which callers suggest a remedy.
+/// A cause of an error for which callers suggest a remedy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FaultCause {
@@ -213,8 +214,8 @@ pub struct Fault {
     pub id: Option<String>,
     /// One-based line of the decompressed text.
     pub line: Option<u64>,
-    /// Zero-based byte of the decompressed text; of the compressed file if the compressed data
-    /// is corrupt.
+    /// Zero-based byte of the decompressed text, or of the compressed file if the
+    /// compressed data is corrupt.
     pub byte: Option<u64>,
     /// The expected and the actual content.
     pub message: String,
@@ -249,8 +250,9 @@ impl fmt::Display for Fault {
 }
 
 impl Fault {
-    /// Returns "record 3 (id), line 9, byte 120 of the text: "; `None` without a line, if the
-    /// message itself names the byte.
+    /// Returns a position such as "record 3 (id), line 9, byte 120 of the text: ", or
+    /// `None` if there is no line number, because then the message itself names the
+    /// byte.
     fn location(&self) -> Option<String> {
         let line = self.line?;
         let byte = self.byte.map(|byte| format!(", byte {byte} of the text"));

@@ -1,7 +1,8 @@
-//! Cancellation: by Ctrl-C, or because no caller waits for the result.
+//! Cancellation of work by Ctrl-C, or because no caller waits for the result.
 //!
-//! The program sets a function that checks for signals. Long reads call it every tenth of a
-//! second. For work by many threads see [`Stop`].
+//! The host program sets a function that checks for signals. Long reads call this
+//! function every tenth of a second. For work that is done by many threads, see
+//! [`Stop`].
 
 use std::cell::RefCell;
 use std::io;
@@ -9,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-/// Checks for signals. An error ends the work.
+/// Checks for signals. An error from this function ends the work.
 pub type SignalCheck = fn() -> io::Result<()>;
 
 static SIGNAL_CHECK: OnceLock<SignalCheck> = OnceLock::new();
@@ -32,7 +33,7 @@ thread_local! {
     static CURRENT: RefCell<Option<Stop>> = const { RefCell::new(None) };
 }
 
-/// A cancellation token. Its clones share one state.
+/// A cancellation token. All clones of a token share one state.
 ///
 /// Work by many threads takes the [`current`](Self::current) token when it begins, and each
 /// thread calls [`check`](Self::check) regularly.
@@ -53,8 +54,9 @@ struct SignalTimer {
 }
 
 impl Stop {
-    /// Returns a token that also checks for signals, for work on the thread that may do so. In
-    /// a browser, which has neither signals nor a clock, it never checks.
+    /// Returns a token that also checks for signals, for work on the thread that may do
+    /// so. In a browser, which has neither signals nor a clock, the token never checks
+    /// for signals.
     pub fn with_signals() -> Self {
         if cfg!(target_family = "wasm") {
             return Self::default();
@@ -69,18 +71,19 @@ impl Stop {
         }))
     }
 
-    /// Returns the token of this thread's work; a new one outside of [`during`](Self::during).
+    /// Returns the token of this thread's work, or a new token outside of
+    /// [`during`](Self::during).
     pub fn current() -> Self {
         CURRENT.with_borrow(Clone::clone).unwrap_or_default()
     }
 
-    /// Does work that this token can cancel.
+    /// Runs `work`, which this token can cancel.
     pub fn during<T>(self, work: impl FnOnce() -> T) -> T {
         let _before = Restored(CURRENT.replace(Some(self)));
         work()
     }
 
-    /// Cancels the work: the next check fails.
+    /// Cancels the work, so that the next check returns an error.
     pub fn stop(&self) {
         self.0.stopped.store(true, Ordering::Relaxed);
     }

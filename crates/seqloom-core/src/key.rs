@@ -9,22 +9,22 @@ use crate::{Error, Result};
 const ROTATIONS: [[u32; 4]; 2] = [[13, 15, 26, 6], [17, 29, 16, 24]];
 const PARITY: u32 = 0x1BD1_1BDA;
 
-/// A key of two words, from which any number of random words is computed.
+/// A random key of two 32-bit words, from which any number of random words is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key(pub [u32; 2]);
 
 impl Key {
-    /// Returns the two random words of one counter.
+    /// Returns the two random 32-bit words for one counter.
     #[inline]
     pub const fn words(self, count: [u32; 2]) -> [u32; 2] {
         threefry(self.0, count)
     }
 
-    /// Fills `out` with random words, in the order of JAX's `threefry_2x32`.
+    /// Fills `out` with random words, in the same order as `threefry_2x32` in JAX.
     ///
-    /// Words `i` and `i + half` come from the counter `(i, i + half)`. An odd length is rounded
-    /// up, and its last counter is 0. Counters have 32 bits, so `out` has at most `u32::MAX`
-    /// words.
+    /// Words `i` and `i + half` are computed from the counter `(i, i + half)`. An odd
+    /// length is rounded up, and the second number of the last counter is then 0.
+    /// Counters have 32 bits, so `out` has at most `u32::MAX` words.
     pub fn fill(self, out: &mut [u32]) -> Result<()> {
         if u32::try_from(out.len()).is_err() {
             return Err(Error::argument(format!(
@@ -66,7 +66,7 @@ impl Key {
     }
 }
 
-/// Returns 64 random bits of a key and a counter, by Threefry-2x32-20.
+/// Returns the 64 random bits that Threefry-2x32-20 computes from a key and a counter.
 #[inline]
 pub const fn threefry(key: [u32; 2], count: [u32; 2]) -> [u32; 2] {
     let keys = [key[0], key[1], key[0] ^ key[1] ^ PARITY];
@@ -104,7 +104,8 @@ const fn four_rounds(mut x: [u32; 2], rotations: [u32; 4]) -> [u32; 2] {
 mod tests {
     use super::*;
 
-    /// From Random123 1.14, `tests/kat_vectors`, lines `threefry2x32 20`.
+    /// The expected values are those of Random123 1.14, `tests/kat_vectors`, lines
+    /// `threefry2x32 20`.
     const RANDOM123_VECTORS: [([u32; 2], [u32; 2], [u32; 2]); 3] = [
         ([0, 0], [0, 0], [0x6b20_0159, 0x99ba_4efe]),
         ([u32::MAX; 2], [u32::MAX; 2], [0x1cb9_96fc, 0xbb00_2be7]),

@@ -1,7 +1,8 @@
 //! Types that all crates share: alphabets, element types, errors, ragged batches and random keys.
 //!
-//! Also thread pools, worker threads and cancellation, and the choice of the SIMD instruction set.
-//! The only input and output is a call that reads or writes at a file offset ([`system`]).
+//! The crate also contains thread pools, worker threads and cancellation, and chooses
+//! the SIMD instruction set. The only input and output in this crate are calls that
+//! read or write at a file offset ([`system`]).
 
 pub mod alphabet;
 pub mod buffer_pool;

@@ -1,4 +1,4 @@
-//! Conversions between numbers, and numbers at a position in bytes.
+//! Conversions between number types, and reading of numbers at a position in bytes.
 
 /// Converts a size or a position to `u64`.
 #[inline]

@@ -15,15 +15,17 @@ use crate::{Error, Result, process};
 
 type PoolMap = HashMap<(u32, usize), Arc<ThreadPool>>;
 
-/// Pools by process and number of threads. A pool exists until its process ends. The key has the
-/// process because a forked child inherits this map, but not the threads of its parent.
+/// Pools by process and number of threads. A pool exists until its process ends. The
+/// key contains the process id because a forked child inherits this map, but not the
+/// threads of its parent.
 static POOLS: LazyLock<Mutex<PoolMap>> = LazyLock::new(Mutex::default);
 
-/// Runs `work` on this number of threads, while the calling thread checks for signals.
+/// Runs `work` on the given number of threads, while the calling thread checks for
+/// signals.
 ///
 /// # Errors
 ///
-/// The message of a panic, or the reason that no pool could be created.
+/// Returns the message of a panic, or the reason why no pool could be created.
 pub fn run<T: Send>(
     threads: usize,
     work: impl FnOnce() -> Result<T> + Send,
@@ -33,7 +35,8 @@ pub fn run<T: Send>(
     Ok(answer.unwrap_or_else(|| Err(Error::argument("the work was lost"))))
 }
 
-/// Runs work without generic types, so that it is compiled once.
+/// Runs work on several threads; this function has no generic types, so that it is
+/// compiled once.
 fn call(threads: usize, work: &mut (dyn FnMut() + Send)) -> std::result::Result<(), String> {
     let outcome = catch_unwind(AssertUnwindSafe(|| match threads {
         0 | 1 => {
@@ -48,7 +51,8 @@ fn call(threads: usize, work: &mut (dyn FnMut() + Send)) -> std::result::Result<
     }
 }
 
-/// Runs work on a pool. Meanwhile the calling thread, the only one that may, checks for signals.
+/// Runs work on a pool. Meanwhile the calling thread checks for signals, because only
+/// this thread may do so.
 fn run_on_pool(pool: &ThreadPool, work: &mut (dyn FnMut() + Send)) {
     let stop = Stop::default();
     let (done, outcome) = sync_channel(1);
@@ -92,8 +96,9 @@ fn pool(threads: usize) -> std::result::Result<Arc<ThreadPool>, ThreadPoolBuildE
     )
 }
 
-/// Visits the pools; `None` if another thread has locked them. In a forked child that thread
-/// may not exist, and would never release the lock.
+/// Calls a function with the map of pools; returns `None` if another thread has locked
+/// the map. In a forked child that thread may not exist, and would never release the
+/// lock.
 fn pools<T>(visit: impl FnOnce(&mut PoolMap) -> T) -> Option<T> {
     POOLS.try_lock().ok().map(|mut pools| visit(&mut pools))
 }

@@ -2,7 +2,7 @@
 
 use crate::{Error, Result};
 
-/// Sequences in one buffer, with the offset of each.
+/// Sequences in one buffer, with the offset of each sequence.
 ///
 /// Sequence `i` is `data[offsets[i]..offsets[i + 1]]`. The constructors check that the offsets
 /// rise and stay inside the buffer. With selected rows, `i` is an index into the selection.
@@ -13,17 +13,19 @@ pub struct Ragged<'a> {
     picked: Option<&'a [i64]>,
 }
 
-/// The number of sequences by which offsets are prefetched before residues.
+/// The number of sequences by which the prefetching of offsets is ahead of that of
+/// residues.
 const OFFSET_DISTANCE: usize = 8;
 
-/// Bytes of a cache line.
+/// The number of bytes of a cache line.
 const CACHE_LINE_BYTES: usize = 64;
 
-/// Cache lines to prefetch of a sequence; the processor predicts the rest.
+/// The number of cache lines of a sequence that are prefetched; the processor
+/// prefetches the following lines by itself.
 const PREFETCHED_LINES: usize = 4;
 
 impl<'a> Ragged<'a> {
-    /// Checks the offsets against the data.
+    /// Creates ragged sequences after checking that the offsets match the data.
     pub fn new(data: &'a [u8], offsets: &'a [i64]) -> Result<Self> {
         let (Some(&first), Some(&last)) = (offsets.first(), offsets.last()) else {
             return Err(Error::argument("offsets must hold at least one number"));
@@ -126,7 +128,7 @@ impl<'a> Ragged<'a> {
     }
 }
 
-/// Starts to load the target of a reference into the cache.
+/// Starts to load the memory behind a reference into the cache.
 #[inline]
 fn prefetch<T>(position: &T) {
     #[cfg(target_arch = "x86_64")]

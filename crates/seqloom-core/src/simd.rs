@@ -12,14 +12,17 @@ use crate::{Error, Result};
 /// The environment variable that names the instruction set.
 const VARIABLE: &str = "SEQLOOM_SIMD";
 
-/// The instruction set of this process. It is chosen once, at the first use.
+/// The instruction set of this process. The instruction set is chosen once, at its
+/// first use.
 static ARCH: LazyLock<Arch> = LazyLock::new(|| choose().unwrap_or_default());
 
-/// Runs a kernel on the chosen instruction set. A function that the kernel calls must be inlined
-/// into it: otherwise it is compiled for the baseline instruction set, without wide vectors.
+/// Runs a kernel on the chosen instruction set. A function that the kernel calls must
+/// be inlined into the kernel, because otherwise the function is compiled for the
+/// baseline instruction set, without wide vectors.
 ///
-/// WebAssembly has no choice when it runs: a module is compiled for one instruction set, and an
-/// engine that lacks it refuses the module.
+/// In WebAssembly the instruction set cannot be chosen at run time: a module is
+/// compiled for one instruction set, and an engine that does not support it rejects the
+/// module.
 #[inline]
 pub fn dispatch<K: WithSimd>(kernel: K) -> K::Output {
     #[cfg(target_family = "wasm")]
@@ -57,7 +60,7 @@ pub fn name() -> &'static str {
 pub fn avx2() -> Option<pulp::x86::V3> {
     match *ARCH {
         Arch::V3(simd) => Some(simd),
-        // A processor with AVX-512 has AVX2 too.
+        // Every processor with AVX-512 also supports AVX2.
         Arch::V4(_) => pulp::x86::V3::try_new(),
         _ => None,
     }
@@ -67,8 +70,8 @@ pub fn avx2() -> Option<pulp::x86::V3> {
 ///
 /// # Errors
 ///
-/// [`Error::Argument`] if `SEQLOOM_SIMD` is not the name of an instruction set, or names one
-/// that this processor lacks.
+/// Returns [`Error::Argument`] if `SEQLOOM_SIMD` is not the name of an instruction set,
+/// or names an instruction set that this processor lacks.
 pub fn choose() -> Result<Arch> {
     match std::env::var_os(VARIABLE) {
         Some(cap) if !cap.is_empty() => capped(&cap.to_string_lossy()),

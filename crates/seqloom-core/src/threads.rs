@@ -1,7 +1,7 @@
-//! Threads that a forked process does not touch.
+//! Threads with an owner, whose handle is safe to use in a forked process.
 //!
-//! They are separate threads, not tasks of a thread pool. A task that waits for another task would
-//! block a pool with one thread for ever.
+//! These are separate threads, not tasks of a thread pool. A task that waits for
+//! another task would block a pool with one thread for ever.
 
 use std::mem;
 use std::sync::Arc;
@@ -11,12 +11,13 @@ use crate::process;
 
 /// State that threads share with their owner.
 pub trait SharedState: Send + Sync + 'static {
-    /// Makes the threads end.
+    /// Tells the threads to end.
     fn close(&self);
 }
 
-/// The owner's handle of some threads, which end when it is dropped. A forked process does not
-/// have the threads; dropping the handle there does nothing.
+/// The owner's handle of a group of threads, which end when the handle is dropped. A
+/// forked process does not have these threads, so dropping the handle there does
+/// nothing.
 #[derive(Debug)]
 pub struct Threads<S: SharedState> {
     shared: Arc<S>,
@@ -26,7 +27,8 @@ pub struct Threads<S: SharedState> {
 }
 
 impl<S: SharedState> Threads<S> {
-    /// Starts `count` threads with this name, or fewer if the system refuses one.
+    /// Starts `count` threads with the given name, or fewer if the system cannot create
+    /// one of them.
     pub fn start(
         name: &str,
         count: usize,
@@ -66,7 +68,8 @@ impl<S: SharedState> Drop for Threads<S> {
     fn drop(&mut self) {
         let handles = mem::take(&mut self.handles);
         if !self.is_in_this_process() {
-            // The threads do not exist here, and may never release their locks.
+            // In a forked process the threads do not exist, so they may never release
+            // their locks.
             mem::forget((handles, Arc::clone(&self.shared)));
             return;
         }

@@ -6,15 +6,16 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::threads::{SharedState, Threads};
 
-/// Work that needs only its own data and a workspace.
+/// A job, which needs only its own data and a workspace.
 pub trait Job: Send + 'static {
-    /// Memory that jobs reuse. Each thread has one, and so has the owner of the threads.
+    /// The workspace: memory that jobs reuse. Each thread and the owner of the threads
+    /// have a separate workspace.
     type Workspace: Send;
 
-    /// Makes a workspace for another thread.
+    /// Creates a workspace for another thread.
     fn workspace(&self) -> Self::Workspace;
 
-    /// Does the work.
+    /// Does the work of the job.
     fn work(&mut self, workspace: &mut Self::Workspace);
 
     /// Records that the work panicked and was not done.
@@ -35,19 +36,22 @@ struct JobQueue<J> {
 
 #[derive(Debug)]
 struct QueueState<J> {
-    /// Jobs that no thread has begun, with their numbers.
+    /// The jobs that no thread has begun, with their numbers.
     waiting: VecDeque<(u64, J)>,
-    /// Jobs in order from number `first` on; `None` for one that is not finished.
+    /// The jobs in order, starting with number `first`; `None` for a job that is not
+    /// finished.
     finished: VecDeque<Option<J>>,
     first: u64,
     closed: bool,
-    /// The threads and owners that sleep. A wake-up is a system call even if none sleeps.
+    /// The numbers of sleeping threads and of sleeping owners. Sleeping threads are
+    /// counted because a wake-up is a system call even if no thread sleeps.
     idle_threads: usize,
     idle_owners: usize,
 }
 
 impl<J: Job> Workers<J> {
-    /// Starts `count` threads with this name, or fewer if the system refuses one.
+    /// Starts `count` threads with the given name, or fewer if the system cannot create
+    /// one of them.
     pub fn start(name: &str, count: usize) -> Self {
         let state = QueueState {
             waiting: VecDeque::new(),
@@ -75,7 +79,7 @@ impl<J: Job> Workers<J> {
         self.0.is_empty()
     }
 
-    /// Returns the number of jobs that were pushed and not popped.
+    /// Returns the number of jobs that were added and not yet taken.
     pub fn pending(&self) -> usize {
         self.0.shared().lock().finished.len()
     }
@@ -93,8 +97,8 @@ impl<J: Job> Workers<J> {
         }
     }
 
-    /// Takes the next job in order; `None` if no job is pending. Instead of waiting for a
-    /// thread, does a job that no thread has begun.
+    /// Takes the next job in order; `None` if no job is pending. Instead of waiting for
+    /// a thread, the caller does a job that no thread has begun.
     pub fn pop(&self, workspace: &mut J::Workspace) -> Option<J> {
         let mut state = self.0.shared().lock();
         loop {
@@ -177,7 +181,8 @@ fn wait<'a, S>(signal: &Condvar, state: MutexGuard<'a, S>) -> MutexGuard<'a, S> 
     signal.wait(state).unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Does a job. A panic is recorded in the job, so that its owner does not wait for ever.
+/// Does the work of one job. A panic is recorded in the job, so that its owner does not
+/// wait for ever.
 fn work<J: Job>(job: &mut J, workspace: &mut J::Workspace) {
     let attempt = AssertUnwindSafe(|| job.work(workspace));
     if catch_unwind(attempt).is_err() {

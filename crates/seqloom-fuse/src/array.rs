@@ -31,7 +31,7 @@ pub enum NumbersMut<'a> {
     Bool(&'a mut [bool]),
 }
 
-/// Runs one expression for the slice of any type.
+/// Evaluates one expression for a slice of any element type.
 macro_rules! for_any_type {
     ($enum:ident, $of:expr, $slice:ident => $body:expr) => {
         match $of {
@@ -74,7 +74,7 @@ impl<'a> Numbers<'a> {
         })
     }
 
-    /// Returns `count` elements from index `first`.
+    /// Returns the `count` elements that start at index `first`.
     pub fn part(self, first: usize, count: usize) -> Option<Self> {
         let size = self.dtype().size();
         let bytes = self.bytes().get(first * size..)?.get(..count * size)?;
@@ -113,8 +113,8 @@ impl<'a> Numbers<'a> {
         }
     }
 
-    /// Copies and converts every `stride`-th element from `start`; `out` sets the
-    /// number.
+    /// Copies and converts every `stride`-th element from `start`; the length of `out`
+    /// determines the number of elements.
     pub(crate) fn load<T: Number>(self, start: usize, stride: usize, out: &mut [T]) {
         match self {
             Numbers::F32(slice) => load(slice, start, stride, out, T::from_f32),

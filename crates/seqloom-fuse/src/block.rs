@@ -1,5 +1,5 @@
-//! One task of a program: it runs block after block, in buffers of this thread. The
-//! buffers are called registers, because each value of the program has one.
+//! One task of a program, which processes one block after the other in buffers of this
+//! thread. The buffers are called registers, because each value of the program has one.
 
 use std::mem;
 use std::ops::Range;
@@ -15,25 +15,25 @@ pub(crate) struct BlockJob<'a, T> {
     pub(crate) program: &'a Program,
     pub(crate) layout: BlockLayout,
     pub(crate) inputs: Vec<BlockInput<'a, T>>,
-    /// The strides of each output; used for folded outputs only.
+    /// The strides of each output, which are used for folded outputs only.
     pub(crate) strides: Vec<Strides>,
 }
 
-/// The way in which a block gets an input.
+/// The way in which a block reads an input.
 pub(crate) enum BlockInput<'a, T> {
-    /// Read directly from memory.
+    /// The input is read directly from memory.
     Direct(&'a [T]),
-    /// The same number at all positions.
+    /// The input is the same number at all positions.
     Scalar(T),
-    /// Copied into a register with broadcasting or conversion.
+    /// The input is copied into a register with broadcasting or conversion.
     Loaded(Numbers<'a>, Strides),
-    /// Identical in all blocks, and copied once.
+    /// The input is identical in all blocks, and is copied into a register once.
     Repeated(Numbers<'a>, Strides),
-    /// The previous contents of an output.
+    /// The input is the previous content of an output.
     Output(usize),
 }
 
-/// Some blocks, and the parts of the outputs that they fill.
+/// A range of blocks, and the parts of the outputs that these blocks fill.
 pub(crate) struct BlockTask<'a, T> {
     pub(crate) blocks: Range<usize>,
     /// The position of the first block.
@@ -41,11 +41,11 @@ pub(crate) struct BlockTask<'a, T> {
     pub(crate) pieces: Vec<OutputPart<'a, T>>,
 }
 
-/// A part of an output.
+/// A part of an output that one task fills.
 pub(crate) enum OutputPart<'a, T> {
-    /// Stored block by block.
+    /// The results are stored block by block.
     Whole(NumbersMut<'a>),
-    /// Folded block by block.
+    /// The results are folded into totals block by block.
     Folded(Totals<T>),
 }
 
@@ -160,9 +160,9 @@ impl<T: Number> BlockJob<'_, T> {
         registers[step.out] = out;
     }
 
-    /// Returns the values of a block from a register or directly from the input.
-    /// Operations with fewer arguments pass any register for the rest. That register
-    /// may be the one that `one_step` has taken out, which is empty.
+    /// Returns the values of a block from a register or directly from the input. For
+    /// operations with fewer arguments, the remaining arguments may be any register.
+    /// Such a register may be the one that `one_step` has moved out, which is empty.
     fn values<'r>(
         &'r self,
         value: usize,
@@ -175,7 +175,7 @@ impl<T: Number> BlockJob<'_, T> {
         }
     }
 
-    /// Returns true if the step that computes an output has also stored it.
+    /// Returns true if the step that computed an output has already stored it.
     fn is_written(&self, number: usize, task: &mut BlockTask<'_, T>) -> bool {
         let mut steps = self.program.steps.iter();
         steps.any(|step| step.output == Some(number)) && task.pieces[number].same().is_some()

@@ -10,15 +10,15 @@ use crate::Number;
 /// The operation of a fold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fold {
-    /// The sum.
+    /// The sum of the values.
     Sum,
-    /// The mean.
+    /// The mean of the values.
     Mean,
-    /// The product.
+    /// The product of the values.
     Prod,
-    /// The maximum; NaN counts as larger than any number.
+    /// The maximum; NaN is treated as larger than any number.
     Max,
-    /// The minimum; NaN counts as smaller than any number.
+    /// The minimum; NaN is treated as smaller than any number.
     Min,
 }
 
@@ -35,7 +35,7 @@ impl Fold {
         }
     }
 
-    /// Returns the fold of no values.
+    /// Returns the result of the fold for an empty set of values.
     pub(crate) fn empty(self) -> f64 {
         match self {
             Self::Sum | Self::Mean => 0.0,
@@ -45,7 +45,7 @@ impl Fold {
         }
     }
 
-    /// Folds two values.
+    /// Combines two values into one.
     #[inline(always)]
     pub(crate) fn join(self, total: f64, more: f64) -> f64 {
         match self {
@@ -77,8 +77,9 @@ impl Fold {
     }
 }
 
-/// The totals of a task. Some rows are folded in the type of the program; then their
-/// total is added in double precision. This keeps the precision of sums over many rows.
+/// The totals of a task. A few rows are folded in the type of the program, and then
+/// their total is added in double precision. The double precision preserves the
+/// accuracy of sums over many rows.
 pub(crate) struct Totals<T> {
     fold: Fold,
     /// The first position of the output.
@@ -103,7 +104,8 @@ impl<T: Number> Totals<T> {
         }
     }
 
-    /// Folds a row into positions of the output, from `at` at distance `step`.
+    /// Folds a row into positions of the output that start at `at` and have the
+    /// distance `step`.
     pub(crate) fn add(&mut self, at: usize, step: usize, row: &[T]) {
         let at = at - self.from;
         match step {
@@ -135,7 +137,7 @@ impl<T: Number> Totals<T> {
         self.count = 0;
     }
 
-    /// Folds the totals into the whole output.
+    /// Folds the totals of a task into the whole output.
     pub(crate) fn add_to(&mut self, all: &mut [f64]) {
         self.flush();
         for (total, &more) in all[self.from..].iter_mut().zip(&self.wide) {
@@ -160,8 +162,8 @@ fn is_nan<T: PartialOrd + Copy>(x: T) -> bool {
     x != x
 }
 
-/// The number of lanes that are folded in parallel. It is the same on every processor,
-/// so that results are the same.
+/// The number of lanes that are folded in parallel. The number is the same on every
+/// processor, so that the results are the same as well.
 const LANES: usize = 32;
 
 fn fold_row<T: Number>(

@@ -116,7 +116,8 @@ impl BlockLayout {
         }
     }
 
-    /// Returns the last position of an array that the shape reaches, plus one.
+    /// Returns the number of elements of an array up to the last element that the shape
+    /// covers.
     pub(crate) fn extent(&self, strides: &Strides) -> usize {
         let steps = self.sizes.iter().zip(strides);
         1 + steps
@@ -130,8 +131,8 @@ impl BlockLayout {
             || self.follows(strides, self.sizes.len()) && strides[strides.len() - 1] == 1
     }
 
-    /// Returns true if the array has the same elements in each block. Blocks begin at
-    /// rows.
+    /// Returns true if the array has the same elements in each block. Every block must
+    /// begin at the start of a row.
     pub(crate) fn is_repeated(&self, strides: &Strides) -> bool {
         let outer = strides.len() - 1;
         self.row <= self.block && strides[..outer].iter().all(|&stride| stride == 0)
@@ -143,8 +144,8 @@ impl BlockLayout {
         outer > 0 && strides[outer] == 0 && strides[outer - 1] == 1 && self.follows(strides, outer)
     }
 
-    /// Returns true if the stride of each of the first axes is the size of the next
-    /// ones.
+    /// Returns true if the stride of each of the first axes is the total size of the
+    /// axes after it.
     fn follows(&self, strides: &Strides, axes: usize) -> bool {
         (1..axes).all(|axis| strides[axis - 1] == strides[axis] * self.sizes[axis])
     }

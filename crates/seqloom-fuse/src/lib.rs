@@ -1,4 +1,4 @@
-//! Elementwise programs, run block by block.
+//! Elementwise programs, which are run block by block.
 //!
 //! A [`Program`] is a list of operations on numbered values. [`run`] splits the arrays
 //! into blocks that fit in an L1 cache, and runs the whole list for one block before
@@ -8,7 +8,7 @@
 //!
 //! The instruction set is chosen at run time. If `threads` is greater than 1, a program
 //! uses the current rayon pool. Blocks and folds depend on the shape only, so the
-//! result has the same bits for any number of threads.
+//! result is bitwise equal for any number of threads.
 
 #![expect(
     clippy::inline_always,

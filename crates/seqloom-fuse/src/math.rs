@@ -1,4 +1,5 @@
-//! Vector functions that the kernels lack: logarithms, tanh, the error function.
+//! Vector functions that `seqloom-kernels` does not provide: logarithms, tanh and the
+//! error function.
 
 use pulp::Simd;
 use seqloom_kernels::lanes::Lanes;
@@ -112,8 +113,8 @@ pub(crate) fn gelu_grad<S: Simd, T: Number>(grad: Lanes<S, T>, x: Lanes<S, T>) -
     grad * x.mul_add(density, below)
 }
 
-/// Returns the error function: an odd polynomial up to 1, and the tail of the normal
-/// distribution from there.
+/// Returns the error function, computed by an odd polynomial up to 1, and by the tail
+/// of the normal distribution above 1.
 #[inline(always)]
 pub(crate) fn erf_f32<S: Simd>(x: Lanes<S, f32>) -> Lanes<S, f32> {
     let (zero, one) = (x.like(0.0), x.like(1.0));

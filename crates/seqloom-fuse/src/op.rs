@@ -7,13 +7,13 @@ use seqloom_kernels::special;
 use crate::sweep::{self, LanesFunction};
 use crate::{Number, math};
 
-/// Defines an operation from its name, its time, the kind of function (of numbers or of
-/// vectors), and the function. The time is that of 16 elements, in tenths of a
+/// Defines an operation by its name, its time, the type of its function (of numbers or
+/// of vectors), and the function. The time is given for 16 elements, in tenths of a
 /// nanosecond.
 macro_rules! operations {
     ($($op:ident $name:literal $cost:literal $way:ident |$($arg:ident),+| $body:expr;)*) => {
         /// One operation on numbers, named as in the Array API standard if it exists
-        /// there. True is 1 and false is 0.
+        /// there. Boolean results are numbers: 1 is true and 0 is false.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[expect(missing_docs, reason = "each variant is named after its operation")]
         pub enum Op { $($op),* }

@@ -4,8 +4,8 @@ use seqloom_core::{Error, Result};
 
 use crate::{Fold, Op};
 
-/// The description of a program. Values are numbered: the inputs, then the constants,
-/// then the results of the steps.
+/// The description of a program. Values are numbered in this order: the inputs, the
+/// constants, the results of the steps.
 #[derive(Clone, Debug, Default)]
 pub struct Description {
     /// The number of input arrays.
@@ -45,7 +45,7 @@ pub(crate) struct ProgramStep {
     pub(crate) op: Op,
     pub(crate) args: [usize; 3],
     pub(crate) out: usize,
-    /// The output that is the only use of this step's result, if it is stored.
+    /// The output that is the only use of this step's result, if that output is stored.
     pub(crate) output: Option<usize>,
 }
 
@@ -54,7 +54,8 @@ impl Program {
     /// after the last use of its value.
     ///
     /// # Errors
-    /// If a value is used before it is defined, or the number of arguments is wrong.
+    /// Returns an error if a value is used before it is defined, or if the number of
+    /// arguments is wrong.
     pub fn new(description: &Description) -> Result<Self> {
         let fixed = description.inputs + description.constants.len();
         let last = last_uses(description, fixed)?;
@@ -113,7 +114,8 @@ fn cost(description: &Description) -> usize {
     steps.sum::<usize>() + 20 * (description.inputs + description.outputs.len())
 }
 
-/// Returns the last step that uses each value; outputs are used for ever.
+/// Returns the last step that uses each value; outputs are treated as used until the
+/// end.
 fn last_uses(description: &Description, fixed: usize) -> Result<Vec<usize>> {
     let count = fixed + description.steps.len();
     let mut last: Vec<usize> = (0..count)

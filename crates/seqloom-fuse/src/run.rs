@@ -31,13 +31,13 @@ pub enum InputData<'a> {
     Numbers(Numbers<'a>),
     /// The same number at all positions.
     Scalar(f64),
-    /// The output with this number, which the program overwrites; both have the same
-    /// layout.
+    /// The output with the given number, which the program overwrites; the input and
+    /// the output have the same memory layout.
     Output(usize),
 }
 
-/// An output: an array, and its strides for each axis, 0 if folded. A stored output is
-/// in the order of the shape.
+/// An output: an array, and its strides for each axis, 0 if folded. A stored output
+/// must be in C order of the shape.
 #[derive(Debug)]
 pub struct Target<'a> {
     /// The array to fill.
@@ -46,13 +46,14 @@ pub struct Target<'a> {
     pub strides: Vec<usize>,
 }
 
-/// The bytes of a block: a program with ten registers fits in an L1 cache.
+/// The number of bytes of a block, such that ten registers fit in an L1 cache.
 const BLOCK_BYTES: usize = 4096;
 
 /// Runs a program over all positions of `shape`.
 ///
 /// # Errors
-/// If there are too few arrays, or an array is too short for the shape.
+/// Returns an error if there are too few arrays, or if an array is too short for the
+/// shape.
 #[compiled_once]
 pub fn run<T: Number>(
     program: &Program,
@@ -193,7 +194,7 @@ const MAX_TASKS: usize = 256;
 /// The largest number of tasks if each has separate totals.
 const MAX_FOLDED_TASKS: usize = 16;
 
-/// Returns the task for these blocks, with its parts of the outputs.
+/// Returns the task for the given blocks, with the parts of the outputs that it fills.
 fn task<'a, T: Number>(
     job: &BlockJob<'_, T>,
     blocks: Range<usize>,

@@ -6,7 +6,7 @@ use seqloom_core::{Error, Result};
 ///
 /// # Errors
 ///
-/// If the shapes do not broadcast.
+/// Returns an error if the shapes do not broadcast.
 pub fn broadcast(shape: &mut Vec<usize>, own: &[usize]) -> Result<()> {
     while shape.len() < own.len() {
         shape.insert(0, 1);

@@ -1,5 +1,5 @@
-//! Programs must not build rayon's global pool: it has no owner and does not survive a
-//! fork.
+//! Tests that programs do not build rayon's global pool, which has no owner and does
+//! not survive a fork.
 
 use seqloom_fuse::{
     Description, InputData, Numbers, NumbersMut, Op, Program, ProgramInput, ProgramOutput, Target,

@@ -1,4 +1,5 @@
-//! Compares each operation with the standard library, in both precisions.
+//! Tests that compare each operation with the standard library, in single and double
+//! precision.
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 use seqloom_fuse::{
@@ -37,7 +38,7 @@ fn values<T: Number>(op: Op, args: &[&[f64]]) -> Vec<f64> {
     out
 }
 
-/// Returns numbers that both precisions represent exactly.
+/// Returns numbers that both single and double precision represent exactly.
 fn grid(low: f32, high: f32) -> Vec<f64> {
     let step = (high - low) / 9_999.0;
     (0..10_000_u16)

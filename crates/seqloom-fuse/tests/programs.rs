@@ -1,4 +1,4 @@
-//! A program must give the same results as its operations one by one.
+//! Tests that a program gives the same results as its operations run one by one.
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use seqloom_fuse::{
     Target, run,
 };
 
-/// The layout of an input of a random program: broadcast along some axes, or
+/// The memory layout of an input of a random program: broadcast along some axes, or
 /// transposed.
 #[derive(Clone, Copy, Debug)]
 enum Form {
@@ -182,8 +182,8 @@ proptest! {
         for (row, &found) in greatest.iter().enumerate() {
             let numbers = &one[row * shape[1]..][..shape[1]];
             let expected = numbers.iter().copied().reduce(|a, b| if a.is_nan() || a > b { a } else { b });
-            // The maximum of zeros with different signs may be either: adding zero
-            // makes both positive.
+            // The maximum of zeros with different signs may be either of them, so zero
+            // is added to make both positive.
             prop_assert!(are_equal(&[found + 0.0], &[expected.unwrap() + 0.0]));
         }
     }
@@ -207,7 +207,7 @@ fn folded() -> Program {
     Program::new(&description).unwrap()
 }
 
-/// Returns the results of `folded` for numbers in rows of 37.
+/// Returns the results of the program `folded` for numbers in rows of 37.
 fn folded_by(threads: usize, x: &[f32]) -> (Vec<f32>, Vec<f32>, Vec<f64>) {
     let operand = ProgramInput {
         strides: vec![37, 1],

@@ -13,15 +13,17 @@ use seqloom_core::{Error, Result};
 
 use super::layout::{BedLayout, HEADER, MAGIC, Major};
 
-/// An open `.bed` file. It is not memory-mapped: if a mapped file shrinks, the process is killed.
+/// An open `.bed` file. The file is not memory-mapped, because the process would be
+/// killed if a mapped file shrank.
 #[derive(Debug)]
 pub struct Bed {
     path: PathBuf,
     file: File,
-    /// The modification time when the file was opened; `None` if the system has none.
+    /// The modification time when the file was opened; `None` if the system does not
+    /// provide it.
     written: Option<SystemTime>,
     major: OnceLock<Major>,
-    /// The first warning about the file; callers get it once.
+    /// The first warning about the file, which is returned to a caller only once.
     warning: OnceLock<String>,
     is_warning_taken: AtomicBool,
     /// True if all lines are padded with one code other than 0.
@@ -29,7 +31,8 @@ pub struct Bed {
 }
 
 impl Bed {
-    /// Opens a file; with `check` it validates the first three bytes now, otherwise on first read.
+    /// Opens a file; the first three bytes are validated now if `check` is true, or
+    /// else at the first read.
     pub fn open(path: &Path, check: bool) -> Result<Self> {
         let file = File::open(path).map_err(|error| Error::io(path, &error))?;
         let facts = file.metadata().map_err(|error| Error::io(path, &error))?;
@@ -48,14 +51,14 @@ impl Bed {
         Ok(bed)
     }
 
-    /// Returns the warning about the lines read so far, once.
+    /// Returns the warning about the lines read so far, unless it was already returned.
     pub fn take_warning(&self) -> Option<String> {
         let warning = self.warning.get()?;
         let is_new = !self.is_warning_taken.swap(true, Relaxed);
         is_new.then(|| format!("{}: {warning}", self.path.display()))
     }
 
-    /// Stores a warning, unless there is one.
+    /// Stores a warning, unless there is already a warning.
     pub(super) fn set_warning(&self, warning: String) {
         let _ = self.warning.set(warning);
     }
@@ -71,12 +74,13 @@ impl Bed {
         self.is_filled.load(Relaxed)
     }
 
-    /// Returns the path from the caller.
+    /// Returns the path of the file, as the caller gave it.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Returns whether a line is a variant or an individual, from the third byte.
+    /// Returns whether each line is a variant or an individual, which the third byte of
+    /// the file tells.
     pub fn major(&self) -> Result<Major> {
         if let Some(major) = self.major.get() {
             return Ok(*major);
@@ -93,8 +97,8 @@ impl Bed {
         Ok(*self.major.get_or_init(|| major))
     }
 
-    /// Returns the layout of a file with this number of individuals and variants. The length of
-    /// the file must agree.
+    /// Returns the layout of a file with this number of individuals and variants. The
+    /// length of the file must agree with this layout.
     pub fn layout(&self, individuals: usize, variants: usize) -> Result<BedLayout> {
         let layout = BedLayout {
             major: self.major()?,
@@ -105,7 +109,8 @@ impl Bed {
         Ok(layout)
     }
 
-    /// Checks that the file still has the length of the layout and was not modified.
+    /// Checks that the file still has the length required by the layout and was not
+    /// modified.
     pub fn measure(&self, layout: &BedLayout) -> Result<()> {
         let (found, expected) = (self.size()?, layout.length());
         if Some(found) == expected {
@@ -127,8 +132,8 @@ impl Bed {
         }))
     }
 
-    /// Returns an error if the file was modified since it was opened: earlier and later reads may
-    /// not agree.
+    /// Returns an error if the file was modified since it was opened, because earlier
+    /// and later reads may not be consistent.
     pub fn unchanged(&self) -> Result<()> {
         let facts = self.file.metadata();
         let facts = facts.map_err(|error| Error::io(&self.path, &error))?;
@@ -214,7 +219,7 @@ mod tests {
     use crate::padding;
     use crate::padding::PaddingCheck;
 
-    /// A file with this content; `drop` removes it.
+    /// A temporary file with the given content, which `drop` removes.
     struct TemporaryBed(PathBuf);
 
     impl TemporaryBed {
@@ -333,7 +338,8 @@ mod tests {
 
     #[test]
     fn padding_bits_are_an_error_that_names_line_and_byte() {
-        // Three individuals: the upper two bits of the byte of a line are padding.
+        // With three individuals, the upper two bits of the byte of each line are
+        // padding.
         let file = TemporaryBed::new("odd.bed", b"\x6c\x1b\x01\x0f\x2a\x6a\x15");
         let bed = Bed::open(&file.0, true).unwrap();
         let layout = bed.layout(3, 4).unwrap();

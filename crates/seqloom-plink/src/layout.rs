@@ -5,9 +5,9 @@ use std::fmt;
 /// The meaning of a line of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Major {
-    /// All individuals of one variant.
+    /// A line contains all individuals of one variant.
     Variant,
-    /// All variants of one individual.
+    /// A line contains all variants of one individual.
     Individual,
 }
 
@@ -22,16 +22,16 @@ impl Major {
     }
 }
 
-/// The bytes before the first line.
+/// The number of bytes before the first line.
 pub const HEADER: usize = 3;
 
-/// The first two bytes.
+/// The first two bytes of every `.bed` file.
 pub const MAGIC: [u8; 2] = [0x6c, 0x1b];
 
 /// The numbers of lines and positions of a `.bed`, with four positions in a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BedLayout {
-    /// The meaning of a line.
+    /// The meaning of each line: a variant or an individual.
     pub major: Major,
     /// The number of individuals.
     pub individuals: usize,

@@ -7,9 +7,9 @@
 //!                 the last byte
 //! ```
 //!
-//! A `.bed` does not contain the numbers of individuals and variants. [`bed`] compares its
-//! length with those of the tables; [`padding`] checks the bits that pad each line and the last
-//! positions.
+//! A `.bed` does not contain the numbers of individuals and variants. [`bed`] compares
+//! the length of the file with the numbers of rows of the tables; [`padding`] checks
+//! the bits that pad each line and the last positions.
 
 #![deny(clippy::indexing_slicing)] // numbers in a file are not trusted as indices
 

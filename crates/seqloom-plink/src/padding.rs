@@ -1,10 +1,12 @@
 //! Checks the last byte of each line to detect a table that does not belong to the file.
 //!
-//! If a `.fam` is too short by less than a byte, the padding bits of lines contain genotypes. If
-//! it is too long, padding zeros are read as homozygous A1. (If lines are individuals, the same
-//! is true of the `.bim`.) Some tools pad lines with another code than 0: the same code in all
-//! lines is a warning. Last positions that are homozygous A1 in all lines are also a warning,
-//! because they may be correct. Padding that varies is an error.
+//! If a `.fam` lacks one to three individuals, the padding bits of lines may contain
+//! genotypes. If the `.fam` has too many individuals, padding zeros are read as
+//! homozygous A1. (If lines are individuals, the same is true of the `.bim`.) Some
+//! tools pad lines with a code other than 0; the same code in all lines therefore
+//! causes only a warning. Last positions that are homozygous A1 in all lines also cause
+//! only a warning, because these genotypes may be correct. Padding that varies between
+//! lines is an error.
 
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
 
@@ -16,15 +18,16 @@ use super::{Bed, BedLayout, Major};
 /// The number of lines above which homozygous A1 in all last positions is a warning.
 const ZERO_LINES: usize = 64;
 
-/// The number of lines that must have the same padding code; in fewer it may be genotypes.
+/// The minimum number of lines with the same padding code for a warning; in fewer
+/// lines, equal codes may be genotypes.
 const FILLER_LINES: usize = 8;
 
-/// The last bytes of all lines that the threads have read.
+/// A summary of the last bytes of all lines that the threads have read.
 #[derive(Debug)]
 pub struct PaddingCheck {
-    /// The bitwise or of the bytes.
+    /// The bitwise or of the last bytes of the lines.
     any_bits: AtomicU8,
-    /// The bitwise and of the bytes.
+    /// The bitwise and of the last bytes of the lines.
     all_bits: AtomicU8,
     lines: AtomicUsize,
     /// The first line whose padding is not 0.

@@ -24,7 +24,7 @@ use seqloom_core::{Error, Result};
 use self::scan::{FieldStarts, LINE_START};
 pub use self::sheet::{COLUMNS, Sheet};
 
-/// A validated table and some of its columns.
+/// A validated table, and the columns that were requested.
 #[derive(Debug)]
 pub struct TextTable<T> {
     path: PathBuf,
@@ -38,15 +38,15 @@ pub struct TextTable<T> {
 /// The size of the text in a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ColumnSize {
-    /// Characters of the longest field.
+    /// The number of characters of the longest field.
     pub longest: usize,
-    /// Bytes of all fields.
+    /// The number of bytes of all fields.
     pub bytes: usize,
 }
 
 impl<T: AsRef<[u8]>> TextTable<T> {
-    /// Validates the whole text and finds the fields of the `wanted` columns. Errors name
-    /// `path`.
+    /// Validates the whole text and finds the fields of the `wanted` columns. Error
+    /// messages name `path`.
     pub fn parse(path: &Path, sheet: Sheet, wanted: &[String], text: T) -> Result<Self> {
         let mut columns = <[FieldStarts; COLUMNS]>::default();
         for name in wanted {
@@ -90,8 +90,8 @@ impl<T: AsRef<[u8]>> TextTable<T> {
             .ok_or_else(|| Error::argument(format!("the column {name} was not parsed")))
     }
 
-    /// Returns the error of a field at this byte. The line follows from the row, because no line
-    /// is blank.
+    /// Returns the error of a field at this byte. The line number is computed from the
+    /// row, because no line is blank.
     fn fault(&self, row: usize, start: usize, fault: Fault) -> Error {
         let fault = Fault {
             line: u64::try_from(row).ok().map(|row| row + LINE_START),

@@ -66,7 +66,8 @@ pub(crate) fn set(values: &mut Values, numbers: impl Iterator<Item = i64>) {
     }
 }
 
-/// Resizes a vector; the new values are unspecified. Fails if there is no memory.
+/// Resizes a vector; the values of new elements are unspecified. Returns an error if
+/// there is not enough memory.
 pub(crate) fn resize<T: Clone + Default>(numbers: &mut Vec<T>, size: usize) -> Result<()> {
     let missing = size.saturating_sub(numbers.len());
     let refused = |_| {

@@ -3,7 +3,7 @@
 use seqloom_core::number::as_u64;
 use seqloom_core::{Ragged, Result};
 
-/// Concatenated rows of bytes, and the offset of each.
+/// Concatenated rows of bytes, and the offset of each row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ByteRows {
     data: Vec<u8>,
@@ -30,7 +30,7 @@ impl ByteRows {
         self.len() == 0
     }
 
-    /// Returns the bytes of a row; empty after the last row.
+    /// Returns the bytes of a row; the result is empty after the last row.
     pub fn get(&self, row: usize) -> &[u8] {
         let bound = |at: usize| usize::try_from(*self.offsets.get(at)?).ok();
         let range = bound(row).zip(bound(row.saturating_add(1)));
@@ -67,7 +67,7 @@ impl ByteRows {
         Ragged::new(&self.data, &self.offsets)
     }
 
-    /// Returns some rows as a view for kernels.
+    /// Returns a selection of rows as a view for kernels.
     pub(crate) fn selected<'a>(&'a self, rows: &'a [i64]) -> Result<Ragged<'a>> {
         Ragged::picked(&self.data, &self.offsets, rows)
     }

@@ -1,4 +1,5 @@
-//! The sequence encoder: `encoder.json` as a kernel of `seqloom-encode`.
+//! The sequence encoder, which is a kernel of `seqloom-encode` created from
+//! `encoder.json`.
 
 mod build;
 mod typed;
@@ -20,21 +21,21 @@ pub struct Encoder {
     reads_qualities: bool,
 }
 
-/// The layout of the numbers of a record.
+/// The axes of the array of an encoded record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RecordLayout {
     /// `(channel, position)`.
     ChannelsFirst(usize),
     /// `(position, channel)`.
     ChannelsLast(usize),
-    /// One number per residue or word.
+    /// One number per residue or k-mer.
     Flat,
-    /// Counts of words, for any number of residues.
+    /// Counts of k-mers, for any number of residues.
     Counts,
 }
 
 impl Encoder {
-    /// Returns the table of the meaning of each byte.
+    /// Returns the table that tells how each byte is encoded.
     pub fn letters(&self) -> &LetterTable {
         &self.letters
     }
@@ -49,17 +50,17 @@ impl Encoder {
         self.reads_qualities
     }
 
-    /// Returns true if positions are tokens, not residues.
+    /// Returns true if the positions of the array are tokens and not residues.
     pub fn has_tokens(&self) -> bool {
         self.layout == RecordLayout::Flat && !self.reads_qualities
     }
 
-    /// Returns true if a record is encoded as word counts, which have no positions.
+    /// Returns true if a record is encoded as k-mer counts, which have no positions.
     pub fn counts_words(&self) -> bool {
         self.layout == RecordLayout::Counts
     }
 
-    /// Returns the number of positions for a number of residues.
+    /// Returns the number of positions for the given number of residues.
     pub fn places(&self, letters: usize) -> usize {
         let numbers = self.typed.size(letters);
         match self.layout {

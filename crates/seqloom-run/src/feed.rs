@@ -1,4 +1,4 @@
-//! Batches in order, prepared by another thread.
+//! A queue of batches in order, which another thread prepares.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
 use std::time::Duration;
@@ -8,37 +8,38 @@ use seqloom_core::{Error, Result, interrupt};
 use crate::array::InputArray;
 use crate::column::ByteRows;
 
-/// Records that are computed together.
+/// A batch of records that the graph computes together.
 #[derive(Debug, Default)]
 pub(crate) struct FeedBatch {
-    /// The row of each record in the window.
+    /// The row number of each record in its window.
     pub(crate) rows: Vec<i64>,
     /// The number of rows that are records; the remaining rows pad the batch.
     pub(crate) real: usize,
     /// The input arrays of the graph.
     pub(crate) arrays: Vec<InputArray>,
-    /// True if the mask is left out and the graph without padding runs.
+    /// True if the input `mask` is omitted and the graph for batches without padding is
+    /// run.
     pub(crate) is_full: bool,
-    /// The offset of each record in a packed batch.
+    /// The token offset of each record in a packed batch.
     pub(crate) segments: Vec<i64>,
 }
 
-/// An event of a feed.
+/// An event in the stream of windows and batches.
 pub(crate) enum FeedEvent {
     /// The start of a window, with the ids of its records.
     Begin(ByteRows),
-    /// A batch of the window; for pairs it may contain either mates 1 or mates 2.
+    /// A batch of the window; for pairs, it contains either first or second mates.
     Batch(FeedBatch),
-    /// The end of a window.
+    /// The end of the current window.
     End,
 }
 
 /// A source of batches.
 pub(crate) trait Feed: Send {
-    /// Returns the next event, or `None` at the end. Reuses the memory of `spare`.
+    /// Returns the next event, or `None` at the end. The memory of `spare` is reused.
     fn next(&mut self, spare: FeedBatch) -> Result<Option<FeedEvent>>;
 
-    /// Returns the warnings, after the end.
+    /// Returns the warnings; must be called after the last event.
     fn warnings(&self) -> Vec<String> {
         Vec::new()
     }
@@ -50,7 +51,7 @@ const QUEUED_EVENTS: usize = 2;
 /// The time between two checks for signals.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Calls `each` with every event, while another thread prepares the next ones. `each`
+/// Calls `each` with every event, while another thread prepares the next events. `each`
 /// returns batches for reuse.
 pub(crate) fn run_ahead(
     feed: &mut dyn Feed,
@@ -62,7 +63,8 @@ pub(crate) fn run_ahead(
         let make = move || {
             while let Some(piece) = feed.next(take.try_recv().unwrap_or_default()).transpose() {
                 let is_last = piece.is_err();
-                // After an error on the other side, the channel is closed.
+                // The channel is closed if the receiving thread has ended with an
+                // error.
                 if done.send(piece).is_err() || is_last {
                     break;
                 }
@@ -91,14 +93,14 @@ fn take_all(
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
         };
         if let Some(batch) = each(piece)? {
-            // The preparing thread may have ended.
+            // Sending fails if the preparing thread has ended, which is not an error.
             let _ = give.send(batch);
         }
         check_signals()?;
     }
 }
 
-/// Calls `each` with every event, all in this thread.
+/// Calls `each` with every event, and prepares all events in the same thread.
 pub(crate) fn run_here(
     feed: &mut dyn Feed,
     mut each: impl FnMut(FeedEvent) -> Result<Option<FeedBatch>>,
@@ -115,7 +117,7 @@ fn check_signals() -> Result<()> {
     interrupt::check_signals().map_err(|_| interrupted())
 }
 
-/// Returns the error for work that a signal ended.
+/// Returns the error for work that was cancelled by a signal.
 pub(crate) fn interrupted() -> Error {
     Error::argument("interrupted")
 }

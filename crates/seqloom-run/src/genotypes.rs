@@ -40,19 +40,19 @@ enum VariantTables {
     Double([Vec<f64>; 4]),
 }
 
-/// The codes of some samples, one byte each.
+/// The codes of the samples in a window, one byte for each code.
 struct SampleWindow {
     codes: Vec<i8>,
     samples: usize,
     start: usize,
 }
 
-/// The values when codes stay codes.
+/// The values for decoding codes to themselves.
 const IDENTITY_CODES: [i8; 4] = [0, 1, 2, 3];
 
 impl GenotypeFeed {
-    /// Opens a set and finds the variants that the model reads. A window has at most
-    /// `window_bytes` bytes of codes.
+    /// Opens a genotype set and finds the variants that the model reads. A window has
+    /// at most `window_bytes` bytes of codes.
     pub(crate) fn open(
         path: &Path,
         learned: &GenotypeEncoder,
@@ -141,7 +141,7 @@ impl VariantTables {
         InputArray::new("inputs", dtype)
     }
 
-    /// Fills the array of a batch.
+    /// Fills the input array of a batch of samples.
     fn fill(
         &self,
         window: &SampleWindow,

@@ -18,7 +18,7 @@ pub(crate) struct InputWarnings {
     sampled: usize,
     records: u64,
     strange: u64,
-    /// The shortest and the longest unusual length.
+    /// The shortest and the longest of the unusual record lengths.
     range: (u64, u64),
 }
 
@@ -26,21 +26,22 @@ pub(crate) struct InputWarnings {
 #[derive(Debug, Default)]
 pub(crate) struct IdCounts {
     counts: HashMap<u64, IdCount>,
-    /// The first repeated id: its first row, its name and its hash.
+    /// The first repeated id: the first row with this id, the id and its hash.
     twice: Option<(usize, String, u64)>,
     repeated: u64,
 }
 
-/// The number of records with an id, and the first row.
+/// The number of records with an id, and the first row with this id.
 #[derive(Debug, Default)]
 struct IdCount {
     count: u64,
     first: usize,
 }
 
-/// The number of records with counted residues.
+/// The number of records whose residues were counted.
 const SAMPLED_RECORDS: usize = 1000;
-/// The largest number of ids that are compared, because they need memory.
+/// The largest number of ids that are compared, which is limited because the ids need
+/// memory.
 const MAX_COMPARED_IDS: usize = 1 << 20;
 /// The ambiguity codes of bases.
 const AMBIGUOUS: &[u8] = b"RYSWKMBDHV";
@@ -96,7 +97,8 @@ impl InputWarnings {
         ))
     }
 
-    /// Returns DNA or RNA if all residues belong to it and there are enough of them.
+    /// Returns DNA or RNA if all residues belong to that alphabet and there are enough
+    /// residues.
     fn bases(&self) -> Option<&'static str> {
         let (thymine, uracil) = (self.count(b"T"), self.count(b"U"));
         let name = if uracil > thymine { "rna" } else { "dna" };
@@ -106,7 +108,7 @@ impl InputWarnings {
         } else {
             b"ACGTRYSWKMBDHVN"
         });
-        // X means any residue, and is ignored.
+        // The character X represents any residue, and is ignored.
         let counted = self.count(b"ABCDEFGHIJKLMNOPQRSTUVWYZ");
         let is_mostly = 10 * self.count(b"ACGTUN") >= 9 * counted;
         let is_clear = total >= MIN_COUNTED_RESIDUES || uracil > 0;
@@ -152,7 +154,7 @@ impl InputWarnings {
 }
 
 impl IdCounts {
-    /// Counts the ids of a window.
+    /// Counts the records with each id in a window.
     pub(crate) fn add(&mut self, names: &ByteRows) {
         for name in names.iter() {
             let mut hasher = DefaultHasher::new();

@@ -24,7 +24,7 @@ impl<'a> JsonObject<'a> {
         }
     }
 
-    /// Returns an object inside this one.
+    /// Returns a field of this object that is itself an object.
     pub(crate) fn object(&self, key: &str) -> Result<Self> {
         let value = self.get(key, "an object", |value| value.is_object().then_some(value))?;
         Ok(Self {
@@ -65,7 +65,7 @@ impl<'a> JsonObject<'a> {
         })
     }
 
-    /// Returns numbers, from lists of any depth.
+    /// Returns the numbers in a field, from nested lists of any depth.
     pub(crate) fn numbers(&self, key: &str) -> Result<Vec<&'a Number>> {
         self.get(key, "a list of numbers", |value| {
             let mut numbers = Vec::new();
@@ -106,7 +106,7 @@ impl<'a> JsonObject<'a> {
     }
 }
 
-/// Adds the numbers of a value. Returns false if it contains anything else.
+/// Appends the numbers in a JSON value. Returns false if it contains anything else.
 fn flatten<'a>(value: &'a Value, numbers: &mut Vec<&'a Number>) -> bool {
     match value {
         Value::Array(parts) => parts.iter().all(|part| flatten(part, numbers)),

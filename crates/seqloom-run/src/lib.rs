@@ -1,4 +1,4 @@
-//! Scores for the records of files with an exported model, without Python.
+//! Scores the records of files with an exported model, without Python.
 //!
 //! ```text
 //! files ── read, check, sort, encode ──> batches ── graph ──> outputs ── task ──> scores
@@ -6,8 +6,8 @@
 //! ```
 //!
 //! A [`Predictor`] is an opened exported model. It uses the same parsers, encoders and
-//! batches as training, so that scores have the same bits. The command `seqloom-run`
-//! and the C interface (`seqloom-c`) are built on it.
+//! batches as training, so that scores are bitwise equal to those in Python. The
+//! command `seqloom-run` and the C interface (`seqloom-c`) are built on it.
 
 mod array;
 mod column;

@@ -1,4 +1,4 @@
-//! The graph applied to batches: one row of outputs for each record.
+//! The graph of a model, applied to batches, with one row of outputs for each record.
 
 use seqloom_core::error::Fault;
 use seqloom_core::{Error, Result};
@@ -7,7 +7,7 @@ use seqloom_graph::{Array, BatchLayout, Export, Input, Limits, Manifest, Model, 
 use crate::feed::FeedBatch;
 use crate::sequences::MASK_INPUT;
 
-/// A graph, and the pooling of its outputs.
+/// A graph, and the method that pools its outputs.
 pub(crate) struct Network {
     model: Model,
     pool: Option<Pool>,
@@ -22,7 +22,7 @@ pub(crate) struct NetworkOutputs {
 }
 
 impl Network {
-    /// Plans a graph.
+    /// Creates a runnable network from an export.
     pub(crate) fn new(export: Export, limits: Limits, threads: usize) -> Result<Self> {
         let manifest = export.manifest();
         let pool = pool_of(manifest)?;
@@ -33,12 +33,12 @@ impl Network {
         })
     }
 
-    /// Runs the graph on arrays.
+    /// Runs the graph on input arrays, and returns all outputs.
     pub(crate) fn run(&self, inputs: &[Input<'_>]) -> Result<Vec<Array>> {
         self.model.run(inputs, self.threads)
     }
 
-    /// Runs the graph on a batch.
+    /// Runs the graph on a batch, and returns the rows of outputs.
     pub(crate) fn outputs(&self, batch: &FeedBatch) -> Result<NetworkOutputs> {
         let arrays = batch.arrays.iter();
         let wanted = arrays.filter(|array| !(batch.is_full && array.name == MASK_INPUT));
@@ -87,7 +87,7 @@ fn join(pool: Pool, (values, columns): (&[f32], usize), segments: &[i64]) -> Vec
         match pool {
             Pool::Cls => joined.extend(row(values, columns, start)),
             Pool::Mean => {
-                // All tokens except the first and the last.
+                // The mean is over all tokens except the first and the last.
                 let inner = start + 1..stop.saturating_sub(1);
                 joined.extend(mean(
                     inner.map(|token| row(values, columns, token)),

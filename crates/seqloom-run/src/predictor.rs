@@ -38,7 +38,7 @@ pub struct Predictor {
     manifest: Manifest,
     network: Network,
     kind: RecordKind,
-    /// The inputs of the graph, and true if there is a separate graph for batches
+    /// The inputs of the graph, and whether there is a separate graph for batches
     /// without padding.
     inputs: (Vec<(String, Dtype)>, bool),
     limits: Limits,
@@ -90,11 +90,12 @@ impl Default for PredictOptions {
 
 /// The bytes of residues and ids that are loaded and sorted together, as in Python.
 const WINDOW_BYTES: usize = 1 << 30;
-/// The window size if all records have the same length, because the size then does not
-/// change the scores.
+/// The window size if all records have the same length; in this case the window size
+/// does not affect the scores.
 const EQUAL_BYTES: usize = 16 << 20;
 
-/// Receives scores and progress. An error that it returns ends the work.
+/// An observer that receives scores and progress. If the observer returns an error, the
+/// work ends.
 pub trait PredictionObserver {
     /// Receives the scores of a window; `columns` are the names of the outputs.
     ///
@@ -103,8 +104,8 @@ pub trait PredictionObserver {
     /// An error ends the work.
     fn scores(&mut self, columns: &[String], scores: &Scores) -> Result<()>;
 
-    /// Called after each batch with the number of scored records, the number of read
-    /// records, and the time of the graph.
+    /// This method is called after each batch with the number of scored records, the
+    /// number of read records, and the time in which the graph computed the batch.
     ///
     /// # Errors
     ///
@@ -135,12 +136,12 @@ pub struct Summary {
 }
 
 impl Predictor {
-    /// Opens a folder or a zip, and checks all of it.
+    /// Opens an export in a folder or a zip, and checks all files.
     ///
     /// # Errors
     ///
-    /// If a file is missing, damaged, of a newer version, or not supported by this
-    /// program.
+    /// Returns an error if a file is missing, damaged, of a newer version, or not
+    /// supported by this program.
     pub fn open(path: &Path, threads: usize) -> Result<Self> {
         Self::new(Export::open(path)?, Limits::default(), threads)
     }
@@ -149,7 +150,7 @@ impl Predictor {
     ///
     /// # Errors
     ///
-    /// If this program does not support the encoder or the graph.
+    /// Returns an error if this program does not support the encoder or the graph.
     pub fn new(export: Export, limits: Limits, threads: usize) -> Result<Self> {
         let inputs = export.graph().inputs().iter();
         let inputs = inputs.map(|input| (input.name.clone(), input.declared.dtype));
@@ -177,11 +178,12 @@ impl Predictor {
         }
     }
 
-    /// Runs the graph on arrays, without encoding and without the function of the task.
+    /// Runs the graph on arrays, without encoding, and without the function that
+    /// converts outputs to scores.
     ///
     /// # Errors
     ///
-    /// If an array does not match the name, type or shape of an input.
+    /// Returns an error if an array does not match the name, type or shape of an input.
     pub fn run(&self, inputs: &[Input<'_>]) -> Result<Vec<Array>> {
         self.network.run(inputs)
     }
@@ -200,13 +202,13 @@ impl Predictor {
     /// the outputs and the scores of a window.
     ///
     /// Records are read, sorted by length and encoded window by window, so that memory
-    /// is bounded. Scores equal those of Python bit by bit if all records are in one
-    /// window or have the same length.
+    /// is bounded. Scores are bitwise equal to those of Python if all records are in
+    /// one window or have the same length.
     ///
     /// # Errors
     ///
-    /// If a file cannot be read, contains a record that the model cannot read, or
-    /// `each` fails.
+    /// Returns an error if a file cannot be read, if it contains a record that the
+    /// model cannot read, or if `each` fails.
     pub fn predict(
         &self,
         files: &[PathBuf],
@@ -216,11 +218,12 @@ impl Predictor {
         self.predict_observed(files, options, &mut ScoreCallback(each))
     }
 
-    /// As [`predict`](Self::predict), and calls an observer after each batch.
+    /// Does the same as [`predict`](Self::predict), and calls an observer after each
+    /// batch.
     ///
     /// # Errors
     ///
-    /// As [`predict`](Self::predict).
+    /// Returns an error in the same cases as [`predict`](Self::predict).
     pub fn predict_observed(
         &self,
         files: &[PathBuf],
@@ -231,12 +234,13 @@ impl Predictor {
         self.score(&mut *feed, observer)
     }
 
-    /// Scores every record of a stream, in which mates alternate. Errors use `name` for
-    /// the stream.
+    /// Scores every record of a stream, in which mates alternate. Error messages call
+    /// the stream `name`.
     ///
     /// # Errors
     ///
-    /// As [`predict`](Self::predict), and if the model does not read sequences.
+    /// Returns an error in the same cases as [`predict`](Self::predict), and if the
+    /// model does not read sequences.
     pub fn predict_stream(
         &self,
         name: &Path,
@@ -260,7 +264,7 @@ impl Predictor {
         self.score(&mut feed, observer)
     }
 
-    /// Returns the filler of sequence batches.
+    /// Returns the object that fills the arrays of sequence batches.
     fn filler(&self, encoder: &Arc<Encoder>) -> Result<BatchFiller> {
         let encoder = Arc::clone(encoder);
         BatchFiller::new(encoder, &self.manifest, self.inputs.clone(), self.limits)
@@ -358,7 +362,7 @@ struct WindowScores<'a> {
     columns: Vec<String>,
     scores: Scores,
     summary: Summary,
-    /// The number of records with outputs; each mate counts.
+    /// The number of records with outputs; both mates of a pair are counted.
     done: u64,
     ids: IdCounts,
 }

@@ -2,14 +2,15 @@
 
 use crate::column::ByteRows;
 
-/// One row per record and one column per output, in input order.
+/// A matrix of scores with one row per record, in input order, and one column per
+/// output.
 #[derive(Clone, Debug, Default)]
 pub struct Scores {
     /// The ids of the records.
     pub names: ByteRows,
-    /// Probabilities or values, row by row.
+    /// The scores, which are probabilities or values, row by row.
     pub values: Vec<f32>,
-    /// The number of columns.
+    /// The number of columns, one for each output.
     pub columns: usize,
 }
 

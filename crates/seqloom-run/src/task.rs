@@ -1,4 +1,4 @@
-//! The task of a model: converts outputs to scores.
+//! The task of a model, which converts outputs to scores.
 
 use seqloom_core::{Error, Result};
 use seqloom_graph::{Task, TaskName};
@@ -48,7 +48,7 @@ fn larger(one: f32, other: f32) -> f32 {
 
 fn sigmoid(output: f32) -> f32 {
     let wide = f64::from(output);
-    let power = (-wide.abs()).exp(); // at most 1: no output is too large
+    let power = (-wide.abs()).exp(); // at most 1, so it cannot overflow
     let above = if wide < 0.0 { power } else { 1.0 };
     to_f32(above / (1.0 + power))
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// Returns bytes in quotes, as `repr` of Python does.
+/// Returns bytes in quotes, in the same form as `repr` in Python.
 pub(crate) fn quote(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let mark = if text.contains('\'') && !text.contains('"') {
@@ -63,7 +63,7 @@ mod tests {
     #[test]
     fn invalid_utf_8_is_escaped() {
         assert_eq!(&*readable("é".as_bytes()), "é".as_bytes());
-        // The result of "backslashreplace" in Python.
+        // The expected text is that of the error handler "backslashreplace" in Python.
         assert_eq!(&*readable(b"a\xff\xe9b"), b"a\\xff\\xe9b");
         assert_eq!(&*readable(b"\xe2\x82"), b"\\xe2\\x82");
     }

@@ -53,7 +53,8 @@ impl ScoreFormat {
     ///
     /// # Errors
     ///
-    /// If the extension belongs to a format that this program does not write.
+    /// Returns an error if the extension belongs to a format that this program does not
+    /// write.
     pub fn from_path(path: &Path) -> Result<Self> {
         let ending = path.extension().and_then(|it| it.to_str());
         let ending = ending.unwrap_or_default().to_ascii_lowercase();
@@ -72,7 +73,7 @@ impl ScoreFormat {
     }
 }
 
-/// Writes scores, window by window.
+/// A writer of scores, window by window.
 ///
 /// ```
 /// use seqloom_run::{ScoreFormat, ScoreWriter, Scores};
@@ -95,7 +96,7 @@ pub struct ScoreWriter<'a> {
     line: Vec<u8>,
 }
 
-/// The destination of scores.
+/// The destination to which scores are written.
 enum ScoreDestination<'a> {
     Stream(Box<dyn Write + 'a>),
     File(TargetFile),
@@ -108,11 +109,11 @@ const STDOUT_PATH: &str = "-";
 const WRITE_BUFFER_BYTES: usize = 1 << 18;
 
 impl<'a> ScoreWriter<'a> {
-    /// Writes to a stream as scores are computed.
+    /// Creates a writer to a stream, which receives scores as they are computed.
     ///
     /// # Errors
     ///
-    /// If the format is `.npz`, which needs a file.
+    /// Returns an error if the format is `.npz`, which needs a file.
     pub fn to_stream(stream: impl Write + 'a, format: ScoreFormat) -> Result<Self> {
         if format == ScoreFormat::Npz {
             return Err(Error::argument(
@@ -126,12 +127,12 @@ impl<'a> ScoreWriter<'a> {
         ))
     }
 
-    /// Writes a complete file: `finish` renames it to `path`, and on failure no file
-    /// remains.
+    /// Creates a writer of a file; `finish` renames the complete file to `path`, and on
+    /// failure no file remains.
     ///
     /// # Errors
     ///
-    /// If the file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn to_file(path: &Path, format: ScoreFormat) -> Result<Self> {
         let target = TargetFile::create(path)?;
         let output = match format {
@@ -155,7 +156,7 @@ impl<'a> ScoreWriter<'a> {
     ///
     /// # Errors
     ///
-    /// If the disk is full, or the reader has closed the stream.
+    /// Returns an error if the disk is full, or if the reader has closed the stream.
     pub fn write(&mut self, columns: &[String], scores: &Scores) -> Result<()> {
         let written = self.write_rows(columns, scores);
         written.map_err(|error| Error::io(&self.path, &error))
@@ -205,7 +206,7 @@ impl<'a> ScoreWriter<'a> {
     ///
     /// # Errors
     ///
-    /// If the disk is full.
+    /// Returns an error if the disk is full.
     pub fn finish(self) -> Result<()> {
         let finished = match self.output {
             ScoreDestination::Stream(mut stream) => stream.flush(),

@@ -7,7 +7,8 @@ use seqloom_core::{Error, Result};
 use super::{TextTable, number, scan};
 
 impl<T: AsRef<[u8]>> TextTable<T> {
-    /// Returns the fields of a column in a range of rows, which may exceed the table.
+    /// Returns the fields of a column in a range of rows, which may extend beyond the
+    /// table.
     pub fn fields(&self, name: &str, rows: Range<usize>) -> Result<impl Iterator<Item = &str>> {
         let fields = self.spans(name, rows)?.map(|(_, field)| field);
         // The whole text is UTF-8, and no blank is part of a multi-byte character.
@@ -52,7 +53,7 @@ impl<T: AsRef<[u8]>> TextTable<T> {
         self.write_numbers(name, out, |field| number::integer(name, field))
     }
 
-    /// Writes a column of numbers; zeros if the file omits the column.
+    /// Writes a column of floats, or zeros if the file omits the column.
     pub fn write_floats(&self, name: &str, out: &mut [f32]) -> Result<()> {
         if self.column(name)?.is_absent {
             out.fill(0.0);
@@ -90,7 +91,7 @@ impl<T: AsRef<[u8]>> TextTable<T> {
     }
 }
 
-/// Fills a row; returns false if it is too short.
+/// Fills a row of code points; returns false if the row is too short.
 fn write_row(row: &mut [u32], mut points: impl Iterator<Item = u32>) -> bool {
     for to in row {
         *to = points.next().unwrap_or(0);

@@ -9,7 +9,7 @@ use seqloom_core::{Error, Result};
 /// The byte order mark that some programs write before UTF-8.
 const UTF8_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// Bytes that are read in one call.
+/// The number of bytes that are read in one call.
 const READ_BLOCK_BYTES: u64 = 1 << 20;
 
 /// Counts the lines of a file, without blank lines at its end.
@@ -45,7 +45,7 @@ fn read_piece(file: &mut File, piece: &mut Vec<u8>) -> io::Result<usize> {
 /// Counts the lines of a text that is read in blocks.
 #[derive(Default)]
 struct LineCount {
-    /// Line ends before and after the last character that is not blank.
+    /// The number of line ends before, and after, the last character that is not blank.
     before: usize,
     behind: usize,
     has_text: bool,

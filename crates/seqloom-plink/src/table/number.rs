@@ -4,13 +4,13 @@ use std::num::IntErrorKind;
 
 use seqloom_core::error::{Fault, Kind};
 
-/// A number, or the fault of its field.
+/// A number, or the fault of the field that was parsed.
 pub(super) type FieldResult<T> = Result<T, Fault>;
 
-/// Characters of an invalid field that an error shows.
+/// The number of characters of an invalid field that an error message shows.
 const MAX_FIELD_CHARS: usize = 40;
 
-/// Parses an integer; "7.0" is also one.
+/// Parses an integer; "7.0" is also accepted as an integer.
 pub(super) fn integer(name: &str, field: &[u8]) -> FieldResult<i32> {
     let text = str::from_utf8(field).unwrap_or_default();
     match text.parse::<i32>() {
@@ -36,7 +36,7 @@ fn integral_float(name: &str, text: &str) -> FieldResult<i32> {
     Ok(number as i32)
 }
 
-/// Parses a 32-bit float by rounding a 64-bit one, as NumPy does.
+/// Parses a 32-bit float by rounding a 64-bit float, as in NumPy.
 pub(super) fn float(name: &str, field: &[u8]) -> FieldResult<f32> {
     let text = str::from_utf8(field).unwrap_or_default();
     let number = text.parse::<f64>();

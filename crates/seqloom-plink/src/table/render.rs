@@ -8,10 +8,11 @@ use seqloom_core::{Error, Result};
 use super::lines;
 use super::sheet::{COLUMNS, Sheet};
 
-/// The values of some rows of a column.
+/// The values of a range of rows of a column.
 #[derive(Clone, Debug)]
 pub enum ColumnValues<'a> {
-    /// Strings as code points: the same number for each, padded with zeros.
+    /// Strings as code points, with the same number of code points for each string,
+    /// padded with zeros.
     Points(&'a [u32], usize),
     /// Strings.
     Texts(Vec<&'a str>),
@@ -48,7 +49,8 @@ pub fn render(
     Ok(())
 }
 
-/// Writes one line; returns the column and the value if parsing would not return the value.
+/// Writes one line; returns the column and the value if parsing the line would not
+/// return the same value.
 fn push_line(
     sheet: Sheet,
     columns: &[ColumnValues<'_>; COLUMNS],
@@ -87,7 +89,7 @@ impl ColumnValues<'_> {
         }
     }
 
-    /// Writes one value; returns false if it is not a string.
+    /// Writes one value; returns false if the code points are not a valid string.
     fn push(&self, row: usize, text: &mut Vec<u8>) -> bool {
         match self {
             Self::Points(points, width) => {
@@ -98,7 +100,8 @@ impl ColumnValues<'_> {
                 text.extend_from_slice(texts.get(row).unwrap_or(&"").as_bytes());
             }
             Self::Integers(numbers) => push_shown(numbers.get(row), text),
-            // The shortest form that parses to the same float; 0 is 0.0.
+            // The float is written in the shortest form that parses to the same float;
+            // 0 is written as 0.0.
             Self::Floats(numbers) => {
                 push_shown(numbers.get(row).map(|number| format!("{number:?}")), text);
             }

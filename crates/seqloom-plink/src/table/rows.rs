@@ -1,7 +1,8 @@
 //! Detects header lines and comments, which `.fam` and `.bim` files must not have.
 //!
-//! If such a line were read as a row, the genotypes of all later rows would be shifted by one.
-//! The size of the `.bed` does not reveal it, because lines are padded to whole bytes.
+//! If such a line were read as a row, the genotypes of all later rows would be shifted
+//! by one. The size of the `.bed` does not reveal this error, because lines are padded
+//! to whole bytes.
 
 use memchr::{memchr, memmem};
 use seqloom_core::error::{Fault, Kind};
@@ -11,18 +12,19 @@ use super::lines;
 use super::scan::LINE_START;
 use super::sheet::{COLUMNS, Sheet};
 
-/// Bytes of a line that are compared with column names.
+/// The number of bytes of a line that are compared with column names.
 const MAX_COMPARED_BYTES: usize = 1 << 16;
-/// Characters of a line that an error shows.
+/// The number of characters of a line that an error message shows.
 const MAX_LINE_CHARS: usize = 60;
 
-/// The columns of a `.bim` without centimorgans.
+/// The number of columns of a `.bim` without centimorgans.
 const MIN_BIM_COLUMNS: usize = COLUMNS - 1;
 
 /// The number of column names that make a line a header.
 const MIN_HEADER_NAMES: usize = 2;
 
-/// Column names that programs write, in lower case and without punctuation.
+/// Column names that other programs write in header lines, in lower case and without
+/// punctuation.
 const INDIVIDUALS: &str = "fid family familyid famid iid individual individualid id sample \
      sampleid withinfamilyid pat paternal paternalid father fatherid pid mat maternal maternalid \
      mother motherid mid sex gender pheno phenotype pheno1 phen trait status affection";
@@ -42,7 +44,7 @@ struct HeaderCheck {
     sheet: Sheet,
     row: usize,
     is_start: bool,
-    /// The part of the current line that was read.
+    /// The part of the current line that has been read so far.
     line: Option<Vec<u8>>,
 }
 
@@ -90,7 +92,7 @@ impl HeaderCheck {
         rest
     }
 
-    /// Checks the line that was read.
+    /// Checks the current line, which has been read completely.
     fn finish(&self) -> Result<(), Fault> {
         let line = self.line.as_deref().unwrap_or_default();
         let text = String::from_utf8_lossy(line.get(lines::text_start(line)..).unwrap_or_default());
@@ -126,13 +128,15 @@ impl HeaderCheck {
     }
 }
 
-/// Returns whether a line has column names and no number, or column numbers.
+/// Returns whether a line is a header: default names of unnamed columns, or common
+/// column names without any number.
 fn is_header(fields: &[&str], sheet: Sheet) -> bool {
     let names: Vec<String> = fields.iter().map(|field| normalize(field)).collect();
     is_numbered(&names) || (!fields.iter().any(|field| is_number(field)) && is_named(&names, sheet))
 }
 
-/// Returns whether a line has the names of R, pandas or polars for unnamed columns.
+/// Returns whether a line has the names that R, pandas or polars write for unnamed
+/// columns.
 fn is_numbered(names: &[String]) -> bool {
     let is_all = |prefix: &str, first: usize| {
         let mut numbered = names.iter().zip(first..);
@@ -161,7 +165,8 @@ fn is_number(field: &str) -> bool {
     field.parse::<f64>().is_ok()
 }
 
-/// Returns whether a line has the sex of an individual, or the position of a variant.
+/// Returns whether a line has a number for the sex of an individual or the position of
+/// a variant.
 fn is_row(fields: &[&str], sheet: Sheet) -> bool {
     let number = match sheet {
         Sheet::Fam => Some(COLUMNS - 2),

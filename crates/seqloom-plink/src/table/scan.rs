@@ -17,10 +17,10 @@ const ALL_COLUMNS: [usize; COLUMNS] = [0, 1, 2, 3, 4, 5];
 #[derive(Debug, Default)]
 pub(super) struct FieldStarts {
     pub(super) is_wanted: bool,
-    /// The file omits the column.
+    /// The file omits the optional column.
     pub(super) is_absent: bool,
     pub(super) starts: Vec<usize>,
-    /// Bytes of the longest field, and of all fields.
+    /// The number of bytes of the longest field, and of all fields.
     pub(super) longest: usize,
     pub(super) bytes: usize,
 }
@@ -64,7 +64,7 @@ pub(super) fn scan(
     Ok(rows)
 }
 
-/// Finds the fields of one line; returns its end and their number.
+/// Finds the fields of one line; returns the end of the line and the number of fields.
 #[inline]
 fn scan_line(
     text: &[u8],
@@ -121,7 +121,8 @@ fn order_of(text: &[u8], start: usize, sheet: Sheet) -> (&'static [usize], usize
     }
 }
 
-/// Returns the offset of the next line; `None` if this line does not end here.
+/// Returns the offset of the next line; returns `None` if the current line does not end
+/// at this offset.
 fn line_end(text: &[u8], at: usize) -> Option<usize> {
     match text.get(at..).unwrap_or_default() {
         [] => Some(at),

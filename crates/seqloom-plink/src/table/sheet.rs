@@ -1,16 +1,16 @@
-//! The two tables and their columns.
+//! The columns of the two tables, `.fam` and `.bim`.
 
 use seqloom_core::{Error, Result};
 
 /// The number of columns of a table.
 pub const COLUMNS: usize = 6;
 
-/// One of the two tables.
+/// One of the two tables of a `.bed`: `.fam` or `.bim`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sheet {
-    /// Individuals.
+    /// The `.fam` table of individuals.
     Fam,
-    /// Variants. The file may omit centimorgans, which are then 0.
+    /// The `.bim` table of variants. The file may omit centimorgans, which are then 0.
     Bim,
 }
 

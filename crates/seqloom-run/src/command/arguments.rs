@@ -11,7 +11,7 @@ use seqloom_sequences::options::{Comments, MissingIds, QualityEncoding, Whitespa
 
 use super::{size, threads};
 
-/// The command.
+/// The subcommand to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CommandKind {
     Predict,
@@ -21,7 +21,7 @@ pub(super) enum CommandKind {
     Version,
 }
 
-/// The command with its arguments and options.
+/// The parsed command line: the command, its arguments and its options.
 #[derive(Debug)]
 pub(super) struct CommandLine {
     pub(super) wanted: CommandKind,
@@ -41,11 +41,12 @@ pub(super) struct CommandLine {
 pub(super) const STREAM_PATH: &str = "-";
 /// The largest number of threads, as in `seqloom`.
 pub(super) const MAX_THREADS: usize = 256;
-/// Waiting records use at most one part in this number of the memory.
+/// The memory limit divided by this number is the memory for records that wait to be
+/// scored.
 const MEMORY_FRACTION: usize = 4;
 
 impl CommandLine {
-    /// Parses the command line. Errors mention `--help`.
+    /// Parses the command line. Error messages mention `--help`.
     pub(super) fn parse(words: impl Iterator<Item = OsString>) -> Result<Self> {
         let parsed = Self::read(words);
         let parsed = parsed.and_then(Self::check_arguments);

@@ -1,4 +1,4 @@
-//! The `bench` command: the time of a batch.
+//! The `bench` command, which measures the time of a batch.
 
 use std::time::{Duration, Instant};
 
@@ -40,7 +40,7 @@ pub(super) fn measure(arguments: &CommandLine) -> Result<String> {
     ))
 }
 
-/// The time of the graph for each batch.
+/// The time in which the graph computes each batch.
 #[derive(Default)]
 struct GraphTimes(Vec<Duration>);
 

@@ -1,4 +1,4 @@
-//! The `inspect` command: the inputs and outputs of a model.
+//! The `inspect` command, which describes the inputs and outputs of a model.
 
 use std::fmt::Write;
 
@@ -12,7 +12,8 @@ use super::arguments::CommandLine;
 /// Describes an export after checking the hash of every file.
 pub(super) fn describe(arguments: &CommandLine) -> Result<String> {
     let export = Export::open(&arguments.export)?;
-    // A graph that this program cannot run is an error here as well.
+    // The graph is planned here as well, so that a graph that this program cannot run
+    // is reported as an error.
     let text = facts(&arguments.export.to_string_lossy(), &export);
     seqloom_run::Predictor::new(export, arguments.limits(), 1)?;
     Ok(text)
@@ -44,7 +45,7 @@ fn facts(path: &str, export: &Export) -> String {
     ];
     let mut text = String::new();
     for (name, value) in lines {
-        // Writing to memory does not fail.
+        // Writing to memory cannot fail.
         let _ = writeln!(text, "{name:<11} {value}");
     }
     text

@@ -26,7 +26,7 @@ const CLOSED_OUTPUT_CODE: u8 = 1;
 /// The result of a command that did not fail.
 pub(crate) enum CommandOutcome {
     Done,
-    /// The reader of standard output has closed it.
+    /// The command ended early because the reader of standard output has closed it.
     OutputClosed,
 }
 
@@ -71,7 +71,7 @@ fn print(text: &str) -> CommandOutcome {
 
 /// Prints a message to standard error.
 pub(crate) fn print_message(text: &str) {
-    // If standard error is closed, the message is lost.
+    // If standard error is closed, the message cannot be shown.
     let _ = writeln!(std::io::stderr().lock(), "{}", printable(text));
 }
 

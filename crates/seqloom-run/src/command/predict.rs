@@ -1,4 +1,4 @@
-//! The `predict` command: scores every record once, in input order.
+//! The `predict` command, which scores every record once, in input order.
 
 use std::cell::Cell;
 use std::io::{self, ErrorKind, Write};
@@ -9,7 +9,7 @@ use seqloom_run::{Error, Result, ScoreFormat, ScoreWriter, thousands};
 use super::arguments::CommandLine;
 use super::{CommandOutcome, print_message};
 
-/// Writes scores as they are computed, or one file at the end.
+/// Writes scores as they are computed, or as one file at the end.
 pub(super) fn predict(arguments: &CommandLine) -> Result<CommandOutcome> {
     check_out(arguments)?;
     let model = arguments.open()?;

@@ -3,7 +3,7 @@
 use seqloom_core::Error;
 use seqloom_core::error::FaultCause;
 
-/// The text of a Python option, and the option of this command.
+/// The text that names a Python option, and the corresponding option of this command.
 const PYTHON_OPTIONS: [(&str, &str); 2] = [
     (
         "whitespace=\"strip\" (--whitespace strip)",
@@ -12,7 +12,7 @@ const PYTHON_OPTIONS: [(&str, &str); 2] = [
     ("comments=\"skip\" (--comments skip)", "--comments skip"),
 ];
 
-/// Returns the text of an error, with the options of this command that help.
+/// Returns the text of an error, with the options of this command that avoid the error.
 pub(super) fn with_command_options(error: &Error) -> String {
     let mut text = error.to_string();
     if let Error::Format { fault, .. } = error {

@@ -12,10 +12,10 @@ use signal_hook::flag;
 
 /// The number of the received signal, or 0.
 static RECEIVED_SIGNAL: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
-/// True after the first signal; the next one has its default effect.
+/// True after the first signal; a second signal has its default effect.
 static IS_SECOND_SIGNAL: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
-/// Makes the first signal cancel the work; a second one ends the process.
+/// Makes the first signal cancel the work; a second signal ends the process.
 pub(super) fn handle_signals() {
     interrupt::set_signal_check(check);
     let signals = [

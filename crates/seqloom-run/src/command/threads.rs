@@ -4,8 +4,8 @@ use seqloom_run::{Error, Result};
 
 use super::arguments::MAX_THREADS;
 
-/// Environment variables: that of seqloom first, then those that OpenMP and SLURM set
-/// for a job on a shared machine.
+/// The environment variables that set the number of threads: first that of seqloom,
+/// then those of OpenMP and SLURM for a job on a shared machine.
 const THREAD_VARIABLES: [&str; 6] = [
     "SEQLOOM_NUM_THREADS",
     "PST_NUM_THREADS",
@@ -15,8 +15,8 @@ const THREAD_VARIABLES: [&str; 6] = [
     "SLURM_CPUS_PER_TASK",
 ];
 
-/// Returns the requested number of threads, or that of the environment, or the number
-/// of cores of this process.
+/// Returns the requested number of threads or, if none is requested, the number in the
+/// environment or the number of cores of this process.
 pub(super) fn count(wanted: Option<usize>) -> Result<usize> {
     if let Some(count) = wanted {
         return Ok(count);
@@ -31,7 +31,8 @@ pub(super) fn count(wanted: Option<usize>) -> Result<usize> {
 }
 
 fn read(name: &str, value: &str) -> Result<usize> {
-    // OpenMP may have a number for each level of nesting; the outermost is first.
+    // OpenMP may list a number of threads for each level of nesting, with the outermost
+    // level first.
     let first = value.split(',').next().unwrap_or_default();
     let count: Option<usize> = first.trim().parse().ok();
     let count = count.filter(|count| *count > 0);
@@ -39,15 +40,16 @@ fn read(name: &str, value: &str) -> Result<usize> {
     Ok(count.ok_or_else(bad)?.min(MAX_THREADS))
 }
 
-/// Returns the number of cores on which this process may run. The standard library
-/// would read additional files.
+/// Returns the number of cores on which this process may run. The function of the
+/// standard library is not used, because it would read additional files.
 #[cfg(target_os = "linux")]
 fn available_cores() -> usize {
     let allowed = rustix::thread::sched_getaffinity(None);
     allowed.map_or(1, |set| usize::try_from(set.count()).unwrap_or(1).max(1))
 }
 
-/// Returns the number of cores. On this system the standard library reads no file.
+/// Returns the number of cores. On this operating system, the standard library reads no
+/// file for this purpose.
 #[cfg(not(target_os = "linux"))]
 fn available_cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)

@@ -16,11 +16,12 @@ use super::{Encoder, RecordLayout};
 use crate::json::JsonObject;
 
 impl Encoder {
-    /// Creates the kernel that a file describes; `path` is used in errors.
+    /// Creates the kernel that a file describes; error messages call the file `path`.
     ///
     /// # Errors
     ///
-    /// If the file does not describe a kernel of this program.
+    /// Returns an error if the file does not describe a kernel that this program
+    /// supports.
     ///
     /// ```
     /// use seqloom_run::Encoder;
@@ -70,7 +71,8 @@ fn read_dtype(kernel: &JsonObject<'_>) -> Result<Dtype> {
     }
 }
 
-/// Returns the residues with their policy, or the range of quality characters.
+/// Returns the table of residues for the policy, or that of the range of quality
+/// characters.
 fn read_letters(object: &JsonObject<'_>) -> Result<LetterTable> {
     if object.optional_text("alphabet")?.is_none() {
         let (first, last) = (byte(object, "first")?, byte(object, "last")?);
@@ -94,7 +96,7 @@ fn byte(object: &JsonObject<'_>, key: &str) -> Result<u8> {
     u8::try_from(number).map_err(|_| object.fault(format!("{key:?} must be 0 to 255")))
 }
 
-/// A kernel, and the layout of its numbers.
+/// A kernel, and the axes of its output.
 type KernelAndLayout<T> = (Box<dyn RowKernel<T>>, RecordLayout);
 
 /// Creates a kernel from its JSON object.
@@ -160,8 +162,8 @@ impl KernelBuilder<'_> {
         ))
     }
 
-    /// Returns the token of the first word. The tokens of all words must fit in the
-    /// type.
+    /// Returns the token of the first k-mer. The tokens of all k-mers must fit in the
+    /// element type.
     fn first(&self, words: &KmerWords) -> Result<u64> {
         let largest = match self.dtype {
             Dtype::Int32 => i64::from(i32::MAX),
@@ -190,8 +192,8 @@ impl KernelBuilder<'_> {
         self.at_kernel(KmerWords::new(self.letters, k, stride, is_canonical))
     }
 
-    /// Returns the padding token and the unknown token, and the tokens at both ends if
-    /// there are any.
+    /// Returns the padding token, the unknown token and, if given, the start and end
+    /// tokens.
     fn specials<T: Word>(&self) -> Result<Vec<T>> {
         let specials = self.words("specials")?;
         if [2, 4].contains(&specials.len()) {
@@ -231,7 +233,7 @@ fn frame<T: Word>(specials: &[T]) -> Frame<T> {
 }
 
 /// Returns the bits of a number, or `None` if it does not fit the type. Integers are
-/// not rounded.
+/// never rounded.
 #[expect(clippy::cast_possible_truncation, reason = "rounded to nearest")]
 fn number_bits(number: &Number, dtype: Dtype) -> Option<u64> {
     match dtype {
@@ -244,7 +246,8 @@ fn number_bits(number: &Number, dtype: Dtype) -> Option<u64> {
     }
 }
 
-/// Returns an integer, which may be written as 3.0 if a float is exact.
+/// Returns an integer from JSON, which may be written as 3.0 if a float can represent
+/// the integer exactly.
 #[expect(clippy::cast_possible_truncation, reason = "the number is an integer")]
 fn integer_value(number: &Number) -> Option<i64> {
     let is_whole = |float: &f64| float.fract() == 0.0 && float.abs() <= MAX_EXACT_INTEGER;
@@ -252,7 +255,7 @@ fn integer_value(number: &Number) -> Option<i64> {
     number.as_i64().or_else(float)
 }
 
-/// The largest integer up to which an `f64` is exact.
+/// The largest integer up to which an `f64` represents every integer exactly.
 const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
 
 #[cfg(test)]
@@ -303,7 +306,7 @@ mod tests {
                 "k": 3, "stride": 1, "canonical": false, "specials": [0, 1], "first": first});
             Encoder::new("encoder.json".as_ref(), &json!({ "kernel": kernel }))
         };
-        // 4^3 words: the last token is first + 63.
+        // There are 4^3 k-mers, so the last token is first + 63.
         assert!(file((1 << 31) - 64).is_ok());
         let error = file((1 << 31) - 63).unwrap_err().to_string();
         assert!(

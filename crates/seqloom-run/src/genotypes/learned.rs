@@ -19,7 +19,7 @@ pub(crate) struct GenotypeEncoder {
     codes: CodeValues,
 }
 
-/// Values with a row for each code and a column for each variant.
+/// A table of values with a row for each code and a column for each variant.
 #[derive(Debug)]
 enum CodeValues {
     Single(Vec<f32>),
@@ -29,7 +29,8 @@ enum CodeValues {
 const ENCODER_ARRAYS_FILE: &str = "encoder.safetensors";
 
 impl GenotypeEncoder {
-    /// Reads both files. Returns `None` for a model of sequences.
+    /// Reads `encoder.json` and `encoder.safetensors`. Returns `None` for a model of
+    /// sequences.
     pub(crate) fn read(file: &Value, arrays: Option<&SafeTensors<'_>>) -> Result<Option<Self>> {
         let kernel = JsonObject::new("encoder.json".as_ref(), file).object("kernel")?;
         if kernel.text("kind")? != "genotypes" {
@@ -69,8 +70,8 @@ impl GenotypeEncoder {
     }
 }
 
-/// Returns one table per code. If the file counts the other allele, codes 0 and 3 are
-/// exchanged.
+/// Returns a table for each code, with the value for each variant. For variants of
+/// which the file counts the other allele, codes 0 and 3 are exchanged.
 fn tables_by_code<T: Copy>(codes: &[T], is_flipped: &[bool]) -> Result<[Vec<T>; 4]> {
     let count = is_flipped.len();
     let mut rows = codes.chunks_exact(count.max(1)).map(<[T]>::to_vec);

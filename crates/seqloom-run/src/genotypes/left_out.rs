@@ -1,4 +1,4 @@
-//! A build without genotypes, which rejects models of genotypes.
+//! Types for a build without genotype support, which rejects models of genotypes.
 
 use std::path::Path;
 
@@ -9,11 +9,11 @@ use serde_json::Value;
 use crate::feed::{Feed, FeedBatch, FeedEvent};
 use crate::json::JsonObject;
 
-/// The encoder of genotypes, which does not exist in this build.
+/// The encoder of genotypes, which is not available in this build.
 #[derive(Debug)]
 pub(crate) enum GenotypeEncoder {}
 
-/// The feed of genotypes, which does not exist in this build.
+/// The source of genotype batches, which is not available in this build.
 pub(crate) enum GenotypeFeed {}
 
 impl GenotypeEncoder {

@@ -22,14 +22,14 @@ pub(super) struct Variants {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct VariantMatch {
     pub(super) positions: Vec<usize>,
-    /// True if the file counts the other allele.
+    /// True for each variant of which the file counts the other allele.
     pub(super) is_flipped: Vec<bool>,
 }
 
 const MAX_SHOWN: usize = 3;
 
 impl VariantMatch {
-    /// Finds each variant of the model by its id and its alleles.
+    /// Finds each variant of the model in the file by its id and its alleles.
     pub(super) fn find(wanted: &Variants, found: &Variants, path: &Path) -> Result<Self, Error> {
         if wanted == found {
             return Ok(Self {
@@ -95,7 +95,8 @@ fn check_present(
     Err(fault(path, message))
 }
 
-/// The values that PLINK writes for an allele that no genotype of the file has.
+/// The names that PLINK writes for an allele that does not occur in any genotype of the
+/// file.
 const MISSING_ALLELES: [&str; 2] = ["0", "."];
 
 /// Returns true if the file counts the same allele as the model; one of its two alleles
@@ -109,7 +110,8 @@ fn counts_same(here: [&str; 2], wanted: [&str; 2]) -> bool {
     pairs.any(|(here, wanted)| here == wanted && !MISSING_ALLELES.contains(here))
 }
 
-/// Returns true if one allele is the same, and the other one is missing on one side.
+/// Returns true if one allele is the same in the file and the model, and the other
+/// allele is missing in one of them.
 fn shares_one_allele(here: [&str; 2], wanted: [&str; 2]) -> bool {
     let is_missing = |allele: &&str| MISSING_ALLELES.contains(allele);
     let shared: HashSet<&str> = here

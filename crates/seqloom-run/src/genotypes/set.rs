@@ -69,7 +69,7 @@ fn column(table: &TextTable<Vec<u8>>, name: &str) -> Result<Vec<String>> {
     Ok(fields.map(str::to_owned).collect())
 }
 
-/// Reads the table with the same stem.
+/// Reads the table whose file name has the same stem as the `.bed`.
 fn read_table(bed: &Path, sheet: Sheet, names: &[&str]) -> Result<TextTable<Vec<u8>>> {
     let path = find_table(bed, sheet);
     let wanted: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
@@ -80,7 +80,7 @@ fn read_table(bed: &Path, sheet: Sheet, names: &[&str]) -> Result<TextTable<Vec<
     TextTable::parse(&path, sheet, &wanted, text)
 }
 
-/// Returns the path of a table; with `.gz` if only that file exists.
+/// Returns the path of a table, which ends in `.gz` if only the compressed file exists.
 fn find_table(bed: &Path, sheet: Sheet) -> PathBuf {
     let (plain, packed) = match sheet {
         Sheet::Fam => ("fam", "fam.gz"),

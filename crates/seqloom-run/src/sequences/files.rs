@@ -1,4 +1,4 @@
-//! Several files of one format, one after the other.
+//! A reader of several files of one format, one after the other.
 
 use std::path::{Path, PathBuf};
 
@@ -29,7 +29,8 @@ struct OpenFile {
 }
 
 impl FileRecords {
-    /// Reads files; with qualities if the options request them.
+    /// Creates a reader of files, which also reads qualities if the options request
+    /// them.
     pub(crate) fn new(paths: Vec<PathBuf>, options: &ReaderOptions) -> Self {
         Self {
             paths: paths.into_iter(),
@@ -41,7 +42,7 @@ impl FileRecords {
         }
     }
 
-    /// Reads a stream; errors use `name` for it.
+    /// Creates a reader of a stream; error messages call the stream `name`.
     pub(crate) fn of_stream(name: &Path, stream: BufferedInput, options: &ReaderOptions) -> Self {
         Self {
             stream: Some(stream),
@@ -49,8 +50,8 @@ impl FileRecords {
         }
     }
 
-    /// Adds up to `most` records with about `bytes` bytes of residues. Returns their
-    /// number, or `None` at the end of all files.
+    /// Adds up to `most` records with about `bytes` bytes of residues. Returns the
+    /// number of added records, or `None` at the end of all files.
     pub(super) fn read(
         &mut self,
         records: &mut Records,
@@ -73,7 +74,8 @@ impl FileRecords {
         }
     }
 
-    /// Adds `wanted` records of any length, or all that remain. Returns their number.
+    /// Adds `wanted` records of any length, or all records that remain. Returns the
+    /// number of added records.
     pub(super) fn read_all(&mut self, records: &mut Records, wanted: usize) -> Result<usize> {
         let mut missing = wanted;
         while missing > 0 {

@@ -141,7 +141,7 @@ impl BatchFiller {
         self.length.map_or(places, |length| places.min(length))
     }
 
-    /// Truncates long records if the model does so.
+    /// Truncates long records if the model reads truncated records.
     fn truncate(&self, records: &Records, batch: &FeedBatch) -> Result<Option<ByteRows>> {
         let (Some(length), true) = (self.length, self.crops) else {
             return Ok(None);
@@ -165,8 +165,8 @@ struct FilledBatch<'a> {
 }
 
 impl FilledBatch<'_> {
-    /// Returns the number of positions of a padded batch: that of the longest record,
-    /// unless all records have a fixed length.
+    /// Returns the number of positions of a padded batch: the length of the longest
+    /// record, or the fixed length if the model has one.
     fn width(&self) -> usize {
         let longest = self.places.iter().copied().max().unwrap_or_default();
         match self.filler.length {
@@ -197,7 +197,7 @@ impl FilledBatch<'_> {
         Ok(())
     }
 
-    /// Fills arrays with concatenated records.
+    /// Fills the arrays of a packed batch with concatenated records.
     fn pack(&self, arrays: &mut [InputArray], segments: &mut Vec<i64>) -> Result<()> {
         segments.clear();
         segments.push(0);
@@ -256,7 +256,7 @@ impl FilledBatch<'_> {
     }
 }
 
-/// Returns a mask: 1 for the positions of a record, 0 after its end.
+/// Returns a mask that is 1 at the positions of a record and 0 after its end.
 fn mask(places: usize, width: usize) -> impl Iterator<Item = i64> {
     (0..width).map(move |position| i64::from(position < places))
 }

@@ -12,14 +12,15 @@ pub(super) struct Order {
 /// The rule by which sorted records are split into batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BatchRule {
-    /// All batches have the same size, and the last record fills up the last batch. A
-    /// matrix product rounds differently for another number of rows.
+    /// All batches have the same size, and the last batch is filled with copies of the
+    /// last record. The size is fixed because a matrix product is rounded differently
+    /// for another number of rows.
     Full,
     /// The last batch may be smaller, because packed records are computed
     /// independently.
     Loose,
-    /// All records of a batch have the same length, because the graph has no input for
-    /// padding.
+    /// All records of a batch have the same length, because the graph has no input that
+    /// marks padding.
     OneLength,
 }
 
@@ -36,8 +37,8 @@ impl Order {
         at(&self.places, row)
     }
 
-    /// Selects the rows of the batch at a position, at most `size`. Returns false after
-    /// the last batch.
+    /// Selects the rows of the batch that starts at a position; a batch has at most
+    /// `size` rows. Returns false after the last batch.
     pub(super) fn select(
         &self,
         start: usize,
@@ -49,7 +50,8 @@ impl Order {
         let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
             return false;
         };
-        // As in Python, a window with a single length has full batches.
+        // As in Python, if all records of a window have the same length, its batches
+        // are full.
         let is_loose =
             cut == BatchRule::Loose || (cut == BatchRule::OneLength && self.has_several_lengths());
         let is_alike =

@@ -1,4 +1,5 @@
-//! The two reads of each fragment, from two files, or alternating in one.
+//! A reader of the two reads of each fragment, from two files or from one file in which
+//! mates alternate.
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +22,8 @@ pub(crate) struct Mates {
 }
 
 impl Mates {
-    /// Reads mates from two files, or from one in which they alternate.
+    /// Creates a reader of mates from two files, or from one file in which mates
+    /// alternate.
     pub(crate) fn new(paths: &[PathBuf], options: &ReaderOptions) -> Self {
         let open = |path: &PathBuf| FileRecords::new(vec![path.clone()], options);
         Self {
@@ -31,7 +33,7 @@ impl Mates {
         }
     }
 
-    /// Reads a stream in which mates alternate.
+    /// Creates a reader of a stream in which mates alternate.
     pub(crate) fn of_stream(name: &Path, stream: BufferedInput, options: &ReaderOptions) -> Self {
         Self {
             files: vec![FileRecords::of_stream(name, stream, options)],
@@ -40,8 +42,8 @@ impl Mates {
         }
     }
 
-    /// Adds up to `most` pairs with about `bytes` bytes of residues. Returns their
-    /// number.
+    /// Adds up to `most` pairs with about `bytes` bytes of residues. Returns the number
+    /// of added pairs.
     pub(super) fn read(
         &mut self,
         lanes: &mut [Records; 2],
@@ -66,7 +68,7 @@ impl Mates {
         Ok(found)
     }
 
-    /// Returns an error that names the file that ends first.
+    /// Returns an error that tells which of the two files ends first.
     fn missing(&self, [one, other]: &[Records; 2], found: usize) -> Error {
         let is_first = one.len() < other.len();
         let (ended, longer, rest) = if is_first { (0, 1, other) } else { (1, 0, one) };
@@ -105,7 +107,7 @@ impl Mates {
     }
 }
 
-/// Reads pairs from a file in which they alternate.
+/// Reads pairs from a file in which mates alternate.
 fn split_mates(
     file: &mut FileRecords,
     (lanes, paths): (&mut [Records; 2], &[PathBuf]),

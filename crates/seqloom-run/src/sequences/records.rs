@@ -1,4 +1,4 @@
-//! Records of files, as columns.
+//! Records of files, stored by column.
 
 use std::path::{Path, PathBuf};
 
@@ -9,13 +9,13 @@ use seqloom_sequences::{Batch, pairs};
 use crate::column::ByteRows;
 use crate::text::readable;
 
-/// Ids, and the residues or qualities that the encoder reads.
+/// The ids of records, and the residues or qualities that the encoder reads.
 #[derive(Debug, Default)]
 pub(crate) struct Records {
     pub(super) names: ByteRows,
     pub(super) letters: ByteRows,
     starts: Vec<FileStart>,
-    /// The number of records, even after the ids were taken.
+    /// The number of records, which remains correct after the ids were moved out.
     count: usize,
 }
 
@@ -24,7 +24,7 @@ pub(crate) struct Records {
 struct FileStart {
     row: usize,
     path: PathBuf,
-    /// The index in the file of the record in that row.
+    /// The index in the file of the record in the first row.
     record: u64,
     /// The number of records of the file per row: 2 if mates alternate.
     step: u64,
@@ -58,7 +58,8 @@ impl Records {
         self.count += batch.len();
     }
 
-    /// Adds one record of `others`, which contains every second record of the file.
+    /// Adds one record of `others`; the added records are every second record of the
+    /// file.
     pub(super) fn push(&mut self, others: &Self, row: usize) {
         let (path, record) = others.locate(row);
         self.begin(path, (record, 2));
@@ -83,7 +84,7 @@ impl Records {
         }
     }
 
-    /// Returns the file of a record, and the index in it.
+    /// Returns the file of a record, and the index of the record in that file.
     pub(super) fn locate(&self, row: usize) -> (&Path, u64) {
         let start = self.starts.iter().rev().find(|start| start.row <= row);
         start.map_or((Path::new(""), 0), |start| {
@@ -94,7 +95,7 @@ impl Records {
         })
     }
 
-    /// Takes the ids out.
+    /// Moves the ids out and returns them.
     pub(super) fn take_names(&mut self) -> ByteRows {
         std::mem::take(&mut self.names)
     }

@@ -12,9 +12,9 @@ use super::records::Records;
 
 /// Single reads or pairs of reads.
 pub(crate) enum RecordSource {
-    /// Each record is scored on its own.
+    /// Each record is scored separately.
     Single(Box<FileRecords>),
-    /// Two records are scored together.
+    /// The two mates of a pair are scored together.
     Paired(std::vec::IntoIter<Mates>),
 }
 
@@ -22,8 +22,9 @@ pub(crate) enum RecordSource {
 const READ_SIZE: (usize, usize) = (1 << 13, 4 << 20);
 
 impl RecordSource {
-    /// Creates the source for files: single reads one file after the other; pairs from
-    /// two files in parallel, or from one with alternating mates.
+    /// Creates the source for files: single reads are read from one file after the
+    /// other; pairs are read from two files in parallel, or from one file with
+    /// alternating mates.
     pub(crate) fn new(
         paths: &[PathBuf],
         is_paired: bool,
@@ -41,8 +42,8 @@ impl RecordSource {
         Ok(Self::Paired(mates.collect::<Vec<_>>().into_iter()))
     }
 
-    /// Creates the source for a stream, in which mates alternate. Errors use `name` for
-    /// it.
+    /// Creates the source for a stream, in which mates alternate. Error messages call
+    /// the stream `name`.
     pub(crate) fn of_stream(
         name: &Path,
         stream: BufferedInput,
@@ -57,8 +58,8 @@ impl RecordSource {
         Self::Single(Box::new(files))
     }
 
-    /// Reads records of about this number of bytes. Their number is a multiple of `multiple`
-    /// unless the files end; `None` at the end.
+    /// Reads records of about this number of bytes. The number of records is a multiple
+    /// of `multiple` unless the files end. Returns `None` at the end.
     pub(super) fn window(&mut self, bytes: usize, multiple: usize) -> Result<Option<Vec<Records>>> {
         let mut lanes = [Records::default(), Records::default()];
         let piece = (READ_SIZE.0, READ_SIZE.1.min(bytes).max(1));
@@ -102,7 +103,8 @@ impl RecordSource {
     }
 }
 
-/// Returns an error if files cannot be read in this way.
+/// Returns an error if the number of files does not match the options, such as
+/// interleaved mates.
 fn check_paths(paths: &[PathBuf], is_paired: bool, interleaved: bool) -> Result<()> {
     if paths.is_empty() {
         return Err(Error::argument("expected a file of sequences, got none"));

@@ -2,7 +2,7 @@
 
 use super::number::write_number;
 
-/// Writes the line of a record. JSON has no NaN: it becomes null.
+/// Writes the line of a record. NaN is written as null, because JSON has no NaN.
 pub(super) fn write_row(
     (id, name): (&str, &[u8]),
     (columns, values): (&[String], &[f32]),
@@ -29,7 +29,7 @@ pub(super) fn write_row(
 /// character.
 fn write_text(bytes: &[u8], text: &mut Vec<u8>) {
     let found = String::from_utf8_lossy(bytes);
-    // A string is always valid JSON, and writing to memory does not fail.
+    // A string can always be written as JSON, and writing to memory cannot fail.
     let _ = serde_json::to_writer(text, &found);
 }
 

@@ -1,7 +1,7 @@
 //! Writes `scores`, `ids` and `columns` as an uncompressed `.npz` file.
 //!
 //! The header of an array contains its shape, which is known only at the end. Until
-//! then scores and ids are in two temporary files without names.
+//! then, scores and ids are stored in two temporary files without names.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};

@@ -2,11 +2,11 @@
 
 use std::io::Write;
 
-/// Numbers below this and from 1e16 on have an exponent.
+/// Numbers below this limit, and numbers from 1e16, are written with an exponent.
 const MIN_DECIMAL: f32 = 1e-4;
 const MAX_DECIMAL: f32 = 1e16;
 
-/// Writes a number as `str(numpy.float32(number))` does.
+/// Writes a number in the same form as `str(numpy.float32(number))` in Python.
 ///
 /// ```
 /// let mut text = Vec::new();
@@ -14,7 +14,7 @@ const MAX_DECIMAL: f32 = 1e16;
 /// assert_eq!(text, b"0.33333334");
 /// ```
 pub fn write_number(number: f32, text: &mut Vec<u8>) {
-    // Writing to memory does not fail.
+    // Writing to memory cannot fail.
     let _ = match number.abs() {
         size if size.is_nan() => write!(text, "nan"),
         size if size.is_infinite() || size == 0.0 || (MIN_DECIMAL..MAX_DECIMAL).contains(&size) => {

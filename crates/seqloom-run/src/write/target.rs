@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use seqloom_compression::part::PartFile;
 use seqloom_core::{Error, Result};
 
-/// A file with a temporary name. It is renamed at the end, or removed.
+/// A file with a temporary name. The file is renamed when it is complete, or else
+/// removed.
 #[derive(Debug)]
 pub(super) struct TargetFile {
     file: File,
@@ -16,9 +17,10 @@ pub(super) struct TargetFile {
 }
 
 impl TargetFile {
-    /// Creates the temporary file in the same folder.
+    /// Creates the temporary file in the same folder as the final file.
     pub(super) fn create(path: &Path) -> Result<Self> {
-        // A symbolic link remains; the file that it points to is written.
+        // If the path is a symbolic link, the link remains and the file that it points
+        // to is written.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
         let failed = |error| Error::io(&path, &error);
         let part = PartFile::create(&path).map_err(failed)?;
@@ -26,7 +28,7 @@ impl TargetFile {
         Ok(Self { file, part, path })
     }
 
-    /// Creates a second temporary file in the same folder, without a name.
+    /// Creates a second temporary file without a name, in the same folder.
     pub(super) fn scratch(&self) -> io::Result<File> {
         let mut name = self.path.file_name().unwrap_or_default().to_owned();
         name.push("-scratch");

@@ -1,8 +1,8 @@
-//! A table with tabs or commas: the id, then a column for each output.
+//! Writes a table separated by tabs or commas: the id, then a column for each output.
 
 use super::number::write_number;
 
-/// Returns a name for the id column that no output has.
+/// Returns a name for the id column that differs from the names of all outputs.
 pub(super) fn id_column(columns: &[String]) -> String {
     let mut name = "id".to_owned();
     while columns.contains(&name) {
@@ -29,8 +29,8 @@ pub(super) fn write_row((name, values): (&[u8], &[f32]), separator: u8, text: &m
     text.push(b'\n');
 }
 
-/// Writes a cell. In a comma-separated table it is quoted if it contains a comma, a
-/// quote or a line end.
+/// Writes a cell. In a comma-separated table, the cell is quoted if it contains a
+/// comma, a quote or a line end.
 fn write_text(cell: &[u8], separator: u8, text: &mut Vec<u8>) {
     let is_special = |byte: &u8| matches!(byte, b',' | b'"' | b'\n' | b'\r');
     if separator != COMMA || !cell.iter().any(is_special) {
