@@ -121,7 +121,7 @@ def test_layers_that_cannot_be_adapted_are_rejected(options, said):
 
 def test_adapters_are_added_once_and_merged_once():
     model = sl.nn.add_lora(esm2(), rank=3)
-    with pytest.raises(sl.errors.ArgumentError, match="adapters already"):
+    with pytest.raises(sl.errors.ArgumentError, match="already has adapters"):
         sl.nn.add_lora(model)
     with pytest.raises(sl.errors.ArgumentError, match="no adapters to merge"):
         sl.nn.merge_lora(sl.nn.merge_lora(model))

@@ -1,4 +1,4 @@
-"""Modules, layers, losses and metrics."""
+"""Neural network modules, layers, losses and metrics."""
 
 from seqloom.nn import functional
 from seqloom.nn._adaptive_pooling import AdaptiveAvgPool1d, AdaptiveMaxPool1d

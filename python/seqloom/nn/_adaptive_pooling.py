@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 @with_or_without_batch(3)
 def adaptive_avg_pool1d(x: Tensor, output_size: int) -> Tensor:
-    """Compute the means of a given number of windows.
+    """Divide the positions into a given number of windows, and compute each mean.
 
     If a row of length l is divided into m windows, window i starts at
-    ``floor(i * l / m)`` and ends before ``ceil((i + 1) * l / m)``. Window lengths differ
-    by at most one, and neighbours may overlap by one position.
+    ``floor(i * l / m)`` and ends before ``ceil((i + 1) * l / m)``. Window lengths
+    differ by at most one, and neighbouring windows may overlap by one position.
 
     Args:
         x: ``(n, c, l)``, or ``(c, l)``.
@@ -51,11 +51,11 @@ def adaptive_avg_pool1d(x: Tensor, output_size: int) -> Tensor:
     require_floats("adaptive_avg_pool1d", x)
     count = _count_windows("adaptive_avg_pool1d", x, output_size)
     length = x.shape[2]
-    if length % count == 0:  # a reshape gives each window its row
+    if length % count == 0:  # all windows have the same length, so reshape
         return apply("reshape", x, (*x.shape[:2], count, length // count)).mean(axis=-1)
     positions, inside = _list_positions(length, count)
     values = _gather(x, positions)
-    if not inside.all():  # some windows are longer than others
+    if not inside.all():  # window lengths differ
         values = apply("where", as_operand(x, inside), values, 0.0)
     share = as_operand(x, 1.0 / inside.sum(axis=1), x.dtype)
     return values.sum(axis=-1) * share
@@ -63,11 +63,11 @@ def adaptive_avg_pool1d(x: Tensor, output_size: int) -> Tensor:
 
 @with_or_without_batch(3)
 def adaptive_max_pool1d(x: Tensor, output_size: int, return_indices: bool = False) -> Any:
-    """Compute the maxima of a given number of windows.
+    """Divide the positions into a given number of windows, and compute each maximum.
 
     Args:
         x: ``(n, c, l)``, or ``(c, l)``.
-        output_size: Number of windows m; their positions are those of
+        output_size: Number of windows m, with the same boundaries as in
             `adaptive_avg_pool1d`.
         return_indices: If True, also return the index of each maximum in its row.
 
@@ -103,7 +103,7 @@ def _count_windows(name: str, x: Tensor, output_size: Any) -> int:
 
 def _find_maxima(x: Tensor, count: int) -> Tensor:
     """Return the index of the maximum of each window, ``(n, c, count)``."""
-    if count == 1:  # exports to a graph for any length
+    if count == 1:  # this branch can be exported for any length
         return apply("argmax", x, axis=-1, keepdims=True)
     positions, _ = _list_positions(x.shape[2], count)
     if x.shape[2] % count == 0:
@@ -117,7 +117,7 @@ def _find_maxima(x: Tensor, count: int) -> Tensor:
 
 
 def _list_positions(length: int, count: int) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-    """Return the positions of each window, and a mask of those inside the window."""
+    """Return the positions of each window, and a mask of positions inside the window."""
     # One row for each window, padded by repeating the last position.
     steps: NDArray[Any] = np.arange(count)
     starts, ends = steps * length // count, -(-(steps + 1) * length // count)

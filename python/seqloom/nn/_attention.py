@@ -47,9 +47,9 @@ def scaled_dot_product_attention(
 
     Computes ``softmax(scale * query @ key.T + mask) @ value``. A masked key has the
     weight 0, so finite values at masked positions do not affect the result. As in
-    PyTorch, NaN or infinity there makes the result NaN. If padding may contain them, set
-    padding to 0 with ``where(real, x, 0.0)``, or pack the sequences for
-    `attention_varlen`.
+    PyTorch, NaN or infinity at a masked position makes the result NaN. If padding may
+    contain such values, set it to 0 with ``where(real, x, 0.0)``, or pack the sequences
+    for `attention_varlen`.
 
     Args:
         query: ``(..., l, d)``, with at most two leading axes.
@@ -58,11 +58,11 @@ def scaled_dot_product_attention(
         attn_mask: Array that broadcasts to ``(..., l, s)``: booleans, true where a query
             attends to a key, or numbers to add to the scores.
         dropout_p: Probability of dropping a weight, in [0, 1).
-        is_causal: If True, query i attends only to the keys up to i.
-        scale: Factor of the scores; default ``d ** -0.5``.
+        is_causal: If True, query i attends only to keys 0 to i.
+        scale: Factor of the attention scores; default ``d ** -0.5``.
         enable_gqa: If True, consecutive heads of `query` share one head of `key` and
             `value` (grouped-query attention).
-        rng: A `sl.Key` for dropout.
+        rng: Random key (`sl.Key`) for dropout.
 
     Returns:
         ``(..., l, d)``; 0 for a query whose keys are all masked.
@@ -158,14 +158,14 @@ def attention_varlen(
 
     Sequences are independent: values in one sequence, even NaN, never change the outputs
     or gradients of another one. On NumPy, the result for a sequence is bitwise the same
-    as without the other sequences; on other backends it agrees within 1e-6 in float32.
-    Half precision is computed in float32 and rounded at the end. The exception is a CUDA
-    device, where flash attention also rounds the weights (relative errors of about 0.005
+    as for the sequence alone; on other backends both agree within 1e-6 in float32.
+    Half-precision inputs are computed in float32, and the result is rounded. Flash
+    attention on a CUDA device also rounds the weights (relative errors of about 0.005
     in float16 and 0.04 in bfloat16).
 
-    A CUDA device is never synchronised. In half precision it uses
-    ``torch.nn.attention.varlen`` (PyTorch 2.12 or newer, Ampere or newer); in float32 and
-    on older cards, the memory-efficient kernel. With
+    The function never synchronises a CUDA device. In half precision, PyTorch 2.12 and
+    newer compute ``torch.nn.attention.varlen`` on Ampere or newer GPUs; in float32 and
+    on older GPUs, PyTorch uses its memory-efficient kernel. With
     ``torch.use_deterministic_algorithms(True)`` the gradients are deterministic too.
 
     Args:
@@ -175,7 +175,7 @@ def attention_varlen(
         cu_seqlens: Offsets ``(n + 1,)``: the start of each sequence, and the total length.
         max_seqlen: Length of the longest sequence.
         is_causal: If True, a position attends only to itself and to earlier positions.
-        scale: Factor of the scores; default ``d ** -0.5``.
+        scale: Factor of the attention scores; default ``d ** -0.5``.
 
     Returns:
         ``(total, h, d)``.
@@ -211,7 +211,7 @@ class SelfAttention(Module):
 
     Args:
         width: Number of features of each position.
-        heads: Number of heads; must divide `width`.
+        heads: Number of attention heads; must divide `width`.
         dropout: Probability of dropping an attention weight in training.
         causal: If True, a position attends only to itself and to earlier positions.
 
@@ -309,8 +309,8 @@ def rotary_embedding(x: Tensor, positions: object = None, base: float = 10000.0)
         )
     half = width // 2
     positions = make_range(x, x.shape[-2]) if positions is None else positions
-    # Angles are at least float32, because half precision cannot represent long
-    # positions.
+    # Compute angles in at least float32, because half precision cannot represent large
+    # position indices.
     kind = x.dtype if x.dtype.itemsize > 2 else "float32"  # noqa: PLR2004
     rates = as_operand(x, base ** (-np.arange(half) / half), kind)
     angles = apply("expand_dims", as_operand(x, positions, kind), axis=-1) * rates

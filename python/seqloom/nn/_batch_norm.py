@@ -29,8 +29,8 @@ def batch_norm(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Normalise each channel by the statistics of the batch (Ioffe and Szegedy 2015).
 
-    Unlike PyTorch's function, it accepts a mask, and returns the statistics instead of
-    updating running averages; the layer does that.
+    Unlike PyTorch's function, this function accepts a mask, and returns the statistics
+    instead of updating running averages, which the layer updates.
 
     Args:
         x: ``(n, c)``, ``(n, c, l)`` or ``(n, c, h, w)``.
@@ -102,8 +102,8 @@ class BatchNorm(Module):
             # In 16 bits, small updates would be lost to rounding.
             self.running_mean = Buffer(shape, Fill(0.0), least_dtype="float32")
             self.running_var = Buffer(shape, Fill(1.0), least_dtype="float32")
-            # Files of other libraries and of earlier versions lack the count of
-            # batches.
+            # Files of other libraries and of earlier seqloom versions lack the number
+            # of batches.
             count = Buffer((), Fill(0), dtype="int64", optional=True)
             self.num_batches_tracked = count
         self.eps = eps
@@ -113,7 +113,7 @@ class BatchNorm(Module):
         )
 
     def by_averages(self, x: Tensor, mask: Tensor | ArrayLike | None = None) -> Tensor:
-        """Normalise by the running averages, also in training mode.
+        """Normalise by the running averages, even in training mode.
 
         Args:
             x: ``(n, c, ...)``.
@@ -176,7 +176,7 @@ class BatchNorm(Module):
             )
 
     def _normalise(self, x: Tensor, mask: Tensor | ArrayLike | None) -> Tensor:
-        """Normalise by the batch in training, and by the averages in evaluation."""
+        """Normalise by the batch in training, and by the running averages in evaluation."""
         by_batch = self.training or self.running_mean is None
         if not by_batch or 0 in x.shape:  # an empty batch has no statistics
             return self.by_averages(x, mask)
@@ -200,13 +200,13 @@ class BatchNorm1d(BatchNorm, init=False):
     """Batch norm: normalises each channel over the batch (Ioffe and Szegedy 2015).
 
     Training uses the statistics of the batch, without padding, and updates the running
-    averages. Evaluation uses the running averages. In a model of 16-bit floats the
-    averages are still float32.
+    averages. Evaluation uses the running averages. The running averages are float32
+    even in a model of 16-bit floats.
 
     Args:
         num_features: Number of channels.
         eps: Number added to the variance.
-        momentum: Weight of the newest batch in the running averages; None for the mean
+        momentum: Weight of the current batch in the running averages; None for the mean
             over all batches.
         affine: If True, scale and shift each channel by learned parameters.
         track_running_stats: If True, keep running averages. If False, evaluation also
@@ -242,12 +242,12 @@ class BatchNorm1d(BatchNorm, init=False):
 
 
 class BatchNorm2d(BatchNorm, init=False):
-    """Batch norm of images: normalises each channel over the batch, as `BatchNorm1d`.
+    """Batch norm of images: normalises each channel over the batch, like `BatchNorm1d`.
 
     Args:
         num_features: Number of channels.
         eps: Number added to the variance.
-        momentum: Weight of the newest batch in the running averages; None for the mean
+        momentum: Weight of the current batch in the running averages; None for the mean
             over all batches.
         affine: If True, scale and shift each channel by learned parameters.
         track_running_stats: If True, keep running averages.

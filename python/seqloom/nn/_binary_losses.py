@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _MIN_LOG = -100.0
 # Lower limit of p * (1 - p), the divisor of the gradient in PyTorch.
 _MIN_VARIANCE = 1e-12
-_FLOAT16_STEEPNESS = 3e4  # near the maximum of half precision
+_FLOAT16_STEEPNESS = 3e4  # close to the largest number in half precision
 
 
 def binary_cross_entropy_with_logits(
@@ -111,7 +111,7 @@ def _weigh(losses: Tensor, weight: Tensor) -> Tensor:
 
 
 def _loss_near_ends(x: Tensor, target: Tensor, near_end: Tensor) -> Tensor:
-    """Compute the loss near 0 and 1, with the gradient ``(x - target) / 1e-12``."""
+    """Compute the loss near 0 and 1, where the gradient is ``(x - target) / 1e-12``."""
     # The gradient comes from a parabola, whose value is subtracted again.
     still = apply("stop_gradient", x)
     value = -(target * _log(still) + (1.0 - target) * _log(1.0 - still))
@@ -122,7 +122,7 @@ def _loss_near_ends(x: Tensor, target: Tensor, near_end: Tensor) -> Tensor:
 
 
 def _log(x: Tensor) -> Tensor:
-    """Compute the logarithm, at least -100, also of 0."""
+    """Compute the logarithm, limited to at least -100."""
     logs = apply("log", apply("where", x > 0, x, 1.0))
     return apply("maximum", apply("where", x > 0, logs, _MIN_LOG), _MIN_LOG)
 
@@ -136,16 +136,16 @@ def sigmoid_focal_loss(
 ) -> Tensor:
     """Compute the focal loss of independent binary labels (Lin et al. 2017).
 
-    As ``torchvision.ops.sigmoid_focal_loss``, it is the binary cross entropy times ``(1 -
-    p) ** gamma``, where p is the probability of the true label. The factor reduces the
-    weight of examples that are already predicted well.
+    As in ``torchvision.ops.sigmoid_focal_loss``, the loss is the binary cross entropy
+    times ``(1 - p) ** gamma``, where p is the predicted probability of the true label.
+    The factor reduces the weight of examples that are already predicted well.
 
     Args:
         x: Logits, of any shape.
         target: Labels 0 or 1, with the shape of `x`; a tensor, array or list.
         alpha: Weight of the label 1, from 0 to 1; the label 0 has the weight ``1 -
-            alpha``. A negative number means no weights.
-        gamma: Exponent of the factor; 0 gives the cross entropy.
+            alpha``. If negative, the labels are not weighted.
+        gamma: Exponent of the factor; with 0, the loss is the cross entropy.
         reduction: ``"none"``, ``"mean"`` or ``"sum"`` of the losses.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Pass arguments on to the layers of a container, by the signature of each layer."""
+"""Selection of arguments for each layer of a container by the layer's signature."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ if TYPE_CHECKING:
 class Accepted:
     """Arguments that a layer or function accepts."""
 
-    positional: tuple[str, ...]  # names, without `key`, which the container passes
-    required: tuple[str, ...]  # names without a default
+    positional: tuple[str, ...]  # names, except `key`, which the container passes
+    required: tuple[str, ...]  # names of arguments without a default
     keywords: frozenset[str]
-    has_var_positional: bool = False  # accepts any number of positional arguments
-    has_var_keyword: bool = False  # accepts keywords of any name
+    has_var_positional: bool = False  # any number of positional arguments
+    has_var_keyword: bool = False  # True if keywords of any name are accepted
     text: str = "(x)"  # the signature, for messages
-    needs_one: bool = True  # can be called with exactly one positional argument
+    needs_one: bool = True  # True if one positional argument is enough
 
     def accepts(self, name: str) -> bool:
         """Return whether the layer accepts a keyword."""
         return self.has_var_keyword or name in self.keywords
 
     def with_key(self, options: Mapping[str, Any], key: Any) -> Mapping[str, Any]:
-        """Add a random key, if there is one or the layer requires a key."""
+        """Add the random key to the arguments, if there is one or the layer needs one."""
         needs_key = key is not None or "key" in self.required
         return {**options, "key": key} if needs_key else options
 
     def unpacks_tuples(self) -> bool:
-        """Return whether a tuple is unpacked into positional arguments."""
+        """Return whether a tuple is unpacked into the layer's positional arguments."""
         return self.has_var_positional or len(self.positional) > 1
 
 
@@ -59,7 +59,7 @@ _accepted_by_function: tuple[WeakKeyDictionary[Any, Accepted], ...] = (
 
 
 def find_accepted(layer: Any) -> Accepted:
-    """Return the arguments that a layer accepts; a container those of its layers."""
+    """Return the arguments that a layer, or any layer of a container, accepts."""
     return _accepted_by_class.get(layer.__class__) or _inspect_callable(layer)
 
 
@@ -135,7 +135,7 @@ def call_layer(
     options = {name: keywords[name] for name in keywords if accepted.accepts(name)}
     if problem := _find_argument_error(accepted, values, options):
         raise ArgumentError(f"{_format_layer(layer, label)} {problem}")
-    # Values after one that was passed by keyword are passed by keyword, too.
+    # All values that follow a keyword argument must be passed by keyword, too.
     free = [name for name in accepted.positional if name not in options]
     taken = [at for at, name in enumerate(accepted.positional) if name in options]
     count = min([*taken, len(values)])  # number of positional values
@@ -158,7 +158,7 @@ def _find_argument_error(
     if missing:
         return (
             f"also needs {' and '.join(missing)}; pass {missing[0]}=... in the call, or "
-            "let the layer before it return a tuple"
+            "let the previous layer return a tuple"
         )
     takes_rest = accepted.has_var_positional and len(free) == len(accepted.positional)
     if len(values) <= len(free) or takes_rest:

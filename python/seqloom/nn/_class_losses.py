@@ -27,7 +27,8 @@ def cross_entropy(
 ) -> Tensor:
     """Compute the cross entropy of logits and classes: ``-log softmax(x)[target]``.
 
-    Arguments and class weights are those of ``torch.nn.functional.cross_entropy``.
+    Arguments and class weights have the same meaning as in
+    ``torch.nn.functional.cross_entropy``.
 
     Args:
         x: Logits ``(n, k)``, ``(n, k, ...)`` or ``(k,)``.
@@ -37,8 +38,8 @@ def cross_entropy(
             the labels.
         ignore_index: Label that is excluded from the loss.
         reduction: ``"mean"``, ``"sum"`` or ``"none"``.
-        label_smoothing: Fraction of each label, from 0 to 1, that is spread evenly over
-            all classes.
+        label_smoothing: Fraction of a label's probability, from 0 to 1, that is
+            distributed evenly over all classes.
 
     Returns:
         A scalar; for ``"none"``, a tensor in the shape of the labels.
@@ -149,10 +150,10 @@ def _reduce_labels(
 def _convert_labels(
     x: Tensor, target: object, ignored: int
 ) -> tuple[Tensor, Tensor | None]:
-    """Return flat labels, with 0 for ignored ones, and a mask of the counted labels."""
+    """Return flat labels, with 0 for ignored labels, and a mask that is false for them."""
     if not isinstance(target, Tensor):
         target = np.asarray(target)
-        # Labels on the host can be checked; usually none is ignored.
+        # Labels in host memory can be checked, and usually no label is ignored.
         all_count = target.dtype.kind not in "iu" or not (target == ignored).any()
     else:
         all_count = False
@@ -234,7 +235,7 @@ def focal_loss(
         target: Classes from 0 to k - 1, in the shape of `x` without the class axis.
         alpha: Class weights ``(k,)``. The mean is divided by the number of labels, not by
             the sum of their weights.
-        gamma: Exponent of the factor; 0 gives the cross entropy.
+        gamma: Exponent of the factor; with 0, the loss is the cross entropy.
         ignore_index: Label that is excluded from the loss.
         reduction: ``"mean"``, ``"sum"`` or ``"none"``.
 

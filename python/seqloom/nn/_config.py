@@ -28,8 +28,8 @@ _DEFAULT_KEY = Key(0)
 class Config(JsonConfig, ABC):
     """Base class of a network's settings: a frozen dataclass that builds the network.
 
-    A subclass defines ``build``, which creates the module from the fields. `init` also
-    binds the module to a backend.
+    A subclass defines ``build``, which creates the module from the fields. The method
+    `init` creates the module and also binds it to a backend.
 
     Examples:
         >>> from dataclasses import dataclass
@@ -62,7 +62,7 @@ class Config(JsonConfig, ABC):
 
         Args:
             backend: A backend or its name.
-            key: Random key; each parameter is initialised on first use with
+            key: Random key; each parameter is initialised on first use with the key
                 ``key.fold(path)``.
 
         Returns:
@@ -85,9 +85,9 @@ class Config(JsonConfig, ABC):
                 None.
 
         Raises:
-            ArgumentError: The path has another suffix.
-            ConfigError: A field is None, and its default is not, so TOML cannot represent
-                the field.
+            ArgumentError: The path ends neither in ``.json`` nor in ``.toml``.
+            ConfigError: A field is None but its default is not None, so TOML cannot
+                represent the field.
             FileError: The file cannot be written.
 
         Examples:
@@ -111,7 +111,7 @@ class Config(JsonConfig, ABC):
                 already defined.
 
         Raises:
-            ArgumentError: The path has another suffix.
+            ArgumentError: The path ends neither in ``.json`` nor in ``.toml``.
             ConfigError: The file is not JSON or TOML (the message contains the line), or
                 its fields are invalid, as in `from_dict`.
             FileError: The file cannot be read, or does not exist (MissingFileError).
@@ -180,14 +180,14 @@ def _to_toml_table(config: JsonConfig) -> dict[str, Any]:
             continue
         value = getattr(config, field.name)
         if value is None and field.default is None:
-            del table[field.name]  # the default restores it
+            del table[field.name]  # the default of the field restores the None
             continue
         table[field.name] = _to_toml_value(f"{name}.{field.name}", value)
     return table
 
 
 def _to_toml_value(field: str, value: object) -> Any:
-    """Return a value without None; raise if reading would not restore a None."""
+    """Return a value without None; raise if a None would be lost."""
     if isinstance(value, JsonConfig):
         return _to_toml_table(value)
     if isinstance(value, (list, tuple)):

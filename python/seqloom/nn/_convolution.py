@@ -50,9 +50,9 @@ def conv1d(
         weight: ``(o, c / groups, k)``.
         bias: ``(o,)``.
         stride: Distance between neighbouring windows.
-        padding: Number of zeros on each side; ``"valid"`` for none; or ``"same"`` for an
-            output of the input's length. ``"same"`` needs stride 1, and adds an odd zero
-            at the end.
+        padding: Number of zeros on each side; ``"valid"`` for none; or ``"same"`` for
+            an output of the input's length. ``"same"`` needs stride 1; if the number of
+            zeros is odd, the end gets one more.
         dilation: Distance between neighbouring elements of the kernel.
         groups: Number of groups of channels that are convolved independently.
 
@@ -144,7 +144,7 @@ def _pad_input(
     padding: Size | str,
     dilation: tuple[int, ...],
 ) -> tuple[Tensor, tuple[int, ...]]:
-    """Return the input, with any odd zero added at the end, and the even padding."""
+    """Return the input, with an additional zero at the end if needed, and the padding."""
     if not isinstance(padding, str):
         return x, as_sizes("padding", padding, 0, len(stride))
     widths = find_same_padding(padding, weight.shape[2:], stride, dilation)
@@ -215,7 +215,7 @@ class Convolution(Module):
         else:
             widths = [(n, n) for n in as_sizes("padding", padding, 0, self._axes)]
         is_even = padding_mode == "zeros" and all(one == other for one, other in widths)
-        # Symmetric zeros are added by the convolution; any other padding by `pad`.
+        # The convolution adds symmetric zeros; `pad` adds any other padding.
         self.padding = as_option(tuple(before if is_even else 0 for before, _ in widths))
         self.edges = None if is_even else tuple(sum(reversed(widths), ()))
 
@@ -249,8 +249,8 @@ class Conv1d(Convolution, init=False):
         kernel_size: Number of positions in a window.
         stride: Distance between neighbouring windows.
         padding: Number of positions added on each side; ``"valid"`` for none; or
-            ``"same"`` for an output of the input's length. ``"same"`` needs stride 1, and
-            adds an odd position at the end.
+            ``"same"`` for an output of the input's length. ``"same"`` needs stride 1;
+            if the number of positions is odd, the end gets one more.
         dilation: Distance between neighbouring elements of the kernel.
         groups: Number of groups of channels that are convolved independently;
             `in_channels` groups make a depthwise convolution.

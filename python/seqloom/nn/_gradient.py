@@ -33,11 +33,11 @@ def value_and_grad(
 ) -> Callable[..., tuple[Any, ...]]:
     """Create a function that returns the loss and the gradients of a module.
 
-    During the call, only the trainable parameters of the module record
-    gradients. Parameters record on the calling thread and on threads without a
-    `value_and_grad` call, such as a thread pool that computes terms of the loss. If two
-    calls of `value_and_grad` are nested, the outer call also records the gradients of the
-    inner call, which gives second derivatives.
+    During the call, only the trainable parameters of the module record gradients.
+    Gradients are also recorded on threads that have not called `value_and_grad`, such
+    as a thread pool that computes terms of the loss. If two calls of `value_and_grad`
+    are nested, the outer call also records the gradients of the inner call, which gives
+    second derivatives.
 
     Args:
         function: Function whose first argument is a module. The result is the
@@ -48,13 +48,14 @@ def value_and_grad(
     Returns:
         A function of the same arguments that returns ``(loss, *others, gradients)``, all
         on the module's backend. ``gradients.wrt(model.conv.weight)`` is the gradient of
-        one parameter; an optimiser's ``step`` takes all gradients.
+        one parameter; pass ``gradients`` to an optimiser's ``step``.
 
     Raises:
         ArgumentError: An argument selected by `inputs` is not a tensor.
-        BackendError: Parameters or inputs are on different backends.
-        GradientError: The loss is not a scalar or depends on no trainable parameter or
-            input, or a parameter was changed while the loss was computed.
+        BackendError: The parameters and inputs are not all on the same backend.
+        GradientError: The loss is not a scalar, or does not depend on any trainable
+            parameter or input. The same error is raised if a parameter was changed
+            while the loss was computed.
 
     Examples:
         >>> import seqloom as sl
@@ -104,15 +105,16 @@ def _require_tensor(args: tuple[Any, ...], position: int) -> Tensor:
 class _Tracking:
     """Parameters and inputs whose gradients are recorded in one call."""
 
-    level: Any  # the backend that records
-    params: dict[int, Tensor]  # by the parameter's id
-    inputs: dict[int, Tensor]  # by the argument's position
+    level: Any  # backend that records operations for gradients
+    params: dict[int, Tensor]  # tracked tensors by the parameter's id
+    inputs: dict[int, Tensor]  # tracked tensors by the argument's position
     versions: list[tuple[Param, int]]  # versions of the parameters before the call
 
     @classmethod
     def start(cls, params: list[Param], inputs: dict[int, Tensor]) -> _Tracking:
-        """Create leaves on one level over the common backend."""
-        # An outer call continues to record the parameters that it tracks.
+        """Create tracked tensors for all parameters and inputs on one new level."""
+        # An outer `value_and_grad` call continues to record the parameters that it
+        # tracks.
         outer = tracked_params.get() or {}
         known = {param.id: outer[param.id] for param in params if param.id in outer}
         level = find_level(_find_backend(params, [*known.values(), *inputs.values()]))
@@ -143,7 +145,7 @@ class _Tracking:
             tracked_params.reset(token)
 
     def require_unchanged(self) -> None:
-        """Raise if a parameter was changed, as its gradient would not match its value."""
+        """Raise if a parameter was changed during the call; its gradient would be wrong."""
         for param, version in self.versions:
             if param.version != version:
                 raise GradientError(
@@ -153,7 +155,7 @@ class _Tracking:
                 )
 
     def mark_shared(self, results: list[Any]) -> None:
-        """Mark parameters that share memory with a result: the next write copies them."""
+        """Let the next write copy parameters that share memory with a result."""
         tensors = [result for result in results if isinstance(result, Tensor)]
         owners = {measure_memory(tensor.raw, None)[0] for tensor in tensors}
         for param, _ in self.versions:
@@ -173,7 +175,7 @@ class _Tracking:
 
 
 def _list_threads(level: Any) -> frozenset[int] | None:
-    """Return the threads that run when a capture begins; None in an eager call."""
+    """Return the threads that exist when a capture begins; None without a capture."""
     while level is not None:
         if getattr(level, "records", False):
             return frozenset(thread.ident or 0 for thread in threading.enumerate())
@@ -210,8 +212,9 @@ def functional_call(
     ``torch.func.functional_call``.
 
     Args:
-        module: A module.
-        values: Tensors by parameter path. Parameters without an entry keep their values.
+        module: Module whose parameters are substituted during the call.
+        values: Tensors by parameter path. Parameters without an entry have their usual
+            values.
         *args: Arguments of the method.
         method: Name of the method to call.
         **options: Keyword arguments of the method.

@@ -1,4 +1,4 @@
-"""Reject fields of a module that would hide parameters from training and records."""
+"""Checks that reject fields of a module whose parameters would not be trained or saved."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 # Objects without hidden parameters; most fields are one of these.
 _LEAF_TYPES = (ModuleArray, Tensor, int, float, str, bytes, type(None))
-# Iterators: searching one for parameters would exhaust it.
+# Iterators are not searched, because a search for parameters would exhaust them.
 _SINGLE_USE = (GeneratorType, map, filter, zip)
 _CALLABLES: dict[type, str] = {
     MethodType: "a bound method",
@@ -41,20 +41,20 @@ _CALLABLES: dict[type, str] = {
 }
 _COLLECTIONS = (set, frozenset, deque, ValuesView, ItemsView)
 _HOLDER_TYPES = (SimpleNamespace, UserDict, UserList, ChainMap)
-# Objects of these libraries are handles, tables and foreign models: they contain no
-# seqloom parameters, and searching them would take long.
+# Objects of these libraries are file handles, tables and models that contain no seqloom
+# parameters, and a search in them would take long.
 _FOREIGN_LIBRARIES = sys.stdlib_module_names | {
     *("jax", "jaxlib", "numpy", "pandas", "polars", "pyarrow", "scipy", "seqloom"),
     *("sklearn", "torch"),
 }
-_MAX_SEARCHED_OBJECTS = 2000  # limit for the search in a user's objects
+_MAX_SEARCHED_OBJECTS = 2000  # largest number of objects to search
 
 
 def require_visible_field(owner: object, name: str, value: object) -> None:
     """Raise if the attribute hides parameters where the module cannot find them."""
     if type(value) in PLAIN_TYPES:
         return
-    named = getattr(owner, "part_names", ())  # declared instead of annotated
+    named = getattr(owner, "part_names", ())  # not annotated, as in GRU and LSTM
     if name not in list_fields(type(owner)) and name not in named:
         if find_parts(value):
             raise ArgumentError(describe_unannotated(owner, name, value))
@@ -72,7 +72,7 @@ def require_visible_field(owner: object, name: str, value: object) -> None:
 
 
 def require_no_data_over_part(owner: object, name: str, value: object) -> None:
-    """Raise if data other than None or a module replaces a parameter or buffer."""
+    """Raise if a value other than None or a module replaces a parameter or buffer."""
     before = list_own(owner).get(name)
     if not isinstance(before, ModuleArray) or value is None:
         return
@@ -211,7 +211,7 @@ def _list_contents(value: Any) -> Iterator[tuple[str, Any]]:
 
 @cache
 def _is_searched_class(kind: type) -> bool:
-    """Return whether attributes of the class are searched: not those of libraries."""
+    """Return whether attributes of the class are searched; classes of libraries are not."""
     top = kind.__module__.partition(".")[0]
     is_foreign = top in _FOREIGN_LIBRARIES or issubclass(kind, type)
     return issubclass(kind, _HOLDER_TYPES) or not is_foreign
@@ -232,7 +232,7 @@ def _list_attributes(value: Any, kind: type[Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _find_stored_ids(value: object) -> set[int]:
-    """Return the ids of the parameters and buffers in a value."""
+    """Return the ids of all parameters and buffers in a value."""
     return {id(part) for _, part in find_parts(value) if isinstance(part, ModuleArray)}
 
 
@@ -247,6 +247,6 @@ def _list_captured(value: object) -> list[Any]:
         return []
     used: list[Any] = list(value.__defaults__ or ())
     for cell in value.__closure__ or ():
-        with suppress(ValueError):  # a variable without a value
+        with suppress(ValueError):  # a closure variable without a value
             used.append(cell.cell_contents)
     return used

@@ -25,7 +25,8 @@ class Initialiser(Protocol):
     def __call__(self, backend: Backend, key: Key, shape: tuple[int, ...]) -> Array:
         """Return a new array of the shape.
 
-        If an initialiser has an argument ``dtype``, it gets the name of the element type.
+        If an initialiser has an argument ``dtype``, the name of the element type is
+        passed.
         """
         ...
 
@@ -37,7 +38,7 @@ def initialise(
     shape: tuple[int, ...],
     dtype: str,
 ) -> Array:
-    """Call an initialiser; pass the name of the element type if it accepts that."""
+    """Call an initialiser; if its signature has `dtype`, pass the element type's name."""
     options = {"dtype": dtype} if "dtype" in signature(initial).parameters else {}
     return cast("Any", initial)(backend, key, shape, **options)
 
@@ -74,7 +75,7 @@ class Fill:
 class FanIn:
     """Initialiser with a uniform distribution on ±1/sqrt(fan_in) (LeCun 1998).
 
-    PyTorch initialises linear layers and convolutions like this.
+    PyTorch initialises linear layers and convolutions with this distribution.
 
     Attributes:
         fan_in: Number of inputs of each output.
@@ -89,7 +90,7 @@ class FanIn:
     fan_in: float
 
     def __call__(self, backend: Backend, key: Key, shape: tuple[int, ...]) -> Array:
-        bound = self.fan_in**-0.5 if self.fan_in else 0.0  # an output without inputs
+        bound = self.fan_in**-0.5 if self.fan_in else 0.0  # the output has no inputs
         return backend.subtract(
             backend.multiply(backend.uniform(key, shape), 2 * bound), bound
         )
@@ -97,7 +98,7 @@ class FanIn:
 
 @dataclass(frozen=True, slots=True)
 class Normal:
-    """Initialiser with a normal distribution of mean 0, as PyTorch's embeddings.
+    """Initialiser with a normal distribution of mean 0, as for embeddings in PyTorch.
 
     Attributes:
         deviation: Standard deviation.
@@ -121,7 +122,7 @@ _WIDE_INTEGERS = frozenset({"int64", "uint64"})
 
 
 def to_name(argument: str, dtype: Any) -> str:
-    """Return the name of an element type; raise if it is not one."""
+    """Return the name of an element type; raise if there is no such type."""
     kind = None
     with suppress(TypeError, ValueError, AttributeError):
         kind = kind_of(dtype if isinstance(dtype, str) else np.dtype(dtype).name)
@@ -159,7 +160,7 @@ def find_moved_dtype(name: str, wanted: str | None, least: str | None) -> str:
     """Return the dtype of an array after a move to the dtype `wanted`.
 
     Integers and booleans keep their dtype. Floats get the dtype `wanted`, or `least` if
-    `least` is wider. Complex numbers only change to complex dtypes.
+    `least` is wider. Complex arrays are only converted to complex dtypes.
     """
     if wanted is None or not is_float(kind_of(name)):
         is_complex = wanted and kind_of(name).kind == kind_of(wanted).kind == "c"
@@ -177,7 +178,7 @@ def cast_array(backend: Backend, array: Any, name: str) -> Any:
 
 
 def copy_array(backend: Backend, array: Any) -> Any:
-    """Return a copy of an array, also in a captured step."""
+    """Return a copy of an array that is also copied in a captured step."""
     is_boolean = backend.dtype(array).kind == "b"
     return backend.logical_or(array, array) if is_boolean else backend.multiply(array, 1)
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     Floats = NDArray[Any]
 
-_MAX_WEIGHT = 127  # -128 is not used
-_MAX_INPUTS = 1 << 16  # so that a 32-bit sum cannot overflow
+_MAX_WEIGHT = 127  # largest magnitude; -128 is not used
+_MAX_INPUTS = 1 << 16  # limit for which a 32-bit sum cannot overflow
 
 
 class Int8Linear(Module):
@@ -35,12 +35,12 @@ class Int8Linear(Module):
     The output is ``(x * factor) @ (weight * scale).T + bias``. On a CPU the rows of the
     input are also rounded to 8 bits, each with its scale, and products are summed as
     integers. Integer sums are exact, so the result of a row is bitwise the same on every
-    processor and does not depend on the other rows. `factor` shrinks input channels that
-    are always large; the weights of these channels are enlarged by the inverse
+    processor and does not depend on the other rows. `factor` scales input channels down
+    that are always large; the weights of these channels are scaled up by the inverse
     (SmoothQuant, Xiao et al. 2023).
 
     All arrays are buffers, because a layer with 8-bit weights is not trained. Gradients
-    pass through it as through the layer in floats.
+    of the input are computed as for a layer with float weights.
 
     Args:
         in_features: Length of the last axis of the input; at most 65,536.
@@ -116,9 +116,9 @@ class Int8Linear(Module):
         return layer8
 
     def _round(self, weight: Floats, factor: Floats) -> None:
-        """Set the arrays from the weights for balanced inputs."""
+        """Quantise weights that were scaled for balanced inputs, and set the arrays."""
         scale = abs(weight).max(axis=1) / np.float32(_MAX_WEIGHT)
-        scale[scale == 0] = 1.0  # all weights of the output are zero
+        scale[scale == 0] = 1.0  # for an output whose weights are all zero
         self.weight.assign(np.rint(weight / scale[:, None]).astype(np.int8))
         self.scale.assign(scale)
         self.factor.assign(factor)
@@ -134,10 +134,11 @@ class Int8Linear(Module):
         return apply("linear_int8", x, *self.arrays())
 
     def arrays(self) -> tuple[Any, ...]:
-        """Return the operands of the operation: weight, scale, factor, bias or None.
+        """Return the operands of the operation: weight, scale, factor and bias.
 
         Returns:
-            Three tensors, and a tensor or None.
+            The weight, the scale and the factor as tensors, and the bias as a tensor or
+            None.
 
         Examples:
             >>> import seqloom as sl
@@ -150,7 +151,7 @@ class Int8Linear(Module):
 
 
 def _make_full(shape: tuple[int, ...], initial: Fill) -> Buffer:
-    """Create a buffer that always stays in float32."""
+    """Create a buffer that is always stored in float32."""
     return Buffer(shape, initial, least_dtype="float32")
 
 
@@ -179,10 +180,11 @@ def quantize_int8(
 ) -> Network:
     """Replace linear layers of a module by int8 layers, for inference on a CPU.
 
-    Each `Linear` that matches becomes an `Int8Linear`. With a sample, the module is first
-    called once to measure the largest inputs of each layer, which are then balanced. The
-    sample should resemble the data of later calls; without it, networks with a few very
-    large channels lose much accuracy. Afterwards, the module is in evaluation mode.
+    Each `Linear` that matches becomes an `Int8Linear`. With a sample, the module is
+    first called once to measure the largest inputs of each layer, so that inputs and
+    weights can be balanced. The sample should resemble the data of later calls; without
+    a sample, networks with a few very large channels lose much accuracy. Afterwards,
+    the module is in evaluation mode.
 
     To load a record of such a module, build the module, call this function, then load the
     record.
@@ -220,7 +222,7 @@ def quantize_int8(
 
 
 class _MeasuredLinear(Linear):
-    """Linear layer that records the largest absolute value of each of its inputs."""
+    """Linear layer that records the largest absolute value of each input channel."""
 
     largest: list[NDArray[Any]]
 
@@ -236,7 +238,7 @@ class _MeasuredLinear(Linear):
 
 
 def _measure(module: Module, layers: Mapping[str, Linear], sample: Any) -> dict[str, Any]:
-    """Return the largest absolute inputs of the layers that are called."""
+    """Return the largest absolute inputs of all layers that the module calls."""
     found = {path: _MeasuredLinear(layer) for path, layer in layers.items()}
     _replace(module, found)
     try:
@@ -247,6 +249,6 @@ def _measure(module: Module, layers: Mapping[str, Linear], sample: Any) -> dict[
 
 
 def _replace(module: Module, layers: Mapping[str, Any]) -> None:
-    """Put each layer at its path in the module."""
+    """Assign each layer to its path in the module."""
     for path, layer in layers.items():
         replace_layer(module, path, layer)

@@ -130,7 +130,7 @@ def replace_layer(module: Module, path: str, layer: Any) -> None:
 
 
 def _key_in(owner: Any, step: str) -> Any:
-    """Return the key of a container from its string in a path."""
+    """Return the key of a container's item from the string in a path."""
     if isinstance(owner, dict):
         return next(key for key in owner if str(key) == step)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     return int(step)
@@ -140,12 +140,12 @@ _INT32_BYTES = np.dtype("int32").itemsize
 
 
 def embedding(x: object, weight: Tensor, padding_idx: int | None = None) -> Tensor:
-    """Look up a row of a table for each integer.
+    """Return the row of a table for each integer.
 
     Args:
         x: Integers from 0 up, of any shape ``(...)``; a tensor, array or list.
         weight: ``(rows, d)``.
-        padding_idx: Row that gets no gradient; default: none.
+        padding_idx: Index of a row that gets no gradient; default: none.
 
     Returns:
         ``(..., d)``.
@@ -213,11 +213,11 @@ class Embedding(Module):
 
 
 def dropout(x: Tensor, p: float = 0.5, key: Any = None, training: bool = True) -> Tensor:
-    """Zero random elements and divide the rest by ``1 - p`` (Srivastava et al. 2014).
+    """Set random elements to zero; divide the rest by ``1 - p`` (Srivastava et al. 2014).
 
     Args:
         x: A tensor of any shape.
-        p: Probability that an element is zeroed, in [0, 1).
+        p: Probability that an element is set to zero, in [0, 1).
         key: Random key; the same key gives the same mask on every machine.
         training: If False, return `x` unchanged.
 
@@ -245,10 +245,10 @@ def dropout(x: Tensor, p: float = 0.5, key: Any = None, training: bool = True) -
 
 
 class Dropout(Module):
-    """Dropout layer: zeroes random elements in training (Srivastava et al. 2014).
+    """Dropout: sets random elements to zero in training (Srivastava et al. 2014).
 
     Args:
-        p: Probability that an element is zeroed, in [0, 1).
+        p: Probability that an element is set to zero, in [0, 1).
 
     Examples:
         >>> import seqloom as sl

@@ -30,7 +30,7 @@ class LoRALinear(Linear):
 
     Args:
         layer: The layer to adapt.
-        rank: Number of rows of `down`.
+        rank: Rank of the adapter: the number of rows of `down`.
         alpha: Numerator of the adapter's factor ``alpha / rank``.
 
     Examples:
@@ -62,8 +62,8 @@ class LoRALinear(Linear):
     def merge(self) -> Linear:
         """Add the adapter to the weight.
 
-        Afterwards both layers share the weight, and the adapter of this layer is zero, so
-        its results do not change.
+        Afterwards this layer and the returned layer share the changed weight. The
+        adapter is set to zero, so the results of this layer do not change.
 
         Returns:
             A plain linear layer with the changed weight.
@@ -124,8 +124,8 @@ def add_lora(
     alpha = as_number("alpha", alpha, expected="a number")
     if any(module.named(LoRALinear)):
         raise ArgumentError(
-            f"{type(module).__name__} has adapters already; merge_lora(module) merges them "
-            "into the layers, or train those"
+            f"{type(module).__name__} already has adapters; train these adapters, or call "
+            "merge_lora(module) first to merge them into the layers"
         )
     matches = find_linear(module, targets)
     module.freeze()
@@ -145,8 +145,8 @@ def add_lora(
 def merge_lora(module: Network) -> Network:
     """Merge the adapters of a module into its linear layers.
 
-    The module computes the same results with plain linear layers. All its parameters are
-    trainable and saved again.
+    The module then computes the same results with plain linear layers. All parameters
+    of the module are trainable and saved again.
 
     Args:
         module: Module that `add_lora` changed; it is changed in place.
@@ -168,7 +168,7 @@ def merge_lora(module: Network) -> Network:
     adapted = list(module.named(LoRALinear))
     if not adapted:
         raise ArgumentError(
-            f"{type(module).__name__} has no adapters to merge; add_lora(module) adds some"
+            f"{type(module).__name__} has no adapters to merge; call add_lora(module) first"
         )
     for path, layer in adapted:
         replace_layer(module, path, layer.merge())

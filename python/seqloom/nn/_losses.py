@@ -62,8 +62,8 @@ def smooth_l1_loss(
 ) -> Tensor:
     """Compute the smooth L1 loss: squared for small and absolute for large differences.
 
-    With ``d = |x - target|``, it is ``d ** 2 / (2 * beta)`` if ``d < beta``, and ``d -
-    beta / 2`` otherwise (Girshick 2015).
+    With ``d = |x - target|``, the loss is ``d ** 2 / (2 * beta)`` if ``d < beta``, and
+    ``d - beta / 2`` otherwise (Girshick 2015).
 
     Args:
         x: Predictions, of any shape.
@@ -230,7 +230,7 @@ def to_target(x: Tensor, target: object) -> Tensor:
 
 
 def reduce_losses(losses: Tensor, reduction: str) -> Tensor:
-    """Return the mean or the sum of losses, or the unreduced losses."""
+    """Return the mean or the sum of losses, or the losses themselves."""
     if reduction not in REDUCTIONS:
         raise ArgumentError(f"reduction must be one of {REDUCTIONS}, got {reduction!r}")
     if reduction == "none":
@@ -238,7 +238,7 @@ def reduce_losses(losses: Tensor, reduction: str) -> Tensor:
     return losses.mean() if reduction == "mean" else losses.sum()
 
 
-_MASKED = -3.0e4  # its exponential is 0, also in half precision
+_MASKED = -3.0e4  # the exponential of this number is 0 in all float types
 # From this number on, three terms of Stirling's series are exact in single precision.
 _MIN_STIRLING = 8.0
 
@@ -250,10 +250,10 @@ def multinomial_nll(
 
     The loss is the profile loss of BPNet (Avsec et al. 2021) with the constant terms,
     as in ``MNLLLoss`` of bpnet-lite. If k_i of N reads are at position i, and p =
-    softmax(x), the loss is ``-log N! + sum(log k_i!) - sum(k_i log p_i)``. The factorials
-    do not depend on `x`, but make losses comparable with published ones. If several
-    strands share one distribution, as in bpnet-lite, flatten them first: ``x.reshape(n,
-    -1)``.
+    softmax(x), the loss is ``-log N! + sum(log k_i!) - sum(k_i log p_i)``. The
+    factorials do not depend on `x`, but make losses comparable with published losses.
+    If several strands share one distribution, as in bpnet-lite, flatten them first:
+    ``x.reshape(n, -1)``.
 
     Args:
         x: Logits ``(..., l)``.
@@ -300,5 +300,5 @@ def _log_factorial(counts: Tensor) -> Tensor:
     series = inverse * (1 / 12 - apply("square", inverse) * (1 / 360))
     result = (large - 0.5) * apply("log", large) - large + 0.5 * math.log(2 * math.pi)
     result = result + series - apply("where", is_small, apply("log", product), 0.0)
-    # 0! and 1! are set exactly, because most counts are 0 or 1.
+    # Set the logarithms of 0! and 1! to exactly 0, because most counts are 0 or 1.
     return apply("where", counts * (counts - 1.0) == 0.0, 0.0, result)

@@ -1,4 +1,4 @@
-"""Checks of labels and predictions for metrics, and the ROC and PR curve."""
+"""Checks of labels and predictions for metrics; ROC and precision-recall curves."""
 
 import math
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from seqloom._arguments import check_rows
 from seqloom.errors import DTypeError, NotFiniteError, OutOfRangeError, ShapeError
 
 Floats: TypeAlias = NDArray[np.float64]
-_STRING_KINDS = "US"  # of dtypes
-_SCORE_AXES = 2  # axes of scores with a column for each class
+_STRING_KINDS = "US"  # kinds of NumPy dtypes
+_SCORE_AXES = 2  # number of axes of scores with a column for each class
 
 
 def read_classes(
@@ -130,11 +130,12 @@ def _hint_at_column(name: str, scores: Floats, labels: Floats) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RankCurve:
-    """Cumulative counts of records by decreasing score, one for each distinct score.
+    """Cumulative counts of records by decreasing score, one count for each distinct score.
 
     Args:
-        hits: Counts of records of the class; the first count is 0.
-        misses: Counts of the other records.
+        hits: Cumulative counts of records that belong to the class; the first count is
+            0.
+        misses: Cumulative counts of records that do not belong to the class.
 
     Examples:
         >>> curve = RankCurve.of([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
@@ -149,7 +150,7 @@ class RankCurve:
     def of(cls, labels: ArrayLike, scores: ArrayLike) -> "RankCurve":
         """Count records; a label above 0 marks a record of the class."""
         values = np.asarray(scores, float)
-        order = np.argsort(-values)  # the order within equal scores does not matter
+        order = np.argsort(-values)  # the order of equal scores does not matter
         ranked = values[order]
         # Compare instead of subtracting, because infinity minus infinity is NaN.
         is_last = np.append(ranked[1:] != ranked[:-1], True)[: ranked.size]
@@ -169,7 +170,7 @@ class RankCurve:
 
     @property
     def recall(self) -> Floats:
-        """Fraction of the class that is found: the y axis of the ROC curve."""
+        """True positive rate: the y axis of the ROC curve."""
         return self.hits / self.positives
 
     @property
@@ -179,7 +180,7 @@ class RankCurve:
 
     @property
     def precision(self) -> Floats:
-        """Fraction of correct records among those predicted as the class."""
+        """Precision: the fraction of correct predictions of the class."""
         return self.hits[1:] / (self.hits + self.misses)[1:]
 
     @property
@@ -187,8 +188,8 @@ class RankCurve:
         """Area under the ROC curve; NaN if all or none of the records are of the class."""
         if not (self.positives and self.negatives):
             return math.nan
-        # Twice the area, counted in pairs of records: a sum of fractions might exceed
-        # 1.
+        # Count pairs of records, which is twice the area, because a sum of fractions
+        # might exceed 1.
         pairs = np.diff(self.misses) @ (self.hits[1:] + self.hits[:-1])
         return int(pairs) / (2 * self.positives * self.negatives)
 

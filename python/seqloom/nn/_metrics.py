@@ -144,9 +144,10 @@ def f1(
         predicted: Predicted classes in the same shape; or scores with a column for each
             class, where the highest score determines the class.
         size: Number of classes.
-        average: ``"binary"``: score of class 1, for two classes. ``"macro"``: mean over
-            the classes that occur. ``"weighted"``: mean weighted by the number of labels.
-            ``"micro"``: score of all classes together.
+        average: ``"binary"``: F1 score of class 1, for two classes. ``"macro"``: mean
+            over the classes that occur in the labels or predictions. ``"weighted"``:
+            mean weighted by the number of labels. ``"micro"``: score of all classes
+            together.
 
     Returns:
         A number from 0 to 1; 0 without true positives, NaN if there are no labels.
@@ -201,12 +202,13 @@ def auroc(labels: ArrayLike, scores: ArrayLike) -> float:
         scores: Predicted scores; a higher score means that the class is more likely.
 
     Returns:
-        A number from 0 to 1: the mean over the columns that contain both labels; NaN if
-            no column contains both.
+        A number from 0 to 1: the mean over the columns that contain both 0 and 1 as
+        labels; NaN if there is no such column.
 
     Raises:
         NotFiniteError: A label or a score is NaN.
-        OutOfRangeError: A label is neither 0 nor 1, or is not the class of a column.
+        OutOfRangeError: A label is neither 0 nor 1, or the scores have no column for a
+            class.
         ShapeError: The shapes do not match; scores ``(n, 1)`` do not match labels ``(n,)``.
 
     Examples:
@@ -221,16 +223,17 @@ def auprc(labels: ArrayLike, scores: ArrayLike) -> float:
     """Compute the area under the precision-recall curve as average precision.
 
     Args:
-        labels: See `auroc`.
+        labels: Labels, in any form that `auroc` accepts.
         scores: Predicted scores; a higher score means that the class is more likely.
 
     Returns:
-        A number from 0 to 1: the mean over the columns that contain both labels; NaN if
-            no column contains both.
+        A number from 0 to 1: the mean over the columns that contain both 0 and 1 as
+        labels; NaN if there is no such column.
 
     Raises:
         NotFiniteError: A label or a score is NaN.
-        OutOfRangeError: A label is neither 0 nor 1, or is not the class of a column.
+        OutOfRangeError: A label is neither 0 nor 1, or the scores have no column for a
+            class.
         ShapeError: The shapes do not match; scores ``(n, 1)`` do not match labels ``(n,)``.
 
     Examples:
@@ -286,7 +289,7 @@ def pearson(labels: ArrayLike, predicted: ArrayLike) -> float:
 
 
 def spearman(labels: ArrayLike, predicted: ArrayLike) -> float:
-    """Compute the Spearman rank correlation; ties get their mean rank.
+    """Compute the Spearman rank correlation; tied values have their mean rank.
 
     Args:
         labels: True values, ``(n,)`` or ``(n, columns)``.
@@ -337,7 +340,7 @@ def _r2(labels: Floats, predicted: Floats) -> float:
     unit = _unit_of(labels, predicted)
     labels, predicted = labels / unit, predicted / unit
     centred, errors = _centre(labels), labels - predicted
-    # Two scales: a small variance must not vanish next to a large error.
+    # Use two scales, because a small variance must not become 0 next to a large error.
     small, large = _unit_of(centred), _unit_of(errors)
     ratio = _sum(np.square(errors / large)) / _sum(np.square(centred / small))
     return 1 - ratio * (large / small) * (large / small)
@@ -354,22 +357,22 @@ def _pearson(labels: Floats, predicted: Floats) -> float:
 
 
 def _is_without_variance(values: Floats) -> bool:
-    """Return whether the variance of values is zero or undefined."""
-    # Compare values: with a rounded mean, the sum of squares of equal values may be >
-    # 0.
+    """Return whether the variance of the values is zero or undefined."""
+    # Compare values, because with a rounded mean the variance of equal values may
+    # exceed 0.
     return not len(values) or bool(
         values.min() == values.max() or not np.isfinite(values).all()
     )
 
 
 def _unit_of(*arrays: Floats) -> float:
-    """Return a power of two: scaled by it, squares do not overflow, and no bit changes."""
+    """Return a power of two that scales values exactly so that squares do not overflow."""
     largest = max(float(np.abs(values).max()) for values in arrays)
-    return math.ldexp(1.0, min(math.frexp(largest)[1], 1023))  # the largest of a float64
+    return math.ldexp(1.0, min(math.frexp(largest)[1], 1023))  # largest float64 exponent
 
 
 def _clip(correlation: float) -> float:
-    """Clip rounding errors beyond -1 and 1."""
+    """Clip values that are beyond -1 or 1 because of rounding errors."""
     return max(-1.0, min(1.0, correlation))
 
 

@@ -54,21 +54,21 @@ if TYPE_CHECKING:
 class Module:
     """Base class of layers and networks.
 
-    A subclass annotates its fields. Submodules, `Param` and `Buffer` objects, and lists,
-    tuples and dicts of these, are registered by their annotation; any other field is
+    A subclass annotates its fields. Annotated submodules, `Param` and `Buffer` objects
+    are part of the module's state, also in lists, tuples and dicts; any other field is
     plain data. The constructor is generated from the annotations, unless the subclass
-    defines a constructor, or has no new fields and inherits one. Methods may have any
-    name and signature.
+    defines a constructor, or inherits a constructor and has no new fields. Methods may
+    have any name and signature.
 
     A field that is a `seqloom.tensor.Tensor` is a constant: it is neither trained nor
     saved, and moves with the module. Copies of a module, including those that `map`
     returns, share plain data. Parameters in any other object, such as a set or an object
-    that is not a module, raise an error. To refer to another module without containing
-    it, such as the parent, store a ``weakref.ref``. A submodule whose class defines
+    that is not a module, raise an error. To refer to a module that is not a submodule,
+    such as the parent, store a ``weakref.ref``. A submodule whose class defines
     `to_record` or `load_record` saves and loads its own section of the model's record.
 
     Attributes:
-        training: True in training mode; dropout and batch norm depend on it.
+        training: True in training mode, which dropout and batch norm depend on.
 
     Examples:
         >>> import seqloom as sl
@@ -85,11 +85,11 @@ class Module:
 
     training: ClassVar[bool] = True
     # True if the constructor is generated from the fields. A class without new fields
-    # inherits the constructor of its base.
+    # inherits the constructor of its base class.
     _has_made_init: ClassVar[bool] = True
 
     def __init_subclass__(cls, *, init: bool = True, **options: Any) -> None:
-        del init  # for type checkers: `init=False` means an inherited constructor
+        del init  # for type checkers: the constructor is inherited
         super().__init_subclass__(**options)
         for name in vars(cls).get("__annotations__", {}):
             if hasattr(Module, name) and name != "training":
@@ -108,14 +108,14 @@ class Module:
         object.__setattr__(self, name, value)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Copy submodules, arrays, lists, tuples and dicts; share any other field."""
+        """Copy submodules, arrays, lists, tuples and dicts; share all other fields."""
         twin = type(self).__new__(type(self))
         memo[id(self)] = twin
         copy_fields(self, twin, memo)
         return twin
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """Call ``forward``, for a class that defines it instead of ``__call__``.
+        """Call ``forward``, for a class that does not define ``__call__``.
 
         Args:
             *args: Arguments of ``forward``.
@@ -149,7 +149,7 @@ class Module:
         """Yield the submodules, parameters and buffers, with their paths.
 
         Args:
-            kind: Class of the objects to yield; default: all.
+            kind: Class of the objects to yield; default: all classes.
 
         Yields:
             Pairs of path and object. A module comes before its contents; a shared object
@@ -204,8 +204,8 @@ class Module:
         """Return the key of the module's compiled program, and the module's arrays.
 
         Returns:
-            A pair: the classes, modes and plain fields as a hashable value; and the
-                parameters and buffers.
+            A pair: first the classes, modes and plain fields as a hashable value;
+            second the parameters and buffers.
 
         Examples:
             >>> import seqloom as sl
@@ -275,8 +275,8 @@ class Module:
         Args:
             backend: A backend or its name, such as ``"torch:cuda"``.
             dtype: Name of a float type; default: the current one. Only floats are
-                converted, and never to fewer bits than their `least_dtype`. Integers and
-                booleans, such as a count of batches, keep their type.
+                converted, and never to a narrower type than their `least_dtype`.
+                Integers and booleans, such as a count of batches, are not converted.
 
         Returns:
             This module.
@@ -352,7 +352,7 @@ class Module:
         return twin
 
     def visit(self, function: Callable[[str, Param], None]) -> None:
-        """Call a function for each parameter; once for a shared parameter.
+        """Call a function once for each parameter, even if the parameter is shared.
 
         Args:
             function: Function of the path and the parameter.
@@ -371,8 +371,8 @@ class Module:
 
         The summary lists output shapes, numbers of parameters and their memory, and the
         multiply-adds of matrix products, convolutions, attention and recurrent layers.
-        PyTorch's flops are twice the multiply-adds. The call runs in evaluation mode and
-        does not change the module.
+        The number of flops that PyTorch reports is twice the number of multiply-adds.
+        The call runs in evaluation mode and does not change the module.
 
         Args:
             *args: Arguments of the method; NumPy arrays become tensors.
@@ -422,13 +422,14 @@ class Module:
 
         Args:
             record: Record that `to_record` returned, or arrays or lists of numbers by path.
-            strict: If True, every path must be in both, with equal shapes. If False, load
-                the paths that fit and leave the rest unchanged.
+            strict: If True, record and module must have the same paths with equal
+                shapes. If False, load the paths that fit, and do not change any other
+                parameter or buffer.
             keys: Dict from paths in the record to paths in the module. A ``*`` in both
-                matches the same text, and the last matching pattern applies; paths
-                without a match stay the same. A pair ``(path, function)`` also transforms
-                the array, and None skips it. A function from path to one of these is
-                accepted too.
+                paths matches the same text; the last matching pattern applies, and
+                paths without a match do not change. A pair ``(path, function)`` also
+                transforms the array, and None skips the array. Instead of the dict, a
+                function that maps a path to a path, a pair or None is accepted.
 
         Returns:
             This module.
@@ -436,10 +437,10 @@ class Module:
         Raises:
             ArgumentError: `record` is not a mapping, for example the path of a file; or a
                 pattern in `keys` matches nothing.
-            RecordError: The record lacks a path, has an unknown path, or has an array of
-                another shape. Also, even if `strict` is False, if the module's type
-                cannot represent the values (complex or too large). The message lists all
-                problems, and the module does not change.
+            RecordError: The record lacks a path, has an unknown path, or has an array
+                with a wrong shape. Also, even if `strict` is False, if the module's
+                type cannot represent the values (complex or too large). The message
+                lists all problems, and the module does not change.
 
         Examples:
             >>> import numpy as np, seqloom as sl

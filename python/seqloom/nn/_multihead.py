@@ -35,9 +35,9 @@ class MultiHeadAttention(Module):
     """Multi-head attention (Vaswani et al. 2017), as ``torch.nn.MultiheadAttention``.
 
     Sequences are batch first, ``(n, l, embed_dim)``. Parameters have the names and shapes
-    of PyTorch, so a PyTorch state dict can be loaded. As in PyTorch, masks are true where
-    a key is ignored, unlike in `SelfAttention` and
-    `functional.scaled_dot_product_attention`.
+    of PyTorch, so a PyTorch state dict can be loaded. As in PyTorch, masks are true
+    where a key is ignored; `SelfAttention` and
+    `functional.scaled_dot_product_attention` use the opposite convention.
 
     Args:
         embed_dim: Number of features of a query and of the output.
@@ -124,7 +124,7 @@ class MultiHeadAttention(Module):
         max_seqlen: int | None = None,
         rng: Key | None = None,
     ) -> tuple[Tensor, Tensor | None]:
-        """Average values by the similarity of queries and keys, in each head.
+        """Average values by the similarity of queries and keys, separately for each head.
 
         Args:
             query: ``(n, l, embed_dim)``; ``(l, embed_dim)`` for one sequence; ``(total,
@@ -140,14 +140,15 @@ class MultiHeadAttention(Module):
             average_attn_weights: If True, average the returned weights over the heads.
             is_causal: If True, query i ignores the keys after i; `attn_mask` is not needed.
             cu_seqlens: Offsets of concatenated sequences ``(n + 1,)``: the start of each
-                sequence, and the total length. Only for self-attention without masks,
-                dropout and weights.
+                sequence, and the total length. Offsets are only accepted for
+                self-attention without masks, dropout and returned weights.
             max_seqlen: Length of the longest concatenated sequence; required in a
                 compiled step.
             rng: Random key for dropout in training.
 
         Returns:
-            The output in the form of `query`, and the weights: ``(n, l, s)``, or ``(n,
+            The output, with the axes of `query`, and the attention weights: ``(n, l,
+            s)``, or ``(n,
                 num_heads, l, s)`` for each head. The weights are None without
                 `need_weights` or with `cu_seqlens`, and 0 for a query that ignores all
                 keys.
@@ -246,7 +247,7 @@ class MultiHeadAttention(Module):
         bias, joined = get_value(self.in_proj_bias), get_value(self.in_proj_weight)
         width = self.out_proj.weight.shape[0]
         thirds = [slice(i * width, (i + 1) * width) for i in range(3)]
-        if joined is not None and query is key is value:  # one product
+        if joined is not None and query is key is value:  # one matrix product for all three
             out = linear(query, joined, bias)
             parts = [out[..., third] for third in thirds]
         else:
@@ -277,8 +278,8 @@ def _check_packed_arguments(*, plain: bool, rate: float) -> None:
         )
     if rate:
         raise ArgumentError(
-            f"packed attention drops no weights, got dropout={rate} in training; create "
-            "the layer with dropout=0.0, or pad the sequences"
+            f"packed attention supports no dropout, got dropout={rate} in training; "
+            "create the layer with dropout=0.0, or pad the sequences"
         )
 
 
@@ -340,7 +341,7 @@ def attend_with_weights(
     rate: float,
     rng: Key | None,
 ) -> tuple[Tensor, Tensor]:
-    """Return the output and the weights; 0 for a query that attends to no key."""
+    """Return output and weights, which are 0 for a query that attends to no key."""
     scores = apply("matmul", q * q.shape[-1] ** -0.5, apply("matrix_transpose", k))
     allowed = apply("ones_like", scores, dtype="bool")
     if is_causal:

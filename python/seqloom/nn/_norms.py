@@ -65,7 +65,7 @@ def rms_norm(
     Args:
         x: ``(..., *normalized_shape)``.
         normalized_shape: Lengths of the last axes; an integer for one axis.
-        weight: Factor of the result, of shape `normalized_shape`.
+        weight: Factor of the result, with the shape `normalized_shape`.
         eps: Number added to the mean square; default: the machine epsilon of the dtype.
 
     Returns:
@@ -113,13 +113,13 @@ def _join_axes(
 
 
 class LayerNorm(Module):
-    """Layer norm: rows of mean 0 and variance 1, scaled and shifted (Ba et al. 2016).
+    """Layer norm: normalises rows to mean 0 and variance 1 (Ba et al. 2016).
 
     Args:
         normalized_shape: Lengths of the last axes; an integer for one axis.
         eps: Number added to the variance.
         elementwise_affine: If True, scale and shift by learned parameters.
-        bias: If True, shift; only with `elementwise_affine`.
+        bias: If True, shift by learned parameters; requires `elementwise_affine`.
 
     Examples:
         >>> import seqloom as sl
@@ -153,7 +153,7 @@ class LayerNorm(Module):
 
 
 class RMSNorm(Module):
-    """RMS norm: rows divided by their root mean square (Zhang and Sennrich 2019).
+    """RMS norm: divides rows by their root mean square (Zhang and Sennrich 2019).
 
     Args:
         normalized_shape: Lengths of the last axes; an integer for one axis.
@@ -218,7 +218,8 @@ def group_norm(
 
     Raises:
         DTypeError: The arguments do not have the same float type.
-        ShapeError: `num_groups` does not divide the channels, or a group has one value.
+        ShapeError: `num_groups` does not divide the number of channels, or a group has
+            only one value.
 
     Examples:
         >>> import seqloom as sl
@@ -227,7 +228,7 @@ def group_norm(
         [-1.0, 1.0, -1.0, 1.0]
     """
     require_norm_dtypes("group_norm", x, weight, bias)
-    if x.ndim > 1 and num_groups == x.shape[1]:  # one pass over memory, not two
+    if x.ndim > 1 and num_groups == x.shape[1]:  # one pass over memory instead of two
         return join_records("group_norm", x, None, weight, bias, eps)[0]
     out, *_ = join_records("group_norm", x, num_groups, None, None, eps)
     return out if weight is None and bias is None else scale_channels(out, weight, bias)
@@ -241,9 +242,9 @@ def join_records(
     bias: Tensor | None,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Normalise each group of channels of each record; None for one group per channel."""
-    # A batch norm of one record whose channels are the groups of all records. Returns
-    # the output, and the means and biased variances of all groups.
+    """Normalise each group of channels of each record; None for one channel per group."""
+    # Call the batch norm with a single record, whose channels are the groups of all
+    # records. It returns the output, and the means and biased variances of all groups.
     records, channels = x.shape[:2]
     groups = channels if groups is None else as_size("num_groups", groups, 1)
     values = math.prod(x.shape[1:]) // max(groups, 1)

@@ -28,7 +28,7 @@ def as_operand(x: Tensor, data: object, dtype: Any = None) -> Tensor:
 
 
 def make_range(x: Tensor, length: int) -> Tensor:
-    """Return the integers from 0, created on the device of `x` without a copy."""
+    """Return the integers from 0 up, created on the device of `x` without a copy."""
     return Tensor(x.backend.arange(length, dtype="int32"), x.backend)
 
 
@@ -40,7 +40,7 @@ def read_host_array(data: Any) -> NDArray[Any] | None:
     library = type(raw).__module__.partition(".")[0]
     if library not in {"torch", "jaxlib"}:
         return None if isinstance(data, Tensor) else np.asarray(raw)
-    is_here = "cpu" in str(raw.device).lower()  # JAX reports CPU
+    is_here = "cpu" in str(raw.device).lower()  # JAX reports the CPU here
     return np.asarray(raw) if is_here else None
 
 
@@ -58,10 +58,10 @@ def require_below(name: str, data: object, count: int) -> None:
 
 
 def replace_negative(data: Tensor, count: int) -> Tensor:
-    """Replace negative integers, which the operation would count from the end."""
+    """Replace negative indices, which the operation would count from the end."""
     if read_host_array(data) is not None:
         return data
-    # An out-of-range index: the operation raises, or returns NaN.
+    # For an out-of-range index, the operation raises or returns NaN.
     return apply("where", data < 0, count, data)
 
 
@@ -72,7 +72,7 @@ _FLOAT_DTYPES: dict[int, Any] = {}
 
 _MAX_CACHED_DTYPES = 64
 _INTEGER_OR_BOOL = frozenset("biu")  # codes of `dtype.kind`
-# Argument names for `require_same_dtype`; the first one determines the dtype.
+# Argument names for `require_same_dtype`; the first array determines the dtype.
 LAYER = "weight", "x", "bias"
 ATTENTION = "query", "key", "value"
 
@@ -111,7 +111,8 @@ def require_same_dtype(
     name: str, arguments: tuple[str, ...], first: Tensor, *others: Tensor | None
 ) -> None:
     """Raise unless all arrays have the float or complex dtype of the first one."""
-    # `name` is the function and `arguments` are the arrays' names, for the message.
+    # For the message, `name` is the function's name and `arguments` are the arrays'
+    # names.
     try:
         dtype = first.raw.dtype
         for other in others:
@@ -130,7 +131,7 @@ def _compare_dtypes(
     """Raise for the first array with another dtype; dtypes are compared by value."""
     require_floats(name, first, arguments[0])
     if autocast_state.get() is not None:
-        return  # `autocast` makes them equal
+        return  # `autocast` converts the arrays to one dtype
     for argument, x in zip(arguments[1:], others, strict=False):
         if _kind(x) is None or _kind(first) is None or x.dtype == first.dtype:
             continue
@@ -146,7 +147,7 @@ def _compare_dtypes(
 
 
 def _kind(x: object) -> str | None:
-    """Return `dtype.kind` of an array; None for other objects, which `apply` checks."""
+    """Return `dtype.kind` of an array; None for any other object, which `apply` checks."""
     is_array = isinstance(x, (Tensor, np.ndarray, np.generic))
     return cast("Any", x).dtype.kind if is_array else None
 
@@ -176,7 +177,7 @@ def masked_mean(x: Tensor, mask: object = None) -> Tensor:
     mask = as_operand(x, mask, x.dtype)
     count = apply("maximum", mask.sum(axis=-1, keepdims=True), 1.0)
     wide = apply("expand_dims", mask, axis=1)
-    real = apply("where", wide > 0, x * wide, 0.0)  # padding may be NaN
+    real = apply("where", wide > 0, x * wide, 0.0)  # values at padding may be NaN
     return real.sum(axis=-1) / count
 
 
@@ -205,7 +206,7 @@ def masked_max(x: Tensor, mask: object = None) -> Tensor:
 
 
 class Packing(NamedTuple):
-    """Layout of concatenated sequences."""
+    """Offsets and positions of concatenated sequences."""
 
     offsets: Tensor  # (n + 1,), the start of each sequence, and the total.
     longest: int  # Length of the longest sequence.
@@ -216,14 +217,14 @@ class Packing(NamedTuple):
 def find_packing(
     x: Tensor, cu_seqlens: Sequence[int] | Tensor, max_seqlen: int | None
 ) -> Packing:
-    """Return the layout of the sequences in ``x`` (total, ...); raise on wrong offsets."""
+    """Return the offsets and positions of sequences in ``x``; raise on wrong offsets."""
     if max_seqlen is not None:
         longest = as_size("max_seqlen", max_seqlen, 0)
     elif (host := read_host_array(cu_seqlens)) is not None:
         longest = int(np.max(np.diff(host), initial=0))
     else:
         raise ArgumentError(
-            "max_seqlen is needed where cu_seqlens is on a device or in a compiled step: "
+            "max_seqlen is required if cu_seqlens is on a device or in a compiled step: "
             "pass the length of the longest sequence"
         )
     require_rising(cu_seqlens, x.shape[0], longest)
@@ -285,8 +286,8 @@ def as_size(name: str, size: Any, least: int) -> int:
 
 
 def as_sizes(name: str, size: Any, least: int, axes: int) -> tuple[int, ...]:
-    """Convert one integer, or one for each axis, to a tuple with one for each axis."""
-    if type(size) is int and size >= least:  # the usual case
+    """Convert an integer, or one integer for each axis, to a tuple of integers."""
+    if type(size) is int and size >= least:  # fast path for the usual case
         return (size,) * axes
     sizes = _to_integers(name, size, axes)
     if min(sizes) < least:
@@ -312,7 +313,7 @@ def _to_integers(name: str, size: Any, axes: int) -> tuple[int, ...]:
 
 
 def with_or_without_batch(rank: int) -> Callable[[Function], Function]:
-    """Let a function of arrays with `rank` axes also accept arrays without batch axis."""
+    """Let a function of batches with `rank` axes also accept one record."""
 
     def decorate(function: Function) -> Function:
         @wraps(function)
@@ -331,7 +332,7 @@ def with_or_without_batch(rank: int) -> Callable[[Function], Function]:
 
 
 def require_axes(name: str, rank: int, *arrays: Tensor) -> None:
-    """Raise if an array has another number of axes."""
+    """Raise if an array has a wrong number of axes."""
     for x in arrays:
         if x.ndim != rank:
             raise ShapeError(

@@ -39,7 +39,7 @@ _ids = count(1)
 
 
 class _CreationLock:
-    """Lock for the creation of arrays; renewed in a forked process."""
+    """Lock for the creation of arrays; replaced by a new lock in a forked process."""
 
     lock = threading.RLock()  # an initialiser may read another parameter
 
@@ -62,14 +62,14 @@ class ModuleArray(Leaf):
         least_dtype: Name of the narrowest float type to which the array may be converted.
 
     Attributes:
-        id: Number that is unique in this process; the key of the gradient.
-        path: Path in the model, once bound.
+        id: Number that is unique in this process; gradients are stored by this number.
+        path: Path in the model; set when the model is bound to a backend.
         dtype: Name of the element type.
         least_dtype: Name of the narrowest float type that `Module.to` and a recorder may
             convert the array to; None for no limit.
-        version: Number of writes.
-        is_recorded: False if a record of the module omits the values because another file
-            contains them, as for layers with adapters.
+        version: Number of times that the values were written.
+        is_recorded: False if a record of the module omits the values because a
+            different file contains them, such as the base model of adapters.
     """
 
     # Default for parameters that an earlier version of seqloom pickled.
@@ -101,7 +101,7 @@ class ModuleArray(Leaf):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """Copy the array; share the initialiser, which may be any object."""
-        reduced: Any = self.__reduce_ex__(4)  # also for the substitute during a capture
+        reduced: Any = self.__reduce_ex__(4)  # also used during a capture
         make, args, state = reduced[:3]
         twin = memo[id(self)] = make(*args)
         twin.__setstate__({**state, "array": copy.deepcopy(state["array"], memo)})
@@ -110,7 +110,7 @@ class ModuleArray(Leaf):
     def bind(self, path: str, backend: Backend, key: Key) -> None:
         """Set the path, the backend, and the key that initialises the values."""
         if self.array is not None and self.backend is not backend:
-            self.move(backend)  # moves existing values
+            self.move(backend)  # move existing values to the new backend
         self.path, self.backend, self._key = path, backend, key
 
     @property
@@ -120,7 +120,7 @@ class ModuleArray(Leaf):
 
     @property
     def value(self) -> Tensor:
-        """Values as a tensor, which does not change when the parameter does."""
+        """Values as a tensor, which does not change if the parameter changes."""
         return Tensor(self.share(), self.bound_backend)
 
     @property
@@ -128,7 +128,7 @@ class ModuleArray(Leaf):
         """Backend of the values."""
         if self.backend is None:
             raise RecordError(
-                "the module is not bound to a backend yet; make it with its config's "
+                "the module is not bound to a backend; create it by its config's "
                 'init(), or call module.bind("numpy", sl.Key(0))'
             )
         return self.backend
@@ -152,7 +152,7 @@ class ModuleArray(Leaf):
         if copy is False:
             raise ArgumentError(
                 "a parameter cannot be shared with NumPy, because a step overwrites its "
-                "memory; leave out copy=False"
+                "memory; omit copy=False"
             )
         return np.asarray(self.numpy(), dtype=dtype)
 
@@ -160,13 +160,14 @@ class ModuleArray(Leaf):
         """Replace the values.
 
         Args:
-            values: Array or tensor with the shape of the present values. The values are
-                cast to the present dtype.
+            values: Array or tensor with the shape of the current values. The new values
+                are cast to the current dtype.
 
         Raises:
             ShapeError: The shape of `values` differs.
-            DTypeError: `values` are complex or too large for the present dtype; or the
-                present dtype is an integer dtype without the range of a tensor's dtype.
+            DTypeError: `values` are complex or too large for the current dtype. Also
+                raised if the current dtype is an integer dtype, and `values` is a
+                tensor with a wider dtype.
 
         Examples:
             >>> import seqloom as sl
@@ -230,7 +231,7 @@ class ModuleArray(Leaf):
         if self.array is not None:
             return self.array
         backend = self.bound_backend
-        with _CreationLock.lock:  # only one thread creates the values
+        with _CreationLock.lock:  # double check: only one thread creates the values
             if self.array is None:
                 initial, key, shape = self.initial, self._key, self.shape
                 values = initialise(initial, backend, key, shape, self.dtype)
@@ -238,7 +239,7 @@ class ModuleArray(Leaf):
             return self.array
 
     def on(self, backend: Backend) -> Array:
-        """Return the array, which only `move` moves to another backend."""
+        """Return the array; only the method `move` changes the array's backend."""
         del backend
         return self.storage()
 
@@ -263,8 +264,8 @@ class Param(ModuleArray):
         trainable: If False, `value_and_grad` computes no gradient for the parameter.
         dtype: Name of the element type: a float or complex type.
         least_dtype: Name of the narrowest float type to which the parameter may be
-            converted. With ``least_dtype="float32"`` it stays in float32 when the module
-            or a record of the module is converted to float16.
+            converted. With ``least_dtype="float32"``, the parameter is float32 even if
+            the module or a record of the module is converted to float16.
 
     Raises:
         DTypeError: `dtype` is not a float or complex type, or `least_dtype` is not a
@@ -361,8 +362,8 @@ class Buffer(ModuleArray):
         """Replace the values; do nothing while `checkpoint` recomputes.
 
         Args:
-            values: Array or tensor with the shape of the present values. The values are
-                cast to the present dtype.
+            values: Array or tensor with the shape of the current values. The new values
+                are cast to the current dtype.
 
         Raises:
             ShapeError: The shape of `values` differs.
@@ -384,12 +385,12 @@ def get_value(stored: Param | Buffer | None) -> Tensor | None:
 
 
 def _check_least_dtype(dtype: str, least_dtype: str) -> str:
-    """Return the name of the least type; raise if `dtype` is narrower."""
+    """Return the name of the narrowest allowed type; raise if `dtype` is narrower."""
     least = to_float_name("least_dtype", least_dtype)
     kind = kind_of(dtype)
     if not is_float(kind) or kind.itemsize < kind_of(least).itemsize:
         raise DTypeError(
             f"least_dtype={least!r} needs a float type that is at least as wide, got "
-            f"dtype={dtype!r}; give a wider dtype, or leave least_dtype out"
+            f"dtype={dtype!r}; pass a wider dtype, or omit least_dtype"
         )
     return least

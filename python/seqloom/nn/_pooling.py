@@ -39,10 +39,11 @@ def max_pool1d(
         x: ``(n, c, l)``, or ``(c, l)``.
         kernel_size: Number of positions in a window.
         stride: Distance between neighbouring windows; default `kernel_size`.
-        padding: Number of positions added on each side; they are never the maximum.
+        padding: Number of positions added on each side; these positions are never the
+            maximum.
         dilation: Distance between neighbouring positions of a window.
-        ceil_mode: If True, the last window may extend beyond the padding if it starts
-            inside.
+        ceil_mode: If True, keep a last window that starts inside the padded input and
+            ends outside.
         return_indices: If True, also return the index of each maximum in its row.
 
     Returns:
@@ -81,10 +82,11 @@ def max_pool2d(
         x: ``(n, c, h, w)``, or ``(c, h, w)``.
         kernel_size: Number of positions in a window: one number, or one for each axis.
         stride: Distance between neighbouring windows; default `kernel_size`.
-        padding: Number of positions added on each side; they are never the maximum.
+        padding: Number of positions added on each side; these positions are never the
+            maximum.
         dilation: Distance between neighbouring positions of a window.
-        ceil_mode: If True, the last windows may extend beyond the padding if they start
-            inside.
+        ceil_mode: If True, keep last windows that start inside the padded input and end
+            outside.
         return_indices: If True, also return the index of each maximum in the flattened
             plane.
 
@@ -124,9 +126,9 @@ def avg_pool1d(
         kernel_size: Number of positions in a window.
         stride: Distance between neighbouring windows; default `kernel_size`.
         padding: Number of zeros added on each side.
-        ceil_mode: If True, the last window may extend beyond the padding if it starts
-            inside; positions beyond the padding are not counted.
-        count_include_pad: If True, the zeros of the padding count as values.
+        ceil_mode: If True, keep a last window that starts inside the padded input and
+            ends outside; positions outside are not counted.
+        count_include_pad: If True, include the zeros of the padding in the means.
 
     Returns:
         ``(n, c, l')``, or ``(c, l')`` if `x` has no batch axis.
@@ -165,9 +167,9 @@ def avg_pool2d(
         kernel_size: Number of positions in a window: one number, or one for each axis.
         stride: Distance between neighbouring windows; default `kernel_size`.
         padding: Number of zeros added on each side.
-        ceil_mode: If True, the last windows may extend beyond the padding if they start
-            inside.
-        count_include_pad: If True, the zeros of the padding count as values.
+        ceil_mode: If True, keep last windows that start inside the padded input and end
+            outside.
+        count_include_pad: If True, include the zeros of the padding in the means.
         divisor_override: Divisor of each sum; default: the number of counted positions.
 
     Returns:
@@ -224,7 +226,7 @@ def _convert(
     return sizes | {name: flag for name, flag in flags.items() if flag != _DEFAULTS[name]}
 
 
-# Defaults are not passed on, so a custom backend does not need these arguments.
+# Default values are omitted, so a custom backend does not need these arguments.
 _DEFAULTS = {"ceil_mode": False, "count_include_pad": True, "divisor_override": None}
 
 
@@ -265,12 +267,13 @@ class MaxPool1d(MaxPool, init=False):
     Args:
         kernel_size: Number of positions in a window.
         stride: Distance between neighbouring windows; default `kernel_size`.
-        padding: Number of positions added on each side; they are never the maximum.
+        padding: Number of positions added on each side; these positions are never the
+            maximum.
         dilation: Distance between neighbouring positions of a window.
         return_indices: If True, also return the index of each maximum, as in
             `functional.max_pool1d`.
-        ceil_mode: If True, the last window may extend beyond the padding if it starts
-            inside.
+        ceil_mode: If True, keep a last window that starts inside the padded input and
+            ends outside.
 
     Examples:
         >>> import seqloom as sl
@@ -285,12 +288,13 @@ class MaxPool2d(MaxPool, init=False):
     Args:
         kernel_size: Number of positions in a window: one number, or one for each axis.
         stride: Distance between neighbouring windows; default `kernel_size`.
-        padding: Number of positions added on each side; they are never the maximum.
+        padding: Number of positions added on each side; these positions are never the
+            maximum.
         dilation: Distance between neighbouring positions of a window.
         return_indices: If True, also return the index of each maximum, as in
             `functional.max_pool2d`.
-        ceil_mode: If True, the last windows may extend beyond the padding if they start
-            inside.
+        ceil_mode: If True, keep last windows that start inside the padded input and end
+            outside.
 
     Examples:
         >>> import seqloom as sl
@@ -309,9 +313,9 @@ class AvgPool1d(Module):
         kernel_size: Number of positions in a window.
         stride: Distance between neighbouring windows; default `kernel_size`.
         padding: Number of zeros added on each side.
-        ceil_mode: If True, the last window may extend beyond the padding if it starts
-            inside.
-        count_include_pad: If True, the zeros of the padding count as values.
+        ceil_mode: If True, keep a last window that starts inside the padded input and
+            ends outside.
+        count_include_pad: If True, include the zeros of the padding in the means.
 
     Examples:
         >>> import seqloom as sl
@@ -349,9 +353,9 @@ class AvgPool2d(Module):
         kernel_size: Number of positions in a window: one number, or one for each axis.
         stride: Distance between neighbouring windows; default `kernel_size`.
         padding: Number of zeros added on each side.
-        ceil_mode: If True, the last windows may extend beyond the padding if they start
-            inside.
-        count_include_pad: If True, the zeros of the padding count as values.
+        ceil_mode: If True, keep last windows that start inside the padded input and end
+            outside.
+        count_include_pad: If True, include the zeros of the padding in the means.
         divisor_override: Divisor of each sum; default: the number of counted positions.
 
     Examples:

@@ -1,4 +1,4 @@
-"""Parameters that record gradients in a training step, and sums over its processes.
+"""Parameters that record gradients in a training step, and sums over processes.
 
 `seqloom.train.fit` sets the processes during a step. Statistics of the batch, such as those
 of batch norm, are then computed over the whole batch of all processes.
@@ -30,7 +30,7 @@ class BatchProcesses(Protocol):
 
     number: int
     world: int
-    # False if this process has no record of the batch and computes with another record.
+    # False if this process has no record of the batch and computes with a dummy record.
     has_records: bool
 
     def sum_array(self, array: Array, backend: Backend) -> Array:
@@ -49,7 +49,7 @@ _batch_processes: ContextVar[BatchProcesses | None] = ContextVar(
 
 @contextmanager
 def set_batch_processes(processes: BatchProcesses | None) -> Generator[None]:
-    """Let modules sum over these processes inside the block."""
+    """Let modules sum over these processes during the `with` block."""
     token = _batch_processes.set(processes)
     try:
         yield
@@ -90,7 +90,7 @@ def batch_norm_over_processes(
     *,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Apply `functional.batch_norm` to the whole batch; return the count, too."""
+    """Apply `functional.batch_norm` to the whole batch; also return the value count."""
     x = x if mask is None else _zero_padding(x, mask)
     mean, count = _measure(processes, x, mask)
     centred = x - _to_channel_axis(x, mean)
@@ -151,7 +151,7 @@ class GradientCall(NamedTuple):
     """A running call of `value_and_grad`, for threads that compute terms of its loss."""
 
     params: dict[int, Tensor]  # by the parameter's id
-    owner: int  # thread of the call
+    owner: int  # thread that called `value_and_grad`
     # In a compiled step, the threads that existed before it; newer threads belong to
     # the step.
     existing_threads: frozenset[int] | None

@@ -46,7 +46,7 @@ class ReLU(Module):
     """Rectified linear unit: ``max(x, 0)``.
 
     Args:
-        inplace: Ignored; accepted for compatibility with PyTorch.
+        inplace: Ignored argument, accepted for compatibility with PyTorch.
 
     Examples:
         >>> import seqloom as sl
@@ -87,7 +87,7 @@ class LeakyReLU(Module):
 
     Args:
         negative_slope: Factor of negative values.
-        inplace: Ignored; accepted for compatibility with PyTorch.
+        inplace: Ignored argument, accepted for compatibility with PyTorch.
 
     Examples:
         >>> import seqloom as sl
@@ -171,7 +171,7 @@ def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
 
     Args:
         x: A tensor of any shape.
-        alpha: Factor; very negative values approach ``-alpha``.
+        alpha: Factor; the result for very negative values approaches ``-alpha``.
 
     Returns:
         A tensor with the shape of `x`.
@@ -190,8 +190,8 @@ class ELU(Module):
     """Exponential linear unit: ``alpha * (exp(x) - 1)`` if x < 0 (Clevert et al. 2016).
 
     Args:
-        alpha: Factor; very negative values approach ``-alpha``.
-        inplace: Ignored; accepted for compatibility with PyTorch.
+        alpha: Factor; the result for very negative values approaches ``-alpha``.
+        inplace: Ignored argument, accepted for compatibility with PyTorch.
 
     Examples:
         >>> import seqloom as sl
@@ -216,7 +216,7 @@ def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
 
     Args:
         x: A tensor of any shape.
-        alpha: Scale; very negative values approach ``-alpha``.
+        alpha: Scale; the result for very negative values approaches ``-alpha``.
 
     Returns:
         A tensor with the shape of `x`.
@@ -318,7 +318,7 @@ class SiLU(Module):
     """Sigmoid linear unit (Swish): ``x * sigmoid(x)`` (Elfwing et al. 2018).
 
     Args:
-        inplace: Ignored; accepted for compatibility with PyTorch.
+        inplace: Ignored argument, accepted for compatibility with PyTorch.
 
     Examples:
         >>> import seqloom as sl

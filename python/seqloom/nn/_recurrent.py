@@ -41,8 +41,8 @@ def gru(
         w_hh: State weights, ``(3 * width, width)``.
         b_ih: Bias of the input term, ``(3 * width,)``.
         b_hh: Bias of the state term, ``(3 * width,)``.
-        mask: ``(n, l)``, true or 1 at real positions; default: all real. Padding does not
-            change the state, and its output is 0.
+        mask: ``(n, l)``, true or 1 at real positions; default: all real. Padding does
+            not change the state, and the output at padding is 0.
         reverse: If True, run from the last position to the first.
 
     Returns:
@@ -75,15 +75,16 @@ def gru(
 class GRU(Recurrent, init=False):
     """Gated recurrent units (Cho et al. 2014), as ``torch.nn.GRU``.
 
-    Unlike in PyTorch, sequences are batch first by default, ``(n, l, in)``. The channels
-    are the last axis, but the second axis in convolutions: to convert, call
-    ``permute_dims(x, (0, 2, 1))``. Parameters have the names and shapes of PyTorch, so a
-    PyTorch state dict can be loaded.
+    Unlike in PyTorch, sequences are batch first by default, ``(n, l, in)``. The
+    features are the last axis, but in convolutions the second axis: ``permute_dims(x,
+    (0, 2, 1))`` converts between the two orders. Parameters have the names and shapes
+    of PyTorch, so a PyTorch state dict can be loaded.
 
     Args:
         input_size: Number of features of a position.
         hidden_size: Number of features of a state.
-        num_layers: Number of layers; each reads the outputs of the previous one.
+        num_layers: Number of layers; each layer reads the outputs of the previous
+            layer.
         bias: If True, add biases.
         batch_first: If True, the input is ``(n, l, in)``; if False, ``(l, n, in)``.
         dropout: Probability of dropping an element between two layers in training.
@@ -120,7 +121,8 @@ class GRU(Recurrent, init=False):
             hx: Initial states ``(layers * directions, n, hidden)``; default: zeros.
             mask: ``(n, l)``, true or 1 at real positions. Padding does not change the
                 state, so the result equals that of PyTorch's packed sequences.
-            lengths: Number of real positions of each sequence ``(n,)``, instead of `mask`.
+            lengths: Number of real positions of each sequence ``(n,)``; can be passed
+                instead of `mask`.
             cu_seqlens: Offsets of concatenated sequences ``(n + 1,)``, as from a
                 `VarlenCollator`: the start of each sequence, and the total length.
             max_seqlen: Length of the longest concatenated sequence; required in a
@@ -128,9 +130,9 @@ class GRU(Recurrent, init=False):
             key: Random key for dropout in training.
 
         Returns:
-            The outputs of the last layer ``(n, l, directions * hidden)``, in the form of
-            `x` and 0 at padding; and the final states ``(layers * directions, n,
-            hidden)``.
+            The outputs of the last layer ``(n, l, directions * hidden)``, 0 at padding
+            and with the axis order of `x`; and the final states ``(layers * directions,
+            n, hidden)``.
 
         Raises:
             ArgumentError: `key` is missing for dropout in training, or more than one of
@@ -174,8 +176,8 @@ def lstm(
         w_hh: State weights, ``(4 * width, width)``.
         b_ih: Bias of the input term, ``(4 * width,)``.
         b_hh: Bias of the state term, ``(4 * width,)``.
-        mask: ``(n, l)``, true or 1 at real positions; default: all real. Padding does not
-            change the state, and its output is 0.
+        mask: ``(n, l)``, true or 1 at real positions; default: all real. Padding does
+            not change the state, and the output at padding is 0.
         reverse: If True, run from the last position to the first.
 
     Returns:
@@ -217,7 +219,8 @@ class LSTM(Recurrent, init=False):
     Args:
         input_size: Number of features of a position.
         hidden_size: Number of features of a state and of a cell.
-        num_layers: Number of layers; each reads the outputs of the previous one.
+        num_layers: Number of layers; each layer reads the outputs of the previous
+            layer.
         bias: If True, add biases.
         batch_first: If True, the input is ``(n, l, in)``; if False, ``(l, n, in)``.
         dropout: Probability of dropping an element between two layers in training.
@@ -261,9 +264,9 @@ class LSTM(Recurrent, init=False):
             key: Random key for dropout in training.
 
         Returns:
-            The outputs of the last layer ``(n, l, directions * hidden)``, in the form of
-            `x` and 0 at padding. And a pair of the final states and the final cells, each
-            ``(layers * directions, n, hidden)``.
+            The outputs of the last layer ``(n, l, directions * hidden)``, 0 at padding
+            and with the axis order of `x`; and a pair of the final states and cells,
+            each ``(layers * directions, n, hidden)``.
 
         Raises:
             ArgumentError: `key` is missing for dropout in training, or more than one of
@@ -302,7 +305,7 @@ def _require_shapes(name: str, gates: int, arrays: tuple[Tensor, ...]) -> None:
 
 
 def _drop_padding(x: Tensor, mask: object) -> tuple[Tensor, Tensor | None]:
-    """Set padding, which may be NaN, to 0; return the mask as booleans, too."""
+    """Set padding, which may be NaN, to 0; also return the mask as booleans."""
     if mask is None:
         return x, None
     real = as_real(x, mask)

@@ -1,4 +1,4 @@
-"""Base class of GRU and LSTM: stacked layers, input layouts, initial states."""
+"""Base class of GRU and LSTM: stacked layers, order of input axes, initial states."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ class Recurrent(Module):
     batch_first: bool
     dropout: float
     bidirectional: bool
-    # Number of gates of a unit, and of states that are carried between positions.
+    # Number of gates of a unit, and number of states that are carried between
+    # positions.
     _gates = 3
     _states = 1
 
@@ -78,7 +79,7 @@ class Recurrent(Module):
             setattr(self, name, param)
 
     def _list_suffixes(self, layer: int) -> list[str]:
-        """Return PyTorch's suffix of the layer's parameters for each direction."""
+        """Return the suffix of PyTorch's parameter names for each direction of a layer."""
         forward = f"_l{layer}"
         return [forward, f"{forward}_reverse"] if self.bidirectional else [forward]
 
@@ -103,7 +104,7 @@ class Recurrent(Module):
                 lasts.append(last)
                 number += 1
             x = outs[0] if len(outs) == 1 else apply("concat", outs, axis=-1)
-        by_kind = zip(*lasts, strict=True)  # states, and cells of an LSTM
+        by_kind = zip(*lasts, strict=True)  # states; for an LSTM also cells
         return x, [apply("stack", list(states), axis=0) for states in by_kind]
 
     def _drop(self, x: Tensor, layer: int, key: Key | None) -> Tensor:
@@ -138,12 +139,12 @@ class Recurrent(Module):
         max_seqlen: int | None,
         key: Key | None,
     ) -> tuple[Tensor, list[Tensor]]:
-        """Convert any input layout to ``(n, l, in)``, and the output back."""
-        # Raise for another input width, or for two definitions of the real positions.
+        """Convert the input to ``(n, l, in)``, and the output to the input's axis order."""
+        # Raise if the input width is wrong, or the real positions are defined twice.
         name = type(self).__name__
         ways = [way for way, value in layout.items() if value is not None]
         if len(ways) > 1:
-            raise ArgumentError(f"{name} takes one of {' and '.join(ways)}, got both")
+            raise ArgumentError(f"{name} accepts only one of {' and '.join(ways)}")
         axes = (_INPUT_AXES - 1,) if "cu_seqlens" in ways else (_INPUT_AXES,)
         axes = axes if ways else (_INPUT_AXES - 1, _INPUT_AXES)
         if x.ndim not in axes or x.shape[-1] != self.input_size:
@@ -176,7 +177,7 @@ class Recurrent(Module):
         if not x.shape[1]:
             raise ShapeError(
                 f"{type(self).__name__}: expected at least one position, got length 0; "
-                "leave out empty records"
+                "omit empty records"
             )
         count = self.num_layers * (2 if self.bidirectional else 1)
         shape = (count, x.shape[0], self.hidden_size)

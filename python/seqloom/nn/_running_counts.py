@@ -1,8 +1,9 @@
-"""Metrics that accumulate over batches and processes, exactly.
+"""Metrics that accumulate exactly over batches and processes.
 
-A metric of counts stores integers, and a metric of values stores all values. Therefore the
-result does not depend on how the data are split into batches, or on the order in which
-processes are merged. A running sum would be rounded differently for each split.
+Metrics of counts store integers, and metrics of values store all values. Therefore the
+result does not depend on the split of the data into batches, or on the order in which
+processes are merged. A running sum of floats would be rounded differently for each
+split.
 """
 
 from __future__ import annotations
@@ -32,17 +33,17 @@ if TYPE_CHECKING:
 
 # Every float64 is an integer multiple of 2 ** -1126.
 _SCALE = 1126
-_MANTISSA = 53  # of a float64
+_MANTISSA = 53  # number of bits of a float64
 _LOW = 26
-_N_BYTES = 288  # room for the 2,150 bits of a float, summed 2 ** 150 times
+_N_BYTES = 288  # enough bytes for the sum of 2 ** 150 floats, each of 2,150 bits
 
 
 class Metric(ABC):
     """Base class of accumulating metrics: `update` for each batch, `compute` at the end.
 
     The result is bitwise equal to that of the function of the same name on all data, for
-    any split into batches. If several processes each update a metric, merge the metrics
-    in any order. `to_record` returns the state as arrays for a checkpoint.
+    any split into batches. If several processes each update a metric, the metrics can
+    be merged in any order. `to_record` returns the state as arrays for a checkpoint.
 
     Examples:
         >>> import seqloom as sl
@@ -59,7 +60,7 @@ class Metric(ABC):
 
         Args:
             labels: Labels, as for the function of the same name.
-            scores: Predictions, as for that function.
+            scores: Predictions, as for the function of the same name.
         """
 
     @abstractmethod
@@ -122,10 +123,10 @@ class Metric(ABC):
 
     @abstractmethod
     def load_record(self, record: Mapping[str, Any]) -> Self:
-        """Replace the state by one that `to_record` returned.
+        """Replace the state by a state that `to_record` returned.
 
         Args:
-            record: The arrays by name.
+            record: Arrays by name, as `to_record` returned them.
 
         Returns:
             This metric.
@@ -351,7 +352,7 @@ class Mean(Metric):
         }
 
     def load_record(self, record: Mapping[str, Any]) -> Self:
-        """Replace the state by one that `to_record` returned."""
+        """Replace the state by a state that `to_record` returned."""
         total, count, beyond = self._read(record, "total", "count", "beyond")
         if total.shape != (_N_BYTES,) or total.dtype != np.uint8:
             raise RecordError(

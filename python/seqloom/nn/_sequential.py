@@ -1,4 +1,4 @@
-"""Sequential and Residual: a chain of layers, and a skip connection."""
+"""Sequential and Residual: chains of layers, and skip connections."""
 
 from __future__ import annotations
 
@@ -34,18 +34,20 @@ class Sequential(Module):
 
     - The first layer gets the positional arguments of the call. A tuple that a layer
       returns is unpacked if the next layer has more than one positional argument.
-      For other layers, the tuple is passed as one argument.
+      Otherwise, the tuple is passed as one argument.
     - A keyword such as ``mask=`` is passed to each layer that accepts the keyword.
     - A layer with an argument ``key`` gets ``key.fold(index)``, where `index` is its
       position in the chain.
 
     Args:
         *layers: Modules or functions, or one dict of them. The keys of the dict are the
-            layers' names: ``net["conv"]`` is a layer, and ``layers.conv.weight`` a path.
+            names of the layers: ``net["conv"]`` is a layer, and ``layers.conv.weight``
+            is the path of a parameter.
 
     Raises:
-        ArgumentError: A layer is not callable. On a call: a layer has too few or too many
-            arguments, or no layer accepts a keyword.
+        ArgumentError: A layer is not callable. A call of the network raises this error
+            if a layer has too few or too many arguments, or if no layer accepts a
+            keyword.
 
     Examples:
         >>> import seqloom as sl
@@ -76,7 +78,7 @@ class Sequential(Module):
 
         Args:
             *args: Positional arguments of the first layer.
-            key: Random key for the layers that accept one.
+            key: Random key for the layers that accept an argument `key`.
             **options: Keyword arguments, each passed to the layers that accept it.
 
         Returns:
@@ -114,7 +116,7 @@ class Sequential(Module):
         return output
 
     def _named_layers(self) -> Iterable[tuple[str | int, Any]]:
-        """Return pairs of name or index, and layer."""
+        """Return pairs of the name or index of a layer, and the layer."""
         if isinstance(self.layers, dict):
             return cast("dict[str, Any]", self.layers).items()
         return enumerate(cast("list[Any]", self.layers))
@@ -123,7 +125,7 @@ class Sequential(Module):
         return len(self.layers)
 
     def __bool__(self) -> bool:
-        return True  # a module is true, also one without layers
+        return True  # `bool(net)` is True, even without layers
 
     def __iter__(self) -> Iterator[Any]:
         return (layer for _, layer in self._named_layers())
@@ -149,7 +151,7 @@ class Sequential(Module):
             "dict[str, Any]", self.layers if isinstance(self.layers, dict) else {}
         )
         if name not in layers:
-            names = ", ".join(map(repr, layers)) or "none, as they are a list"
+            names = ", ".join(map(repr, layers)) or "none, because the layers are a list"
             raise OutOfRangeError(f"Sequential has no layer {name!r}; its names: {names}")
         return layers[name]
 
@@ -164,8 +166,10 @@ class Residual(Module):
         inner: Module or function whose output has the shape of its input.
 
     Raises:
-        ArgumentError: `inner` is not callable, or an argument is missing in a call.
-        ShapeError: In a call, the output does not have the shape of the input.
+        ArgumentError: `inner` is not callable, or an argument of `inner` is missing in
+            a call.
+        ShapeError: In a call, the output of `inner` does not have the shape of the
+            input.
 
     Examples:
         >>> import seqloom as sl
@@ -191,11 +195,11 @@ class Residual(Module):
         Args:
             x: Input, which is also added to the output.
             *args: Further positional arguments of `inner`.
-            key: Random key, if `inner` accepts one.
+            key: Random key, if `inner` accepts an argument `key`.
             **options: Keyword arguments of `inner`.
 
         Returns:
-            A tensor of the shape of `x`, or a tuple that begins with it.
+            A tensor of the shape of `x`, or a tuple that begins with such a tensor.
 
         Raises:
             ArgumentError: An argument of `inner` is missing, or `inner` does not accept
@@ -228,7 +232,7 @@ class Residual(Module):
 
 
 def _find_accepted_by_all(container: Sequential) -> Accepted:
-    """Return the accepted arguments: positional of the first layer, keywords of all."""
+    """Return positional arguments of the first layer, and keywords of all layers."""
     signatures = [find_accepted(layer) for layer in container]
     if not signatures:
         return Accepted(("x",), ("x",), frozenset({"key"}))

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 def one_hot(x: Tensor, num_classes: int | None = None) -> Tensor:
-    """One-hot encode integers: add a last axis with 1 at each integer's index, else 0.
+    """One-hot encode integers: add a last axis, 1 at the integer's index and 0 elsewhere.
 
     Args:
         x: Integers from 0 to ``num_classes - 1``, of any shape ``(...)``. In a compiled
-            step or on a GPU, any other integer gives zeros.
+            step or on a GPU, the encoding of any other integer is zeros.
         num_classes: Length of the new axis; default: the largest integer plus one, which
             is unknown in a compiled step.
 
@@ -46,7 +46,7 @@ def one_hot(x: Tensor, num_classes: int | None = None) -> Tensor:
             num_classes = int(x.max()) + 1
         except CaptureError:
             raise CaptureError(
-                "one_hot in a compiled step needs num_classes: the default is found from "
+                "one_hot in a compiled step needs num_classes: the default depends on "
                 "the values of x, which are not known yet"
             ) from None
     count = as_size("num_classes", num_classes, 1)
@@ -63,7 +63,7 @@ def pad(
         x: A tensor.
         pad: Number of elements to add before and after the last axis, then the axis
             before it, and so on. A negative number removes elements; ``"circular"``
-            removes first, then repeats the remaining elements.
+            first removes elements, then repeats the remaining elements.
         mode: ``"constant"``, ``"reflect"``, ``"replicate"`` or ``"circular"``.
         value: Value for ``"constant"``; default 0.
 
@@ -94,7 +94,7 @@ def pad(
         )
     for size, widths in zip(reversed(x.shape), reversed(pairs), strict=False):
         grows = max(widths) > 0
-        rest = int(grows) - min(*widths, 0)  # at least one element to repeat
+        rest = int(grows) - min(*widths, 0)  # at least one element is needed
         min_size = {"constant": 0, "reflect": max(widths) + 1, "circular": rest}.get(
             mode, grows
         )
@@ -139,7 +139,7 @@ def _replicate(x: Tensor, axis: int, width: int, *, is_first: bool) -> Tensor:
 
 
 def _wrap(x: Tensor, axis: int, width: int, *, is_first: bool) -> Tensor:
-    """Take values from the opposite end; repeat the axis if the padding is longer."""
+    """Pad with values from the opposite end; repeat the axis if the padding is longer."""
     turns, rest = divmod(width, x.shape[axis])
     part = _slice_axis(x, axis, slice(-rest, None) if is_first else slice(0, rest))
     whole = [x] * turns
@@ -160,8 +160,8 @@ class Identity(Module):
     """Layer that returns its input unchanged.
 
     Args:
-        *args: Ignored.
-        **options: Ignored.
+        *args: Ignored, as in ``torch.nn.Identity``.
+        **options: Ignored, as in ``torch.nn.Identity``.
 
     Examples:
         >>> import seqloom as sl
@@ -222,9 +222,10 @@ def interpolate(
         scale_factor: Factors of the lengths, instead of `size`.
         mode: ``"nearest"``, ``"nearest-exact"``, ``"linear"`` for sequences, or
             ``"bilinear"`` for images.
-        align_corners: If True, keep the positions of the first and last values; not
-            allowed for the nearest modes.
-        recompute_scale_factor: If True, compute the factors from the rounded lengths.
+        align_corners: If True, the first and last values keep their positions at the
+            ends; not allowed for the nearest modes.
+        recompute_scale_factor: If True, compute the factors again from the rounded new
+            lengths.
 
     Returns:
         A tensor ``(n, c, ...)`` with the new lengths.
@@ -347,8 +348,10 @@ class Upsample(Module):
         scale_factor: Factors of the lengths, instead of `size`.
         mode: ``"nearest"``, ``"nearest-exact"``, ``"linear"`` for sequences, or
             ``"bilinear"`` for images.
-        align_corners: If True, keep the positions of the first and last values.
-        recompute_scale_factor: If True, compute the factors from the rounded lengths.
+        align_corners: If True, the first and last values keep their positions at the
+            ends.
+        recompute_scale_factor: If True, compute the factors again from the rounded new
+            lengths.
 
     Examples:
         >>> import seqloom as sl

@@ -69,7 +69,7 @@ def logsigmoid(x: Tensor) -> Tensor:
 
 
 class LogSigmoid(Module):
-    """Logarithm of the sigmoid, without overflow.
+    """Logarithm of the sigmoid, computed without overflow.
 
     Examples:
         >>> import seqloom as sl
@@ -143,7 +143,7 @@ def softplus(x: Tensor, beta: float = 1.0, threshold: float | None = None) -> Te
         x: A tensor of any shape.
         beta: Sharpness of the bend at 0.
         threshold: Return `x` where ``beta * x`` exceeds this number (20 in PyTorch);
-            default: never, because the exact value does not overflow.
+            default: no limit, because the exact value does not overflow.
 
     Returns:
         A tensor with the shape of `x`.
@@ -166,7 +166,7 @@ class Softplus(Module):
 
     Args:
         beta: Sharpness of the bend at 0.
-        threshold: Return `x` where ``beta * x`` exceeds this number; None: never.
+        threshold: Return `x` where ``beta * x`` exceeds this number; None for no limit.
 
     Examples:
         >>> import seqloom as sl
@@ -216,7 +216,7 @@ def glu(x: Tensor, dim: int = -1) -> Tensor:
 
 
 class GLU(Module):
-    """Gated linear unit: half of an axis times the sigmoid of the other (Dauphin 2017).
+    """Gated linear unit: half of an axis times sigmoid of the other half (Dauphin 2017).
 
     Args:
         dim: Axis to split; its length must be even.
@@ -306,7 +306,7 @@ def log_softmax(x: Tensor, dim: int = -1) -> Tensor:
 
 
 class LogSoftmax(Module):
-    """Logarithm of the softmax, without loss of precision.
+    """Logarithm of the softmax, computed without loss of precision.
 
     Args:
         dim: Axis of the softmax.
@@ -329,5 +329,5 @@ class LogSoftmax(Module):
 
 
 def _axis_option(dim: int) -> dict[str, int]:
-    """Return the axis as an option; the last axis is the default and is omitted."""
+    """Return the axis as a keyword argument; omit the last axis, which is the default."""
     return {} if dim == -1 else {"axis": dim}

@@ -1,4 +1,4 @@
-"""Load the state in a record into a module, and report what does not fit."""
+"""Load a record into a module, and report missing, unknown and mismatched paths."""
 
 from __future__ import annotations
 
@@ -32,15 +32,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LoadReport:
-    """Result of `Module.load_record` for each path.
+    """Report of `Module.load_record`: the result for each path.
 
     Attributes:
         applied: Paths that were set.
         missing: Paths of the module that are not in the record; their values are
             unchanged.
         unused: Paths of the record that are not in the module.
-        misshapen: Paths whose shapes differ: shape in the record, shape in the module.
-        converted: Paths whose dtypes differ: dtype in the record, dtype in the module.
+        misshapen: Paths whose shapes differ, with the shape in the record and the shape
+            in the module.
+        converted: Paths whose dtypes differ, with the dtype in the record and the dtype
+            in the module.
 
     Examples:
         >>> import seqloom as sl
@@ -79,7 +81,7 @@ class LoadReport:
 
 
 class _LoadedArray(NamedTuple):
-    """New array for a parameter or buffer; `is_shared` if other code reads it too."""
+    """New array of a parameter; `is_shared` is True if other code also uses the array."""
 
     array: Array
     is_shared: bool = False
@@ -88,7 +90,8 @@ class _LoadedArray(NamedTuple):
 # Number of elements that are converted at a time.
 _BLOCK_ELEMENTS = 1 << 18
 
-# Last report of each module. A field would be part of the keys of compiled programs.
+# Last report of each module. A field of the module would be part of the keys of
+# compiled programs.
 _reports: WeakKeyDictionary[HasParts, LoadReport] = WeakKeyDictionary()
 
 
@@ -103,9 +106,9 @@ def collect_by_path(module: HasParts) -> dict[str, ModuleArray]:
     for path, part in module.named(ModuleArray):
         if path in parts:
             raise ArgumentError(
-                f"{type(module).__name__} has two parts with the path {path!r}, but a "
-                "record can store only one. Rename one (the keys 1 and '1' of a dict, or a "
-                "dot in a key, make equal paths)"
+                f"{type(module).__name__} has two arrays or modules with the path {path!r}, but "
+                "a record can store only one. Rename one (the keys 1 and '1' of a dict, or "
+                "a dot in a key, make equal paths)"
             )
         parts[path] = part
     return parts
@@ -137,12 +140,12 @@ def make_record(module: HasParts) -> Record:
 
 
 def list_custom_records(module: HasParts) -> dict[str, Any]:
-    """Return the outermost submodules whose class makes or loads its own record."""
+    """Return the outermost submodules whose class defines `to_record` or `load_record`."""
     found: dict[str, Any] = {}
     for path, part in module.named():
         if not is_module(part) or _is_below(path, found):
             continue
-        # A class of the user that defines at least one of the two methods.
+        # A user's class that defines at least one of the two methods.
         owners = (part.to_record.__module__, part.load_record.__module__)
         if not all(owner.startswith("seqloom.") for owner in owners):
             found[path] = part
@@ -158,7 +161,7 @@ def to_record_array(path: str, array: Array, backend: Backend) -> Any:
     """Return an array for a record: a read-only view, or a lazy array."""
     if backend.device == "cpu":
         return Tensor(array, backend).numpy()
-    # Copied from the device when it is read or saved.
+    # The lazy array is copied from the device when it is read or saved.
     return LazyArray(
         str(backend),
         path,
@@ -171,7 +174,7 @@ def to_record_array(path: str, array: Array, backend: Backend) -> Any:
 def load_state(
     module: HasParts, record: Mapping[str, Any], *, strict: bool, keys: KeyMap | None
 ) -> None:
-    """Load a record into a module; change nothing if the record does not fit."""
+    """Load a record into a module; do not change the module if the record does not fit."""
     require_mapping(record)
     custom = list_custom_records(module)
     parts = {
@@ -220,7 +223,7 @@ def require_mapping(record: object) -> None:
 def _compare(
     parts: Mapping[str, ModuleArray], values: Mapping[str, Any]
 ) -> tuple[LoadReport, list[str]]:
-    """Return a report, and a message for each path whose type does not fit."""
+    """Return a load report, and a message for each path whose type does not fit."""
     common = {path: (values[path], parts[path]) for path in parts if path in values}
     fits = [path for path, (value, part) in common.items() if value.shape == part.shape]
     kinds = {path: (values[path].dtype, kind_of(parts[path].dtype)) for path in fits}
@@ -269,7 +272,8 @@ def _convert_array(
     kind = kind_of(part.dtype)
     is_lazy = isinstance(value, LazyArray)
     if array.dtype == kind and is_lazy:
-        # Not used elsewhere, or a view of a file that is copied before it is written.
+        # The array may share memory with a file, but an optimiser copies a view before
+        # writing.
         is_view = not array.flags.writeable
         is_shared = is_view and part.bound_backend.name == "numpy" and array.flags.aligned
         converted = array if is_shared or not is_view else array.copy()

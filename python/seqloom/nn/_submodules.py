@@ -46,17 +46,17 @@ def list_fields(module: type) -> Mapping[str, object]:
 
 
 def collect_parts(module: object, prefix: str, parts: Parts) -> None:
-    """Append all submodules and parameters, parents first; called in each eager step."""
+    """Append all submodules and parameters, parents first; called in each step."""
     fields = list_fields(type(module))
-    # GRU and LSTM name parameters by layer and direction, so annotations cannot list
-    # them.
+    # The parameter names of GRU and LSTM depend on layers and directions, so
+    # annotations cannot list the names.
     named = getattr(module, "part_names", ())
     for name, value in vars(module).items():
         if type(value) in PLAIN_TYPES:
             continue
         if name in fields or name in named:
             _collect(value, prefix + name, parts)
-        elif find_parts(value):  # a list that got a parameter after its assignment
+        elif find_parts(value):  # parameters added to a list later
             raise ArgumentError(describe_unannotated(module, name, value))
 
 
@@ -100,7 +100,7 @@ def find_parts(value: object) -> Parts:
 
 
 def describe_unannotated(owner: object, name: str, value: object) -> str:
-    """Return the message for an attribute that contains parameters but no annotation."""
+    """Return the message for an attribute that has parameters but no annotation."""
     path = find_parts(value)[0][0]
     where = f" ({name}{path})" if path else ""
     return (
@@ -123,7 +123,7 @@ def _collect(value: object, path: str, parts: Parts) -> None:
             _collect(item, f"{path}.{key}", parts)
 
 
-# Role of each class: looked up for every field in every step.
+# Cache of the role of each class, which every step needs for every field.
 _roles: dict[type, str] = {}
 
 
@@ -157,7 +157,7 @@ def label_layer(module: object) -> str:
 
 
 def require_axis(module: object, x: Any, axis: int, length: int, *, form: str) -> None:
-    """Raise if the input's axis does not have the length that the layer needs."""
+    """Raise if an axis of the input does not have the length that the layer needs."""
     shape: Any = getattr(x, "shape", None)
     least = axis + 1 if axis >= 0 else -axis
     if shape is not None and (len(shape) < least or shape[axis] != length):
@@ -168,7 +168,7 @@ def require_axis(module: object, x: Any, axis: int, length: int, *, form: str) -
 
 def is_module(value: object) -> bool:
     """Return True for a module, not for its class."""
-    return hasattr(type(value), "named")  # faster than isinstance with the Protocol
+    return hasattr(type(value), "named")  # faster than isinstance with a Protocol
 
 
 def is_container(value: object) -> bool:
@@ -220,10 +220,10 @@ def _has_tensor(value: object) -> bool:
 
 
 def _map_items(value: Any, change: Callable[[Any], Any], memo: dict[int, Any]) -> Any:
-    """Return the changed value, or a new container of changed items."""
+    """Apply a function to a value, or to all items of a container."""
     if not is_container(value):
         return change(value)
-    if id(value) in memo:  # a list in two fields, or a list that contains itself
+    if id(value) in memo:  # handle a list in two fields, or a list that contains itself
         return memo[id(value)]
     if isinstance(value, tuple):
         items = [_map_items(item, change, memo) for _, item in items_of(value)]

@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 class LayerSummary:
     """Sizes and costs of one module, including all its submodules."""
 
-    path: str  # Empty for the outermost module.
+    path: str  # Path of the module; empty for the outermost module.
     name: str  # Name of the class.
     output_shape: Any  # Shape in the last call: a tuple, a list of tuples, or None.
-    parameters: int  # Number of scalars; a shared parameter counts once.
+    parameters: int  # Number of scalar parameters; a shared parameter is counted once.
     trainable: int
-    bytes: int  # Size of parameters and buffers.
+    bytes: int  # Number of bytes of all parameters and buffers.
     multiply_adds: int
 
 
@@ -46,11 +46,11 @@ class Summary:
     """Table of a module's layers with their sizes and costs; see `Module.summary`.
 
     Attributes:
-        layers: Dict for each module with ``path``, ``name`` of the class,
+        layers: A dict for each module with the keys ``path``, ``name`` (the class),
             ``output_shape``, ``parameters``, ``trainable``, ``bytes`` and
-            ``multiply_adds``. The shape is that of the last call, or None; the bytes
-            include buffers. The numbers of a module include its
-            submodules, so the first entry is the total.
+            ``multiply_adds``. The output shape is that of the last call, or None
+            without a call. The bytes include buffers. The numbers of a module include
+            its submodules, so the first dict contains the totals.
 
     Examples:
         >>> import seqloom as sl
@@ -210,7 +210,7 @@ class _Counter(Profile):
         super().__init__(inner)
 
     def _time(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Wrap an operation to count; most operations have no multiply-adds."""
+        """Wrap an operation to count multiply-adds; most operations have none."""
         find = _MULTIPLY_ADDS.get(name)
         if find is None:
             return function
@@ -242,7 +242,7 @@ class _Counter(Profile):
 
     @contextmanager
     def holding(self, parts: list[ModuleArray]) -> Generator[None]:
-        """Put arrays on this backend inside the block; restore their values after it."""
+        """Move arrays to this backend in the `with` block, then restore the values."""
         with ExitStack() as stack:
             for part in parts:
                 stack.callback(_restore, part, part.backend, part.share(), part.version)
@@ -263,13 +263,13 @@ class _Counter(Profile):
 
 
 class _CallRecorder:
-    """Counter to which calls of watched modules are reported."""
+    """Counter that receives the calls of watched modules."""
 
     counter: _Counter | None = None
 
 
 def _restore(part: ModuleArray, backend: Backend | None, array: Any, version: int) -> None:
-    """Restore an array that a call may have overwritten."""
+    """Restore the values of an array that a call may have overwritten."""
     part.backend, part.array, part.version, part.is_shared = backend, array, version, True
 
 
@@ -278,7 +278,7 @@ def _make_recording_class(kind: type[Any]) -> type[Any]:
     """Create a subclass of a module's class whose methods record the call."""
     methods: dict[str, Any] = {}
     for base in reversed(kind.__mro__):
-        if "named" in vars(base):  # Module itself, whose methods call no layer
+        if "named" in vars(base):  # methods of Module itself call no layer
             methods.clear()
             continue
         methods |= {
@@ -329,7 +329,7 @@ def _find_shapes(result: Any) -> Any:
 
 
 class Shaped(Protocol):
-    """An array of any library."""
+    """Protocol of an array of any library."""
 
     shape: tuple[int, ...]
 
@@ -361,7 +361,7 @@ def _packed_attention(
 
 
 def _recurrent(at: int) -> Callable[..., int]:
-    """Count both products of each step; `at` is the index of the first weights."""
+    """Count both products of a recurrent step; `at` is the index of the first weights."""
 
     def count(_: Backend, __: Shaped, x: Shaped, *rest: Shaped) -> int:
         return x.shape[0] * x.shape[1] * (prod(rest[at].shape) + prod(rest[at + 1].shape))
@@ -374,7 +374,7 @@ def _tensordot(_: Backend, out: Shaped, x: Shaped, y: Shaped, *__: Shaped) -> in
 
 
 def _einsum(_: Backend, __: Shaped, text: str, *arrays: Shaped) -> int:
-    """Count the products over all axes; zero for a single array."""
+    """Count the multiply-adds of einsum over all axes; zero for a single array."""
     terms = text.replace(" ", "").partition("->")[0].split(",")
     if len(arrays) < 2 or "." in text:  # noqa: PLR2004  # a sum has no products
         return 0

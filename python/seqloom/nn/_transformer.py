@@ -23,7 +23,7 @@ _ACTIVATIONS = {"relu": relu, "gelu": gelu}
 
 
 class TransformerEncoderLayer(Module):
-    """One layer of a transformer encoder, as ``torch.nn.TransformerEncoderLayer``.
+    """Layer of a transformer encoder, like ``torch.nn.TransformerEncoderLayer``.
 
     Sequences are batch first, ``(n, l, d_model)``. Parameters have the names and shapes
     of PyTorch.
@@ -97,8 +97,8 @@ class TransformerEncoderLayer(Module):
 
         Args:
             src: ``(n, l, d_model)``; with `cu_seqlens` ``(total, d_model)``.
-            src_mask: `attn_mask` of `MultiHeadAttention`: true where a position ignores
-                another.
+            src_mask: Mask for `MultiHeadAttention`, true where a position ignores
+                another position.
             src_key_padding_mask: ``(n, l)`` booleans, true at padding. The output at
                 padding is undefined.
             is_causal: If True, a position ignores later positions.
@@ -154,7 +154,7 @@ def _find_activation(
 
 
 class TransformerEncoder(Module):
-    """Stack of encoder layers, as ``torch.nn.TransformerEncoder``.
+    """Stack of encoder layers, like ``torch.nn.TransformerEncoder``.
 
     Args:
         encoder_layer: Layer that is copied `num_layers` times. Unlike in PyTorch, each
@@ -202,8 +202,8 @@ class TransformerEncoder(Module):
 
         Args:
             src: ``(n, l, d_model)``; with `cu_seqlens` ``(total, d_model)``.
-            mask: `attn_mask` of `MultiHeadAttention`: true where a position ignores
-                another. Pass the mask of a batch, which is 1 at real positions, as
+            mask: Mask for `MultiHeadAttention`, true where a position ignores another
+                position. Pass the mask of a batch, which is 1 at real positions, as
                 ``src_key_padding_mask=mask == 0``.
             src_key_padding_mask: ``(n, l)`` booleans, true at padding. The output at
                 padding is undefined.

@@ -47,8 +47,8 @@ def conv_transpose1d(
         weight: ``(c, o / groups, k)``.
         bias: ``(o,)``.
         stride: Distance between neighbouring windows in the output.
-        padding: Number of positions removed on each side.
-        output_padding: Number of positions added at the end.
+        padding: Number of output positions removed on each side.
+        output_padding: Number of output positions added at the end.
         groups: Number of groups of channels that are convolved independently.
         dilation: Distance between neighbouring elements of the kernel.
 
@@ -92,8 +92,8 @@ def conv_transpose2d(
         bias: ``(o,)``.
         stride: Distance between neighbouring windows in the output: one number, or one
             for each axis.
-        padding: Number of positions removed on each side.
-        output_padding: Number of positions added at the end of each axis.
+        padding: Number of output positions removed on each side.
+        output_padding: Number of output positions added at the end of each axis.
         groups: Number of groups of channels that are convolved independently.
         dilation: Distance between neighbouring elements of the kernel.
 
@@ -142,7 +142,7 @@ def _check_output_padding(
         if more >= max(step, spacing):
             raise ArgumentError(
                 f"output_padding {more} must be below the stride {step} or the dilation "
-                f"{spacing}: it only selects one of the possible output lengths"
+                f"{spacing}: output_padding only selects one of the possible output lengths"
             )
 
 
@@ -153,9 +153,9 @@ class ConvTranspose1d(Module):
         in_channels: Number of channels of the input.
         out_channels: Number of channels of the output.
         kernel_size: Number of positions in a window of the output.
-        stride: Distance in the output between neighbouring input positions.
-        padding: Number of positions removed on each side.
-        output_padding: Number of positions added at the end.
+        stride: Distance between the output windows of neighbouring input positions.
+        padding: Number of output positions removed on each side.
+        output_padding: Number of output positions added at the end.
         groups: Number of groups of channels that are convolved independently.
         bias: If True, add a bias.
         dilation: Distance between neighbouring elements of the kernel.
@@ -202,7 +202,8 @@ class ConvTranspose1d(Module):
         self.output_padding = as_size("output_padding", output_padding, 0)
         self.dilation = as_size("dilation", dilation, 1)
         _check_output_padding((self.output_padding,), (self.stride,), (self.dilation,))
-        # As in PyTorch, the fan-in counts output channels instead of input channels.
+        # As in PyTorch, compute the fan-in from output channels instead of input
+        # channels.
         fan_in = FanIn(outside // self.groups * kernel)
         self.weight = Param((inside, outside // self.groups, kernel), fan_in)
         self.bias = Param((outside,), fan_in) if bias else None
@@ -212,8 +213,8 @@ class ConvTranspose1d(Module):
 
         Args:
             x: The input.
-            output_size: Length of the last axis of the output, one of those that the
-                stride allows; default: the length given by `output_padding`.
+            output_size: Length of the last axis of the output, which must be possible
+                with the stride; default: the length that results from `output_padding`.
 
         Returns:
             The output.
