@@ -183,7 +183,7 @@ def test_named_layers_keep_their_names_in_paths_and_slices():
     for name, message in (("b", "its names: 'a', 'act'"), (2, "has 2 layers")):
         with pytest.raises(OutOfRangeError, match=message):
             net[name]
-    with pytest.raises(OutOfRangeError, match="none, as they are a list"):
+    with pytest.raises(OutOfRangeError, match="none, because the layers are a list"):
         nn.Sequential(nn.functional.relu)["a"]
 
 

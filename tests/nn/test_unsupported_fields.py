@@ -67,9 +67,7 @@ EQUAL = {
 
 @pytest.mark.parametrize("path", EQUAL)
 def test_two_arrays_with_one_path_are_rejected(path):
-    with pytest.raises(
-        ArgumentError, match=f"two arrays or modules with the path '{path}'"
-    ):
+    with pytest.raises(ArgumentError, match=f"two arrays or modules with path '{path}'"):
         Holder(EQUAL[path]()).bind("numpy", KEY)
 
 
