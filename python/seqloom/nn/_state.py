@@ -107,8 +107,8 @@ def collect_by_path(module: HasParts) -> dict[str, ModuleArray]:
         if path in parts:
             raise ArgumentError(
                 f"{type(module).__name__} has two arrays or modules with path {path!r}, "
-                "but a record can store only one. Rename one (the keys 1 and '1' of a dict, "
-                "or a dot in a key, make equal paths)"
+                "but a record can store only one. Rename one (the keys 1 and '1' of a "
+                "dict, or a dot in a key, make equal paths)"
             )
         parts[path] = part
     return parts
