@@ -313,7 +313,7 @@ CASES = {
     ),
     "one for two": (
         f"{LONE} peaks.bed {BY_NAME} --valid-chromosomes chr1 --test-chromosomes chr1",
-        "both name chr1",
+        "both contain chr1",
     ),
     "two ways": (
         f"{LONE} peaks.bed {BY_NAME} --valid-share 0 --valid-chromosomes chr1",

@@ -295,7 +295,7 @@ def test_groups_without_a_split_are_an_error(call, here):
     here("xy" * 6)
     said = call(*TRAIN.split(), "--group-column", "file")
     assert said.code == 2
-    assert "only with a split of FILES, by --valid-share or --folds" in said.err
+    assert "need a split of FILES, by --valid-share or --folds" in said.err
 
 
 def test_a_header_pattern_extracts_uniprot_accessions(call, here):

@@ -223,7 +223,7 @@ def _check_threads() -> Iterator[Advice]:
     try:
         threads, cores, variable = count_threads(), count_cores(), threads_variable()
     except ArgumentError as error:
-        yield Advice(f"{error}.", "Correct the variable, or unset it.")
+        yield Advice(f"{error}.", "Correct or unset this environment variable.")
         return
     if variable and threads < cores:
         yield Advice(

@@ -79,7 +79,7 @@ def select_network(
             changes["kernel_size"] = options.kernel_size
         return kind.network(train, *others, **changes)
     if options.kernel_size is not None:
-        raise ArgumentError("--kernel-size is for convolutions: not with --finetune lora")
+        raise ArgumentError("--finetune lora has no convolutions: omit --kernel-size")
     # With a language model, --width sets the layers of the head.
     changes |= {"hidden": options.width} if options.width else {}
     changes |= {} if options.rank is None else {"rank": options.rank}

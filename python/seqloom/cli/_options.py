@@ -133,7 +133,9 @@ def _make_class(kind: type[Any], taken: set[str], listed: set[str] | None) -> ty
         taken.add(item.name)
         is_shown = words is not None and (listed is None or item.name in listed)
         # A hidden option with several values is given once, as in --set NAME="A B".
-        several = " Repeat the option for several." if is_shown and words is Texts else ""
+        several = (
+            " Repeat the option for several values." if is_shown and words is Texts else ""
+        )
         option = Parameter(
             help=texts.get(item.name, "") + several,
             show=is_shown,

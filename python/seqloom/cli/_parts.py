@@ -67,17 +67,16 @@ def check_parts(options: PartOptions, kind: Kind) -> None:
     }
     names = [name for name, is_given in given.items() if is_given]
     if len(names) > 1:
-        raise ArgumentError(f"{' and '.join(names)} exclude each other: give one")
+        raise ArgumentError(f"{' and '.join(names)} exclude each other: give only one")
     if options.folds is not None and (options.test or options.test_chromosomes):
         raise ArgumentError(
-            "--folds compares settings, and --test evaluates the chosen ones: "
+            "--folds compares settings, and --test evaluates the final settings: "
             "give --test to a later run, without --folds"
         )
     is_cut = options.valid_share != 0 and not (options.valid or options.valid_chromosomes)
     if (options.groups or options.group_column) and not is_cut:
         raise ArgumentError(
-            "--groups and --group-column: only with a split of FILES, by --valid-share or "
-            "--folds"
+            "--groups and --group-column need a split of FILES, by --valid-share or --folds"
         )
     share = options.valid_share
     if share is not None and not 0 <= share < 1:
@@ -94,10 +93,12 @@ def _check_chromosomes(options: PartOptions, kind: Kind) -> None:
     if names and not kind.has_chromosomes:
         raise ArgumentError(f"{' and '.join(names)}: only with --intervals BED")
     if options.test and options.test_chromosomes:
-        raise ArgumentError("--test and --test-chromosomes exclude each other: give one")
+        raise ArgumentError(
+            "--test and --test-chromosomes exclude each other: give only one"
+        )
     if shared := set(options.valid_chromosomes).intersection(options.test_chromosomes):
         raise ArgumentError(
-            f"{' and '.join(names)} both name {', '.join(sorted(shared))}: a chromosome "
+            f"{' and '.join(names)} both contain {', '.join(sorted(shared))}: a chromosome "
             "belongs to one set"
         )
 
@@ -233,7 +234,7 @@ def hold_out(
     is_held = np.isin(names, chromosomes)
     if is_held.all():
         raise ArgumentError(
-            f"{option}: all intervals have these chromosomes, so none are left for "
+            f"{option}: all intervals are on these chromosomes, so none are left for "
             "training; name fewer chromosomes"
         )
     return whole.select(~is_held), whole.plain().select(is_held)

@@ -169,7 +169,7 @@ class Inputs:
         ways = ("labels", "label_from_header", "label_from_file")
         names = [f"--{name.replace('_', '-')}" for name in ways if name in self.given]
         if len(names) > 1:
-            raise ArgumentError(f"{' and '.join(names)} exclude each other: give one")
+            raise ArgumentError(f"{' and '.join(names)} exclude each other: give only one")
         if names or self.kind.has_labels(self.files, **self.given):
             return
         if not self.kind.takes("label_from_header"):

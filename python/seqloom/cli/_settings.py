@@ -74,7 +74,7 @@ def _print_options(options: Mapping[str, Argument]) -> None:
         console.print(table_of(texts))
         console.line()
     console.print(
-        "Give one as --set NAME=VALUE, or as a line NAME = VALUE in the TOML file of "
+        "Set an option by --set NAME=VALUE, or by a line NAME = VALUE in the TOML file of "
         "--config. This also works for the options that --help lists."
     )
 

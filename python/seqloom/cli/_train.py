@@ -254,7 +254,7 @@ def train(
 def _check_folder(*, resume: bool, overwrite: bool) -> None:
     """Raise if both --resume and --overwrite are given."""
     if resume and overwrite:
-        raise ArgumentError("--resume and --overwrite exclude each other: give one")
+        raise ArgumentError("--resume and --overwrite exclude each other: give only one")
 
 
 def _holds_run(out: Path) -> bool:
