@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# Seconds. A file this new may change again within the resolution of file times, so its
-# hash is not cached.
+# Seconds. A file that was modified more recently may change again without a new
+# modification time, so its hash is not cached.
 _MIN_FILE_AGE = 2.0
-# Bytes. Smaller files are hashed each time.
+# Bytes. Files below this size are hashed each time.
 _MIN_CACHED_SIZE = 64 << 20
-# Increase it when the format of the copy changes.
+# Increase this version when the format of the copy changes.
 _COPY_VERSION = 1
 _CODES, _SUMS = "codes.bed", "sums"
 
@@ -50,12 +50,12 @@ _CODES_PER_BYTE = 4
 
 
 class CodeStore:
-    """Reads lines of codes by number; a line is a sample or a variant."""
+    """Reads rows of two-bit codes by index; a row is a sample or a variant."""
 
-    # Codes that fit into the memory limit are kept in memory. Otherwise a .bed with the
-    # right lines is read directly, and any other is transposed once into the cache.
-    # Another process opens the same source again, and raises if the content has
-    # changed.
+    # Codes that fit into the memory limit are kept in memory. Otherwise a .bed in the
+    # requested order (samples or variants) is read directly, and any other .bed is
+    # transposed once into the cache. Another process opens the same source again, and
+    # raises if the content has changed.
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class CodeStore:
         self._files, self._shape, self._reading = files, shape, reading
         self.by_sample = by_sample
         self._variants = variants if by_sample else None
-        # If lines are variants, selected variants are selected lines.
+        # If the rows are variants, selecting variants selects rows.
         self._lines = None if by_sample else variants
         self._content: str | None = None
         self._copy: str | None = None
@@ -81,7 +81,7 @@ class CodeStore:
 
     @property
     def native(self) -> _native.GenotypeCodes:
-        """The lines; reopened in another process."""
+        """The rows of codes, which are reopened in another process."""
         if self._native is None:
             self._native = self._open_lines()
         return self._native
@@ -95,13 +95,13 @@ class CodeStore:
 
     @property
     def row_length(self) -> int:
-        """The number of codes in a line."""
+        """Number of codes in a row."""
         if not self.by_sample:
             return self._shape[0]
         return self._shape[1] if self._variants is None else self._variants.size
 
     def _open_lines(self) -> _native.GenotypeCodes:
-        """Open the lines in memory, in the .bed or in the cached copy."""
+        """Open the rows of codes: in memory, in the .bed or in the cached copy."""
         bed = self._files.open_bed()
         is_same = bed.major == ("individual" if self.by_sample else "SNP")
         self._is_direct = False
@@ -122,7 +122,7 @@ class CodeStore:
         return _native.GenotypeLayer(bed, self._shape, self.by_sample, self._variants)
 
     def _read_into_memory(self, bed: _native.BedFile) -> _native.GenotypeCodes:
-        """Read all lines into memory."""
+        """Read all rows of codes into memory."""
         stamp = self._check_content()
         layer = self._transposer(bed)
         held = self._run_with_progress(lambda watch, rest: layer.hold(watch, **rest))
@@ -150,7 +150,7 @@ class CodeStore:
         return codes
 
     def _check_content(self) -> dict[str, int]:
-        """Raise if the file's content differs from that seen in another process."""
+        """Raise if the content of the file differs from that in the pickling process."""
         path, expected, self._content = self._files.bed, self._content, None
         stamp = stamp_of(path)
         if expected not in {None, self.content}:
@@ -172,13 +172,13 @@ class CodeStore:
         return run_interruptible(lambda: work(watch, rest), report, stop=watch.stop)
 
     def _at(self, rows: Rows) -> Rows:
-        """Return the line numbers of items."""
+        """Return the row number of each item."""
         return np.ascontiguousarray(rows if self._lines is None else self._lines[rows])
 
     def decode(
         self, rows: Rows, tables: NDArray[Any], out: NDArray[Any], *, num_threads: int
     ) -> None:
-        """Decode lines with one lookup table per variant."""
+        """Decode rows of codes with one lookup table per variant."""
         by_line = not self.by_sample
         arguments = self._at(rows), np.ascontiguousarray(tables), out
         self._read(
@@ -186,13 +186,13 @@ class CodeStore:
         )
 
     def gather(self, rows: Rows, num_threads: int) -> NDArray[np.uint8]:
-        """Return the codes of lines."""
+        """Return the codes of some rows."""
         codes = np.empty((rows.size, -(-self.row_length // _CODES_PER_BYTE)), np.uint8)
         self._read(lambda: self.native.gather(self._at(rows), codes, threads=num_threads))
         return codes
 
     def count(self, rows: Rows) -> NDArray[np.int64]:
-        """Return the counts of missing, heterozygous and homozygous A2 by variant."""
+        """Return counts of missing, heterozygous and homozygous A2 codes per variant."""
         by_line, threads = not self.by_sample, self._reading.threads
         counts = self._read(
             lambda: self.native.count(self._at(rows), by_line=by_line, threads=threads)
@@ -200,7 +200,7 @@ class CodeStore:
         return counts.astype(np.int64)
 
     def _read(self, read: Callable[[], Any]) -> Any:
-        """Call a function that reads lines; invalidate a damaged copy."""
+        """Call a function that reads rows; if the cached copy is damaged, invalidate it."""
         try:
             return read()
         except FormatError as error:
@@ -213,7 +213,7 @@ class CodeStore:
 def content_of(files: GenotypeFiles, reading: Reading) -> str:
     """Return a hash of a .bed's content: 32 hexadecimal digits."""
     # The hash of a large file is cached with the file's size and times. A changed file
-    # is hashed again, because programs cannot set back its ctime.
+    # is always hashed again, because programs cannot reset its ctime.
     stamp = stamp_of(files.bed)
     path = os.fsencode(os.path.realpath(files.bed))
     name = hashlib.blake2b(path, digest_size=16).hexdigest()
@@ -248,7 +248,7 @@ def stamp_of(path: str) -> dict[str, int]:
 
 
 def check_stamp(path: str, stamp: dict[str, int]) -> None:
-    """Raise if a file was written after its stamp was taken."""
+    """Raise if a file was modified after its size and times were read."""
     if stamp_of(path) != stamp:
         raise FormatError(f"{path}: was written while it was being read", path=path)
 
@@ -282,8 +282,9 @@ def open_copy(
     shape: tuple[int, int],
 ) -> tuple[str, _native.GenotypeCodes]:
     """Open a transposed copy; write it if it is missing or damaged."""
-    # The key is the content of the .bed and the selection. `CacheFolder` writes entries
-    # atomically. Each line has a checksum, which is checked on every read.
+    # The cache key is the content of the .bed and the selected variants. `CacheFolder`
+    # writes entries atomically. Each row has a checksum, which is verified on every
+    # read.
     *facts, variants = what
     digest = hashlib.blake2b(repr((_COPY_VERSION, *facts)).encode(), digest_size=16)
     if variants is not None:

@@ -39,10 +39,10 @@ class StatisticsSource(Protocol):
 class GenotypeEncoder(JsonConfig):
     """Imputes and standardises genotypes by the statistics of the samples it was fitted on.
 
-    A number is ``(dosage - mean) * scale``, computed in float64 and then rounded; missing
-    genotypes become the mean. A variant without variance in the fitted samples becomes 0,
-    and is counted in ``constant``. Covariates are standardised to unit variance, unless
-    ``standardize`` is None.
+    A genotype becomes ``(dosage - mean) * scale``, computed in float64 and then rounded;
+    missing genotypes become the mean. A variant without variance in the fitted samples
+    becomes 0, and is counted in ``constant``. Covariates are standardised to unit variance,
+    unless ``standardize`` is None.
 
     Args:
         impute: ``"mean"``, or None to leave missing genotypes as NaN.
@@ -102,7 +102,7 @@ class GenotypeEncoder(JsonConfig):
 
     @property
     def is_fitted(self) -> bool:
-        """True if it has been fitted."""
+        """True if the encoder is fitted."""
         return self._fitted is not None
 
     @property
@@ -116,12 +116,12 @@ class GenotypeEncoder(JsonConfig):
 
     @property
     def variants(self) -> Variants:
-        """The ids and alleles of the variants it was fitted on, in order."""
+        """Ids and alleles of the variants that the encoder was fitted on, in order."""
         return self.fitted.variants
 
     @property
     def covariate_names(self) -> tuple[str, ...]:
-        """The names of the covariates it was fitted on, in order."""
+        """Names of the covariates that the encoder was fitted on, in order."""
         return self.fitted.covariate_names
 
     @property
@@ -130,13 +130,13 @@ class GenotypeEncoder(JsonConfig):
         return int(self.fitted.is_constant.sum())
 
     def fit(self, examples: Dataset) -> GenotypeEncoder:
-        """Return an encoder that is fitted on some samples.
+        """Return a new encoder that is fitted on some samples.
 
         Args:
             examples: The samples: a dataset, or its training set.
 
         Returns:
-            A fitted encoder; this one does not change.
+            A fitted copy of the encoder; the original encoder does not change.
 
         Raises:
             ArgumentError: There are no samples.
@@ -214,7 +214,7 @@ class GenotypeEncoder(JsonConfig):
         return self.with_fitted(Fitted.from_arrays(converted)) if converted else self
 
     def tables(self, dtype: DTypeLike = "float32") -> NDArray[Any]:
-        """Return the number of each code, for each variant.
+        """Return the lookup tables, with the number for each code of each variant.
 
         Args:
             dtype: The type of the numbers.
@@ -249,7 +249,8 @@ class GenotypeEncoder(JsonConfig):
             codes: A uint8 array or tensor ``(samples, bytes)`` with four codes per byte,
                 the first in the lowest bits, as in batches of
                 ``GenotypeDataset(output="codes")``.
-            tables: The result of ``tables``, on the device of the codes; None computes it.
+            tables: The result of ``tables``, on the device of the codes; None computes the
+                tables.
 
         Returns:
             Numbers ``(samples, variants)`` in the library and on the device of the codes.
@@ -322,7 +323,7 @@ def _digest(arrays: Mapping[str, NDArray[Any]]) -> str:
 
 
 def decode_codes(codes: Any, tables: Any) -> Any:
-    """Return the number of codes_of_variants code, from the table of its variant."""
+    """Return the decoded number of each code, from the lookup table of its variant."""
     count = tables.shape[1]
     if codes.ndim != 2 or codes.shape[1] != -(-count // 4):  # noqa: PLR2004 - a matrix
         raise ShapeError(
@@ -346,6 +347,6 @@ def flip_codes(codes: Any, is_flipped: Any) -> Any:
     marks = np.zeros(4 * codes.shape[1], np.uint8)
     marks[: is_flipped.size] = 3 * is_flipped.astype(np.uint8)
     wanted = (marks.reshape(-1, 4) << np.arange(0, 8, 2, dtype=np.uint8)).sum(axis=1)
-    # Codes 00 and 11 have two equal bits.
+    # Homozygous codes (00 and 11) have two equal bits.
     equal = ~(codes ^ (codes >> 1)) & 0x55
     return codes ^ ((equal | (equal << 1)) & wanted.astype(np.uint8))

@@ -37,7 +37,7 @@ _MAX_MEMORY = 1 << 30
 _MEMORY_DIVISOR = 4
 
 
-# One slash is enough, because a `Path` merges two.
+# The pattern has one slash, because a `Path` merges two slashes.
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
 
 
@@ -57,11 +57,11 @@ class GenotypeFiles:
         fam: Location | None = None,
         bim: Location | None = None,
     ) -> GenotypeFiles:
-        """Find the tables: the given ones, or those with the name of the .bed."""
+        """Find the .fam and .bim tables: the given paths, or files named like the .bed."""
         if isinstance(bed, open_bed):
             files = _locations_of(bed)
             return cls.find(files["bed"], fam=fam or files["fam"], bim=bim or files["bim"])
-        if isinstance(bed, list | tuple):  # their shared variants are unknown
+        if isinstance(bed, list | tuple):  # they may have different variants
             raise ArgumentError(
                 f"bed must be one set, got {len(cast('list[Any]', bed))}; merge several "
                 "into one first (plink --merge-list), or create a dataset for each"
@@ -112,7 +112,7 @@ class Reading:
         return count_threads(self.num_threads)
 
     def __getstate__(self) -> tuple[Any, ...]:
-        # The progress function stays in this process.
+        # Not pickled: the progress function is only called in this process.
         return (self.memory, self.cache, self.num_threads, self.check)
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
@@ -123,7 +123,7 @@ class Reading:
 
 
 def _locations_of(bed: open_bed) -> dict[str, Path]:
-    """Return the three files of an open set; raise for custom properties."""
+    """Return the three files of an ``open_bed``; raise for custom properties."""
     if bed.properties_dict:
         raise ArgumentError(
             f"{bed}: a dataset reads the .fam and .bim files, but this open_bed has other "
@@ -138,7 +138,7 @@ def _locations_of(bed: open_bed) -> dict[str, Path]:
 
 
 def _remote(path: object) -> ArgumentError:
-    """Return the error for a remote file."""
+    """Return the error for a file that is not on the local machine."""
     return ArgumentError(
         f"{path}: a dataset reads its files repeatedly, so they must be on this machine: "
         "copy the set, or read a part of it with sl.io.open_bed"

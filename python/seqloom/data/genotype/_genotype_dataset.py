@@ -69,7 +69,7 @@ def GenotypeDataset(
 ) -> Dataset:
     """Genotypes of a PLINK .bed, with labels and covariates; standardised by default.
 
-    An item is a dict for one sample. It has ``id`` (IID, or FID:IID if an IID is not
+    An item is a dict for one sample. An item has ``id`` (IID, or FID:IID if an IID is not
     unique), ``inputs`` (a number for each variant) and, if given, ``label`` and
     ``covariates``. With ``by="variant"`` an item is one variant over all individuals:
     ``id``, ``inputs``, ``chromosome`` and ``position``.
@@ -77,45 +77,46 @@ def GenotypeDataset(
     Genotypes are stored as two-bit codes and decoded for each batch. Codes are kept in
     memory if they fit into ``memory``. Otherwise samples are read from a transposed copy of
     the .bed in the cache folder: ``cache``, or ``SEQLOOM_CACHE`` in the environment, else
-    ``~/.cache/seqloom``. The copy is written once, with 256 MiB of memory, and is named
-    after a hash of the .bed's content.
+    ``~/.cache/seqloom``. The transposed copy is written once, with 256 MiB of memory, and
+    is named after a hash of the content of the .bed.
 
     Means and variances come from the samples that the encoder was fitted on.
-    ``sl.train.fit`` fits it on the training set. Subsets from ``split`` and ``folds`` are
-    standardised by the training set, and any other dataset by all of its samples. To choose
-    the samples yourself, use ``encoder = data.encoder.fit(train)`` and
-    ``valid.with_encoder(encoder)``.
+    ``sl.train.fit`` fits the encoder on the training set. Subsets from ``split`` and
+    ``folds`` use the statistics of the training set; any other dataset uses those of all
+    its samples. To choose the samples yourself, use ``encoder = data.encoder.fit(train)``
+    and ``valid.with_encoder(encoder)``.
 
     Args:
         bed: The .bed, or an ``open_bed`` of local files.
         labels: Tables with a row for each sample: a header with FID and IID, or only IID,
-            or PLINK lines ``FID IID value``. Also a data frame with such columns or indexed
-            by IID, a dict from IID to value, or numbers in the order of the .fam. None
-            takes the sixth column of the .fam, unless all its values are equal; False
-            leaves labels out. A ``Labels`` also has the options for reading them.
-        covariates: Numbers from the same kinds of source. Columns that a fitted encoder
-            does not use are left out and counted in ``report["unused_covariates"]``.
+            or PLINK lines ``FID IID value``. A data frame with such columns or indexed by
+            IID, a dict from IID to value, and numbers in the order of the .fam are accepted
+            too. None reads the sixth column of the .fam, unless all its values are equal;
+            False reads no labels. A ``Labels`` also has the options for reading them.
+        covariates: Covariates as numbers, from the same sources as ``labels``. Columns that
+            a fitted encoder does not use are ignored and counted in
+            ``report["unused_covariates"]``.
         by: The items: ``"sample"`` or ``"variant"``.
-        variants: The variants to read: ids, indices, a boolean mask or a slice; None takes
-            all.
+        variants: The variants to read: ids, indices, a boolean mask or a slice; None reads
+            all variants.
         impute: ``"mean"``, or None to leave missing genotypes as NaN.
         standardize: ``"unit"``, ``("beta", a, b)`` or None; see ``GenotypeEncoder``.
-        encoder: A fitted encoder, instead of ``impute`` and ``standardize``; its variants
-            are found in the file by id and alleles.
+        encoder: A fitted encoder, instead of ``impute`` and ``standardize``; the variants
+            of the encoder are matched to the file by id and alleles.
         count_A1: If True, dosages count allele 1, else allele 2.
-        fam: The table of individuals; None takes the .fam next to the .bed.
-        bim: The table of variants; None takes the .bim next to the .bed.
+        fam: The table of individuals; None reads the .fam next to the .bed.
+        bim: The table of variants; None reads the .bim next to the .bed.
         missing_covariates: ``"error"``, or ``"mean"`` to replace missing values by the
             mean.
-        covariate_columns: The columns of covariates; None takes all.
+        covariate_columns: The columns of covariates; None reads all columns.
         dtype: ``"float32"`` or ``"float64"``.
         output: ``"numbers"``, or ``"codes"`` for two-bit codes, which ``encoder.decode``
             converts to numbers, also on a GPU.
         memory: The maximum memory for codes in bytes, or a string such as ``"4 GB"``; None
-            takes a quarter of the free memory, at most 1 GiB.
+            uses a quarter of the free memory, at most 1 GiB.
         cache: The cache folder.
         num_threads: The number of threads that write the copy and count genotypes; None
-            takes all.
+            uses all cores.
         progress: A function that is called with the finished and the total bytes of codes.
         skip_format_check: If True, the padding bits of the .bed are not checked.
         **old: Deprecated: ``phenotype=``, which is now ``labels=``, and single options of
@@ -196,7 +197,7 @@ def GenotypeDataset(
 
 
 def _check_no_sample_columns(labels: Labels, covariates: Any) -> None:
-    """Raise for labels or covariates with ``by="variant"``."""
+    """Raise if labels or covariates are given with ``by="variant"``."""
     if labels.source is not None and labels.source is not False:
         raise ArgumentError('labels are of samples: leave them out with by="variant"')
     if covariates is not None:
@@ -228,7 +229,7 @@ def check_options(**options: str) -> None:
 
 
 def check_counted(bed: object, *, count_a1: bool) -> None:
-    """Raise if an open .bed counts the other allele."""
+    """Raise if an ``open_bed`` counts the other allele."""
     if isinstance(bed, open_bed) and bed.count_A1 != count_a1:
         raise ArgumentError(
             f"the open .bed has count_A1={bed.count_A1}, the dataset count_A1={count_a1}: "
@@ -239,7 +240,7 @@ def check_counted(bed: object, *, count_a1: bool) -> None:
 def choose_encoder(
     encoder: GenotypeEncoder | None, new_encoder: GenotypeEncoder
 ) -> GenotypeEncoder:
-    """Return the encoder encoder, or a new one; raise if both are specified."""
+    """Return the given encoder, or a new encoder; raise if settings of both are given."""
     if encoder is None:
         return new_encoder
     if encoded_kind(encoder) != GenotypeEncoder.encodes:

@@ -34,7 +34,7 @@ class GenotypeSource(Source):
     has_letters = False
     has_ordinals = False
     supports_threads, is_checked = True, False
-    _training_rows: Rows | None = None  # Samples to fit on; None: all.
+    _training_rows: Rows | None = None  # Samples to fit the encoder on; None: all samples.
     _fitted_encoder: GenotypeEncoder | None = None  # Fitted on first use.
     _tables: NDArray[Any] | None = None  # Lookup tables of the fitted encoder.
 
@@ -98,7 +98,7 @@ class GenotypeSource(Source):
         """Return decoded genotypes, or codes, and covariates."""
         if self._output == "codes":
             codes = self._codes.gather(rows, options.num_threads)
-            # Count the alleles that the encoder counts.
+            # Flip codes, so that they count the alleles that the encoder counts.
             is_flipped = self._variants.is_flipped
             codes = codes if is_flipped is None else flip_codes(codes, is_flipped)
             batch: dict[str, Any] = {"codes": codes}
@@ -109,7 +109,7 @@ class GenotypeSource(Source):
     def _numbers(
         self, rows: Rows, out: NDArray[Any] | None, num_threads: int
     ) -> NDArray[Any]:
-        """Return decoded genotypes, in memory that is reused after they are freed."""
+        """Return decoded genotypes, in memory that is reused after the batch is freed."""
         shape = (rows.size, self._codes.row_length)
         if out is None:
             out = empty(shape, self._dtype)
@@ -146,7 +146,7 @@ class GenotypeSource(Source):
         return find_group(name, columns)
 
     def _find_tables(self) -> NDArray[Any]:
-        """Return the lookup tables of the encoder, for the alleles in the file."""
+        """Return the lookup tables of the encoder, flipped for the alleles of the file."""
         if self._tables is None:
             tables = self._find_encoder().tables(self._dtype)
             if (is_flipped := self._variants.is_flipped) is not None:
@@ -166,7 +166,7 @@ class GenotypeSource(Source):
         return self._fitted_encoder
 
     def statistics(self, encoder: GenotypeEncoder, rows: Rows | None = None) -> Fitted:
-        """Return the statistics of some samples, or of all, for an encoder."""
+        """Return the statistics of some samples, or of all samples, for an encoder."""
         if self._variants.is_flipped is not None:
             raise ArgumentError(
                 "the encoder flips alleles of this file; to fit a new encoder, open the "
@@ -192,7 +192,7 @@ class GenotypeSource(Source):
         )
 
     def fitted(self, to: GenotypeEncoder | Rows) -> GenotypeSource:
-        """Return the source standardised by some samples, or by an encoder."""
+        """Return the source with the statistics of some samples, or of an encoder."""
         if isinstance(to, np.ndarray):
             return self._copy_with(_training_rows=to) if self._by_sample else self
         if not self._by_sample:
@@ -232,7 +232,8 @@ class GenotypeSource(Source):
             yield self._covariates.of(rows, self.covariate_names).tobytes()
 
     def __getstate__(self) -> dict[str, Any]:
-        # Compute the statistics once, not in each process.
+        # Compute the statistics before pickling, so that not every process computes
+        # them.
         if self._output == "numbers" or self.covariate_names:
             self._find_tables()
         return dict(self.__dict__)

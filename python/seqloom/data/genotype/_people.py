@@ -108,14 +108,14 @@ class People:
 class Columns:
     """The columns to read from a table."""
 
-    id_column: str | None = None  # None: FID and IID, or IID.
-    wanted: Cells | None = None  # None: all except ids.
+    id_column: str | None = None  # None: the ids are in FID and IID, or only in IID.
+    wanted: Cells | None = None  # None: all columns except the ids.
     what: str = "phenotype"  # Name of the values without a header.
 
 
 @dataclass(frozen=True, slots=True)
 class PersonTable:
-    """A table of values as text, with one line per individual."""
+    """A table of values as text, with one row per individual."""
 
     path: str
     names: Cells
@@ -126,8 +126,8 @@ class PersonTable:
 
 def read_person_table(path: str, columns: Columns, people: People) -> PersonTable:
     """Read a table of values: TSV, CSV or white space, plain or gzip."""
-    # The first line is a header if it names FID, IID or a wanted column. Otherwise its
-    # first cells must be the ids of an individual, as in the files of PLINK.
+    # The first line is a header if it names FID, IID or a wanted column. Without a
+    # header, the first cells must be the ids of an individual, as in PLINK files.
     with reading_table(path), open_text(path) as file:
         wanted = (columns.id_column or _IID,)
         has_one_word_ids = columns.id_column is None
@@ -207,7 +207,7 @@ def _read(path: str, reader: Reader, columns: Columns, *, people: People) -> Per
 def _append_row(
     table: PersonTable, row: list[str], positions: tuple[list[int], list[int]], *, line: int
 ) -> None:
-    """Append the wanted cells of a line to the table."""
+    """Append the requested cells of a line to the table."""
     ids, values = positions
     key = [row[at].strip() for at in ids]
     if "" in key:
@@ -268,7 +268,7 @@ def _headerless_columns(
 class PersonValues:
     """Values as text, joined to individuals."""
 
-    what: str  # name of the source in errors
+    what: str  # name of the source in error messages
     names: Cells
     cells: dict[int, Cells]  # Cells by row of the individual.
     unmatched: Cells  # Ids of rows without an individual.
@@ -326,7 +326,7 @@ def _tables(values: Any, people: People, columns: Columns) -> list[PersonTable]:
 
 
 def _files(values: Any, people: People, columns: Columns) -> list[PersonTable]:
-    """Return one or more tables from files."""
+    """Read one or more tables from files."""
     is_many = isinstance(values, Iterable) and not isinstance(values, (str, os.PathLike))
     paths: list[Any] = list(cast("Iterable[Any]", values)) if is_many else [values]
     if strange := [path for path in paths if not isinstance(path, (str, os.PathLike))]:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 STATES = ("control", "case")
-# State of each code. In PLINK's coding 1 and 2, code 0 is missing.
+# Meaning of each phenotype code. In PLINK's coding 1 and 2, code 0 is missing.
 _STATE_CODES = {"01": {"0": "control", "1": "case"}, "12": {"1": "control", "2": "case"}}
 _MAX_EXAMPLES = 3
 _MISSING_WORDS = frozenset(
@@ -76,7 +76,7 @@ def _read_phenotype(people: People, labels: Labels) -> PersonValues:
 def _replace_codes(
     joined: PersonValues, rows: dict[int, Cells], labels: Labels
 ) -> dict[int, Cells]:
-    """Replace codes by "control" and "case"."""
+    """Replace the codes of a phenotype by "control" and "case"."""
     if len(joined.names) > 1 or labels.task not in {"auto", "classify"}:
         return rows
     what = f"{joined.what}, {' '.join(joined.names)}"
@@ -99,7 +99,7 @@ def _replace_codes(
 
 
 def _warn_of_marks(cells: dict[str, Cells], what: str, *, is_guessed: bool) -> None:
-    """Warn of labels that look like missing values."""
+    """Warn if labels look like missing values."""
     flat = [cell for row in cells.values() for cell in row]
     marks = missing_marks(flat, with_codes=is_guessed)
     if marks:
@@ -154,7 +154,7 @@ def _number_labels(
 
 
 def _task_and_classes(cells: dict[str, Cells], labels: Labels) -> tuple[str, Cells | None]:
-    """Return task and classes; as in PLINK, numbers other than state codes are values."""
+    """Return task and classes; only case-control codes and text are classes."""
     flat = {cell for row in cells.values() for cell in row}
     classes = None if labels.classes is None else tuple(labels.classes)
     if flat <= set(STATES) and labels.task in {"auto", "classify"}:
@@ -209,7 +209,7 @@ _ZERO = Missing(frozenset({"0"}))
 
 
 def states_of(cells: Iterable[str], coding: str, *, what: str) -> dict[str, str] | None:
-    """Return the state of each cell of a column; None if the numbers are values."""
+    """Return control, case or missing for each cell; None if the numbers are values."""
     normalised = {cell: _normalise(cell) for cell in dict.fromkeys(cells)}
     found = set(normalised.values())
     if coding == "auto":
@@ -230,7 +230,7 @@ def states_of(cells: Iterable[str], coding: str, *, what: str) -> dict[str, str]
 
 
 def missing_marks(cells: Iterable[str], *, with_codes: bool) -> list[str]:
-    """Return the cells that look like missing values, or like a code for them."""
+    """Return the cells that look like missing values or like codes for missing values."""
     cell_of = {_normalise(cell): cell for cell in cells}
     marks = [text for text in cell_of if text in _MISSING_WORDS]
     others = [text for text in cell_of if text not in {"0", "1", "2"}]

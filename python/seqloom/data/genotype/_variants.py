@@ -103,7 +103,7 @@ class ChosenVariants:
 def choose_variants(
     files: GenotypeFiles, wanted: Any, encoder: GenotypeEncoder
 ) -> ChosenVariants:
-    """Select the wanted variants, or those of a fitted encoder."""
+    """Select the requested variants, or those of a fitted encoder."""
     columns = files.variants()
     chosen = ChosenVariants(columns, choose_rows(columns["sid"], wanted))
     if not encoder.is_fitted:
@@ -166,7 +166,7 @@ class VariantMatch:
     """The rows of wanted variants in a file."""
 
     positions: NDArray[np.int64]
-    is_flipped: NDArray[np.bool_]  # The file counts the other allele: use 2 - dosage.
+    is_flipped: NDArray[np.bool_]  # Dosages in the file must be flipped.
     missing_alleles: int = 0  # Variants matched by id and one allele.
 
     @property
@@ -176,7 +176,7 @@ class VariantMatch:
 
 
 def match(wanted: Variants, found: Variants, *, name: str) -> VariantMatch:
-    """Match each wanted variant by its id and alleles."""
+    """Match each requested variant to a row by its id and alleles."""
     # Fast path for a file with the same variants in the same order.
     is_same = np.array_equal(wanted.ids, found.ids) and _is_equal(wanted, found).all()
     if is_same:
@@ -207,13 +207,13 @@ def _fits_by_one(wanted: Variants, found: Variants) -> NDArray[np.bool_]:
 
 
 def _lacks(*alleles: Texts) -> NDArray[np.bool_]:
-    """Return a mask of the alleles that are missing on either side."""
+    """Return a mask of the alleles that are missing in the file or in the encoder."""
     marks = [texts == mark for texts in alleles for mark in _MISSING_ALLELES]
     return np.logical_or.reduce(marks)
 
 
 def _list_candidates(wanted: Variants, found: Variants) -> dict[str, list[int]]:
-    """Return the rows of each wanted id; a file may repeat an id."""
+    """Return the rows of each requested id; an id may occur more than once in a file."""
     candidates: dict[str, list[int]] = {name: [] for name in wanted.ids.tolist()}
     for position, name in enumerate(found.ids.tolist()):
         if name in candidates:
@@ -236,12 +236,12 @@ def _check_present(wanted: Variants, candidates: dict[str, list[int]], name: str
 def _choose(
     row: tuple[str, str, str], found: Variants, here: list[int], *, name: str
 ) -> int:
-    """Return the only row of a wanted variant that has its alleles."""
+    """Return the only row that has the id and the alleles of a variant."""
     key, *alleles = map(str, row)
     pairs = {i: {str(found.counted[i]), str(found.other[i])} for i in here}
     fits = [i for i, pair in pairs.items() if pair == {*alleles}]
     if not fits:
-        # One equal allele; the other is missing on one side.
+        # One allele is equal; the other is missing in the file or in the encoder.
         missing, both = {*_MISSING_ALLELES}, {*alleles}
         fits = [
             i

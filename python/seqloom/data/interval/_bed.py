@@ -93,7 +93,7 @@ def _parse(path: str, file: TextIO) -> Rows:
 
 
 def _lines(file: TextIO) -> Iterator[tuple[int, str]]:
-    """Yield lines except empty lines, comments and browser lines; keep headers."""
+    """Yield the lines of a BED file without empty lines, comments and browser lines."""
     for number, line in enumerate(file, 1):
         text = line.rstrip("\r\n")
         words = text.split(None, 1)
@@ -228,7 +228,8 @@ def to_zero_based(what: str, columns: Columns, found: dict[str, str | None]) -> 
         unless the header or the sizes of the intervals prove that positions count from 1.
 
     Raises:
-        FormatError: The columns are those of GTF or GRanges, and there are no sizes.
+        FormatError: The columns are those of GTF or GRanges, but there is no column of
+            sizes.
     """
     names = [name.strip().lstrip("#").lower() for name in columns]
     is_homer = names[0].split(" ")[0] == "peakid"
@@ -269,7 +270,7 @@ def _sizes_equal(
 
 
 def _summits(columns: Columns, starts: list[int], names: list[str]) -> Columns:
-    """Return the summits of MACS as new_offsets from the starts."""
+    """Return the summits of MACS as offsets from the starts."""
     by_name = dict(zip(names, columns, strict=True))
     if "abs_summit" in by_name:
         summits = _integers(columns[by_name["abs_summit"]])

@@ -73,8 +73,8 @@ def IntervalDataset(
     Positions are zero-based and half-open, as in BED. An item is a dict with ``id``
     (``"chr1:100-200(+)"``), ``inputs`` or ``sequence``, ``file``, ``ordinal``, ``chrom``,
     ``start``, ``stop``, ``strand`` and, with labels, ``label``. Jitter changes ``start``
-    and ``stop``, but not ``id``. The ordinal is the interval's index, counting dropped
-    intervals too.
+    and ``stop``, but not ``id``. The ordinal is the index of the interval in the input,
+    which includes dropped intervals.
 
     Args:
         genome: A FASTA or FASTQ file: plain, bgzip or gzip.
@@ -83,14 +83,16 @@ def IntervalDataset(
             and, optionally, ``strand`` and ``summit``.
         encoder: Encodes residues as numbers.
         augment: Changes residues before they are encoded.
-        width: The length of all sequences, centred at the summit (narrowPeak) or else the
-            middle; None keeps the intervals.
+        width: The common length of all sequences, centred at the summit (narrowPeak) or
+            else at the middle of the interval; None reads the intervals as they are.
         strand: If True, intervals on the minus strand are reverse-complemented.
-        alphabet: The alphabet of the genome, which decides the complement of A: T in
-            ``"dna"``, U in ``"rna"``; ``"protein"`` has no minus strand. None takes the
-            alphabet of the encoder, or else DNA, and a U on the minus strand is an error.
+        alphabet: The alphabet of the genome, which determines the complement of A: T in
+            ``"dna"``, U in ``"rna"``; intervals of proteins must not be on the minus
+            strand. None uses the alphabet of the encoder. Without an encoder DNA is
+            assumed, and a U on the minus strand raises.
         jitter: The maximum random shift of an interval to either side, in bases; random by
-            seed, epoch and ordinal. The bases at the shifted position are read.
+            seed, epoch and ordinal. The sequence is read from the genome at the shifted
+            position.
         edge: Treatment of intervals that extend, with jitter, beyond the ends of a
             sequence. ``"error"`` raises; ``"pad"`` pads with N (X in proteins); ``"drop"``
             removes the interval and counts it in ``report``.
@@ -169,7 +171,7 @@ def windows(
     Args:
         path: The file.
         width: The length of a window, in residues.
-        stride: The distance between the starts of consecutive windows; None takes the
+        stride: The distance between the starts of consecutive windows; None means the
             width, so windows do not overlap.
         edge: Treatment of a shorter last window. ``"keep"`` keeps it shorter; ``"pad"``
             pads it with N; ``"drop"`` removes it and counts it in ``report``; ``"error"``
@@ -236,7 +238,7 @@ def check_label_options(labels: Labels) -> None:
 def label_intervals(
     labels: Labels, intervals: Intervals, kept: NDArray[np.int64], *, ids: list[str]
 ) -> LabelColumn:
-    """Return the labels of some intervals, with rows counted among these."""
+    """Return the labels of some intervals; rows are counted among the given intervals."""
     source, unmatched = _source(labels, intervals, kept, ids=ids)
     source = drop_missing(source, labels)
 
@@ -358,7 +360,8 @@ def _one_each(labels: Any, intervals: Intervals, kept: NDArray[np.int64]) -> Lab
 
 def _choose_ids(ids: list[str], positions: list[str], source: LabelSource) -> list[str]:
     """Return the ids or the original positions of intervals, as used in the labels."""
-    # Never mix both: with a width, the id of one may be the position of another.
+    # Ids and original positions are never mixed, because after resizing the id of an
+    # interval may equal the original position of another.
     labelled = {*source.cells, *source.missing}
     named = sum(position in labelled for position in positions)
     return positions if named > sum(name in labelled for name in ids) else ids

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from seqloom.data.label._labels import LabelColumn
 
 
-_NAME_COLUMNS = ("name", "peakid", "geneid")  # of BED and MACS; HOMER; SAF
+_NAME_COLUMNS = ("name", "peakid", "geneid")  # in BED and MACS; HOMER; SAF
 _NUCLEOTIDE_CODES = b"ACGTURYSWKMBDHVNacgturyswkmbdhvn"
 _COMPLEMENTS = b"TGCAAYRSWMKVHDBNtgcaayrswmkvhdbn"
 # N is asparagine in a protein.
@@ -191,7 +191,7 @@ def reverse_complement(
 ) -> None:
     """Reverse-complement the rows on the minus strand, in place.
 
-    The complement of A depends on the alphabet.
+    The complement of A is T in DNA and U in RNA.
 
     Raises:
         ArgumentError: The alphabet is unknown, and a row has U.
@@ -212,7 +212,7 @@ def reverse_complement(
 
 
 def alphabet_of(alphabet: str | None, encoder: Any) -> str | None:
-    """Return the given alphabet, or that of the encoder; None if unknown."""
+    """Return the given alphabet, or the alphabet of the encoder; None if unknown."""
     if alphabet is not None:
         as_choice("alphabet", alphabet, _ALPHABETS)
     of_encoder = getattr(encoder, "alphabet", None)

@@ -43,7 +43,7 @@ class Spans:
         return replace(self, starts=self.starts + shifts, stops=self.stops + shifts)
 
     def clip(self, lengths: NDArray[np.int64]) -> Spans:
-        """Return the spans cut at the ends of their chromosomes."""
+        """Return the spans truncated at the ends of their chromosomes."""
         ends = lengths[self.chroms]
         starts = np.minimum(np.maximum(self.starts, 0), ends)
         return replace(self, starts=starts, stops=np.clip(self.stops, starts, ends))
@@ -114,7 +114,7 @@ def check_edges(
     jitter: int,
     edge: str,
 ) -> NDArray[np.int64]:
-    """Return the rows to read; ``edge`` decides on those beyond the ends."""
+    """Return the rows to read; ``edge`` determines which rows beyond the ends."""
     if edge not in EDGES:
         raise ArgumentError(f"edge must be one of {', '.join(EDGES)}; got {edge!r}")
     if edge == "error":

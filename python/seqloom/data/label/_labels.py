@@ -51,7 +51,7 @@ CODINGS = ("auto", "01", "12")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelColumn:
-    """Labels as numbers, and the rows that have a label."""
+    """Labels converted to numbers, and the rows that have a label."""
 
     task: str | None = None  # None: no labels.
     classes: Cells = ()  # Names of classes, values or labels.
@@ -139,34 +139,37 @@ def _check_known(maker: Callable[..., Any], old: dict[str, Any]) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Labels:
-    """Describes where the labels of a dataset come from, and how to read them.
+    """The source of the labels of a dataset, and the options for reading them.
 
-    Pass it as ``labels`` to any dataset or stream. In this version datasets also accept
-    these options as separate keywords, with a ``DeprecationWarning``.
+    Pass a ``Labels`` object as ``labels`` to any dataset or stream. In this version
+    datasets also accept these options as separate keywords, with a ``DeprecationWarning``.
 
     Args:
         source: Tables (TSV, CSV, white space; plain or gzip; Parquet), a data frame, or a
-            dict from id to label. Also an array or a list in record order, or a function of
-            the record. ``"file"`` makes each file a class. None takes the label column of
-            the dataset, if it has one. Each dataset documents further sources.
+            dict from id to label. An array or a list in record order and a function of the
+            record are accepted too. With ``"file"``, each file is a class. None reads the
+            label column of the dataset, if it exists. Each dataset documents further
+            sources.
         id_column: The column of ids in tables, by default ``id``; for samples of a .bed,
             FID and IID, or IID alone.
         label_column: The column of labels in tables, files or intervals, by default
-            ``label``; for samples of a .bed, the only column of values. Several columns
-            contain numbers.
+            ``label``; for samples of a .bed, the only column of values. If there are
+            several columns, they must contain numbers.
         label_from_header: A regular expression that finds the label in the header: the
-            group named ``label``, else the first group, else the whole match. It replaces
-            ``source``, and only ``SequenceDataset`` takes it.
-        classes: The classes in order, by default sorted; any other label is an error.
-        task: The type of the labels. ``auto`` reads text and integers as classes; for
-            samples of a .bed, only control and case codes, and other numbers as values.
+            group named ``label``, else the first group, else the whole match. This option
+            replaces ``source``, and only ``SequenceDataset`` supports it.
+        classes: The names of the classes, sorted by default; any other label raises an
+            error.
+        task: The type of the labels. With ``auto``, text and integers are classes; for
+            samples of a .bed, only control and case codes are classes and other numbers are
+            values.
         coding: The codes of control and case in a phenotype: ``"01"``, ``"12"``, or
             ``"auto"``, which decides by the values. Only for ``GenotypeDataset``.
         missing: The strings that mark a missing label, instead of the defaults: NA, NaN, a
-            point and similar, and -9 for samples of a .bed. A name in ``classes`` is a
-            class.
-        unlabelled: ``"error"`` raises for a record without a label; ``"skip"`` leaves such
-            records out and counts them.
+            point and similar, and -9 for samples of a .bed. A string that is listed in
+            ``classes`` is never a missing label.
+        unlabelled: ``"error"`` raises for a record without a label; ``"skip"`` skips such
+            records and counts them.
 
     Raises:
         ArgumentError: An option is invalid, or two options contradict each other.
@@ -221,7 +224,7 @@ class Labels:
         *,
         maker: Callable[..., Any] | None = None,
     ) -> Labels:
-        """Return a `Labels`, or one with the given source, with a dataset's defaults."""
+        """Return a `Labels` object with the defaults of a dataset."""
         # Old keywords of datasets: `phenotype`, and the fields of `Labels`.
         old = dict(old or {})
         if maker is not None:

@@ -39,7 +39,7 @@ _MAX_UNCHECKED_CLASSES = 10
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-_MAX_ROUNDING = 0.01  # as a share of the range of labels
+_MAX_ROUNDING = 0.01  # as a fraction of the range of the labels
 _FILE_REMEDY = (
     ": give each class its own file (seqloom train a.fa b.fa --label-from-file); in "
     "Python a dict from file to label names them otherwise"
@@ -54,7 +54,7 @@ def number_labels(
     classes: Iterable[str] | None,
     joined: LabelColumn | None = None,
 ) -> LabelColumn:
-    """Return the labels of some ids as numbers; ``joined`` has their rows."""
+    """Return the labels of some ids as numbers; ``joined`` contains their row numbers."""
     class_tuple = None if classes is None else tuple(classes)
     if task == "auto":
         task = guess_task(source, ids, has_classes=class_tuple is not None)
@@ -308,7 +308,7 @@ def has_comma(cell: str) -> bool:
 
 
 def comma_hint(cell: str) -> str:
-    """Return how to write a number without commas; empty if it has none."""
+    """Return a hint on writing a number without commas; empty if it has no commas."""
     if _THOUSANDS.fullmatch(cell):
         plain = cell.replace(",", "")
         decimal = f", or {cell.replace(',', '.')} if it is a decimal comma"

@@ -174,7 +174,7 @@ def file_source(labels: list[Any], records: SequenceSource, columns: Cells) -> L
 def call_source(
     label: Callable[[SequenceRecord], Any], records: SequenceSource, columns: Cells
 ) -> LabelSource:
-    """Return the labels that a function returns for the records; None is no label."""
+    """Return the labels that a function returns for the records; None means no label."""
     values = {str(i): label(record) for i, record in enumerate(records.records())}
     labels = {key: value for key, value in values.items() if value is not None}
     what = f"the function {getattr(label, '__name__', label)!s}"
@@ -198,7 +198,7 @@ def header_source(
 def _found_in(
     search: Callable[[str], re.Match[str] | None], headers: Sequence[bytes], record: int
 ) -> str:
-    """Return what a pattern finds in a header, with a hint on how to write patterns."""
+    """Return a message with the match of a pattern in a header, and a hint on patterns."""
     header = decode_header(headers[record])
     match = search(header)
     text = "" if match is None else match_text(match, "label")
@@ -290,7 +290,7 @@ def _blank_note(source: LabelSource, name: str) -> str:
 
 
 def _spelling_note(source: LabelSource, name: str) -> str:
-    """Return a hint that an id of the labels has a header mark or other capitals."""
+    """Return a hint if an id of the labels begins with > or @, or differs in case."""
     headers = (key for key in source.cells if key.startswith((">", "@")))
     marked = next((key for key in headers if key[1:].split(None, 1)[:1] == [name]), None)
     if marked is not None:
@@ -313,7 +313,7 @@ def join_labels(labels: Any, ids: list[str], *, noun: str = "records") -> LabelC
 
     Args:
         labels: A `Labels`, paths of tables, a data frame, a dict from id to label, or a
-            list in the order of the records. None or False: no labels.
+            list in the order of the records. None and False mean that there are no labels.
         ids: The id of each record.
         noun: The plural name of the records, for messages.
 

@@ -62,7 +62,7 @@ class LabelSource:
     found: Callable[[int], str] | None = None  # Describes the search for a label.
 
     def note(self, record: int) -> str:
-        """Return details on the search for a record's label; empty without details."""
+        """Return details of the search for the label of a record, for messages."""
         return "" if self.found is None else f"; {self.found(record)}"
 
     def locate(self, name: str) -> str:
@@ -128,7 +128,7 @@ def labels_by_id(labels: Labels) -> LabelSource:
 
 
 def frame_of(labels: Any, wanted: set[str]) -> Frame | None:
-    """Return labels as a `Frame`; None for others. A dict needs the wanted columns."""
+    """Return labels as a `Frame`; None if they are not a table with the columns."""
     if isinstance(labels, Mapping) and not wanted.issubset(labels):  # pyright: ignore[reportUnknownArgumentType]
         return None
     return Frame.of(labels)
@@ -361,7 +361,7 @@ def _warn_of_codes(what: str, cells: set[str], labels: Labels) -> None:
 
 
 def missing_note(source: LabelSource, name: str) -> str:
-    """Return why a label counts as missing, and how to keep it."""
+    """Return the reason that a label is treated as missing, and the way to keep it."""
     cells = source.missing.get(name)
     if cells is None:
         return ""

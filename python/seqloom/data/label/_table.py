@@ -47,7 +47,7 @@ _SAVE_AS_UTF8 = (
 
 @dataclass(frozen=True, slots=True)
 class LabelTable:
-    """Ids and wanted cells of the lines of a table."""
+    """Ids and requested cells of the rows of a table."""
 
     path: str
     ids: list[str]

@@ -75,9 +75,9 @@ def create_async_dataloader(
 
     Workers are spawned without access to GPUs. They only read records; they do not tokenise
     or load a model. Plain FASTA is read in ranges of 2 MiB by different workers. A small
-    file is read by one worker at once, and a large compressed or FASTQ file by one worker
-    in chunks. Each record is delivered exactly once, in file order, with any number of
-    workers. A saved state resumes with any number of workers.
+    file is read in one step by a single worker; a large compressed or FASTQ file is read in
+    chunks by a single worker. Each record is delivered exactly once, in file order, with
+    any number of workers. A saved state resumes with any number of workers.
 
     With ``VarlenCollator(tokens=Tokens(...))``, ``PackedStream`` makes the same batches in
     Rust threads instead of processes, and resumes without repeating earlier batches.
@@ -91,14 +91,15 @@ def create_async_dataloader(
         prefetch_factor: The number of chunks that each worker reads ahead.
         batch_size: The number of items in a batch, if ``collate_fn`` has no ``stream``.
         pin_memory: If True, tensors are in pinned memory, from which copies to a GPU are
-            faster; None pins if PyTorch finds CUDA.
+            faster; None pins memory if PyTorch finds a CUDA device.
         timeout: The maximum time to wait for a worker, in seconds.
         worker_memory: A worker that uses more memory, in bytes, is replaced.
-        output: ``"torch"`` or ``"numpy"``; None takes ``"torch"`` if PyTorch is installed.
+        output: ``"torch"`` or ``"numpy"``; None means ``"torch"`` if PyTorch is installed.
         worker_init_fn: A function that is called with the worker's number in each new
-            process; it also makes ``VarlenCollator`` use processes.
-        max_length: Sequences are truncated to this number of residues; None keeps them
-            whole.
+            process; if it is given, ``VarlenCollator`` also uses processes instead of
+            threads.
+        max_length: Sequences are truncated to this number of residues; None does not
+            truncate.
 
     Returns:
         A loader with persistent workers; ``close`` stops them.
@@ -208,7 +209,7 @@ class RawFiles(CustomBatches):
 
 
 def _raise_unknown_count(_: EpochOrder) -> int:
-    """Raise because the number of batches is unknown."""
+    """Raise, because the number of batches of a file is unknown."""
     raise TypeError("the number of batches is not known before the files are read")
 
 
@@ -272,7 +273,7 @@ def _chunks(
 def _requests(
     parts: list[RawPart], epoch: int, ended: set[RawPart], *, workers: int
 ) -> Iterator[Request]:
-    """Yield requests for all parts in order; for a long one until its worker is done."""
+    """Yield requests for the parts of all files; a long part has several requests."""
     number = 0
     for part in parts:
         if not part.is_long:
@@ -302,7 +303,7 @@ def check_cpu_only() -> None:
 def packed_file_batches(
     start: EpochProgress, order: EpochOrder, *, settings: LoaderSettings
 ) -> Batches:
-    """Yield the batches of the collator, bit for bit, read and packed in Rust."""
+    """Yield batches, packed in Rust and bitwise equal to those of the collator."""
     del order
     collate: Any = settings.collate
     workers = settings.workers.num_workers

@@ -57,7 +57,7 @@ class BatchMaker(ABC):
 class Executor:
     """Makes the batches of requests in order: in this thread, in threads or in processes.
 
-    It uses threads if all classes involved declare ``supports_threads``.
+    Batches are made in threads if all classes involved declare ``supports_threads``.
     """
 
     def __init__(
@@ -149,7 +149,8 @@ def attempt(make: Callable[..., Any], *content: Any) -> Any:
     try:
         return make(*content)
     except StopIteration as error:
-        # In the loader's generator it would silently end the epoch.
+        # Inside the generator of the loader, a StopIteration would silently end the
+        # epoch.
         stopped = WorkerError("an item, or its collate_fn, raised StopIteration")
         stopped.__cause__ = error
         return FailedBatch(stopped)

@@ -52,20 +52,21 @@ class DataLoader(Generic[T]):
     an epoch, with any number of workers or ranks.
 
     Batches of built-in datasets, encoders, augmentations and collators are made in threads.
-    If any of these is custom code, they are made in processes, unless its class declares
-    ``supports_threads``. A process that dies is restarted, and its batches are made again.
+    Batches that need custom code are made in processes, unless the custom class declares
+    ``supports_threads``. If a worker process dies, it is restarted and makes its batches
+    again.
 
     Custom code may use the global generators of ``random``, ``numpy.random`` and PyTorch
-    (on the CPU). They are seeded from the seed, the epoch and the index of the batch, with
-    any number of workers, and restored afterwards in this process. Each worker has a copy
-    of a custom iterable dataset, and different random numbers.
+    (on the CPU). These generators are seeded from the seed, the epoch and the index of the
+    batch, with any number of workers; in this process their states are restored afterwards.
+    Each worker has a copy of a custom iterable dataset, and different random numbers.
 
     Args:
         dataset: A dataset with ``len`` and ``[i]``, or an iterable.
         batch_size: The number of items in a batch; None yields single items.
         shuffle: If True, each epoch has a different random order.
-        sampler: An iterable of indices in the wanted order. Its ``set_epoch`` is called if
-            it has one.
+        sampler: An iterable of indices in the wanted order. If the sampler has a method
+            ``set_epoch``, the loader calls it for each epoch.
         batch_sampler: An iterable of lists of indices, one list for each batch.
         num_workers: The number of threads or processes that make batches ahead; 0 makes
             each batch on request. Rust threads are limited to the number of cores minus
@@ -81,17 +82,17 @@ class DataLoader(Generic[T]):
         multiprocessing_context: The start method of processes: ``"spawn"`` (the default),
             ``"forkserver"``, ``"fork"``, or a context of ``multiprocessing``.
         generator: A generator of PyTorch or NumPy that the seed is taken from.
-        prefetch_factor: The number of batches that each worker makes ahead; 2 if None.
-        persistent_workers: If True, processes are kept for the next epoch.
+        prefetch_factor: The number of batches that each worker makes ahead; None means 2.
+        persistent_workers: If True, worker processes keep running for the next epoch.
         seed: Seed of the random order, and of the global generators for custom code.
         output: ``"numpy"``, or ``"torch"`` for tensors that share the arrays' memory.
-        rank: The rank of this process in distributed training. None takes it from
+        rank: The rank of this process in distributed training. None reads the rank from
             ``torch.distributed``, unless you pass a custom sampler, which must split the
             items itself.
         world_size: The number of processes that split an epoch.
         even_ranks: Treatment of items that cannot be divided evenly among the ranks.
-            ``"pad"`` repeats some and marks them in ``is_padding``; ``"drop"`` drops them;
-            ``"error"`` raises.
+            ``"pad"`` repeats some items and marks them in ``is_padding``; ``"drop"`` drops
+            the remainder; ``"error"`` raises.
         pin_memory_device: Ignored; accepted for compatibility with PyTorch.
         in_order: Ignored; batches are always in order. Accepted for compatibility with
             PyTorch.
@@ -226,7 +227,7 @@ class DataLoader(Generic[T]):
         return self._view(self._order())
 
     def _view(self, order: EpochOrder) -> OrderView:
-        """Return a view of an order, from the position of the next pass."""
+        """Return a view of the order of items, from the position of the next pass."""
         return OrderView(
             order, lambda: (self._next.epoch, self._next.position), self.set_epoch
         )
@@ -311,7 +312,8 @@ class DataLoader(Generic[T]):
     def _order(self) -> EpochOrder:
         """Return the order of an epoch for the current length and rank."""
         # As in PyTorch, a custom sampler splits items among ranks itself, unless a rank
-        # is given. Built-in samplers without a rank leave that to the loader.
+        # is given. With a built-in sampler that has no rank, the loader splits the
+        # items.
         batching = self._batching
         is_alone = batching.batch_sampler is None
         sampler = batching.sampler if is_alone else batching.batch_sampler

@@ -1,7 +1,8 @@
 """Makes the batch of a request, from indices in a dataset or from records of a stream.
 
-There are three methods, the fastest first. Rust makes the batch without the interpreter.
-The dataset's ``batch`` returns columns. Or items are fetched one by one and collated.
+A batch is made by one of three methods, of which the first is the fastest. Rust makes the
+batch without the interpreter. The dataset's ``batch`` returns columns. Otherwise items are
+fetched one by one and collated.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ _UNGUARDED_MAIN = 77
 # Seconds for a process to end after its pipe is closed, before it is terminated.
 _EXIT_SECONDS = 2.0
 _MAX_DEATHS = 3
-# Interval of checks whether a process has started; the timeout counts from its start.
+# Seconds between checks whether a process has started; the timeout begins at its start.
 _POLL_SECONDS = 1.0
 _START_SECONDS = 60.0
 

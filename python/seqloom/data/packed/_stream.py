@@ -53,26 +53,27 @@ class PackedStream:
     and ``sequence_ids``. ``ordinals`` (int64) are the indices of the records over all
     files. ``starts`` (int64) are the offsets of the windows in their records. ``lengths``
     (int64) are the lengths of the whole records, without a final ``*`` that ``Tokens``
-    drops. ``keep`` (int32, two columns) is the range of residues of each window that a
-    merge of all windows uses.
+    drops. ``keep`` (int32, two columns) is the range of residues in each window that is
+    used when the windows of a record are merged.
 
     Args:
         files: One or more files or patterns.
         tokens: ``Tokens``, a Hugging Face tokenizer, or a function of one sequence (bytes),
-            called in Python for each window. None is ``Tokens("esm2")``.
+            called in Python for each window. None means ``Tokens("esm2")``.
         max_tokens: The maximum number of tokens in a batch.
         window: The minimum number of waiting records, or windows of records, from which a
-            batch is chosen. A larger number makes fuller batches and needs more memory.
+            batch is chosen. A larger window fills batches better but needs more memory.
         max_length: The maximum length of a window; longer records are split. None does not
-            split, and a record with more than ``max_tokens`` tokens is an error.
-        overlap: The number of residues that neighbouring windows share. A merge takes each
-            residue from the window in which it is farther from an end.
+            split records, and raises for a record with more than ``max_tokens`` tokens.
+        overlap: The number of residues that neighbouring windows share. When window results
+            are merged, each residue is taken from the window in which the residue is
+            farther from an end.
         records: A range (first, stop) of the records of a single file; they are read
             through its index, which is built if it is missing.
         empty: ``"error"`` raises for a record without residues; ``"keep"`` packs only its
             special tokens.
-        num_threads: The number of threads; None or 0 takes all cores. With 1 nothing is
-            read ahead.
+        num_threads: The number of threads; None or 0 takes all cores. With a single thread,
+            batches are not read ahead.
         quality: The encoding of quality characters in FASTQ.
         comments: ``"skip"`` ignores FASTA lines that begin with ``;`` or ``#``.
         whitespace: ``"strip"`` removes blanks within FASTA sequences.
@@ -160,10 +161,10 @@ class PackedStream:
     def state_dict(self) -> dict[str, Any]:
         """Return the current position as a dict of JSON values.
 
-        The state contains the numbers of the waiting windows. A resumed stream reads the
-        records of these windows again. It uses the index of the file if it exists, or else
-        reads from the beginning of the file. Records that were already packed are not
-        tokenised again.
+        The state contains the numbers of the windows that wait to be packed. A resumed
+        stream reads the records of these windows again. To find these records, the stream
+        uses the index of the file if it exists, or else reads the file from its beginning.
+        Records that were already packed are not tokenised again.
 
         Returns:
             The state, for ``load_state_dict``.

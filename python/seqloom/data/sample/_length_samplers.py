@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 class LengthBucketSampler(Sampler):
     """Samples batches of sequences of similar length, to reduce padding.
 
-    Each epoch shuffles the dataset, sorts it by length within groups of ``window`` batches,
-    splits it into batches, and shuffles the batches. Pass it to a loader as
-    ``batch_sampler``.
+    In each epoch, the items are shuffled, sorted by length within groups of ``window``
+    batches and split into batches, and the batches are shuffled. Pass the sampler to a
+    loader as ``batch_sampler``.
 
     Args:
         lengths: A dataset with ``lengths``, or the lengths themselves.
@@ -79,15 +79,16 @@ class LengthBucketSampler(Sampler):
 class TokenBudgetSampler(Sampler):
     """Samples batches that fill a budget of tokens.
 
-    Each epoch shuffles the dataset and sorts it by length within groups, like
-    ``LengthBucketSampler``. Pass it to a loader as ``batch_sampler``.
+    In each epoch, the items are shuffled and sorted by length within groups, as in
+    ``LengthBucketSampler``. Pass the sampler to a loader as ``batch_sampler``.
 
     Args:
         lengths: A dataset with ``lengths`` (its encoder determines the numbers of tokens),
             or the numbers of tokens.
         max_tokens: The maximum number of tokens in a batch.
-        include_padding: If True, a batch counts as its number of items times its longest
-            item. False counts only tokens, for ``VarlenCollator``.
+        include_padding: If True, padding counts: the tokens of a batch are its number of
+            items times the length of its longest item. False counts only tokens, for
+            ``VarlenCollator``.
         batch_size: The maximum number of items in a batch; None means no limit.
         window: The number of sequences in a sorted group.
         shuffle: If True, each epoch has a different random order.

@@ -64,7 +64,7 @@ class Sampler(ABC):
 
     @property
     def is_whole(self) -> bool:
-        """True if it yields whole epochs, which a loader must split among ranks."""
+        """True if the sampler yields whole epochs, which a loader splits among ranks."""
         return self._rank.world == 1
 
     @abstractmethod
@@ -84,7 +84,7 @@ class Sampler(ABC):
             yield _with_epoch(plan[position % len(plan)], epoch)
 
     def _plan_once(self, epoch: int) -> list[Any]:
-        """Return the plan of an epoch; cached, as a loader requests its length first."""
+        """Return the plan of an epoch; cached, because a loader first requests its length."""
         if self._planned is None or self._planned[0] != epoch:
             self._planned = (epoch, self._plan(epoch))
         return self._planned[1]
@@ -124,10 +124,10 @@ class EpochSampler:
     seed. Each pass is one epoch, counted from 0.
 
     Args:
-        dataset: The dataset, or anything of its length.
+        dataset: The dataset, or any object with the same length.
         shuffle: If True, each epoch has a different random order.
         seed: Seed of the random order.
-        rank: The rank of this process; None takes it from ``torch.distributed``.
+        rank: The rank of this process; None reads the rank from ``torch.distributed``.
         world_size: The number of processes that split an epoch.
         even_ranks: Treatment of items that cannot be divided evenly: ``"pad"``, ``"drop"``
             or ``"error"``.
@@ -205,8 +205,9 @@ class EpochSampler:
     def state_dict(self) -> dict[str, Any]:
         """Return the position after the last index that the loader has requested.
 
-        A PyTorch loader requests indices ahead of the batches it returns. The state of
-        ``sl.data.DataLoader`` is that of the last batch it returned.
+        A PyTorch loader requests indices ahead of the batches it returns. In contrast, the
+        state of an ``sl.data.DataLoader`` is the position after the last batch that it
+        returned.
 
         Returns:
             The state, for ``load_state_dict``.
@@ -286,7 +287,8 @@ class WeightedSampler(Sampler):
         bits = (words[0] << np.uint64(21)) | (words[1] >> np.uint64(11))
         points = bits.astype(np.float64) * 2.0**-53 * self._ends[-1]
         found = np.asarray(self._ends.searchsorted(points, side="right"), np.int64)
-        # A point may be rounded up to the end, which belongs to no item.
+        # A random point may be rounded up to the end of the range, which belongs to no
+        # item.
         return np.minimum(found, self._last).tolist()
 
 

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
 _SEEKABLE = frozenset({"none", "bgzip", "gzip"})
 _READ_RESIDUES = 1 << 22
-# With more records, shards have equal numbers of records instead of bytes.
+# Files with more records are split into shards with equal numbers of records instead of
+# bytes.
 _MAX_BALANCED_RECORDS = 1 << 23
 # Estimated bytes of a record in addition to its residues.
 _RECORD_OVERHEAD = 32
@@ -258,8 +259,8 @@ def read_ahead(items: Iterable[Item], most: int) -> Generator[Item]:
     finally:
         done.set()
         _empty(waiting)
-        # Do not wait long for a thread that is blocked by a pipe. The garbage collector
-        # may close this generator in that thread.
+        # A thread that reads from a pipe may be blocked, so do not wait long for it.
+        # The garbage collector may close this generator in that thread.
         if thread is not threading.current_thread():
             thread.join(_JOIN_SECONDS)
 

@@ -45,17 +45,18 @@ _STDIN = "-"
 class SequenceStream(Resumable):
     """Sequences of files of any size, in file order; only a window is in memory.
 
-    Items are those of ``SequenceDataset``, with labels. Each pass is one epoch, counted
-    from 0. Shuffling and augmentation depend only on epoch and seed. Each record is
-    delivered exactly once, with any number of shards or ``DataLoader`` workers.
+    The items are the same as those of ``SequenceDataset``, including labels. Each pass is
+    one epoch, counted from 0. Shuffling and augmentation depend only on epoch and seed.
+    Each record is delivered exactly once, with any number of shards or ``DataLoader``
+    workers.
 
     Args:
         paths: One or more files or patterns.
         encoder: Encodes residues as numbers.
         augment: Changes residues before they are encoded.
-        labels: Tables, a dict from id to label, or a function from the record to a number,
-            an array, or the name of a class. A ``Labels`` also has the options for reading
-            them.
+        labels: Tables, a dict from id to label, or a function that maps a record to a
+            number, an array, or the name of a class. A ``Labels`` also has the options for
+            reading them.
         shuffle_window: The number of records in a shuffled window; 0 keeps the file order.
         seed: Seed of the shuffling and the augmentation.
         quality: The encoding of quality characters: ``"phred33"``, ``"phred64"`` or
@@ -65,8 +66,9 @@ class SequenceStream(Resumable):
         ids: ``"number"`` uses the record's index as its id if the header is empty.
         id_from_header: A regular expression whose group is the id of a record, as for
             ``SequenceDataset``.
-        on_error: ``"raise"`` raises for an invalid record; ``"skip"`` skips it and counts
-            it in ``report``; ``"collect"`` also stores the errors there.
+        on_error: ``"raise"`` raises for an invalid record; ``"skip"`` skips such records
+            and counts them in ``report``; ``"collect"`` also stores the errors in
+            ``report``.
         num_threads: The number of threads that read and encode.
         **old: Deprecated: single options of ``Labels``; write
             ``labels=Labels(source, task=..., classes=...)``.
@@ -151,7 +153,7 @@ class SequenceStream(Resumable):
         return self.augment is None and supports_native_batches(self.encoder)
 
     def shard(self, index: int, count: int) -> SequenceStream:
-        """Return a shard of the stream; each record is in exactly one shard.
+        """Return one shard of the stream; each record is in exactly one shard.
 
         Args:
             index: The number of the shard, from 0.
@@ -339,7 +341,7 @@ class SequenceStream(Resumable):
         workers.
 
         Args:
-            rank: The rank of this process; None takes it from ``torch.distributed``.
+            rank: The rank of this process; None reads the rank from ``torch.distributed``.
             world_size: The number of ranks.
 
         Returns:
