@@ -84,7 +84,7 @@ class Sampler(ABC):
             yield _with_epoch(plan[position % len(plan)], epoch)
 
     def _plan_once(self, epoch: int) -> list[Any]:
-        """Return the plan of an epoch; cached, because a loader first requests its length."""
+        """Return the cached plan of an epoch; a loader requests its length first."""
         if self._planned is None or self._planned[0] != epoch:
             self._planned = (epoch, self._plan(epoch))
         return self._planned[1]
