@@ -1,4 +1,4 @@
-"""The report of a run, and its model card for model hubs."""
+"""Create the report of a run, and the model card for model hubs."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,7 +38,8 @@ from seqloom.train._prepare import describe_conflicts
 from seqloom.train._probabilities import probability_sections
 from seqloom.train._residue_sections import class_logos, mistakes_section
 
-# One mistake is explained for each 20 training records, so that this takes little time.
+# The report explains one wrong prediction for each 20 training records, to limit the
+# computing time.
 _TRAINED_PER_EXPLAINED = 20
 _PERCENT_METRICS = {"accuracy", "balanced_accuracy"}
 _METRIC_TITLES = {
@@ -64,7 +65,7 @@ _DATA_NOTES = {
 }
 _CONSTANT_NOTE = "Variants that are constant in the training {noun} are not used: {count}."
 CARD_MARK = "<!-- Written by seqloom. Remove this line to keep your text in later runs. -->"
-# The names of metrics and tasks on model hubs.
+# The names that model hubs use for metrics and tasks.
 _HUB_METRICS = {
     "accuracy": "accuracy",
     "mcc": "matthews_correlation",
@@ -76,7 +77,7 @@ _HUB_METRICS = {
     "rmse": "rmse",
 }
 _HUB_TASKS = {"classify": "sequence-classification", "regress": "sequence-regression"}
-# The metrics of a class with fewer records than this are too uncertain.
+# With fewer records than this, the metrics of a class are reported as unreliable.
 _MIN_CLASS_SIZE = 50
 
 
@@ -88,13 +89,13 @@ def make_report(
     facts: dict[str, Fact],
     notes: list[str],
 ) -> Report:
-    """Return the report of a run from the sets on which it was evaluated."""
+    """Return the report of a run, from the results on the sets used for evaluation."""
     task, parts, folder = job.trained.task, job.parts, job.settings.folder.path
     count, columns = count_samples(parts.train), ", ".join(task.columns)
     data = f"{count:,} {parts.noun}" if count else "batches of a loader"
     network, aim = type(job.trained.model).__name__, f" to predict {columns}"
     seen = len(state.history) * count
-    # The most informative set: the test set, or else the validation set.
+    # The set for plots: the test set, or without a test set the validation set.
     first = dict(list(evaluated.items())[:1])
     confusions: list[Confusion] = []
     if isinstance(task, Classify):
@@ -126,8 +127,8 @@ def _count_decisions(task: Classify, part: Part) -> NDArray[np.int64]:
 
 
 def left_out(parts: Parts) -> tuple[str, ...]:
-    """Describe the records that datasets left out or changed, a sentence for each kind."""
-    # Subsets share the dataset's report; count it once.
+    """Describe the records that datasets left out or changed, with the reasons."""
+    # Subsets share the counts of their dataset, which must be added only once.
     reports: dict[int, dict[str, Any]] = {
         id(report): report
         for _, part in parts.list_named()
@@ -137,7 +138,7 @@ def left_out(parts: Parts) -> tuple[str, ...]:
         key: sum(int(report.get(key, 0)) for report in reports.values())
         for key in _DATA_NOTES
     }
-    # The encoder counts the variants that are constant in the training set.
+    # The encoder has the number of variants that are constant in the training set.
     found["constant"] = getattr(parts.train.encoder, "constant", 0)
     notes = _DATA_NOTES | {"constant": _CONSTANT_NOTE}
     letters = (describe_letters(it.get("letters", {})) for it in reports.values())
@@ -152,7 +153,7 @@ def left_out(parts: Parts) -> tuple[str, ...]:
 
 
 def _tiles(parts: dict[str, Part]) -> Iterator[Tile]:
-    """Yield the metrics of a set; the accuracy of a classifier has an interval."""
+    """Yield the metrics of a set, with the confidence interval of the accuracy."""
     for name, part in parts.items():
         count = len(part.labels) if len(part.scores) and part.labels.ndim == 1 else 0
         known = [it for it in part.metrics.items() if it[0] in _METRIC_TITLES]
@@ -192,7 +193,7 @@ def _scatters(task: Task, parts: dict[str, Part]) -> Iterator[Scatter]:
 def _sections(
     job: Job, evaluated: dict[str, Part], first: dict[str, Part], *, seen: int
 ) -> Iterator[Section]:
-    """Yield the sections about probabilities, limitations, mistakes and logos."""
+    """Yield the sections about probabilities, limitations, wrong predictions and logos."""
     trained, task = job.trained, job.trained.task
     for name, part in first.items():
         if isinstance(task, (Classify, Multilabel)):
@@ -266,7 +267,7 @@ def _write_card(folder: Path, sections: list[str]) -> None:
 
 
 def _metadata(name: str, trained: Trained, evaluated: Mapping[str, Part]) -> str:
-    """Return the metadata for model hubs: YAML with values in JSON."""
+    """Return the metadata for model hubs, as YAML whose values are written in JSON."""
     task = trained.task.name
     results = [
         {
@@ -291,7 +292,7 @@ def _metadata(name: str, trained: Trained, evaluated: Mapping[str, Part]) -> str
 
 
 def _results(task: Task, evaluated: Mapping[str, Part]) -> str:
-    """Return the metrics of each set, and of each class in the first set."""
+    """Return the tables of metrics for each set, and for each class in the first set."""
     if not evaluated:
         return "## Results\n\nThere was no validation or test set."
     tables = ["## Results"]
@@ -328,19 +329,19 @@ def _results(task: Task, evaluated: Mapping[str, Part]) -> str:
 
 
 def _format_interval(low: float, high: float) -> str:
-    """Format an interval with four decimals, like its metric."""
+    """Format an interval with four decimals, the number of decimals of its metric."""
     return f"{low:.4f} to {high:.4f}"
 
 
 def _format_share(hits: int, total: int) -> tuple[str, str]:
-    """Format a proportion and its interval; dashes if the total is 0."""
+    """Format a proportion and its confidence interval; dashes if the total is 0."""
     if not total:
         return "-", "-"
     return f"{hits / total:.4f}", _format_interval(*wilson_interval(int(hits), int(total)))
 
 
 def limits_of(trained: Trained, evaluated: Mapping[str, Part]) -> Iterator[str]:
-    """Yield the limitations of the metrics, from how the model was evaluated."""
+    """Yield sentences about the limitations of the metrics."""
     if not evaluated:
         yield "The model was not evaluated, so its quality is unknown."
     elif "test" not in evaluated:
@@ -374,6 +375,6 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _escape(text: str) -> str:
-    """Escape a text for Markdown."""
+    """Escape the special characters of Markdown in a text."""
     shown = escape(printable(text), quote=False)
     return "".join(f"\\{it}" if it in "\\`*_[]|#" else it for it in shown)

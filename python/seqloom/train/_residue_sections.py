@@ -1,4 +1,4 @@
-"""Residues that explain mistakes, and residue frequencies that differ between classes."""
+"""Report sections about residues: wrong predictions, and logos of the classes."""
 
 from collections.abc import Iterator, Sequence
 from statistics import NormalDist
@@ -22,9 +22,10 @@ from seqloom.train._evaluation import Part
 
 _MAX_LISTED = 10
 _MAX_COLOURED = 8
-# The maximum number of windows per sequence for occlusion; each is hidden once.
+# The maximum number of windows into which occlusion divides a sequence.
 _MAX_WINDOWS = 60
-# The maximum number of residues to show; a longer sequence shows its strongest part.
+# The maximum number of residues to show. Of a longer sequence, the range with the
+# largest weights is shown.
 _LOGO_RESIDUES = 200
 
 Floats = NDArray[np.floating[Any]]
@@ -42,7 +43,7 @@ _RESIDUES_IN = {
     "rna": "ACGU",
     "protein": "ACDEFGHIKLMNPQRSTVWY",
 }
-# The probability that a logo without signal shows at least one symbol.
+# The probability that a logo of random sequences shows at least one symbol.
 _FAMILY_ERROR = 0.05
 _LOGO_NOTE = (
     "Height: the frequency of a residue at this position in the training records of the "
@@ -61,21 +62,23 @@ Frequencies = NDArray[np.float64]
 def mistakes_section(
     trained: Trained, examples: Any, part: Part, *, name: str, most: int
 ) -> Section | None:
-    """List the most confident wrong predictions and colour their residues.
+    """List the most confident wrong predictions, with residues coloured by importance.
 
     The method is occlusion (Zeiler and Fergus, 2014). A window of residues is replaced by N
     (X in proteins) and the sequence is scored again. The weight of the window is the
-    decrease of the log ratio of the two probabilities: predicted class over true class.
+    decrease of the log ratio of two probabilities, that of the predicted class over that of
+    the true class.
 
     Args:
         trained: The trained model.
         examples: The records that were scored.
         part: The scores and labels of the records.
         name: The name of the set, such as ``"test"``.
-        most: The maximum number of sequences to score for the occlusion.
+        most: The maximum number of changed sequences to score for occlusion.
 
     Returns:
-        The section; None if there are no wrong predictions, or no classes.
+        The report section; None if no prediction is wrong, or the model is not a
+        classifier.
     """
     if not isinstance(trained.task, Classify):
         return None
@@ -106,7 +109,7 @@ def mistakes_section(
 
 
 def find_wrong(task: Classify, part: Part) -> Rows:
-    """Return the rows of wrong predictions, the most confident first."""
+    """Return the indices of wrongly predicted records, the most confident first."""
     called = task.decide(part.scores.to_numpy())
     wrong = np.flatnonzero(called != part.labels)
     surest = ranking_values_of(task, part.scores)[wrong, called[wrong]]
@@ -114,7 +117,7 @@ def find_wrong(task: Classify, part: Part) -> Rows:
 
 
 def list_mistakes(part: Part, wrong: Rows) -> Table:
-    """Return the table of the first wrong predictions."""
+    """Return the table of the most confident wrong predictions."""
     scores, ids, classes = part.scores.to_numpy(), part.scores.ids, part.scores.classes
     first: list[int] = wrong[:_MAX_LISTED].tolist()
     rows = [
@@ -151,7 +154,7 @@ def _mark_mistakes(
 
 
 def weigh_residues(trained: Trained, letters: list[bytes], pairs: Rows) -> list[Floats]:
-    """Weigh each residue for the first class of a pair against the second class."""
+    """Return the weight of each residue for the first class over the second class."""
 
     def margin(outputs: NDArray[np.float32], records: Rows) -> Floats:
         one, other = np.take_along_axis(outputs, pairs[records], axis=1).T
@@ -162,19 +165,19 @@ def weigh_residues(trained: Trained, letters: list[bytes], pairs: Rows) -> list[
 
 
 def class_logos(examples: Any, classes: Sequence[str]) -> Section | None:
-    """Draw where the residue frequencies of a class differ from all other classes.
+    """Draw sequence logos of the positions where residue frequencies of classes differ.
 
     The height of a residue is the difference of two frequencies at a position: that in the
-    class, minus that in all other classes. Only significant differences are drawn: with the
-    normal approximation and Bonferroni's correction, a logo without signal shows no residue
-    in 95 of 100 cases.
+    class, minus that in all other classes. Only significant differences are drawn: by the
+    normal approximation and Bonferroni's correction, 95 % of logos of random sequences show
+    no residue.
 
     Args:
         examples: The training records, with labels.
         classes: The names of the classes.
 
     Returns:
-        The section; None if the records are not sequences, or there is one class.
+        The report section; None if the records are not sequences, or have a single class.
     """
     members = _RESIDUES_IN.get(getattr(examples.encoder, "alphabet", ""))
     most = min(_MAX_RECORDS, int(_MAX_TOTAL_RESIDUES // examples.lengths.mean()) + 1)
@@ -200,7 +203,7 @@ def class_logos(examples: Any, classes: Sequence[str]) -> Section | None:
 def _draw_logos(
     letters: list[bytes], labels: Counts, classes: Sequence[str], *, members: str
 ) -> list[Logo]:
-    """Draw the logos, aligned at the start, or at the middle if lengths differ."""
+    """Draw the logos of sequences, aligned at the middle if lengths differ."""
     sizes = {len(it) for it in letters}
     width, is_even = min(_MAX_POSITIONS, max(sizes)), len(sizes) == 1
     start = max(sizes) // 2 - width // 2 if is_even else -(width // 2)
@@ -216,7 +219,7 @@ def _draw_logos(
 def count_residues(
     letters: Sequence[bytes], labels: Counts, *, members: str, width: int
 ) -> Counts:
-    """Count residues around the middle, ``(classes, positions, residues)``."""
+    """Count residues around the middle, as an array ``(classes, positions, residues)``."""
     codes = np.full(256, len(members))
     for number, member in enumerate(members):
         codes[[ord(member), ord(member.lower())]] = number
@@ -259,7 +262,7 @@ def _class_differences(
 
 
 def _significant_differences(one: Counts, other: Counts) -> Frequencies:
-    """Return the differences of frequencies; 0 if not significant."""
+    """Return the differences of frequencies; differences that are not significant are 0."""
     totals = [np.maximum(it.sum(axis=1, keepdims=True), 1) for it in (one, other)]
     shares = [it / total for it, total in zip((one, other), totals, strict=True)]
     spread = sum(p * (1 - p) / n for p, n in zip(shares, totals, strict=True))

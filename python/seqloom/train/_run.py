@@ -1,4 +1,4 @@
-"""The results of a training run, and the files that it writes."""
+"""The results of a training run, and the files in its run folder."""
 
 import hashlib
 import json
@@ -35,19 +35,19 @@ from seqloom.train._job import Job
 from seqloom.train._parts import Data
 from seqloom.train._report import make_report, write_card
 
-# The number of class names that are shown in a line.
+# The maximum number of class names in a description.
 _MAX_CLASSES = 6
 _RESULTS_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """A finished training run.
+    """A finished training run, as `fit` returns it.
 
     Attributes:
         trained: The network with the weights of the best epoch, its encoder and its task.
-        history: The losses and metrics of each epoch.
-        best_epoch: The epoch of the resulting weights, from 1.
+        history: The losses and metrics of each epoch, as a list of dicts.
+        best_epoch: The epoch (from 1) whose weights the trained model has.
         folder: The run folder, or None.
         valid: The results on the validation set, or None.
         test: The results on the test set, or None.
@@ -74,15 +74,15 @@ class Run:
 
     @property
     def model(self) -> Module:
-        """The network."""
+        """The trained network."""
         return self.trained.model
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the files that ``fit(out=folder)`` would write, except the checkpoint.
 
         Args:
-            folder: An empty folder, or a folder to create.
-            overwrite: If True, replace the model or run in the folder.
+            folder: The folder, which must be empty or is created.
+            overwrite: If True, replace an existing model or run in the folder.
 
         Raises:
             FileError: The folder cannot be written.
@@ -110,7 +110,7 @@ class Run:
         return f"Run of {self._describe_run()}{where}"
 
     def _repr_html_(self) -> str:
-        """Show a table in a notebook."""
+        """Return the HTML table that a notebook shows."""
         evaluated = {name: part.metrics for name, part in _parts_of(self).items()}
         return _table(self._describe_run(), evaluated)
 
@@ -129,13 +129,13 @@ class Run:
 
 
 def _parts_of(run: Run) -> dict[str, Part]:
-    """Return the results on each set that the model was evaluated on, by name."""
+    """Return the results on the validation and test sets, by the name of the set."""
     parts = {"validation": run.valid, "test": run.test}
     return {name: part for name, part in parts.items() if part is not None}
 
 
 def describe_task(trained: Trained) -> str:
-    """Describe in a few words the task of a network and its classes."""
+    """Describe in a few words the task and the classes of a network."""
     names = trained.classes
     shown = [*names[:_MAX_CLASSES], *(["..."] if len(names) > _MAX_CLASSES else [])]
     return " ".join([trained.task.name, *([", ".join(shown)] if shown else [])])
@@ -148,7 +148,7 @@ def finish(
     evaluate: Callable[[Data | None], Part | None],
     settings: dict[str, Fact],
 ) -> Run:
-    """Evaluate the best weights and write all files; calling it twice is harmless."""
+    """Evaluate the best weights and write all files; a second call has the same result."""
     trained, folder = job.trained, job.settings.folder
     trained.model.load_record(state.best).eval()
     valid, test = evaluate(job.parts.valid), evaluate(job.parts.test)
@@ -188,7 +188,7 @@ def finish(
 
 
 def _list_warnings(task: Task, evaluated: dict[str, Part]) -> tuple[list[str], list[str]]:
-    """Return warnings about sequences seen in training, and about missing skill."""
+    """Return warnings about duplicates of training sequences, and about poor metrics."""
     seen, poor = list[str](), list[str]()
     for name, part in reversed(evaluated.items()):
         labels, scores, known = part.labels, part.scores, part.known
@@ -201,19 +201,19 @@ def _list_warnings(task: Task, evaluated: dict[str, Part]) -> tuple[list[str], l
 
 
 def _write_evaluation(folder: Path, run: Run) -> None:
-    """Write scores and labels, the model card and the results."""
+    """Write the scores, the labels, the model card and the results to the run folder."""
     for name, part in (("valid", run.valid), ("test", run.test)):
         if part is not None and len(part.scores):
             part.scores.to_tsv(folder / f"scores-{name}.tsv")
             write_labels(folder / f"labels-{name}.tsv", run.trained.task, part)
-    evaluated = dict(reversed(_parts_of(run).items()))  # list the test set first
+    evaluated = dict(reversed(_parts_of(run).items()))  # test set first
     write_card(folder, trained=run.trained, report=run.report, evaluated=evaluated)
     text = json.dumps(results_of(run), indent=2, allow_nan=False)
     write_atomic(folder / RESULTS, f"{text}\n".encode())
 
 
 def _table(lead: str, parts: dict[str, dict[str, float]]) -> str:
-    """Return the HTML of a line, and a table with a column for each set."""
+    """Return the HTML of a summary and of a table of metrics with a column per set."""
     names = list(dict.fromkeys(name for metrics in parts.values() for name in metrics))
     head = "".join(f"<th>{escape(part)}</th>" for part in parts)
     rows = [

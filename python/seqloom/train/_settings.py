@@ -1,4 +1,4 @@
-"""The settings of a run, from the arguments of `fit` and their older names."""
+"""The settings of a run, which are read from the arguments of `fit`."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
@@ -29,7 +29,7 @@ from seqloom.train._values import (
 
 ScheduleLike: TypeAlias = Schedule | Callable[[int], float]
 
-# The weight decay of a network that does not set its own.
+# The default weight decay of networks that do not define a weight decay.
 _DEFAULT_WEIGHT_DECAY = 0.01
 # The arguments of `fit` that also accept one of these classes.
 _SETTING_CLASSES: dict[str, type[Any]] = {
@@ -40,14 +40,14 @@ _SETTING_CLASSES: dict[str, type[Any]] = {
     "backend": Computation,
     "out": RunFolder,
 }
-# Fields that were arguments of `fit` in older versions, with their new argument.
+# The deprecated arguments of `fit`, with the argument that replaces each.
 _MOVED_FIELDS = {
     field.name: argument
     for argument, kind in _SETTING_CLASSES.items()
     for field in fields(kind)
     if field.name != argument
 }
-# Names that other libraries use for an argument of `fit`, or for one of its fields.
+# Names that other libraries use for arguments of `fit`, to suggest the right name.
 _OTHER_LIBRARIES_NAMES = {
     "accumulate_grad_batches": "accumulate",
     "ema_decay": "weight_average",
@@ -132,12 +132,12 @@ class Settings:
 
     @property
     def backend(self) -> str:
-        """The name of the requested backend."""
+        """The name of the backend that the user requested."""
         given = self.computation.backend
         return given if isinstance(given, str) else given.name
 
     def check(self, model: Module | Config, *, processes: int) -> None:
-        """Raise if the network, backend or number of processes excludes a setting."""
+        """Raise if a setting conflicts with the network, backend or number of processes."""
         precision, is_torch = self.computation.precision, isinstance(model, TorchModule)
         if precision != FLOAT32:
             if is_torch:
@@ -170,7 +170,7 @@ class Settings:
             )
 
     def for_network(self, network: Module) -> Self:
-        """Return the settings with the network's own values where none were given."""
+        """Return the settings, with the network's defaults for settings that are None."""
         epochs, decay = self.epochs, self.weight_decay
         if epochs.epochs is None:
             epochs = replace(epochs, epochs=getattr(network, "epochs", None))
@@ -185,7 +185,7 @@ class Settings:
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as JSON values, to compare with a resumed run."""
         objective, updates = self.objective, self.updates
-        # The order is that of the report.
+        # The report shows the settings in this order.
         return {
             "epochs": self.epochs.epochs,
             "batch_size": self.batches.batch_size,
@@ -207,7 +207,7 @@ class Settings:
 
 
 def _describe(value: Optimizer | Callable[..., Any] | None) -> Any:
-    """Return an optimiser or schedule as JSON values, other objects by their name."""
+    """Return an optimiser or schedule as JSON values, and other objects as their name."""
     if value is None:
         return None
     if isinstance(value, (Optimizer, Schedule)):
@@ -217,7 +217,7 @@ def _describe(value: Optimizer | Callable[..., Any] | None) -> Any:
 
 
 def read_arguments(plain: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of `fit` as setting classes; apply older keywords to them."""
+    """Return the arguments of `fit` as setting classes, including deprecated keywords."""
     _check_names(old, plain)
     found: dict[str, Any] = {"schedule": None}
     for argument, given in plain.items():
@@ -242,7 +242,7 @@ def read_arguments(plain: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str
 
 
 def _as_setting(kind: type[Any] | None, given: Any) -> Any:
-    """Convert a plain value, such as a number of epochs, to its setting class."""
+    """Convert a simple value, such as a number of epochs, to its setting class."""
     if kind is None or isinstance(given, kind):
         return given
     if kind is not Objective:
@@ -251,7 +251,7 @@ def _as_setting(kind: type[Any] | None, given: Any) -> Any:
 
 
 def _new_form(name: str) -> str:
-    """Return the current spelling of an older keyword."""
+    """Return the replacement of a deprecated keyword."""
     if name == "schedule":
         return "lr=schedule"
     argument = _MOVED_FIELDS[name]
@@ -259,7 +259,7 @@ def _new_form(name: str) -> str:
 
 
 def _check_names(old: Mapping[str, Any], plain: Mapping[str, Any]) -> None:
-    """Raise if `fit` has no such argument, and suggest the nearest name."""
+    """Raise if `fit` does not have an argument, and suggest the most similar name."""
     names = ["model", "train", "valid", *plain, *_MOVED_FIELDS]
     for name in old:
         if name in _MOVED_FIELDS or name == "schedule":

@@ -1,4 +1,4 @@
-"""A training step: from a batch to a loss, its gradients and an update of the weights."""
+"""Make training steps: compute loss and gradients of a batch, and update the weights."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -37,22 +37,22 @@ from seqloom.train._ranks import Ranks
 from seqloom.train._updates import Accumulation, Update, ends_of_rounds, unscale
 from seqloom.train._values import FLOAT32
 
-# From this number of steps on, a compiled step saves more time than its compilation
-# takes. PyTorch is not listed, because its compiler takes a minute.
+# With at least this number of steps, compiling saves more time than it takes. PyTorch
+# is not listed, because its compiler takes a minute.
 _MIN_COMPILED_STEPS = {"numpy": 200, "jax": 2}
 _ACCURACY = "accuracy"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepMaker:
-    """Training steps of a run: each updates the weights and returns a `Step`."""
+    """Makes the training steps of a run; each step updates the weights."""
 
     job: Job
     objective: BatchLoss
     compiling: "CompiledStep"
 
     def make(self, state: State, batch: dict[str, Any]) -> Step:
-        """Make the next step of the epoch, with the learning rate of the state."""
+        """Make the next training step of the epoch, with the learning rate of the state."""
         key = Key(self.job.settings.seed, state.epoch, len(state.steps))
         arrays = self.objective.prepare(state.model, batch)
         if self.job.ranks.are_several:
@@ -61,7 +61,8 @@ class StepMaker:
         weight, sums = self._loss_weight(batch, records), state.accumulation
         compiled = self._run_compiled(state, arrays, weight=weight, key=key)
         if compiled is not None:
-            # The program has already updated the weights, or added the gradients.
+            # The compiled program has already updated the weights, or added the
+            # gradients.
             loss, extra = compiled
             value = self._require_finite(loss.item(), state, batch)
             if sums is not None:
@@ -74,7 +75,7 @@ class StepMaker:
         return _describe(state, extra, means, records=records, loss=value)
 
     def finish_epoch(self, state: State) -> None:
-        """Update the weights with accumulated batches that do not fill a step."""
+        """Update the weights with the accumulated batches at the end of an epoch."""
         sums = state.accumulation
         if sums is not None and sums.batches:
             self._update(state, sums.take(state.model))
@@ -82,13 +83,14 @@ class StepMaker:
     def _make_with_ranks(
         self, state: State, batch: dict[str, Any], arrays: Inputs, *, key: Key
     ) -> Step:
-        """Make a step with the other processes; the result is that of a single process."""
+        """Make a step in all processes; the result is the same as in a single process."""
         ranks, train = self.job.ranks, self.job.parts.train
         if isinstance(train, LoaderBatches):
             own = count_records(batch)
         else:
-            # Not the number of rows: a process without its own record computes with
-            # another record, which has the weight 0.
+            # The number of records may differ from the number of rows, because a
+            # process without a record of the batch computes with another record, which
+            # has the weight 0.
             size = self.job.settings.batches.batch_size
             own = ranks.count_local_records(min(size, len(train) - len(state.steps) * size))
         # The mean over all records is the weighted mean over the processes.
@@ -100,7 +102,7 @@ class StepMaker:
                 state,
                 _scaled(self.objective, weight / total if total else math.nan),
                 arrays,
-                key=key.fold(ranks.number),  # dropout differs between processes
+                key=key.fold(ranks.number),  # each process has a different dropout mask
             )
         means, records = ranks.average(self._measure(extra, batch), own)
         value, grads = _sum_over_ranks(ranks, state.model, loss, grads=grads)
@@ -121,7 +123,7 @@ class StepMaker:
         return self.compiling.run(state.model, target, factor, arrays=arrays, key=key)
 
     def _apply_gradients(self, state: State, grads: Gradients, weight: float) -> None:
-        """Update the weights with gradients, or accumulate them for a later update."""
+        """Update the weights with gradients, or accumulate gradients for a later update."""
         found, sums = unscale(grads, state.loss_scale), state.accumulation
         if sums is None:
             self._update(state, found)
@@ -137,7 +139,7 @@ class StepMaker:
             self._update(state, sums.take(state.model))
 
     def _update(self, state: State, grads: Gradients | None) -> None:
-        """Update the weights; None (an overflow in float16) skips the step."""
+        """Update the weights, or skip the step if gradients are None (float16 overflow)."""
         if grads is None:
             return
         self._get_optimizer(state).step(state.lr, state.model, grads)
@@ -156,11 +158,11 @@ class StepMaker:
         task, name = self.objective.task, label_name(batch)
         if not own or name is None or not isinstance(task, Classify) or not task.weights:
             return float(own)
-        # With class weights, the loss is a weighted mean: return their sum.
+        # With class weights, the loss is a weighted mean, so the weight is their sum.
         return float(np.asarray(task.weights)[np.asarray(batch[name])].sum())
 
     def _require_finite(self, loss: float, state: State, batch: dict[str, Any]) -> float:
-        """Return a loss; raise if it is NaN or infinite, before a checkpoint is written."""
+        """Return a loss; raise if the loss is NaN or infinite, before it is saved."""
         # A compiled step has already changed the weights. The error leaves the state
         # marked as incomplete, so these weights are not saved.
         if not math.isfinite(loss):
@@ -190,7 +192,7 @@ class StepMaker:
 def _differentiate(
     state: State, objective: Callable[..., Any], arrays: Inputs, *, key: Key
 ) -> tuple[Any, Any, Gradients]:
-    """Compute loss, extra value and gradients; the gradients stay scaled in float16."""
+    """Compute loss, extra value and gradients (multiplied by the loss scale in float16)."""
     if state.loss_scale is None:
         return differentiate(objective, state.model, arrays, key=key)
     factor = state.loss_scale.value
@@ -212,12 +214,12 @@ def _scaled(objective: Callable[..., Any], factor: float) -> Callable[..., Any]:
 def _sum_over_ranks(
     ranks: Ranks, model: Module, loss: Any, *, grads: Gradients
 ) -> tuple[float, Gradients]:
-    """Sum loss and gradients of all processes, and copy the buffers of the first one."""
+    """Sum loss and gradients over processes, and copy the buffers of the first process."""
     backend, params = grads.backend, [param for _, param in model.parameters()]
     has_gradient = (grads.get(param.id) is not None for param in params)
     value, *counts = ranks.sum_numbers(float(loss.item()), *has_gradient)
-    # All processes sum the same list of arrays. A process without a gradient that
-    # another process has adds zeros.
+    # All processes must sum the same list of arrays. If a process lacks a gradient that
+    # another process has, the process adds zeros.
     shared = [param for param, count in zip(params, counts, strict=True) if count]
     arrays: list[Any] = []
     for param in shared:
@@ -235,7 +237,7 @@ def _sum_over_ranks(
 def _describe(
     state: State, extra: Any, means: dict[str, float], *, records: int, loss: float
 ) -> Step:
-    """Return the description of a batch and its step."""
+    """Return a `Step`, which describes a batch and its training step."""
     has_numbers = isinstance(extra, Mapping)
     sums = state.accumulation
     is_open = sums is not None and sums.batches > 0
@@ -252,7 +254,7 @@ def _describe(
 
 
 def should_compile(job: Job) -> bool:
-    """Return whether to compile the step; a resumed run keeps its choice."""
+    """Return whether to compile the step; a resumed run is compiled if it was before."""
     settings, train = job.settings, job.parts.train
     if isinstance(settings.computation.compile, bool):
         return settings.computation.compile
@@ -260,7 +262,7 @@ def should_compile(job: Job) -> bool:
     if folder is not None and (path := checkpoint_path(folder)).exists():
         return bool(load(path).metadata.get("identity", {}).get("compiled"))
     is_users = settings.objective.step is not None or _describe_user_object(job)
-    # The following conditions are the same when the run is resumed.
+    # The conditions below give the same answer when the run is resumed.
     if is_users or isinstance(train, LoaderBatches):
         return False
     count = count_batches(train, settings.batches)
@@ -273,7 +275,7 @@ def should_compile(job: Job) -> bool:
 
 
 def _describe_user_object(job: Job) -> str:
-    """Name a user's object in the step, which disables automatic compilation."""
+    """Describe a custom object in the step, which disables automatic compilation."""
     loss, optimizer = job.settings.objective.loss, job.settings.updates.optimizer
     name = ""
     if loss is not None:
@@ -293,18 +295,18 @@ def _describe_user_object(job: Job) -> str:
 
 @dataclass(slots=True)
 class CompiledStep:
-    """The compiled step of a run; it is compiled at its first call."""
+    """The compiled training step of a run, which is compiled at the first call."""
 
     objective: BatchLoss
     is_on: bool
-    is_required: bool = False  # True for `compile=True`: errors are raised
+    is_required: bool = False  # if True, compilation errors are raised
     refusal: str = ""
     _step: Callable[..., Any] | None = None
 
     @classmethod
     def of(cls, job: Job, objective: BatchLoss, *, is_compiled: bool) -> "CompiledStep":
         """Create the compiled step; it is off if the step cannot be compiled."""
-        # A compiled step cannot wait for other processes.
+        # A compiled step cannot exchange values with other processes.
         is_on, refusal = is_compiled and not job.ranks.are_several, ""
         computation = job.settings.computation
         if is_on and computation.precision == "float16":
@@ -327,13 +329,13 @@ class CompiledStep:
         is_first, step = self._step is None, self._step or _compile(self.objective)
         try:
             found = step(model, target, float(factor), arrays, key)
-        # A network may do things that cannot be compiled; it then runs uncompiled. A
-        # callback may also add such a thing later.
+        # Not every network can be compiled. Networks with other operations run
+        # uncompiled. A callback may also add such an operation during the run.
         except Exception as error:
             if self.is_required or not (is_first or isinstance(error, CaptureError)):
                 raise
             self.is_on, self.refusal = False, str(error).partition("\n")[0]
-            # The frames of the error would keep tensors alive beyond their scope.
+            # Clear the frames of the traceback, because they would keep tensors alive.
             cause: BaseException | None = error
             while cause is not None:
                 clear_frames(cause.__traceback__)
@@ -351,8 +353,8 @@ class CompiledStep:
 
 def _compile(objective: BatchLoss) -> Callable[..., Any]:
     """Compile forward, backward and update into one program."""
-    # A local variable, so that `compile` finds the user's function, and compiles again
-    # when a value that the function reads has changed.
+    # This must be a local variable, so that `compile` finds the user's function and
+    # compiles again when a value that the function reads has changed.
     function = objective.function
 
     def step(  # noqa: PLR0917 - as compile takes them

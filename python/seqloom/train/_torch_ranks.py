@@ -1,6 +1,6 @@
-"""Ranks of processes that torchrun has started: sums by torch.distributed.
+"""Ranks of processes that torchrun has started, which sum by torch.distributed.
 
-Only this file of training imports PyTorch, and only if several processes train.
+In `seqloom.train`, only this file imports PyTorch, and only if several processes train.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._backend import Array, Backend
 
-_torch: Any = torch  # the functions of torch have no type hints
+_torch: Any = torch  # the functions of PyTorch have no type hints
 group: Any = torch.distributed
 # The bucket size of PyTorch's DistributedDataParallel: many small sums would be slow.
 _BUCKET_BYTES = 25 << 20
-# Numbers of at most this size in bytes are summed as float32, because their own dtype
-# would round too much, or overflow.
+# Arrays whose elements have at most this number of bytes are summed as float32, because
+# float16 sums would be inexact or overflow.
 _MAX_NARROW_BYTES = 2
 
 
 def join_ranks() -> Ranks:
-    """Join the process group, unless the program has joined it."""
+    """Join the process group, unless the program has already joined a group."""
     if not group.is_initialized():
         try:
-            # gloo sums arrays of the host, and nccl sums arrays of a GPU.
+            # The gloo library sums arrays in CPU memory, and nccl sums arrays on a GPU.
             has_gpu = torch.cuda.is_available() and group.is_nccl_available()
             group.init_process_group("cpu:gloo,cuda:nccl" if has_gpu else "gloo")
         except (RuntimeError, ValueError) as error:
@@ -71,7 +71,7 @@ class TorchRanks(Ranks):
         return self.sum_arrays([array], backend)[0]
 
     def sum_arrays(self, arrays: list[Array], backend: Backend) -> list[Array]:
-        """Sum many arrays over all processes, in buckets."""
+        """Sum many arrays over all processes, a bucket of arrays at a time."""
         tensors = [_to_torch(array, backend) for array in arrays]
         summed: list[torch.Tensor] = []
         for bucket in _split_into_buckets(tensors):
@@ -81,7 +81,7 @@ class TorchRanks(Ranks):
             parts = flat.split([tensor.numel() for tensor in bucket])
             pairs = zip(parts, bucket, strict=True)
             summed += [part.reshape(like.shape) for part, like in pairs]
-        # A sum has the dtype and the library of its terms.
+        # The sum has the dtype and the library of the arrays that were summed.
         found: list[Any] = []
         for total, like in zip(summed, arrays, strict=True):
             is_torch = isinstance(like, torch.Tensor)
@@ -122,7 +122,7 @@ class TorchRanks(Ranks):
 
 @contextmanager
 def _explaining_lost_process() -> Generator[None]:
-    """Raise that another process has ended; PyTorch's message only names sockets."""
+    """Raise an error that another process has ended; PyTorch only reports socket errors."""
     try:
         yield
     except RuntimeError as error:
@@ -133,7 +133,7 @@ def _explaining_lost_process() -> Generator[None]:
 
 
 def _to_torch(array: Any, backend: Backend) -> torch.Tensor:
-    """Return an array as a PyTorch tensor, of a dtype for sums."""
+    """Return an array as a PyTorch tensor, with a dtype that is suitable for sums."""
     if not isinstance(array, torch.Tensor):
         host = np.asarray(backend.to_numpy(array))
         is_wide = host.dtype.kind in "iuf" and host.dtype.itemsize > _MAX_NARROW_BYTES
@@ -143,7 +143,7 @@ def _to_torch(array: Any, backend: Backend) -> torch.Tensor:
 
 
 def _split_into_buckets(tensors: list[torch.Tensor]) -> Iterator[list[torch.Tensor]]:
-    """Split a list into buckets, each with one dtype and device."""
+    """Split a list of arrays into buckets of arrays with the same dtype and device."""
     bucket: list[torch.Tensor] = []
     size = 0
     for tensor in tensors:

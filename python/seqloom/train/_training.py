@@ -1,4 +1,4 @@
-"""A training run: its epochs with steps, validation and checkpoints, and its results."""
+"""Run the training: epochs with steps, validation and checkpoints, then the results."""
 
 import time
 from collections.abc import Callable
@@ -53,7 +53,7 @@ class Training:
     watchers: Watchers
 
     def run(self) -> Run:
-        """Train from the current state to the last epoch, then evaluate and save."""
+        """Train from the current state to the last epoch; evaluate and save the model."""
         self.watchers.on_start(self._plan())
         with self.checkpoints.stopping_between_steps():
             try:
@@ -83,7 +83,7 @@ class Training:
             self._run_epoch(loader, current)
 
     def _run_epoch(self, loader: DataLoader | LoaderBatches, current: Round) -> None:
-        """Train to the end of an epoch, then validate and save."""
+        """Train to the end of an epoch, then validate and write a checkpoint."""
         job, state, valid = self.job, self.state, self.job.parts.valid
         # The time of a resumed epoch includes its steps before the stop.
         start = time.perf_counter() - state.seconds
@@ -109,7 +109,7 @@ class Training:
         *,
         start: float,
     ) -> None:
-        """Make the remaining steps of an epoch."""
+        """Make the remaining training steps of an epoch."""
         job, state = self.job, self.state
         state.model.train()
         place = {"epoch": state.epoch, "done": len(state.steps)}
@@ -134,7 +134,7 @@ class Training:
             self.steps.finish_epoch(state)
 
     def _count_steps(self) -> int:
-        """Count the steps of an epoch; the last step may have fewer batches."""
+        """Count the steps of an epoch; the last step may accumulate fewer batches."""
         train, batches = self.job.parts.train, self.job.settings.batches
         # A loader without a length raises an error with advice.
         is_loader = isinstance(train, LoaderBatches)
@@ -142,7 +142,7 @@ class Training:
         return -(-count // batches.accumulate)
 
     def _agree_on_stop(self) -> None:
-        """Stop all processes if a watcher or a signal stops one of them."""
+        """Stop all processes if a watcher or a signal stops one process."""
         ranks = self.job.ranks
         if not ranks.are_several:
             return
@@ -153,7 +153,7 @@ class Training:
         self.watchers.is_stopped = ended > 0
 
     def _plan(self) -> Plan:
-        """Describe the planned run for the watchers."""
+        """Return the description of the run that watchers receive before training."""
         job, state = self.job, self.state
         settings, parts, model = job.settings, job.parts, state.model
         epochs, has_valid = settings.epochs.epochs, parts.valid is not None
@@ -176,7 +176,7 @@ class Training:
         )
 
     def _facts(self) -> dict[str, Fact]:
-        """List the settings and the machine, for the report."""
+        """List the settings of the run, and the machine, for the report."""
         epochs, state = "", self.state
         if self.job.settings.epochs.epochs is None:
             epochs = f"{FIRST_ROUND} or more, in rounds, while the validation loss falls"
@@ -190,7 +190,7 @@ class Training:
 
 
 def _average(steps: list[Step]) -> dict[str, float]:
-    """Average each number of an epoch's steps over the records of steps that have it."""
+    """Average each number over the records of those steps that returned this number."""
     means = dict[str, float]()
     rows = [
         (step.samples, {"loss": step.loss, "accuracy": step.accuracy, **step.numbers})
@@ -212,7 +212,7 @@ def _is_best(history: list[dict[str, Any]]) -> bool:
 
 
 def make_training(job: Job, watchers: Watchers) -> Training:
-    """Create the training run, at the last checkpoint of its folder if one exists."""
+    """Create the training run, resumed from the last checkpoint if a checkpoint exists."""
     settings, trained, ranks = job.settings, job.trained, job.ranks
     loss, precision = settings.objective.loss, settings.computation.precision
     state = _make_state(job)
@@ -262,7 +262,7 @@ def _make_state(job: Job) -> State:
 
 
 def _write_start(job: Job, state: State) -> None:
-    """Write the settings, and the history up to the checkpoint."""
+    """Write the settings, and the history up to the last checkpoint, to the run folder."""
     folder = job.settings.folder.path
     if folder is not None:
         make_checkpoint_folder(folder)

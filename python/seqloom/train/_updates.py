@@ -1,4 +1,4 @@
-"""Updates of the weights: learning rates, loss scale, clipping, sums and averages."""
+"""Update the weights: learning rates, loss scale, clipping, accumulation and averaging."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -22,20 +22,22 @@ from seqloom.record import Record
 from seqloom.tensor import Gradients, Tensor
 from seqloom.train._settings import Settings
 
-# The share of the steps in which the learning rate rises.
+# The fraction of steps in which the learning rate rises.
 _WARMUP = 0.1
-# Epochs of the first round, and the maximum number of rounds, each twice as long.
+# The number of epochs of the first round, and the maximum number of rounds. Each round
+# is twice as long as the previous round.
 FIRST_ROUND = 20
 _MAX_ROUNDS = 3
-# Another round follows the first if the best epoch is after this share of it.
+# Another round follows the first round if the best epoch is in its last epochs, after
+# this fraction.
 _LATE_SHARE = 0.75
-# A later round has helped if the validation loss fell by at least 1 %.
+# A further round follows a later round if the validation loss fell by at least 1 %.
 _IMPROVED_FACTOR = 0.99
-# At a smaller loss scale, an overflow in float16 is not due to the scale.
+# If float16 overflows at a smaller loss scale than this, the scale is not the cause.
 _MIN_SCALE = 1.0
 _NORM_LAYERS = (BatchNorm, GroupNorm, LayerNorm, RMSNorm)
-# Matches classes such as LlamaRMSNorm and BatchNorm3d, but not PreNorm, whose parameters
-# belong to its submodules.
+# Matches the names of normalisation classes, such as LlamaRMSNorm and BatchNorm3d.
+# PreNorm is not matched, because its parameters belong to its submodules.
 _NORM_NAME = re.compile(r"Norm([123]d)?$")
 # PyTorch has biases such as bias_k, in_proj_bias and bias_ih_l0.
 _BIAS_NAME = re.compile(r"(^|_)bias(_|$)")
@@ -43,9 +45,9 @@ _BIAS_NAME = re.compile(r"(^|_)bias(_|$)")
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Epochs in which the learning rate rises and falls once: from `start` to `end` - 1.
+    """Epochs `start` to `end` - 1, in which the learning rate rises and falls once.
 
-    A run has one round, unless it chooses its number of epochs (`ends_of_rounds`).
+    A run has one round if the user sets the number of epochs (`ends_of_rounds`).
     """
 
     start: int
@@ -53,7 +55,7 @@ class Round:
 
     @classmethod
     def of(cls, epoch: int, ends: list[int]) -> "Round | None":
-        """Return the round of an epoch, from the ends of rounds; None after the last."""
+        """Return the round that contains an epoch; None after the last round."""
         rounds = (cls(start, end) for start, end in pairwise([0, *ends]))
         return next((found for found in rounds if epoch < found.end), None)
 
@@ -68,13 +70,14 @@ def make_rates(
     """Return the learning rates of the next epoch, as a function of the step in the run."""
     schedule: Any = settings.schedule
     if schedule is None:
-        # Counted only here, because a loader without a length needs a schedule.
+        # Batches are counted only here, because counting fails for a loader without a
+        # length.
         count = count_steps()  # steps of an epoch
         start, steps = current.start * count, (current.end - current.start) * count
         rates = WarmupCosine(settings.lr, round(_WARMUP * steps), steps)
         return lambda step: rates(step - start)
-    # A schedule that observes losses receives those of the history, which the checkpoint
-    # contains; so a resumed run observes the same losses.
+    # A schedule that observes losses is updated from the history. Checkpoints contain
+    # the history, so a resumed run has the same learning rates.
     if hasattr(schedule, "observe"):
         for row in history:
             schedule = schedule.observe(row.get("valid_loss", row["train_loss"]))
@@ -96,7 +99,7 @@ def ends_of_rounds(epochs: int | None, history: list[dict[str, Any]]) -> list[in
 
 
 def _is_improving(history: list[dict[str, Any]], ends: list[int]) -> bool:
-    """Return whether the validation loss fell in the last round and may still fall."""
+    """Return whether another round may help: the loss fell in the last round."""
     if "valid_loss" not in history[0]:
         return False
     losses = [float(row["valid_loss"]) for row in history[: ends[-1]]]
@@ -108,7 +111,7 @@ def _is_improving(history: list[dict[str, Any]], ends: list[int]) -> bool:
 
 
 def count_max_epochs(epochs: int | None, *, has_valid: bool) -> int:
-    """Return the largest number of epochs that a run may have."""
+    """Return the maximum number of epochs that a run may have."""
     if epochs is not None:
         return epochs
     return FIRST_ROUND * (2**_MAX_ROUNDS - 1) if has_valid else FIRST_ROUND
@@ -127,9 +130,9 @@ def unscale(gradients: Gradients, scale: LossScale | None) -> Gradients | None:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """An optimiser with gradient clipping and weight averaging.
+    """An optimiser that clips gradients and averages weights.
 
-    It has the methods of an optimiser that a compiled step needs.
+    The class has the optimiser methods that a compiled step calls.
     """
 
     optimizer: Optimizer
@@ -154,7 +157,7 @@ class Update:
 
 
 class Accumulation:
-    """Accumulated gradients of batches; a step uses their weighted mean."""
+    """Accumulates the gradients of batches; a step uses the weighted mean."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -164,16 +167,16 @@ class Accumulation:
 
     @property
     def is_full(self) -> bool:
-        """True if the next step is due."""
+        """True if enough batches are accumulated for a step."""
         return self.batches >= self.size
 
     def step(self, weight: float | Tensor, model: Module, grads: Gradients) -> None:
-        """Add gradients; a compiled step calls this method like that of an optimiser."""
+        """Add gradients; a compiled step calls this method as if it were an optimiser's."""
         b = grads.backend
         scaled = dict[int, Any]()
         for number in grads:
             array = Tensor(grads.get(number), b)
-            # In a compiled step, the weight is also a tensor.
+            # In a compiled step, the weight of the batch is also a tensor.
             is_tensor = isinstance(weight, Tensor)
             factor = weight.astype(array.dtype) if is_tensor else weight
             scaled[number] = (array * factor).raw
@@ -189,19 +192,19 @@ class Accumulation:
         self._weight += weight
 
     def take(self, model: Module) -> Gradients | None:
-        """Return the weighted mean and reset the sums; None if all were skipped."""
+        """Return the weighted mean and reset the sums; None if all batches were skipped."""
         added, weight = self._sums.weight, self._weight
         self.batches, self._weight = 0, 0.0
         return self._sums.take(model).multiply(added / weight) if added else None
 
     def to_record(self) -> Record:
-        """Return the sums and the counts."""
+        """Return the sums of gradients and the counts of batches, for a checkpoint."""
         record = self._sums.to_record()
         record.metadata |= {"batches": self.batches, "weight": self._weight}
         return record
 
     def load_record(self, record: Record) -> Self:
-        """Set the sums and the counts."""
+        """Restore the sums of gradients and the counts of batches from a checkpoint."""
         batches, weight = (record.metadata.get(name) for name in ("batches", "weight"))
         if type(batches) is not int or not isinstance(weight, (int, float)):
             raise RecordError("the checkpoint lacks the counts of accumulated batches")
@@ -211,7 +214,7 @@ class Accumulation:
 
 
 def make_optimizer(model: Module, weight_decay: float) -> AdamW:
-    """Return the default optimiser; biases and normalisation have no weight decay."""
+    """Return the default optimiser, which exempts biases and normalisation from decay."""
     norms = {id(part) for part in _list_norm_parts(model)}
     undecayed = tuple(
         path
@@ -226,9 +229,9 @@ def make_optimizer(model: Module, weight_decay: float) -> AdamW:
 
 
 def _list_norm_parts(model: Module) -> Iterator[Any]:
-    """Yield the parameters of normalisation layers."""
+    """Yield the parameters of normalisation layers, which have no weight decay."""
     if isinstance(model, TorchModule):
-        # The seqloom parameters, by their PyTorch names.
+        # Find the seqloom parameters by the names that PyTorch gives them.
         for prefix, module in model.module.named_modules():
             if _NORM_NAME.search(type(module).__name__):
                 names = (name for name, _ in module.named_parameters(recurse=False))

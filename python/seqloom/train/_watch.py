@@ -27,18 +27,18 @@ _EPOCHS_PER_LINE = 10
 
 
 def open_console() -> Console:
-    """Open standard output; a notebook gets plain lines, which all notebooks support."""
+    """Open a console on standard output; in notebooks the output is plain text."""
     return Console(
         markup=False, highlight=False, soft_wrap=True, emoji=False, force_jupyter=False
     )
 
 
 class Watch:
-    """The terminal output of `seqloom.train.fit`; leaving the context removes the bar."""
+    """The terminal output of `fit`; as a context manager it removes the progress bar."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        # The bar disappears at the end.
+        # The progress bar disappears at the end.
         self._bar = Progress(
             BarColumn(bar_width=24),
             TextColumn("{task.fields[note]}", markup=False),
@@ -67,11 +67,11 @@ class Watch:
         self._stop_bar()
 
     def on_start(self, plan: Plan) -> None:
-        """Print the description of the run and show the bar."""
+        """Print the description of the run and show the progress bar."""
         self._plan = plan
         self._lowest, self._best = float("inf"), 0
         if plan.folder is not None and plan.first_epoch > 1:
-            # The lowest validation loss of the epochs before a resume, and its epoch.
+            # The lowest validation loss before the run was resumed, and its epoch.
             text = (plan.folder / "metrics.jsonl").read_text()
             rows = map(json.loads, text.splitlines())
             losses = [
@@ -87,13 +87,13 @@ class Watch:
             self._bar.start()
 
     def on_batch(self, step: Step) -> None:
-        """Advance the bar."""
+        """Advance the progress bar by one batch."""
         right = "" if step.accuracy is None else f"  accuracy {100 * step.accuracy:.0f} %"
         note = f"epoch {step.epoch}  loss {step.loss:.4f}{right}"
         self._bar.update(self._task, advance=step.samples, note=note)
 
     def on_epoch(self, row: dict[str, Any]) -> None:
-        """Print a line, and mark it if the validation loss is the lowest so far."""
+        """Print a line about an epoch, marked if its validation loss is the lowest so far."""
         if not self._is_headed:
             self._console.print(format_columns(row))
             self._is_headed = True
@@ -109,7 +109,7 @@ class Watch:
             self._bar.update(self._task, note="scores and report")
 
     def on_more(self, epochs: int) -> None:
-        """Print why the run continues and to which epoch, and extend the bar."""
+        """Print why further epochs follow, and extend the progress bar."""
         samples = self._plan.samples if self._plan else 0
         self._bar.update(self._task, total=epochs * samples)
         self._each = _EPOCHS_PER_LINE
@@ -121,16 +121,16 @@ class Watch:
         )
 
     def on_end(self, run: Run) -> None:
-        """Remove the bar."""
+        """Remove the progress bar."""
         del run
         self._stop_bar()
 
     def on_error(self, error: BaseException) -> None:
-        """Remove the bar."""
+        """Remove the progress bar."""
         del error
         self._stop_bar()
 
     def _stop_bar(self) -> None:
-        """Stop the bar on a terminal; elsewhere rich would print an empty line."""
+        """Remove the bar on a terminal; elsewhere rich would print an empty line."""
         if self._console.is_terminal:
             self._bar.stop()
