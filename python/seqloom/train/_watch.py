@@ -93,7 +93,7 @@ class Watch:
         self._bar.update(self._task, advance=step.samples, note=note)
 
     def on_epoch(self, row: dict[str, Any]) -> None:
-        """Print a line about an epoch, marked if its validation loss is the lowest so far."""
+        """Print a line about an epoch, marked if the validation loss is the lowest yet."""
         if not self._is_headed:
             self._console.print(format_columns(row))
             self._is_headed = True

@@ -1,4 +1,4 @@
-"""The output of `embed`: a folder or an object store with atomic, write-once files."""
+"""The output of `embed`, a folder or an object store whose files are written once."""
 
 from __future__ import annotations
 
@@ -29,16 +29,17 @@ if TYPE_CHECKING:
 # systems), and of file systems that cannot rename without replacing.
 _WITHOUT_LINKS = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}
 _WITHOUT_RENAME = {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS}
-# An older temporary file was left by a process that was killed.
+# Temporary files older than this were left by processes that were killed.
 _STALE_SECONDS = 600.0
-# A shard is one request, which may take longer than the default timeout of 30 seconds.
+# Writing a shard is a single request, which may take longer than the default timeout of
+# 30 seconds.
 _LONG_TIMEOUT = {"timeout": "15m"}
 
 
 def open_folder(
     out: str | os.PathLike[str], cloud_options: Mapping[str, str] | None = None
 ) -> OutputFolder:
-    """Open the output at a path or URL."""
+    """Open the output folder at a path or URL."""
     if isinstance(out, str) and "://" in out:
         return ObjectFolder(out, cloud_options or {})
     if cloud_options:
@@ -51,8 +52,8 @@ def open_folder(
 class OutputFolder:
     """A folder on a disk, to which several processes and machines may write concurrently.
 
-    Only `create` writes files: atomically, synced, and by one writer. It never replaces a
-    file.
+    Only the method `create` writes files. It writes atomically, syncs to disk, and never
+    replaces a file.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -65,7 +66,7 @@ class OutputFolder:
             ) from error
 
     def create(self, name: str, data: bytes) -> bool:
-        """Write a new file; return False, and change nothing, if it already exists."""
+        """Write a new file; return False, without a change, if the file already exists."""
         final = self.path / name
         try:
             while (is_made := self._try_to_create(final, data)) is None:
@@ -80,8 +81,9 @@ class OutputFolder:
         return is_made
 
     def _try_to_create(self, final: Path, data: bytes) -> bool | None:
-        """Write a temporary file and rename it; None if it was removed meanwhile."""
-        # Another process removes the temporary file of a process that paused for long.
+        """Write and rename a temporary file; None if the file was removed meanwhile."""
+        # If this process pauses for long, another process may remove the temporary
+        # file.
         part = self.path / f".{final.name}.{secrets.token_hex(8)}.part"
         try:
             with part.open("xb") as file:
@@ -106,7 +108,7 @@ class OutputFolder:
         return str(self.path / name)
 
     def local(self, name: str) -> Path | None:
-        """Return the path of a file that can be mapped into memory."""
+        """Return the path of a file, so that the file can be mapped into memory."""
         return self.path / name
 
     def size(self, name: str) -> int | None:
@@ -133,7 +135,7 @@ class OutputFolder:
             raise FileError(f"{self.path}: cannot be read: {error.strerror}") from error
 
     def remove_stale_parts(self) -> None:
-        """Remove old temporary files; a paused writer writes its file again."""
+        """Remove old temporary files; a writer that only paused writes its file again."""
         for name in self.names():
             path = self.path / name
             with suppress(OSError):
@@ -143,7 +145,7 @@ class OutputFolder:
 
 
 def _rename_new(part: Path, final: Path) -> bool:
-    """Rename a complete file; return False, and change nothing, if the name exists."""
+    """Rename a temporary file; return False, without a change, if the name exists."""
     try:
         os.link(part, final)
     except FileExistsError:
@@ -153,8 +155,9 @@ def _rename_new(part: Path, final: Path) -> bool:
             raise
     else:
         return True
-    # Creating an empty file and renaming over it is not safe. A process that is killed
-    # in between leaves an empty file. A paused process replaces another one's file.
+    # It would not be safe to create an empty file and rename over this file: a process
+    # that is killed in between leaves an empty file, and a paused process may replace
+    # the file of another process.
     code = rename_new(part, final)
     if code in _WITHOUT_RENAME:
         raise FileError(
@@ -167,15 +170,16 @@ def _rename_new(part: Path, final: Path) -> bool:
 
 
 class ObjectFolder(OutputFolder):
-    """A prefix of an object store, such as ``s3://bucket/embeddings``.
+    """An output folder in an object store, such as ``s3://bucket/embeddings``.
 
-    `create` puts an object on the condition that it does not exist. A store that ignores
-    the condition is an error.
+    The method `create` writes an object only if the object does not exist. A store that
+    ignores this condition raises an error.
     """
 
     def __init__(self, url: str, options: Mapping[str, str]) -> None:
         self.path = url.rstrip("/")
-        # The library reads this option of the connection as an option of the store.
+        # The object store library reads this connection option from the options of the
+        # store.
         allowed = os.environ.get("AWS_ALLOW_HTTP")
         environment = {"allow_http": allowed} if allowed else {}
         every = {**_LONG_TIMEOUT, **environment, **options}
@@ -187,16 +191,16 @@ class ObjectFolder(OutputFolder):
         return f"{self.path}/{name}"
 
     def local(self, name: str) -> None:
-        """Return None: an object cannot be mapped into memory."""
+        """Return None, because an object cannot be mapped into memory."""
 
     def create(self, name: str, data: bytes) -> bool:
-        """Put a new object; return False, and change nothing, if it already exists."""
+        """Write a new object; return False, without a change, if the object exists."""
         if not self._is_checked:
             self._check_conditional_put()
         return self.put(name, data)
 
     def put(self, name: str, data: bytes) -> bool:
-        """Put an object if it does not exist."""
+        """Write an object if the object does not exist."""
         from obstore.exceptions import AlreadyExistsError, PreconditionError
 
         with self._converting_errors(name, "cannot be written"):
@@ -207,7 +211,7 @@ class ObjectFolder(OutputFolder):
         return True
 
     def _check_conditional_put(self) -> None:
-        """Raise if the store replaces an existing object; checked once."""
+        """Raise if the store replaces existing objects; this is tested only once."""
         name = f"probe.{secrets.token_hex(8)}.part"
         made = [self.put(name, b"") for _ in range(2)]
         with suppress(RemoteError), self._converting_errors(name, "cannot be removed"):
@@ -240,11 +244,11 @@ class ObjectFolder(OutputFolder):
             return {PurePosixPath(it["path"]).name for part in parts for it in part}
 
     def remove_stale_parts(self) -> None:
-        """Do nothing: puts of objects are atomic."""
+        """Do nothing, because object stores have no temporary files."""
 
     @contextmanager
     def _converting_errors(self, name: str, what: str) -> Generator[None]:
-        """Convert errors of the library to those of seqloom."""
+        """Convert errors of the object store library to seqloom errors."""
         from obstore.exceptions import BaseError, NotSupportedError
 
         try:

@@ -1,4 +1,4 @@
-"""A job in one process, which reads, computes and publishes the shards of its part.
+"""Compute a part of the shards of a job in one process.
 
 One thread reads packed batches, the calling thread runs the model, and one thread joins
 rows to shards and writes them.
@@ -41,16 +41,17 @@ if TYPE_CHECKING:
     from seqloom.infer.embedding._settings import Settings
 
     Batch = Mapping[str, Any]
-    # A batch of a shard; after the last batch None, with the hash of the input.
+    # A batch of a shard. After the last batch of a shard comes None with the hash of
+    # the input.
     Piece = tuple[Shard, Batch | None, str | None]
     Rows = Callable[[], NDArray[Any]]
 
 _COMPLETE_NAME = "complete.json"
-_QUEUE_SIZE = 4  # the size of the queues of batches and of results
+_QUEUE_SIZE = 4  # maximum length of the queues of batches and of results
 
 
 class Job:
-    """The computation of a part of the shards in one process, with its counts."""
+    """Computes a part of the shards in one process, and counts the work."""
 
     def __init__(
         self,
@@ -69,12 +70,13 @@ class Job:
         self._progress = progress
         self._shards = settings.part.of(self.plan.shards)
         self._records = sum(map(len, self._shards))
-        self._skipped = 0  # records in shards that were already published
-        self._written = 0  # records in shards that this process has finished
-        self._computed = 0  # shards that this process published
+        self._skipped = 0  # number of records in shards that were already published
+        self._written = 0  # number of records in shards that this process has finished
+        self._computed = 0  # number of shards that this process published
         self._notes: list[str] = []
-        self._limit: int | None = None  # the limit of tokens after memory was full
-        # Used by the writer thread: the rows of its shard, and the index of each file.
+        self._limit: int | None = None  # limit of tokens after memory was full
+        # Used only by the writer thread: the rows of the current shard, and the index
+        # of each file.
         self._rows: ShardRows | None = None
         self._indexes: dict[int, SequenceIndex] = {}
 
@@ -112,12 +114,12 @@ class Job:
                 self._report_progress()
             self._wait_for_writer(written, most=0)
         finally:
-            # Finished results are written even if the loop raises.
+            # Finished results are written even if the loop raises an error.
             reader.shutdown(cancel_futures=True)
             writer.shutdown()
 
     def _wait_for_writer(self, written: deque[Future[None]], *, most: int) -> None:
-        """Wait until at most `most` results are unwritten; raise the writer's error."""
+        """Wait until at most `most` results are unwritten; raise errors of the writer."""
         with self.clock.handing_over():
             while written and (len(written) > most or written[0].done()):
                 written.popleft().result()
@@ -129,7 +131,7 @@ class Job:
         left = [it for it in self._shards if f"{it.name}.done" not in names]
         self._skipped = self._records - sum(map(len, left))
         for shard in left:
-            # Another process may have the same part.
+            # Check again, because another process may compute the same part.
             if self.folder.size(f"{shard.name}.done") is not None:
                 self._skipped += len(shard)
                 continue
@@ -142,11 +144,11 @@ class Job:
             yield shard, None, stream.content
 
     def _check_files(self, names: set[str]) -> None:
-        """Raise if a marker exists without its shard."""
+        """Raise if a marker file exists but its shard is missing."""
         for shard in self.plan.shards:
             name = f"{shard.name}.{self.settings.format}"
-            # A listing that is made while others write may lack older files, so check
-            # the file itself.
+            # A listing made while other processes write may lack existing files, so the
+            # file itself is checked.
             is_listed = name in names or f"{shard.name}.done" not in names
             if not is_listed and self.folder.size(name) is None:
                 raise FileError(
@@ -155,7 +157,7 @@ class Job:
                 )
 
     def _open_stream(self, path: str, shard: Shard) -> PackedStream | PaddedBatches:
-        """Open the batches of a shard."""
+        """Iterate over the batches of a shard."""
         settings = self.settings
         stream = PackedStream(
             path,
@@ -171,7 +173,7 @@ class Job:
         return PaddedBatches(stream, settings.max_tokens, settings.pad)
 
     def _embed_batch(self, batch: Batch) -> Iterator[tuple[Batch, dict[int, Rows]]]:
-        """Embed a batch, or its halves if memory is full."""
+        """Embed a batch; if memory is full, embed its halves one after the other."""
         if self.embedder.device.is_cold:
             self._warm_up(batch)
         tokens, number = int(batch["cu_seqlens"][-1]), int(batch["num_sequences"])
@@ -190,7 +192,7 @@ class Job:
         yield from self._embed_batch(slice_batch(batch, number // 2, number))
 
     def _warm_up(self, batch: Batch) -> None:
-        """Compute a batch in advance, because the first call loads kernels and is slow."""
+        """Compute a batch before time is measured, because the first call loads kernels."""
         device = self.embedder.device
         device.is_cold = False
         try:
@@ -198,12 +200,13 @@ class Job:
                 for values in self.embedder(device.place(batch)).values():
                     device.fetch(values[:1])()
         except Exception as error:
-            # A batch that is too large for memory is halved later.
+            # Memory errors are ignored here, because a batch that is too large is
+            # halved later.
             if not device.is_full(error):
                 raise
 
     def _embed_whole(self, batch: Batch) -> dict[int, Rows]:
-        """Embed a batch and start to copy its rows back."""
+        """Embed a batch and start to copy its rows from the device."""
         device, pool, before = (
             self.embedder.device,
             self.settings.pool,
@@ -222,7 +225,7 @@ class Job:
             }
 
     def _lower_limit(self, batch: Batch, error: Exception) -> None:
-        """Lower the limit after memory was full; raise for a single sequence."""
+        """Lower the limit of tokens after memory was full; raise for a single sequence."""
         tokens, device = int(batch["cu_seqlens"][-1]), self.embedder.device
         if batch["num_sequences"] == 1:
             cut = min(1022, max(tokens // 2, 1))
@@ -231,7 +234,7 @@ class Job:
                 f"max_length={cut}, overlap={cut // 5} "
                 f"(--max-length {cut} --overlap {cut // 5})"
             )
-            if self.settings.pool == "model":  # the model returns no residues to join
+            if self.settings.pool == "model":  # windows cannot be joined
                 advice = "leave long records out of the file"
             raise MemoryLimitError(
                 f"record {int(batch['ordinals'][0])} of its file "
@@ -246,7 +249,7 @@ class Job:
         )
 
     def _add(self, shard: Shard, batch: Batch, rows: dict[int, Rows]) -> None:
-        """Join the rows of a batch to its shard, in the writer thread."""
+        """Add the rows of a batch to its shard; called in the writer thread."""
         with self.clock.waiting_for_device():
             arrays = {layer: wait() for layer, wait in rows.items()}
         if self._rows is None:
@@ -258,7 +261,7 @@ class Job:
         self._rows.add(batch, arrays)
 
     def _publish(self, shard: Shard, content: str | None) -> None:
-        """Write a shard and its marker, in the writer thread."""
+        """Write a shard and its marker file; called in the writer thread."""
         rows, self._rows = self._rows, None
         if rows is None:
             raise InternalError(f"{shard.name}: no batch was read")
@@ -275,7 +278,7 @@ class Job:
         self._written += len(shard)
 
     def _complete(self) -> int:
-        """Return the number of missing shards; write complete.json if it is 0."""
+        """Return the number of missing shards; if it is 0, write complete.json."""
         names, shards = self.folder.names(), self.plan.shards
         if missing := sum(f"{it.name}.done" not in names for it in shards):
             return missing
@@ -345,7 +348,7 @@ class Job:
 
 
 def device_of(model: Any) -> Device:
-    """Return the device of the model's weights."""
+    """Return the device that has the weights of the model."""
     name = "cpu"
     if isinstance(model, Module):
         name = str(model.backend.device)
@@ -360,7 +363,7 @@ def device_of(model: Any) -> Device:
 
 
 def _read_ahead(pieces: Iterator[Piece], thread: ThreadPoolExecutor) -> Iterator[Piece]:
-    """Read pieces in another thread, a few in advance."""
+    """Read batches in another thread, a few batches in advance."""
     ahead = deque(thread.submit(next, pieces, None) for _ in range(_QUEUE_SIZE))
     while (piece := ahead.popleft().result()) is not None:
         ahead.append(thread.submit(next, pieces, None))

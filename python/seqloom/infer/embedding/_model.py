@@ -1,4 +1,4 @@
-"""The model of a job, its device, and its identity in a plan."""
+"""The model of an embedding job, the device of the model, and its identity in a plan."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     Batch = Mapping[str, Any]
 
 LAST_LAYER = (-1,)
-_ASSUMED_WIDTH = 1024  # the width of a model without `config.width`
+_ASSUMED_WIDTH = 1024  # used if the model has no `config.width`
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _SCALAR_TYPES = (bool, int, float, str)
 
 
 class Embedder:
-    """A model or function that is called with a batch and returns rows for each layer.
+    """Calls a model or function with a batch, and returns rows for each layer.
 
     A model with a method ``embed(batch, layers=...)`` returns a dict of arrays by layer.
     Another module is called with the arrays of a batch that have the names of the
@@ -69,41 +69,41 @@ class Embedder:
 
 
 class Device:
-    """The CPU; a device with separate memory overrides all methods."""
+    """The CPU as a device; devices with separate memory override all methods."""
 
     name = "cpu"
-    is_cold = False  # True before the first batch, which takes longer than the others
+    is_cold = False  # True if the first batch takes longer than later batches
 
     def place(self, batch: Batch) -> dict[str, Any]:
-        """Copy the arrays of a batch to the device, without waiting."""
+        """Copy the arrays of a batch to the device, without waiting for the copy."""
         return dict(batch)
 
     def computing(self) -> AbstractContextManager[Any]:
-        """Return a context in which PyTorch, if loaded, records no gradients."""
+        """Return a context in which PyTorch, if imported, records no gradients."""
         torch: Any = sys.modules.get("torch")
         return nullcontext() if torch is None else torch.inference_mode()
 
     def take(self, values: Any, rows: NDArray[np.int64]) -> Any:
-        """Select rows."""
+        """Select rows of an array."""
         return to_numpy(values)[rows]
 
     def sum_rows(self, values: Any, counts: NDArray[np.int64]) -> Any:
-        """Sum consecutive rows, `counts` of them for each result."""
+        """Sum consecutive rows; `counts` has the number of rows for each sum."""
         firsts = offsets_of(counts)[:-1]
         return np.add.reduceat(values, firsts, axis=0, dtype=np.float64)
 
     def fetch(self, values: Any) -> Callable[[], NDArray[Any]]:
-        """Start to copy rows back; return a function that waits for them."""
+        """Start to copy rows from the device; return a function that waits for the copy."""
         rows = to_numpy(values)
         return lambda: rows
 
     def is_full(self, error: BaseException) -> bool:
-        """Return whether an error means that memory is full; if so, free unused memory."""
+        """Return whether an error means that memory is full; if so, free memory."""
         return isinstance(error, MemoryError)
 
 
 def to_numpy(values: Any) -> NDArray[Any]:
-    """Convert an array of any library to NumPy; bfloat16 becomes float32."""
+    """Convert an array of any library to a NumPy array; bfloat16 becomes float32."""
     raw = getattr(values, "raw", values)
     if hasattr(raw, "detach"):
         raw = raw.detach()
@@ -114,7 +114,7 @@ def to_numpy(values: Any) -> NDArray[Any]:
 
 
 def _find_call(model: Any, layers: tuple[int, ...]) -> Callable[[Batch], dict[int, Any]]:
-    """Return the function that calls a model."""
+    """Return a function that calls the model with a batch."""
     if hasattr(model, "embed"):
         return lambda batch: model.embed(batch, layers=layers)
     if layers != LAST_LAYER:
@@ -128,12 +128,12 @@ def _find_call(model: Any, layers: tuple[int, ...]) -> Callable[[Batch], dict[in
 
 
 def _unwrap(model: Any) -> Any:
-    """Return the module inside a module of torch.compile, or the model itself."""
+    """Return the module that torch.compile compiled, or the model itself."""
     return getattr(model, "_orig_mod", model)
 
 
 def _call_module(model: Any, batch: Batch) -> Any:
-    """Call a module with the arrays that have the names of its parameters."""
+    """Call a module with those arrays whose names are its parameters."""
     plain = _unwrap(model)
     method = getattr(plain, "forward", None) or plain.__call__
     parameters = inspect.signature(method).parameters.values()
@@ -152,7 +152,7 @@ def _call_module(model: Any, batch: Batch) -> Any:
     output = model(**options)
     return getattr(
         output, "last_hidden_state", output
-    )  # the output of a transformers network
+    )  # the attribute with the output of a transformers network
 
 
 def _to_model(model: Any, value: Any) -> Any:
@@ -161,13 +161,13 @@ def _to_model(model: Any, value: Any) -> Any:
         return value
     if isinstance(model, Module):
         return Tensor(model.backend.asarray(value), model.backend)
-    # The model is a PyTorch module, so torch is loaded.
+    # The model is a PyTorch module, so PyTorch is already imported.
     is_array = isinstance(value, np.ndarray)
     return sys.modules["torch"].from_numpy(value) if is_array else value
 
 
 def identify(model: Any) -> str:
-    """Return the identity of a model (class, weights, settings) or of a function."""
+    """Return a string that identifies a model (class, weights, settings) or a function."""
     kind = getattr(model, "__qualname__", type(model).__qualname__)
     if isinstance(model, FunctionType):
         words = "\n".join(_describe(model, set()))
@@ -178,9 +178,9 @@ def identify(model: Any) -> str:
 
 
 def _describe(value: Any, visited: set[int]) -> Iterator[str]:
-    """Yield descriptions of a value that are the same in another process."""
+    """Yield descriptions of a value that are the same in every process."""
     if id(value) in visited:
-        return  # a recursive function contains itself
+        return  # skipped, because a recursive function contains itself
     parts = _parts_of(value)
     if parts is not None:
         visited.add(id(value))
@@ -195,7 +195,7 @@ def _describe(value: Any, visited: set[int]) -> Iterator[str]:
 
 
 def _parts_of(value: Any) -> Iterable[Any] | None:
-    """Return the parts of a function, code or container; None for other values."""
+    """Return the elements of a function, code or container; None for other values."""
     if isinstance(value, FunctionType):
         return value.__code__, value.__defaults__, *_closure_of(value)
     if isinstance(value, CodeType):
@@ -206,7 +206,7 @@ def _parts_of(value: Any) -> Iterable[Any] | None:
 
 
 def _closure_of(function: FunctionType) -> Iterator[Any]:
-    """Yield the values of the closure; None for an unset value."""
+    """Yield the values in the closure of a function; None for an unset variable."""
     for cell in function.__closure__ or ():
         try:
             yield cell.cell_contents
@@ -220,7 +220,8 @@ def _hash_weights(model: Any) -> str:
         identity = getattr(model, "identity", "")
         if isinstance(identity, str) and identity:
             return identity
-        # A record omits the layers under adapters.
+        # The weights are read here, because a model record omits the layers under
+        # adapters.
         beneath = {
             path: param.value.numpy()
             for path, param in model.parameters()
@@ -243,7 +244,8 @@ def _bits_of(tensor: Any) -> Any:
 
 def _list_settings(model: Any) -> str:
     """Return the settings of a model that differ from their defaults."""
-    # New fields of later versions change nothing as long as they have their defaults.
+    # Settings with default values are omitted, so that a new field in a later version
+    # does not change the identity.
     config = getattr(model, "config", None)
     if not is_dataclass(config):
         return ""

@@ -1,7 +1,8 @@
 """The plan of a job, `plan.json`: its settings, its files, and the records of each shard.
 
 Every process computes the same plan from the same files and settings. The first process
-writes the plan into the folder; all others compare their settings and files with it.
+writes the plan into the folder, and all other processes compare their settings and files
+with the written plan.
 """
 
 from __future__ import annotations
@@ -38,22 +39,22 @@ _PLAN_VERSION = 1
 # The maximum size of a shard in bytes and records, without `shard_size`.
 _MAX_SHARD_BYTES = 256 << 20
 _MAX_SHARD_RECORDS = 1 << 16
-# A number of files or records; limited so that sums of two fit into an array.
+# A number of files or records, limited so that the sum of two numbers fits into int64.
 _Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 40)]
-# The file of a shard, its first record, and the index after its last record.
+# For a shard: its file index, its first record, and the index after its last record.
 _Bounds: TypeAlias = tuple[_Count, _Count, _Count]
 _PLAN_ERRORS = (KeyError, TypeError, ValueError, RecursionError, msgspec.ValidationError)
-# The number of residues in a window that an error suggests; ESM-2 was trained with it.
+# The window length that an error suggests, with which ESM-2 was trained.
 _SUGGESTED_WINDOW = 1022
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The state of a file when the job was planned."""
+    """Size and modification time of an input file when the job was planned."""
 
     path: str
     size: int
-    modified: int  # nanoseconds
+    modified: int  # modification time in nanoseconds
 
     @classmethod
     def of(cls, path: str) -> Self:
@@ -65,7 +66,7 @@ class Source:
         return cls(path, stat.st_size, stat.st_mtime_ns)
 
     def check(self, path: str) -> None:
-        """Raise if the file has changed; `path` is its name on this machine."""
+        """Raise if the file has changed; `path` is the path of the file on this machine."""
         now = Source.of(path)
         if (now.size, now.modified) != (self.size, self.modified):
             raise FileError(
@@ -77,17 +78,17 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """Consecutive records of one file that are computed and written together."""
+    """A shard: consecutive records of one file, which are written to one output file."""
 
     number: int
-    file: int  # index in the plan's sources
+    file: int  # index of the file in the sources of the plan
     start: int  # the first record, counted in the file
     stop: int
     ordinal: int  # the first record, counted over all files
 
     @property
     def name(self) -> str:
-        """The name of the shard's files, without an extension."""
+        """The name of the shard's files without the extension."""
         return f"shard-{self.number:06d}"
 
     def __len__(self) -> int:
@@ -109,7 +110,7 @@ class Plan:
         return sum(map(len, self.shards))
 
     def to_json(self) -> str:
-        """Return the plan as JSON; shards are short lists, because there may be many."""
+        """Return the plan as JSON, with each shard as a short list to save space."""
         values: dict[str, Any] = {
             "version": _PLAN_VERSION,
             "rules": asdict(self.rules),
@@ -163,9 +164,10 @@ def _check_version(version: object) -> None:
 def _compare_sources(
     planned: Sequence[Source], given: Sequence[Source]
 ) -> Iterator[tuple[str, Any, Any]]:
-    """Yield pairs of facts of files in order, because shards refer to files by index."""
+    """Yield pairs of file properties in order, because shards refer to files by index."""
     for number, (old, new) in enumerate(zip(planned, given, strict=False), 1):
-        # The folder may have another name on another machine.
+        # The path of the folder is not compared, because it may differ between
+        # machines.
         name = Path(new.path).name
         yield f"name of file {number}", Path(old.path).name, name
         yield f"size of {name}", old.size, new.size
@@ -180,7 +182,7 @@ def begin_plan(folder: OutputFolder, settings: Settings, *, model: str, width: i
     if PLAN not in names:
         _check_free(folder, names)
         plan = _make_plan(rules, sources, settings, width=width)
-        # If another process is first, its plan is compared below.
+        # If another process wrote its plan first, that plan is compared below.
         folder.create(PLAN, plan.to_json().encode())
     elif not settings.resume:
         raise RunFolderError(
@@ -198,9 +200,9 @@ def begin_plan(folder: OutputFolder, settings: Settings, *, model: str, width: i
 
 
 def _check_free(folder: OutputFolder, names: set[str]) -> None:
-    """Raise if a folder contains other files, such as the model."""
+    """Raise if a folder contains files that are not from an embedding job."""
     others = sorted(it for it in names if it.endswith((".json", ".safetensors")))
-    # Another process may have begun this job after the folder was listed.
+    # The plan is checked again, because another process may have written it meanwhile.
     if others and PLAN not in folder.names():
         raise RunFolderError(
             f"{folder.path}: contains {others[0]}, but no {PLAN}, so it is not a folder of "
@@ -259,7 +261,7 @@ def _number_shards(shards: Sequence[tuple[int, int, int]]) -> tuple[Shard, ...]:
 def _shard_bounds(
     index: SequenceIndex, rules: OutputRules, width: int
 ) -> Iterator[tuple[int, int]]:
-    """Yield the bounds of shards by number of records, or by bytes of embeddings."""
+    """Yield the first and last index of shards with a given number of records or bytes."""
     if (shard_size := rules.shard_size) is not None:
         starts = range(0, len(index), shard_size)
         yield from ((start, min(start + shard_size, len(index))) for start in starts)

@@ -1,4 +1,4 @@
-"""Several processes for one job; each computes a part, locally or as a Ray task."""
+"""Run one job in several processes, on this machine or as tasks of a Ray cluster."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     OnProgress = Callable[[Progress], Any]
 
 Message: TypeAlias = Progress | EmbedSummary | Exception
-# Minimum seconds between messages of a process.
+# Minimum seconds between two progress messages of a process.
 _MESSAGE_INTERVAL = 0.1
 # Seconds for a process to end after it was stopped.
 _STOP_TIMEOUT = 10.0
@@ -96,20 +96,20 @@ def run_on_ray(
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """The work of one process, which loads the model on its device."""
+    """The work of one process: load the model on a device and compute some shards."""
 
     load: Load
     device: str
     settings: Settings
 
     def run(self, progress: OnProgress | None = None) -> EmbedSummary:
-        """Load the model and compute the part."""
+        """Load the model and compute a part of the shards."""
         place = find_backend(self.device, num_threads=self.settings.threads)
         return run_job(self.load(backend=place), self.settings, progress)
 
 
 def _divide_work(load: Load, devices: Sequence[str], settings: Settings) -> list[_Work]:
-    """Return the work of each process, and build missing indexes."""
+    """Build missing file indexes, and return the work of each process."""
     is_list = not isinstance(devices, (str, bytes)) and hasattr(devices, "__iter__")
     names = [*devices] if is_list else []
     if not names or {*map(type, names)} != {str}:
@@ -141,22 +141,23 @@ def _divide_work(load: Load, devices: Sequence[str], settings: Settings) -> list
 
 @dataclass(slots=True)
 class _Worker:
-    """A process on this machine, and the last messages from it."""
+    """A process on this machine, and the last messages that it sent."""
 
     name: str
     process: Any
-    messages: Any  # the receiving end of a pipe; its type depends on the system
+    messages: Any  # the receiving end of a pipe, whose type depends on the operating system
     progress: Progress | None = None
     summary: EmbedSummary | None = None
     error: Exception | None = None
 
     @classmethod
     def start(cls, name: str, call: _Work) -> _Worker:
-        """Start a process with its own memory."""
+        """Start a new Python process for the work."""
         context = multiprocessing.get_context("spawn")
         messages, sender = context.Pipe(duplex=False)
         process = context.Process(target=_run_worker, args=(call, sender), daemon=True)
-        # Ctrl-C reaches all processes of a terminal; only the parent handles it.
+        # Ctrl-C is sent to all processes of a terminal, but only the parent should
+        # handle it.
         with without_signals(signal.SIGINT):
             process.start()
         sender.close()
@@ -192,7 +193,7 @@ class _Worker:
 
     @property
     def ending(self) -> str:
-        """A description of how the process ended before its part was finished."""
+        """A sentence about how the process ended before its part was finished."""
         if self.error is not None:
             return f"{self.name} ended: {type(self.error).__name__}: {self.error}"
         code = self.process.exitcode or 0
@@ -204,7 +205,7 @@ class _Worker:
 def _receive_all(
     workers: Sequence[_Worker], report: OnProgress | None, begun: float
 ) -> None:
-    """Receive messages until all processes have ended."""
+    """Receive messages from processes until all processes have ended."""
     left: dict[Any, _Worker] = {worker.messages: worker for worker in workers}
     while left:
         for messages in wait([*left]):
@@ -216,14 +217,14 @@ def _receive_all(
 
 
 def _run_worker(call: _Work, sender: Connection) -> None:
-    """Compute a part in a separate process."""
+    """Compute a part of the shards; called in a separate process."""
     signal.signal(signal.SIGTERM, _interrupt)
     last = 0.0
 
     def report(progress: Progress) -> None:
         nonlocal last
         if (now := time.monotonic()) >= last + _MESSAGE_INTERVAL:
-            # Raises if the parent process has ended; then this process ends too.
+            # Raises an error if the parent process has ended, so this process ends too.
             sender.send(progress)
             last = now
 
@@ -238,7 +239,7 @@ def _run_worker(call: _Work, sender: Connection) -> None:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Stop the work like Ctrl-C, once."""
+    """Interrupt the work as Ctrl-C does, only once."""
     del frame
     signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt
@@ -247,7 +248,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 def _send_error(sender: Connection, error: Exception) -> None:
     """Send an error, or its text if it cannot be copied to another process."""
     try:
-        copy.copy(error)  # raises if the error cannot be rebuilt from its arguments
+        copy.copy(error)  # raises if the exception cannot be pickled
         sender.send(error)
     except OSError:
         raise
@@ -273,7 +274,7 @@ def _start_task(ray: Any, call: _Work) -> Any:
     """Start a Ray task with one GPU, or with its share of the cores."""
     has_gpu = call.device.startswith("torch:cuda")
     needs = {"num_gpus": 1} if has_gpu else {"num_cpus": call.settings.threads}
-    # A Ray task only has access to its own GPU, which is then the first.
+    # A Ray task only has access to the GPU assigned to it, which has the index 0.
     call = replace(call, device="torch:cuda") if has_gpu else call
     return ray.remote(**needs, max_retries=_RAY_RETRIES)(_Work.run).remote(call)
 
@@ -342,7 +343,7 @@ def _join_summaries(parts: Sequence[EmbedSummary], seconds: float) -> EmbedSumma
         fill=_weighted_mean([part.fill for part in parts], tokens),
         verdict=verdict.sentence,
         notes=(*dict.fromkeys(note for part in parts for note in part.notes),),
-        # The process that ended last has the smallest number.
+        # The process that ended last counted the smallest number of missing shards.
         missing=min(part.missing for part in parts),
     )
 

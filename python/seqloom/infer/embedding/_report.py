@@ -1,4 +1,4 @@
-"""report.html: the results of a job, and its use of time."""
+"""Write report.html, with the results of an embedding job and its use of time."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _REPORT_NAME = "report.html"
 # The maximum number of rows in a table.
 _FILE_ROWS = 50
-# The minimum seconds of a job for plots by time.
+# The minimum seconds that a job must take to be plotted over time.
 _MIN_SECONDS = 5.0
 _MAX_PLOT_INTERVALS, _MAX_TABLE_INTERVALS = 150, 15
 _STACKING_ORDER = ("device", "host", "input", "output")
@@ -82,7 +82,7 @@ def _make_report(job: Job, summary: EmbedSummary) -> Report:
 
 
 def _tiles(summary: EmbedSummary) -> Iterator[Tile]:
-    """Yield the key figures."""
+    """Yield the key figures of the report."""
     seconds = max(summary.seconds, 1e-9)
     speed = f"{summary.sequences / seconds:,.0f} sequences/s"
     yield Tile("tokens/s", f"{summary.tokens_per_second:,.0f}", note=speed)
@@ -144,7 +144,7 @@ def _facts(job: Job) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class JobTimeline:
-    """Use of time, speed, fill and memory of a job in consecutive intervals."""
+    """Shares of time, speed, batch fill and memory of a job in consecutive intervals."""
 
     edges: NDArray[np.float64]
     shares: dict[str, NDArray[np.float64]]
@@ -155,7 +155,7 @@ class JobTimeline:
     @classmethod
     def of(cls, marks: Sequence[TimeMark], *, spans: int, max_tokens: int) -> JobTimeline:
         """Divide the time of a job into intervals of nearly equal length."""
-        # The first and last mark, and the marks that are nearest to equal steps.
+        # Select the first and last row, and the rows nearest to equal steps.
         seconds = [mark.seconds for mark in marks]
         wanted = np.linspace(seconds[0], seconds[-1], spans + 1)
         places = np.unique(np.searchsorted(seconds, wanted).clip(0, len(marks) - 1))
@@ -165,7 +165,8 @@ class JobTimeline:
         tokens = np.diff([mark.tokens for mark in kept])
         batches = np.diff([mark.batches for mark in kept])
         durations = np.maximum(np.diff(edges), 1e-9)
-        # A wait is recorded at its end, so it may exceed the length of its interval.
+        # A waiting time is recorded when it ends, so it may exceed the length of its
+        # interval.
         whole = np.maximum(durations, spent.sum(axis=1))
         return cls(
             edges=edges,
@@ -185,7 +186,7 @@ def _find_timeline(job: Job, spans: int) -> JobTimeline | None:
 
 
 def _timeline_section(job: Job) -> Section | None:
-    """Return plots of time, speed, fill and memory; None if the job was short."""
+    """Return plots of time, speed, batch fill and memory; None if the job was short."""
     course = _find_timeline(job, _MAX_PLOT_INTERVALS)
     if course is None:
         return None
@@ -206,7 +207,7 @@ def _timeline_section(job: Job) -> Section | None:
 
 
 def _plot_shares(course: JobTimeline) -> Plot:
-    """Plot the shares of time as stacked bars."""
+    """Plot the fraction of time of each activity as stacked bars."""
     traces: list[Trace] = []
     floor = np.zeros(len(course.speed))
     for kind in _STACKING_ORDER:

@@ -1,4 +1,4 @@
-"""From packed batches to the rows of a shard: padding, halving, pooling and joining."""
+"""Convert packed batches to the rows of a shard: pad, halve, pool and join."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 _SEQUENCE_ARRAYS = ("ordinals", "starts", "lengths", "keep")
 _TOKEN_ARRAYS = ("input_ids", "position_ids")
-_SORTED_BATCHES = 16  # number of packed batches that are sorted by length together
+_SORTED_BATCHES = 16  # packed batches that are sorted by length together
 
 
 class PaddedBatches:
-    """Padded batches of sequences with similar lengths, made from packed batches.
+    """Converts packed batches to padded batches of sequences with similar lengths.
 
     Args:
         stream: Packed batches.
@@ -63,7 +63,7 @@ class PaddedBatches:
     def _pad_rows(
         self, whole: dict[str, Any], rows: NDArray[np.int64], sizes: Array
     ) -> dict[str, Any]:
-        """Return a padded batch of some sequences."""
+        """Return a padded batch of selected sequences."""
         lengths = sizes[rows]
         mask = np.arange(int(lengths.max())) < lengths[:, None]
         ids = np.full(mask.shape, self._pad, np.int32)
@@ -96,7 +96,7 @@ def _join(group: list[Any]) -> dict[str, Any]:
 
 
 def slice_batch(batch: Batch, first: int, stop: int) -> dict[str, Any]:
-    """Return a batch with some of the sequences of a packed or padded batch."""
+    """Return a batch with selected sequences of a packed or padded batch."""
     bounds = np.asarray(batch["cu_seqlens"])[first : stop + 1]
     part = {name: batch[name][first:stop] for name in _SEQUENCE_ARRAYS}
     if "mask" in batch:
@@ -116,7 +116,7 @@ def slice_batch(batch: Batch, first: int, stop: int) -> dict[str, Any]:
 def reduce_batch(
     device: Device, values: Any, batch: Batch, *, pool: str, before: int
 ) -> Any:
-    """Reduce the output of a model to sums of windows, to first tokens, or to residues."""
+    """Reduce the rows of tokens to window sums, to first tokens, or to rows of residues."""
     # `before` is the number of tokens before the residues of a window.
     _check_shape(values, batch, pool)
     if pool == "model":
@@ -134,7 +134,7 @@ def reduce_batch(
 
 
 def _check_shape(values: Any, batch: Batch, pool: str) -> None:
-    """Raise if an output has another number of rows than the batch."""
+    """Raise if the number of rows of an output does not match the batch."""
     if not hasattr(values, "shape"):
         raise ShapeError(
             "the model must return an array with a row for each token (or with pool="
@@ -174,8 +174,8 @@ class ShardRows:
         self, shard: Shard, rules: OutputRules, lengths: NDArray[np.int64]
     ) -> None:
         self.shard, self._rules = shard, rules
-        # The index counts the residues in the file. A tokenizer may drop some, such as
-        # a final stop (*), so each batch contains the lengths of its records.
+        # The index counts the residues in the file. A tokenizer may drop residues, such
+        # as a final stop (*), so lengths are taken from the batches.
         self._room, self._begins = lengths, offsets_of(lengths)
         self.lengths = lengths.copy()
         self.ids: list[str | None] = [None] * len(shard)
@@ -184,12 +184,12 @@ class ShardRows:
 
     @property
     def is_by_residue(self) -> bool:
-        """True if each residue has a row."""
+        """True if each residue has a row, as with ``pool="none"``."""
         return self._rules.pool == "none"
 
     def add(self, batch: Batch, found: Mapping[int, Array]) -> None:
         """Add the reduced outputs of one batch to the rows of its records."""
-        # The ordinals of the stream are counted in the file.
+        # Ordinals in the stream are counted from the start of the file.
         rows = np.asarray(batch["ordinals"]) - self.shard.start
         kept = batch["keep"][:, 1] - batch["keep"][:, 0]
         self._count(rows, np.asarray(batch["lengths"]), kept)
@@ -205,11 +205,11 @@ class ShardRows:
                 array[rows[first]] = values[first]
             elif np.unique(rows).size == rows.size:
                 array[rows] += values
-            else:  # add several windows of a record
+            else:  # `add.at` also adds several windows of one record
                 np.add.at(array, rows, values)
 
     def _count(self, rows: Array, lengths: Array, kept: Array) -> None:
-        """Set lengths and count residues; raise if a record is a duplicate."""
+        """Set lengths and count residues; raise if a record was already added."""
         if (lengths > self._room[rows]).any():
             raise InternalError(f"{self.shard.name}: a record is longer than in the index")
         self._missing[rows] += lengths - self.lengths[rows]
@@ -219,10 +219,10 @@ class ShardRows:
             raise InternalError(f"{self.shard.name}: a record was returned twice")
 
     def _array_of(self, layer: int, values: Array) -> Array:
-        """Return the array of a layer; create it if necessary."""
+        """Return the array of a layer, which is created at the first call."""
         if layer not in self._arrays:
             count = int(self._begins[-1]) if self.is_by_residue else len(self.shard)
-            # Sums are float32; saved numbers may be float16.
+            # Sums are computed in float32, even if the saved numbers are float16.
             kind = self._rules.dtype if self.is_by_residue else "float32"
             self._arrays[layer] = np.zeros((count, values.shape[1]), kind)
         return self._arrays[layer]
@@ -234,9 +234,9 @@ class ShardRows:
         return {layer: self._finish(array) for layer, array in self._arrays.items()}
 
     def _finish(self, array: Array) -> Array:
-        """Divide sums and convert the numbers; raise if one is not finite."""
+        """Divide sums by counts and convert the dtype; raise if a number is not finite."""
         if self.is_by_residue and (self.lengths != self._room).any():
-            # There are fewer rows than residues in the index.
+            # Unused rows are removed, because the tokenizer dropped residues.
             at = np.arange(int(self._begins[-1])) - np.repeat(self._begins[:-1], self._room)
             array = array[at < np.repeat(self.lengths, self._room)]
         if self._rules.pool == "mean":
@@ -249,7 +249,7 @@ class ShardRows:
 
     @property
     def offsets(self) -> NDArray[np.int64]:
-        """The index of the first residue of each record, and the total number."""
+        """The index of the first residue of each record, and the number of residues."""
         return offsets_of(self.lengths)
 
     def _not_finite(self, array: Array, finished: Array) -> NotFiniteError:

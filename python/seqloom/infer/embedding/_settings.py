@@ -1,4 +1,4 @@
-"""The checked settings of `embed`: arguments, tokenizer, and the part of the shards."""
+"""Check the arguments of `embed`, its tokenizer, and the part of the shards."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _SLURM_ARRAY_FIELDS = ("ID", "MIN", "MAX", "STEP", "COUNT")
 class OutputRules:
     """The settings on which the embeddings depend."""
 
-    model: str  # identifies the weights
-    tokens: str  # identifies the tokenizer
+    model: str  # hash that identifies the weights of the model
+    tokens: str  # string that identifies the tokenizer
     pool: str
     layers: tuple[int, ...]
     dtype: str
@@ -159,7 +159,7 @@ class Settings:
 
 
 def _as_count(name: str, value: int | None) -> int | None:
-    """Return a positive integer, or None."""
+    """Return a positive integer or None; raise for other values."""
     return None if value is None else as_integer(name, value, least=1)
 
 
@@ -175,7 +175,7 @@ def import_arrow() -> Any:
 
 
 def check_layers(layers: Iterable[int]) -> tuple[int, ...]:
-    """Return the layers; raise if there are none, or duplicates."""
+    """Return the layer indices; raise if the list is empty or has duplicates."""
     if isinstance(layers, (str, bytes)) or not hasattr(layers, "__iter__"):
         raise ArgumentError(f"layers must be integers such as (-1,), got {quote(layers)}")
     numbers = tuple(as_integer("layers", layer, least=-99) for layer in layers)
@@ -187,7 +187,7 @@ def check_layers(layers: Iterable[int]) -> tuple[int, ...]:
 
 
 def find_tokens(model: Any, tokens: Any) -> Any:
-    """Return the tokenizer: that of the caller, of the model, or of ESM-2."""
+    """Return the tokenizer of the caller, else that of the model, else that of ESM-2."""
     if tokens is not None:
         if not callable(tokens):
             raise ArgumentError(
@@ -199,7 +199,7 @@ def find_tokens(model: Any, tokens: Any) -> Any:
 
 
 def _name_of_tokens(tokens: Any) -> str:
-    """Return the identity of a tokenizer in a plan."""
+    """Return a string that identifies a tokenizer in a plan."""
     if isinstance(tokens, Tokens):
         return tokens.to_json()
     source = getattr(tokens, "name_or_path", "")
@@ -214,7 +214,8 @@ def _count_ends(tokens: Any) -> tuple[int, int]:
     else:
         one, two, other = (_tokenize(tokens, probe) for probe in _PROBE_SEQUENCES)
         added = one.size - 1
-        # A common first token of both orders of two residues is a special token.
+        # A token is special, not a residue, if both orders of two residues start with
+        # it.
         before, is_single = int(added > 0 and two[0] == other[0]), two.size == added + 2
     if not is_single:
         raise ArgumentError(
@@ -233,7 +234,7 @@ def _tokenize(tokens: Any, letters: bytes) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One of `count` parts of the shards: every `count`-th shard from `number` on.
+    """A part of the shards: every `count`-th shard, beginning with shard `number`.
 
     Shards are numbered in the order of the records, so the parts of files that are sorted
     by length take equal time.
@@ -241,18 +242,18 @@ class Part:
 
     number: int = 0
     count: int = 1
-    variable: str = ""  # environment variable that sets the part
+    variable: str = ""  # environment variable from which the part was read
 
     def __str__(self) -> str:
         return f"{self.number + 1}/{self.count}"
 
     def split(self, number: int, count: int, variable: str = "") -> Part:
-        """Return a part of this part."""
+        """Divide this part again, and return one of the smaller parts."""
         names = " and ".join(filter(None, (self.variable, variable)))
         return Part(self.number + number * self.count, self.count * count, names)
 
     def of(self, shards: Sequence[Value]) -> Sequence[Value]:
-        """Return the shards of this part."""
+        """Return those shards that belong to this part."""
         return shards[self.number :: self.count]
 
 
@@ -279,7 +280,7 @@ def find_part(text: str | None) -> Part:
 
 
 def _read_slurm_array() -> Part:
-    """Read the part of a SLURM array task; outside an array it is the only part."""
+    """Read the part of a SLURM array task; outside an array, it has all shards."""
     if "SLURM_ARRAY_TASK_ID" not in os.environ:
         return Part()
     names = [f"SLURM_ARRAY_TASK_{name}" for name in _SLURM_ARRAY_FIELDS]

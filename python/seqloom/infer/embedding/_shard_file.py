@@ -1,4 +1,4 @@
-"""Shards as files, safetensors or Parquet, with a marker file for each finished shard."""
+"""Write shards as safetensors or Parquet files, each with a marker file when finished."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ShardMarker:
-    """The content of a shard's marker, its ``.done`` file."""
+    """The content of the marker file (``.done``) of a shard."""
 
     file: str
     sha256: str
     bytes: int
     records: int
-    first: int  # the first ordinal
+    first: int  # ordinal of the first record
     last: int
-    content: str  # the hash of the ids and residues
+    content: str  # hash of the ids and residues
     plan: str  # the hash of plan.json
 
 
 def name_of_array(layer: int, layers: tuple[int, ...]) -> str:
-    """Return the name of the array of a layer; a single layer has no number."""
+    """Return the name of a layer's array; a single layer needs no number."""
     return "embeddings" if len(layers) == 1 else f"embeddings.{layer}"
 
 
 def encode_shard(rows: ShardRows, layers: tuple[int, ...], kind: str) -> bytes:
-    """Return the bytes of a shard; the same rows give the same bytes."""
+    """Return the bytes of a shard file; equal rows result in equal bytes."""
     arrays = {name_of_array(layer, layers): array for layer, array in rows.arrays().items()}
     first = rows.shard.ordinal
     ordinals = np.arange(first, first + len(rows.shard))
@@ -89,10 +89,11 @@ def _encode_parquet(
 def publish(
     folder: OutputFolder, shard: Shard, data: bytes, *, name: str, content: str, plan: str
 ) -> bool:
-    """Create a shard and then its marker; return False if another process was first."""
+    """Write a shard, then its marker; return False if another process was first."""
     if not folder.create(name, data):
-        # The file is from another process, or from a process that was killed before it
-        # wrote the marker. It is complete, and the marker describes it.
+        # The existing file was written by another process, or by a process that was
+        # killed before it wrote the marker. The file is complete, so only the marker is
+        # written.
         data = folder.read(name)
     done = ShardMarker(
         file=name,
@@ -109,7 +110,7 @@ def publish(
 
 
 def read_done(folder: OutputFolder, shard: Shard) -> ShardMarker:
-    """Read the marker of a shard."""
+    """Read the marker file of a shard."""
     name = f"{shard.name}.done"
     try:
         done = msgspec.convert(json.loads(folder.read(name)), ShardMarker)
@@ -123,7 +124,7 @@ def read_done(folder: OutputFolder, shard: Shard) -> ShardMarker:
 
 
 def _check_same(done: ShardMarker, shard: Shard) -> None:
-    """Raise if a marker belongs to another shard or file."""
+    """Raise if the content of a marker does not match its shard or input file."""
     last = shard.ordinal + len(shard) - 1
     is_here = done.file in {f"{shard.name}.{kind}" for kind in FORMATS}
     if not is_here or (done.first, done.last) != (shard.ordinal, last):

@@ -1,4 +1,4 @@
-"""A GPU with PyTorch: copies in both directions overlap with the computation."""
+"""A GPU that PyTorch uses; copies in both directions overlap with the computation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_MAX_COPIES = 8  # maximum number of copies to the device in progress
+_MAX_COPIES = 8  # maximum number of simultaneous copies to the device
 _ALIGNMENT = 256  # bytes; alignment of arrays for kernels
 
 
@@ -44,14 +44,15 @@ class TorchDevice(Device):
             there = pinned.to(self._device, non_blocking=True)
             copied = self._there.record_event(new_event())
         computing.wait_event(copied)
-        # The memory belongs to the copy stream; keep it until the computation ends.
+        # The memory was allocated by the copy stream, so it must be kept until the
+        # computation ends.
         there.record_stream(computing)
         self._waiting.append((copied, buffer))
         self._reuse()
         return {**batch, **slab.read(there)}
 
     def _reuse(self) -> None:
-        """Reuse the buffers of finished copies; wait if too many are in progress."""
+        """Release the buffers of finished copies; wait if too many are in progress."""
         while self._waiting:
             copied, buffer = self._waiting[0]
             if len(self._waiting) > _MAX_COPIES:
@@ -66,11 +67,11 @@ class TorchDevice(Device):
         return torch.inference_mode()
 
     def take(self, values: Any, rows: NDArray[np.int64]) -> torch.Tensor:
-        """Select rows."""
+        """Select rows of a tensor."""
         return _unwrap_tensor(values).index_select(0, self._numbers(rows))
 
     def sum_rows(self, values: Any, counts: NDArray[np.int64]) -> torch.Tensor:
-        """Sum consecutive rows as float32, `counts` of them for each result."""
+        """Sum consecutive rows as float32; `counts` has the number of rows for each sum."""
         lengths = self._numbers(counts)
         return torch.segment_reduce(
             _unwrap_tensor(values).float(), "sum", lengths=lengths, unsafe=True
@@ -81,7 +82,7 @@ class TorchDevice(Device):
         return self.place({"numbers": numbers})["numbers"]
 
     def fetch(self, values: Any) -> Callable[[], NDArray[Any]]:
-        """Start the copy back; return a function that waits for it."""
+        """Start the copy from the device; return a function that waits for the copy."""
         values = _unwrap_tensor(values)
         buffer = self._results.take(values.nbytes)
         rows = buffer[: values.nbytes].view(values.dtype).reshape(values.shape)
@@ -100,8 +101,8 @@ class TorchDevice(Device):
         return wait
 
     def is_full(self, error: BaseException) -> bool:
-        """Return whether memory is full; if so, free unused memory."""
-        # cuBLAS has no separate error for its workspace.
+        """Return whether an error means that memory is full; if so, free memory."""
+        # cuBLAS has no separate error for a lack of memory for its workspace.
         is_ours = isinstance(error, torch.OutOfMemoryError)
         if not is_ours and "CUBLAS_STATUS_ALLOC_FAILED" not in str(error):
             return isinstance(error, MemoryError)
@@ -110,7 +111,7 @@ class TorchDevice(Device):
 
 
 def new_event() -> Any:
-    """Create an event for which a thread sleeps instead of polling."""
+    """Create a CUDA event; a thread that waits for the event sleeps instead of polling."""
     return torch.cuda.Event(blocking=True)
 
 
@@ -120,9 +121,9 @@ def _unwrap_tensor(values: Any) -> torch.Tensor:
 
 
 class PinnedBuffers:
-    """Pinned buffers for reuse, because pinning new memory stops the device.
+    """Reusable buffers of pinned memory, because pinning new memory stops the device.
 
-    Different threads may take and return buffers.
+    Several threads may borrow and return buffers at the same time.
     """
 
     def __init__(self) -> None:
@@ -148,7 +149,7 @@ def pin(size: int) -> torch.Tensor:
 
 
 class PackedArrays(NamedTuple):
-    """Arrays in one buffer, so that a single copy transfers them to the device."""
+    """Packs arrays into one buffer, so that a single copy transfers all arrays."""
 
     arrays: Mapping[str, NDArray[Any]]
     starts: Any
@@ -182,6 +183,6 @@ class PackedArrays(NamedTuple):
 
 
 def _is_numeric(value: Any) -> bool:
-    """Return whether a value is an array of a dtype that PyTorch has."""
+    """Return whether a value is an array whose dtype PyTorch supports."""
     is_array = isinstance(value, np.ndarray)
     return is_array and cast("NDArray[Any]", value).dtype.kind in "biufc"
