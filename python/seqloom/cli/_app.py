@@ -127,7 +127,7 @@ def completion(shell: Shell, /) -> None:
     ~/.config/fish/completions/seqloom.fish
 
     Args:
-        shell: The shell that will run the script.
+        shell: The shell for which the script is printed.
     """
     script = make_app(["completion"]).generate_completion(shell=shell)
     # Complete a word that is neither a command nor an option as a file name.

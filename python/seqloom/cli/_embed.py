@@ -82,7 +82,7 @@ def embed(
     Args:
         files: FASTA or FASTQ files of proteins: plain, gzip or bgzip.
         model: A folder of ESM-2 from Hugging Face, with config.json and model.safetensors.
-        out: The folder to write, or a URL such as s3://bucket/prefix.
+        out: The folder of embeddings to write, or a URL such as s3://bucket/prefix.
         pool: Pooling of each sequence: the mean over residues, the first token (cls), or
             none, which stores an embedding of every residue.
         layers: Layers to store; 0 is the token embedding, and -1 is the last layer.

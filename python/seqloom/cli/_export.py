@@ -31,7 +31,7 @@ def export(
     """Export a trained model for use without Python.
 
     The folder contains the operations and weights of the network, the rules of its encoder,
-    and the names of its outputs. It contains no executable code.
+    and the names of its outputs. The folder contains no executable code.
 
     Example: seqloom export runs/splice --out splice.seqloom
 

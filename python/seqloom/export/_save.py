@@ -70,9 +70,9 @@ def save(
     """Write a model as a folder that can be read and run without Python.
 
     The folder contains the operations of the network in evaluation mode, its weights, the
-    rules of its encoder, and the names of its outputs. It contains no executable code. The
-    page "The format of an exported model" describes each file. The network is not changed,
-    and may be on any backend.
+    rules of its encoder, and the names of its outputs. The folder contains no executable
+    code. The page "The format of an exported model" describes each file. The network is not
+    changed, and may be on any backend.
 
     Args:
         model: A trained model, a run or its folder; or a module of `sl.nn`, including

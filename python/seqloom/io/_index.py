@@ -38,8 +38,8 @@ class SequenceIndex:
     since the index was opened. An index that was built for another file is rebuilt, with a
     warning.
 
-    Many threads can share a `SequenceIndex`. It can also be pickled or used in forked
-    processes, which open the file again.
+    Many threads can share a `SequenceIndex`. Another process to which a `SequenceIndex` was
+    pickled or forked opens the file again.
 
     Args:
         path: The path of the file.

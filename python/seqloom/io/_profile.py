@@ -164,8 +164,8 @@ class LengthBin:
     """A bin of sequences with ``start`` to ``stop`` residues (inclusive).
 
     Args:
-        start: Smallest length.
-        stop: Largest length.
+        start: Smallest length in the bin.
+        stop: Largest length in the bin.
         records: Number of sequences.
 
     Examples:

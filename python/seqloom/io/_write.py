@@ -127,8 +127,8 @@ def write_sequences(  # noqa: PLR0913 - each is a property of a file
             ``.fasta``, ``.fna``, ``.faa``, ``.ffn``, ``.fq``, ``.fastq``). FASTA omits the
             qualities.
         compression: ``"none"``, ``"gzip"`` or ``"bgzip"``; None uses the file name (``.gz``
-            is gzip, ``.bgz`` is bgzip; ``.bz2``, ``.xz`` and ``.zst`` are errors; others
-            are not compressed).
+            is gzip, ``.bgz`` is bgzip; ``.bz2``, ``.xz`` and ``.zst`` are errors; all other
+            names mean no compression).
         line_width: Number of residues on each line of FASTA; None writes each sequence on
             one line.
         level: Compression level, from 0 (none) to 9 (smallest file).

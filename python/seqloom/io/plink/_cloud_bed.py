@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-HEADER = 3  # bytes
+HEADER = 3  # size of the header in bytes
 _BED_MAGIC = b"\x6c\x1b"
 _LAYOUTS = {0: "individual", 1: "SNP"}
 BLOCK = 8 << 20  # bytes of lines in a block
@@ -52,7 +52,7 @@ class LineBlock:
     first: int  # index of the block's first line among the requested lines
     starts: NDArray[np.int64]  # byte offset of each part in the object
     order: NDArray[np.intp]  # index of the part of each requested line
-    width: int  # bytes of a part
+    width: int  # number of bytes of a part
     missing: int = 0  # number of requests not yet answered
     parts: NDArray[np.uint8] | None = None
 
@@ -138,7 +138,7 @@ def _split_lines(starts: NDArray[np.int64], width: int, chunk: int) -> Iterator[
             yield ByteRange(start + column, start + stop, lines, columns)
 
 
-_MAX_REQUESTS = 10  # simultaneous requests for a table
+_MAX_REQUESTS = 10  # maximum number of simultaneous requests for a table
 
 
 def read_object(location: ParseResult, options: Mapping[str, str]) -> bytes:

@@ -266,7 +266,7 @@ def _histogram(
 
 
 def _plot_p_values(p: NDArray[np.float64]) -> Plot:
-    """Plot observed against expected p-values: all small values, a sample of the rest."""
+    """Plot observed against expected p-values, with a sample of the large p-values."""
     count = len(p)
     ranks = np.unique(np.geomspace(1, count, _MAX_POINTS).astype(np.int64)) - 1
     smallest = np.maximum(np.sort(p)[ranks], np.finfo(float).tiny)

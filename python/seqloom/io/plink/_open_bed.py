@@ -63,7 +63,8 @@ class open_bed(BedProperties):
 
     The .bed stays open until the ``with`` block ends or the `open_bed` is deleted; a later
     read opens the file again. A .fam or .bim is read when one of its columns is first used.
-    Threads can share an `open_bed`; it can also be pickled, and used in forked processes.
+    Threads can share an `open_bed`; an `open_bed` can also be pickled, and used in forked
+    processes.
 
     Args:
         location: The .bed: a path, or a URL such as ``"s3://bucket/x.bed"``.
@@ -180,8 +181,8 @@ class open_bed(BedProperties):
             out: The array to fill, with the shape, dtype and order of the result.
 
         Returns:
-            An array (individuals, variants) with the number of copies of the counted
-            allele: ``out``, or a new array.
+            The number of copies of the counted allele, as an array (individuals, variants).
+            The array is ``out`` if it was given.
 
         Raises:
             ArgumentError: The dtype or the order is unknown, or ``out`` does not match the

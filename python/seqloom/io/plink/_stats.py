@@ -39,7 +39,7 @@ class Group(IntEnum):
     MALE = 0
     OTHER = 1  # females, and individuals of unknown sex
     NONFOUNDER = 2
-    EXCLUDED = 3  # not counted
+    EXCLUDED = 3  # individuals that are not counted
 
 
 class Ploidy(IntEnum):
