@@ -27,7 +27,7 @@ MOST_WORDS = 25
 MOST_GLOSSARY_ENTRIES = 60
 MOST_EXCEPTIONS = 30
 
-# Patterns of whole words, in any case, and what to write instead.
+# Regular expressions of words to avoid, ignoring case, with advice for each.
 AVOID = {
     r"anew": "again",
     r"at hand": "available",
@@ -85,7 +85,7 @@ _MOST_MEANINGS = 2
 
 
 class Finding(NamedTuple):
-    """A place that breaks a rule, and what to write instead."""
+    """A text that violates a rule, with the match and the advice."""
 
     text: Text
     found: str

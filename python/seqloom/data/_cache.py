@@ -94,7 +94,7 @@ def cached(
 
 
 def _is_encoded(dataset: Dataset) -> bool:
-    """Return whether encoded items, not just sequences, can be cached."""
+    """Return whether encoded items can be cached; otherwise, only sequences can."""
     encoder = dataset.encoder
     has_settings = isinstance(encoder, JsonConfig) and hasattr(encoder, "shape")
     is_of_numpy = getattr(encoder, "dtype", None) != "bfloat16"

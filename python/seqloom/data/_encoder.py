@@ -135,7 +135,7 @@ def _check_for_protein(augment: Any) -> None:
 
 
 def _takes_letters_and_key(augment: Any) -> bool:
-    """Return whether a function accepts residues and a key; True if in doubt."""
+    """Return whether a function accepts residues and a key; True if unknown."""
     try:
         signature = inspect.signature(augment)
     except ValueError:  # a C function, which has no signature

@@ -24,7 +24,7 @@ from seqloom.report import (
     percent,
 )
 
-# The maximum number of residues of a sequence on a page. Of longer sequences, the page
+# The maximum number of residues of a sequence on a page. For a longer sequence, the page
 # shows the range with the largest weights.
 _MAX_SHOWN_RESIDUES = 600
 _MAX_MUTATIONS = 10

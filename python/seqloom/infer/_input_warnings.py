@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from seqloom.infer._scores import Scores
     from seqloom.models import Examples, Task, Trained
 
-_MAX_SAMPLED = 1000  # number of records that are sampled to detect the alphabet
+# Number of records that are sampled to detect the alphabet.
+_MAX_SAMPLED = 1000
 # If this number of residues contains no residue that only proteins have, the sequence
 # is not a protein.
 _MIN_PROOF_RESIDUES = 100

@@ -178,7 +178,7 @@ class Trace:
         low: The lower end of an interval at each value; for bars, the value at which the
             bar begins, by default 0.
         high: The upper end of the interval at each value.
-        shape: How the trace is drawn. A guide is a thin dashed line for comparison, and its
+        shape: Shape of the trace. A guide is a thin dashed line for comparison, and its
             ends may be infinite.
 
     Raises:

@@ -73,7 +73,7 @@ def embed(
         files: FASTA or FASTQ files (plain, gzip or bgzip), or glob patterns.
         out: The output folder, on a disk that all processes share; or a URL such as
             ``"s3://bucket/embeddings"`` (extra ``cloud``).
-        pool: How the rows of residues are reduced: ``"mean"`` over the residues (without
+        pool: Reduction of the rows of residues: ``"mean"`` over the residues (without
             ``<cls>`` and ``<eos>``), ``"cls"`` for the row of ``<cls>``, or ``"none"`` to
             save a row for each residue. Use ``"model"`` if the model returns a row for each
             sequence.
@@ -97,7 +97,7 @@ def embed(
         identity: The name of the model and its version in the plan. The plan identifies the
             model by this name; by default it identifies a module by the hash of its
             weights. A function is identified by the hash of its code and of the arrays and
-            numbers in its closure; changes of anything else that the function uses are not
+            numbers in its closure. Changes of other objects that the function uses are not
             detected.
         resume: If True, continue a job whose folder already contains some of the shards.
         cloud_options: Options for the store of a URL, such as ``{"timeout": "10m"}``.
@@ -134,7 +134,7 @@ def embed(
         NotFiniteError: An embedding is not finite.
         RunFolderError: The folder contains a job, and ``resume`` is False.
         ShapeError: A sequence does not fit into a batch, or an output has another shape.
-        WorkerError: A process of ``devices`` died; the message says which one.
+        WorkerError: A process of ``devices`` died; the message names the process.
 
     Examples:
         >>> from pathlib import Path

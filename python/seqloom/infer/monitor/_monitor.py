@@ -207,8 +207,8 @@ class GPUMonitor:
         """Return the activity that limits the speed, computed from the recorded times.
 
         Returns:
-            The bottleneck. It is true in an ``if`` statement if something other than the
-            model limits the speed: waiting for batches or output, or work on the CPU. Its
+            The bottleneck. It is true in an ``if`` statement if the model does not limit the
+            speed, but waiting for batches or output, or work on the CPU. Its
             sentence includes the utilization of the GPUs as evidence.
 
         Examples:
@@ -294,12 +294,12 @@ def _above_zero(name: str, value: float) -> float:
 class Bottleneck:
     """The activity that takes most time in a loop and so limits its speed.
 
-    A `Bottleneck` is true in an ``if`` statement unless its kind is ``"device-bound"`` or
-    ``"idle"``, that is, if the loop is limited by something other than the model.
+    A `Bottleneck` is false in an ``if`` statement if its kind is ``"device-bound"`` or
+    ``"idle"``, because waiting or work on the CPU does not limit such a loop.
 
     Attributes:
-        kind: ``"input-bound"`` or ``"output-bound"`` if waiting for input or for output,
-            whichever took longer, took over 10 % of the time. Otherwise ``"host-bound"`` if
+        kind: ``"input-bound"`` or ``"output-bound"`` if waiting for input or output took
+            over 10 % of the time; the longer wait decides. Otherwise ``"host-bound"`` if
             preparing and joining took longer than the model, else ``"device-bound"``.
             ``"idle"`` if all shards of an embedding job were already finished.
         share: The fraction of the total time that this activity took.
