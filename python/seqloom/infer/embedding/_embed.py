@@ -73,9 +73,9 @@ def embed(
         files: FASTA or FASTQ files (plain, gzip or bgzip), or glob patterns.
         out: The output folder, on a disk that all processes share; or a URL such as
             ``"s3://bucket/embeddings"`` (extra ``cloud``).
-        pool: Reduction of the rows of residues: ``"mean"`` over the residues (without
-            ``<cls>`` and ``<eos>``), ``"cls"`` for the row of ``<cls>``, or ``"none"`` to
-            save a row for each residue. Use ``"model"`` if the model returns a row for each
+        pool: Reduction of the rows of a sequence. ``"mean"`` averages over the residues
+            (without ``<cls>`` and ``<eos>``), ``"cls"`` selects the row of ``<cls>``, and
+            ``"none"`` saves a row for each residue. Use ``"model"`` if the model returns a row for each
             sequence.
         layers: The indices of the layers to save: 0 is the token embedding, -1 the last
             layer.

@@ -207,9 +207,9 @@ class GPUMonitor:
         """Return the activity that limits the speed, computed from the recorded times.
 
         Returns:
-            The bottleneck. It is true in an ``if`` statement if the model does not limit the
-            speed, but waiting for batches or output, or work on the CPU. Its
-            sentence includes the utilization of the GPUs as evidence.
+            The bottleneck. The bottleneck is true in an ``if`` statement if waiting or work on the
+            CPU limits the speed, and not the model. Its sentence includes the utilization
+            of the GPUs as evidence.
 
         Examples:
             >>> import time
@@ -294,8 +294,8 @@ def _above_zero(name: str, value: float) -> float:
 class Bottleneck:
     """The activity that takes most time in a loop and so limits its speed.
 
-    A `Bottleneck` is false in an ``if`` statement if its kind is ``"device-bound"`` or
-    ``"idle"``, because waiting or work on the CPU does not limit such a loop.
+    A `Bottleneck` is true in an ``if`` statement if waiting or work on the CPU limits the
+    loop. If its kind is ``"device-bound"`` or ``"idle"``, the bottleneck is false.
 
     Attributes:
         kind: ``"input-bound"`` or ``"output-bound"`` if waiting for input or output took
