@@ -75,8 +75,8 @@ def embed(
             ``"s3://bucket/embeddings"`` (extra ``cloud``).
         pool: Reduction of the rows of a sequence. ``"mean"`` averages over the residues
             (without ``<cls>`` and ``<eos>``), ``"cls"`` selects the row of ``<cls>``, and
-            ``"none"`` saves a row for each residue. Use ``"model"`` if the model returns a row for each
-            sequence.
+            ``"none"`` saves a row for each residue. Use ``"model"`` if the model returns a
+            row for each sequence.
         layers: The indices of the layers to save: 0 is the token embedding, -1 the last
             layer.
         dtype: The dtype of the saved embeddings, ``"float32"`` or ``"float16"``.

@@ -207,9 +207,9 @@ class GPUMonitor:
         """Return the activity that limits the speed, computed from the recorded times.
 
         Returns:
-            The bottleneck. The bottleneck is true in an ``if`` statement if waiting or work on the
-            CPU limits the speed, and not the model. Its sentence includes the utilization
-            of the GPUs as evidence.
+            The bottleneck. The object is true in an ``if`` statement if waiting or work on
+            the CPU limits the speed, and not the model. Its sentence includes the
+            utilization of the GPUs as evidence.
 
         Examples:
             >>> import time
