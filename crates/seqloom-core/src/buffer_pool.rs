@@ -1,8 +1,8 @@
 //! A pool of vectors for reuse.
 //!
-//! The operating system clears each fresh page at its first use, so new memory costs several
-//! times as much as reused memory. Code that fills vectors takes them from a [`BufferPool`];
-//! code that no longer needs a vector puts it back.
+//! The operating system clears each fresh page at its first use, so new memory costs
+//! several times as much as reused memory. Code that needs a vector takes it from a
+//! [`BufferPool`], and code that no longer needs the vector puts it back.
 
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::thread;

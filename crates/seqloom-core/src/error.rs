@@ -51,7 +51,7 @@ pub enum Error {
         /// The position and the problem.
         fault: Box<Fault>,
     },
-    /// Data other than a record of a file does not fit in memory.
+    /// Data that are not a record of a file do not fit in memory.
     #[error("{message}")]
     Full {
         /// A description of the data, and its size in bytes.

@@ -4,9 +4,10 @@ use std::cmp::Reverse;
 
 use seqloom_core::{Error, Result};
 
-/// Selects the sequences of the next row of at most `capacity` positions, and returns their
-/// indices in order. The first sequence is always selected, so every sequence is used eventually.
-/// Then the longest sequence that still fits is added repeatedly (the first among equals).
+/// Selects the sequences of the next row of at most `capacity` positions, and returns
+/// their indices in order. The first sequence is always selected, so every sequence is
+/// used eventually. After it, the longest sequence that still fits is added repeatedly;
+/// of sequences with equal length, the first is added.
 pub fn best_fit(lengths: &[i64], capacity: i64) -> Result<Vec<i64>> {
     let Some((&first, rest)) = lengths.split_first() else {
         return Ok(Vec::new());

@@ -27,9 +27,9 @@ pub struct ProgramInput<'a> {
 /// The source of the elements of an input.
 #[derive(Clone, Copy, Debug)]
 pub enum InputData<'a> {
-    /// A separate array.
+    /// The elements are read from a separate array.
     Numbers(Numbers<'a>),
-    /// The same number at all positions.
+    /// The input is the same number at all positions.
     Scalar(f64),
     /// The output with the given number, which the program overwrites; the input and
     /// the output have the same memory layout.

@@ -2,7 +2,7 @@
 
 use seqloom_core::{Error, Result};
 
-/// Extends `shape` so that `own` broadcasts to it.
+/// Extends `shape` so that an array of shape `own` broadcasts to it.
 ///
 /// # Errors
 ///

@@ -121,7 +121,7 @@ fn cast<T: Pod>(bytes: &[u8]) -> Outcome<&[T]> {
     bytemuck::try_cast_slice(bytes).map_err(|error| error.to_string())
 }
 
-/// Evaluates an expression with `T` as the float type of the dtype.
+/// Evaluates an expression in which `T` is the float type of the given dtype.
 macro_rules! by_float {
     ($dtype:expr, $T:ident => $body:expr) => {
         match $dtype {

@@ -14,7 +14,7 @@ pub(crate) struct Tensors {
     arrays: BTreeMap<String, Tensor>,
 }
 
-/// An array of a file.
+/// An array of a safetensors file.
 #[derive(Clone, Debug)]
 pub(crate) struct Tensor {
     pub(crate) dtype: Dtype,

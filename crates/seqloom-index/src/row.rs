@@ -22,7 +22,7 @@ pub struct IndexRow {
     /// The number of bytes in a line, including the line end.
     pub line_bytes: u32,
     /// The checksum of the bytes of the record. In an index that was created from a
-    /// `.fai`, it is the checksum of the id.
+    /// `.fai`, this is the checksum of the id.
     pub sum: u32,
 }
 

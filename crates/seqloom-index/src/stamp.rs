@@ -26,7 +26,7 @@ pub(crate) const CHUNK_BYTES: u64 = 256 << 10;
 pub(crate) enum Change {
     /// The file has not changed.
     None,
-    /// Only the modification time changed.
+    /// Only the modification time of the file changed.
     Touched,
     /// The file was truncated.
     Cut,

@@ -19,8 +19,8 @@ pub struct Dropout<T> {
 }
 
 impl<T: Float> Dropout<T> {
-    /// Creates a dropout rule. A position remains with probability `1 - rate`; the same
-    /// key keeps the same positions, so the same function computes the gradient.
+    /// Creates a dropout rule. A position is kept with probability `1 - rate`; the same
+    /// key keeps the same positions, so the same function can compute the gradient.
     pub fn new(key: Key, rate: f64) -> Self {
         Self {
             key,

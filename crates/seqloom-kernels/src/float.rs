@@ -120,8 +120,8 @@ pub trait Float:
     fn normal<S: Simd>(simd: S, a: Self::Vector<S>, bell: Self::Vector<S>) -> Self::Vector<S>;
 }
 
-/// A function that is compiled for both types. The attribute `compiled_once` implements
-/// it.
+/// A function that is compiled for both float types. The attribute `compiled_once`
+/// implements it.
 pub trait Instances {
     /// The arguments.
     type Arguments<'a, T: Float>;

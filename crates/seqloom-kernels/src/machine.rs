@@ -16,7 +16,8 @@ pub fn dispatch<K: WithSimd>(kernel: K) -> K::Output {
 }
 
 /// Returns true if there are 32 vector registers, and not only 16. All processors with
-/// 512-bit vectors have 32. WebAssembly uses the registers of the processor: 16 on x86.
+/// 512-bit vectors have 32 registers. WebAssembly uses the registers of the processor:
+/// 16 on x86.
 pub(crate) const fn has_many_registers<S: Simd>() -> bool {
     let is_known = !cfg!(target_family = "wasm");
     (is_known && S::REGISTER_COUNT >= 32) || S::F32_LANES >= 16

@@ -62,7 +62,7 @@ fn extent(rows: usize, columns: usize, step: usize) -> usize {
     }
 }
 
-/// A strided matrix to write. Other matrices may use the gaps of its memory.
+/// A strided matrix that can be written. Other matrices may use the gaps of its memory.
 #[derive(Debug)]
 pub(crate) struct MatrixMut<'a, T> {
     start: *mut T,
@@ -222,7 +222,8 @@ mod tests {
     #[test]
     fn adjacent_heads_are_separate_matrices() {
         let mut out = vec![0.0_f32; 12];
-        // (batch 1, heads 2, rows 3, columns 2), stored as (batch, row, head, column).
+        // The array (batch 1, heads 2, rows 3, columns 2) is stored as (batch, row,
+        // head, column).
         let heads = MatrixMut::grid(&mut out, [1, 2, 3, 2], [12, 2, 4]).unwrap();
         for (number, mut head) in (1_u8..).zip(heads) {
             head.fill(f32::from(number));

@@ -68,8 +68,8 @@ pub fn sigmoid<S: Simd, T: Float>(x: Lanes<S, T>) -> Lanes<S, T> {
     one / (one + exp(x.like(T::ZERO) - x))
 }
 
-/// Evaluates a polynomial with these coefficients, highest power first. Even and odd
-/// powers are evaluated in parallel by Horner's rule, which halves the latency.
+/// Evaluates a polynomial with these coefficients, highest power first. The even and
+/// the odd powers are evaluated in parallel by Horner's rule, which halves the latency.
 #[inline(always)]
 pub fn polynomial<S: Simd, T: Float>(x: Lanes<S, T>, terms: &[T]) -> Lanes<S, T> {
     let square = x * x;
@@ -88,8 +88,8 @@ pub fn normal<S: Simd, T: Float>(x: Lanes<S, T>) -> (Lanes<S, T>, Lanes<S, T>) {
 }
 
 /// Returns the distribution function for a given `bell`, accurate to three units in the
-/// last place, also in the far tail. It is `bell` times a polynomial in
-/// `u = 1 / (1 + TAIL_SLOPE |x|)`.
+/// last place, also in the far tail. The result is `bell` times a polynomial in `u = 1
+/// / (1 + TAIL_SLOPE |x|)`.
 #[inline(always)]
 pub(crate) fn normal_f32<S: Simd>(simd: S, x: S::f32s, bell: S::f32s) -> S::f32s {
     let (x, bell): (Lanes<S, f32>, _) = (Lanes::new(simd, x), Lanes::new(simd, bell));

@@ -1,10 +1,9 @@
 //! Constants of the kernels that were chosen by timing, and the sizes of a cache line.
 //!
 //! The constants were measured on AMD EPYC processors: Zen 3 with AVX2 and Zen 5 with
-//! AVX-512. For another processor family, other cache sizes or changed loops, run
-//! `make bench SUITE=products` and `make bench SUITE=kernels`, each also with
-//! `SIMD=avx2`. A value may change how sums are grouped, and so the last bits of a
-//! result.
+//! AVX-512. For another processor family, other cache sizes or changed loops, run `make
+//! bench SUITE=products` and `make bench SUITE=kernels`, each also with `SIMD=avx2`.
+//! Changing a constant may change the order of sums, and so the last bits of a result.
 //!
 //! Names that end with 32 or 16 are for processors with 32 or 16 vector registers.
 
@@ -48,7 +47,7 @@ pub(crate) const TILE_16: (usize, usize) = if cfg!(target_family = "wasm") {
     (6, 2)
 };
 /// The largest number of positions of a block of K. A right panel of this length fits
-/// in an L1 cache, or arrives from L2 in time.
+/// in an L1 cache, or is prefetched from the L2 cache in time.
 pub(crate) const MAX_BLOCK_K: usize = 320;
 /// The number of output blocks per thread. Several blocks let threads finish at about
 /// the same time.

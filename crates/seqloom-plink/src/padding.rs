@@ -2,11 +2,11 @@
 //!
 //! If a `.fam` lacks one to three individuals, the padding bits of lines may contain
 //! genotypes. If the `.fam` has too many individuals, padding zeros are read as
-//! homozygous A1. (If lines are individuals, the same is true of the `.bim`.) Some
-//! tools pad lines with a code other than 0; the same code in all lines therefore
-//! causes only a warning. Last positions that are homozygous A1 in all lines also cause
-//! only a warning, because these genotypes may be correct. Padding that varies between
-//! lines is an error.
+//! homozygous A1. (If each line is an individual, the number of variants in the `.bim`
+//! is checked in the same way.) Some tools pad lines with a code other than 0; the same
+//! code in all lines therefore causes only a warning. Last positions that are
+//! homozygous A1 in all lines also cause only a warning, because these genotypes may be
+//! correct. Padding that varies between lines is an error.
 
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
 

@@ -1,4 +1,4 @@
-//! Ctrl-C while Rust waits for data.
+//! Handling of Ctrl-C while Rust code waits for data.
 
 use std::cell::RefCell;
 use std::io;

@@ -57,8 +57,8 @@ fn array_owned_by<T: Element, O: Send + Sync + 'static>(
     let buffer: Box<dyn Any + Send + Sync> = Box::new(owner);
     let loan = Bound::new(py, Loan { buffer })?.into_any();
     // SAFETY: `owner` contains `size` initialised elements at `start`, in a heap
-    // allocation with a fixed address. They are accessed only through the array, and
-    // the array keeps `loan`, which keeps `owner`.
+    // allocation with a fixed address. These elements are accessed only through the
+    // array, and the array keeps `loan`, which keeps `owner`.
     #[expect(unsafe_code, reason = "an array over memory that Rust owns")]
     let buffer = unsafe {
         let view = ArrayView1::from_shape_ptr(size, start);

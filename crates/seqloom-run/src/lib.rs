@@ -5,9 +5,9 @@
 //!          (sequences)                              (network)            (task)
 //! ```
 //!
-//! A [`Predictor`] is an opened exported model. It uses the same parsers, encoders and
-//! batches as training, so that scores are bitwise equal to those in Python. The
-//! command `seqloom-run` and the C interface (`seqloom-c`) are built on it.
+//! A [`Predictor`] is an opened exported model. A predictor uses the same parsers,
+//! encoders and batches as training, so that scores are bitwise equal to those in
+//! Python. The command `seqloom-run` and the C interface (`seqloom-c`) are built on it.
 
 mod array;
 mod column;

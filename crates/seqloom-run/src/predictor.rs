@@ -415,8 +415,8 @@ impl WindowScores<'_> {
         for (row, values) in rows.zip(outputs.values.chunks_exact(columns.max(1))) {
             let start = usize::try_from(*row).unwrap_or_default() * columns;
             let sums = scores.values.get_mut(start..start + columns);
-            // The outputs of mates are added. Otherwise 0 is added, which does not
-            // change the value.
+            // The outputs of mates are added. For single records, the outputs are added
+            // to 0, which does not change them.
             for (sum, value) in sums.unwrap_or_default().iter_mut().zip(values) {
                 *sum = if self.predictor.manifest.pair == Some(Pair::Sum) {
                     *sum + value

@@ -23,7 +23,7 @@ pub use self::number::write_number;
 pub enum ScoreFormat {
     /// A tab-separated table: the id, then a column for each output.
     Tsv,
-    /// The same table, comma-separated.
+    /// A comma-separated table: the id, then a column for each output.
     Csv,
     /// One JSON object per line.
     Jsonl,

@@ -1,6 +1,7 @@
 //! A parser for FASTA text that arrives in chunks of any size.
 //!
-//! Accepted and rejected input, for every compression and chunk size:
+//! The parser accepts and rejects the following input, for every compression and chunk
+//! size:
 //!
 //! | input | result |
 //! |---|---|

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! A quality character may be `@` or `+`. Therefore a record ends when it has a quality
-//! for each residue, not where a line looks like a header. Accepted and rejected input,
-//! for every compression and chunk size:
+//! for each residue, not where a line looks like a header. The parser accepts and
+//! rejects the following input, for every compression and chunk size:
 //!
 //! | input | result |
 //! |---|---|

@@ -817,8 +817,8 @@ def attention_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDAr
 def batch_norm(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mask: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], bias: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], eps: builtins.float, out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mean: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], variance: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
     Normalises x (n, c, l) by the mean and biased variance of each channel over the
-    positions with a positive `mask` (n, l). Also fills the arrays of means and
-    variances. The output is 0 at masked positions.
+    positions with a positive `mask` (n, l). The function also fills the arrays of means
+    and variances. The output is 0 at masked positions.
     """
 
 def batch_norm_grad(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mask: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mean: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], variance: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], eps: builtins.float, out_x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_bias: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
@@ -1114,10 +1114,10 @@ def recurrent(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[nump
 
 def recurrent_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], states: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], kept: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], first: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], cells: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mask: typing.Optional[numpy.typing.NDArray[numpy.bool_]], reverse: builtins.bool, out_seen: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_recurrent: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], out_first: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_cells: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], threads: builtins.int) -> None:
     r"""
-    Fills the gradients of `recurrent`. These are the gradients of the input part of the
-    gates, of the recurrent part (GRU only), and of the initial states and cells (n, w).
-    On entry, the arrays of the initial states and cells must contain the gradients of
-    the final states and cells.
+    Fills the gradients of `recurrent`. The function fills the gradients of the input
+    part of the gates, of the recurrent part (GRU only), and of the initial states and
+    cells (n, w). On entry, the arrays of the initial states and cells must contain the
+    gradients of the final states and cells.
     """
 
 def relu(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:

@@ -103,7 +103,7 @@ pub(super) struct Candidate {
     /// The random byte of the residue; after [`add_details`], the 32-bit number that
     /// determines the decision.
     pub(super) number: u32,
-    /// After [`add_details`], the word that selects the new residue.
+    /// The random word that selects the new residue, which [`add_details`] computes.
     pub(super) choice: u32,
 }
 

@@ -1,4 +1,5 @@
-//! Counts the genotypes of a line, and those at each position of many lines.
+//! Counts the genotypes of a single line, or the genotypes at each position of many
+//! lines.
 
 use seqloom_core::simd::dispatch;
 use seqloom_macros::vectorized;

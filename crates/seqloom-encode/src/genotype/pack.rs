@@ -24,7 +24,7 @@ const TILE_BYTES: usize = 64;
 /// A matrix of genotypes, and the axis of its lines.
 #[derive(Clone, Copy, Debug)]
 pub struct GenotypeMatrix<'a, T> {
-    /// All values, without gaps.
+    /// The values of the matrix, without gaps in memory.
     pub values: &'a [T],
     /// The numbers of rows and columns.
     pub shape: (usize, usize),
@@ -105,7 +105,7 @@ pub fn pack<T: Genotype + Display>(
     wrong.map_or(Ok(()), |first| Err(invalid_value(&matrix, first)))
 }
 
-/// A block of lines to pack.
+/// A block of lines of genotypes to pack.
 struct LineBlock<'a, T> {
     matrix: GenotypeMatrix<'a, T>,
     count_a1: bool,

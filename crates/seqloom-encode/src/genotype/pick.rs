@@ -33,7 +33,7 @@ pub struct KeptPositions {
 struct ByteStep {
     /// The offset of the eight bytes in the line.
     at: usize,
-    /// Both bits of each kept position.
+    /// A mask of both bits of each kept position.
     mask: u64,
     /// The bit offset in the eight output bytes.
     shift: usize,

@@ -17,7 +17,8 @@ type ByteRange = (u8, u8);
 /// Plain members as ranges of bytes.
 #[derive(Clone, Debug)]
 pub(super) struct MemberRanges {
-    /// Groups of [`GROUP_RANGES`] ranges; the last group repeats its last range.
+    /// Groups of [`GROUP_RANGES`] ranges; the last group is filled by repeating its
+    /// last range.
     ranges: Vec<[ByteRange; GROUP_RANGES]>,
     /// True if lower case is read as upper case.
     pub(super) folds_case: bool,
@@ -26,9 +27,9 @@ pub(super) struct MemberRanges {
 /// Flags of the residues of all chunks, combined for each position in a chunk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChunkFlags {
-    /// 1 if every residue at this position of a chunk is a plain member.
+    /// This flag is 1 if every residue at this position of a chunk is a plain member.
     plain: [u8; CHUNK_RESIDUES],
-    /// Not 0 if a residue at this position of a chunk is lower case.
+    /// This flag is not 0 if a residue at this position of a chunk is lower case.
     lower: [u8; CHUNK_RESIDUES],
 }
 

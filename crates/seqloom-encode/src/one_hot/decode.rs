@@ -7,9 +7,10 @@ use crate::LetterTable;
 
 /// Returns the sequence of each row of a C-contiguous array.
 ///
-/// Each residue is the member with the largest channel. If several channels have the largest
-/// value, the residue is the ambiguity code of exactly these members. A position that is all zeros
-/// or has no such code becomes `N` or `X`, or `-` if the alphabet has no ambiguity codes.
+/// Each residue is the member with the largest channel. If several channels have the
+/// largest value, the residue is the ambiguity code of exactly these members. A
+/// position whose channels are all zero, or for which no such code exists, becomes `N`
+/// or `X`, or `-` if the alphabet has no ambiguity codes.
 pub fn decode(letters: &LetterTable, array: &[f32], layout: OneHotLayout) -> Result<Vec<Vec<u8>>> {
     let width = letters.members().len();
     layout.check(width, array.len())?;

@@ -3,7 +3,8 @@
 use super::signature::Signature;
 use super::{Argument, ValueInfo};
 
-/// A call of a function, with arguments in the order of the signature.
+/// One operation of the graph: a call of a function, with arguments in the order of its
+/// signature.
 #[derive(Clone, Debug)]
 pub struct Operation {
     /// The position of the operation in the graph.

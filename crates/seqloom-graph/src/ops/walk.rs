@@ -2,8 +2,9 @@
 //!
 //! NumPy iterates over an array in memory order. If the fastest axis is reduced, its
 //! elements are summed pairwise with eight partial sums, and the sums of rows are added
-//! one by one. Otherwise rows are added to a row of totals. Rows with gaps are copied
-//! to a buffer of 8192 elements, which is summed pairwise as well.
+//! one by one. If another axis is reduced, whole rows are added to a row of totals.
+//! Rows with gaps are copied to a buffer of 8192 elements, which is summed pairwise as
+//! well.
 
 use bytemuck::Pod;
 

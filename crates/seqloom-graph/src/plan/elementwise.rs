@@ -1,4 +1,4 @@
-//! Elementwise programs of steps, and the fusion of a group into one program.
+//! Elementwise programs of steps, and the fusion of a group of steps into one program.
 //!
 //! A fused program keeps values in registers that separate programs would write to
 //! memory and read again. A fused program computes the same operations on the same

@@ -38,7 +38,7 @@ impl Sources<'_> {
 }
 
 /// Runs steps in order. An error includes the index of its operation. If memory is
-/// `poisoned`, values without further readers are set to NaN.
+/// `poisoned`, values that no later step reads are set to NaN.
 pub(crate) fn run(
     steps: &[PlacedStep],
     sources: &Sources<'_>,

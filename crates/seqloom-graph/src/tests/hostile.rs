@@ -235,7 +235,7 @@ fn extreme_diagonals_and_shifts_do_not_overflow() {
     let made = maker.add("triu", &args, &[("float32", json!([1, 3]))]);
     maker.option("k", json!(i64::MIN));
     maker.mark_output(made);
-    // 2 * (2^63 - 1) is 2 more than a multiple of 3.
+    // The value 2 * (2^63 - 1) is 2 more than a multiple of 3.
     let args = json!([{"value": 0}, [i64::MAX, i64::MAX]]);
     let made = maker.add("roll", &args, &[("float32", json!([1, 3]))]);
     maker.mark_output(made);

@@ -227,7 +227,7 @@ fn several_shifts_along_one_axis_are_summed() {
 
 #[test]
 fn integer_powers_need_a_non_negative_exponent() {
-    // 3^(2^32 + 1) modulo 2^64.
+    // The expected value is 3^(2^32 + 1) modulo 2^64.
     let found = of_integers("pow", &[json!((1_i64 << 32) + 1)]).unwrap();
     assert_eq!(found, Values::I64(vec![0, 1, 0, 7_473_929_035_676_909_571]));
     for power in [json!(-1), json!(i64::MIN)] {

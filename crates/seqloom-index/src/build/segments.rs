@@ -2,8 +2,8 @@
 //!
 //! Each segment begins at the first position that looks like the beginning of a record.
 //! In FASTQ, a line of qualities may look like the beginning of a record. The position
-//! is correct if the previous segment ends exactly at this position. Otherwise one
-//! thread scans the rest of the text again.
+//! is correct if the previous segment ends exactly at this position. If the position is
+//! wrong, one thread scans the rest of the text again.
 
 use std::ops::Range;
 

@@ -116,7 +116,7 @@ impl<'a, S: Simd, T: Float, const V: usize> Group<'a, S, T, V> {
             let before = self.limits[v];
             let step = before.if_less(highest, highest, zero);
             let factor = special::exp2_of_negative(zero - step);
-            // A limit below zero is that of the first tile, for which the sums are
+            // A limit below zero occurs only for the first tile, for which the sums are
             // empty, so their factor is 1.
             let factor = before.if_less(zero, one, factor);
             self.limits[v] =

@@ -223,7 +223,8 @@ fn match_differences(
 #[test]
 fn heads_of_one_array_are_split_correctly() {
     let mut data = vec![0.0_f32; 12];
-    // (batch 1, heads 6, rows 1, columns 2): three arrays of two heads.
+    // The array (batch 1, heads 6, rows 1, columns 2) contains three arrays of two
+    // heads.
     let all = HeadsMut::new(&mut data, [1, 6, 1, 2], [12, 2, 12]).unwrap();
     for (number, part) in (1_u8..).zip(all.split_in_three()) {
         assert_eq!(part.shape(), [1, 2, 1, 2]);

@@ -1,11 +1,12 @@
-//! Convolution along two axes, and its two gradients. A convolution along one axis has
-//! height 1.
+//! Convolution along two axes, and its two gradients. A convolution along one axis is
+//! treated as one of height 1.
 //!
 //! All three passes are matrix products ([`crate::product`]). The matrix of windows is
 //! packed directly from the image ([`windows`]), a few samples at a time. The input
-//! gradient is added to the image tile by tile ([`input_grad`]). If each output is a
-//! sum of few products, it is computed without packing ([`direct`]). The order of sums
-//! depends on the shape only, so that results do not depend on the number of threads.
+//! gradient is added to the image tile by tile ([`input_grad`]). Convolutions whose
+//! outputs are sums of few products are computed without packing ([`direct`]). The
+//! order of sums depends on the shape only, so that results do not depend on the number
+//! of threads.
 
 mod direct;
 mod forward;

@@ -39,7 +39,8 @@ impl<T: Float> Lines<T> for ByWindow<'_, T> {
     }
 }
 
-/// Adjacent windows, and the memory for their values: a row of `width` for each tap.
+/// A run of adjacent windows, and the memory for their values, with a row of `width`
+/// values for each tap.
 struct Panel<'a, 'b, T> {
     image: Image<'a, T>,
     first: usize,

@@ -71,7 +71,8 @@ impl Rounding {
         if !scale.is_finite() {
             return Self::zero(f32::NAN);
         }
-        // All values are 0, or so small that the scale has no finite inverse.
+        // In this case all values are 0, or so small that the scale has no finite
+        // inverse.
         if !inverse.is_finite() {
             return Self::zero(0.0);
         }

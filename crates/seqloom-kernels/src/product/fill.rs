@@ -1,8 +1,8 @@
 //! The product of two matrices.
 //!
 //! The output is split into blocks, at least one per thread. A thread packs the inputs
-//! of its block: some left rows, which stay in an L2 cache, and the right columns panel
-//! by panel.
+//! of its block: a few left rows, which remain in an L2 cache, and the right columns,
+//! panel by panel.
 
 use seqloom_macros::compiled_once;
 use std::ops::Range;

@@ -72,8 +72,8 @@ fn fill_all<'a, T: Float>(
     }
 }
 
-/// Dot products of a few contiguous lines with many. `LEFT` is true if the few lines are the
-/// left matrix.
+/// Dot products of a few contiguous lines with many other lines. `LEFT` is true if the
+/// few lines are the left matrix.
 struct Dots<'a, 'b, A, B, T, const LEFT: bool> {
     few: &'a A,
     many: &'a B,

@@ -38,8 +38,8 @@ pub fn bernoulli(key: Key, probability: f64, out: &mut [bool], threads: usize) {
 }
 
 /// Returns the bound below which a random word, without its lowest nine bits, gives the
-/// boolean true. This equals the comparison of a uniform number of 23 bits with the
-/// probability in single precision.
+/// boolean true. A comparison with this bound equals the comparison of a uniform number
+/// of 23 bits with the probability in single precision.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -47,8 +47,8 @@ pub enum RecurrentOutputs<'a, T> {
 ///
 /// # Panics
 ///
-/// If the length, the width or the number of features is 0, or a position is outside its
-/// sequence.
+/// Panics if the length, the width or the number of features is 0, or if a position is
+/// outside its sequence.
 #[compiled_once]
 pub fn forward<T: Float>(
     layer: &RecurrentLayer<'_, T>,
@@ -163,7 +163,8 @@ struct ForwardRun<'a, T> {
     rows: &'a [usize],
     /// The number of steps of each sequence.
     steps: Vec<usize>,
-    /// Every state if `is_all`, else the last state of each sequence.
+    /// The memory for every state if `is_all`, else for the last state of each
+    /// sequence.
     states: &'a mut [T],
     kept: Option<&'a mut [T]>,
     is_all: bool,

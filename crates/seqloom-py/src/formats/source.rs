@@ -99,7 +99,7 @@ impl PythonReader {
 
 impl Read for PythonReader {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        // Fails when the interpreter is shutting down.
+        // This call fails if the Python interpreter is shutting down.
         let read = Python::try_attach(|py| self.read_once(py, out));
         let read = read.ok_or_else(|| io::Error::other("Python is shutting down"))?;
         read.map_err(|error| self.failure.store(error))

@@ -8,8 +8,8 @@ use super::floats::{self, Floats, by_dtype};
 use crate::pool;
 
 /// Normalises x (n, c, l) by the mean and biased variance of each channel over the
-/// positions with a positive `mask` (n, l). Also fills the arrays of means and
-/// variances. The output is 0 at masked positions.
+/// positions with a positive `mask` (n, l). The function also fills the arrays of means
+/// and variances. The output is 0 at masked positions.
 #[native]
 pub(crate) fn batch_norm(
     py: Python<'_>,

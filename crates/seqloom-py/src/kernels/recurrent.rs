@@ -59,10 +59,10 @@ pub(crate) fn recurrent(
     })
 }
 
-/// Fills the gradients of `recurrent`. These are the gradients of the input part of the
-/// gates, of the recurrent part (GRU only), and of the initial states and cells (n, w).
-/// On entry, the arrays of the initial states and cells must contain the gradients of
-/// the final states and cells.
+/// Fills the gradients of `recurrent`. The function fills the gradients of the input
+/// part of the gates, of the recurrent part (GRU only), and of the initial states and
+/// cells (n, w). On entry, the arrays of the initial states and cells must contain the
+/// gradients of the final states and cells.
 #[native]
 pub(crate) fn recurrent_grad(
     py: Python<'_>,

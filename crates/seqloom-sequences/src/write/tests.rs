@@ -8,7 +8,7 @@ use seqloom_compression as compression;
 use seqloom_compression::input::BufferedInput;
 use seqloom_compression::unpack;
 
-/// A target that stores its content in a shared buffer.
+/// A target of a writer that stores its content in a shared buffer.
 #[derive(Clone, Default)]
 struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
 

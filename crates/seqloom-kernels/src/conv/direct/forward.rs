@@ -1,4 +1,4 @@
-//! Convolution as products of a packed filter and the windows of a sample.
+//! Convolution, computed as products of a packed filter and the windows of a sample.
 
 use std::ops::Range;
 

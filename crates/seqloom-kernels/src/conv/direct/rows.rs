@@ -137,8 +137,8 @@ fn scatter<T: Float>(row: &[T], start: isize, spread: usize, out: &mut [T]) {
     }
 }
 
-/// Converts a size to a signed integer. Array sizes are less than half of the largest
-/// `usize`.
+/// Converts a size to a signed integer. The conversion cannot overflow, because array
+/// sizes are less than half of the largest `usize`.
 pub(super) const fn signed(size: usize) -> isize {
     size.cast_signed()
 }
