@@ -131,7 +131,7 @@ CASES = {
     "no id column": (f"{TABLE} names.tsv", "no column 'id'.* names 'name', 'label'"),
     "a short line": (f"{TABLE} short.tsv", "line 2: expected 2"),
     "a table that is none": (f"{TABLE} xz.fa", "expected a table"),
-    "no folder to make": (f"train two.fa {DNA} --out file/new", "file/new: cannot make"),
+    "no folder to make": (f"train two.fa {DNA} --out file/new", "file/new: cannot create"),
     "a test file without labels": (
         f"{TABLE} two.tsv --test unknown.fa",
         r": x; .*\n--test files need labels, .*\(--labels two.tsv MORE.tsv\)",
@@ -147,7 +147,10 @@ CASES = {
     ),
     "other files": (f"train two.fa {DNA} --out mine", "mine: .*choose an empty folder"),
     "others replaced": (f"train two.fa {DNA} --out mine --overwrite", "choose an empty"),
-    "an existing run": (f"train two.fa {DNA} --out run", "run: holds a run .*--overwrite"),
+    "an existing run": (
+        f"train two.fa {DNA} --out run",
+        "run: already contains a run .*--overwrite",
+    ),
     "other data": (
         f"train other.fa {DNA} --epochs 1 --out run --resume",
         "other training data",
@@ -193,11 +196,11 @@ CASES = {
     "a demo over others": ("demo --out mine", "mine: .*give --out another folder"),
     "settings of others": (
         f"train two.fa {DNA} --out foreign --overwrite",
-        "files of another kind",
+        "contains other files",
     ),
     "a checkpoint of others": (
         f"train two.fa {DNA} --out theirs --overwrite",
-        "another kind",
+        "other files",
     ),
     "files over others": ("demo --files theirs", "train.tsv: already exists"),
     "other classes": ("evaluate run two.fa --labels fractions.tsv", "'0.5' .*no, yes"),

@@ -346,7 +346,7 @@ def _check(config: SequenceCNNConfig, x: Tensor, mask: Tensor | None) -> Tensor 
     if channels != config.channels:
         raise ShapeError(
             f"this model reads {config.channels} channels, got {channels}; "
-            "encode with the encoder that it was trained with"
+            "encode with the encoder of its training set"
         )
     if config.length is None:
         return mask
@@ -366,7 +366,7 @@ def _shape_of(config: SequenceCNNConfig, x: Tensor) -> tuple[int, int]:
     if x.ndim != axes:
         raise ShapeError(
             f"this model reads {config.inputs}, arrays of {axes} axes, got {x.shape}; "
-            "encode with the encoder that it was trained with"
+            "encode with the encoder of its training set"
         )
     if config.inputs == "channels":
         return x.shape[1], x.shape[2]
