@@ -190,7 +190,7 @@ def test_an_unfinished_run_is_named_and_not_tested(toy, small, tmp_path):
         sl.train.fit(small, toy(), toy(RECORDS, name="valid"), epochs=1, out=home)
     (homes[1] / "results.json").unlink()
     note = sl.train.compare(homes).sections[0].note
-    assert "No test of stopped: it has not finished, so its scores are not written" in note
+    assert "No test of stopped: the run has not finished, so its scores are" in note
 
 
 def test_a_regression_is_not_tested_and_a_note_explains_why(toy, tmp_path):

@@ -39,7 +39,7 @@ def test_fit_counts_duplicates_and_evaluates_the_model_without_them():
     part = run.test
     right = part.scores.to_numpy().argmax(axis=1) == part.labels
     new, every = right[:8].mean(), right.mean()
-    figures = f"accuracy {new:.4f} without these records, {every:.4f} with all"
+    figures = f"accuracy {new:.4f} without these records, {every:.4f} with all records"
     assert str(found[0].message).endswith(figures)
     assert found[0].filename == __file__
     assert part.known.tolist() == [False] * 8 + [True] * 4

@@ -41,7 +41,7 @@ def test_an_older_keyword_warns_and_trains_like_its_replacement(toy, small, keyw
 
 @pytest.mark.filterwarnings("ignore:fit.schedule")
 def test_an_older_schedule_with_a_learning_rate_is_an_error(toy, small):
-    with pytest.raises(ArgumentError, match="both give the learning rate"):
+    with pytest.raises(ArgumentError, match="both set the learning rate"):
         sl.train.fit(small, toy(), schedule=sl.optim.Constant(0.1), lr=0.1)
 
 

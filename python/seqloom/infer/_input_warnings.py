@@ -82,7 +82,7 @@ def warn_of_tokens(tokens: Any, paths: Sequence[str]) -> None:
     if kind := find_other_alphabet(tokens, letters):
         warn_user(
             f"the sequences look like {kind}, but the model reads {tokens.alphabet}: such "
-            f"embeddings mean nothing; give sequences of {tokens.alphabet}",
+            f"embeddings are meaningless; give sequences of {tokens.alphabet}",
         )
 
 
@@ -130,7 +130,7 @@ def describe_duplicates(
     name, value = next(iter(measure_scores(task, labels, scores).items()))
     other = measure_scores(task, labels, scores, rows=~known)[name]
     name = name.replace("_", " ")
-    return f"{text}: {name} {other:.4f} without these records, {value:.4f} with all"
+    return f"{text}: {name} {other:.4f} without these records, {value:.4f} with all records"
 
 
 def sample_sequences(examples: Any) -> list[bytes]:
@@ -179,5 +179,5 @@ def describe_other_alphabet(kind: str, alphabet: str) -> str:
     advice = "; translate the sequences first" if alphabet == "protein" else ""
     return (
         f"the sequences look like {kind}, but the model was trained on {alphabet}: such "
-        f"scores mean nothing{advice}"
+        f"scores are meaningless{advice}"
     )

@@ -161,7 +161,7 @@ def check_lengths(model: Module, examples: Examples) -> None:
     """Raise if the model cannot read the records; the error names the first such record."""
     lengths = examples.lengths
     if not len(lengths):
-        raise FormatError(f"there are no {noun_of(examples)} to work on")
+        raise FormatError(f"the input contains no {noun_of(examples)}")
     if not lengths.all():
         raise FormatError(f"the sequence {examples.ids[int(lengths.argmin())]!r} is empty")
     config: Any = getattr(model, "config", None)
@@ -273,8 +273,8 @@ def report_batches(
         yield None
     else:
         raise ArgumentError(
-            "progress must be True, False or a function of the records done and the "
-            f"records in all, got {quote(progress)}"
+            "progress must be True, False or a function that receives the numbers of "
+            f"finished and of all records, got {quote(progress)}"
         )
 
 

@@ -292,7 +292,7 @@ def load_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> No
     state.optimizer.load_record(record.under("optimizer."))
     for name, other in state.optional_states.items():
         if name not in facts.others:
-            raise RecordError(f"{path}: this run was begun without {name}")
+            raise RecordError(f"{path}: this run was started without {name}")
         own = Record(dict(record.under(f"{name}.")), metadata=facts.others[name])
         other.load_record(own)
     state.history, state.best_epoch = facts.history, facts.best_epoch

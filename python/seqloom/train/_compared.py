@@ -338,9 +338,9 @@ def _reason_without_test(run: Compared, best: Compared) -> str | None:
     """Explain why a run cannot be tested against the best run; None if it can be tested."""
     records = run.evaluated.get("records")
     if run.metrics.get("accuracy") is None:
-        return "it has no accuracy"
+        return "the run has no accuracy"
     if records is None:
-        return "it has not finished, so its scores are not written"
+        return "the run has not finished, so its scores are not written"
     if records != best.evaluated.get("records"):
         return (
             "it was not evaluated on the same records, labels and classes, in the same "

@@ -152,8 +152,8 @@ def check_same(path: Path, saved: Mapping[str, Any], now: Mapping[str, Any]) -> 
             differences.append(f"{_describe(name, saved, value)} ({argument})")
     if differences:
         raise RunFolderError(
-            f"{path}: this run was begun with {'; '.join(differences)}: resume it with the "
-            "same data and settings, or start again (RunFolder(..., overwrite=True), "
+            f"{path}: this run was started with {'; '.join(differences)}: resume it with "
+            "the same data and settings, or start again (RunFolder(..., overwrite=True), "
             "--overwrite)"
         )
 

@@ -106,7 +106,7 @@ class Settings:
             )
         if self.lr != DEFAULT_LR:
             raise ArgumentError(
-                "lr and schedule both give the learning rate: leave out lr (--lr), or "
+                "lr and schedule both set the learning rate: leave out lr (--lr), or "
                 "schedule"
             )
 

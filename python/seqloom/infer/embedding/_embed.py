@@ -198,8 +198,8 @@ def _with_note(summary: EmbedSummary, settings: Settings) -> EmbedSummary:
     if not summary.missing or not part.variable:
         return summary
     note = (
-        f"this call computed part {part} of the shards, because of {part.variable}; "
-        f"{summary.missing:,} of {summary.shards:,} shards are left to other parts. "
+        f"this call computed only part {part} of the shards, as {part.variable} sets; "
+        f"{summary.missing:,} of {summary.shards:,} shards of other parts are missing. "
         'part="1/1" (--part 1/1) computes all shards'
     )
     return replace(summary, notes=(*summary.notes, note))

@@ -244,8 +244,8 @@ class Job:
         self._limit = max(tokens // 2, 1)
         self._notes.append(
             f"the memory of {device.name} was full with a batch of {tokens:,} tokens. "
-            f"Further batches have at most {self._limit:,}; max_tokens={self._limit} "
-            f"(--max-tokens {self._limit}) avoids this"
+            f"Further batches have at most {self._limit:,} tokens; "
+            f"max_tokens={self._limit} (--max-tokens {self._limit}) avoids this"
         )
 
     def _add(self, shard: Shard, batch: Batch, rows: dict[int, Rows]) -> None:

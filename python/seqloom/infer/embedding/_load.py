@@ -146,7 +146,7 @@ class Embeddings:
         if 0 <= ordinal < self._records:
             return OutOfRangeError(
                 f"{self._folder.path}: the shard of the ordinal {ordinal} is not finished; "
-                "repeat the same call of `embed`, or choose one of ordinals"
+                "repeat the same call of `embed`, or choose one of `ordinals`"
             )
         return OutOfRangeError(
             f"{self._folder.path}: no record has the ordinal {ordinal}: expected "
