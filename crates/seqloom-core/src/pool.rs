@@ -15,9 +15,9 @@ use crate::{Error, Result, process};
 
 type PoolMap = HashMap<(u32, usize), Arc<ThreadPool>>;
 
-/// Pools by process and number of threads. A pool exists until its process ends. The
-/// key contains the process id because a forked child inherits this map, but not the
-/// threads of its parent.
+/// The thread pools, by process and number of threads. A pool exists until its process
+/// ends. The key contains the process id because a forked child inherits this map, but
+/// not the threads of its parent.
 static POOLS: LazyLock<Mutex<PoolMap>> = LazyLock::new(Mutex::default);
 
 /// Runs `work` on the given number of threads, while the calling thread checks for

@@ -4,8 +4,9 @@ use crate::{Error, Result};
 
 /// Sequences in one buffer, with the offset of each sequence.
 ///
-/// Sequence `i` is `data[offsets[i]..offsets[i + 1]]`. The constructors check that the offsets
-/// rise and stay inside the buffer. With selected rows, `i` is an index into the selection.
+/// Sequence `i` is `data[offsets[i]..offsets[i + 1]]`. The constructors check that the
+/// offsets increase and do not exceed the length of the buffer. With selected rows, `i`
+/// is an index into the selection.
 #[derive(Clone, Copy, Debug)]
 pub struct Ragged<'a> {
     data: &'a [u8],
@@ -133,7 +134,7 @@ impl<'a> Ragged<'a> {
 fn prefetch<T>(position: &T) {
     #[cfg(target_arch = "x86_64")]
     #[expect(unsafe_code, reason = "the instruction takes a pointer")]
-    // SAFETY: the pointer is that of a reference, and nothing is read through it.
+    // SAFETY: the pointer is derived from a reference, and nothing is read through it.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         _mm_prefetch(std::ptr::from_ref(position).cast(), _MM_HINT_T0);

@@ -18,7 +18,7 @@ pub trait Job: Send + 'static {
     /// Does the work of the job.
     fn work(&mut self, workspace: &mut Self::Workspace);
 
-    /// Records that the work panicked and was not done.
+    /// Marks the job as failed, because the work panicked and was not done.
     fn fail(&mut self);
 }
 

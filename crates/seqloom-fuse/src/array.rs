@@ -164,7 +164,7 @@ impl NumbersMut<'_> {
         self.len() == 0
     }
 
-    /// Splits the elements at an index.
+    /// Splits the elements into those before and after an index.
     pub(crate) fn split(self, at: usize) -> (Self, Self) {
         macro_rules! split {
             ($($kind:ident)*) => {

@@ -74,7 +74,7 @@ impl<T> AdamwTensor<'_, T> {
         pieces
     }
 
-    /// Splits a tensor at an index.
+    /// Splits the arrays of a tensor into the elements before and after an index.
     fn split_at(self, middle: usize) -> (Self, Self) {
         let (param, param_after) = self.param.split_at_mut(middle);
         let (first, first_after) = self.first.split_at_mut(middle);
@@ -187,8 +187,8 @@ mod tests {
                 }],
                 1,
             );
-            // The decay subtracts 0.1 * 0.5 of the parameter, and the step subtracts
-            // 0.1.
+            // In this test, the weight decay subtracts 0.1 * 0.5 of the parameter, and
+            // the step subtracts 0.1.
             assert!(arrays[0].iter().all(|&param| (param - 1.8).abs() < 1e-12));
             assert!(arrays[1].iter().all(|&first| (first - 0.5).abs() < 1e-12));
             assert!(

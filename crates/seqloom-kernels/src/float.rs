@@ -61,9 +61,9 @@ pub trait Float:
     /// Returns true if the value is NaN.
     fn is_nan(self) -> bool;
 
-    /// Splits a slice into vectors and the remainder.
+    /// Splits a slice into whole vectors and the remaining elements.
     fn split<S: Simd>(slice: &[Self]) -> (&[Self::Vector<S>], &[Self]);
-    /// Splits a mutable slice into vectors and the remainder.
+    /// Splits a mutable slice into whole vectors and the remaining elements.
     fn split_mut<S: Simd>(slice: &mut [Self]) -> (&mut [Self::Vector<S>], &mut [Self]);
     /// Loads fewer floats than a vector has; the remaining lanes are 0.
     fn load_part<S: Simd>(simd: S, slice: &[Self]) -> Self::Vector<S>;
@@ -121,7 +121,7 @@ pub trait Float:
 }
 
 /// A function that is compiled for both float types. The attribute `compiled_once`
-/// implements it.
+/// implements this trait.
 pub trait Instances {
     /// The arguments.
     type Arguments<'a, T: Float>;

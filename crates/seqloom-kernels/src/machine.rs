@@ -50,7 +50,7 @@ pub(crate) mod tests {
         Actual,
         /// A processor without vector instructions.
         Old,
-        /// A processor with 512-bit vectors.
+        /// A processor with 512-bit vector registers.
         Wide,
     }
 

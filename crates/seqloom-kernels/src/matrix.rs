@@ -116,7 +116,7 @@ impl<'a, T: Float> MatrixMut<'a, T> {
         Some(positions.map(matrix).collect())
     }
 
-    /// Splits the matrix at a row.
+    /// Splits the matrix into the rows before and after an index.
     pub(crate) fn split(self, row: usize) -> (Self, Self) {
         let row = row.min(self.rows);
         let rest = self.start.wrapping_add(row * self.step);

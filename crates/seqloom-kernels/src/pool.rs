@@ -83,7 +83,7 @@ impl HelperWatch {
         if !self.is_kept.swap(true, Ordering::AcqRel) {
             let watch = Arc::clone(self);
             pool.spawn_broadcast(move |position| {
-                // The Python thread is the first of its pool and does not wait.
+                // The Python thread is the first thread of its pool and does not wait.
                 if position.index() > 0 {
                     watch.spin();
                 }

@@ -11,7 +11,7 @@ thread_local! {
     static SIGNAL_EXCEPTION: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
-/// Makes long reads and waits check for signals.
+/// Sets the function that checks for signals during long reads and waits.
 pub(crate) fn listen() {
     set_signal_check(check);
 }

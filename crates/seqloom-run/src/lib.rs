@@ -7,7 +7,8 @@
 //!
 //! A [`Predictor`] is an opened exported model. A predictor uses the same parsers,
 //! encoders and batches as training, so that scores are bitwise equal to those in
-//! Python. The command `seqloom-run` and the C interface (`seqloom-c`) are built on it.
+//! Python. The command `seqloom-run` and the C interface (`seqloom-c`) are built on
+//! this type.
 
 mod array;
 mod column;

@@ -1,4 +1,5 @@
-//! The command `seqloom-run`: scores files with an exported model, without Python.
+//! The command `seqloom-run`, which scores files with an exported model, without
+//! Python.
 
 mod command;
 

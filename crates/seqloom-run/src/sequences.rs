@@ -35,7 +35,8 @@ pub(crate) struct SequenceFeed {
     input_warnings: InputWarnings,
 }
 
-/// Records that are loaded and sorted together; for pairs, mates 1 and mates 2.
+/// The records that are loaded and sorted together; for pairs, separately the first and
+/// the second mates.
 struct RecordWindow {
     lanes: Vec<Lane>,
     /// The position of the next batch.

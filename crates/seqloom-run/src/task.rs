@@ -60,9 +60,9 @@ fn scale(row: &mut [f32], task: &Task) {
     }
 }
 
-/// The length from which eight partial sums are used.
+/// The array length from which a sum is computed as eight partial sums.
 const PAIRWISE_LANES: usize = 8;
-/// The length above which a sum is split in two halves.
+/// The array length above which a sum is split in two halves.
 const PAIRWISE_BLOCK: usize = 128;
 
 /// Sums numbers in the order of NumPy, so that the last bits are equal.

@@ -63,7 +63,8 @@ const fn repeat_byte(byte: u8) -> u64 {
 /// does not always inline closures.
 trait ByteRule: Copy {
     /// Returns the top bit of each byte that meets the condition. All top bits are set
-    /// only if all bytes meet the condition; if some do not, single bits may be wrong.
+    /// only if all bytes meet the condition; if some bytes do not, single bits may be
+    /// wrong.
     fn valid_bits(self, word: u64) -> u64;
 }
 

@@ -161,8 +161,8 @@ impl Reader {
         }
     }
 
-    /// Parses one chunk of text; returns whether to continue. The sink can be full only between
-    /// records, so that no record is left incomplete.
+    /// Parses one chunk of text; returns whether parsing should continue. The sink can
+    /// be full only between records, so that no record is left incomplete.
     fn step(&mut self, sink: &mut impl RecordSink) -> Result<bool> {
         if self.parser.is_between() && sink.is_full() {
             return Ok(false);

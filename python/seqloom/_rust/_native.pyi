@@ -325,8 +325,8 @@ class GenotypeLayer:
     """
     def __new__(cls, bed: BedFile, shape: tuple[builtins.int, builtins.int], by_sample: builtins.bool, variants: typing.Optional[numpy.typing.NDArray[numpy.int64]]) -> GenotypeLayer:
         r"""
-        Prepares lines that are individuals (with the selected or all variants) or
-        variants (all of them).
+        Prepares one line for each individual, with the selected or all variants, or one
+        line for each variant.
         """
     def hold(self, watch: GenotypeWatch, *, room: builtins.int, check: builtins.bool, threads: builtins.int) -> GenotypeCodes:
         r"""

@@ -4,7 +4,8 @@ use seqloom_core::{Error, Ragged};
 use super::{OneHot, OneHotLayout, decode};
 use crate::{LetterTable, Policy, RowLayout, fill};
 
-/// Rows of 1 for members; for ambiguity codes, equal fractions for their members.
+/// Returns rows with 1 for each member and, for ambiguity codes, equal fractions for
+/// the members that they represent.
 fn rows(letters: &LetterTable) -> Vec<u32> {
     let mut rows = vec![0; 256 * letters.members().len()];
     for (byte, normal) in letters.normal().iter().enumerate() {

@@ -98,7 +98,7 @@ impl Elementwise {
     }
 }
 
-/// Operations that return 0 or 1.
+/// Operations whose results are 0 or 1.
 const BOOLEAN_OPS: [Op; 11] = [
     Op::IsFinite,
     Op::IsNan,

@@ -139,7 +139,7 @@ impl<'a, S: Simd, T: Float, const V: usize> Group<'a, S, T, V> {
         for (v, total) in self.totals.into_iter().enumerate() {
             let (zero, one) = (total.like(T::ZERO), total.like(T::ONE));
             // The highest score has a weight of about 1 or more, so a total below 0.5
-            // means that all keys are hidden. NaN compares as false, so the result for
+            // means that all keys are masked. NaN compares as false, so the result for
             // NaN is NaN.
             let inverse = total.if_less(total.like(T::from_f64(0.5)), zero, one / total);
             for outputs in &mut *self.outputs {

@@ -64,7 +64,8 @@ impl<T: crate::Float> Head<'_, T> {
         (0..count).map(move |number| number * size..keys.min((number + 1) * size))
     }
 
-    /// Masks the scores of a query; `first` is the index of the first key.
+    /// Applies the mask to the scores of a query; `first` is the index of the first
+    /// key.
     #[inline(always)]
     pub(super) fn mask(&self, query: usize, first: usize, scores: &mut [T]) {
         if let Some(mask) = &self.mask {

@@ -60,7 +60,7 @@ pub fn input_grad<T: Float>(
     threads: usize,
 ) {
     let frame = Frame::of_gradient(shape);
-    // The gradient uses the taps in reverse.
+    // The input gradient uses the taps of the filter in reverse order.
     let mut offsets = frame.offsets();
     offsets.reverse();
     let (plane, taps) = (area(frame.size), shape.kernel[0] * shape.kernel[1]);

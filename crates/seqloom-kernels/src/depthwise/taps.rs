@@ -89,7 +89,7 @@ pub(super) fn add_products<S: Simd, T: Float>(simd: S, work: Products<'_, T>) {
     }
 }
 
-/// The input values of some taps.
+/// The input values of `N` taps.
 #[derive(Clone, Copy)]
 struct TapInputs<'a, T> {
     framed: &'a [T],

@@ -15,8 +15,8 @@ pub(super) struct QuantizedRow {
     pub(super) zero: i32,
 }
 
-/// Quantizes rows into the words of tiles. Memory after the end of a row is not
-/// changed, because its weights are 0.
+/// Quantizes rows into the words of tiles. The words after the end of a row keep their
+/// old values, because they are multiplied by weights of 0.
 #[vectorized]
 pub(super) fn quantize<S: Simd>(
     _simd: S,

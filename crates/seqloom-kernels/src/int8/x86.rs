@@ -101,7 +101,8 @@ tile! {
 
 tile! {
     /// The tile with two 16-bit products per instruction, in 256-bit registers. The
-    /// byte instruction would saturate at 16 bits.
+    /// instruction for byte products is not used, because its sums would saturate at 16
+    /// bits.
     AVX2 = "avx2", 6, 2,
     __m256i, _mm256_loadu_si256, _mm256_set1_epi32, _mm256_storeu_si256, sum_avx2,
     |total, x, weight| _mm256_add_epi32(total, _mm256_madd_epi16(x, weight))

@@ -174,7 +174,8 @@ struct DirectBlock<'a, 'b, B, T, const TRANSPOSED: bool> {
     panels: PackedPanels,
     packed: &'a [T],
     read: &'a B,
-    /// The line of the first output row, or of the first column if transposed.
+    /// The index of the line of the first output row or, if transposed, of the first
+    /// output column.
     first: usize,
     k: Range<usize>,
     epilogue: Epilogue<'a, T>,

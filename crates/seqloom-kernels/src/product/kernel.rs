@@ -20,11 +20,12 @@ pub(crate) struct Tile<'a, T> {
 
 /// A consumer of tiles. Implementations are inlined into the kernel.
 pub(crate) trait TileSink<T: Float> {
-    /// Receives the position and size of the next tile before it is summed.
+    /// Prepares for the next tile, given its position and size, before the tile is
+    /// summed.
     #[inline(always)]
     fn expect(&mut self, _position: (usize, usize), _sizes: (usize, usize)) {}
 
-    /// Receives a tile in registers.
+    /// Processes a tile of sums in registers.
     fn take_sums<S: Simd, const R: usize, const V: usize>(
         &mut self,
         position: (usize, usize),
@@ -34,7 +35,7 @@ pub(crate) trait TileSink<T: Float> {
 
 /// A consumer of tiles in memory.
 pub(crate) trait TileReader<T> {
-    /// Receives a tile.
+    /// Processes a tile of sums in memory.
     fn take(&mut self, tile: Tile<'_, T>);
 }
 

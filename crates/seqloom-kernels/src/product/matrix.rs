@@ -110,7 +110,7 @@ impl<T: Float> Matrix<'_, T> {
         }
     }
 
-    /// Packs some panels of adjacent lines. Each position of K is packed for all
+    /// Packs a range of panels of adjacent lines. Each position of K is packed for all
     /// panels, because positions are far apart in memory.
     fn copy_panels(&self, first: usize, k: Range<usize>, width: usize, out: &mut [T]) {
         copy_panels(CopyPanels {

@@ -102,7 +102,7 @@ impl<A: Lines<T>, B: Lines<T>, T: Float, const LEFT: bool> Dots<'_, '_, A, B, T,
         }
     }
 
-    /// Puts the sums of a tile into the output, one by one.
+    /// Writes the sums of a tile to the output, one by one.
     #[inline(always)]
     fn store<const F: usize, const M: usize>(
         &mut self,

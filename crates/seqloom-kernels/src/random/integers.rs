@@ -67,7 +67,7 @@ fn rounds(count: usize) -> usize {
     (3.0 * (count.max(1) as f64).ln() / f64::from(u32::MAX).ln()).ceil() as usize
 }
 
-/// Splits a key into two, as JAX does.
+/// Splits a key into two keys, in the same way as JAX.
 fn split(key: Key) -> [Key; 2] {
     [0, 1].map(|count| Key(key.words([0, count])))
 }

@@ -1,4 +1,4 @@
-//! Random numbers as a pure function of a key and a position, with the same bits as in
+//! Random numbers as a pure function of a key and a position, bitwise equal to those of
 //! JAX.
 
 mod integers;

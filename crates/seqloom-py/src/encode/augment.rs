@@ -155,7 +155,8 @@ impl Augmenter {
             self.augmentation.batch(&sequences, &mut out, threads)?;
             Ok(out)
         })?;
-        // Qualities that were not requested return to the pool here.
+        // The memory of qualities that were not requested returns to the pool at this
+        // point.
         let changed_qualities = pooled::array(py, changed.qualities, &self.bytes)?;
         Ok((
             pooled::array(py, changed.letters, &self.bytes)?,

@@ -11,7 +11,8 @@ pub(crate) struct Booleans<'py>(Bound<'py, PyArrayDyn<bool>>);
 
 #[cfg(feature = "stubs")]
 impl pyo3_stub_gen::PyStubType for Booleans<'_> {
-    // Manual, because the generator supports numeric NumPy types only.
+    // The stub type is written by hand because the generator supports only numeric
+    // NumPy types.
     fn type_output() -> pyo3_stub_gen::TypeInfo {
         pyo3_stub_gen::TypeInfo {
             name: "numpy.typing.NDArray[numpy.bool_]".into(),

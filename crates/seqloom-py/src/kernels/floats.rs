@@ -8,7 +8,7 @@ use numpy::{
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-/// Runs a block with `$T` as the float type of an array.
+/// Runs a block of code in which `$T` is the float type of an array.
 macro_rules! by_dtype {
     ($array:expr, $T:ident => $body:block) => {
         match $array.width() {

@@ -1,4 +1,4 @@
-//! Numbers of bytes with units.
+//! Parsing of sizes in bytes with units, such as `4G`.
 
 use seqloom_run::{Error, Result};
 

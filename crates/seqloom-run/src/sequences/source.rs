@@ -10,7 +10,7 @@ use super::files::FileRecords;
 use super::pairs::Mates;
 use super::records::Records;
 
-/// Single reads or pairs of reads.
+/// A source of single reads or of pairs of reads.
 pub(crate) enum RecordSource {
     /// Each record is scored separately.
     Single(Box<FileRecords>),

@@ -98,7 +98,8 @@ fn the_cause_names_genotypes_and_intervals() {
     assert_eq!(cause(b"BAM\x01\0"), None);
 }
 
-/// The beginning of a file, its format, and a part of the advice for converting it to intervals.
+/// Test cases: the beginning of a file, its format, and a part of the advice for
+/// converting the file to intervals.
 const OTHER_FORMATS: [(&[u8], &str, &str); 14] = [
     (
         b"PK\x03\x04AAAAAAAAAAAAAAAAAAAAAAAAAA[Content_Types].xml",

@@ -76,8 +76,8 @@ pub(crate) struct GenotypeLayer {
 
 #[native]
 impl GenotypeLayer {
-    /// Prepares lines that are individuals (with the selected or all variants) or
-    /// variants (all of them).
+    /// Prepares one line for each individual, with the selected or all variants, or one
+    /// line for each variant.
     #[new]
     #[pyo3(signature = (bed, shape, by_sample, variants))]
     fn new(
