@@ -44,7 +44,8 @@ def main() -> None:
         trait = simulate(causal, share, seed=causal)
         title = f"simulated: {causal} causal variants, h2 {share}"
         rows.append((title, *_compare(GenotypeDataset(DATA / "example.bed", trait))))
-    publish("genotype_mlp", f"{table(HEAD, rows)}\n\n{machine('numpy', 'scikit-learn')}")
+    text = f"{table(HEAD, rows)}\n\n{machine('numpy', 'scikit-learn')}"
+    publish("genotype_mlp", text, shown="Y1|simulated: [12]")
 
 
 def read(column: str) -> Dataset:

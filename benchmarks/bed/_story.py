@@ -13,12 +13,12 @@ MAIN_ROWS = (
     r"4,000 x 50,000 float32 F, 1 thread|4,000 x 50,000: (one|random.*float32 F"
     r"(, 1 thread| \|))|by the copy|x 40,000"
 )
-HIDDEN = "int8 in slices|^The individual-major copy"
+HIDDEN = "new memory|int8 in slices|^The individual-major copy"
 NOTES = """
 Rows name individuals x variants; the genotypes are random and in the page cache. Times
 are medians. F and C are the memory order of the result. bed_reader always allocates its
 result; pgenlib and the NumPy lookup use one thread. "First touch" writes one byte to each
-page of new memory. "All blocks" reads the whole file without decoding. "By the copy"
+page. "All blocks" reads the whole file without decoding. "By the copy"
 reads an individual-major copy of the file.
 """
 
