@@ -149,7 +149,7 @@ CASES = {
     "others replaced": (f"train two.fa {DNA} --out mine --overwrite", "choose an empty"),
     "an existing run": (
         f"train two.fa {DNA} --out run",
-        "run: already contains a run .*--overwrite",
+        "run: already contains a run.*--overwrite",
     ),
     "other data": (
         f"train other.fa {DNA} --epochs 1 --out run --resume",
