@@ -736,7 +736,7 @@ def test_a_width_that_would_overflow_is_an_error(genome, option):
     ids=lambda option: next(iter(option)),
 )
 def test_an_option_of_labels_without_labels_is_an_error(genome, option):
-    with pytest.raises(ArgumentError, match=f"{next(iter(option))}: only with labels="):
+    with pytest.raises(ArgumentError, match=f"{next(iter(option))}: used only if labels="):
         IntervalDataset(genome, ONE_INTERVAL, labels=Labels(**option))
 
 

@@ -302,7 +302,7 @@ def test_a_built_in_sampler_is_split_among_torch_distributed_ranks(monkeypatch):
 @pytest.mark.parametrize("sampler", [[0.5, 1.0], ["a", "b"]])
 def test_a_sampler_must_yield_integers(fasta, sampler):
     data = SequenceDataset(fasta({"a": "AC", "b": "GG"}), encoder=OneHot("dna"))
-    with pytest.raises(ArgumentError, match="sampler must give integers"):
+    with pytest.raises(ArgumentError, match="sampler must yield integers"):
         list(DataLoader(data, 2, sampler=sampler))
 
 

@@ -159,8 +159,8 @@ def test_a_batch_can_be_written_into_an_array(write_bed):
         ({"standardize": ("beta", 0, 1)}, "above 0"),
         ({"memory": "much"}, "memory must be"),
         ({"dtype": "int8"}, "dtype must be"),
-        ({"by": "variant", "labels": {"a": 1}}, "labels are of samples"),
-        ({"by": "variant", "covariates": {"a": 1}}, "covariates are of samples"),
+        ({"by": "variant", "labels": {"a": 1}}, "labels belong to samples"),
+        ({"by": "variant", "covariates": {"a": 1}}, "covariates belong to samples"),
     ],
 )
 def test_invalid_options_are_rejected(write_bed, options, message):

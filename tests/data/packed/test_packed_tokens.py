@@ -63,7 +63,7 @@ def test_an_error_of_a_function_names_the_record(fasta):
     ],
 )
 def test_an_invalid_token_row_is_an_error(fasta, given, kind):
-    with pytest.raises(kind, match="the function gave"):
+    with pytest.raises(kind, match="the function returned"):
         list(PackedStream(fasta({"a": "M"}), lambda _: given))
 
 

@@ -199,9 +199,9 @@ def GenotypeDataset(
 def _check_no_sample_columns(labels: Labels, covariates: Any) -> None:
     """Raise if labels or covariates are given with ``by="variant"``."""
     if labels.source is not None and labels.source is not False:
-        raise ArgumentError('labels are of samples: leave them out with by="variant"')
+        raise ArgumentError('labels belong to samples: omit them with by="variant"')
     if covariates is not None:
-        raise ArgumentError('covariates are of samples: leave them out with by="variant"')
+        raise ArgumentError('covariates belong to samples: omit them with by="variant"')
 
 
 def _read_needed_covariates(

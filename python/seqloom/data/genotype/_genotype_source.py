@@ -174,7 +174,7 @@ class GenotypeSource(Source):
             )
         rows = np.arange(self.size) if rows is None else rows
         if not rows.size:
-            raise ArgumentError("there are no samples to take statistics from")
+            raise ArgumentError("there are no samples to compute statistics from")
         total = rows.size if self._by_sample else len(self._people)
         mean, scale, is_constant = mean_and_scale(
             self._codes.count(rows), total, encoder.standardize, count_a1=encoder.count_A1
@@ -196,7 +196,7 @@ class GenotypeSource(Source):
         if isinstance(to, np.ndarray):
             return self._copy_with(_training_rows=to) if self._by_sample else self
         if not self._by_sample:
-            raise ArgumentError('items are variants: an encoder is for by="sample"')
+            raise ArgumentError('the items are variants, but an encoder needs by="sample"')
         if not to.is_fitted:
             return self._copy_with(_encoder=to)
         self._covariates.check_has(to, self._files.bed)

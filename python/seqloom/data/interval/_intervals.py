@@ -85,7 +85,7 @@ def _read(path: Any) -> Intervals:
 def _join_intervals(parts: list[Intervals]) -> Intervals:
     """Concatenate the intervals of several files, with their common columns."""
     if not parts:
-        raise ArgumentError("intervals names no file")
+        raise ArgumentError("no file of intervals was given")
     names = [n for n in parts[0].columns if all(n in part.columns for part in parts)]
     return Intervals(
         ", ".join(part.what for part in parts),

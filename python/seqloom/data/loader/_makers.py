@@ -141,7 +141,7 @@ class MapBatchMaker(BatchMaker):
         dataset, size = self.dataset, len(self.dataset)
         finish, columns = self._collating.finish_columns, self._collating.columns
         if columns is None:
-            raise ArgumentError("this dataset's batches need Python")
+            raise ArgumentError("Rust cannot make the batches of this dataset")
         begin = dataset.native_batches(**columns.options).begin
 
         def start(request: Request) -> Finish:
@@ -158,7 +158,7 @@ def _as_array(rows: Any) -> Any:
     """Return the indices of a sampler as an array."""
     array = rows if isinstance(rows, _Array) else np.array(rows, ndmin=1)
     if array.size and array.dtype.kind not in "iu":
-        raise ArgumentError(f"sampler must give integers, got {rows!r}")
+        raise ArgumentError(f"sampler must yield integers, got {rows!r}")
     return array.astype(np.int64, copy=False)
 
 

@@ -212,12 +212,12 @@ def _copy(rows: Any) -> Any:
     """Copy the indices of a batch_sampler, which may reuse its list."""
     if not hasattr(rows, "__iter__"):
         raise ArgumentError(
-            f"batch_sampler must give lists of positions, got {rows!r}; pass it as sampler="
+            f"batch_sampler must yield lists of indices, got {rows!r}; pass it as sampler="
         )
     copied = rows.copy() if isinstance(rows, _Array) else list(rows)
     if not len(copied):
         raise ArgumentError(
-            "batch_sampler gave an empty batch; each batch needs at least one position"
+            "batch_sampler yielded an empty batch; each batch needs at least one index"
         )
     return copied
 

@@ -98,13 +98,13 @@ def _as_tokens(result: Any) -> NDArray[np.uint32]:
     )
     if row.ndim != 1:
         raise ShapeError(
-            f"tokens of one sequence must be one row, the function gave {row.shape}"
+            f"tokens of one sequence must be one row, but the function returned {row.shape}"
         )
     if row.size == 0:
         return np.empty(0, np.uint32)
     if row.dtype.kind not in "iu" or row.min() < 0 or row.max() >= _TOKEN_LIMIT:
         raise ArgumentError(
-            "tokens must be integers from 0 to 2**31 - 1, the function gave "
+            "tokens must be integers from 0 to 2**31 - 1, but the function returned "
             f"{quote(result)}"
         )
     return row.astype(np.uint32)
