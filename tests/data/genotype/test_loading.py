@@ -178,7 +178,7 @@ def test_a_fingerprint_depends_on_the_data_that_is_read(write_bed, cache):
 
 
 def test_cached_rejects_genotypes(data, tmp_path):
-    with pytest.raises(ValueError, match="sequences only"):
+    with pytest.raises(ValueError, match="only datasets of sequences"):
         sl.data.cached(data(), tmp_path)
 
 

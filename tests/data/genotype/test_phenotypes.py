@@ -505,7 +505,7 @@ def test_invalid_column_names_are_an_error_with_a_clear_message(four, options, m
 
 def test_a_list_of_strings_that_are_not_tables_is_an_error_with_a_remedy(four):
     with pytest.raises(
-        sl.errors.MissingFileError, match=r"phenotypes in the order .*array"
+        sl.errors.MissingFileError, match=r"phenotypes in record order .*array"
     ):
         sl.data.GenotypeDataset(four(), ["ca", "co", "ca", "co"])
 

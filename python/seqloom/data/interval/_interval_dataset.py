@@ -230,8 +230,8 @@ def check_label_options(labels: Labels) -> None:
     labels.check_unsupported("coding", of="GenotypeDataset")
     if labels.source is None and (changed := labels.changes(DEFAULTS)):
         raise ArgumentError(
-            f"{' and '.join(changed)}: used only if labels= is given; pass labels, such as the "
-            "name of a column of the intervals"
+            f"{' and '.join(changed)}: used only if labels= is given; pass labels, such "
+            "as the name of a column of the intervals"
         )
 
 
