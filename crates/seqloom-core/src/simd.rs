@@ -31,8 +31,9 @@ pub fn dispatch<K: WithSimd>(kernel: K) -> K::Output {
     ARCH.dispatch(kernel)
 }
 
-/// Runs a kernel on the instruction set that the module was compiled for. The module has no code
-/// for other sets, because an engine rejects a module with an unsupported instruction.
+/// Runs a kernel on the instruction set that the module was compiled for. The module
+/// has no code for other instruction sets, because a WebAssembly engine rejects a
+/// module with an unsupported instruction.
 #[cfg(target_family = "wasm")]
 #[inline]
 fn dispatch_as_compiled<K: WithSimd>(kernel: K) -> K::Output {

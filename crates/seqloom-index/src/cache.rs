@@ -14,6 +14,6 @@ pub(crate) struct Cache {
     pub(super) page_rows: Range<u64>,
     /// The text of records that were read together.
     pub(super) together: Vec<u8>,
-    /// The rows whose headers were checked.
+    /// The records whose headers were already checked.
     pub(super) checked_headers: HashSet<u64>,
 }

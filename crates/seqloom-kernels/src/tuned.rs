@@ -23,8 +23,9 @@ pub(crate) const CACHE_LINE_FLOATS: usize = 16;
 /// about 20,000 ns.
 pub(crate) const WAKE_NS: usize = 50_000;
 /// The time that an idle thread spins before it sleeps. Python needs up to half a
-/// millisecond between two kernels of a step. The system moves a thread that was woken
-/// on the caller's processor to a free one only if the thread stays awake.
+/// millisecond between two kernels of a step. If a thread is woken on the processor of
+/// its caller, the operating system moves it to a free processor only if the thread
+/// stays awake.
 pub(crate) const SPIN_TIME: Duration = Duration::from_millis(1);
 /// The number of values in a chunk of elementwise work: half of an L1 cache.
 pub(crate) const CHUNK_VALUES: usize = 4096;
@@ -39,8 +40,8 @@ pub(crate) const RANDOM_WORDS: usize = 256;
 pub(crate) const TILE_32: (usize, usize) = (8, 3);
 /// The number of rows of a tile, and the number of registers of its columns. 4 x 3 sums
 /// would leave too few registers for the inputs: the compiler would spill two sums at
-/// each step. In WebAssembly a product needs a separate register, and engines reserve
-/// one.
+/// each step. In WebAssembly each product needs an additional register, and engines
+/// reserve another register.
 pub(crate) const TILE_16: (usize, usize) = if cfg!(target_family = "wasm") {
     (4, 2)
 } else {
@@ -193,8 +194,8 @@ pub(crate) const CONV_TILE_INPUTS: usize = 6144;
 /// The number of output blocks per thread. Several blocks let threads finish at about
 /// the same time.
 pub(crate) const CONV_BLOCKS: usize = 4;
-/// The number of rows of a block of sums. In WebAssembly a product needs a separate
-/// register, and engines reserve one.
+/// The number of rows of a block of sums. In WebAssembly each product needs an additional
+/// register, and engines reserve another register.
 pub(crate) const CONV_TILE_ROWS_16: usize = if cfg!(target_family = "wasm") { 4 } else { 6 };
 /// The number of parts of the samples for the weight gradient.
 pub(crate) const CONV_GRAD_PARTS: usize = 16;

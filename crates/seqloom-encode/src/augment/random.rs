@@ -8,10 +8,10 @@
 //! * `RESIDUE_BYTES`: block `i` contains one byte for each of the residues `8 i` to `8
 //!   i + 7`, little-endian. One block serves eight residues, which makes the decisions
 //!   fast.
-//! * `RESIDUE_DETAILS`: block `i` belongs to residue `i`. The three high bytes of its
-//!   first word extend the byte of the residue to 32 bits; its second word selects a
-//!   new residue. The block is computed only if the byte alone does not determine the
-//!   decision.
+//! * `RESIDUE_DETAILS`: block `i` belongs to residue `i`. The three high bytes of the
+//!   first word of a block extend the byte of the residue to 32 bits; the second word
+//!   selects a new residue. The block is computed only if the byte alone does not
+//!   determine the decision.
 //! * `SEQUENCE_CHOICES`: block `i` is the choice number `i` about the whole sequence.
 
 use seqloom_core::Key;

@@ -31,8 +31,8 @@ pub struct RecurrentGrads<'a, T> {
     /// The gradient of the recurrent part of the gates, of the same size; empty for
     /// LSTM, where both parts have the same gradient.
     pub recurrent: &'a mut [T],
-    /// The gradient of the initial states `(batch, width)`. On entry, it must contain
-    /// the gradient of the final states.
+    /// The gradient of the initial states `(batch, width)`. On entry, this array must
+    /// contain the gradient of the final states.
     pub states: &'a mut [T],
     /// The gradient of the initial cells, which must contain that of the final cells on
     /// entry; empty for GRU.

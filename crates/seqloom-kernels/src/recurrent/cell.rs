@@ -27,8 +27,8 @@ pub(super) struct CellStepBack<'a, T> {
     pub(super) kept: &'a [T],
     /// The previous state, or the previous cell for LSTM.
     pub(super) before: &'a [T],
-    /// The gradient of the state. The step replaces it by the part of the gradient of
-    /// the previous state that does not pass through the weights.
+    /// The gradient of the state. The step replaces the gradient by the part of the
+    /// gradient of the previous state that does not pass through the weights.
     pub(super) by_state: &'a mut [T],
     /// The gradient of the cell, replaced by that of the previous cell; empty for GRU.
     pub(super) by_cell: &'a mut [T],
@@ -171,8 +171,8 @@ fn ranges<S: Simd, T: Float>(width: usize) -> impl Iterator<Item = Range<usize>>
         .map(move |start| start..width.min(start + lanes))
 }
 
-/// A range of values in each of several adjacent vectors as wide as the state. The
-/// methods are functions, because closures are not always inlined.
+/// A range of values in each of several adjacent vectors as wide as the state. The code
+/// is in methods and not in closures, because closures are not always inlined.
 struct StateRange {
     width: usize,
     range: Range<usize>,
