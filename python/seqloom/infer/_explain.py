@@ -76,8 +76,9 @@ def explain(
 
     Raises:
         ArgumentError: An argument has the wrong type, or the records are not sequences. The
-            same error is raised if the encoder rejects the symbol that occlusion needs, if
-            the model is an exported model, or if it has no such target.
+            error is also raised if the encoder rejects the symbol that occlusion needs. It
+            is also raised for exported models, and for a target that the model does not
+            have.
         ConfigError: The encoder of the dataset differs from that of the model.
         FileError: A file cannot be read.
         FormatError: A file has invalid content.

@@ -210,7 +210,7 @@ def _batches(
 ) -> Iterator[tuple[NDArray[np.int64], int]]:
     """Yield the record indices of each batch, and the number of distinct records in it."""
     # Matrix libraries round differently for different numbers of rows. So the last
-    # batch is filled with copies of its last record, and the number of rows in a batch
+    # batch is filled with copies of its last record. The number of rows in a batch then
     # depends only on the length of its records. Batches of long records are smaller, to
     # limit memory use.
     start = 0

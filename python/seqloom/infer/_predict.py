@@ -103,8 +103,8 @@ def predict(
 
     Raises:
         ArgumentError: An argument has the wrong type, or the model needs covariates. The
-            same error is raised if the model was trained on arrays or for a custom task,
-            and if the records (such as proteins) have no reverse complement.
+            error is also raised if the model was trained on arrays or for a custom task, or
+            if proteins are given with ``reverse_complement``.
         ConfigError: The encoder of the dataset differs from that of the model.
         FileError: A file cannot be read.
         FormatError: A file has invalid content.
@@ -179,8 +179,8 @@ def evaluate(
             records and of all records. True shows a bar on a terminal.
 
     Returns:
-        The metrics by name: ``n`` (the number of records) and, for a classifier, accuracy,
-        balanced_accuracy, mcc, auroc and auprc; for a regression r2, pearson, spearman and
+        The metrics by name. ``n`` is the number of records. A classifier has accuracy,
+        balanced_accuracy, mcc, auroc and auprc. A regression has r2, pearson, spearman and
         rmse.
 
     Raises:

@@ -143,9 +143,9 @@ def thin_out(curve: RankCurve) -> RankCurve:
 class Calibration:
     """Predicted probabilities and fractions of correct predictions, in ten equal bins.
 
-    ``counts`` has the number of predictions in each bin, ``mean`` their mean probability,
-    and ``right`` the fraction that is correct; ``mean`` and ``right`` are NaN in an empty
-    bin.
+    ``counts`` is the number of predictions in each bin, ``mean`` their mean probability,
+    and ``right`` the fraction of correct predictions. In an empty bin, ``mean`` and
+    ``right`` are NaN.
     """
 
     counts: NDArray[np.int64]

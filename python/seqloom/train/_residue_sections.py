@@ -24,8 +24,8 @@ _MAX_LISTED = 10
 _MAX_COLOURED = 8
 # The maximum number of windows into which occlusion divides a sequence.
 _MAX_WINDOWS = 60
-# The maximum number of residues to show. Of a longer sequence, the range with the
-# largest weights is shown.
+# The maximum number of residues to show. For a longer sequence, the report shows the
+# range with the largest weights.
 _LOGO_RESIDUES = 200
 
 Floats = NDArray[np.floating[Any]]
@@ -66,8 +66,8 @@ def mistakes_section(
 
     The method is occlusion (Zeiler and Fergus, 2014). A window of residues is replaced by N
     (X in proteins) and the sequence is scored again. The weight of the window is the
-    decrease of the log ratio of two probabilities, that of the predicted class over that of
-    the true class.
+    decrease of a log ratio. The ratio is the probability of the predicted class divided by
+    that of the true class.
 
     Args:
         trained: The trained model.

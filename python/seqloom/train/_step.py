@@ -88,9 +88,9 @@ class StepMaker:
         if isinstance(train, LoaderBatches):
             own = count_records(batch)
         else:
-            # The number of records may differ from the number of rows, because a
-            # process without a record of the batch computes with another record, which
-            # has the weight 0.
+            # The number of records may differ from the number of rows. A process
+            # without a record of the batch computes with another record, which has the
+            # weight 0.
             size = self.job.settings.batches.batch_size
             own = ranks.count_local_records(min(size, len(train) - len(state.steps) * size))
         # The mean over all records is the weighted mean over the processes.

@@ -155,9 +155,9 @@ def _rename_new(part: Path, final: Path) -> bool:
             raise
     else:
         return True
-    # It would not be safe to create an empty file and rename over this file: a process
-    # that is killed in between leaves an empty file, and a paused process may replace
-    # the file of another process.
+    # It is not safe to create an empty file and then rename over it. A process that is
+    # killed in between leaves an empty file. A paused process may replace the file of
+    # another process.
     code = rename_new(part, final)
     if code in _WITHOUT_RENAME:
         raise FileError(

@@ -36,9 +36,9 @@ class EmbedSummary:
         sequences: The number of sequences, or windows, that this call embedded.
         tokens: The number of tokens that this call embedded.
         seconds: The seconds that this call took, without loading the model.
-        shares: The shares of the time by activity. ``input`` is waiting for batches,
-            ``host`` is preparing and pooling on the CPU, ``device`` is running the model,
-            and ``output`` is waiting for the writer thread. ``rest`` is other work, such as
+        shares: The shares of the time by activity. ``input`` is waiting for batches.
+            ``host`` is preparing and pooling on the CPU. ``device`` is running the model.
+            ``output`` is waiting for the writer thread. ``rest`` is other work, such as
             opening the files.
         fill: The number of tokens divided by the capacity of the batches.
         verdict: A sentence about the activity that limits the speed; see `Bottleneck`.

@@ -41,8 +41,9 @@ class TimeMark:
 class Clock:
     """The seconds of a job, summed by activity.
 
-    The activity ``input`` is waiting for batches, ``host`` is preparing and pooling on the
-    CPU, ``device`` is running the model, and ``output`` is waiting for the writer.
+    The activity ``input`` is waiting for batches, and ``host`` is preparing and pooling on
+    the CPU. The activity ``device`` is running the model, and ``output`` is waiting for the
+    writer.
     """
 
     def __init__(self) -> None:

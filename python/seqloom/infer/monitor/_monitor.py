@@ -232,11 +232,11 @@ class GPUMonitor:
             of the total time. ``wait_ms``: the average, maximum and minimum waiting time
             for a batch in milliseconds (NaN if no time was recorded). ``bottleneck``: the
             sentence of the bottleneck. ``evidence``: a description of the utilization of
-            the GPUs. ``gpus``: for each GPU by number, ``name``, ``samples``,
-            ``utilization`` and ``memory`` (bytes), both as average, maximum and minimum,
-            and ``idle``, the fraction of samples in which the GPU was idle.
-            ``process_memory``: the peak bytes of this process and its workers. ``notes``: a
-            list of messages, such as that no GPU was sampled.
+            the GPUs. ``gpus``: a dict for each GPU number with ``name``, ``samples``,
+            ``utilization``, ``memory`` and ``idle``. Utilization and memory (bytes) are the
+            average, maximum and minimum of all samples. ``idle`` is the fraction of samples
+            in which the GPU was idle. ``process_memory``: the peak bytes of this process
+            and its workers. ``notes``: a list of messages, such as that no GPU was sampled.
 
         Examples:
             >>> import seqloom as sl
