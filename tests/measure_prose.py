@@ -194,7 +194,7 @@ def find(texts: list[Text], paths: list[str], exceptions: list[str]) -> list[Fin
     findings = [] if paths else list(repeated_names(texts))
     for text in texts:
         if text.kind == "name":
-            findings += findings_in_name(text)
+            findings += () if text.text in exceptions else findings_in_name(text)
         elif text.text not in listed and not any(part in text.text for part in exceptions):
             findings += findings_in_prose(text, synonyms)
     return findings

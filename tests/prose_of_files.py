@@ -48,7 +48,13 @@ def plain_sentences_of(text: Text) -> list[str]:
     plain = re.sub(r"``[^`]+``|`[^`]+`", "X", text.text)
     plain = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", plain)
     plain = re.sub(r"https?://\S+|\*\*|\{[^}]*\}|\\[nt]", " ", plain)
-    return sentences_of(text._replace(text=plain))
+    sentences = sentences_of(text._replace(text=plain))
+    if text.kind != "message":
+        return sentences
+    # An error has the form "problem: expected and found; remedy".
+    return [
+        part.strip() for it in sentences for part in re.split("[;:] ", it) if part.strip()
+    ]
 
 
 def _paragraphs(lines: list[str], *, start: int) -> Iterator[tuple[int, str]]:
