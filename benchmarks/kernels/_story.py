@@ -21,9 +21,9 @@ NOTES = """
 Each time is the shortest of all rounds, and includes the allocation of the result. The
 floor is the slower of two torch operations: copying the same number of bytes, or a matrix
 product with the same number of operations. Most sizes are (rows, width). Max pool has
-(n, channels, positions, window), convolution (n, channels, outputs, window, positions),
-attention (n, heads, positions, depth), embedding (rows, ids, width), and encoding (reads,
-bases). For encoding, torch does not check for invalid characters.
+(n, channels, positions, window), and convolution (n, channels, outputs, window,
+positions). Attention has (n, heads, positions, depth), embedding (rows, ids, width), and
+encoding (reads, bases). For encoding, torch does not check for invalid characters.
 """
 THREADS = {1: "one thread", 2: "two threads"}
 HEAD = ("shortest microseconds", *SIDES, "floor", "seqloom / faster of torch")
