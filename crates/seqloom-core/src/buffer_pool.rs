@@ -7,8 +7,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::thread;
 
-/// The maximum number of vectors in the pool; without a maximum, the memory of a
-/// thousand batches that are dropped at once would never be released.
+/// The maximum number of vectors in the pool. Without a maximum, the memory of many
+/// batches that are dropped at once would never be released.
 const MAX_VECTORS: usize = 16;
 
 /// The number of attempts to lock a pool. In a forked child the thread that holds the lock may

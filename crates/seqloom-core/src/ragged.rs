@@ -22,7 +22,7 @@ const OFFSET_DISTANCE: usize = 8;
 const CACHE_LINE_BYTES: usize = 64;
 
 /// The number of cache lines of a sequence that are prefetched; the processor
-/// prefetches the following lines by itself.
+/// prefetches the following lines automatically.
 const PREFETCHED_LINES: usize = 4;
 
 impl<'a> Ragged<'a> {
@@ -129,7 +129,7 @@ impl<'a> Ragged<'a> {
     }
 }
 
-/// Starts to load the memory behind a reference into the cache.
+/// Starts to load the target of a reference into the cache.
 #[inline]
 fn prefetch<T>(position: &T) {
     #[cfg(target_arch = "x86_64")]

@@ -17,12 +17,12 @@ const VARIABLE: &str = "SEQLOOM_SIMD";
 static ARCH: LazyLock<Arch> = LazyLock::new(|| choose().unwrap_or_default());
 
 /// Runs a kernel on the chosen instruction set. A function that the kernel calls must
-/// be inlined into the kernel, because otherwise the function is compiled for the
-/// baseline instruction set, without wide vectors.
+/// be inlined into the kernel. Otherwise the function is compiled for the baseline
+/// instruction set, without wide vectors.
 ///
-/// In WebAssembly the instruction set cannot be chosen at run time: a module is
-/// compiled for one instruction set, and an engine that does not support it rejects the
-/// module.
+/// In WebAssembly the instruction set cannot be chosen at run time. A module is
+/// compiled for one instruction set, and an engine without that instruction set rejects
+/// the module.
 #[inline]
 pub fn dispatch<K: WithSimd>(kernel: K) -> K::Output {
     #[cfg(target_family = "wasm")]

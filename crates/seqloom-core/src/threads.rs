@@ -11,7 +11,7 @@ use crate::process;
 
 /// State that threads share with their owner.
 pub trait SharedState: Send + Sync + 'static {
-    /// Tells the threads to end.
+    /// Signals the threads to end.
     fn close(&self);
 }
 

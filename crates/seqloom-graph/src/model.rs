@@ -79,8 +79,8 @@ impl Model {
     ///
     /// # Errors
     ///
-    /// Returns an error if inputs are missing, unknown or of a wrong type or shape, if
-    /// an operation fails, or if the memory limit is exceeded.
+    /// Returns an error if inputs are missing, unknown or of a wrong type or shape.
+    /// Also returns an error if an operation fails or the memory limit is exceeded.
     pub fn run(&self, inputs: &[Input<'_>], threads: usize) -> Result<Vec<Array>> {
         self.run_with(inputs, threads, false)
     }

@@ -1,4 +1,4 @@
-//! Recurrent layers of which only one state per sequence is used.
+//! Recurrent layers that return only one state per sequence.
 //!
 //! The states after the used state need not be computed. Such a layer is computed
 //! together with the operation that reads it: an index along the time axis, either

@@ -185,6 +185,5 @@ fn counts_records(argument: &Argument) -> bool {
     }
 }
 
-/// The operations of which a graph must contain at least one for splitting to save
-/// time.
+/// Splitting saves time only if the graph contains at least one of these operations.
 const CONVOLUTIONS: [&str; 2] = ["conv1d", "conv2d"];

@@ -95,7 +95,7 @@ impl Index {
         Ok(rows)
     }
 
-    /// Converts indices, of which negative ones count from the end, to record numbers.
+    /// Converts indices to record numbers; negative indices count from the end.
     pub(super) fn numbers(&self, wanted: &[i64]) -> Result<Vec<u64>> {
         let count = as_i64(self.len());
         let number = |wanted: &i64| {

@@ -159,9 +159,9 @@ impl Index {
         Ok(Self::new(path, side, text.disk))
     }
 
-    /// Checks that the headers are at the positions of a `.fai`. Of the headers without
-    /// description, only a sample is read, because there is no space for another record
-    /// between such a header and its residues.
+    /// Checks that the headers are at the positions of a `.fai`. Only a sample of the
+    /// headers without description is read, because no other record fits between such a
+    /// header and its residues.
     fn check_headers(&self, fai: &Path, rows: &[(IndexRow, u64)], ids: &[FaiRow]) -> Result<()> {
         /// The number of headers without description that are checked.
         const CHECKED_HEADERS: usize = 1000;

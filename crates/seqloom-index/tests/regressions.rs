@@ -1,4 +1,4 @@
-//! Tests with the inputs in `fuzz/regressions`, each of which once revealed a bug
+//! Tests with the inputs in `fuzz/regressions`, because each input once revealed a bug
 //! during fuzzing.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 

@@ -23,9 +23,8 @@ pub(crate) const CACHE_LINE_FLOATS: usize = 16;
 /// about 20,000 ns.
 pub(crate) const WAKE_NS: usize = 50_000;
 /// The time that an idle thread spins before it sleeps. Python needs up to half a
-/// millisecond between two kernels of a step. If a thread is woken on the processor of
-/// its caller, the operating system moves it to a free processor only if the thread
-/// stays awake.
+/// millisecond between two kernels of a step. A thread that was woken on the processor
+/// of its caller is moved to a free processor only if the thread stays awake.
 pub(crate) const SPIN_TIME: Duration = Duration::from_millis(1);
 /// The number of values in a chunk of elementwise work: half of an L1 cache.
 pub(crate) const CHUNK_VALUES: usize = 4096;
@@ -85,7 +84,7 @@ pub(crate) const TRANSPOSE_BLOCK: usize = 16;
 #[cfg(target_arch = "x86_64")]
 pub(crate) const TRANSPOSE_PREFETCH: usize = 2 * TRANSPOSE_BLOCK;
 
-// Products of a matrix with few lines and one with many, of which at most one is packed
+// Products of a matrix with few lines and one with many; at most one of them is packed
 
 /// The largest number of lines of the smaller matrix for dot products with sums in
 /// registers.
@@ -194,8 +193,8 @@ pub(crate) const CONV_TILE_INPUTS: usize = 6144;
 /// The number of output blocks per thread. Several blocks let threads finish at about
 /// the same time.
 pub(crate) const CONV_BLOCKS: usize = 4;
-/// The number of rows of a block of sums. In WebAssembly each product needs an additional
-/// register, and engines reserve another register.
+/// The number of rows of a block of sums. In WebAssembly each product needs an
+/// additional register, and engines reserve another register.
 pub(crate) const CONV_TILE_ROWS_16: usize = if cfg!(target_family = "wasm") { 4 } else { 6 };
 /// The number of parts of the samples for the weight gradient.
 pub(crate) const CONV_GRAD_PARTS: usize = 16;

@@ -79,8 +79,8 @@ impl Bed {
         &self.path
     }
 
-    /// Returns whether each line is a variant or an individual, which the third byte of
-    /// the file tells.
+    /// Returns whether each line is a variant or an individual, depending on the third
+    /// byte of the file.
     pub fn major(&self) -> Result<Major> {
         if let Some(major) = self.major.get() {
             return Ok(*major);

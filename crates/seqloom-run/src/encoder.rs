@@ -35,7 +35,7 @@ enum RecordLayout {
 }
 
 impl Encoder {
-    /// Returns the table that tells how each byte is encoded.
+    /// Returns the table that defines how each byte is encoded.
     pub fn letters(&self) -> &LetterTable {
         &self.letters
     }

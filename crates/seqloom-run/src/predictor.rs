@@ -104,8 +104,8 @@ pub trait PredictionObserver {
     /// An error ends the work.
     fn scores(&mut self, columns: &[String], scores: &Scores) -> Result<()>;
 
-    /// This method is called after each batch with the number of scored records, the
-    /// number of read records, and the time in which the graph computed the batch.
+    /// This method is called after each batch. The arguments are the numbers of scored
+    /// and read records, and the time in which the graph computed the batch.
     ///
     /// # Errors
     ///

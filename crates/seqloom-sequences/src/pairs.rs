@@ -26,7 +26,7 @@ pub fn are_mates(first: &[u8], second: &[u8]) -> bool {
             first_id == second_id && end < mate
         }
         // After a dot or an underscore, only the numbers 1 and 2 mark mates, because
-        // records may be numbered in the same way: `.2` and `.3` are different records.
+        // `.2` and `.3` may be the numbers of different records.
         ([first_id @ .., mark @ (b'.' | b'_'), b'1'], [second_id @ .., same, b'2']) => {
             mark == same && first_id == second_id
         }

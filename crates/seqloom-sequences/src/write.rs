@@ -1,7 +1,7 @@
 //! Writes records to a file, uncompressed or as gzip or bgzip.
 //!
-//! The same records and options always give the same bytes, for any number of threads,
-//! because the gzip headers contain neither a name nor a time.
+//! The same records and options give the same bytes for any number of threads. The gzip
+//! headers contain neither a name nor a time.
 
 mod bgzip;
 #[cfg(test)]

@@ -390,7 +390,7 @@ class IndexProgress:
 @typing.final
 class Letters:
     r"""
-    A table that tells for each of the 256 bytes whether it is a residue, an ambiguity
+    A table that defines for each of the 256 bytes whether it is a residue, an ambiguity
     code or invalid.
     """
     @property
@@ -804,8 +804,8 @@ def attention(q: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[nump
     r"""
     Fills the attention output (n, h, l, e), and for each query the logarithm of its sum
     of exponentials (n, h, l). The mask is broadcast to (n, h, l, s). With `bounds`, n
-    is 1 and the sequences are concatenated: each lies between two successive bounds,
-    and masks and dropout are not supported.
+    is 1 and the sequences are concatenated: each sequence is between two successive
+    bounds, and masks and dropout are not supported.
     """
 
 def attention_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], q: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], k: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], v: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mask: typing.Optional[numpy.typing.NDArray[numpy.bool_] | numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], bounds: typing.Optional[typing.Sequence[builtins.int]], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], lse: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], scale: builtins.float, causal: builtins.bool, dropout: typing.Optional[tuple[builtins.int, builtins.int, builtins.float]], out_q: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_k: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], out_v: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], threads: builtins.int) -> None:

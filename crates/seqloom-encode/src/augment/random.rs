@@ -9,9 +9,9 @@
 //!   i + 7`, little-endian. One block serves eight residues, which makes the decisions
 //!   fast.
 //! * `RESIDUE_DETAILS`: block `i` belongs to residue `i`. The three high bytes of the
-//!   first word of a block extend the byte of the residue to 32 bits; the second word
-//!   selects a new residue. The block is computed only if the byte alone does not
-//!   determine the decision.
+//!   first word of a block extend the byte of the residue to 32 bits. The second word
+//!   of a block selects a new residue. The block is computed only if the byte alone
+//!   does not determine the decision.
 //! * `SEQUENCE_CHOICES`: block `i` is the choice number `i` about the whole sequence.
 
 use seqloom_core::Key;

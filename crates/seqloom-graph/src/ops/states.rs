@@ -1,4 +1,4 @@
-//! Recurrent layers of which only one state per sequence is used.
+//! Recurrent layers that return only one state per sequence.
 
 use super::call::Call;
 use super::recurrent::{LayerSizes, OutputStates, compute};

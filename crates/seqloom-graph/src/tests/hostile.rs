@@ -36,7 +36,8 @@ fn graph() -> Value {
     maker.to_json()
 }
 
-/// Adds a convolution and a max pooling, one result of which is an output of the graph.
+/// Adds a convolution and a max pooling; one of their results is an output of the
+/// graph.
 fn add_windows(maker: &mut GraphBuilder) -> u64 {
     let args = json!([{"value": 0}, {"value": 1}]);
     let conv = maker.add(

@@ -158,8 +158,7 @@ fn add_places(maker: &mut GraphBuilder) -> u64 {
     maker.add("broadcast_to", &args, &[("int64", json!(["batch", 1, 6]))])
 }
 
-/// Runs layers of which only one state per sequence is used, or all states if
-/// `reads_all`.
+/// Runs layers and uses only one state per sequence, or all states if `reads_all`.
 fn recurrent(reads_all: bool) -> Vec<Array> {
     let first = [json!(["batch", "length", 2]), json!(["batch", 3])];
     let mut maker = GraphBuilder::new(&[&first[..], &[json!([12, 2]), json!([12, 3])]].concat());

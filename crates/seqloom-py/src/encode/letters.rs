@@ -1,4 +1,4 @@
-//! Tables that tell an encoder how to read each byte of a sequence.
+//! Tables that define how an encoder reads each byte of a sequence.
 
 use numpy::{PyReadonlyArray1, PyReadonlyArray3, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -10,7 +10,7 @@ use seqloom_macros::native;
 
 use crate::{error, pool};
 
-/// A table that tells for each of the 256 bytes whether it is a residue, an ambiguity
+/// A table that defines for each of the 256 bytes whether it is a residue, an ambiguity
 /// code or invalid.
 #[native(frozen)]
 pub(crate) struct Letters {

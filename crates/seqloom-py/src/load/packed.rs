@@ -39,9 +39,9 @@ type PackedTuple<'py> = (
 );
 
 /// A resume point. A resume point has the (file, index, ordinal) of the first record
-/// that must be read again, and the (ordinal, first residue) of the next window. The
-/// hash of the earlier content and the (ordinal, first residue) of each waiting window
-/// follow.
+/// that must be read again. It also has the (ordinal, first residue) of the next
+/// window. The hash of the earlier content and the (ordinal, first residue) of each
+/// waiting window follow.
 type ResumeTuple = ((usize, u64, u64), (u64, u64), u64, Vec<(u64, u64)>);
 
 /// An invalid record: file, index, id, residues; `"empty"`, `"long"`, `"letter"` (an

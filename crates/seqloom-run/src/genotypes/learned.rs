@@ -70,8 +70,8 @@ impl GenotypeEncoder {
     }
 }
 
-/// Returns a table for each code, with the value for each variant. For variants of
-/// which the file counts the other allele, codes 0 and 3 are exchanged.
+/// Returns a table for each code, with the value for each variant. If the file counts
+/// the other allele of a variant, codes 0 and 3 are exchanged.
 fn tables_by_code<T: Copy>(codes: &[T], is_flipped: &[bool]) -> Result<[Vec<T>; 4]> {
     let count = is_flipped.len();
     let mut rows = codes.chunks_exact(count.max(1)).map(<[T]>::to_vec);

@@ -22,7 +22,7 @@ pub(super) struct Variants {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct VariantMatch {
     pub(super) positions: Vec<usize>,
-    /// True for each variant of which the file counts the other allele.
+    /// True for each variant if the file counts its other allele.
     pub(super) is_flipped: Vec<bool>,
 }
 

@@ -68,7 +68,7 @@ impl Mates {
         Ok(found)
     }
 
-    /// Returns an error that tells which of the two files ends first.
+    /// Returns an error that names the file that ends first of the two.
     fn missing(&self, [one, other]: &[Records; 2], found: usize) -> Error {
         let is_first = one.len() < other.len();
         let (ended, longer, rest) = if is_first { (0, 1, other) } else { (1, 0, one) };

@@ -22,8 +22,8 @@ pub(crate) enum RecordSource {
 const READ_SIZE: (usize, usize) = (1 << 13, 4 << 20);
 
 impl RecordSource {
-    /// Creates the source for files: single reads are read from one file after the
-    /// other; pairs are read from two files in parallel, or from one file with
+    /// Creates the source for files. Single reads are read from one file after the
+    /// other. Pairs are read from two files in parallel, or from one file with
     /// alternating mates.
     pub(crate) fn new(
         paths: &[PathBuf],

@@ -3,8 +3,8 @@
 //! In FASTA, the next record begins at the next line that begins with `>`. In FASTQ a
 //! line that begins with `@` may be qualities, and the text of the invalid record may
 //! include the next record. Therefore the text of the record is stored. Each later line
-//! of this text that begins with `@` is tried in turn, and the first line from which a
-//! record can be parsed is the next record.
+//! of this text that begins with `@` is tried in turn. The next record begins at the
+//! first line from which a record can be parsed.
 
 use memchr::memchr;
 use seqloom_core::Error;
@@ -61,7 +61,7 @@ impl Reader {
     }
 
     /// Returns whether a fault is a consequence of the previous fault. In this case the
-    /// record is only a line with `@` that was tried after the previous fault, and this
+    /// record is only a line with `@` that was tried after the previous fault. Such a
     /// line begins before that fault or fails at once.
     fn is_consequence(&self, fault: &Fault) -> bool {
         let (line, completed) = self.last_fault;
