@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 import seqloom as sl
 from seqloom.cli._splice import Logistic
 from seqloom.errors import ArgumentError, FormatError, ShapeError
-from seqloom.infer._probe import Probe
+from seqloom.infer._probe import EncoderProbe
 from seqloom.models import Classify, Multilabel, Regress, Trained
 
 SIX = st.text("ACGT", min_size=6, max_size=6)
@@ -263,7 +263,7 @@ def test_the_number_of_changed_sequences_in_memory_is_limited(run, toy, monkeypa
 
 def test_long_sequences_make_small_batches(run):
     assert run.trained.batch_size == 256
-    assert Probe(run.trained, [b"A" * 5000]).batch_size == (1 << 18) // 5000
+    assert EncoderProbe(run.trained, [b"A" * 5000]).batch_size == (1 << 18) // 5000
 
 
 def test_progress_counts_every_residue(toy, run):

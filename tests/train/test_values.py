@@ -117,7 +117,7 @@ def test_numpy_numbers_in_settings_become_python_numbers():
     ("make", "message"),
     [
         (lambda: sl.train.Objective(task="clasify"), 'task must be "auto", "classify"'),
-        (lambda: sl.train.Objective(class_weight="balance"), "got 'balance'"),
+        (lambda: sl.train.Objective(class_weight=cast("Any", "balance")), "got 'balance'"),
         (lambda: sl.train.Computation("nmpy"), "no backend is called 'nmpy'"),
     ],
 )

@@ -23,7 +23,7 @@ from seqloom.cli._options import (
     takes_options,
 )
 from seqloom.cli._predict import check_out, open_both, paths_of
-from seqloom.cli._read import STREAM, Inputs, IntervalOptions
+from seqloom.cli._read import STREAM, CommandInputs, IntervalOptions
 from seqloom.data import Dataset, Subset
 from seqloom.data._inputs import SourceOptions
 from seqloom.errors import ArgumentError
@@ -104,7 +104,7 @@ def explain(
     announce(console, machine.backend, machine.threads)
     _check_suffix(out)
     paths = paths_of(files)
-    inputs = Inputs.of(paths, sequences, intervals)
+    inputs = CommandInputs.of(paths, sequences, intervals)
     if not inputs.kind.has_letters:
         raise ArgumentError(
             f"explain needs sequences, but FILES are {inputs.kind.name}; "

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from seqloom.augment import ReverseComplement
 from seqloom.cli._options import Count, Flag
-from seqloom.cli._read import AlphabetOptions, Inputs
+from seqloom.cli._read import AlphabetOptions, CommandInputs
 from seqloom.data import Dataset
 from seqloom.encode import OneHot, Tokens
 from seqloom.errors import ArgumentError
@@ -89,7 +89,7 @@ def select_network(
 def select_encoding(
     console: Console,
     options: NetworkOptions,
-    inputs: Inputs,
+    inputs: CommandInputs,
     *,
     letters: AlphabetOptions,
 ) -> dict[str, Any]:

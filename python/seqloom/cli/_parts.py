@@ -10,7 +10,7 @@ import numpy as np
 from rich.console import Console
 
 from seqloom.cli._options import Files, Folds, Several
-from seqloom.cli._read import Inputs, show_letters
+from seqloom.cli._read import CommandInputs, show_letters
 from seqloom.data import Dataset, Labels, folds, split
 from seqloom.data._parts import hash_letters
 from seqloom.data.label._labels import MISSING
@@ -119,7 +119,7 @@ class TrainingData:
 
 def open_parts(
     console: Console,
-    inputs: Inputs,
+    inputs: CommandInputs,
     parts: PartOptions,
     *,
     labels: Labels,
@@ -149,7 +149,7 @@ def open_parts(
 def _open_part(
     console: Console,
     whole: Dataset,
-    inputs: Inputs,
+    inputs: CommandInputs,
     *,
     option: str,
     files: Sequence[Path],
@@ -240,7 +240,9 @@ def hold_out(
     return whole.select(~is_held), whole.plain().select(is_held)
 
 
-def groups_of(whole: Dataset, inputs: Inputs, parts: PartOptions, *, labels: Labels) -> Any:
+def groups_of(
+    whole: Dataset, inputs: CommandInputs, parts: PartOptions, *, labels: Labels
+) -> Any:
     """Return the groups of --groups or --group-column, or None without these options."""
     column = parts.group_column or "group"
     tables = parts.groups or inputs.given.get("labels", ())

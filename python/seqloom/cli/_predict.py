@@ -25,8 +25,8 @@ from seqloom.cli._options import (
 )
 from seqloom.cli._read import (
     STREAM,
+    CommandInputs,
     CovariateOptions,
-    Inputs,
     IntervalOptions,
     LabelTables,
     changed_options,
@@ -100,7 +100,7 @@ def predict(
     console = open_console(stderr=out == STREAM, quiet=quiet)
     announce(console, machine.backend, machine.threads)
     paths = paths_of(files)
-    inputs = Inputs.of(paths, sequences, intervals, covariates)
+    inputs = CommandInputs.of(paths, sequences, intervals, covariates)
     besides = [*covariates.covariates, *intervals.intervals]
     check_out(out, [*inputs.kind.list_files(paths), *besides], overwrite=overwrite)
     if out != STREAM:
@@ -165,7 +165,7 @@ def evaluate(
         further: Options that --help does not list.
     """
     del further  # already applied by `fill_options`
-    inputs = Inputs.of(files, sequences, intervals, covariates, tables, labels)
+    inputs = CommandInputs.of(files, sequences, intervals, covariates, tables, labels)
     inputs.check_labels()
     console = open_console(stderr=json, quiet=quiet)
     announce(console, machine.backend, machine.threads)
@@ -210,7 +210,7 @@ def _print_metrics(
 
 
 def open_both(
-    console: Console, model: Path, inputs: Inputs, *, machine: TrainedOptions
+    console: Console, model: Path, inputs: CommandInputs, *, machine: TrainedOptions
 ) -> tuple[Any, Any]:
     """Load a model and open the input files; an exported model opens files later."""
     if (export := find_exported(model)) is not None:

@@ -143,7 +143,7 @@ def reject(names: Sequence[str], why: str) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Inputs:
+class CommandInputs:
     """FILES, the kind of their records, and the options for reading them."""
 
     files: Sequence[Path]
@@ -153,7 +153,7 @@ class Inputs:
     @classmethod
     def of(
         cls, files: Sequence[Path], *values: Any, others: Sequence[Path] = ()
-    ) -> "Inputs":
+    ) -> "CommandInputs":
         """Detect the kind of the files; raise if options for another kind were given."""
         given = changed_options(*values)
         kind = kind_of_files([*files, *others], given)

@@ -44,8 +44,8 @@ from seqloom.cli._parts import (
 )
 from seqloom.cli._read import (
     AlphabetOptions,
+    CommandInputs,
     CovariateOptions,
-    Inputs,
     JitterOptions,
     LabelTables,
     changed_options,
@@ -212,7 +212,7 @@ def train(
     # With --intervals, --valid and --test are intervals in the same genome.
     others = [] if intervals.intervals else [*parts.valid, *parts.test]
     reading = (letters, sequences, intervals, covariates, tables, labels)
-    inputs = Inputs.of(files, *reading, others=others)
+    inputs = CommandInputs.of(files, *reading, others=others)
     inputs.check_labels()
     check_parts(parts, inputs.kind)
     check_network(network, inputs.kind)

@@ -16,7 +16,7 @@ from seqloom.export._size import (
     to_plain,
 )
 from seqloom.nn import Module, functional
-from seqloom.tensor._compile._capture import Capture, Recorder
+from seqloom.tensor._compile._capture import Capture, GraphRecorder
 from seqloom.tensor._compile._symbol import has_symbol
 from seqloom.tensor._families import _pooling
 from seqloom.tensor._families._windows import to_sizes
@@ -86,7 +86,7 @@ class ExportCapture(Capture):
 
     def __init__(self, target: Backend, probes: Sequence[Probe] = ()) -> None:
         super().__init__(target)
-        self.recorder = _SizeRecorder(target, probes) if probes else Recorder(target)
+        self.recorder = _SizeRecorder(target, probes) if probes else GraphRecorder(target)
 
     @cached_property
     def _scratch(self) -> Capture:
@@ -125,7 +125,7 @@ class ExportCapture(Capture):
         return self.target.dtype(getattr(self.target, name)(*small, **options))
 
 
-class _SizeRecorder(Recorder):
+class _SizeRecorder(GraphRecorder):
     """Recorder of values that restores the symbols of sizes if a shape rule loses them."""
 
     def __init__(self, target: Backend, probes: Sequence[Probe]) -> None:

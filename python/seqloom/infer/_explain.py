@@ -15,8 +15,8 @@ from seqloom.infer._kinds import kind_of_encoder
 from seqloom.infer._loop import Watching, check_strands, report_batches
 from seqloom.infer._predict import Model, Readable, find_builtin_model, open_examples
 from seqloom.infer._probe import (
+    EncoderProbe,
     Measure,
-    Probe,
     as_read,
     reason_against_hiding,
     residues_of,
@@ -109,7 +109,7 @@ def explain(
     ):
         warn_of_records(trained, examples)
         warn_of_duplicate_ids(examples.ids, noun_of(examples))
-        probe = Probe(trained, _sequences_of(examples), tell, both_strands=both)
+        probe = EncoderProbe(trained, _sequences_of(examples), tell, both_strands=both)
         columns = probe.outputs.argmax(axis=1) if column is None else column
         columns = np.broadcast_to(columns, len(probe.outputs))
         measure = _measure_of(trained.task, columns)

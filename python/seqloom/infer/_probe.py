@@ -91,7 +91,7 @@ class Change(NamedTuple):
         return sequence[: self.start] + middle + sequence[self.stop :]
 
 
-class Probe:
+class EncoderProbe:
     """Sequences, and the outputs of a model for them and for changed sequences."""
 
     def __init__(

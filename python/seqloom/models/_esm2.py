@@ -21,8 +21,8 @@ from seqloom.models._esm2_folder import (
 from seqloom.models._esm2_layers import (
     ESM2Inputs,
     ESM2Layer,
+    ESM2Layout,
     ESM2TokenHead,
-    Layout,
     RotaryRates,
     find_contacts,
     make_layout,
@@ -368,11 +368,11 @@ class ESM2(Module):
         found = self(batch["input_ids"], **options, layers=layers)
         return dict(zip(layers, found, strict=True))
 
-    def _make_layout(self, given: ESM2Inputs) -> Layout:
+    def _make_layout(self, given: ESM2Inputs) -> ESM2Layout:
         """Return the row layout of packed or padded sequences."""
         return make_layout(self.config, self.rates.value, given)
 
-    def _run(self, layout: Layout, wanted: set[int]) -> dict[int, Tensor]:
+    def _run(self, layout: ESM2Layout, wanted: set[int]) -> dict[int, Tensor]:
         """Compute the wanted hidden states ``(rows, width)``, and no later layers."""
         x = self._embed_tokens(layout)
         states = {0: x}
@@ -383,7 +383,7 @@ class ESM2(Module):
             states[len(self.layers)] = self.norm(x)
         return states
 
-    def _embed_tokens(self, layout: Layout) -> Tensor:
+    def _embed_tokens(self, layout: ESM2Layout) -> Tensor:
         """Return the scaled embeddings in the dtype of the weights."""
         x = self.embedding(layout.tokens)
         if layout.factor is None:

@@ -65,11 +65,11 @@ class ESM2Layer(Module):
         self.fc1, self.fc2 = Linear(width, inner), Linear(inner, width)
         self.heads = config.heads
 
-    def __call__(self, x: Tensor, layout: Layout) -> Tensor:
+    def __call__(self, x: Tensor, layout: ESM2Layout) -> Tensor:
         """Compute the output of the layer for each row, ``(rows, width)``."""
         return self.finish(x, layout.attend(*self.project(x, layout)))
 
-    def project(self, x: Tensor, layout: Layout) -> tuple[Tensor, Tensor, Tensor]:
+    def project(self, x: Tensor, layout: ESM2Layout) -> tuple[Tensor, Tensor, Tensor]:
         """Return rotated queries and keys, and values, each ``(rows, heads, d)``."""
         # Scaling the scores is equivalent to scaling queries before rotation, as in
         # ESM-2.
@@ -155,7 +155,7 @@ def _list_arrays(layer: Linear | LayerNorm | Int8Linear) -> tuple[Tensor | None,
     return get_value(layer.weight), get_value(layer.bias)
 
 
-def _rotate(x: Tensor, layout: Layout) -> Tensor:
+def _rotate(x: Tensor, layout: ESM2Layout) -> Tensor:
     """Rotate feature pairs of ``(rows, 2, heads, d)``, in float32 or wider."""
     dtype, half = x.dtype, x.shape[-1] // 2
     x = x.astype(layout.cosine.dtype)
@@ -165,7 +165,7 @@ def _rotate(x: Tensor, layout: Layout) -> Tensor:
     return apply("concat", turned, axis=-1).astype(dtype)
 
 
-class Layout(NamedTuple):
+class ESM2Layout(NamedTuple):
     """Positions of all sequences of a batch, one row for each position."""
 
     shape: tuple[int, ...]  # shape of the original token ids
@@ -186,7 +186,7 @@ class ESM2Inputs(NamedTuple):
     mask: Any = None
 
 
-def make_layout(config: ESM2Fields, rates: Tensor, given: ESM2Inputs) -> Layout:
+def make_layout(config: ESM2Fields, rates: Tensor, given: ESM2Inputs) -> ESM2Layout:
     """Return the rows of packed or padded sequences."""
     tokens = as_operand(rates, given.input_ids)
     require_below("input_ids", tokens, config.vocabulary)
@@ -204,7 +204,7 @@ def make_layout(config: ESM2Fields, rates: Tensor, given: ESM2Inputs) -> Layout:
     return _make_packed_layout(config, rates, given._replace(input_ids=tokens))
 
 
-def _make_packed_layout(config: ESM2Fields, rates: Tensor, given: ESM2Inputs) -> Layout:
+def _make_packed_layout(config: ESM2Fields, rates: Tensor, given: ESM2Inputs) -> ESM2Layout:
     """Return the rows of concatenated sequences."""
     tokens = given.input_ids
     packing = find_packing(tokens, given.cu_seqlens, given.max_seqlen)
@@ -220,7 +220,7 @@ def _make_packed_layout(config: ESM2Fields, rates: Tensor, given: ESM2Inputs) ->
         return list(pairwise(packing.offsets.numpy().tolist()))
 
     angles = _compute_angles(rates, packing.position)
-    return Layout(tokens.shape, tokens, *angles, factor, attend, find_bounds)
+    return ESM2Layout(tokens.shape, tokens, *angles, factor, attend, find_bounds)
 
 
 def _factor_packed(rates: Tensor, hidden: Tensor, *, packing: Packing) -> Tensor:
@@ -233,7 +233,7 @@ def _factor_packed(rates: Tensor, hidden: Tensor, *, packing: Packing) -> Tensor
     return _add_axis(apply("where", hidden, 0.0, scales))
 
 
-def _make_padded_layout(config: ESM2Fields, rates: Tensor, given: ESM2Inputs) -> Layout:
+def _make_padded_layout(config: ESM2Fields, rates: Tensor, given: ESM2Inputs) -> ESM2Layout:
     """Return the rows of padded sequences; padding is masked in the attention."""
     tokens = given.input_ids
     rows, length = tokens.shape
@@ -257,7 +257,9 @@ def _make_padded_layout(config: ESM2Fields, rates: Tensor, given: ESM2Inputs) ->
 
     angles = _compute_angles(rates, make_range(tokens, rows * length) % max(length, 1))
     flat = tokens.reshape(-1)
-    return Layout(tokens.shape, flat, *angles, factor.reshape(-1, 1), attend, find_bounds)
+    return ESM2Layout(
+        tokens.shape, flat, *angles, factor.reshape(-1, 1), attend, find_bounds
+    )
 
 
 def _factor_padded(rates: Tensor, hidden: Tensor, *, real: Tensor) -> Tensor:
@@ -297,7 +299,7 @@ def _add_axis(x: Tensor) -> Tensor:
 
 
 def find_contacts(
-    layers: list[ESM2Layer], head: Linear, x: Tensor, *, layout: Layout
+    layers: list[ESM2Layer], head: Linear, x: Tensor, *, layout: ESM2Layout
 ) -> list[Tensor]:
     """Return the contact probability of each pair of residues of each sequence.
 

@@ -20,7 +20,7 @@ from seqloom.models._folder import checkpoint_path, list_steps, step_path, write
 from seqloom.nn import Module
 from seqloom.optim import LossScale, Optimizer, WeightAverage
 from seqloom.record import Record, load
-from seqloom.train._job import Job, check_same
+from seqloom.train._job import FitJob, check_same
 from seqloom.train._progress import Step
 from seqloom.train._updates import Accumulation
 from seqloom.train._values import Interval
@@ -109,7 +109,7 @@ class Checkpoints:
     A run without a run folder writes no checkpoints.
     """
 
-    job: Job
+    job: FitJob
     identity: Mapping[str, Any]
     interval: Interval
     signals: HeldSignals

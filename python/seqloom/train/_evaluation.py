@@ -34,7 +34,7 @@ from seqloom.report import (
     wilson_interval,
 )
 from seqloom.tensor import scope
-from seqloom.train._job import Job
+from seqloom.train._job import FitJob
 from seqloom.train._loss import BatchLoss, as_array, count_records, numbers_of
 from seqloom.train._parts import Data, LoaderBatches, read_in_order
 from seqloom.train._values import Metric, MetricObject, list_metrics
@@ -81,7 +81,7 @@ def first_metric(metrics: dict[str, float]) -> str:
 class Validation:
     """Evaluation on the validation set, and of the final network on the test set."""
 
-    job: Job
+    job: FitJob
     objective: BatchLoss
 
     def measure(self, model: Module) -> dict[str, float | None]:

@@ -15,7 +15,7 @@ from seqloom.nn import Config, Module
 from seqloom.optim import Optimizer, Schedule
 from seqloom.tensor import Backend
 from seqloom.train._checkpoints import describe_resume
-from seqloom.train._job import Job
+from seqloom.train._job import FitJob
 from seqloom.train._parts import Parts, as_part, names_for
 from seqloom.train._prepare import prepare
 from seqloom.train._progress import (
@@ -28,7 +28,7 @@ from seqloom.train._progress import (
 )
 from seqloom.train._ranks import Ranks, have_several_processes
 from seqloom.train._run import Run
-from seqloom.train._settings import Settings, read_arguments
+from seqloom.train._settings import FitSettings, read_arguments
 from seqloom.train._training import make_training
 from seqloom.train._values import (
     DEFAULT_LR,
@@ -184,7 +184,7 @@ def fit(
             f"model must be a Config or a Module, got {quote(model)}; "
             "create one with SequenceCNNConfig.for_data(train), or continue with run.model"
         )
-    settings = Settings.of(given)
+    settings = FitSettings.of(given)
     callbacks = check_callbacks(callbacks)
     ranks = find_ranks()
     settings.check(model, processes=ranks.world)
@@ -236,7 +236,7 @@ def watching(
         yield Watchers(progress, *callbacks)
 
 
-def _run(job: Job, watchers: Watchers) -> Run:
+def _run(job: FitJob, watchers: Watchers) -> Run:
     """Train in the run folder; if training stops, report why and how to resume the run."""
     folder, resume = job.settings.folder, job.settings.resume
     opened: AbstractContextManager[None] = nullcontext()

@@ -17,7 +17,7 @@ from seqloom.models._training_facts import files_of, names_of
 from seqloom.report._values import Fact
 from seqloom.train._parts import Data, Parts, count_samples
 from seqloom.train._ranks import Ranks
-from seqloom.train._settings import Settings
+from seqloom.train._settings import FitSettings
 
 # Older checkpoints lack these settings; a run without them used these values.
 _OLD_DEFAULTS = {"precision": "float32", "accumulate": 1, "drop_last": False}
@@ -38,10 +38,10 @@ _ARGUMENTS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class FitJob:
     """The checked arguments of `fit`; they do not change during the run."""
 
-    settings: Settings
+    settings: FitSettings
     trained: Trained
     parts: Parts
     ranks: Ranks

@@ -19,7 +19,7 @@ from seqloom.models._training_facts import LearnedEncoder, encode_with
 from seqloom.nn import Config, Module
 from seqloom.tensor import Tensor
 from seqloom.train._ranks import Ranks
-from seqloom.train._settings import Settings
+from seqloom.train._settings import FitSettings
 from seqloom.train._values import Batches
 
 # A function that receives the number of arrays in a tuple and returns their names.
@@ -295,7 +295,7 @@ def _to_numpy(name: str, values: Any) -> NDArray[Any]:
 
 
 def make_loader(
-    train: Data, settings: Settings, ranks: Ranks
+    train: Data, settings: FitSettings, ranks: Ranks
 ) -> DataLoader | LoaderBatches:
     """Create a loader whose order of records depends only on the seed and the epoch."""
     if isinstance(train, LoaderBatches):
@@ -328,7 +328,7 @@ def make_loader(
 
 def read_batches(
     loader: DataLoader | LoaderBatches,
-    settings: Settings,
+    settings: FitSettings,
     ranks: Ranks,
     *,
     epoch: int,

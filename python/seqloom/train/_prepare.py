@@ -38,18 +38,18 @@ from seqloom.models._examples import check_examples, noun_of
 from seqloom.models._trained import config_of
 from seqloom.models._training_facts import TrainedOn, compute_training_hashes
 from seqloom.nn import Config, Module
-from seqloom.train._job import Job
+from seqloom.train._job import FitJob
 from seqloom.train._parts import Arrays, Data, LoaderBatches, Parts
 from seqloom.train._ranks import Ranks
-from seqloom.train._settings import Settings
+from seqloom.train._settings import FitSettings
 from seqloom.train._values import ClassWeight
 
 _LABEL_TASKS = (Classify.name, Regress.name, Multilabel.name)
 
 
 def prepare(
-    model: Config | Module, parts: Parts, settings: Settings, *, ranks: Ranks
-) -> Job:
+    model: Config | Module, parts: Parts, settings: FitSettings, *, ranks: Ranks
+) -> FitJob:
     """Create the network, and check that the data fit the network and the settings."""
     task = choose_task(settings, parts)
     is_custom = task == Custom.name
@@ -66,7 +66,7 @@ def prepare(
         trained, parts = _prepare_custom(model, parts, settings)
     else:
         trained, parts = _prepare_builtin(model, parts, settings, task=task)
-    return Job(
+    return FitJob(
         settings=settings.for_network(trained.model),
         trained=trained,
         parts=parts,
@@ -74,7 +74,7 @@ def prepare(
     )
 
 
-def choose_task(settings: Settings, parts: Parts) -> str:
+def choose_task(settings: FitSettings, parts: Parts) -> str:
     """Return the name of the task; for arrays, set the task from the settings."""
     task, train = settings.objective.task, parts.train
     has_step = settings.objective.step is not None
@@ -115,7 +115,7 @@ def _set_task(parts: list[Arrays], task: str) -> None:
         part.task, part.classes = task, tuple(map(str, range(count)))
 
 
-def _check_settings(parts: Parts, settings: Settings) -> None:
+def _check_settings(parts: Parts, settings: FitSettings) -> None:
     """Raise if a setting does not apply to these sets, or removes all training records."""
     train, size = parts.train, settings.batches.batch_size
     if settings.batches.drop_last and isinstance(train, LoaderBatches):
@@ -137,7 +137,7 @@ def _check_settings(parts: Parts, settings: Settings) -> None:
 
 
 def _prepare_custom(
-    model: Config | Module, parts: Parts, settings: Settings
+    model: Config | Module, parts: Parts, settings: FitSettings
 ) -> tuple[Trained, Parts]:
     """Create the network for a custom task, with a user's loss or step."""
     objective = settings.objective
@@ -163,7 +163,7 @@ def _prepare_custom(
 
 
 def _prepare_builtin(
-    model: Config | Module, parts: Parts, settings: Settings, *, task: str
+    model: Config | Module, parts: Parts, settings: FitSettings, *, task: str
 ) -> tuple[Trained, Parts]:
     """Create the network for a built-in task; raise if the data do not suit the task."""
     train = dict(parts.list_examples())["training"]
@@ -216,7 +216,7 @@ def _warn_of_data(trained: Trained, examples: dict[str, Examples]) -> None:
         warn_user(text)
 
 
-def _make_network(model: Config | Module, settings: Settings) -> Module:
+def _make_network(model: Config | Module, settings: FitSettings) -> Module:
     """Create the network, or move the given network to a backend."""
     backend, key = settings.target, Key(settings.seed)
     if isinstance(model, Config):

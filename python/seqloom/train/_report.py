@@ -32,7 +32,7 @@ from seqloom.report import (
 from seqloom.report._values import Fact
 from seqloom.train._checkpoints import State
 from seqloom.train._evaluation import Part, find_intervals
-from seqloom.train._job import Job
+from seqloom.train._job import FitJob
 from seqloom.train._parts import Parts, count_samples
 from seqloom.train._prepare import describe_conflicts
 from seqloom.train._probabilities import probability_sections
@@ -82,7 +82,7 @@ _MIN_CLASS_SIZE = 50
 
 
 def make_report(
-    job: Job,
+    job: FitJob,
     state: State,
     evaluated: dict[str, Part],
     *,
@@ -191,7 +191,7 @@ def _scatters(task: Task, parts: dict[str, Part]) -> Iterator[Scatter]:
 
 
 def _sections(
-    job: Job, evaluated: dict[str, Part], first: dict[str, Part], *, seen: int
+    job: FitJob, evaluated: dict[str, Part], first: dict[str, Part], *, seen: int
 ) -> Iterator[Section]:
     """Yield the sections about probabilities, limitations, wrong predictions and logos."""
     trained, task = job.trained, job.trained.task

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from seqloom.data._parts import letters_of
 from seqloom.infer._attributions import mark_sequence
 from seqloom.infer._probe import (
-    Probe,
+    EncoderProbe,
     hiding_symbol_of,
     reason_against_hiding,
     sequences_to_change,
@@ -161,7 +161,7 @@ def weigh_residues(trained: Trained, letters: list[bytes], pairs: Rows) -> list[
         return one - other
 
     windows = [-(-len(it) // _MAX_WINDOWS) for it in letters]
-    return Probe(trained, letters).hide(margin, windows)
+    return EncoderProbe(trained, letters).hide(margin, windows)
 
 
 def class_logos(examples: Any, classes: Sequence[str]) -> Section | None:

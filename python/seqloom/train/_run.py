@@ -31,7 +31,7 @@ from seqloom.train._evaluation import (
     warning_without_skill,
     write_labels,
 )
-from seqloom.train._job import Job
+from seqloom.train._job import FitJob
 from seqloom.train._parts import Data
 from seqloom.train._report import make_report, write_card
 
@@ -142,7 +142,7 @@ def describe_task(trained: Trained) -> str:
 
 
 def finish(
-    job: Job,
+    job: FitJob,
     state: State,
     *,
     evaluate: Callable[[Data | None], Part | None],

@@ -71,7 +71,7 @@ _OTHER_LIBRARIES_NAMES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class FitSettings:
     """The settings of a run."""
 
     objective: Objective

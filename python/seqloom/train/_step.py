@@ -21,7 +21,7 @@ from seqloom.record import load
 from seqloom.tensor import Gradients, compile as compile_step
 from seqloom.tensor._compile._contents import list_objects
 from seqloom.train._checkpoints import State
-from seqloom.train._job import Job
+from seqloom.train._job import FitJob
 from seqloom.train._loss import (
     BatchLoss,
     Inputs,
@@ -47,7 +47,7 @@ _ACCURACY = "accuracy"
 class StepMaker:
     """Makes the training steps of a run; each step updates the weights."""
 
-    job: Job
+    job: FitJob
     objective: BatchLoss
     compiling: "CompiledStep"
 
@@ -253,7 +253,7 @@ def _describe(
     )
 
 
-def should_compile(job: Job) -> bool:
+def should_compile(job: FitJob) -> bool:
     """Return whether to compile the step; a resumed run is compiled if it was before."""
     settings, train = job.settings, job.parts.train
     if isinstance(settings.computation.compile, bool):
@@ -274,7 +274,7 @@ def should_compile(job: Job) -> bool:
     return is_enough and (isinstance(train, Arrays) or not np.ptp(count_positions(train)))
 
 
-def _describe_user_object(job: Job) -> str:
+def _describe_user_object(job: FitJob) -> str:
     """Describe a custom object in the step, which disables automatic compilation."""
     loss, optimizer = job.settings.objective.loss, job.settings.updates.optimizer
     name = ""
@@ -304,7 +304,7 @@ class CompiledStep:
     _step: Callable[..., Any] | None = None
 
     @classmethod
-    def of(cls, job: Job, objective: BatchLoss, *, is_compiled: bool) -> "CompiledStep":
+    def of(cls, job: FitJob, objective: BatchLoss, *, is_compiled: bool) -> "CompiledStep":
         """Create the compiled step; it is off if the step cannot be compiled."""
         # A compiled step cannot exchange values with other processes.
         is_on, refusal = is_compiled and not job.ranks.are_several, ""

@@ -16,7 +16,7 @@ from seqloom.report._values import Fact
 from seqloom.tensor import scope
 from seqloom.train._checkpoints import Checkpoints, State
 from seqloom.train._evaluation import Validation
-from seqloom.train._job import Job
+from seqloom.train._job import FitJob
 from seqloom.train._loss import BatchLoss, check_finite_epoch
 from seqloom.train._parts import (
     LoaderBatches,
@@ -45,7 +45,7 @@ from seqloom.train._values import Interval
 class Training:
     """A training run, which trains, evaluates and saves a network."""
 
-    job: Job
+    job: FitJob
     state: State
     steps: StepMaker
     validation: Validation
@@ -211,7 +211,7 @@ def _is_best(history: list[dict[str, Any]]) -> bool:
     return all(last < loss for loss in before)
 
 
-def make_training(job: Job, watchers: Watchers) -> Training:
+def make_training(job: FitJob, watchers: Watchers) -> Training:
     """Create the training run, resumed from the last checkpoint if a checkpoint exists."""
     settings, trained, ranks = job.settings, job.trained, job.ranks
     loss, precision = settings.objective.loss, settings.computation.precision
@@ -245,7 +245,7 @@ def make_training(job: Job, watchers: Watchers) -> Training:
     )
 
 
-def _make_state(job: Job) -> State:
+def _make_state(job: FitJob) -> State:
     """Create the state of a run before its first step."""
     settings, model = job.settings, job.trained.model
     updates, size = settings.updates, settings.batches.accumulate
@@ -261,7 +261,7 @@ def _make_state(job: Job) -> State:
     return state
 
 
-def _write_start(job: Job, state: State) -> None:
+def _write_start(job: FitJob, state: State) -> None:
     """Write the settings, and the history up to the last checkpoint, to the run folder."""
     folder = job.settings.folder.path
     if folder is not None:

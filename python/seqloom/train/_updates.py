@@ -20,7 +20,7 @@ from seqloom.optim import (
 )
 from seqloom.record import Record
 from seqloom.tensor import Gradients, Tensor
-from seqloom.train._settings import Settings
+from seqloom.train._settings import FitSettings
 
 # The fraction of steps in which the learning rate rises.
 _WARMUP = 0.1
@@ -61,7 +61,7 @@ class Round:
 
 
 def make_rates(
-    settings: Settings,
+    settings: FitSettings,
     current: Round,
     *,
     count_steps: Callable[[], int],

@@ -6,13 +6,13 @@ import numpy as np
 
 from seqloom.data.genotype._files import memory_of
 from seqloom.data.genotype._people import People
-from seqloom.data.genotype._phenotype import Missing, states_of
+from seqloom.data.genotype._phenotype import MissingCodes, states_of
 from seqloom.data.genotype._statistics import Variants, mean_and_scale
 from seqloom.data.genotype._variants import choose_rows, match
 
 
 def test_missing_marks_ignore_case_and_compare_numbers_by_value() -> None:
-    missing = Missing.of(("NA", "-9"))
+    missing = MissingCodes.of(("NA", "-9"))
     assert missing.has("na")
     assert missing.has("-9.000")
     assert not missing.has("9")

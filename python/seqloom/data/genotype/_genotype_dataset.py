@@ -19,7 +19,7 @@ from seqloom.data.genotype._people import Columns
 from seqloom.data.genotype._phenotype import (
     MISSING,
     Covariates,
-    Missing,
+    MissingCodes,
     label_samples,
     read_covariates,
 )
@@ -173,7 +173,7 @@ def GenotypeDataset(
         column.rows,
         encoder=encoder,
         columns=Columns(labels.id_column, covariate_columns or None, "covariate"),
-        marks=Missing.of(labels.missing or ()),
+        marks=MissingCodes.of(labels.missing or ()),
         fills=missing_covariates == "mean",
     )
     beside.check_has(encoder, files.bed)

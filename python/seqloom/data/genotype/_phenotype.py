@@ -51,7 +51,7 @@ def label_samples(people: People, labels: Labels) -> LabelColumn:
         joined = PersonValues(people.path, ("phenotype",), cells, (), [])
     else:
         joined = _read_phenotype(people, labels)
-    missing = Missing.of(labels.missing or ())
+    missing = MissingCodes.of(labels.missing or ())
     rows = {at: row for at, row in joined.cells.items() if not any(map(missing.has, row))}
     # Without phenotypes PLINK writes one value, 0 or -9, for all samples.
     if is_own and len(set(rows.values())) <= 1:
@@ -179,13 +179,13 @@ def _unlabelled_error(
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class MissingCodes:
     """The strings that mark missing values."""
 
     marks: frozenset[str]  # strings; numbers compare by value
 
     @classmethod
-    def of(cls, marks: Iterable[str]) -> Missing:
+    def of(cls, marks: Iterable[str]) -> MissingCodes:
         """Create it from the strings of ``missing=``."""
         return cls(frozenset(["", *(_normalise(str(mark)) for mark in marks)]))
 
@@ -205,7 +205,7 @@ def _normalise(cell: str) -> str:
     return str(int(number)) if number.is_integer() else text
 
 
-_ZERO = Missing(frozenset({"0"}))
+_ZERO = MissingCodes(frozenset({"0"}))
 
 
 def states_of(cells: Iterable[str], coding: str, *, what: str) -> dict[str, str] | None:
@@ -277,7 +277,7 @@ def read_covariates(
     covariates: Any,
     *,
     columns: Columns,
-    marks: Missing,
+    marks: MissingCodes,
     fills: bool,
     needed: Sequence[str] | None = None,
 ) -> Covariates:

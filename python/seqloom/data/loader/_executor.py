@@ -37,7 +37,7 @@ _KEY_DOMAIN = "a user's code"
 _END_OF_TASKS: Any = object()  # marks the end of an iterator
 
 
-class BatchMaker(ABC):
+class BatchFunction(ABC):
     """Makes the batch of a request; Rust threads may do so without the interpreter."""
 
     @property
@@ -68,7 +68,7 @@ class Executor:
         is_stateful: bool = False,  # each worker needs a separate `make` and process
     ) -> None:
         self._settings = settings
-        self._native = make if isinstance(make, BatchMaker) else None
+        self._native = make if isinstance(make, BatchFunction) else None
         is_shared = settings.supports_threads
         needs_process = is_stateful or not is_shared
         self.uses_processes = needs_process and settings.workers.num_workers > 0
@@ -101,7 +101,7 @@ class Executor:
             pool.shutdown(wait=not workers.timeout, cancel_futures=True)
 
     def _run_in_native_threads(
-        self, make: BatchMaker, requests: Iterable[Request]
+        self, make: BatchFunction, requests: Iterable[Request]
     ) -> Answers:
         """Make batches ahead in Rust threads, which never wait for the interpreter."""
         workers = self._settings.workers

@@ -19,7 +19,7 @@ from seqloom.data._dataset import Dataset
 from seqloom.data._position import epoch_of, positions
 from seqloom.data.collate._collate import default_collate, unequal
 from seqloom.data.collate._pad import PadCollator
-from seqloom.data.loader._executor import BatchMaker
+from seqloom.data.loader._executor import BatchFunction
 from seqloom.data.stream._piece import StreamPiece
 from seqloom.data.stream._resumable import Resumable
 from seqloom.errors import ArgumentError
@@ -96,7 +96,7 @@ class _BatchFormat:
         return items if self.collate is None else self.collate(items)
 
 
-class MapBatchMaker(BatchMaker):
+class MapBatchMaker(BatchFunction):
     """Makes batches of a map-style dataset, in this process or in a worker."""
 
     def __init__(self, settings: LoaderSettings) -> None:
@@ -162,7 +162,7 @@ def _as_array(rows: Any) -> Any:
     return array.astype(np.int64, copy=False)
 
 
-class StreamBatchMaker(BatchMaker):
+class StreamBatchMaker(BatchFunction):
     """Makes batches of the records of a stream; worker processes receive chunks."""
 
     def __init__(self, settings: LoaderSettings) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Progress:
+class StreamProgress:
     """The position of a packed stream, and the number of its batches so far."""
 
     start: StreamPosition
@@ -28,12 +28,12 @@ class Progress:
     content: int | None = None
 
     @classmethod
-    def first(cls, record: int = 0) -> Progress:
+    def first(cls, record: int = 0) -> StreamProgress:
         """Create it at a record of the first file."""
         return cls(((0, record, record), (record, 0), 0, []))
 
     @classmethod
-    def load(cls, state: Any, identity: dict[str, Any]) -> Progress:
+    def load(cls, state: Any, identity: dict[str, Any]) -> StreamProgress:
         """Create it from a saved state."""
         check_state(state, {**identity}, owner="packed stream")
         place = state["place"]

@@ -15,7 +15,7 @@ from seqloom.data._encoder import in_file
 from seqloom.data._ids import Ids, ids_of
 from seqloom.data._paths import expand, file_digest, index_of, ready_index
 from seqloom.data._position import check_integer
-from seqloom.data.packed._progress import Progress, hex_of
+from seqloom.data.packed._progress import StreamProgress, hex_of
 from seqloom.data.packed._tokeniser import Tokeniser
 from seqloom.errors import (
     AlphabetError,
@@ -200,7 +200,7 @@ class PackedStream:
             >>> [batch["sequence_ids"] for batch in second]
             [['c']]
         """
-        self._resume_from = Progress.load(state, self._identity())
+        self._resume_from = StreamProgress.load(state, self._identity())
         self._progress = self._resume_from
 
     def __str__(self) -> str:
@@ -227,9 +227,9 @@ class PackedStream:
             )
         self._tokeniser.check_windows(self.max_length, self.max_tokens)
 
-    def _beginning(self) -> Progress:
+    def _beginning(self) -> StreamProgress:
         """Return the position of the first record."""
-        return Progress.first(0 if self.records is None else self.records[0])
+        return StreamProgress.first(0 if self.records is None else self.records[0])
 
     def _open(self, place: StreamPosition) -> _native.PackedStream:
         """Open the stream at a position."""

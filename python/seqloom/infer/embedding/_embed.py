@@ -15,7 +15,7 @@ from seqloom.infer.embedding._model import LAST_LAYER
 from seqloom.infer.embedding._processes import run_on_ray, run_processes
 from seqloom.infer.embedding._report import run_job
 from seqloom.infer.embedding._settings import (
-    Settings,
+    EmbedSettings,
     check_layers,
     find_part,
     find_tokens,
@@ -149,7 +149,7 @@ def embed(
         >>> found["x"].shape, found["x"][20]
         ((33,), np.float32(0.25))
     """
-    settings = Settings(
+    settings = EmbedSettings(
         files=expand(files),
         out=os.fspath(out),
         cloud_options=cloud_options,
@@ -192,7 +192,7 @@ def _check_engine(engine: str, *, has_devices: bool) -> None:
         )
 
 
-def _with_note(summary: EmbedSummary, settings: Settings) -> EmbedSummary:
+def _with_note(summary: EmbedSummary, settings: EmbedSettings) -> EmbedSummary:
     """Add a note if the part was set by the environment and shards are missing."""
     part = settings.part
     if not summary.missing or not part.variable:

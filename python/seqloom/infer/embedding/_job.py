@@ -37,26 +37,26 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from seqloom.infer.embedding._plan import Shard
-    from seqloom.infer.embedding._settings import Settings
+    from seqloom.infer.embedding._plan import EmbedShard
+    from seqloom.infer.embedding._settings import EmbedSettings
 
     Batch = Mapping[str, Any]
     # A batch of a shard. After the last batch of a shard comes None with the hash of
     # the input.
-    Piece = tuple[Shard, Batch | None, str | None]
+    Piece = tuple[EmbedShard, Batch | None, str | None]
     Rows = Callable[[], NDArray[Any]]
 
 _COMPLETE_NAME = "complete.json"
 _QUEUE_SIZE = 4  # maximum length of the queues of batches and of results
 
 
-class Job:
+class EmbedJob:
     """Computes a part of the shards in one process, and counts the work."""
 
     def __init__(
         self,
         model: Any,
-        settings: Settings,
+        settings: EmbedSettings,
         progress: Callable[[Progress], Any] | None = None,
     ) -> None:
         self.settings = settings = settings.for_model(model)
@@ -156,7 +156,7 @@ class Job:
                     "delete that file, and the same command computes the shard again"
                 )
 
-    def _open_stream(self, path: str, shard: Shard) -> PackedStream | PaddedBatches:
+    def _open_stream(self, path: str, shard: EmbedShard) -> PackedStream | PaddedBatches:
         """Iterate over the batches of a shard."""
         settings = self.settings
         stream = PackedStream(
@@ -248,7 +248,7 @@ class Job:
             f"max_tokens={self._limit} (--max-tokens {self._limit}) avoids this"
         )
 
-    def _add(self, shard: Shard, batch: Batch, rows: dict[int, Rows]) -> None:
+    def _add(self, shard: EmbedShard, batch: Batch, rows: dict[int, Rows]) -> None:
         """Add the rows of a batch to its shard; called in the writer thread."""
         with self.clock.waiting_for_device():
             arrays = {layer: wait() for layer, wait in rows.items()}
@@ -260,7 +260,7 @@ class Job:
             self._rows = ShardRows(shard, self.plan.rules, lengths)
         self._rows.add(batch, arrays)
 
-    def _publish(self, shard: Shard, content: str | None) -> None:
+    def _publish(self, shard: EmbedShard, content: str | None) -> None:
         """Write a shard and its marker file; called in the writer thread."""
         rows, self._rows = self._rows, None
         if rows is None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from seqloom.infer.embedding._folder import OutputFolder
-    from seqloom.infer.embedding._settings import Settings
+    from seqloom.infer.embedding._settings import EmbedSettings
 
 PLAN = "plan.json"
 _PLAN_VERSION = 1
@@ -49,7 +49,7 @@ _SUGGESTED_WINDOW = 1022
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class InputSource:
     """Size and modification time of an input file when the job was planned."""
 
     path: str
@@ -67,7 +67,7 @@ class Source:
 
     def check(self, path: str) -> None:
         """Raise if the file has changed; `path` is the path of the file on this machine."""
-        now = Source.of(path)
+        now = InputSource.of(path)
         if (now.size, now.modified) != (self.size, self.modified):
             raise FileError(
                 f"{path}: has changed since the job was planned: {self.size:,} bytes then, "
@@ -77,7 +77,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Shard:
+class EmbedShard:
     """A shard: consecutive records of one file, which are written to one output file."""
 
     number: int
@@ -96,12 +96,12 @@ class Shard:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class EmbedPlan:
     """The settings, files and shards of a job, as in ``plan.json``."""
 
     rules: OutputRules
-    sources: tuple[Source, ...]
-    shards: tuple[Shard, ...]
+    sources: tuple[InputSource, ...]
+    shards: tuple[EmbedShard, ...]
     digest: str = ""  # the hash of plan.json
 
     @property
@@ -126,7 +126,7 @@ class Plan:
             values = json.loads(text)
             _check_version(values["version"])
             rules = msgspec.convert(values["rules"], OutputRules)
-            sources = msgspec.convert(values["sources"], tuple[Source, ...])
+            sources = msgspec.convert(values["sources"], tuple[InputSource, ...])
             shards = msgspec.convert(values["shards"], tuple[_Bounds, ...])
         except ConfigError:
             raise
@@ -137,7 +137,7 @@ class Plan:
             raise FormatError("not the plan of an embedding job: a shard has no records")
         return cls(rules, sources, _number_shards(shards))
 
-    def differences(self, rules: OutputRules, sources: Sequence[Source]) -> list[str]:
+    def differences(self, rules: OutputRules, sources: Sequence[InputSource]) -> list[str]:
         """List the settings and files of a call that differ from the plan."""
         given = asdict(rules)
         facts = [
@@ -162,7 +162,7 @@ def _check_version(version: object) -> None:
 
 
 def _compare_sources(
-    planned: Sequence[Source], given: Sequence[Source]
+    planned: Sequence[InputSource], given: Sequence[InputSource]
 ) -> Iterator[tuple[str, Any, Any]]:
     """Yield pairs of file properties in order, because shards refer to files by index."""
     for number, (old, new) in enumerate(zip(planned, given, strict=False), 1):
@@ -174,10 +174,12 @@ def _compare_sources(
         yield f"modification time of {name} (ns)", old.modified, new.modified
 
 
-def begin_plan(folder: OutputFolder, settings: Settings, *, model: str, width: int) -> Plan:
+def begin_plan(
+    folder: OutputFolder, settings: EmbedSettings, *, model: str, width: int
+) -> EmbedPlan:
     """Write the plan of a job into its folder, or compare it with an existing plan."""
     rules = settings.rules(model)
-    sources = [Source.of(path) for path in settings.files]
+    sources = [InputSource.of(path) for path in settings.files]
     names = folder.names()
     if PLAN not in names:
         _check_free(folder, names)
@@ -210,7 +212,7 @@ def _check_free(folder: OutputFolder, names: set[str]) -> None:
         )
 
 
-def read_plan(folder: OutputFolder) -> Plan:
+def read_plan(folder: OutputFolder) -> EmbedPlan:
     """Read the plan of a folder."""
     try:
         text = folder.read(PLAN)
@@ -220,7 +222,7 @@ def read_plan(folder: OutputFolder) -> Plan:
         ) from error
     path = folder.where(PLAN)
     try:
-        plan = Plan.from_json(text)
+        plan = EmbedPlan.from_json(text)
     except FormatError as error:
         raise FormatError(f"{path}: cannot be read: {error}", path=path) from None
     except ConfigError as error:
@@ -229,8 +231,12 @@ def read_plan(folder: OutputFolder) -> Plan:
 
 
 def _make_plan(
-    rules: OutputRules, sources: Sequence[Source], settings: Settings, *, width: int
-) -> Plan:
+    rules: OutputRules,
+    sources: Sequence[InputSource],
+    settings: EmbedSettings,
+    *,
+    width: int,
+) -> EmbedPlan:
     """Divide the records of each file into shards; raise if a record is too long."""
     indexes = [*map(SequenceIndex, settings.files)]
     is_limited = settings.pool != "model" and settings.max_length is None
@@ -243,15 +249,15 @@ def _make_plan(
         for file, index in enumerate(indexes)
         for bounds in _shard_bounds(index, rules, width)
     ]
-    return Plan(rules, tuple(sources), _number_shards(shards))
+    return EmbedPlan(rules, tuple(sources), _number_shards(shards))
 
 
-def _number_shards(shards: Sequence[tuple[int, int, int]]) -> tuple[Shard, ...]:
+def _number_shards(shards: Sequence[tuple[int, int, int]]) -> tuple[EmbedShard, ...]:
     """Number shards, with the number of records before each shard."""
     sizes = (stop - start for _, start, stop in shards)
     firsts = accumulate(sizes, initial=0)
     return tuple(
-        Shard(number, file, start, stop, first)
+        EmbedShard(number, file, start, stop, first)
         for number, ((file, start, stop), first) in enumerate(
             zip(shards, firsts, strict=False)
         )

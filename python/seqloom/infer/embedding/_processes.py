@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from types import FrameType
 
-    from seqloom.infer.embedding._settings import Settings
+    from seqloom.infer.embedding._settings import EmbedSettings
 
     Load = Callable[..., Any]
     OnProgress = Callable[[Progress], Any]
@@ -45,7 +45,11 @@ _RAY_RETRIES = 3
 
 
 def run_processes(
-    load: Load, devices: Sequence[str], settings: Settings, *, progress: OnProgress | None
+    load: Load,
+    devices: Sequence[str],
+    settings: EmbedSettings,
+    *,
+    progress: OnProgress | None,
 ) -> EmbedSummary:
     """Start a process for each device, and wait until all have ended."""
     begun = time.perf_counter()
@@ -67,7 +71,11 @@ def run_processes(
 
 
 def run_on_ray(
-    load: Load, devices: Sequence[str], settings: Settings, *, progress: OnProgress | None
+    load: Load,
+    devices: Sequence[str],
+    settings: EmbedSettings,
+    *,
+    progress: OnProgress | None,
 ) -> EmbedSummary:
     """Start a Ray task for each device; Ray repeats a task that dies."""
     begun, ray = time.perf_counter(), _import_ray()
@@ -100,7 +108,7 @@ class _Work:
 
     load: Load
     device: str
-    settings: Settings
+    settings: EmbedSettings
 
     def run(self, progress: OnProgress | None = None) -> EmbedSummary:
         """Load the model and compute a part of the shards."""
@@ -108,7 +116,9 @@ class _Work:
         return run_job(self.load(backend=place), self.settings, progress)
 
 
-def _divide_work(load: Load, devices: Sequence[str], settings: Settings) -> list[_Work]:
+def _divide_work(
+    load: Load, devices: Sequence[str], settings: EmbedSettings
+) -> list[_Work]:
     """Build missing file indexes, and return the work of each process."""
     is_list = not isinstance(devices, (str, bytes)) and hasattr(devices, "__iter__")
     names = [*devices] if is_list else []
@@ -300,7 +310,7 @@ def _import_ray() -> Any:
     return ray
 
 
-def _report_markers(settings: Settings, report: OnProgress, begun: float) -> None:
+def _report_markers(settings: EmbedSettings, report: OnProgress, begun: float) -> None:
     """Report the progress of a job, from the markers in its folder."""
     folder = open_folder(settings.out, settings.cloud_options)
     if PLAN in (names := folder.names()):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom.infer.embedding._job import Job
+from seqloom.infer.embedding._job import EmbedJob
 from seqloom.infer.embedding._shard_file import read_done
 from seqloom.infer.embedding._summary import SPENT_ON
 from seqloom.infer.monitor._clock import KINDS
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from seqloom.infer.embedding._settings import Settings
+    from seqloom.infer.embedding._settings import EmbedSettings
     from seqloom.infer.embedding._summary import EmbedSummary, Progress
     from seqloom.infer.monitor._clock import TimeMark
 
@@ -42,23 +42,23 @@ _STACKING_ORDER = ("device", "host", "input", "output")
 
 
 def run_job(
-    model: Any, settings: Settings, progress: Callable[[Progress], Any] | None = None
+    model: Any, settings: EmbedSettings, progress: Callable[[Progress], Any] | None = None
 ) -> EmbedSummary:
     """Compute the shards of a part; after the last shard, write the report."""
-    job = Job(model, settings, progress)
+    job = EmbedJob(model, settings, progress)
     summary = job.run()
     write_report(job, summary)
     return summary
 
 
-def write_report(job: Job, summary: EmbedSummary) -> None:
+def write_report(job: EmbedJob, summary: EmbedSummary) -> None:
     """Write the report after the last shard of the job, unless it exists."""
     is_last = summary.computed and not summary.missing
     if is_last and _REPORT_NAME not in job.folder.names():
         job.folder.create(_REPORT_NAME, make_page(_make_report(job, summary)))
 
 
-def _make_report(job: Job, summary: EmbedSummary) -> Report:
+def _make_report(job: EmbedJob, summary: EmbedSummary) -> Report:
     """Return the report of a job."""
     number = len(job.plan.sources)
     files = f"{number} files" if number > 1 else "one file"
@@ -100,7 +100,7 @@ def _format_time(seconds: float) -> str:
     return f"{minutes} min" if minutes < 100 else f"{hours:,.1f} h"  # noqa: PLR2004 - shown
 
 
-def _tables(job: Job, summary: EmbedSummary) -> Iterator[Table]:
+def _tables(job: EmbedJob, summary: EmbedSummary) -> Iterator[Table]:
     """Yield the tables of time, files and shards."""
     rows = [
         (SPENT_ON[kind], percent(share), f"{share * summary.seconds:,.2f} s")
@@ -123,7 +123,7 @@ def _tables(job: Job, summary: EmbedSummary) -> Iterator[Table]:
         yield Table("Shards", names, rows)
 
 
-def _facts(job: Job) -> dict[str, str]:
+def _facts(job: EmbedJob) -> dict[str, str]:
     """Return the settings that are needed to repeat the job."""
     rules, settings = job.plan.rules, job.settings
     windows = f"windows of {rules.max_length} residues, overlap {rules.overlap}"
@@ -177,7 +177,7 @@ class JobTimeline:
         )
 
 
-def _find_timeline(job: Job, spans: int) -> JobTimeline | None:
+def _find_timeline(job: EmbedJob, spans: int) -> JobTimeline | None:
     """Return the timeline of a job; None if the job was short."""
     marks = job.clock.timeline.rows
     if len(marks) < 3 or marks[-1].seconds < _MIN_SECONDS:  # noqa: PLR2004 - a course
@@ -185,7 +185,7 @@ def _find_timeline(job: Job, spans: int) -> JobTimeline | None:
     return JobTimeline.of(marks, spans=spans, max_tokens=job.settings.max_tokens)
 
 
-def _timeline_section(job: Job) -> Section | None:
+def _timeline_section(job: EmbedJob) -> Section | None:
     """Return plots of time, speed, batch fill and memory; None if the job was short."""
     course = _find_timeline(job, _MAX_PLOT_INTERVALS)
     if course is None:
@@ -224,7 +224,7 @@ def _plot_shares(course: JobTimeline) -> Plot:
     )
 
 
-def _timeline_table(job: Job) -> Table | None:
+def _timeline_table(job: EmbedJob) -> Table | None:
     """Return the timeline as a table with few rows."""
     course = _find_timeline(job, _MAX_TABLE_INTERVALS)
     if course is None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from seqloom.infer.embedding._model import Device
-    from seqloom.infer.embedding._plan import Shard
+    from seqloom.infer.embedding._plan import EmbedShard
     from seqloom.infer.embedding._settings import OutputRules
 
     Array = NDArray[Any]
@@ -171,7 +171,7 @@ class ShardRows:
     """
 
     def __init__(
-        self, shard: Shard, rules: OutputRules, lengths: NDArray[np.int64]
+        self, shard: EmbedShard, rules: OutputRules, lengths: NDArray[np.int64]
     ) -> None:
         self.shard, self._rules = shard, rules
         # The index counts the residues in the file. A tokenizer may drop residues, such

@@ -42,7 +42,7 @@ class OutputRules:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class EmbedSettings:
     """The arguments of `embed`, except the model and the progress function."""
 
     files: Sequence[str]
@@ -61,11 +61,11 @@ class Settings:
     identity: str | None
     resume: bool
     threads: int
-    part: Part
+    part: JobPart
     # The numbers of tokens before and after the residues, set by `for_model`.
     ends: tuple[int, int] = (0, 0)
 
-    def for_model(self, model: Any) -> Settings:
+    def for_model(self, model: Any) -> EmbedSettings:
         """Choose the tokenizer and check all arguments."""
         if self.pool not in _POOLINGS:
             raise ArgumentError(
@@ -233,7 +233,7 @@ def _tokenize(tokens: Any, letters: bytes) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class JobPart:
     """A part of the shards: every `count`-th shard, beginning with shard `number`.
 
     Shards are numbered in the order of the records, so the parts of files that are sorted
@@ -247,17 +247,17 @@ class Part:
     def __str__(self) -> str:
         return f"{self.number + 1}/{self.count}"
 
-    def split(self, number: int, count: int, variable: str = "") -> Part:
+    def split(self, number: int, count: int, variable: str = "") -> JobPart:
         """Divide this part again, and return one of the smaller parts."""
         names = " and ".join(filter(None, (self.variable, variable)))
-        return Part(self.number + number * self.count, self.count * count, names)
+        return JobPart(self.number + number * self.count, self.count * count, names)
 
     def of(self, shards: Sequence[Value]) -> Sequence[Value]:
         """Return those shards that belong to this part."""
         return shards[self.number :: self.count]
 
 
-def find_part(text: str | None) -> Part:
+def find_part(text: str | None) -> JobPart:
     """Read the part from an argument, or from the variables of torchrun and SLURM."""
     if text is None:
         part, ranks = _read_slurm_array(), _read_number("WORLD_SIZE", default="1")
@@ -276,13 +276,13 @@ def find_part(text: str | None) -> Part:
             'part must be "i/n" with i from 1 to n, such as part="2/8" (--part 2/8) for '
             f"the second of eight parts, got {quote(text)}"
         )
-    return Part(number - 1, count)
+    return JobPart(number - 1, count)
 
 
-def _read_slurm_array() -> Part:
+def _read_slurm_array() -> JobPart:
     """Read the part of a SLURM array task; outside an array, it has all shards."""
     if "SLURM_ARRAY_TASK_ID" not in os.environ:
-        return Part()
+        return JobPart()
     names = [f"SLURM_ARRAY_TASK_{name}" for name in _SLURM_ARRAY_FIELDS]
     task, first, last, step, tasks = map(_read_number, names)
     count = (last - first) // max(step, 1) + 1
@@ -291,7 +291,7 @@ def _read_slurm_array() -> Part:
             f"the SLURM array has {tasks} tasks from {first} to {last} in steps of {step}: "
             "some parts are left out; use an array without gaps, or set part= (--part i/n)"
         )
-    return Part((task - first) // max(step, 1), count, names[0])
+    return JobPart((task - first) // max(step, 1), count, names[0])
 
 
 def _read_number(name: str, *, default: str = "") -> int:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from seqloom.infer.embedding._folder import OutputFolder
-    from seqloom.infer.embedding._plan import Shard
+    from seqloom.infer.embedding._plan import EmbedShard
     from seqloom.infer.embedding._rows import ShardRows
 
 
@@ -87,7 +87,13 @@ def _encode_parquet(
 
 
 def publish(
-    folder: OutputFolder, shard: Shard, data: bytes, *, name: str, content: str, plan: str
+    folder: OutputFolder,
+    shard: EmbedShard,
+    data: bytes,
+    *,
+    name: str,
+    content: str,
+    plan: str,
 ) -> bool:
     """Write a shard, then its marker; return False if another process was first."""
     if not folder.create(name, data):
@@ -109,7 +115,7 @@ def publish(
     return folder.create(f"{shard.name}.done", marker)
 
 
-def read_done(folder: OutputFolder, shard: Shard) -> ShardMarker:
+def read_done(folder: OutputFolder, shard: EmbedShard) -> ShardMarker:
     """Read the marker file of a shard."""
     name = f"{shard.name}.done"
     try:
@@ -123,7 +129,7 @@ def read_done(folder: OutputFolder, shard: Shard) -> ShardMarker:
     return done
 
 
-def _check_same(done: ShardMarker, shard: Shard) -> None:
+def _check_same(done: ShardMarker, shard: EmbedShard) -> None:
     """Raise if the content of a marker does not match its shard or input file."""
     last = shard.ordinal + len(shard) - 1
     is_here = done.file in {f"{shard.name}.{kind}" for kind in FORMATS}

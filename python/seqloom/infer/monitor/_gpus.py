@@ -111,7 +111,7 @@ class GPUs:
     def __init__(self) -> None:
         self._library: Any = open_library()
         self.note = ""
-        self._devices: list[Device] = []
+        self._devices: list[MonitoredDevice] = []
         try:
             self._devices = list_devices(self._library)
         except self._library.NVMLError as error:
@@ -140,7 +140,7 @@ def _number(value: float | str) -> float:
     return float(value) if isinstance(value, (int, float)) else math.nan
 
 
-class Device(Protocol):
+class MonitoredDevice(Protocol):
     """A GPU whose methods read current values, or raise an error of nvitop or pynvml."""
 
     def name(self) -> str:
@@ -173,7 +173,7 @@ def open_library() -> Any:
     )
 
 
-def list_devices(library: Any) -> list[Device]:
+def list_devices(library: Any) -> list[MonitoredDevice]:
     """Return the GPUs that are visible to this process, in CUDA's order."""
     if not hasattr(library, "Device"):
         return _list_by_pynvml(library)
@@ -212,7 +212,7 @@ class _Handle:
             raise
 
 
-def _list_by_pynvml(nvml: Any) -> list[Device]:
+def _list_by_pynvml(nvml: Any) -> list[MonitoredDevice]:
     """Return the GPUs that ``CUDA_VISIBLE_DEVICES`` allows, with pynvml."""
     nvml.nvmlInit()
     handles = [
@@ -222,7 +222,7 @@ def _list_by_pynvml(nvml: Any) -> list[Device]:
     allowed = os.environ.get("CUDA_VISIBLE_DEVICES")
     if allowed is None:
         return [_Handle(nvml, handle) for handle in handles]
-    found: list[Device] = []
+    found: list[MonitoredDevice] = []
     for word in allowed.split(","):
         handle = _find_handle(nvml, handles, word.strip())
         if handle is None:  # as in CUDA, all entries after an invalid entry are ignored

@@ -25,7 +25,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from seqloom.io.plink._cloud_object import CloudRequest, Fetched, Identity, RemoteObject
+    from seqloom.io.plink._cloud_object import (
+        CloudRequest,
+        FetchedRange,
+        ObjectIdentity,
+        RemoteObject,
+    )
 
 T = TypeVar("T")
 
@@ -98,7 +103,7 @@ def split_blocks(
 
 def fetch_ahead(
     source: RemoteObject, tasks: Iterable[tuple[T, int, int]], requests: int
-) -> Generator[tuple[T, Fetched]]:
+) -> Generator[tuple[T, FetchedRange]]:
     """Yield byte ranges in order; several requests are sent ahead of the caller."""
     waiting: deque[tuple[T, CloudRequest]] = deque()
     try:
@@ -171,7 +176,7 @@ class RemoteBed:
     ) -> None:
         self.location = location
         self._options = dict(options)
-        self._identity: Identity | None = None
+        self._identity: ObjectIdentity | None = None
         self._major: str | None = None
         self._object_of_process: tuple[int, RemoteObject] | None = None
         if check:
@@ -216,7 +221,7 @@ class RemoteBed:
                 if not block.missing:
                     yield block.first, block.lines()
 
-    def _read_header(self) -> tuple[str, Identity]:
+    def _read_header(self) -> tuple[str, ObjectIdentity]:
         """Fetch and check the header of the .bed."""
         fetched = self._connect().request(0, HEADER).result()
         header = bytes(fetched.data)
@@ -231,7 +236,7 @@ class RemoteBed:
         self._major, seen = _LAYOUTS[header[2]], fetched.identity
         return self._major, seen
 
-    def _check_answer(self, fetched: Fetched, size: int) -> NDArray[np.uint8]:
+    def _check_answer(self, fetched: FetchedRange, size: int) -> NDArray[np.uint8]:
         """Return the bytes of a request; raise if they are incomplete or outdated."""
         name = self.location.geturl()
         if self._identity is None:

@@ -154,12 +154,12 @@ def _describe_wrong_option(
 
 
 # A started request: `result` waits for the answer, and `cancel` cancels the request.
-CloudRequest: TypeAlias = "Future[Fetched] | _LocalRequest"
+CloudRequest: TypeAlias = "Future[FetchedRange] | _LocalRequest"
 RemoteObject: TypeAlias = "CloudObject | ForkedObject | LocalObject"
-Answer: TypeAlias = "tuple[Identity, bytes] | BaseException"
+Answer: TypeAlias = "tuple[ObjectIdentity, bytes] | BaseException"
 
 
-class Identity(NamedTuple):
+class ObjectIdentity(NamedTuple):
     """Properties that change when an object is replaced, if its store reports them."""
 
     size: int
@@ -168,10 +168,10 @@ class Identity(NamedTuple):
     modified: float
 
 
-class Fetched(NamedTuple):
+class FetchedRange(NamedTuple):
     """Bytes of an object, and the properties that show whether the object has changed."""
 
-    identity: Identity
+    identity: ObjectIdentity
     data: memoryview
 
 
@@ -182,13 +182,13 @@ class CloudObject:
         self._url = location.geturl()
         self._store = open_store(location, options)
 
-    def request(self, start: int, stop: int | None) -> Future[Fetched]:
+    def request(self, start: int, stop: int | None) -> Future[FetchedRange]:
         """Request the bytes from start to stop, or the whole object if they are None."""
         # Return a future, because the caller may run its own event loop (as a notebook
         # does) and may have to cancel requests.
         return asyncio.run_coroutine_threadsafe(self._get(start, stop), _find_loop())
 
-    async def _get(self, start: int, stop: int | None) -> Fetched:
+    async def _get(self, start: int, stop: int | None) -> FetchedRange:
         """Fetch a range of bytes from the store."""
         import obstore
 
@@ -199,8 +199,10 @@ class CloudObject:
             data = await answer.bytes_async()
             meta = answer.meta
             modified = meta["last_modified"].timestamp()
-            identity = Identity(meta["size"], meta["e_tag"], meta["version"], modified)
-            return Fetched(identity, memoryview(data))
+            identity = ObjectIdentity(
+                meta["size"], meta["e_tag"], meta["version"], modified
+            )
+            return FetchedRange(identity, memoryview(data))
         except Exception as error:  # noqa: BLE001 - obstore has no common base class
             _raise_error(self._url, error)
 
@@ -231,7 +233,7 @@ class LocalObject:
         """Request the bytes from start to stop, or the whole object if they are None."""
         return _LocalRequest(self, start, stop)
 
-    def read(self, start: int, stop: int | None) -> Fetched:
+    def read(self, start: int, stop: int | None) -> FetchedRange:
         """Read a range of bytes of the local file."""
         try:
             with self._path.open("rb", buffering=0) as file:
@@ -243,8 +245,8 @@ class LocalObject:
         except OSError as error:
             raise RemoteError(f"{self._url}: cannot be read: {error.strerror}") from error
         tag = f"{seen.st_dev}-{seen.st_ino}"
-        identity = Identity(seen.st_size, tag, None, seen.st_mtime_ns)
-        return Fetched(identity, memoryview(data))
+        identity = ObjectIdentity(seen.st_size, tag, None, seen.st_mtime_ns)
+        return FetchedRange(identity, memoryview(data))
 
 
 class _LocalRequest(NamedTuple):
@@ -254,7 +256,7 @@ class _LocalRequest(NamedTuple):
     start: int
     stop: int | None
 
-    def result(self) -> Fetched:
+    def result(self) -> FetchedRange:
         """Read and return the bytes."""
         return self.file.read(self.start, self.stop)
 
@@ -298,7 +300,7 @@ class ForkedObject:
                 start_new_session=True,  # Ctrl-C does not reach the child process
             )
         self._lock, self._numbers = threading.Lock(), count()
-        self._pending: dict[int, Future[Fetched]] = {}
+        self._pending: dict[int, Future[FetchedRange]] = {}
         weakref.finalize(self, _stop_child, process)
         receive = ours, self._pending
         threading.Thread(target=_receive_answers, args=receive, daemon=True).start()
@@ -306,7 +308,7 @@ class ForkedObject:
 
     def request(self, start: int, stop: int | None) -> CloudRequest:
         """Request the bytes from start to stop, or the whole object if they are None."""
-        future: Future[Fetched] = Future()
+        future: Future[FetchedRange] = Future()
         with self._lock:
             number = next(self._numbers)
             self._pending[number] = future
@@ -341,7 +343,7 @@ def serve(handle: int) -> None:
             pending.add_done_callback(lambda done, n=number: send(n, _read_answer(done)))
 
 
-def _read_answer(done: Future[Fetched]) -> Answer:
+def _read_answer(done: Future[FetchedRange]) -> Answer:
     """Convert the result of a request to an answer that can be pickled."""
     error = done.exception()
     if error is not None:
@@ -350,7 +352,9 @@ def _read_answer(done: Future[Fetched]) -> Answer:
     return fetched.identity, bytes(fetched.data)
 
 
-def _receive_answers(connection: Connection, pending: dict[int, Future[Fetched]]) -> None:
+def _receive_answers(
+    connection: Connection, pending: dict[int, Future[FetchedRange]]
+) -> None:
     """Pass each answer of the child process to the future that waits for it."""
     try:
         while True:
@@ -362,7 +366,7 @@ def _receive_answers(connection: Connection, pending: dict[int, Future[Fetched]]
                 future.set_exception(answer)
             else:
                 identity, data = answer
-                future.set_result(Fetched(identity, memoryview(data)))
+                future.set_result(FetchedRange(identity, memoryview(data)))
     except (EOFError, OSError):
         for future in list(pending.values()):
             if future.set_running_or_notify_cancel():

@@ -25,7 +25,7 @@ from seqloom.tensor._operations import OPERATIONS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from seqloom.models._onnx._values import Call, Operator
+    from seqloom.models._onnx._values import OnnxCall, Operator
 
 
 # Element types by the numbers that represent them in ONNX.
@@ -63,7 +63,7 @@ def _make(name: str) -> Operator:
 def _make_variadic(name: str) -> Operator:
     """Create an ONNX operator with any number of operands."""
 
-    def operate(call: Call) -> Any:
+    def operate(call: OnnxCall) -> Any:
         operands = [call.operand(place) for place in range(len(call))]
         return (
             call.tensor(0) if len(operands) == 1 else reduce(partial(apply, name), operands)
@@ -72,18 +72,18 @@ def _make_variadic(name: str) -> Operator:
     return operate
 
 
-def relu(call: Call) -> Tensor:
+def relu(call: OnnxCall) -> Tensor:
     """Compute max(x, 0)."""
     x = call.tensor(0)
     return apply("maximum", x, 0) if _are_integers(x) else apply("relu", x)
 
 
-def add(call: Call) -> RowPositions | Tensor:
+def add(call: OnnxCall) -> RowPositions | Tensor:
     """Add two operands; return sums of positions and record starts as lazy values."""
     return _find_row_positions(call) or apply("add", call.operand(0), call.operand(1))
 
 
-def _find_row_positions(call: Call) -> RowPositions | None:
+def _find_row_positions(call: OnnxCall) -> RowPositions | None:
     """Return the lazy sum of positions in records and the first rows of records, if any."""
     # PyTorch exports ``x[arange(n), positions]`` as row indices over all records.
     for one, other in ((0, 1), (1, 0)):
@@ -104,7 +104,7 @@ def _is_regular(begins: NDArray[Any], shape: tuple[int, ...]) -> bool:
     return bool((begins == np.arange(len(begins)) * step).all())
 
 
-def divide(call: Call) -> Tensor:
+def divide(call: OnnxCall) -> Tensor:
     """Divide; integer quotients are rounded towards 0."""
     one, other = call.operand(0), call.operand(1)
     if not _are_integers(one, other):
@@ -122,7 +122,7 @@ def _is_rounded_down(x: Tensor, y: Tensor, rest: Tensor) -> Tensor:
     return apply("logical_and", differ, apply("not_equal", rest, 0))
 
 
-def remainder(call: Call) -> Tensor:
+def remainder(call: OnnxCall) -> Tensor:
     """Compute the remainder with the sign of the divisor, or of the dividend (fmod)."""
     if not call.attribute("fmod", 0):
         return apply("remainder", call.operand(0), call.operand(1))
@@ -141,7 +141,7 @@ def _are_integers(*operands: Any) -> bool:
     )
 
 
-def power(call: Call) -> Tensor:
+def power(call: OnnxCall) -> Tensor:
     """Compute a power in the element type of the base."""
     x, exponent = call.tensor(0), call.operand(1)
     if _are_integers(x) and not _are_integers(exponent):
@@ -169,7 +169,7 @@ def _pow_to_float(x: Tensor, exponent: Any) -> Tensor:
     return apply("pow", wide, exponent)
 
 
-def clip(call: Call) -> Tensor:
+def clip(call: OnnxCall) -> Tensor:
     """Clip values; in older files the limits are attributes."""
     x = call.tensor(0)
     low = call.operand(1) if call.has(1) else call.attribute("min")
@@ -180,14 +180,14 @@ def clip(call: Call) -> Tensor:
     return x if low is None and high is None else apply("clip", x, low, high)
 
 
-def select(call: Call) -> Tensor:
+def select(call: OnnxCall) -> Tensor:
     """Select elements from two operands by a mask."""
     x, y = call.operand(1), call.operand(2)
     x = x if isinstance(y, Tensor) else call.tensor(1)
     return apply("where", call.tensor(0), x, y)
 
 
-def cast(call: Call) -> Tensor:
+def cast(call: OnnxCall) -> Tensor:
     """Convert to another element type, or to that of another tensor (CastLike)."""
     number = call.attribute("to")
     if call.node.operator == "CastLike":
@@ -214,7 +214,7 @@ def _saturate(x: Tensor, dtype: str) -> Tensor:
     return apply("where", apply("isinf", wide), float("nan"), limited)
 
 
-def is_infinite(call: Call) -> Tensor:
+def is_infinite(call: OnnxCall) -> Tensor:
     """Return a mask of infinite values of one sign or both."""
     x = call.tensor(0)
     found = apply("isinf", x)
@@ -225,7 +225,7 @@ def is_infinite(call: Call) -> Tensor:
     return found
 
 
-def dropout(call: Call) -> Any:
+def dropout(call: OnnxCall) -> Any:
     """Return the input unchanged, as in evaluation, and a mask that is all true."""
     value = call.value(0)
     if not any(call.node.outputs[1:]):
@@ -261,7 +261,7 @@ _REDUCE: dict[str, tuple[str, ...]] = {
 def _make_reduction(operator: str) -> Operator:
     """Create an operator that reduces some or all axes."""
 
-    def operate(call: Call) -> Tensor:
+    def operate(call: OnnxCall) -> Tensor:
         x, axes = call.tensor(0), call.listed("axes", 1)
         if not axes and call.attribute("noop_with_empty_axes", 0):
             name = _WITHOUT_AXES.get(operator)
@@ -286,7 +286,7 @@ def _make_reduction(operator: str) -> Operator:
 def _make_search(name: str) -> Operator:
     """Create an operator that returns the index of the largest or smallest value."""
 
-    def operate(call: Call) -> Tensor:
+    def operate(call: OnnxCall) -> Tensor:
         x = call.tensor(0)
         axis = call.axis(call.attribute("axis", 0), x.ndim)
         keep = bool(call.attribute("keepdims", 1))
@@ -298,7 +298,7 @@ def _make_search(name: str) -> Operator:
     return operate
 
 
-def cumulative_sum(call: Call) -> Tensor:
+def cumulative_sum(call: OnnxCall) -> Tensor:
     """Compute the cumulative sum from either end, inclusive or exclusive."""
     x = call.tensor(0)
     axis = call.axis(call.integers(1, "axis")[0], x.ndim)
@@ -312,7 +312,7 @@ def cumulative_sum(call: Call) -> Tensor:
     return found if found.dtype == x.dtype else found.astype(x.dtype)
 
 
-def top_k(call: Call) -> tuple[Tensor, Tensor]:
+def top_k(call: OnnxCall) -> tuple[Tensor, Tensor]:
     """Return the k largest or smallest values and their indices."""
     x = call.tensor(0)
     axis = call.axis(call.attribute("axis", -1), x.ndim)

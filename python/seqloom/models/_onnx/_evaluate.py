@@ -16,17 +16,17 @@ from seqloom.models._onnx import (
     _shapes,
     _windows,
 )
-from seqloom.models._onnx._values import MAX_CONSTANT_SIZE, Call, is_known, to_tensor
+from seqloom.models._onnx._values import MAX_CONSTANT_SIZE, OnnxCall, is_known, to_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from seqloom.models._onnx._graph import Graph, Node
+    from seqloom.models._onnx._graph import OnnxGraph, OnnxNode
     from seqloom.models._onnx._values import Operator
 
 
-def evaluate(graph: Graph, given: Mapping[str, Any]) -> list[Any]:
+def evaluate(graph: OnnxGraph, given: Mapping[str, Any]) -> list[Any]:
     """Compute the outputs of a graph from its inputs and weights."""
     values = {**graph.constants, **given}
     ends = _find_last_reads(graph)
@@ -38,7 +38,7 @@ def evaluate(graph: Graph, given: Mapping[str, Any]) -> list[Any]:
     return [values[name] for name in graph.outputs]
 
 
-def _find_last_reads(graph: Graph) -> dict[int, list[str]]:
+def _find_last_reads(graph: OnnxGraph) -> dict[int, list[str]]:
     """Return for each node the values that no later node reads."""
     last = {name: id(node) for node in graph.nodes for name in node.reads()}
     ends: dict[int, list[str]] = {id(node): [] for node in graph.nodes}
@@ -48,10 +48,10 @@ def _find_last_reads(graph: Graph) -> dict[int, list[str]]:
     return ends
 
 
-def _run(node: Node, values: Mapping[str, Any], opset: int) -> tuple[Any, ...]:
+def _run(node: OnnxNode, values: Mapping[str, Any], opset: int) -> tuple[Any, ...]:
     """Run one node; error messages contain its name."""
     given = [values[name] if name else None for name in node.inputs]
-    call = Call(node, given, opset)
+    call = OnnxCall(node, given, opset)
     try:
         if node.operator == "If":
             is_true = bool(call.constant(0, "condition").all())
@@ -87,7 +87,7 @@ OPERATORS: dict[str, Operator] = {
 OPERATORS["com.microsoft.Gelu"] = OPERATORS["Gelu"]
 
 
-def require_known(path: Path, graph: Graph) -> None:
+def require_known(path: Path, graph: OnnxGraph) -> None:
     """Raise for the first node whose operator is not supported."""
     for node in graph.nodes:
         if node.operator not in OPERATORS and node.operator != "If":

@@ -9,7 +9,7 @@ import numpy as np
 
 from seqloom._files import reading
 from seqloom.errors import FormatError, MissingExtraError, MissingFileError
-from seqloom.models._onnx._graph import Graph, Input, Node
+from seqloom.models._onnx._graph import OnnxGraph, OnnxInput, OnnxNode
 from seqloom.models._onnx._values import is_known
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ NEWEST_OPSET = 28
 _STANDARD_DOMAINS = frozenset({"", "ai.onnx"})
 
 
-def read_graph(path: Path) -> Graph:
+def read_graph(path: Path) -> OnnxGraph:
     """Read the graph of a file, with all constants in memory."""
     model = _parse(path)
     opset = _find_opset(path, model)
@@ -94,7 +94,7 @@ class _Reader:
         self.path = path
         self.opset = opset
 
-    def read(self, proto: Any, outer: set[str]) -> Graph:
+    def read(self, proto: Any, outer: set[str]) -> OnnxGraph:
         """Read a graph; `outer` contains the names defined around it."""
         if len(proto.sparse_initializer):
             raise FormatError(
@@ -105,7 +105,7 @@ class _Reader:
         inputs = tuple(self._input(it) for it in proto.input if it.name not in constants)
         initialisers = frozenset(constants)
         known = {*outer, *constants, *(it.name for it in inputs)}
-        nodes: list[Node] = []
+        nodes: list[OnnxNode] = []
         for place, it in enumerate(proto.node):
             node = self._node(it, place, known)
             if it.op_type == "Constant" and it.domain in _STANDARD_DOMAINS:
@@ -114,7 +114,7 @@ class _Reader:
                 nodes.append(node)
         outputs = tuple(it.name for it in proto.output)
         self._require_known("the graph's outputs", outputs, known)
-        return Graph(tuple(nodes), constants, inputs, outputs, self.opset, initialisers)
+        return OnnxGraph(tuple(nodes), constants, inputs, outputs, self.opset, initialisers)
 
     def _check_names(self, proto: Any) -> None:
         """Raise if a name is not UTF-8; protobuf returns such names as bytes."""
@@ -126,7 +126,7 @@ class _Reader:
         if bad is not None:
             raise FormatError(f"{self.path}: the name {bad!r} is not UTF-8; is it damaged?")
 
-    def _node(self, proto: Any, place: int, known: set[str]) -> Node:
+    def _node(self, proto: Any, place: int, known: set[str]) -> OnnxNode:
         """Read a node; add its outputs to the defined names."""
         outputs = tuple(map(str, proto.output))
         name = proto.name or next(filter(None, outputs), f"number {place}")
@@ -143,7 +143,7 @@ class _Reader:
             known.add(made)
         if not any(outputs):
             raise FormatError(f"{self.path}: {label} has no outputs")
-        return Node(operator, name, inputs, outputs, attributes)
+        return OnnxNode(operator, name, inputs, outputs, attributes)
 
     def _require_known(self, label: str, names: Any, known: set[str]) -> None:
         """Raise if a name is not defined by an earlier node, as in a cycle."""
@@ -154,7 +154,7 @@ class _Reader:
                     "the graph has a cycle, or is incomplete"
                 )
 
-    def _input(self, proto: Any) -> Input:
+    def _input(self, proto: Any) -> OnnxInput:
         """Read the declaration of an input."""
         if not proto.type.HasField("tensor_type"):
             raise FormatError(
@@ -167,7 +167,7 @@ class _Reader:
             for it in kind.shape.dim
         ]
         shape = tuple(sizes) if kind.HasField("shape") else None
-        return Input(proto.name, self._dtype(kind.elem_type, proto.name), shape)
+        return OnnxInput(proto.name, self._dtype(kind.elem_type, proto.name), shape)
 
     def _dtype(self, number: int, name: str) -> str:
         """Return the name of the element type with an ONNX number."""
@@ -210,7 +210,7 @@ class _Reader:
         except UnicodeDecodeError:
             raise FormatError(f"{self.path}: {label}: a string is not UTF-8") from None
 
-    def _constant(self, node: Node) -> NDArray[Any]:
+    def _constant(self, node: OnnxNode) -> NDArray[Any]:
         """Return the value of a Constant node."""
         kinds = {"value_int": "i8", "value_ints": "i8"}
         kinds |= {"value_float": "f4", "value_floats": "f4"}

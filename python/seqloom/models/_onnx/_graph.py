@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Node:
+class OnnxNode:
     """Call of an operator; the name "" marks an omitted input or output."""
 
     operator: str
@@ -35,9 +35,9 @@ class Node:
         return f"node {self.name!r} ({self.operator})"
 
     @property
-    def graphs(self) -> list[Graph]:
+    def graphs(self) -> list[OnnxGraph]:
         """Graphs inside the node, such as the branches of an If."""
-        return [it for it in self.attributes.values() if isinstance(it, Graph)]
+        return [it for it in self.attributes.values() if isinstance(it, OnnxGraph)]
 
     def reads(self) -> Iterator[str]:
         """Yield the names of values that the node and its inner graphs read."""
@@ -47,7 +47,7 @@ class Node:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Input:
+class OnnxInput:
     """Input of a graph; a size is an integer, or None for any size."""
 
     name: str
@@ -56,12 +56,12 @@ class Input:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Graph:
+class OnnxGraph:
     """Nodes in execution order, with their constants, inputs and outputs."""
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[OnnxNode, ...]
     constants: dict[str, NDArray[Any]]
-    inputs: tuple[Input, ...]
+    inputs: tuple[OnnxInput, ...]
     outputs: tuple[str, ...]
     opset: int
     # Names of constants that are initialisers; weights are among these.
@@ -74,7 +74,7 @@ class Graph:
         read = {name for node in self.nodes for name in node.reads()}
         return (read | {*self.outputs}) - made
 
-    def with_outputs(self, names: Iterable[str]) -> Graph:
+    def with_outputs(self, names: Iterable[str]) -> OnnxGraph:
         """Return a graph that only computes the values with these names."""
         wanted = tuple(names)
         made = {name for node in self.nodes for name in node.outputs if name}
@@ -90,10 +90,10 @@ class Graph:
 
 
 def _drop_unused(
-    nodes: tuple[Node, ...], needed: set[str]
-) -> tuple[tuple[Node, ...], set[str]]:
+    nodes: tuple[OnnxNode, ...], needed: set[str]
+) -> tuple[tuple[OnnxNode, ...], set[str]]:
     """Drop unused nodes; return the remaining nodes and the names that they read."""
-    kept: list[Node] = []
+    kept: list[OnnxNode] = []
     for node in reversed(nodes):
         outputs = tuple(name if name in needed else "" for name in node.outputs)
         if any(outputs):
@@ -134,7 +134,7 @@ GATES = {"GRU": (1, 0, 2), "LSTM": (0, 2, 3, 1), "RNN": (0,)}
 _WEIGHT_AXES = 3  # direction, gates * width, in
 
 
-class Weights(NamedTuple):
+class OnnxWeights(NamedTuple):
     """Weights of one direction, as arguments of `seqloom.nn.functional.lstm`."""
 
     w_ih: Tensor
@@ -145,7 +145,7 @@ class Weights(NamedTuple):
 
 def split_weights(
     operator: str, w: Tensor, r: Tensor, *, b: Tensor | None
-) -> list[Weights]:
+) -> list[OnnxWeights]:
     """Split the weights of a recurrent node by direction."""
     gates = len(GATES[operator])
     rows = gates * r.shape[-1]
@@ -159,12 +159,12 @@ def split_weights(
         raise ShapeError(
             f"its bias has the shape {b.shape}; expected (directions, {2 * rows})"
         )
-    parts: list[Weights] = []
+    parts: list[OnnxWeights] = []
     for at in range(w.shape[0]):
         b_ih = None if b is None else _reorder(operator, b[at][:rows])
         b_hh = None if b is None else _reorder(operator, b[at][rows:])
         w_ih, w_hh = _reorder(operator, w[at]), _reorder(operator, r[at])
-        parts.append(Weights(w_ih, w_hh, b_ih, b_hh))
+        parts.append(OnnxWeights(w_ih, w_hh, b_ih, b_hh))
     return parts
 
 
@@ -188,7 +188,7 @@ class Weight:
     is_learned: bool
 
 
-def find_weights(graph: Graph, taken: Iterable[str]) -> tuple[Graph, list[Weight]]:
+def find_weights(graph: OnnxGraph, taken: Iterable[str]) -> tuple[OnnxGraph, list[Weight]]:
     """Extract the weights of a graph; `taken` are reserved names."""
     graph, split = _split_recurrent(graph)
     roles = _find_roles(graph)
@@ -205,7 +205,7 @@ def find_weights(graph: Graph, taken: Iterable[str]) -> tuple[Graph, list[Weight
     return replace(graph, constants=rest), found
 
 
-def _find_roles(graph: Graph) -> dict[str, str]:
+def _find_roles(graph: OnnxGraph) -> dict[str, str]:
     """Return the role of each constant: "learned" for parameters, "kept" for buffers."""
     roles: dict[str, str] = {}
     makers = {name: node.operator for node in graph.nodes for name in node.outputs}
@@ -224,7 +224,7 @@ def _find_roles(graph: Graph) -> dict[str, str]:
     return {name: role for name, role in roles.items() if role != "number"}
 
 
-def _find_role_by_position(node: Node, place: int) -> str | None:
+def _find_role_by_position(node: OnnxNode, place: int) -> str | None:
     """Return the role of a constant if its input position determines it."""
     if place in _AVERAGE_INPUTS.get(node.operator, ()):
         return "kept"
@@ -242,7 +242,7 @@ def _find_role_by_values(array: NDArray[Any], *, is_weight: bool, is_bias: bool)
     return "learned" if is_weight and bool(np.isfinite(array).all()) else "kept"
 
 
-def _all_nodes(graph: Graph) -> Iterator[Node]:
+def _all_nodes(graph: OnnxGraph) -> Iterator[OnnxNode]:
     """Yield the nodes of a graph and of its inner graphs."""
     for node in graph.nodes:
         yield node
@@ -250,10 +250,10 @@ def _all_nodes(graph: Graph) -> Iterator[Node]:
             yield from _all_nodes(inner)
 
 
-def _split_recurrent(graph: Graph) -> tuple[Graph, dict[str, str]]:
+def _split_recurrent(graph: OnnxGraph) -> tuple[OnnxGraph, dict[str, str]]:
     """Split the weights of recurrent nodes; also return the original name of each part."""
     constants, origins = {**graph.constants}, dict[str, str]()
-    nodes: list[Node] = []
+    nodes: list[OnnxNode] = []
     for node in graph.nodes:
         given = [name for name in node.inputs[1:4] if name]
         is_split = node.operator in GATES and all(it in graph.constants for it in given)
@@ -264,8 +264,8 @@ def _split_recurrent(graph: Graph) -> tuple[Graph, dict[str, str]]:
 
 
 def _split_node(
-    node: Node, constants: dict[str, NDArray[Any]], origins: dict[str, str]
-) -> Node:
+    node: OnnxNode, constants: dict[str, NDArray[Any]], origins: dict[str, str]
+) -> OnnxNode:
     """Split the weights of one node, and append them to its inputs."""
     numpy = find_backend("numpy")
     names = [*node.inputs[1:4], ""][:3]
@@ -297,7 +297,7 @@ def _prefix_number(name: str, operator: str) -> str:
 class _Paths:
     """Generator of unique parameter paths from names in the graph."""
 
-    def __init__(self, taken: Iterable[str], graph: Graph) -> None:
+    def __init__(self, taken: Iterable[str], graph: OnnxGraph) -> None:
         self._taken = {*taken}
         self._operators = {
             name: node.operator for node in _all_nodes(graph) for name in node.inputs

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from seqloom.models._onnx._values import Call, Operator
+    from seqloom.models._onnx._values import OnnxCall, Operator
 
 
-def gather(call: Call) -> Tensor:
+def gather(call: OnnxCall) -> Tensor:
     """Select indices of one axis; the axes of the index array replace this axis."""
     places, rank = call.value(1), len(call.shape(0))
     axis = call.axis(call.attribute("axis", 0), rank)
@@ -90,7 +90,7 @@ def _take_rows(x: Tensor, places: Tensor, axis: int) -> Tensor:
     return found.reshape((*x.shape[:axis], *places.shape, *x.shape[axis + 1 :]))
 
 
-def gather_elements(call: Call) -> Tensor:
+def gather_elements(call: OnnxCall) -> Tensor:
     """Select an index along an axis for each element of the result."""
     x, places = call.tensor(0), call.tensor(1)
     axis = call.axis(call.attribute("axis", 0), x.ndim)
@@ -98,7 +98,7 @@ def gather_elements(call: Call) -> Tensor:
     return gather_along(x, axis, places)
 
 
-def gather_nd(call: Call) -> Tensor:
+def gather_nd(call: OnnxCall) -> Tensor:
     """Select slices by indices on several axes; the last axis contains the indices."""
     x, kept = call.tensor(0), call.attribute("batch_dims", 0)
     own = call.value(1)
@@ -126,7 +126,7 @@ def _join_places(places: Tensor, sizes: Sequence[int]) -> Tensor:
     return places[..., :0].sum(axis=-1) if joined is None else joined
 
 
-def slice_tensor(call: Call) -> Tensor:
+def slice_tensor(call: OnnxCall) -> Tensor:
     """Slice a tensor; in older files the bounds are attributes."""
     x = call.tensor(0)
     starts, stops = call.listed("starts", 1), call.listed("ends", 2)
@@ -159,7 +159,7 @@ def _list_places(part: slice, length: int) -> range:
     return range(min(max(start, 0), high), min(max(stop, low), high), part.step)
 
 
-def one_hot(call: Call) -> Tensor:
+def one_hot(call: OnnxCall) -> Tensor:
     """Write one value at the index of each class, and another value elsewhere."""
     places, off_on = call.tensor(0), call.constant(2, "values")
     depth = int(call.constant(1, "depth").reshape(()))
@@ -175,14 +175,14 @@ def one_hot(call: Call) -> Tensor:
     return apply("permute_dims", found, (*order[:axis], places.ndim, *order[axis:]))
 
 
-def trilu(call: Call) -> Tensor:
+def trilu(call: OnnxCall) -> Tensor:
     """Keep one triangle of each matrix, and set the other to 0."""
     x = call.tensor(0)
     above = int(call.constant(1, "diagonal").reshape(())) if call.has(1) else 0
     return apply("triu" if call.attribute("upper", 1) else "tril", x, k=above)
 
 
-def pad(call: Call) -> Tensor:
+def pad(call: OnnxCall) -> Tensor:
     """Pad axes with values on both sides."""
     x = call.tensor(0)
     widths = call.listed("pads", 1)

@@ -13,7 +13,7 @@ from seqloom.tensor import Tensor, apply
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from seqloom.models._onnx._values import Call, Operator
+    from seqloom.models._onnx._values import OnnxCall, Operator
 
     # A function of a tensor and numbers, and the default of each number by attribute.
     Activation: TypeAlias = tuple[Callable[..., Tensor], dict[str, float]]
@@ -70,20 +70,20 @@ ACTIVATIONS: dict[str, Activation] = {
 def _make_activation(function: Callable[..., Tensor], numbers: dict[str, float]) -> Any:
     """Create an operator from a function; its parameters are attributes."""
 
-    def operate(call: Call) -> Tensor:
+    def operate(call: OnnxCall) -> Tensor:
         given = (call.attribute(name, default) for name, default in numbers.items())
         return function(call.tensor(0), *given)
 
     return operate
 
 
-def prelu(call: Call) -> Tensor:
+def prelu(call: OnnxCall) -> Tensor:
     """Multiply negative values by learned slopes."""
     x = call.tensor(0)
     return apply("where", x < 0, x * call.operand(1), x)
 
 
-def gelu(call: Call) -> Tensor:
+def gelu(call: OnnxCall) -> Tensor:
     """Compute the Gaussian error linear unit."""
     kind = call.choice("approximate", "none", ("none", "tanh"))
     return F.gelu(call.tensor(0), kind)
@@ -92,7 +92,7 @@ def gelu(call: Call) -> Tensor:
 def _make_softmax(function: Callable[..., Tensor]) -> Operator:
     """Create an operator over one axis; in older files, also over all later axes."""
 
-    def operate(call: Call) -> Tensor:
+    def operate(call: OnnxCall) -> Tensor:
         x = call.tensor(0)
         if call.opset >= _SINGLE_AXIS_OPSET:
             return function(x, call.axis(call.attribute("axis", -1), x.ndim))
@@ -105,7 +105,7 @@ def _make_softmax(function: Callable[..., Tensor]) -> Operator:
     return operate
 
 
-def batch_norm(call: Call) -> Tensor:
+def batch_norm(call: OnnxCall) -> Tensor:
     """Normalise channels by the averages in the file, as in evaluation."""
     if call.attribute("training_mode", 0):
         call.fail("normalises by the batch (training_mode=1), which is not supported")
@@ -118,13 +118,13 @@ def batch_norm(call: Call) -> Tensor:
     return scale_channels(x, scale, bias - mean * scale)
 
 
-def instance_norm(call: Call) -> Tensor:
+def instance_norm(call: OnnxCall) -> Tensor:
     """Normalise each channel of each record."""
     x, weight, bias = (call.tensor(place) for place in range(3))
     return _scale_groups(call, x.shape[1], weight, bias=bias)
 
 
-def group_norm(call: Call) -> Tensor:
+def group_norm(call: OnnxCall) -> Tensor:
     """Normalise groups of channels of each record."""
     x, weight, bias = (call.tensor(place) for place in range(3))
     groups = call.attribute("num_groups")
@@ -134,7 +134,7 @@ def group_norm(call: Call) -> Tensor:
     return _scale_groups(call, groups, weight, bias=bias)
 
 
-def _scale_groups(call: Call, groups: int, weight: Tensor, *, bias: Tensor) -> Tensor:
+def _scale_groups(call: OnnxCall, groups: int, weight: Tensor, *, bias: Tensor) -> Tensor:
     """Normalise each group of each record to mean 0 and variance 1, then scale."""
     x, eps = call.tensor(0), call.attribute("epsilon", 1e-5)
     rows = x.reshape((x.shape[0], groups, math.prod(x.shape[1:]) // groups))
@@ -145,7 +145,7 @@ def _scale_groups(call: Call, groups: int, weight: Tensor, *, bias: Tensor) -> T
     return normed * weight + bias
 
 
-def layer_norm(call: Call) -> Tensor:
+def layer_norm(call: OnnxCall) -> Tensor:
     """Normalise over the last axes."""
     if any(call.node.outputs[1:]):
         call.fail("returns means or deviations, which is not supported")
@@ -154,19 +154,19 @@ def layer_norm(call: Call) -> Tensor:
     return F.layer_norm(x, shape, weight, bias, call.attribute("epsilon", 1e-5))
 
 
-def rms_norm(call: Call) -> Tensor:
+def rms_norm(call: OnnxCall) -> Tensor:
     """Divide by the root mean square over the last axes."""
     return F.rms_norm(*_last_axes(call), call.attribute("epsilon", 1e-5))
 
 
-def _last_axes(call: Call) -> tuple[Tensor, tuple[int, ...], Tensor | None]:
+def _last_axes(call: OnnxCall) -> tuple[Tensor, tuple[int, ...], Tensor | None]:
     """Return the input, the shape of the normalised axes, and the weight."""
     x = call.tensor(0)
     shape = x.shape[call.axis(call.attribute("axis", -1), x.ndim) :]
     return x, shape, _of_shape(call, 1, shape)
 
 
-def _of_shape(call: Call, place: int, shape: tuple[int, ...]) -> Tensor | None:
+def _of_shape(call: OnnxCall, place: int, shape: tuple[int, ...]) -> Tensor | None:
     """Broadcast a weight to the shape of the normalised axes."""
     if not call.has(place):
         return None
@@ -174,7 +174,7 @@ def _of_shape(call: Call, place: int, shape: tuple[int, ...]) -> Tensor | None:
     return weight if weight.shape == shape else apply("broadcast_to", weight, shape)
 
 
-def unit_norm(call: Call) -> Tensor:
+def unit_norm(call: OnnxCall) -> Tensor:
     """Divide by the norm along an axis."""
     x = call.tensor(0)
     axis = call.axis(call.attribute("axis", -1), x.ndim)
@@ -188,7 +188,7 @@ def unit_norm(call: Call) -> Tensor:
     return apply("where", is_zero, 0.0, x / norm)
 
 
-def gemm(call: Call) -> Tensor:
+def gemm(call: OnnxCall) -> Tensor:
     """Multiply two matrices and add a third."""
     alpha, beta = call.attribute("alpha", 1.0), call.attribute("beta", 1.0)
     x, weight = call.tensor(0), call.tensor(1)
@@ -204,7 +204,7 @@ def gemm(call: Call) -> Tensor:
     return out if bias is None else out + (bias if beta == 1 else bias * beta)
 
 
-def einsum(call: Call) -> Tensor:
+def einsum(call: OnnxCall) -> Tensor:
     """Compute sums of products in Einstein notation."""
     tensors = [call.tensor(place) for place in range(len(call))]
     equation = str(call.attribute("equation", ""))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from seqloom.models._onnx._graph import Graph
+    from seqloom.models._onnx._graph import OnnxGraph
     from seqloom.tensor import Backend
 
 
@@ -107,7 +107,7 @@ def from_onnx(  # noqa: PLR0913 - settings that the file lacks
     return module.bind(found, Key(0)).eval()
 
 
-def _require_shape(graph: Graph, encoder: Any, length: int | None) -> None:
+def _require_shape(graph: OnnxGraph, encoder: Any, length: int | None) -> None:
     """Raise if the encoder's arrays do not have the shape of the first input."""
     declared = graph.inputs[0].shape if graph.inputs else None
     if declared is None or not hasattr(encoder, "shape"):
@@ -165,7 +165,7 @@ class OnnxModule(Module):
 
     part_names: tuple[str, ...]
     names: dict[str, str]  # parameter path -> name of the value in the graph
-    graph: Graph
+    graph: OnnxGraph
     encoder: Any
     length: int | None
     crop: str | None
@@ -173,7 +173,7 @@ class OnnxModule(Module):
 
     def __init__(
         self,
-        graph: Graph,
+        graph: OnnxGraph,
         *,
         encoder: Any = None,
         length: int | None = None,

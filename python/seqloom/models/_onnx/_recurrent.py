@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom.models._onnx._graph import GATES, Weights, split_weights
+from seqloom.models._onnx._graph import GATES, OnnxWeights, split_weights
 from seqloom.models._onnx._layers import ACTIVATIONS
 from seqloom.models._onnx._values import Directions, as_tensor, fill_like, is_known, permute
 from seqloom.nn import functional as F
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from seqloom.models._onnx._layers import Activation
-    from seqloom.models._onnx._values import Call, Operator
+    from seqloom.models._onnx._values import OnnxCall, Operator
 
 
 # Indices of the node's inputs; weights that were split when the file was read are last.
@@ -39,10 +39,10 @@ _ZERO_BIAS, _ONE_BIAS = -1e4, 1e4
 class DirectionRun:
     """One direction of a recurrent node."""
 
-    call: Call
+    call: OnnxCall
     x: Tensor  # (record, position, in)
     mask: Tensor | None
-    weights: Weights
+    weights: OnnxWeights
     first: list[Tensor]
     number: int  # index of the direction
     reverse: bool
@@ -74,7 +74,7 @@ class DirectionRun:
         return call.has(_PEEPHOLES) or bool(call.attribute("input_forget", 0))
 
 
-def recurrent(call: Call) -> tuple[Any, ...]:
+def recurrent(call: OnnxCall) -> tuple[Any, ...]:
     """Run all directions of a node."""
     if call.attribute("clip") is not None:
         call.fail("has a clip, which is not supported")
@@ -91,7 +91,7 @@ def recurrent(call: Call) -> tuple[Any, ...]:
     return (outputs, *(apply("stack", list(last), axis=axis) for last in lasts))
 
 
-def _list_layers(call: Call, x: Tensor) -> list[DirectionRun]:
+def _list_layers(call: OnnxCall, x: Tensor) -> list[DirectionRun]:
     """Return the directions of a recurrent node with their weights and states."""
     kind = call.choice("direction", "forward", ("forward", "reverse", "bidirectional"))
     reverses = {"forward": [False], "reverse": [True]}.get(kind, [False, True])
@@ -108,17 +108,19 @@ def _list_layers(call: Call, x: Tensor) -> list[DirectionRun]:
     return layers
 
 
-def _find_weights(call: Call) -> list[Weights]:
+def _find_weights(call: OnnxCall) -> list[OnnxWeights]:
     """Return the weights of each direction, with gates in PyTorch's order."""
     if len(call) > _SPLIT:
         parts = [call.optional(place) for place in range(_SPLIT, len(call))]
-        return [Weights(*parts[at : at + 4]) for at in range(0, len(parts), 4)]  # pyright: ignore[reportArgumentType]
+        return [OnnxWeights(*parts[at : at + 4]) for at in range(0, len(parts), 4)]  # pyright: ignore[reportArgumentType]
     return split_weights(
         call.node.operator, call.tensor(1), call.tensor(2), b=call.optional(3)
     )
 
 
-def _first_state(call: Call, place: int, x: Tensor, *, width: int, number: int) -> Tensor:
+def _first_state(
+    call: OnnxCall, place: int, x: Tensor, *, width: int, number: int
+) -> Tensor:
     """Return the initial state of a direction; default: zeros."""
     shape = (x.shape[0], width)
     if not call.has(place):
@@ -131,7 +133,7 @@ def _first_state(call: Call, place: int, x: Tensor, *, width: int, number: int) 
     return state if state.shape == shape else apply("broadcast_to", state, shape)
 
 
-def _as_gru(weights: Weights) -> Weights:
+def _as_gru(weights: OnnxWeights) -> OnnxWeights:
     """Convert a tanh RNN to a GRU that never resets and always uses the new state."""
     w_hh, width = weights.w_hh, weights.w_hh.shape[1]
 
@@ -142,7 +144,7 @@ def _as_gru(weights: Weights) -> Weights:
     b_ih = None if weights.b_ih is None else after_zeros(weights.b_ih)
     b_ih = as_operand(w_hh, gates) if b_ih is None else b_ih + gates
     b_hh = None if weights.b_hh is None else after_zeros(weights.b_hh)
-    return Weights(after_zeros(weights.w_ih), after_zeros(w_hh), b_ih, b_hh)
+    return OnnxWeights(after_zeros(weights.w_ih), after_zeros(w_hh), b_ih, b_hh)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +183,7 @@ _ACTIVATIONS: dict[str, Activation] = {
 }
 
 
-def list_activations(call: Call, plain: Sequence[str]) -> list[list[NamedActivation]]:
+def list_activations(call: OnnxCall, plain: Sequence[str]) -> list[list[NamedActivation]]:
     """Return the activations of each direction; replace missing ones by the defaults."""
     directions = 2 if call.attribute("direction", "forward") == "bidirectional" else 1
     names = call.attribute("activations") or [*plain] * directions
@@ -193,7 +195,9 @@ def list_activations(call: Call, plain: Sequence[str]) -> list[list[NamedActivat
     return [found[at : at + len(plain)] for at in range(0, len(found), len(plain))]
 
 
-def _activation(call: Call, name: str, given: dict[str, list[float]]) -> NamedActivation:
+def _activation(
+    call: OnnxCall, name: str, given: dict[str, list[float]]
+) -> NamedActivation:
     """Create one activation, with the node's next parameters or the defaults."""
     if name not in _ACTIVATIONS:
         call.fail(f"has the activation {name}, which is not supported")
@@ -208,8 +212,8 @@ def _activation(call: Call, name: str, given: dict[str, list[float]]) -> NamedAc
 class Cell:
     """Base class of the recurrent steps, which compute one position."""
 
-    call: Call
-    weights: Weights
+    call: OnnxCall
+    weights: OnnxWeights
     activations: list[NamedActivation]
     peepholes: Tensor | None
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from seqloom.models._onnx._values import Call, Operator
+    from seqloom.models._onnx._values import OnnxCall, Operator
     from seqloom.tensor import Tensor
 
 # Limits for the size of a result: number of elements, or multiple of the input's size.
@@ -31,19 +31,19 @@ _MAX_ELEMENTS, _MAX_EXPANSION = 1 << 28, 16
 _INDEX_LENGTH = 2  # the pair is a record index and a position in the record
 
 
-def shape(call: Call) -> NDArray[np.int64]:
+def shape(call: OnnxCall) -> NDArray[np.int64]:
     """Return the shape as a constant."""
     sizes = call.shape(0)
     start, stop = call.attribute("start", 0), call.attribute("end", len(sizes))
     return np.asarray(sizes[slice(start, stop)], np.int64)
 
 
-def size(call: Call) -> NDArray[np.int64]:
+def size(call: OnnxCall) -> NDArray[np.int64]:
     """Return the number of elements as a constant."""
     return np.asarray(math.prod(call.shape(0)), np.int64)
 
 
-def reshape_value(call: Call) -> Any:
+def reshape_value(call: OnnxCall) -> Any:
     """Reshape a tensor: a size of 0 is not changed, and a size of -1 is inferred."""
     old, new = call.shape(0), call.integers(1, "shape")
     if not call.attribute("allowzero", 0):
@@ -57,7 +57,7 @@ def reshape_value(call: Call) -> Any:
     return reshape(call.value(0), new)
 
 
-def flatten(call: Call) -> Any:
+def flatten(call: OnnxCall) -> Any:
     """Reshape to two axes: one for all axes before `axis`, and one for all other axes."""
     old = call.shape(0)
     axis = call.attribute("axis", 1)
@@ -67,7 +67,7 @@ def flatten(call: Call) -> Any:
     return reshape(call.value(0), (math.prod(old[:axis]), math.prod(old[axis:])))
 
 
-def transpose(call: Call) -> Any:
+def transpose(call: OnnxCall) -> Any:
     """Permute the axes of a tensor; default: reverse the axes."""
     rank = len(call.shape(0))
     order = call.attribute("perm", [*range(rank)][::-1])
@@ -76,7 +76,7 @@ def transpose(call: Call) -> Any:
     return permute(call.value(0), order)
 
 
-def squeeze(call: Call) -> Any:
+def squeeze(call: OnnxCall) -> Any:
     """Remove axes of length 1."""
     value, old = call.value(0), call.shape(0)
     axes = call.listed("axes", 1)
@@ -90,7 +90,7 @@ def squeeze(call: Call) -> Any:
     return reshape(value, [n for axis, n in enumerate(old) if axis not in left_out])
 
 
-def unsqueeze(call: Call) -> Any:
+def unsqueeze(call: OnnxCall) -> Any:
     """Add axes of length 1."""
     old, axes = [*call.shape(0)], call.listed("axes", 1, [])
     rank = len(old) + len(axes)
@@ -99,7 +99,7 @@ def unsqueeze(call: Call) -> Any:
     return reshape(call.value(0), old)
 
 
-def expand(call: Call) -> Any:
+def expand(call: OnnxCall) -> Any:
     """Broadcast axes of length 1."""
     new = np.broadcast_shapes(call.shape(0), tuple(call.integers(1, "shape")))
     require_plausible(call, new)
@@ -108,14 +108,14 @@ def expand(call: Call) -> Any:
     return apply("broadcast_to", call.tensor(0), new)
 
 
-def tile(call: Call) -> Tensor:
+def tile(call: OnnxCall) -> Tensor:
     """Repeat a tensor along each axis."""
     times = tuple(call.integers(1, "repeats"))
     require_plausible(call, [n * k for n, k in zip(call.shape(0), times, strict=True)])
     return apply("tile", call.tensor(0), times)
 
 
-def constant_of_shape(call: Call) -> NDArray[Any]:
+def constant_of_shape(call: OnnxCall) -> NDArray[Any]:
     """Return a constant with one value in all elements."""
     value = call.attribute("value", np.zeros(1, np.float32))
     new = call.integers(0, "shape")
@@ -123,7 +123,7 @@ def constant_of_shape(call: Call) -> NDArray[Any]:
     return np.broadcast_to(np.asarray(value).reshape(()), new)
 
 
-def make_range(call: Call) -> NDArray[Any]:
+def make_range(call: OnnxCall) -> NDArray[Any]:
     """Return a range between constants."""
     limits = [call.constant(place, "limits") for place in range(3)]
     start, stop, step = (it.item() for it in limits)
@@ -133,19 +133,19 @@ def make_range(call: Call) -> NDArray[Any]:
     return np.arange(start, stop, step, dtype=limits[0].dtype)
 
 
-def nonzero(call: Call) -> NDArray[np.int64]:
+def nonzero(call: OnnxCall) -> NDArray[np.int64]:
     """Return the indices of constants that are not 0."""
     return np.stack(np.nonzero(call.constant(0, "places"))).astype(np.int64)
 
 
-def require_plausible(call: Call, sizes: Sequence[int]) -> None:
+def require_plausible(call: OnnxCall, sizes: Sequence[int]) -> None:
     """Raise if a shape is invalid, or far larger than the input."""
     most = max(_MAX_ELEMENTS, _MAX_EXPANSION * math.prod(call.shape(0)))
     if min(sizes, default=0) < 0 or math.prod(sizes) > most:
         call.fail(f"would create the shape {tuple(sizes)}, which is not possible")
 
 
-def concat(call: Call) -> Any:
+def concat(call: OnnxCall) -> Any:
     """Concatenate tensors along an axis."""
     rank = len(call.shape(0))
     axis = call.axis(call.attribute("axis", 0), rank)
@@ -156,7 +156,7 @@ def concat(call: Call) -> Any:
     return apply("concat", [call.tensor(place) for place in range(len(call))], axis=axis)
 
 
-def _find_record_positions(call: Call) -> RecordPositions | None:
+def _find_record_positions(call: OnnxCall) -> RecordPositions | None:
     """Return lazy pairs if the inputs are record indices and positions."""
     # PyTorch 2.5 and newer exports ``x[arange(n), positions]`` as such pairs.
     numbers = call.value(0)
@@ -168,7 +168,7 @@ def _find_record_positions(call: Call) -> RecordPositions | None:
     return RecordPositions(call.tensor(1))
 
 
-def split(call: Call) -> tuple[Any, ...]:
+def split(call: OnnxCall) -> tuple[Any, ...]:
     """Split a tensor along an axis."""
     x, outputs = call.tensor(0), len(call.node.outputs)
     axis = call.axis(call.attribute("axis", 0), x.ndim)

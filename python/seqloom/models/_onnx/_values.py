@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from seqloom.models._onnx._graph import Node
+    from seqloom.models._onnx._graph import OnnxNode
 
     # Function that computes the outputs of a node: tensors, constants or lazy values.
-    Operator: TypeAlias = Callable[["Call"], Any]
+    Operator: TypeAlias = Callable[["OnnxCall"], Any]
 
 _DIRECTIONS_LAST = (0, 2, 1, 3)
 
@@ -232,10 +232,10 @@ MAX_CONSTANT_SIZE = 1 << 26
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Call:
+class OnnxCall:
     """Node with the values of its inputs; None for an omitted input."""
 
-    node: Node
+    node: OnnxNode
     values: list[Any]
     opset: int
 

@@ -14,7 +14,7 @@ from seqloom.tensor import Tensor, apply
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from seqloom.models._onnx._values import Call, Operator
+    from seqloom.models._onnx._values import OnnxCall, Operator
 
 Pair = tuple[int, int]
 _AUTO_PAD_MODES = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
@@ -46,7 +46,7 @@ class Window:
         return ((0, 0), (0, 0), *self.pads)
 
 
-def _read_window(call: Call, sizes: Sequence[int], kernel: Sequence[int]) -> Window:
+def _read_window(call: OnnxCall, sizes: Sequence[int], kernel: Sequence[int]) -> Window:
     """Read the window attributes for an input with the given sizes."""
     axes = len(sizes)
     if not 1 <= axes <= _MOST_AXES:
@@ -61,7 +61,7 @@ def _read_window(call: Call, sizes: Sequence[int], kernel: Sequence[int]) -> Win
 
 
 def _read_pads(
-    call: Call, sizes: Sequence[int], spans: Sequence[int], *, stride: Sequence[int]
+    call: OnnxCall, sizes: Sequence[int], spans: Sequence[int], *, stride: Sequence[int]
 ) -> tuple[Pair, ...]:
     """Read or compute the padding before and after each axis."""
     kind = call.choice("auto_pad", "NOTSET", _AUTO_PAD_MODES)
@@ -89,7 +89,7 @@ def _select_by_axes(x: Tensor, one: Any, two: Any) -> Any:
     return one if x.ndim == 3 else two  # noqa: PLR2004 - (n, c, l)
 
 
-def conv(call: Call) -> Tensor:
+def conv(call: OnnxCall) -> Tensor:
     """Compute a convolution along one or two axes."""
     x, weight, bias = call.tensor(0), call.tensor(1), call.optional(2)
     window = _read_window(call, x.shape[2:], weight.shape[2:])
@@ -101,7 +101,7 @@ def conv(call: Call) -> Tensor:
     return function(x, weight, bias, *sizes, call.attribute("group", 1))
 
 
-def conv_transpose(call: Call) -> Tensor:
+def conv_transpose(call: OnnxCall) -> Tensor:
     """Compute a transposed convolution along one or two axes."""
     x, weight, bias = call.tensor(0), call.tensor(1), call.optional(2)
     window = _read_window(call, x.shape[2:], weight.shape[2:])
@@ -120,7 +120,7 @@ def conv_transpose(call: Call) -> Tensor:
     return full + bias.reshape((bias.shape[0], *(1,) * (x.ndim - 2)))
 
 
-def _is_plain(call: Call, window: Window) -> bool:
+def _is_plain(call: OnnxCall, window: Window) -> bool:
     """Return whether equal numbers of positions are removed at both ends."""
     names = ("output_padding", "output_shape")
     is_kept = call.attribute("auto_pad", "NOTSET") in {"NOTSET", "VALID"}
@@ -128,7 +128,7 @@ def _is_plain(call: Call, window: Window) -> bool:
 
 
 def _read_output_padding(
-    call: Call, window: Window, sizes: Sequence[int], *, full: Sequence[int]
+    call: OnnxCall, window: Window, sizes: Sequence[int], *, full: Sequence[int]
 ) -> list[Pair]:
     """Return the number of positions to add (remove if negative) at each end of axes."""
     extra = call.attribute("output_padding", [0] * len(full))
@@ -147,7 +147,7 @@ def _read_output_padding(
     return [(-before, more - after) for (before, after), more in ends]
 
 
-def max_pool(call: Call) -> Tensor:
+def max_pool(call: OnnxCall) -> Tensor:
     """Compute the maximum of each window."""
     if any(call.node.outputs[1:]):
         call.fail("returns the indices of the maxima, which is not supported")
@@ -183,7 +183,7 @@ def _trim(out: Tensor, x: Tensor, window: Window) -> Tensor:
     return out
 
 
-def average_pool(call: Call) -> Tensor:
+def average_pool(call: OnnxCall) -> Tensor:
     """Compute the mean of each window, with or without padding."""
     x = call.tensor(0)
     window = _read_window(call, x.shape[2:], ())
@@ -206,7 +206,7 @@ def average_pool(call: Call) -> Tensor:
 def _make_global(name: str) -> Operator:
     """Create a pooling operator over all positions."""
 
-    def operate(call: Call) -> Tensor:
+    def operate(call: OnnxCall) -> Tensor:
         x = call.tensor(0)
         axes = as_option(tuple(range(2, x.ndim)))
         return apply(name, x, axis=axes, keepdims=True) if prod(x.shape) else x

@@ -66,7 +66,7 @@ class Capture(Backend):
         self.inner = self.target = target
         self.name = f"capture({target.name})"
         self.threads = target.threads
-        self.recorder = Recorder(target)
+        self.recorder = GraphRecorder(target)
         self.admitted: dict[int, tuple[Leaf, Value]] = {}  # Keys are the ids of the leaves.
         self._undo: list[Callable[[], None]] = []
         # Numbers of values that are Python numbers in an uncompiled step.
@@ -184,7 +184,7 @@ class Capture(Backend):
     def _run_default(self, call: Call) -> Spec | list[Spec]:
         """Return the results of a default implementation, run in a temporary graph."""
         scratch = self._scratch
-        scratch.recorder = Recorder(self.target)
+        scratch.recorder = GraphRecorder(self.target)
         body = getattr(Backend, call.name)
         result = body(scratch, *_to_symbols(call.args), **call.options)
         kinds = [(array.shape, scratch.dtype(array)) for array in flatten(result)]
@@ -308,7 +308,7 @@ def _find_recorded(target: Backend) -> Iterator[str]:
 Spec = tuple[tuple[int, ...], np.dtype[Any]]
 
 
-class Recorder:
+class GraphRecorder:
     """Adds values, constants and operations to a graph."""
 
     def __init__(self, target: Backend) -> None:
