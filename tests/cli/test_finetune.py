@@ -56,7 +56,7 @@ def test_a_lora_run_loads_after_its_base_network_moves(call, home, tmp_path):
         (["--finetune", "lora", "--model", "nowhere"], "no such file"),
         (
             ["--finetune", "lora", "--model", "x", "--kernel-size", "3"],
-            "--kernel-size is for convolutions",
+            "omit --kernel-size",
         ),
     ],
 )

@@ -223,7 +223,7 @@ def test_a_run_resumes_only_with_the_same_intervals(run, shell):
     shell(f"{TRAIN} --resume")
     assert Path("run/model.safetensors").read_bytes() == before
     Path("peaks.bed").write_text(bed([*PEAKS[1:], PEAKS[0]]))
-    assert "begun with other training data" in shell(f"{TRAIN} --resume", code=2).err
+    assert "started with other training data" in shell(f"{TRAIN} --resume", code=2).err
 
 
 def test_dropped_intervals_are_counted_and_not_scored(run, shell):

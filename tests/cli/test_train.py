@@ -156,7 +156,7 @@ def test_a_run_does_not_resume_with_other_settings(call, trained):
     words = ["--out", trained, "--epochs", 2, "--lr", 1, "--resume"]
     said = call("train", TRAIN, *PARTS, *words)
     assert said.code == 2
-    assert "begun with lr 0.001, not 1.0 (lr=, --lr): resume it with" in said.err
+    assert "started with lr 0.001, not 1.0 (lr=, --lr): resume it with" in said.err
 
 
 @pytest.fixture

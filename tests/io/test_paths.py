@@ -49,7 +49,7 @@ def make_sparse(path):
 
 ERRORS = {
     "nothing": (make_nothing, MissingFileError, "no such file"),
-    "a folder": (make_folder, FileError, "is (a folder|no regular file)"),
+    "a folder": (make_folder, FileError, "is (a folder|not a regular file)"),
     "an empty file": (make_empty, FormatError, "the file is empty"),
     "a socket": (make_socket, FileError, ""),
     "a link to itself": (make_loop, FileError, "symbolic links"),

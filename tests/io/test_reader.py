@@ -211,7 +211,9 @@ def test_a_fastq_record_without_sequence_suggests_remedies(tmp_path):
         SequenceIndex(tmp_path / "a.fq")
 
 
-@pytest.mark.parametrize(("rest", "message"), [(1 << 20, "checksum"), (66 << 20, "letter")])
+@pytest.mark.parametrize(
+    ("rest", "message"), [(1 << 20, "checksum"), (66 << 20, "expected a residue")]
+)
 def test_after_an_error_at_most_64_mib_are_checked_for_corruption(tmp_path, rest, message):
     packed = bytearray(gzip.compress(b">a\nA\x01\n" + b"A" * rest, 1))
     packed[-6] ^= 1  # a byte of the final checksum

@@ -75,5 +75,5 @@ def test_the_genotype_example_runs(tmp_path):
     done = subprocess.run(
         [sys.executable, script], check=True, cwd=tmp_path, capture_output=True, text=True
     )
-    assert "r2 on the test part: 0." in done.stdout
+    assert "r2 on the test set: 0." in done.stdout
     assert (tmp_path / "runs/y1/report.html").exists()

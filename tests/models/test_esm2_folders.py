@@ -176,7 +176,7 @@ def test_settings_of_another_network_are_an_error(folder, values, phrase):
 
 def test_a_folder_without_settings_or_weights_is_an_error(folder):
     (folder / "model.safetensors").unlink()
-    with pytest.raises(MissingFileError, match="has no weights"):
+    with pytest.raises(MissingFileError, match="contains no weights"):
         sl.models.ESM2.load(folder)
     (folder / "config.json").write_text("{")
     with pytest.raises(ConfigError, match="is not JSON"):

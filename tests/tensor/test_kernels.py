@@ -137,7 +137,7 @@ def test_dropout_at_rate_zero_keeps_everything(dtype):
 @pytest.mark.parametrize("rate", [-0.1, 1.0, float("nan")])
 def test_a_dropout_rate_outside_0_to_1_is_an_error(dtype, rate):
     x = normal((4,), dtype)
-    with pytest.raises(ValueError, match="rate: expected a share"):
+    with pytest.raises(ValueError, match="rate: expected a fraction"):
         _native.dropout(x, 1, 2, rate, x.copy(), 1)
 
 

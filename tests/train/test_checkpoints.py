@@ -300,7 +300,7 @@ def test_a_checkpoint_without_a_needed_state_is_an_error(small, tmp_path):
     _checkpoints.save_checkpoint(path, _checkpoints.State(model, sl.optim.AdamW()), {})
     average = sl.optim.WeightAverage()
     state = _checkpoints.State(model, sl.optim.AdamW(), weight_average=average)
-    with pytest.raises(RecordError, match="begun without weight_average"):
+    with pytest.raises(RecordError, match="started without weight_average"):
         _checkpoints.load_checkpoint(path, state, {})
 
 

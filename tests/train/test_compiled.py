@@ -222,7 +222,7 @@ def test_a_compiled_step_whose_loss_is_nan_is_not_saved(tmp_path, options):
 
 def test_a_run_cannot_resume_with_another_choice_of_compilation(toy, small, tmp_path):
     train(small, toy(), compile=True, out=tmp_path / "run")
-    with pytest.raises(RunFolderError, match="begun with compiled True, not None"):
+    with pytest.raises(RunFolderError, match="started with compiled True, not None"):
         train(small, toy(), compile=False, out=tmp_path / "run", resume=True)
 
 

@@ -139,7 +139,7 @@ def test_resume_without_a_checkpoint_starts_a_new_run(start):
 def test_resume_with_another_setting_is_an_error_that_names_it(start, name, other):
     with pytest.raises(KeyboardInterrupt):
         start(progress=Stop(2, 1))
-    with pytest.raises(RunFolderError, match=f"begun with {name} "):
+    with pytest.raises(RunFolderError, match=f"started with {name} "):
         start(resume=True, **other)
 
 
@@ -154,7 +154,7 @@ def test_resume_names_all_settings_that_differ(start):
 def test_the_error_names_the_setting_of_the_task_that_differs(start):
     with pytest.raises(KeyboardInterrupt):
         start(progress=Stop(2, 1))
-    with pytest.raises(RunFolderError, match="begun with task weights None, not"):
+    with pytest.raises(RunFolderError, match="started with task weights None, not"):
         start(resume=True, class_weight="balanced")
 
 

@@ -175,7 +175,9 @@ PATHS = {
 
 @pytest.mark.parametrize("call", PATHS.values(), ids=PATHS)
 def test_an_argument_that_is_not_a_path_is_an_error_of_one_sentence(call):
-    with pytest.raises(sl.errors.ArgumentError, match=r"must be|expected|sequences only"):
+    with pytest.raises(
+        sl.errors.ArgumentError, match=r"must be|expected|only datasets of sequences"
+    ):
         call()
 
 

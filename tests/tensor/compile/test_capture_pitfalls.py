@@ -310,7 +310,7 @@ def test_a_change_that_would_happen_once_is_an_error():
         model.eval()
         return model(x)
 
-    with pytest.raises(CaptureError, match="happen once"):
+    with pytest.raises(CaptureError, match="happen only once"):
         sl.tensor.compile(change)(sl.nn.Linear(1, 1).bind(B, sl.Key(0)), B.tensor([[1.0]]))
 
 
