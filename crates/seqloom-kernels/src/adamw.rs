@@ -1,4 +1,4 @@
-//! A step of Adam with decoupled weight decay (AdamW), in one pass over each tensor.
+//! A step of Adam with decoupled weight decay (`AdamW`), in one pass over each tensor.
 
 use pulp::Simd;
 use seqloom_macros::{compiled_once, vectorized};
@@ -6,7 +6,7 @@ use seqloom_macros::{compiled_once, vectorized};
 use crate::machine::dispatch;
 use crate::{Float, Instances, lanes::Lanes, parallel, tuned};
 
-/// The settings of an AdamW step, which are the same for all tensors.
+/// The settings of an `AdamW` step, which are the same for all tensors.
 #[derive(Clone, Copy, Debug)]
 pub struct AdamwStep {
     /// The learning rate.
@@ -120,7 +120,7 @@ fn update<S: Simd, T: Float>(simd: S, step: AdamwStep, tensor: AdamwTensor<'_, T
     new_second.store_part(second);
 }
 
-/// The constants of an AdamW step, broadcast to all lanes of a vector.
+/// The constants of an `AdamW` step, broadcast to all lanes of a vector.
 struct AdamwLanes<S: Simd, T: Float> {
     kept: Lanes<S, T>,
     betas: [Lanes<S, T>; 2],
