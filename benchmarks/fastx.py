@@ -29,8 +29,9 @@ THREADS = os.cpu_count() or 1
 NOTES = f"""
 The files are in the page cache: {READS:,} reads of 150 bases with realistic qualities,
 and {PROTEINS:,} proteins in lines of 60, with gzip level 6. Times are medians of {ROUNDS}
-rounds. Each side reads headers, sequences and qualities. seqloom has read each gzip file
-once before, so it can start a second thread; the next section has a first pass.
+rounds. Each side reads headers, sequences and qualities. seqloom has already read each
+gzip file once, so several threads can decompress it; the next section measures a first
+pass.
 """
 FLOORS = {
     "read": "floor: reading the file in blocks",

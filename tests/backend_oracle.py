@@ -22,7 +22,7 @@ DTYPES = ["float32", "float64"]
 
 
 def found(name: str) -> Any:
-    """Return a backend by name; the strict backend is an unregistered example."""
+    """Return a backend by name; "strict" is the backend of an example."""
     return strict_backend() if name == "strict" else backend(name, num_threads=1)
 
 

@@ -74,7 +74,7 @@ class TorchEngine(Backend):
 
     def leaf(self, value: Array) -> Array:
         """Make a leaf of an array: operations on it are recorded."""
-        # A view is another node in PyTorch, and stays tracked by the outer engine.
+        # PyTorch records a view as a new node, so the autograd engine still tracks it.
         is_tracked = value.requires_grad
         leaf = value.view_as(value) if is_tracked else value.detach().requires_grad_()
         self._leaves[self._number_of(leaf)] = leaf

@@ -23,7 +23,7 @@ NETWORKS = {**OF_ANY_LENGTH, **OF_SOME_LENGTHS}
 
 
 def check(model, place, encoder, lengths, dtype="float32"):
-    """Compare the bits of a reader with those of the evaluation loop."""
+    """Test that the exported model and `evaluate` compute bitwise equal results."""
     batch = batch_of(encoder, draw_records(lengths), dtype)
     name = "graph.json"
     if batch["mask"].all():

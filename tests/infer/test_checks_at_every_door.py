@@ -89,7 +89,7 @@ def seqloom_run(model, ids, records):
 
 
 def made_of(model):
-    """An export of the model, which gives a warning only here."""
+    """An exported model; only its export in this fixture gives a warning."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
         sl.export.save(model, "made.seqloom", overwrite=True)

@@ -1,4 +1,4 @@
-"""Recorders: formats and precisions, in files and in memory."""
+"""Tests of the classes that save and load model records, in files and in memory."""
 
 from typing import Any
 

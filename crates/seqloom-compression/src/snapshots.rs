@@ -116,7 +116,7 @@ impl Recorder {
         }
     }
 
-    /// Adds to the size of the text.
+    /// Adds a number of bytes to the size of the text.
     pub(super) fn advance(&mut self, count: usize) {
         self.snapshots.text += as_u64(count);
     }

@@ -18,7 +18,7 @@ pub(crate) struct PlannedGraph {
     pub(crate) graph: Graph,
     /// The offset of each weight in memory.
     starts: Vec<usize>,
-    /// The number of reads of each value.
+    /// The number of operations that read each value.
     uses: Vec<usize>,
     roles: Vec<Role>,
     plans: Mutex<HashMap<Vec<Vec<usize>>, Arc<Plan>>>,

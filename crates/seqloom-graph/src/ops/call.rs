@@ -10,7 +10,7 @@ pub(crate) struct Call<'a> {
     pub(crate) operation: &'a Operation,
     values: &'a [Option<View>],
     sizes: &'a SizeBindings,
-    /// The number of reads of each value.
+    /// The number of operations that read each value.
     uses: &'a [usize],
 }
 

@@ -72,7 +72,7 @@ fn run_one(step: &PlacedStep, sources: &Sources<'_>, arena: &mut [u8], threads: 
     (step.kernel)(&reads, &mut writes, threads)
 }
 
-/// The arena, split at the ranges that a step writes.
+/// The memory of a plan, split at the ranges that a step writes.
 struct SplitArena<'a> {
     /// The byte ranges that the step writes, in order.
     written: Vec<&'a mut [u8]>,

@@ -19,7 +19,7 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// Returns the frame of the input of a convolution.
+    /// Returns the input of a convolution with its padding.
     pub(super) fn of_input(shape: &Shape) -> Self {
         Self {
             size: shape.size,

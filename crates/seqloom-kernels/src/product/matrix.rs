@@ -147,7 +147,7 @@ impl<T: Float> Matrix<'_, T> {
 /// Adjacent lines, and the panels to which they are copied.
 struct CopyPanels<'a, T> {
     values: &'a [T],
-    /// The distance between positions of K.
+    /// The stride between positions of the axis that the product sums over.
     step: usize,
     k: usize,
     width: usize,

@@ -1,7 +1,7 @@
 //! Writes the stub of the extension module from the Rust source (`make stubs`).
 //!
 //! `StubInfo::generate` would write `_native/__init__.pyi`, a folder next to the `.so`
-//! of the same name. Type checkers expect a single file at the given path.
+//! of the same name. Type checkers such as mypy read a single stub file.
 
 use std::{env, fs};
 

@@ -270,7 +270,7 @@ class PersonValues:
 
     what: str  # name of the source in error messages
     names: Cells
-    cells: dict[int, Cells]  # Cells by row of the individual.
+    cells: dict[int, Cells]  # Table cells of each individual, by its row.
     unmatched: Cells  # Ids of rows without an individual.
     tables: list[LabelTable]  # Tables, for line numbers in errors.
 

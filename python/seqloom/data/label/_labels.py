@@ -93,7 +93,7 @@ def cells_of(values: list[Any]) -> list[Cells]:
 
 
 def as_cells(value: Any) -> Cells:
-    """Return one label as strings: names in one cell, or one cell for each number."""
+    """Return one label as strings: a list of names, or a list of numbers."""
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         return (as_cell(value),)
     row: Any = value  # pyright: ignore[reportUnknownVariableType]

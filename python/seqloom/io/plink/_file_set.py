@@ -113,7 +113,7 @@ def finish_set(bed: Path) -> None:
 
 @contextmanager
 def without_writer(bed: Path) -> Generator[None]:
-    """Finish the renaming of a set, and block writers of the set during the block."""
+    """Finish the renaming of a set, and lock out its writers in the `with` block."""
     bed = Path(os.path.realpath(bed))
     with _lock(bed.parent):
         try:

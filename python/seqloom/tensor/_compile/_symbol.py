@@ -181,7 +181,7 @@ def substitute(leaf: Leaf, array: Array, capture: Backend) -> Callable[[], None]
 
 
 def _restore(leaf: Leaf, capture: Backend, before: dict[str, Any]) -> None:
-    """End one substitution; after the last one, restore the class of the leaf."""
+    """Stop replacing a tensor by a symbol; finally restore the class of the tensor."""
     with _ClassLock.lock:
         substitutes = vars(leaf)[_SUBSTITUTES]
         del substitutes[capture]

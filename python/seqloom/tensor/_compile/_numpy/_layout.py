@@ -230,7 +230,7 @@ def find_function(backend: Backend, operation: Operation) -> Callable[..., Any]:
 
 
 def _mixes_kinds(operation: Operation) -> bool:
-    """Return True if integers are mixed with or become floats, which ufuncs would widen."""
+    """Return True if an operation mixes integers and floats: ufuncs would widen them."""
     are_integers = [v.dtype.kind in "biu" for v in operation.inputs()]
     has_floats = any(v.dtype.kind not in "biu" for v in operation.outputs)
     return any(are_integers) and (has_floats or not all(are_integers))
