@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     Commit: TypeAlias = Callable[[Sequence[Path], Sequence[Path]], None]
 
+GZIP_MAGIC = b"\x1f\x8b"
 # Number of temporary names that are searched for files of killed writers.
 _MAX_NAMES = 8
 # Seconds between two syncs while a file is written.

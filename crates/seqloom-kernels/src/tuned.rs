@@ -52,8 +52,8 @@ pub(crate) const MAX_BLOCK_K: usize = 320;
 /// The number of output blocks per thread. Several blocks let threads finish at about
 /// the same time.
 pub(crate) const PRODUCT_BLOCKS_PER_THREAD: usize = 2;
-/// The size of a row in bytes. Packed columns of this length are kept for all rows and
-/// need a few megabytes.
+/// Bytes of an output row that are computed at a time. The packed columns for this range
+/// are kept for all rows, and need a few megabytes.
 pub(crate) const KEPT_ROW_BYTES: usize = 1 << 13;
 /// The size of a column in bytes for which packed rows fit in an L2 cache.
 pub(crate) const BAND_BYTES: usize = 192 * 4;

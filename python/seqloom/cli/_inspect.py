@@ -14,6 +14,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TransferSpeedColu
 from rich.table import Table
 from rich.text import Text
 
+from seqloom._files import GZIP_MAGIC
 from seqloom.cli import _bed
 from seqloom.cli._console import check_not_existing, open_console, table_of
 from seqloom.cli._options import PATH, SEQUENCES, Flag, Threads, takes_options
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
     from seqloom.io import Summary
 
-_GZIP_MAGIC = b"\x1f\x8b"
 _MAX_IDS = 3
 _BAR_WIDTH = 40
 _MAX_COLUMNS = 75
@@ -116,7 +116,7 @@ def _summarise_table(file: str, **options: Any) -> "Summary":
     numbers = Counter(held.batch.ids)
     path = Path(file)
     with path.open("rb") as opened:
-        is_packed = opened.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
+        is_packed = opened.read(len(GZIP_MAGIC)) == GZIP_MAGIC
     return summarise(
         tally,
         options["quality"],

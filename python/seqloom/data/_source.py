@@ -198,7 +198,7 @@ class Source(ABC):
     def locate(
         self, error: AlphabetError, row: int, epoch: int | None, *, is_augmented: bool
     ) -> AlphabetError:
-        """Add the id of the record, and its file if it is the only one, to an error."""
+        """Add the record id to an error, and the path if there is only one file."""
         del epoch
         where = f"{self.paths[0]}: " if len(self.paths) == 1 else ""
         where += f"record {self.ids(np.array([row]))[0]!r}"

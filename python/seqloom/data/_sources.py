@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from seqloom._arguments import quote
+from seqloom._files import GZIP_MAGIC
 from seqloom._ragged import Ragged
 from seqloom._warning import warn_user
 from seqloom.data._frame import Frame, has_index, index_of, is_array, key_text, values_of
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from seqloom.data._inputs import SourceOptions
 
 
-_GZIP_MAGIC = b"\x1f\x8b"
 _SUFFIXES = (".csv", ".tsv", ".parquet")
 _HEAD_BYTES = 1 << 16
 # The strings of a list that match this pattern are sequences, not paths. Lower case is
@@ -128,7 +128,7 @@ def _is_named(path: str) -> bool:
 def _begin(path: str) -> bytes:
     """Return the first bytes of a file, decompressed if it is gzip."""
     with Path(path).open("rb") as file:
-        if not file.peek(2).startswith(_GZIP_MAGIC):
+        if not file.peek(2).startswith(GZIP_MAGIC):
             return file.read(_HEAD_BYTES)
         with gzip.GzipFile(fileobj=file) as unpacked:
             return unpacked.read(_HEAD_BYTES)

@@ -111,7 +111,7 @@ def _open_intervals(
     ignore_strand: bool = False,
     **settings: Any,
 ) -> Dataset:
-    """Open intervals of a genome; labels are in a table or in columns of the BED file."""
+    """Open a dataset of genome intervals, with labels from a table or the BED file."""
     table = read_intervals(intervals)
     data = IntervalDataset(
         files[0],

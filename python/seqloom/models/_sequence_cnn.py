@@ -285,12 +285,12 @@ class SequenceCNN(Module):
 
     @property
     def epochs(self) -> int | None:
-        """Number of epochs if `fit` gets none; None for the usual default of `fit`."""
+        """Number of epochs that `fit` uses by default; None for the general default."""
         return None if self.aligned is None else _ALIGNED_EPOCHS
 
     @property
     def weight_decay(self) -> float | None:
-        """Weight decay if `fit` gets none; None for the usual default of `fit`."""
+        """Weight decay that `fit` uses by default; None for the general default."""
         return None if self.aligned is None else _ALIGNED_DECAY
 
     def logits(

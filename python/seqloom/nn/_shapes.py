@@ -62,8 +62,8 @@ def pad(
     Args:
         x: A tensor.
         pad: Number of elements to add before and after the last axis, then the axis
-            before it, and so on. A negative number removes elements; ``"circular"``
-            first removes elements, then repeats the remaining elements.
+            before it, and so on. Negative padding removes elements. Mode
+            ``"circular"`` removes elements first, then repeats the remaining ones.
         mode: ``"constant"``, ``"reflect"``, ``"replicate"`` or ``"circular"``.
         value: Value for ``"constant"``; default 0.
 

@@ -124,8 +124,8 @@ class Tensor(ArrayMethods, TensorConversions):
         compute the tensor again.
 
         Args:
-            gradient: The gradient with respect to this tensor, with its shape: a tensor, an
-                array or a list. Default: 1, for a scalar.
+            gradient: The gradient with respect to this tensor: a tensor, an array or a list
+                of the same shape. Default: 1, for a scalar.
 
         Returns:
             The gradients; ``.wrt(x)`` returns the gradient with respect to `x`.

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeAlias
 
 from seqloom._arguments import quote
-from seqloom._files import reading
+from seqloom._files import GZIP_MAGIC, reading
 from seqloom._rust import _native
 from seqloom.data._frame import Frame
 from seqloom.errors import ArgumentError, FormatError, LabelError, MissingExtraError
@@ -34,7 +34,6 @@ _MIN_SIMILARITY = 0.7
 _MIN_PART = 3
 
 _MAX_CELL = (1 << 31) - 1
-_GZIP_MAGIC = b"\x1f\x8b"
 _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 _TWO_UTF16_CHARACTERS = 4  # bytes
 Purpose: TypeAlias = Literal["table", "intervals"]
@@ -132,7 +131,7 @@ def open_text(path: str, purpose: Purpose = "table") -> Generator[TextIO]:
     """Open plain or compressed text; raise for another file type, such as VCF."""
     # Bytes that are not UTF-8 are read as escapes such as \xff.
     with Path(path).open("rb") as file:
-        packed = file.peek(2).startswith(_GZIP_MAGIC)
+        packed = file.peek(2).startswith(GZIP_MAGIC)
         raw = gzip.GzipFile(fileobj=file) if packed else file
         start = raw.peek(_TWO_UTF16_CHARACTERS)
         if kind := _native.foreign_content(start, purpose):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn
 
 import numpy as np
 
-from seqloom._files import reading
+from seqloom._files import GZIP_MAGIC, reading
 from seqloom._rust import _native
 from seqloom._text import count_of, is_decimal, list_some, parse_decimal, printable
 from seqloom._warning import warn_user
@@ -34,7 +34,6 @@ COLUMNS: Final[dict[Suffix, tuple[str, ...]]] = {
     "bim": tuple(names_of("bim")),
 }
 
-_GZIP_MAGIC = b"\x1f\x8b"
 _FIELDS, _MIN_COLUMNS = 6, 5
 _MAX_LINE_BYTES = 1 << 16
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -221,14 +220,14 @@ def _is_gzip(path: Path) -> bool:
     """Return whether a file starts with the gzip signature; False if it cannot be read."""
     try:
         with path.open("rb") as file:
-            return file.read(2) == _GZIP_MAGIC
+            return file.read(2) == GZIP_MAGIC
     except OSError:
         return False
 
 
 def _decompress(text: bytes, name: str) -> bytes:
     """Decompress a gzip table; a text table never starts with the gzip signature."""
-    if not text.startswith(_GZIP_MAGIC):
+    if not text.startswith(GZIP_MAGIC):
         return text
     try:
         return gzip.decompress(text)
