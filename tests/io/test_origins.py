@@ -105,7 +105,7 @@ class Liar:
 
 @pytest.mark.parametrize("answer", [-1, 1 << 40, "all"])
 def test_a_read_that_returns_too_many_bytes_is_an_error(answer):
-    with pytest.raises(ArgumentError, match=f"Liar says that it gave {answer} bytes"):
+    with pytest.raises(ArgumentError, match=f"Liar returned the byte count {answer}"):
         open_sequences(cast("Any", Liar(answer)))
 
 
@@ -117,7 +117,7 @@ class GivesNumbers:
 
 
 def test_a_read_that_returns_no_bytes_object_is_an_error():
-    with pytest.raises(ArgumentError, match=r"GivesNumbers gives .*int.*, expected bytes"):
+    with pytest.raises(ArgumentError, match=r"GivesNumbers returns .*int.*, expected"):
         open_sequences(cast("Any", GivesNumbers()))
 
 

@@ -52,13 +52,14 @@ typedef struct SeqloomArrays SeqloomArrays;
 typedef struct SeqloomModel SeqloomModel;
 
 /**
- * The scores of files.
+ * The ids and scores of all records of some files.
  */
 typedef struct SeqloomScores SeqloomScores;
 
 /**
- * A callback for each record. It receives `context`, the id, and the scores, which are
- * valid until it returns. It returns 0 to continue, or any other number to stop.
+ * A callback that is called with `context`, and the id and scores of each record,
+ * which are valid until the callback returns. A return value of 0 continues the work;
+ * any other number stops the work.
  */
 typedef int (*SeqloomRow)(void *context, const char *id, const float *scores, size_t columns);
 
@@ -93,7 +94,7 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Returns the error of the last call in this thread, or an empty string if it
+ * Returns the error of the last call in this thread, or an empty string if that call
  * succeeded. Calls that free memory do not change it. The string is valid until the
  * next call and must not be freed.
  */
@@ -107,7 +108,7 @@ const char *seqloom_last_error(void);
 const char *seqloom_last_warnings(void);
 
 /**
- * Returns the version of this library, such as "0.1.0". It must not be freed.
+ * Returns the version of this library, such as "0.1.0". The string must not be freed.
  */
 const char *seqloom_version(void);
 
@@ -143,8 +144,8 @@ void seqloom_free(SeqloomModel *model);
 size_t seqloom_columns(const SeqloomModel *model);
 
 /**
- * Returns the name of a column by index, from 0, or null after the last. It is valid
- * as long as the model and must not be freed.
+ * Returns the name of a column by index, from 0, or null after the last. The string is
+ * valid as long as the model and must not be freed.
  *
  * # Safety
  *
@@ -157,14 +158,15 @@ const char *seqloom_column(const SeqloomModel *model, size_t column);
  * the calling thread.
  *
  * `files` are FASTA or FASTQ files, plain or compressed; "-" for standard input; or
- * one PLINK .bed. A model of pairs needs two files for each sample: R1, R2. Returns 0
- * on success and -1 on failure, or if `row` stopped the work; `seqloom_last_error`
- * returns the reason.
+ * one PLINK .bed. A model of read pairs needs two files for each sample: R1, R2.
+ * Returns 0 on success and -1 on failure, or if `row` stopped the work;
+ * `seqloom_last_error` returns the reason.
  *
  * # Safety
  *
  * `model` comes from `seqloom_open`, `files` points to `count` zero-terminated
- * strings, and `row` has the declared arguments. Each may be null, which is an error.
+ * strings, and `row` has the declared arguments. If one of these pointers is null, the
+ * call fails.
  */
 int seqloom_predict(const SeqloomModel *model,
                     const char *const *files,
@@ -200,8 +202,8 @@ size_t seqloom_scores_rows(const SeqloomScores *scores);
 size_t seqloom_scores_columns(const SeqloomScores *scores);
 
 /**
- * Returns the id of a record by index, from 0, or null after the last. It is valid as
- * long as the scores.
+ * Returns the id of a record by index, from 0, or null after the last. The string is
+ * valid as long as `scores`.
  *
  * # Safety
  *
@@ -210,7 +212,7 @@ size_t seqloom_scores_columns(const SeqloomScores *scores);
 const char *seqloom_scores_id(const SeqloomScores *scores, size_t row);
 
 /**
- * Returns all scores, row by row. They are valid as long as `scores`.
+ * Returns all scores, row by row. The array is valid as long as `scores`.
  *
  * # Safety
  *
@@ -228,8 +230,8 @@ const float *seqloom_scores_values(const SeqloomScores *scores);
 void seqloom_scores_free(SeqloomScores *scores);
 
 /**
- * Runs the network on arrays. Inputs are not encoded, and the function of the task is
- * not applied to the outputs.
+ * Runs the network on arrays. The inputs must already be encoded; the outputs are
+ * logits, without softmax or sigmoid.
  *
  * Returns null on failure; `seqloom_last_error` returns the reason.
  *
@@ -237,7 +239,7 @@ void seqloom_scores_free(SeqloomScores *scores);
  *
  * `model` comes from `seqloom_open`. `inputs` points to `count` arrays, each with a
  * zero-terminated name, a shape of `axes` lengths, and the number of elements of this
- * shape. Both may be null, which is an error.
+ * shape. If `model` or `inputs` is null, the call fails.
  */
 SeqloomArrays *seqloom_run(const SeqloomModel *model, const SeqloomArray *inputs, size_t count);
 
@@ -251,8 +253,8 @@ SeqloomArrays *seqloom_run(const SeqloomModel *model, const SeqloomArray *inputs
 size_t seqloom_arrays_count(const SeqloomArrays *arrays);
 
 /**
- * Returns an array by index, from 0, or null after the last. It is valid as long as
- * `arrays`.
+ * Returns an array by index, from 0, or null after the last. The array is valid as
+ * long as `arrays`.
  *
  * # Safety
  *

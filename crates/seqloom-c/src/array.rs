@@ -41,14 +41,14 @@ pub struct SeqloomArray {
 
 /// The output arrays of a model.
 pub struct SeqloomArrays {
-    /// Views of the memory in the other fields.
+    /// The arrays as C structs, which point into the other fields.
     views: Vec<SeqloomArray>,
     _names: Vec<CString>,
     _arrays: Vec<Array>,
 }
 
-/// Runs the network on arrays. Inputs are not encoded, and the function of the task is
-/// not applied to the outputs.
+/// Runs the network on arrays. The inputs must already be encoded, and no softmax or
+/// sigmoid is applied to the outputs.
 ///
 /// Returns null on failure; `seqloom_last_error` returns the reason.
 ///
@@ -56,7 +56,7 @@ pub struct SeqloomArrays {
 ///
 /// `model` comes from `seqloom_open`. `inputs` points to `count` arrays, each with a
 /// zero-terminated name, a shape of `axes` lengths, and the number of elements of this
-/// shape. Both may be null, which is an error.
+/// shape. If `model` or `inputs` is null, the call fails.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqloom_run(
     model: *const SeqloomModel,
@@ -96,8 +96,8 @@ pub unsafe extern "C" fn seqloom_arrays_count(arrays: *const SeqloomArrays) -> u
     guard(0, || Ok(unsafe { borrow("arrays", arrays) }?.views.len()))
 }
 
-/// Returns an array by index, from 0, or null after the last. It is valid as long as
-/// `arrays`.
+/// Returns an array by index, from 0, or null after the last. The array is valid as
+/// long as `arrays`.
 ///
 /// # Safety
 ///
@@ -158,7 +158,7 @@ fn view(name: &CString, array: &Array) -> SeqloomArray {
     }
 }
 
-/// Converts an array of C to an input of the graph.
+/// Converts a C array to an input of the graph.
 ///
 /// # Safety
 ///

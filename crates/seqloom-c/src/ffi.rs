@@ -17,7 +17,7 @@ thread_local! {
     static WARNINGS: RefCell<CString> = RefCell::default();
 }
 
-/// Returns the error of the last call in this thread, or an empty string if it
+/// Returns the error of the last call in this thread, or an empty string if that call
 /// succeeded. Calls that free memory do not change it. The string is valid until the
 /// next call and must not be freed.
 #[unsafe(no_mangle)]
@@ -33,7 +33,7 @@ pub extern "C" fn seqloom_last_warnings() -> *const c_char {
     WARNINGS.with_borrow(|text| text.as_ptr())
 }
 
-/// Returns the version of this library, such as "0.1.0". It must not be freed.
+/// Returns the version of this library, such as "0.1.0". The string must not be freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn seqloom_version() -> *const c_char {
     VERSION.as_ptr()
@@ -45,8 +45,8 @@ const VERSION: &CStr = match CStr::from_bytes_with_nul(VERSION_BYTES) {
 };
 const VERSION_BYTES: &[u8] = concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes();
 
-/// Runs the body of a call. On an error or a panic, stores the message and returns
-/// `failed`.
+/// Runs the body of a C function. On an error or a panic, stores the message and
+/// returns `failed`.
 pub(crate) fn guard<T>(failed: T, work: impl FnOnce() -> Result<T>) -> T {
     let done = catch_unwind(AssertUnwindSafe(work));
     let (answer, text) = match done {
@@ -61,7 +61,6 @@ pub(crate) fn guard<T>(failed: T, work: impl FnOnce() -> Result<T>) -> T {
     answer
 }
 
-/// Stores the warnings of a call.
 pub(crate) fn warn(sentences: &[String]) {
     WARNINGS.set(text_of(&sentences.join("\n")));
 }

@@ -62,8 +62,8 @@ pub unsafe extern "C" fn seqloom_columns(model: *const SeqloomModel) -> usize {
     })
 }
 
-/// Returns the name of a column by index, from 0, or null after the last. It is valid
-/// as long as the model and must not be freed.
+/// Returns the name of a column by index, from 0, or null after the last. The string is
+/// valid as long as the model and must not be freed.
 ///
 /// # Safety
 ///

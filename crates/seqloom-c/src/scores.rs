@@ -9,8 +9,9 @@ use seqloom_run::{Error, PredictOptions, Result, Scores};
 use crate::ffi::{borrow, borrow_slice, free, guard, into_pointer, path, warn};
 use crate::model::SeqloomModel;
 
-/// A callback for each record. It receives `context`, the id, and the scores, which are
-/// valid until it returns. It returns 0 to continue, or any other number to stop.
+/// A callback that is called with `context`, and the id and scores of each record,
+/// which are valid until the callback returns. A return value of 0 continues the work;
+/// any other number stops the work.
 pub type SeqloomRow = Option<
     unsafe extern "C" fn(
         context: *mut c_void,
@@ -20,7 +21,7 @@ pub type SeqloomRow = Option<
     ) -> c_int,
 >;
 
-/// The scores of files.
+/// The ids and scores of all records of some files.
 pub struct SeqloomScores {
     ids: Vec<CString>,
     values: Vec<f32>,
@@ -31,14 +32,15 @@ pub struct SeqloomScores {
 /// the calling thread.
 ///
 /// `files` are FASTA or FASTQ files, plain or compressed; "-" for standard input; or
-/// one PLINK .bed. A model of pairs needs two files for each sample: R1, R2. Returns 0
-/// on success and -1 on failure, or if `row` stopped the work; `seqloom_last_error`
-/// returns the reason.
+/// one PLINK .bed. A model of read pairs needs two files for each sample: R1, R2.
+/// Returns 0 on success and -1 on failure, or if `row` stopped the work;
+/// `seqloom_last_error` returns the reason.
 ///
 /// # Safety
 ///
 /// `model` comes from `seqloom_open`, `files` points to `count` zero-terminated
-/// strings, and `row` has the declared arguments. Each may be null, which is an error.
+/// strings, and `row` has the declared arguments. If one of these pointers is null, the
+/// call fails.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqloom_predict(
     model: *const SeqloomModel,
@@ -126,8 +128,8 @@ pub unsafe extern "C" fn seqloom_scores_columns(scores: *const SeqloomScores) ->
     guard(0, || Ok(unsafe { borrow("scores", scores) }?.columns))
 }
 
-/// Returns the id of a record by index, from 0, or null after the last. It is valid as
-/// long as the scores.
+/// Returns the id of a record by index, from 0, or null after the last. The string is
+/// valid as long as `scores`.
 ///
 /// # Safety
 ///
@@ -144,7 +146,7 @@ pub unsafe extern "C" fn seqloom_scores_id(
     })
 }
 
-/// Returns all scores, row by row. They are valid as long as `scores`.
+/// Returns all scores, row by row. The array is valid as long as `scores`.
 ///
 /// # Safety
 ///

@@ -1,9 +1,8 @@
 //! Measures the fastest possible reading of a file, for comparison in `make bench SUITE=fastx`.
 //!
-//! `floors ROUNDS THREADS FILE` prints the seconds of each round as JSON, for five
-//! tasks. The tasks are reading blocks, counting line ends, and decompressing in three
-//! ways: with one thread, with the given number of threads, and with the index of the
-//! file.
+//! `floors ROUNDS THREADS FILE` prints the seconds of five tasks in each round as JSON.
+//! Two tasks read blocks and count line ends. Three tasks decompress the file: with one
+//! thread, with several threads, and with several threads and the index.
 
 #![expect(clippy::print_stdout, reason = "the output of a program")]
 
@@ -41,9 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns the seconds for reading, for counting lines, and for decompressing in one
-/// thread, in several threads from the beginning, and in several threads from indexed
-/// positions.
+/// Returns the seconds of each of the five tasks.
 fn round(path: &Path, threads: usize) -> Result<[f64; 5], Box<dyn Error>> {
     Ok([
         clock(|| blocks(path, |_| 0))?,

@@ -121,7 +121,7 @@ pub(super) fn text_of(
 }
 
 /// Reads a file again from the beginning after the scan failed, and returns the error,
-/// which names record and line.
+/// with the record and line of the fault.
 fn explain(path: &Path, trouble: Trouble) -> Error {
     let mut reader = match Reader::open(path, &ReaderOptions::default()) {
         Ok(reader) => reader,

@@ -312,7 +312,7 @@ fn pairs<T>(items: &[T]) -> impl Iterator<Item = (&T, &T)> {
     items.iter().zip(items.iter().skip(1))
 }
 
-/// Returns the end of a record.
+/// Returns the offset after the last byte of a record.
 fn end(row: &IndexRow) -> u64 {
     row.begin + row.size
 }

@@ -163,7 +163,7 @@ impl IndexHeader {
         if self.text <= MAX_TEXT_BYTES && parts.into_iter().all(fits) {
             return Ok(());
         }
-        Err(damaged("a part that it names"))
+        Err(damaged("a section is outside the file"))
     }
 }
 

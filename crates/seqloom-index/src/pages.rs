@@ -1,5 +1,5 @@
-//! Entries of equal size in pages of 64. Each page has a hash, so that a single page
-//! can be read and checked.
+//! Columns of entries of equal size, stored in pages of 64 entries. Each page has a
+//! hash, so that a single page can be read and checked.
 
 use std::io::{self, Write};
 
@@ -99,8 +99,8 @@ impl PageColumn {
         Ok(first)
     }
 
-    /// Returns an entry if the index is in memory, for which all pages have already
-    /// been checked.
+    /// Returns an entry if the index is in memory, where all pages have already been
+    /// checked.
     pub(crate) fn entry<'a>(&self, image: &'a IndexBytes, position: u64) -> Option<&'a [u8]> {
         if position >= self.count {
             return None;

@@ -94,7 +94,7 @@ impl Scan {
         chunk.len()
     }
 
-    /// Ends the text, and completes the last record.
+    /// Completes the last record at the end of the text.
     pub(crate) fn finish(&mut self) {
         if self.line.bytes > 0 {
             self.end_line(0);
@@ -129,7 +129,7 @@ impl Scan {
         self.stage = LineKind::Header;
     }
 
-    /// Ends the record; `recent` ends with the bytes of the record in this chunk.
+    /// Completes the record; `recent` ends with the bytes of the record in this chunk.
     fn close(&mut self, end: u64, recent: &[u8]) {
         if !self.is_open {
             return;
@@ -147,7 +147,7 @@ impl Scan {
         self.rows.push(self.row);
     }
 
-    /// Adds the bytes of an incomplete record in this chunk to its checksum.
+    /// Adds the bytes of this chunk to the checksum of an incomplete record.
     fn add_to_checksum(&mut self, chunk: &[u8]) {
         if !self.is_open {
             return;

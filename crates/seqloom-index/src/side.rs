@@ -48,8 +48,8 @@ impl IndexFile {
             image,
         };
         if matches!(side.image, IndexBytes::Memory(_)) {
-            // If the index is in memory, all pages are checked once; in a file, each
-            // page is checked when it is read.
+            // All pages of an index in memory are checked once; each page of an index
+            // file is checked when the page is read.
             side.rows().for_each(&side.image, |_| Ok(()))?;
             side.names().for_each(&side.image, |_| Ok(()))?;
         }

@@ -6,7 +6,7 @@ use seqloom_compression::Trouble;
 use seqloom_core::Error;
 use seqloom_core::error::Fault;
 
-/// Converts a problem with a file to an error that names the file.
+/// Converts a problem with a file to an error with the path of the file.
 pub(crate) fn to_error(path: &Path, trouble: Trouble) -> Error {
     match trouble {
         Trouble::Io(error) => Error::io(path, &error),

@@ -26,7 +26,7 @@ pub struct Bed {
     /// The first warning about the file, which is returned to a caller only once.
     warning: OnceLock<String>,
     is_warning_taken: AtomicBool,
-    /// True if all lines are padded with one code other than 0.
+    /// True if all rows are padded with the same code other than 0.
     is_filled: AtomicBool,
 }
 
@@ -51,7 +51,8 @@ impl Bed {
         Ok(bed)
     }
 
-    /// Returns the warning about the lines read so far, unless it was already returned.
+    /// Returns the warning about the rows read so far, unless this warning was already
+    /// returned.
     pub fn take_warning(&self) -> Option<String> {
         let warning = self.warning.get()?;
         let is_new = !self.is_warning_taken.swap(true, Relaxed);
@@ -63,24 +64,24 @@ impl Bed {
         let _ = self.warning.set(warning);
     }
 
-    /// Stores the warning that one code other than 0 pads all lines.
+    /// Stores the warning that all rows are padded with the same code other than 0.
     pub(super) fn set_filler_warning(&self, warning: String) {
         self.is_filled.store(true, Relaxed);
         self.set_warning(warning);
     }
 
-    /// Returns whether all lines are padded with one code other than 0.
+    /// Returns whether all rows are padded with the same code other than 0.
     pub(super) fn is_filled(&self) -> bool {
         self.is_filled.load(Relaxed)
     }
 
-    /// Returns the path of the file, as the caller gave it.
+    /// Returns the path of the file, as the caller passed it.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Returns whether each line is a variant or an individual, depending on the third
-    /// byte of the file.
+    /// Returns whether each row is a variant or an individual, from the third byte of
+    /// the file.
     pub fn major(&self) -> Result<Major> {
         if let Some(major) = self.major.get() {
             return Ok(*major);
@@ -145,7 +146,7 @@ impl Bed {
         )))
     }
 
-    /// Fills `out` with consecutive whole lines, from line `first`.
+    /// Fills `out` with consecutive whole rows, from row `first`.
     pub fn lines(&self, layout: &BedLayout, first: usize, out: &mut [u8]) -> Result<()> {
         self.read(layout.start(first), out)
     }
@@ -338,7 +339,7 @@ mod tests {
 
     #[test]
     fn padding_bits_are_an_error_that_names_line_and_byte() {
-        // With three individuals, the upper two bits of the byte of each line are
+        // With three individuals, the upper two bits of the byte of each row are
         // padding.
         let file = TemporaryBed::new("odd.bed", b"\x6c\x1b\x01\x0f\x2a\x6a\x15");
         let bed = Bed::open(&file.0, true).unwrap();

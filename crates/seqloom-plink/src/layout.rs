@@ -2,17 +2,18 @@
 
 use std::fmt;
 
-/// The meaning of a line of the file.
+/// The meaning of a row of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Major {
-    /// A line contains all individuals of one variant.
+    /// A row contains the genotypes of all individuals for one variant.
     Variant,
-    /// A line contains all variants of one individual.
+    /// A row contains the genotypes of one individual for all variants.
     Individual,
 }
 
 impl Major {
-    /// Returns the layout whose lines are individuals, or variants.
+    /// Returns the layout in which rows are individuals, or the one in which rows are
+    /// variants.
     pub const fn of(by_sample: bool) -> Self {
         if by_sample {
             Self::Individual
@@ -22,16 +23,16 @@ impl Major {
     }
 }
 
-/// The number of bytes before the first line.
+/// The number of bytes before the first row.
 pub const HEADER: usize = 3;
 
 /// The first two bytes of every `.bed` file.
 pub const MAGIC: [u8; 2] = [0x6c, 0x1b];
 
-/// The numbers of lines and positions of a `.bed`, with four positions in a byte.
+/// The dimensions of a `.bed`, which stores four genotypes in a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BedLayout {
-    /// The meaning of each line: a variant or an individual.
+    /// The meaning of each row: a variant or an individual.
     pub major: Major,
     /// The number of individuals.
     pub individuals: usize,
@@ -40,7 +41,7 @@ pub struct BedLayout {
 }
 
 impl BedLayout {
-    /// Returns the number of lines.
+    /// Returns the number of rows.
     pub fn lines(&self) -> usize {
         match self.major {
             Major::Variant => self.variants,
@@ -48,7 +49,7 @@ impl BedLayout {
         }
     }
 
-    /// Returns the number of positions in a line.
+    /// Returns the number of genotypes in a row.
     pub fn positions(&self) -> usize {
         match self.major {
             Major::Variant => self.individuals,
@@ -56,7 +57,7 @@ impl BedLayout {
         }
     }
 
-    /// Returns the number of bytes in a line.
+    /// Returns the number of bytes in a row.
     pub fn stride(&self) -> usize {
         self.positions().div_ceil(4)
     }
@@ -67,12 +68,12 @@ impl BedLayout {
         u64::try_from(lines.checked_add(HEADER)?).ok()
     }
 
-    /// Returns the offset of a line.
+    /// Returns the offset of a row.
     pub fn start(&self, line: usize) -> u64 {
         (HEADER + line * self.stride()) as u64
     }
 
-    /// Returns a mask of the padding bits in the last byte of a line; they should be 0.
+    /// Returns a mask of the padding bits in the last byte of a row, which should be 0.
     pub fn padding(&self) -> u8 {
         match self.positions() % 4 {
             0 => 0,

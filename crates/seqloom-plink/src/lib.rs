@@ -9,7 +9,7 @@
 //!
 //! A `.bed` does not contain the numbers of individuals and variants. [`bed`] compares
 //! the length of the file with the numbers of rows of the tables. [`padding`] checks
-//! the bits that pad each line and the last positions.
+//! the padding bits and the last genotypes of each row.
 
 #![deny(clippy::indexing_slicing)] // numbers in a file are not trusted as indices
 

@@ -1,12 +1,12 @@
-//! Checks the last byte of each line to detect a table that does not belong to the file.
+//! Checks the last byte of each row to detect a table that does not belong to the file.
 //!
-//! If a `.fam` lacks one to three individuals, the padding bits of lines may contain
+//! If a `.fam` lacks one to three individuals, the padding bits of rows may contain
 //! genotypes. If the `.fam` has too many individuals, padding zeros are read as
-//! homozygous A1. (If each line is an individual, the number of variants in the `.bim`
-//! is checked in the same way.) Some tools pad lines with a code other than 0; the same
-//! code in all lines therefore causes only a warning. Last positions that are
-//! homozygous A1 in all lines also cause only a warning, because these genotypes may be
-//! correct. Padding that varies between lines is an error.
+//! homozygous A1. (If each row is an individual, the number of variants in the `.bim`
+//! is checked in the same way.) Some tools pad rows with a code other than 0; the same
+//! code in all rows therefore causes only a warning. If the last genotypes are
+//! homozygous A1 in all rows, there is also only a warning, because these genotypes may
+//! be correct. Padding that varies between rows is an error.
 
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
 
@@ -15,22 +15,23 @@ use seqloom_core::{Error, Result};
 
 use super::{Bed, BedLayout, Major};
 
-/// The number of lines above which homozygous A1 in all last positions is a warning.
+/// The minimum number of rows for a warning that the last genotypes of all rows are
+/// homozygous A1.
 const ZERO_LINES: usize = 64;
 
-/// The minimum number of lines with the same padding code for a warning; in fewer
-/// lines, equal codes may be genotypes.
+/// The minimum number of rows with the same padding code for a warning; in fewer rows,
+/// equal codes may be genotypes.
 const FILLER_LINES: usize = 8;
 
-/// A summary of the last bytes of all lines that the threads have read.
+/// A summary of the last bytes of all rows that the threads have read.
 #[derive(Debug)]
 pub struct PaddingCheck {
-    /// The bitwise or of the last bytes of the lines.
+    /// The bitwise or of the last bytes of the rows.
     any_bits: AtomicU8,
-    /// The bitwise and of the last bytes of the lines.
+    /// The bitwise and of the last bytes of the rows.
     all_bits: AtomicU8,
     lines: AtomicUsize,
-    /// The first line whose padding is not 0.
+    /// The first row whose padding is not 0.
     odd: AtomicUsize,
 }
 
@@ -46,7 +47,7 @@ impl Default for PaddingCheck {
 }
 
 impl PaddingCheck {
-    /// Adds consecutive whole lines, from line `first` of the file.
+    /// Adds consecutive whole rows, from row `first` of the file.
     pub fn add_lines(
         &self,
         bed: &Bed,
@@ -79,7 +80,8 @@ impl PaddingCheck {
         Err(padding_error(bed, layout, odd))
     }
 
-    /// Validates the padding, and the last positions if all lines were added.
+    /// Validates the padding, and the last genotypes of each row if all rows were
+    /// added.
     pub fn validate(&self, bed: &Bed, layout: &BedLayout) -> Result<()> {
         let odd = self.odd.load(Relaxed);
         let is_whole = self.lines.load(Relaxed) >= layout.lines();
@@ -96,7 +98,8 @@ impl PaddingCheck {
         Ok(())
     }
 
-    /// Warns if lines are padded with one code other than 0; other padding is an error.
+    /// Warns if rows are padded with one code other than 0; padding that varies is an
+    /// error.
     fn validate_filler(&self, bed: &Bed, layout: &BedLayout, odd: usize) -> Result<()> {
         let (any_bits, all_bits) = (self.any_bits.load(Relaxed), self.all_bits.load(Relaxed));
         let is_known = self.lines.load(Relaxed) >= FILLER_LINES;
@@ -107,7 +110,8 @@ impl PaddingCheck {
         Ok(())
     }
 
-    /// Warns if the last positions are homozygous A1 in all of many lines.
+    /// Warns if the last genotypes are homozygous A1 in all of at least `ZERO_LINES`
+    /// rows.
     fn note_zero_positions(&self, bed: &Bed, layout: &BedLayout) {
         let Some(last) = layout.positions().checked_sub(1) else {
             return;
@@ -121,13 +125,13 @@ impl PaddingCheck {
     }
 }
 
-/// Returns whether the padding of all lines is one code.
+/// Returns whether the padding of all rows is the same code.
 const fn is_filler(any_bits: u8, all_bits: u8, padding: u8) -> bool {
     let code = (any_bits >> 6) * 0b0101_0101;
     any_bits & padding == all_bits & padding && any_bits & padding == code & padding
 }
 
-/// Checks the last byte of each line, and reads no other bytes.
+/// Checks the last byte of each row, and reads no other bytes.
 pub fn check(bed: &Bed, layout: &BedLayout) -> Result<()> {
     let Some(last) = layout.stride().checked_sub(1) else {
         return Ok(());
@@ -148,7 +152,7 @@ pub fn check(bed: &Bed, layout: &BedLayout) -> Result<()> {
     padding.validate(bed, layout)
 }
 
-/// Returns the nouns for a line and its positions, and the table of the positions.
+/// Returns the nouns for a row and its columns, and the table that lists the columns.
 fn names(layout: &BedLayout) -> (&'static str, &'static str, &'static str) {
     match layout.major {
         Major::Variant => ("variant", "individuals", ".fam"),
@@ -156,7 +160,7 @@ fn names(layout: &BedLayout) -> (&'static str, &'static str, &'static str) {
     }
 }
 
-const HINT: &str = "skip_format_check=True (--skip-format-check) reads all the same";
+const HINT: &str = "skip_format_check=True (--skip-format-check) skips this check";
 
 fn padding_error(bed: &Bed, layout: &BedLayout, line: usize) -> Error {
     let (one, many, table) = names(layout);
@@ -178,8 +182,8 @@ fn filler_warning(layout: &BedLayout, code: u8) -> String {
     let (one, many, table) = names(layout);
     format!(
         "after the last of {} {many} the bits are {code:02b} in every {one}, where PLINK writes 00; \
-         they are left out: some tools write them so, but if the {table} is too short, {many} are \
-         missing ({HINT}, without this warning)",
+         they are ignored: some tools write them, but if the {table} is too short, {many} are \
+         missing ({HINT})",
         layout.positions()
     )
 }
@@ -187,9 +191,8 @@ fn filler_warning(layout: &BedLayout, code: u8) -> String {
 fn zero_positions_warning(layout: &BedLayout, count: usize) -> String {
     let (one, many, table) = names(layout);
     format!(
-        "the last {count} of {} {many} are homozygous A1 in all {} {one}s, as the bits are \
-         that fill a line up: look whether the {table} is too long, or belongs to another file \
-         ({HINT}, without this warning)",
+        "the last {count} of {} {many} are homozygous A1 in all {} {one}s, like the padding of a \
+         row: check whether the {table} is too long, or belongs to another file ({HINT})",
         layout.positions(),
         layout.lines()
     )

@@ -38,7 +38,7 @@ pub struct TextTable<T> {
 /// The size of the text in a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ColumnSize {
-    /// The number of characters of the longest field.
+    /// The number of characters in the longest field.
     pub longest: usize,
     /// The number of bytes of all fields.
     pub bytes: usize,
@@ -79,7 +79,7 @@ impl<T: AsRef<[u8]>> TextTable<T> {
         if self.is_ascii {
             return Ok(ColumnSize { longest, bytes });
         }
-        let longest = self.longest(name, 0..self.rows)?;
+        let longest = self.max_field_chars(name, 0..self.rows)?;
         Ok(ColumnSize { longest, bytes })
     }
 
@@ -90,8 +90,8 @@ impl<T: AsRef<[u8]>> TextTable<T> {
             .ok_or_else(|| Error::argument(format!("the column {name} was not parsed")))
     }
 
-    /// Returns the error of a field at this byte. The line number is computed from the
-    /// row, because no line is blank.
+    /// Returns the error of a field at this byte. The line number is computed
+    /// from the row, because no line is blank.
     fn fault(&self, row: usize, start: usize, fault: Fault) -> Error {
         let fault = Fault {
             line: u64::try_from(row).ok().map(|row| row + LINE_START),

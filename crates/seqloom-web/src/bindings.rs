@@ -10,10 +10,10 @@
 //! | `predict` | the name of the file, for error messages | a summary, in JSON |
 //! | `look` | the name of the file; the number of a record | a description, in JSON; a line feed; an importance for each position and column |
 //!
-//! `predict` passes each table of scores to `rows`. A table has the numbers of records and columns
-//! (32 bits each), then the scores row by row, then the same scores as text lines of `seqloom-run`. The text of
-//! the first table has a header line. Numbers are little-endian; scores and importances are 32-bit
-//! floats.
+//! `predict` passes each table of scores to `rows`. A table begins with the numbers of
+//! records and columns (32 bits each) and the scores, row by row. The same scores
+//! follow as text in the format of `seqloom-run`. The text of the first table has a
+//! header line. Numbers are little-endian; scores and importances are 32-bit floats.
 
 #[cfg(target_family = "wasm")]
 mod exported;
@@ -45,7 +45,7 @@ impl Bindings {
         Some(&mut self.input)
     }
 
-    /// Returns the answer of the last function.
+    /// Returns the answer of the last call.
     pub fn answer(&self) -> &[u8] {
         &self.answer
     }

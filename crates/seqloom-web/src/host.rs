@@ -11,7 +11,7 @@ pub trait Host: Clone + Send + Sync + 'static {
     /// `None` if it cannot be read.
     fn read(&self, buffer: &mut [u8]) -> Option<usize>;
 
-    /// Receives a table of scores: see [`bindings`](crate::bindings).
+    /// Receives a table of scores, in the format of [`bindings`](crate::bindings).
     fn rows(&self, table: &[u8]);
 
     /// Receives the number of records that were scored.

@@ -1,8 +1,9 @@
 //! An exported model in a browser: scores, and the importance of positions.
 //!
-//! A page (`web/`) passes the bytes of an export and of a sequence file. It gets a description of
-//! the model, scores and importances. The module is compiled for `wasm32-unknown-unknown` and has
-//! one thread. It calls three functions of its host:
+//! A page (`web/`) passes the bytes of an export and of a sequence file. The module
+//! returns a description of the model, scores and importances. The module is compiled
+//! for `wasm32-unknown-unknown` and has one thread. The module calls three functions of
+//! its host:
 //!
 //! ```text
 //! page ── open, predict, look ──> bindings ──> session ──> seqloom-run ──> seqloom-graph

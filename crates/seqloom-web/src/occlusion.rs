@@ -1,7 +1,8 @@
 //! The importance of positions: the change of scores when residues are masked.
 //!
-//! The mask is the residue for "unknown" (N for DNA, X for proteins). If the encoder does not accept
-//! it, each residue of the alphabet is inserted once, and the change is the mean.
+//! The mask is the residue for "unknown" (N for DNA, X for proteins). If the encoder
+//! does not accept this residue, each residue of the alphabet is inserted once, and the
+//! changes of the scores are averaged.
 
 use seqloom_core::{Error, Result};
 use seqloom_encode::LetterTable;
@@ -12,19 +13,19 @@ use crate::record::FileRecord;
 use crate::session::StoredScores;
 use crate::table;
 
-/// The residues that mask others, one after another.
+/// The residues that replace a masked residue, one after the other.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Cover(Vec<u8>);
 
-/// The maximal number of residues in all masked copies of a record. In a long record several
-/// residues are masked together.
+/// The maximal number of residues in all masked copies of a record. In a long record,
+/// several adjacent residues are masked together.
 const MAX_RESIDUES: usize = 4 << 20;
 
-/// The maximal number of masked parts of a record.
+/// The maximal number of intervals of a record that are masked.
 const MAX_PARTS: usize = 2000;
 
 impl Cover {
-    /// Returns the residues with which a model is tested.
+    /// Returns the residues that replace masked residues for this model.
     pub(crate) fn of(predictor: &Predictor) -> Result<Self> {
         let encoder = predictor.encoder();
         let encoder = encoder.filter(|it| !it.reads_qualities());
@@ -46,7 +47,7 @@ impl Cover {
     }
 }
 
-/// A record and its masks.
+/// A record, and how its residues are masked.
 #[derive(Debug)]
 pub(crate) struct Occlusion {
     record: FileRecord,
@@ -67,7 +68,8 @@ impl Occlusion {
         })
     }
 
-    /// Returns FASTA with the unchanged record, then each part masked by each residue.
+    /// Returns FASTA text: the unchanged record, then one copy for each masked interval
+    /// and residue.
     fn text(&self) -> Vec<u8> {
         let letters = &self.record.letters;
         let mut text = Vec::new();
@@ -83,7 +85,7 @@ impl Occlusion {
         text
     }
 
-    /// Returns the decrease of the score for each masked part and column.
+    /// Returns the decrease of the score for each masked interval and output column.
     fn importances(&self, values: &[f32], columns: usize) -> Vec<f32> {
         let columns = columns.max(1);
         let (whole, covered) = values.split_at(columns.min(values.len()));

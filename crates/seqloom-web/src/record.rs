@@ -18,7 +18,7 @@ pub(crate) struct FileRecord {
 /// The maximal numbers of records and residues that are read in one call.
 const READ_LIMITS: (usize, usize) = (4096, 1 << 20);
 
-/// Reads a file up to a record and returns it; the first record has number 0.
+/// Reads a file up to a record and returns this record; the first record has number 0.
 pub(crate) fn find(
     name: &str,
     stream: impl Read + Send + Sync + 'static,

@@ -1,4 +1,4 @@
-//! Scores as bytes: see [`bindings`](crate::bindings).
+//! Scores as bytes, in the format of [`bindings`](crate::bindings).
 
 use seqloom_core::Result;
 use seqloom_run::{ScoreFormat, ScoreWriter, Scores};

@@ -70,7 +70,7 @@ impl CheckedScan {
         }
     }
 
-    /// Ends the text, and completes the last record.
+    /// Completes the last record at the end of the text.
     pub(super) fn finish(&mut self, is_all: bool) -> Result<(), Trouble> {
         self.scan.finish();
         let is_empty =
@@ -105,7 +105,7 @@ impl CheckedScan {
     }
 }
 
-/// A store of rows that waits until all previous rows are confirmed.
+/// Rows in memory that wait until all previous rows are confirmed.
 impl RowSink for Vec<(IndexRow, u64)> {
     fn take(&mut self, row: IndexRow, name: u64) -> std::io::Result<()> {
         self.push((row, name));

@@ -54,7 +54,8 @@ struct GzipScan<'a, T> {
     checked_scan: CheckedScan,
     rows: &'a mut T,
     building: &'a Building,
-    /// The minimum length of a span in bytes of text.
+    /// The minimum number of bytes of text in a span, which ends where decompression
+    /// can start.
     span: u64,
     /// The number of bytes of text that were scanned.
     text: u64,

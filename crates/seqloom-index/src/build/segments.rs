@@ -1,9 +1,9 @@
 //! Scans the segments of a text in parallel.
 //!
 //! Each segment begins at the first position that looks like the beginning of a record.
-//! In FASTQ, a line of qualities may look like the beginning of a record. The position
-//! is correct if the previous segment ends exactly at this position. If the position is
-//! wrong, one thread scans the rest of the text again.
+//! In FASTQ, a line of qualities may look like the beginning of a record. A segment
+//! begins correctly if the previous segment ends exactly where it begins. Otherwise one
+//! thread scans the rest of the text again.
 
 use std::ops::Range;
 

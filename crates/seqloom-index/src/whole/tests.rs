@@ -1,4 +1,4 @@
-//! Tests that parallel decompression gives the same text and faults as serial
+//! Tests that parallel decompression returns the same text and errors as serial
 //! decompression.
 
 #[path = "../../../seqloom-compression/src/parallel/tests/samples.rs"]

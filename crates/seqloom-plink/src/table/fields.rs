@@ -16,7 +16,7 @@ impl<T: AsRef<[u8]>> TextTable<T> {
     }
 
     /// Returns the number of characters in the longest field of a range of rows.
-    pub fn longest(&self, name: &str, rows: Range<usize>) -> Result<usize> {
+    pub fn max_field_chars(&self, name: &str, rows: Range<usize>) -> Result<usize> {
         let fields = self.fields(name, rows)?;
         Ok(fields.map(|field| field.chars().count()).max().unwrap_or(0))
     }

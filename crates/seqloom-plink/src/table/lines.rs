@@ -45,7 +45,7 @@ fn read_piece(file: &mut File, piece: &mut Vec<u8>) -> io::Result<usize> {
 /// Counts the lines of a text that is read in blocks.
 #[derive(Default)]
 struct LineCount {
-    /// The number of line ends before, and after, the last character that is not blank.
+    /// The numbers of line ends before and after the last character that is not blank.
     before: usize,
     behind: usize,
     has_text: bool,
@@ -72,7 +72,7 @@ pub(super) fn ends(text: &[u8]) -> usize {
     memchr::memchr_iter(b'\n', text).count()
 }
 
-/// Returns the text without blanks and blank lines at its end.
+/// Returns the text without trailing blanks and blank lines.
 pub(super) fn trim_end(text: &[u8]) -> &[u8] {
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
     let end = text.iter().rposition(|byte| !is_blank(byte));
@@ -80,7 +80,7 @@ pub(super) fn trim_end(text: &[u8]) -> &[u8] {
         .unwrap_or_default()
 }
 
-/// Returns the offset of the text after a byte order mark.
+/// Returns the offset at which the text begins, after a byte order mark.
 pub(super) fn text_start(text: &[u8]) -> usize {
     if text.starts_with(UTF8_MARK) {
         UTF8_MARK.len()

@@ -50,7 +50,7 @@ pub(super) fn float(name: &str, field: &[u8]) -> FieldResult<f32> {
 }
 
 fn wrong(name: &str, field: &[u8], expected: &str) -> Fault {
-    let found = shown(field);
+    let found = quote_field(field);
     Fault::whole(format!("{name}: expected {expected}, found {found}"))
 }
 
@@ -61,7 +61,7 @@ fn beyond(name: &str, field: &[u8], expected: &str) -> Fault {
     }
 }
 
-fn shown(field: &[u8]) -> String {
+fn quote_field(field: &[u8]) -> String {
     let text = String::from_utf8_lossy(field);
     let head: String = text.chars().take(MAX_FIELD_CHARS).collect();
     let more = if head.len() < text.len() { "..." } else { "" };

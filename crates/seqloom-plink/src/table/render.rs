@@ -1,4 +1,4 @@
-//! Writes columns as the lines of a table, such that parsing returns the same columns.
+//! Writes columns as the lines of a table; parsing the lines returns the same columns.
 
 use std::fmt::Display;
 use std::io::Write;
@@ -49,8 +49,8 @@ pub fn render(
     Ok(())
 }
 
-/// Writes one line; returns the column and the value if parsing the line would not
-/// return the same value.
+/// Writes one line. Returns the column and the field that parsing would not read back
+/// unchanged.
 fn push_line(
     sheet: Sheet,
     columns: &[ColumnValues<'_>; COLUMNS],
@@ -99,11 +99,11 @@ impl ColumnValues<'_> {
             Self::Texts(texts) => {
                 text.extend_from_slice(texts.get(row).unwrap_or(&"").as_bytes());
             }
-            Self::Integers(numbers) => push_shown(numbers.get(row), text),
+            Self::Integers(numbers) => push_number(numbers.get(row), text),
             // The float is written in the shortest form that parses to the same float;
             // 0 is written as 0.0.
             Self::Floats(numbers) => {
-                push_shown(numbers.get(row).map(|number| format!("{number:?}")), text);
+                push_number(numbers.get(row).map(|number| format!("{number:?}")), text);
             }
         }
         true
@@ -122,7 +122,7 @@ fn push_points(points: &[u32], text: &mut Vec<u8>) -> bool {
     })
 }
 
-fn push_shown(number: Option<impl Display>, text: &mut Vec<u8>) {
+fn push_number(number: Option<impl Display>, text: &mut Vec<u8>) {
     if let Some(number) = number {
         // Writing to a `Vec` cannot fail.
         let _ = write!(text, "{number}");

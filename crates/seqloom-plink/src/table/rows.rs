@@ -20,7 +20,7 @@ const MAX_LINE_CHARS: usize = 60;
 /// The number of columns of a `.bim` without centimorgans.
 const MIN_BIM_COLUMNS: usize = COLUMNS - 1;
 
-/// The number of column names that make a line a header.
+/// The minimum number of column names in a header line.
 const MIN_HEADER_NAMES: usize = 2;
 
 /// Column names that other programs write in header lines, in lower case and without
@@ -44,7 +44,7 @@ struct HeaderCheck {
     sheet: Sheet,
     row: usize,
     is_start: bool,
-    /// The part of the current line that has been read so far.
+    /// The beginning of the current line, as far as it has been read.
     line: Option<Vec<u8>>,
 }
 
@@ -83,7 +83,7 @@ impl HeaderCheck {
         Ok(())
     }
 
-    /// Skips lines up to the next one that begins with `#`.
+    /// Skips lines up to the next line that begins with `#`.
     fn skip<'a>(&mut self, rest: &'a [u8]) -> &'a [u8] {
         let end = memmem::find(rest, b"\n#").map_or(rest.len(), |at| at + 1);
         let (lines, rest) = rest.split_at(end);
@@ -195,7 +195,7 @@ mod tests {
             ),
             (format!("0 1 2 3 4 5\n{rows}"), 1),
             (format!("# a study of ours, 2026\n{rows}"), 1),
-            (format!("{rows}# the rest came late too\n{rows}"), 3),
+            (format!("{rows}# more samples\n{rows}"), 3),
             (format!("{rows}#"), 3),
         ] {
             assert_eq!(
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn blocks_of_any_size_find_the_same_line() {
-        let text = "f a 0 0 1 2\n#g b 0 0 2 1\nh c 0 0 2 1\n# no row at all is this\n";
+        let text = "f a 0 0 1 2\n#g b 0 0 2 1\nh c 0 0 2 1\n# not a row\n";
         for size in 1..text.len() {
             let mut check = HeaderCheck::new(Sheet::Fam);
             let mut pieces = text.as_bytes().chunks(size);

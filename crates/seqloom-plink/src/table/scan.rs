@@ -121,8 +121,8 @@ fn order_of(text: &[u8], start: usize, sheet: Sheet) -> (&'static [usize], usize
     }
 }
 
-/// Returns the offset of the next line; returns `None` if the current line does not end
-/// at this offset.
+/// Returns the offset of the next line, or `None` if the current line does not end at
+/// `at`.
 fn line_end(text: &[u8], at: usize) -> Option<usize> {
     match text.get(at..).unwrap_or_default() {
         [] => Some(at),
@@ -147,7 +147,7 @@ fn wrong_count(sheet: Sheet, fields: usize, found: usize) -> String {
     match (sheet, fields) {
         _ if found == 0 => "expected a line of the table, found a blank line".into(),
         (Sheet::Fam, COLUMNS) => {
-            format!("expected 6 columns ({names}; or more, as many in every line), found {found}")
+            format!("expected 6 columns ({names}; or more, as many in each line), found {found}")
         }
         (Sheet::Fam, _) => format!("expected {fields} columns, as in line 1, found {found}"),
         (Sheet::Bim, COLUMNS) => {

@@ -36,7 +36,7 @@ fn columns_are_the_fields_of_every_line() {
             bytes: 4
         }
     );
-    assert_eq!(table.longest("iid", 0..1).unwrap(), 1);
+    assert_eq!(table.max_field_chars("iid", 0..1).unwrap(), 1);
 }
 
 #[test]

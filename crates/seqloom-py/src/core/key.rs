@@ -25,7 +25,8 @@ pub(crate) fn random_bits(
     pool::run(py, 1, || Key([key0, key1]).fill(out))
 }
 
-/// Fills `out` (n, 2) with the keys derived by folding each of the words into one key.
+/// Fills `out` (n, 2) with the keys that are derived from one key and each of n
+/// integers.
 #[native]
 pub(crate) fn fold_each(
     py: Python<'_>,

@@ -80,8 +80,8 @@ impl Augmenter {
         Self::new(py, Crop::new(length, mode).map(Augmentation::Crop))
     }
 
-    /// Creates an augmentation that shifts a sequence of constant length; without
-    /// `fill` it rotates.
+    /// Creates an augmentation that shifts the residues of a sequence; without `fill`,
+    /// the residues rotate.
     #[staticmethod]
     fn shift(py: Python<'_>, most: usize, fill: Option<u8>) -> PyResult<Self> {
         Self::new(py, Shift::new(most, fill).map(Augmentation::Shift))
@@ -155,8 +155,7 @@ impl Augmenter {
             self.augmentation.batch(&sequences, &mut out, threads)?;
             Ok(out)
         })?;
-        // The memory of qualities that were not requested returns to the pool at this
-        // point.
+        // Unrequested qualities are dropped here, so their memory returns to the pool.
         let changed_qualities = pooled::array(py, changed.qualities, &self.bytes)?;
         Ok((
             pooled::array(py, changed.letters, &self.bytes)?,

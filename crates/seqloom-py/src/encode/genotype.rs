@@ -13,7 +13,8 @@ use seqloom_macros::native;
 use crate::pool;
 
 /// Packs int8, float32 or float64 genotypes in C or Fortran order into `out`, an array
-/// `(lines, bytes)` of two-bit codes. A line is a row, or a column if `transposed`.
+/// `(lines, bytes)` of two-bit codes. Each line of `out` is a row of genotypes, or a
+/// column if `transposed`.
 #[native]
 #[pyo3(signature = (values, out, *, transposed, count_a1, threads))]
 pub(crate) fn pack_codes(

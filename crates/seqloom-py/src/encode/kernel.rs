@@ -211,7 +211,8 @@ impl SequenceKernel {
         }
     }
 
-    /// Returns the residues and the kernel if its numbers have four bytes.
+    /// Returns the residue table and the kernel, or `None` if the kernel's numbers do
+    /// not have four bytes.
     pub(crate) fn of_four(&self) -> Option<(&seqloom_encode::LetterTable, &dyn RowKernel<u32>)> {
         match &self.typed {
             ByWidth::Four(kernel) => Some((&self.letters.get().inner, &**kernel)),

@@ -89,8 +89,8 @@ impl SequenceIndex {
         Ok(Self::new(opened))
     }
 
-    /// Opens a FASTA file by its `.fai` and, for bgzip, its `.gzi`; each index is given
-    /// as a name and its bytes.
+    /// Opens a FASTA file by its `.fai` and, for bgzip, its `.gzi`; each index is
+    /// passed as a name and its bytes.
     #[staticmethod]
     fn from_standard(
         py: Python<'_>,
@@ -107,8 +107,8 @@ impl SequenceIndex {
         Ok(Self::new((index, IndexState::Fresh)))
     }
 
-    /// Compares the index with the current file: "fresh", "touched" (same content),
-    /// "cut" or "changed".
+    /// Returns how the file has changed since it was indexed: "fresh" (not at all),
+    /// "touched" (only its time), "cut" or "changed".
     #[getter]
     fn state(&self) -> &'static str {
         match self.state {

@@ -35,7 +35,7 @@ impl PlinkTable {
         Ok(Self { table })
     }
 
-    /// The number of lines.
+    /// The number of rows in the table.
     #[getter]
     fn rows(&self) -> usize {
         self.table.rows()
@@ -52,7 +52,7 @@ impl PlinkTable {
     /// start at row `first`.
     fn longest(&self, py: Python<'_>, name: &str, first: usize, count: usize) -> PyResult<usize> {
         let rows = first..first.saturating_add(count);
-        pool::run(py, 1, || self.table.longest(name, rows))
+        pool::run(py, 1, || self.table.max_field_chars(name, rows))
     }
 
     /// Fills `out` with the code points of a column from row `first`, `width` code
@@ -92,13 +92,13 @@ impl PlinkTable {
     }
 }
 
-/// Returns the number of lines of a table file, without blank lines at its end.
+/// Returns the number of lines of a table file, without trailing blank lines.
 #[native]
 pub(crate) fn count_lines_in(py: Python<'_>, path: PathBuf) -> PyResult<usize> {
     pool::run(py, 1, || lines::count_in(&path))
 }
 
-/// Returns the number of lines of a text, without blank lines at its end.
+/// Returns the number of lines of a text, without trailing blank lines.
 #[native]
 pub(crate) fn count_lines_of(py: Python<'_>, text: PyBackedBytes) -> PyResult<usize> {
     pool::run(py, 1, || Ok(lines::count(&text)))

@@ -58,8 +58,7 @@ impl SequenceProfile {
     }
 
     /// Returns the counts of residues in each bin, with shape (bins, 32). Columns 1 to
-    /// 26 count the letters A to Z regardless of case, and column 0 counts other
-    /// characters.
+    /// 26 count A to Z regardless of case, and column 0 counts other characters.
     #[getter]
     fn letters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u64>>> {
         let rows = self.profile.letters().len();

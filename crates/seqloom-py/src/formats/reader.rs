@@ -56,9 +56,9 @@ pub(crate) struct SequenceReader {
 
 #[native]
 impl SequenceReader {
-    /// Opens `path`, or reads `file`, a binary file object that errors call `path`.
-    /// With `start`, reads a gzip file from that record, with the index file next to
-    /// it.
+    /// Opens `path`, or reads `file`, a binary file object; error messages call it
+    /// `path`. With `start`, reads a gzip file from that record, with the index file
+    /// next to it.
     #[new]
     #[pyo3(signature = (path, file=None, *, format=None, quality="phred33", on_error="raise",
         comments="error", whitespace="error", ids="error", max_record=None, expect=None, require_eof=true,
@@ -115,7 +115,7 @@ impl SequenceReader {
         })
     }
 
-    /// The path of the file, as the caller gave it.
+    /// The path of the file, as the caller passed it.
     #[getter]
     fn path(&self) -> OsString {
         self.path.as_os_str().to_os_string()
@@ -242,8 +242,8 @@ impl BatchBuffers {
     }
 }
 
-/// Returns a description of the file type with this start, and how to convert it.
-/// Returns None if the file can be read as `purpose` (intervals or table).
+/// Returns the type of a file that begins with these bytes, and how to convert the
+/// file. Returns None if the file can be read as `purpose` (intervals or table).
 #[native]
 pub(crate) fn foreign_content(start: Vec<u8>, purpose: &str) -> Option<String> {
     let purpose = match purpose {

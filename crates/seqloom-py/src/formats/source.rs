@@ -70,12 +70,12 @@ impl PythonReader {
         if answer.is_instance_of::<PyString>() {
             return Err(invalid(
                 object,
-                "gives text: open it in binary mode, \"rb\"",
+                "returns text: open it in binary mode, \"rb\"",
             ));
         }
         let Ok(bytes) = answer.cast::<PyBytes>() else {
             let kind = answer.get_type();
-            return Err(invalid(object, &format!("gives {kind}, expected bytes")));
+            return Err(invalid(object, &format!("returns {kind}, expected bytes")));
         };
         copy(object, bytes.as_bytes(), out)
     }
@@ -92,7 +92,7 @@ impl PythonReader {
         let count_read: Option<usize> = count.extract().ok();
         match count_read.and_then(|count_read| bytes.get(..count_read)) {
             Some(bytes) => copy(object, bytes, out),
-            None => Err(invalid(object, &format!("says that it gave {count} bytes"))),
+            None => Err(invalid(object, &format!("returned the byte count {count}"))),
         }
     }
 }
@@ -110,7 +110,7 @@ fn copy(object: &Bound<'_, PyAny>, bytes: &[u8], out: &mut [u8]) -> PyResult<usi
     match out.get_mut(..bytes.len()) {
         Some(buffer) => buffer.copy_from_slice(bytes),
         None => {
-            return Err(invalid(object, "gave more bytes than requested"));
+            return Err(invalid(object, "returned more bytes than requested"));
         }
     }
     Ok(bytes.len())

@@ -16,9 +16,9 @@ use crate::{error, pool};
 
 /// An elementwise program, checked once and run many times.
 ///
-/// Values are numbered in this order: the inputs, the constants, the results of the
-/// steps. A step is an operation and its arguments. An output is a value, the reduction
-/// applied to it (or `None`), and the axes of the reduction.
+/// Values are numbered in this order: inputs, constants, results of steps. A step is an
+/// operation and its arguments. An output is a value, the reduction applied to it (or
+/// `None`), and the axes of the reduction.
 #[native(frozen)]
 pub(crate) struct ElementwiseProgram {
     program: Program,
@@ -186,7 +186,7 @@ fn step((name, args): (String, Vec<usize>)) -> PyResult<(Op, Vec<usize>)> {
 }
 
 fn named_fold(name: &str) -> PyResult<Fold> {
-    Fold::by_name(name).ok_or_else(|| PyValueError::new_err(format!("no fold is called {name}")))
+    Fold::by_name(name).ok_or_else(|| PyValueError::new_err(format!("no reduction named {name}")))
 }
 
 fn number(input: &Bound<'_, PyAny>) -> PyResult<f64> {

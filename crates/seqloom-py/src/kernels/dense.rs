@@ -39,8 +39,8 @@ pub(crate) fn linear_by_row(
 }
 
 /// Fills `out` (rows, outputs) with `x @ weight.T + bias`, and applies rotary
-/// embeddings to its first heads, with the cosines and sines of the angles (rows, head
-/// size / 2).
+/// embeddings to its first heads. The cosines and sines of the angles have shape (rows,
+/// head size / 2).
 #[native]
 pub(crate) fn rotary_linear(
     py: Python<'_>,

@@ -46,7 +46,8 @@ pub(crate) fn linear_int8(
 }
 
 /// Fills `out` like `linear_int8` without a residual, and applies rotary embeddings to
-/// the first heads, with the cosines and sines of the angles (rows, head size / 2).
+/// the first heads. The cosines and sines of the angles have shape (rows, head size /
+/// 2).
 #[native]
 pub(crate) fn rotary_linear_int8(
     py: Python<'_>,

@@ -59,10 +59,10 @@ pub(crate) fn recurrent(
     })
 }
 
-/// Fills the gradients of `recurrent`. The function fills the gradients of the input
-/// part of the gates, of the recurrent part (GRU only), and of the initial states and
-/// cells (n, w). On entry, the arrays of the initial states and cells must contain the
-/// gradients of the final states and cells.
+/// Fills the gradients of `recurrent`: those of the input part of the gates, and of the
+/// recurrent part for a GRU. The function also fills the gradients of the initial
+/// states and cells (n, w). On entry, the arrays of the initial states and cells must
+/// contain the gradients of the final states and cells.
 #[native]
 pub(crate) fn recurrent_grad(
     py: Python<'_>,
@@ -134,8 +134,8 @@ impl RecurrentSizes {
         })
     }
 
-    /// Returns the shape of an array with `parts` parts per position, each as wide as
-    /// the state.
+    /// Returns the shape of an array with `parts` vectors at each position, each as
+    /// wide as the state.
     fn shape(&self, parts: usize) -> [usize; 3] {
         [self.batch, self.length, parts * self.width]
     }

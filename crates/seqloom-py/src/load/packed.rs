@@ -24,10 +24,9 @@ use crate::{error, pool, pooled};
 /// The number of batches that a thread makes ahead.
 const PREFETCHED_BATCHES: usize = 4;
 
-/// A batch. The tuple contains the tokens, positions, starts of windows and length of
-/// the longest window; the ids, ordinals, first residues and lengths of records; for
-/// each window, the range of residues that a merge of windows uses; and the counts of
-/// unusual residues, if any.
+/// A batch of windows: tokens and positions; the offset of each window, and the length
+/// of the longest; the id, ordinal, first residue and length of each record; the range
+/// of residues that merging uses of each window; counts of unusual residues, if any.
 type PackedTuple<'py> = (
     [Bound<'py, PyArray1<u32>>; 2],
     Bound<'py, PyArray1<i32>>,
@@ -38,10 +37,9 @@ type PackedTuple<'py> = (
     Option<[i64; 7]>,
 );
 
-/// A resume point. A resume point has the (file, index, ordinal) of the first record
-/// that must be read again. It also has the (ordinal, first residue) of the next
-/// window. The hash of the earlier content and the (ordinal, first residue) of each
-/// waiting window follow.
+/// A resume point: the (file, index, ordinal) of the first record that must be read
+/// again; the (ordinal, first residue) of the next window; the hash of the earlier
+/// content; and the (ordinal, first residue) of each waiting window.
 type ResumeTuple = ((usize, u64, u64), (u64, u64), u64, Vec<(u64, u64)>);
 
 /// An invalid record: file, index, id, residues; `"empty"`, `"long"`, `"letter"` (an

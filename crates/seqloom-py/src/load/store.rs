@@ -154,7 +154,7 @@ impl RecordStore {
         ))
     }
 
-    /// Returns the ids of some rows.
+    /// Returns the ids of the selected rows.
     fn ids<'py>(
         &self,
         py: Python<'py>,
@@ -183,7 +183,7 @@ impl RecordStore {
 }
 
 impl StoreColumns {
-    /// Returns the ids of some rows.
+    /// Returns the ids of the selected rows.
     pub(super) fn names(&self, rows: &[i64]) -> Result<RaggedRows> {
         let rows = rows.iter().copied();
         self.names.columns().first_words_of(rows)

@@ -1,4 +1,4 @@
-//! The functions that the module exports; they call the bindings of the only thread.
+//! The functions that the module exports, for its only thread.
 
 #![expect(
     unsafe_code,
@@ -24,7 +24,7 @@ unsafe extern "C" {
     safe fn progress(records: f64);
 }
 
-/// The page.
+/// The page, as the host of the module.
 #[derive(Clone, Copy)]
 struct Page;
 
@@ -58,13 +58,13 @@ extern "C" fn room(size: usize) -> *mut u8 {
     })
 }
 
-/// Returns the address of the answer of the last function.
+/// Returns the address of the answer of the last call.
 #[unsafe(no_mangle)]
 extern "C" fn answer() -> *const u8 {
     BINDINGS.with_borrow(|bindings| bindings.answer().as_ptr())
 }
 
-/// Returns the size in bytes of the answer of the last function.
+/// Returns the size in bytes of the answer of the last call.
 #[unsafe(no_mangle)]
 extern "C" fn answer_size() -> usize {
     BINDINGS.with_borrow(|bindings| bindings.answer().len())

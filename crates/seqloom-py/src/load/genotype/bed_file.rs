@@ -1,4 +1,4 @@
-//! Reading of `.bed` files, and of their lines in memory.
+//! Reading of `.bed` files, and decoding of their rows in memory.
 
 use std::path::PathBuf;
 
@@ -27,7 +27,7 @@ pub(crate) struct BedFile {
 /// The number of individuals and the number of variants.
 type BedShape = (usize, usize);
 
-/// The selected positions on an axis; None means all positions.
+/// The selected individuals or variants; None means all.
 type AxisPositions<'py> = Option<PyReadonlyArray1<'py, i64>>;
 
 #[native]
@@ -76,7 +76,7 @@ impl BedFile {
         }
     }
 
-    /// Checks the length of the file and the last byte of each line against the tables.
+    /// Checks the length of the file and the last byte of each row against the tables.
     fn check_tail(&self, py: Python<'_>, shape: BedShape) -> PyResult<()> {
         pool::run(py, 1, || {
             padding::check(&self.bed, &self.bed.layout(shape.0, shape.1)?)
@@ -170,8 +170,8 @@ fn negative_position() -> Error {
     }
 }
 
-/// Decodes lines of two-bit codes in memory, an array `(lines, bytes)`, into `out` in C
-/// order: `(lines, positions)` if `along`, else `(positions, lines)`.
+/// Decodes rows of two-bit codes in memory, an array `(rows, bytes)`, into `out` in C
+/// order: `(rows, positions)` if `along`, else `(positions, rows)`.
 #[native]
 #[pyo3(signature = (lines, positions, out, *, along, count_a1, threads))]
 pub(crate) fn decode_lines(

@@ -1,4 +1,5 @@
-//! Storage and decoding of two-bit genotype codes, one line per individual or variant.
+//! Storage and decoding of two-bit genotype codes, with one row per individual or
+//! variant.
 
 use std::path::PathBuf;
 
@@ -65,7 +66,7 @@ pub(crate) fn hash_bed(
     Ok(format!("{hash:032x}"))
 }
 
-/// A `.bed` whose codes are to be rewritten with one line per individual or variant.
+/// A `.bed` that will be copied with one row per individual or per variant.
 #[native(frozen)]
 pub(crate) struct GenotypeLayer {
     bed: Py<BedFile>,
@@ -76,8 +77,8 @@ pub(crate) struct GenotypeLayer {
 
 #[native]
 impl GenotypeLayer {
-    /// Prepares one line for each individual, with the selected or all variants, or one
-    /// line for each variant.
+    /// Prepares a copy with one row for each individual, of the selected or all
+    /// variants, or one row for each variant.
     #[new]
     #[pyo3(signature = (bed, shape, by_sample, variants))]
     fn new(
@@ -98,7 +99,7 @@ impl GenotypeLayer {
         })
     }
 
-    /// Stores the lines in memory.
+    /// Stores the rows in memory.
     #[pyo3(signature = (watch, *, room, check, threads))]
     fn hold(
         &self,
@@ -118,7 +119,7 @@ impl GenotypeLayer {
         Ok(GenotypeCodes { codes })
     }
 
-    /// Stores the lines in a file, and returns the checksum of each line.
+    /// Stores the rows in a file, and returns the checksum of each row.
     #[pyo3(signature = (path, watch, *, room, check, threads))]
     fn write<'py>(
         &self,
@@ -154,7 +155,7 @@ impl GenotypeLayer {
     }
 }
 
-/// Lines of two-bit codes by index, in memory or in an open file.
+/// Rows of two-bit codes by index, in memory or in an open file.
 #[native(frozen)]
 pub(crate) struct GenotypeCodes {
     codes: Codes,
@@ -162,8 +163,8 @@ pub(crate) struct GenotypeCodes {
 
 #[native]
 impl GenotypeCodes {
-    /// Opens a file of this shape that has one line per individual or variant and, if
-    /// checksums were stored, the checksum of each line.
+    /// Opens a file of this shape that has one row per individual or variant and, if
+    /// checksums were stored, the checksum of each row.
     #[staticmethod]
     #[pyo3(signature = (path, shape, by_sample, sums))]
     fn open(
@@ -188,9 +189,9 @@ impl GenotypeCodes {
         Ok(Self { codes })
     }
 
-    /// Decodes the selected lines; `tables` contains the value of each code for each
-    /// position `(codes, positions)` or, with `by_line`, for each line `(codes,
-    /// lines)`. `out` must have the same type as `tables`: int8, float32 or float64.
+    /// Decodes the selected rows; `tables` contains the value of each code for each
+    /// position `(codes, positions)` or, with `by_line`, for each row `(codes, rows)`.
+    /// `out` must have the same type as `tables`: int8, float32 or float64.
     #[pyo3(signature = (lines, tables, out, *, by_line, threads))]
     fn decode(
         &self,
@@ -212,7 +213,7 @@ impl GenotypeCodes {
         }
     }
 
-    /// Returns the codes of the selected lines, four per byte; unused bits at the end
+    /// Returns the codes of the selected rows, four per byte; unused bits at the end
     /// are 0.
     #[pyo3(signature = (lines, out, *, threads))]
     fn gather(
@@ -229,9 +230,8 @@ impl GenotypeCodes {
         pool::run(py, threads, || self.codes.gather(&lines, out))
     }
 
-    /// Returns how often each position is missing, heterozygous and homozygous A2 in
-    /// the selected lines or, with `by_line`, these counts for each line over its
-    /// positions.
+    /// Returns the counts of missing, heterozygous and homozygous A2 genotypes at each
+    /// position of the selected rows or, with `by_line`, in each of these rows.
     #[pyo3(signature = (lines, *, by_line, threads))]
     fn count<'py>(
         &self,
