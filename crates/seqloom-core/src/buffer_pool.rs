@@ -11,12 +11,12 @@ use std::thread;
 /// batches that are dropped at once would never be released.
 const MAX_VECTORS: usize = 16;
 
-/// The number of attempts to lock a pool. In a forked child the thread that holds the lock may
-/// not exist, and would never release it.
+/// The maximum number of attempts to lock a pool. In a forked child, the lock may belong to
+/// a thread of the parent process and is then never released.
 const LOCK_ATTEMPTS: usize = 100;
 
-/// Vectors whose memory was used before. The vectors keep their content, so the code
-/// that takes a vector must clear or overwrite it.
+/// Vectors that can be reused. The vectors keep their old content, so the code that takes a
+/// vector must clear or overwrite it.
 #[derive(Debug)]
 pub struct BufferPool<T>(Arc<Mutex<Vec<Vec<T>>>>);
 
@@ -56,12 +56,12 @@ impl<T> BufferPool<T> {
         self.lock().map_or(0, |vectors| vectors.len())
     }
 
-    /// Returns whether the pool has no vector.
+    /// Returns whether the pool is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Locks the vectors; returns `None` if another thread does not release the lock.
+    /// Locks the pool; returns `None` if another thread does not release the lock.
     fn lock(&self) -> Option<MutexGuard<'_, Vec<Vec<T>>>> {
         (0..LOCK_ATTEMPTS).find_map(|_| match self.0.try_lock() {
             Ok(vectors) => Some(vectors),

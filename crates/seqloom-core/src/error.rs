@@ -1,7 +1,7 @@
 //! The errors of all crates.
 //!
-//! An error names the position, the expected and the actual content. `seqloom-py` converts it to
-//! an exception class of `seqloom.errors`.
+//! An error message states the position, the expected content and the actual content.
+//! `seqloom-py` converts it to an exception class of `seqloom.errors`.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ pub enum Error {
     Memory {
         /// The path from the caller.
         path: PathBuf,
-        /// The record.
+        /// The position and a description of the record.
         fault: Box<Fault>,
     },
     /// A number in a file does not fit its type.
@@ -123,7 +123,7 @@ impl Error {
     }
 }
 
-/// The kind of a fault; reports count faults by kind.
+/// The kind of a fault in a file; reports count faults by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Kind {
@@ -132,7 +132,7 @@ pub enum Kind {
     Format,
     /// The compressed data are truncated or corrupt.
     Compression,
-    /// There is an invalid header, or other text at the start of a record.
+    /// A header is invalid, or text other than a header starts a record.
     Header,
     /// A byte that is not a residue.
     Letter,
@@ -215,7 +215,7 @@ pub struct Fault {
     /// One-based line of the decompressed text.
     pub line: Option<u64>,
     /// Zero-based byte of the decompressed text, or of the compressed file if the
-    /// compressed data is corrupt.
+    /// compressed data are corrupt.
     pub byte: Option<u64>,
     /// The expected and the actual content.
     pub message: String,
@@ -250,9 +250,8 @@ impl fmt::Display for Fault {
 }
 
 impl Fault {
-    /// Returns a position such as "record 3 (id), line 9, byte 120 of the text: ", or
-    /// `None` if there is no line number, because then the message itself names the
-    /// byte.
+    /// Returns a position such as "record 3 (id), line 9, byte 120 of the text: ". Returns
+    /// `None` without a line number, because then the message states the byte.
     fn location(&self) -> Option<String> {
         let line = self.line?;
         let byte = self.byte.map(|byte| format!(", byte {byte} of the text"));

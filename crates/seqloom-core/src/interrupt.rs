@@ -1,8 +1,7 @@
 //! Cancellation of work by Ctrl-C, or because no caller waits for the result.
 //!
-//! The host program sets a function that checks for signals. Long reads call this
-//! function every tenth of a second. For work that is done by many threads, see
-//! [`Stop`].
+//! The host program sets a function that checks for signals. Long file operations call this
+//! function every tenth of a second. For work that is done by many threads, see [`Stop`].
 
 use std::cell::RefCell;
 use std::io;
@@ -10,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-/// Checks for signals. An error from this function ends the work.
+/// Checks for signals. If this function returns an error, the work ends.
 pub type SignalCheck = fn() -> io::Result<()>;
 
 static SIGNAL_CHECK: OnceLock<SignalCheck> = OnceLock::new();
@@ -35,8 +34,8 @@ thread_local! {
 
 /// A cancellation token. All clones of a token share one state.
 ///
-/// Work by many threads takes the [`current`](Self::current) token when it begins, and each
-/// thread calls [`check`](Self::check) regularly.
+/// Code that runs on many threads takes the [`current`](Self::current) token at its start,
+/// and each thread calls [`check`](Self::check) regularly.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<StopState>);
 
@@ -91,7 +90,7 @@ impl Stop {
     /// Returns an error if the work was cancelled.
     pub fn check(&self) -> io::Result<()> {
         if self.0.stopped.load(Ordering::Relaxed) {
-            return Err(io::Error::other("was not read to its end: a signal came"));
+            return Err(io::Error::other("reading was interrupted by a signal"));
         }
         match &self.0.signal_timer {
             Some(timer) if timer.is_due() => check_signals(),

@@ -1,15 +1,16 @@
 //! Random numbers as a pure function of a key and a counter.
 //!
-//! Threefry-2x32 with 20 rounds (Salmon et al. 2011, "Parallel random numbers:
-//! as easy as 1, 2, 3"). There is no generator state: one key and counter give the same words
-//! on every machine, thread and worker.
+//! Threefry-2x32 with 20 rounds (Salmon et al. 2011, "Parallel random numbers: as easy as
+//! 1, 2, 3"). There is no generator state: the same key and counter always produce the same
+//! two words, on every machine, thread and worker.
 
 use crate::{Error, Result};
 
 const ROTATIONS: [[u32; 4]; 2] = [[13, 15, 26, 6], [17, 29, 16, 24]];
 const PARITY: u32 = 0x1BD1_1BDA;
 
-/// A random key of two 32-bit words, from which any number of random words is computed.
+/// A random key of two 32-bit words, from which a pure function computes any number of
+/// random words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key(pub [u32; 2]);
 
@@ -104,7 +105,7 @@ const fn four_rounds(mut x: [u32; 2], rotations: [u32; 4]) -> [u32; 2] {
 mod tests {
     use super::*;
 
-    /// The expected values are those of Random123 1.14, `tests/kat_vectors`, lines
+    /// The expected values are from Random123 1.14, file `tests/kat_vectors`, lines
     /// `threefry2x32 20`.
     const RANDOM123_VECTORS: [([u32; 2], [u32; 2], [u32; 2]); 3] = [
         ([0, 0], [0, 0], [0x6b20_0159, 0x99ba_4efe]),

@@ -1,8 +1,8 @@
 //! Types that all crates share: alphabets, element types, errors, ragged batches and random keys.
 //!
-//! The crate also contains thread pools, worker threads and cancellation, and chooses
-//! the SIMD instruction set. The only input and output in this crate are calls that
-//! read or write at a file offset ([`system`]).
+//! The crate also contains thread pools, worker threads and cancellation, and chooses the
+//! SIMD instruction set. All input and output in this crate is in [`system`], which reads
+//! and writes at a file offset.
 
 pub mod alphabet;
 pub mod buffer_pool;

@@ -1,4 +1,4 @@
-//! Conversions between number types, and reading of numbers at a position in bytes.
+//! Conversions between number types, and reading of little-endian numbers from bytes.
 
 /// Converts a size or a position to `u64`.
 #[inline]

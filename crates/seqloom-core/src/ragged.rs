@@ -14,8 +14,7 @@ pub struct Ragged<'a> {
     picked: Option<&'a [i64]>,
 }
 
-/// The number of sequences by which the prefetching of offsets is ahead of that of
-/// residues.
+/// The number of sequences by which offsets are prefetched ahead of the residues.
 const OFFSET_DISTANCE: usize = 8;
 
 /// The number of bytes of a cache line.
@@ -46,8 +45,8 @@ impl<'a> Ragged<'a> {
         })
     }
 
-    /// Selects sequences by index, and checks only their offsets, so that the cost of a batch does
-    /// not depend on the size of the file.
+    /// Selects sequences by index. Only the offsets of the selected sequences are checked,
+    /// so the cost of a batch does not depend on the size of the file.
     pub fn picked(data: &'a [u8], offsets: &'a [i64], rows: &'a [i64]) -> Result<Self> {
         let all = Self {
             data,
@@ -129,7 +128,6 @@ impl<'a> Ragged<'a> {
     }
 }
 
-/// Starts to load the target of a reference into the cache.
 #[inline]
 fn prefetch<T>(position: &T) {
     #[cfg(target_arch = "x86_64")]

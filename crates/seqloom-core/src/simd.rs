@@ -1,5 +1,5 @@
-//! Chooses the SIMD instruction set of all kernels: the widest that this processor has, or the
-//! one that the environment variable `SEQLOOM_SIMD` names.
+//! Chooses the SIMD instruction set of all kernels: the widest one that this processor
+//! supports, or the one that the environment variable `SEQLOOM_SIMD` names.
 
 use std::sync::LazyLock;
 
@@ -80,7 +80,6 @@ pub fn choose() -> Result<Arch> {
     }
 }
 
-/// Returns the instruction set with a name.
 fn capped(cap: &str) -> Result<Arch> {
     let offered = offered();
     let chosen = offered.iter().find(|arch| name_of(**arch) == cap);
@@ -95,7 +94,7 @@ fn capped(cap: &str) -> Result<Arch> {
     })
 }
 
-/// Lists the instruction sets that this processor has, widest first.
+/// Lists the instruction sets that this processor supports, widest first.
 fn offered() -> Vec<Arch> {
     let mut offered = Vec::new();
     #[cfg(target_arch = "x86_64")]
@@ -111,7 +110,6 @@ fn offered() -> Vec<Arch> {
     offered
 }
 
-/// Returns the name of an instruction set.
 fn name_of(arch: Arch) -> &'static str {
     match arch {
         #[cfg(target_arch = "x86_64")]

@@ -1,10 +1,10 @@
-//! Reading and writing at a file offset, which each operating system names differently.
-//! Other code that depends on the operating system is in `seqloom_compression::system`.
+//! Reads and writes at a file offset, with the functions of the operating system. Other
+//! code that depends on the operating system is in `seqloom_compression::system`.
 
 use std::fs::File;
 use std::io;
 
-/// Reads at an offset without moving the position of the file; returns the number of bytes.
+/// Reads at an offset without moving the file position; returns the number of bytes.
 ///
 /// # Errors
 ///
@@ -21,7 +21,7 @@ pub fn read_at(file: &File, at: u64, out: &mut [u8]) -> io::Result<usize> {
     }
 }
 
-/// Writes at an offset without moving the position of the file; returns the number of bytes.
+/// Writes at an offset without moving the file position; returns the number of bytes.
 ///
 /// # Errors
 ///

@@ -1,7 +1,8 @@
-//! Threads with an owner, whose handle is safe to use in a forked process.
+//! Threads that end when the handle of their owner is dropped; the handle is safe to use in
+//! a forked process.
 //!
-//! These are separate threads, not tasks of a thread pool. A task that waits for
-//! another task would block a pool with one thread for ever.
+//! The module starts separate threads instead of tasks of a thread pool. A task that waits
+//! for another task would block a pool with one thread for ever.
 
 use std::mem;
 use std::sync::Arc;
@@ -68,8 +69,8 @@ impl<S: SharedState> Drop for Threads<S> {
     fn drop(&mut self) {
         let handles = mem::take(&mut self.handles);
         if !self.is_in_this_process() {
-            // In a forked process the threads do not exist, so they may never release
-            // their locks.
+            // In a forked process the other threads do not exist, so they may never
+            // release their locks.
             mem::forget((handles, Arc::clone(&self.shared)));
             return;
         }

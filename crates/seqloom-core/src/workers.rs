@@ -1,4 +1,4 @@
-//! Worker threads that do jobs and return them in order.
+//! Worker threads that run jobs and return them in order.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -6,7 +6,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::threads::{SharedState, Threads};
 
-/// A job, which needs only its own data and a workspace.
+/// A job, which uses only its own data and a workspace.
 pub trait Job: Send + 'static {
     /// The workspace: memory that jobs reuse. Each thread and the owner of the threads
     /// have a separate workspace.
@@ -15,14 +15,14 @@ pub trait Job: Send + 'static {
     /// Creates a workspace for another thread.
     fn workspace(&self) -> Self::Workspace;
 
-    /// Does the work of the job.
+    /// Runs the job.
     fn work(&mut self, workspace: &mut Self::Workspace);
 
-    /// Marks the job as failed, because the work panicked and was not done.
+    /// Marks the job as failed after a panic.
     fn fail(&mut self);
 }
 
-/// The owner's handle of the threads, which end when it is dropped.
+/// The owner's handle of the threads, which end when the handle is dropped.
 #[derive(Debug)]
 pub struct Workers<J: Job>(Threads<JobQueue<J>>);
 
@@ -36,15 +36,15 @@ struct JobQueue<J> {
 
 #[derive(Debug)]
 struct QueueState<J> {
-    /// The jobs that no thread has begun, with their numbers.
+    /// The jobs that no thread has started, with their numbers.
     waiting: VecDeque<(u64, J)>,
     /// The jobs in order, starting with number `first`; `None` for a job that is not
     /// finished.
     finished: VecDeque<Option<J>>,
     first: u64,
     closed: bool,
-    /// The numbers of sleeping threads and of sleeping owners. Sleeping threads are
-    /// counted because a wake-up is a system call even if no thread sleeps.
+    /// The numbers of threads and of owners that sleep. Sleeping threads are counted
+    /// because a wake-up is a system call even if no thread sleeps.
     idle_threads: usize,
     idle_owners: usize,
 }
@@ -74,7 +74,7 @@ impl<J: Job> Workers<J> {
         self.0.is_in_this_process()
     }
 
-    /// Returns whether no thread was started, so that the owner does all jobs.
+    /// Returns whether no thread was started, so that the owner runs all jobs.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -97,8 +97,8 @@ impl<J: Job> Workers<J> {
         }
     }
 
-    /// Takes the next job in order; `None` if no job is pending. Instead of waiting for
-    /// a thread, the caller does a job that no thread has begun.
+    /// Takes the next job in order; `None` if no job is pending. Instead of waiting for a
+    /// thread, the caller runs a job that no thread has started.
     pub fn pop(&self, workspace: &mut J::Workspace) -> Option<J> {
         let mut state = self.0.shared().lock();
         loop {
@@ -132,7 +132,7 @@ impl<J: Job> JobQueue<J> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does jobs until the queue is closed; each thread runs this.
+    /// Runs jobs until the queue is closed; each thread calls this function.
     fn work(&self) {
         let mut workspace = None;
         while let Some((number, mut job)) = self.next() {
@@ -163,7 +163,6 @@ impl<J: Job> JobQueue<J> {
 }
 
 impl<J> QueueState<J> {
-    /// Returns the number of the next job.
     fn end(&self) -> u64 {
         let pending = u64::try_from(self.finished.len()).unwrap_or(u64::MAX);
         self.first.saturating_add(pending)
@@ -181,8 +180,7 @@ fn wait<'a, S>(signal: &Condvar, state: MutexGuard<'a, S>) -> MutexGuard<'a, S> 
     signal.wait(state).unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Does the work of one job. A panic is recorded in the job, so that its owner does not
-/// wait for ever.
+/// Runs one job. A panic is recorded in the job, so that its owner does not wait for ever.
 fn work<J: Job>(job: &mut J, workspace: &mut J::Workspace) {
     let attempt = AssertUnwindSafe(|| job.work(workspace));
     if catch_unwind(attempt).is_err() {

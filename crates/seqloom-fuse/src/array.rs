@@ -1,4 +1,4 @@
-//! Arrays of any element type that a program reads and writes.
+//! Arrays of any element type, which programs read and write.
 
 use seqloom_core::Dtype;
 use seqloom_kernels::Float;
@@ -31,7 +31,7 @@ pub enum NumbersMut<'a> {
     Bool(&'a mut [bool]),
 }
 
-/// Evaluates one expression for a slice of any element type.
+/// Evaluates one expression for an array of any element type.
 macro_rules! for_any_type {
     ($enum:ident, $of:expr, $slice:ident => $body:expr) => {
         match $of {
@@ -60,8 +60,8 @@ impl<'a> Numbers<'a> {
         }
     }
 
-    /// Returns memory as elements of a type, or `None` if its length or alignment does
-    /// not match.
+    /// Returns bytes as elements of a type, or `None` if their length or alignment does not
+    /// match.
     pub fn from_bytes(dtype: Dtype, bytes: &'a [u8]) -> Option<Self> {
         Some(match dtype {
             Dtype::Float32 => Self::F32(bytemuck::try_cast_slice(bytes).ok()?),
@@ -81,7 +81,7 @@ impl<'a> Numbers<'a> {
         Self::from_bytes(self.dtype(), bytes)
     }
 
-    /// Returns the memory of the elements.
+    /// Returns the elements as bytes.
     pub fn bytes(&self) -> &'a [u8] {
         match *self {
             Self::F32(numbers) => bytemuck::cast_slice(numbers),
@@ -104,7 +104,7 @@ impl<'a> Numbers<'a> {
         self.len() == 0
     }
 
-    /// Returns the slice if the elements have the type of the program.
+    /// Returns the elements as a slice of `T`, or `None` if they have another type.
     pub(crate) fn same<T: Number>(self) -> Option<&'a [T]> {
         match self {
             Numbers::F32(slice) => T::same(slice),
@@ -113,8 +113,8 @@ impl<'a> Numbers<'a> {
         }
     }
 
-    /// Copies and converts every `stride`-th element from `start`; the length of `out`
-    /// determines the number of elements.
+    /// Copies every `stride`-th element from index `start` and converts it; the length of
+    /// `out` determines the number of elements.
     pub(crate) fn load<T: Number>(self, start: usize, stride: usize, out: &mut [T]) {
         match self {
             Numbers::F32(slice) => load(slice, start, stride, out, T::from_f32),
@@ -189,7 +189,7 @@ impl NumbersMut<'_> {
         numbers!(F32 F64 I64 I32 U32 U8 Bool)
     }
 
-    /// Returns the slice if the elements have the type of the program.
+    /// Returns the elements as a slice of `T`, or `None` if they have another type.
     pub(crate) fn same<T: Number>(&mut self) -> Option<&mut [T]> {
         match self {
             NumbersMut::F32(slice) => T::same_mut(slice),
@@ -198,7 +198,7 @@ impl NumbersMut<'_> {
         }
     }
 
-    /// Converts and writes elements from position `start`.
+    /// Converts the values and writes them from index `start`.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

@@ -1,5 +1,5 @@
-//! One task of a program, which processes one block after the other in buffers of this
-//! thread. The buffers are called registers, because each value of the program has one.
+//! A task of a program, which processes a range of blocks, one after the other, in buffers
+//! of its thread. The buffers are called registers.
 
 use std::mem;
 use std::ops::Range;
@@ -15,11 +15,11 @@ pub(crate) struct BlockJob<'a, T> {
     pub(crate) program: &'a Program,
     pub(crate) layout: BlockLayout,
     pub(crate) inputs: Vec<BlockInput<'a, T>>,
-    /// The strides of each output, which are used for folded outputs only.
+    /// The strides of each output, which are used for reductions only.
     pub(crate) strides: Vec<Strides>,
 }
 
-/// The way in which a block reads an input.
+/// The method by which a block reads an input.
 pub(crate) enum BlockInput<'a, T> {
     /// The input is read directly from memory.
     Direct(&'a [T]),
@@ -33,27 +33,27 @@ pub(crate) enum BlockInput<'a, T> {
     Output(usize),
 }
 
-/// A range of blocks, and the parts of the outputs that these blocks fill.
+/// A range of blocks, and the sections of the outputs that these blocks fill.
 pub(crate) struct BlockTask<'a, T> {
     pub(crate) blocks: Range<usize>,
-    /// The position of the first block.
+    /// The index of the first element of the first block.
     pub(crate) start: usize,
     pub(crate) pieces: Vec<OutputPart<'a, T>>,
 }
 
-/// A part of an output that one task fills.
+/// The section of an output that one task fills.
 pub(crate) enum OutputPart<'a, T> {
-    /// The results are stored block by block.
+    /// The results of each block are stored.
     Whole(NumbersMut<'a>),
-    /// The results are folded into totals block by block.
+    /// The results of each block are added to running totals.
     Folded(Totals<T>),
 }
 
-/// The alignment in bytes: a cache line, so that no vector crosses two lines.
+/// The alignment in bytes: a cache line, so that no vector crosses the boundary between two
+/// cache lines.
 const ALIGNMENT: usize = 64;
 
 impl<T: Number> BlockJob<'_, T> {
-    /// Fills the outputs of the task.
     pub(crate) fn work(&self, task: &mut BlockTask<'_, T>) {
         let (count, size) = (self.program.registers, self.layout.block);
         let padded = size.next_multiple_of(ALIGNMENT / size_of::<T>());
@@ -132,7 +132,7 @@ impl<T: Number> BlockJob<'_, T> {
         }
     }
 
-    /// Copies the elements of an array from a position of the shape.
+    /// Copies the elements of an array that belong to the block into `out`.
     fn copy(&self, numbers: Numbers<'_>, strides: &Strides, start: usize, out: &mut [T]) {
         let step = strides[strides.len() - 1];
         self.layout.runs(strides, start, out.len(), |at, range| {
@@ -160,9 +160,9 @@ impl<T: Number> BlockJob<'_, T> {
         registers[step.out] = out;
     }
 
-    /// Returns the values of a block from a register or directly from the input. For
-    /// operations with fewer arguments, the remaining arguments may be any register.
-    /// Such a register may be the one that `one_step` has moved out, which is empty.
+    /// Returns the values of a block from a register or directly from the input. Operations
+    /// with fewer than three arguments ignore the remaining ones, which may refer to any
+    /// register.
     fn values<'r>(
         &'r self,
         value: usize,
@@ -175,7 +175,7 @@ impl<T: Number> BlockJob<'_, T> {
         }
     }
 
-    /// Returns true if the step that computed an output has already stored it.
+    /// Returns true if the step that computed an output has already written it.
     fn is_written(&self, number: usize, task: &mut BlockTask<'_, T>) -> bool {
         let mut steps = self.program.steps.iter();
         steps.any(|step| step.output == Some(number)) && task.pieces[number].same().is_some()
@@ -200,7 +200,8 @@ impl<T: Number> BlockJob<'_, T> {
 }
 
 impl<T: Number> OutputPart<'_, T> {
-    /// Returns the slice if the output has the type of the program.
+    /// Returns the output as a slice of `T`, or `None` if it has another type or is a
+    /// reduction.
     fn same(&mut self) -> Option<&mut [T]> {
         match self {
             OutputPart::Whole(numbers) => numbers.same::<T>(),

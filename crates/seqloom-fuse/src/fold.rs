@@ -1,4 +1,4 @@
-//! Folds: the sum, mean, product or extreme of values along some axes.
+//! Reductions: the sum, mean, product, maximum or minimum of values along some axes.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use seqloom_macros::vectorized;
 
 use crate::Number;
 
-/// The operation of a fold.
+/// The operation of a reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fold {
     /// The sum of the values.
@@ -23,7 +23,7 @@ pub enum Fold {
 }
 
 impl Fold {
-    /// Returns the fold with this name.
+    /// Returns the reduction with this name.
     pub fn by_name(name: &str) -> Option<Self> {
         match name {
             "sum" => Some(Self::Sum),
@@ -35,7 +35,7 @@ impl Fold {
         }
     }
 
-    /// Returns the result of the fold for an empty set of values.
+    /// Returns the result of reducing no values.
     pub(crate) fn empty(self) -> f64 {
         match self {
             Self::Sum | Self::Mean => 0.0,
@@ -56,7 +56,7 @@ impl Fold {
         }
     }
 
-    /// Folds a row into one number.
+    /// Reduces a row to one number.
     pub(crate) fn row<T: Number>(self, row: &[T]) -> f64 {
         match self {
             Self::Sum | Self::Mean => fold_row(row, T::ZERO, |a, b| a + b, |a, b| a + b),
@@ -66,7 +66,7 @@ impl Fold {
         }
     }
 
-    /// Folds a row into a row of totals, element by element.
+    /// Combines a row with a row of totals, element by element.
     pub(crate) fn fold_into<T: Number>(self, totals: &mut [T], row: &[T]) {
         match self {
             Self::Sum | Self::Mean => fold_into(totals, row, |a, b| a + b),
@@ -77,20 +77,20 @@ impl Fold {
     }
 }
 
-/// The totals of a task. A few rows are folded in the type of the program, and then
-/// their total is added in double precision. The double precision preserves the
+/// The running totals of a task. A few rows are reduced in the float type of the program,
+/// and then their total is added in double precision. Double precision preserves the
 /// accuracy of sums over many rows.
 pub(crate) struct Totals<T> {
     fold: Fold,
-    /// The first position of the output.
+    /// The index in the output of the first total.
     from: usize,
     wide: Vec<f64>,
     recent: Vec<T>,
-    /// The number of values folded into the recent totals.
+    /// The number of values in the recent totals.
     count: usize,
 }
 
-/// The number of rows that are folded before their total is added in double precision.
+/// The number of rows that are reduced before their total is added in double precision.
 const FLUSH_ROWS: usize = 64;
 
 impl<T: Number> Totals<T> {
@@ -104,8 +104,8 @@ impl<T: Number> Totals<T> {
         }
     }
 
-    /// Folds a row into positions of the output that start at `at` and have the
-    /// distance `step`.
+    /// Combines a row with the totals at output indices `at`, `at + step`, `at + 2 * step`
+    /// and so on.
     pub(crate) fn add(&mut self, at: usize, step: usize, row: &[T]) {
         let at = at - self.from;
         match step {
@@ -137,7 +137,7 @@ impl<T: Number> Totals<T> {
         self.count = 0;
     }
 
-    /// Folds the totals of a task into the whole output.
+    /// Combines the totals of a task with the whole output.
     pub(crate) fn add_to(&mut self, all: &mut [f64]) {
         self.flush();
         for (total, &more) in all[self.from..].iter_mut().zip(&self.wide) {
@@ -162,8 +162,8 @@ fn is_nan<T: PartialOrd + Copy>(x: T) -> bool {
     x != x
 }
 
-/// The number of lanes that are folded in parallel. The number is the same on every
-/// processor, so that the results are the same as well.
+/// The number of values that are reduced in parallel. The number is the same on every
+/// processor, so that the results are also the same.
 const LANES: usize = 32;
 
 fn fold_row<T: Number>(

@@ -1,18 +1,18 @@
-//! The split of a shape into blocks, and the position of each block in an array.
+//! The split of a shape into blocks, and the offset of each block in an array.
 
-/// A shape with adjacent axes merged, split into blocks. A block is a number of rows,
-/// or a part of a long row.
+/// A shape, with adjacent axes merged, that is split into blocks. A block contains one or
+/// more rows, or a section of a long row.
 pub(crate) struct BlockLayout {
     sizes: Vec<usize>,
-    /// The number of positions.
+    /// The number of elements of the shape.
     pub(crate) total: usize,
     /// The length of a row, which is the last axis.
     pub(crate) row: usize,
-    /// The number of positions of the largest block.
+    /// The largest number of elements of a block.
     pub(crate) block: usize,
 }
 
-/// The strides of an array along each axis; 0 if it is broadcast.
+/// The stride of an array along each axis; 0 if the array is broadcast along the axis.
 pub(crate) type Strides = Vec<usize>;
 
 impl BlockLayout {
@@ -72,7 +72,7 @@ impl BlockLayout {
         }
     }
 
-    /// Returns the position at which a block begins, in the order of the shape.
+    /// Returns the index of the first element of a block, in C order.
     pub(crate) fn start(&self, block: usize) -> usize {
         let start = if self.row > self.block {
             let (row, part) = (block / self.per_row(), block % self.per_row());
@@ -83,8 +83,8 @@ impl BlockLayout {
         start.min(self.total)
     }
 
-    /// Calls `work` for each row, or part of a row, of a block, with the position in
-    /// the array and the range in the block.
+    /// Calls `work` for each row, or section of a row, of a block. The arguments of `work`
+    /// are the offset in the array and the index range in the block.
     pub(crate) fn runs(
         &self,
         strides: &Strides,
@@ -102,7 +102,7 @@ impl BlockLayout {
         }
     }
 
-    /// Returns the position in an array at which a row begins.
+    /// Returns the offset in an array at which a row begins.
     pub(crate) fn row_offset(&self, strides: &Strides, row: usize) -> usize {
         let (mut rest, mut offset) = (row, 0);
         for axis in (1..self.sizes.len() - 1).rev() {
@@ -116,8 +116,7 @@ impl BlockLayout {
         }
     }
 
-    /// Returns the number of elements of an array up to the last element that the shape
-    /// covers.
+    /// Returns the number of elements in memory up to the last element of the array.
     pub(crate) fn extent(&self, strides: &Strides) -> usize {
         let steps = self.sizes.iter().zip(strides);
         1 + steps
@@ -131,7 +130,7 @@ impl BlockLayout {
             || self.follows(strides, self.sizes.len()) && strides[strides.len() - 1] == 1
     }
 
-    /// Returns true if the array has the same elements in each block. Every block must
+    /// Returns true if all blocks read the same elements of the array. Every block must
     /// begin at the start of a row.
     pub(crate) fn is_repeated(&self, strides: &Strides) -> bool {
         let outer = strides.len() - 1;
@@ -144,8 +143,8 @@ impl BlockLayout {
         outer > 0 && strides[outer] == 0 && strides[outer - 1] == 1 && self.follows(strides, outer)
     }
 
-    /// Returns true if the stride of each of the first axes is the total size of the
-    /// axes after it.
+    /// Returns true if the first axes are contiguous with each other: each stride is the
+    /// next stride times the size of the next axis.
     fn follows(&self, strides: &Strides, axes: usize) -> bool {
         (1..axes).all(|axis| strides[axis - 1] == strides[axis] * self.sizes[axis])
     }

@@ -1,13 +1,12 @@
-//! Elementwise programs, which are run block by block.
+//! Programs of elementwise operations, which run block by block.
 //!
-//! A [`Program`] is a list of operations on numbered values. [`run`] splits the arrays
-//! into blocks that fit in an L1 cache, and runs the whole list for one block before
-//! the next. Intermediate values never reach main memory. Inputs are broadcast as they
-//! are read; outputs are stored, or folded along some axes (such as a sum), block by
-//! block.
+//! A [`Program`] is a list of operations on numbered values. [`run`] splits the arrays into
+//! blocks that fit in an L1 cache, and runs the whole program on one block before the next.
+//! Intermediate values never reach main memory. Inputs are broadcast as they are read;
+//! outputs are stored or reduced along some axes (for example summed), block by block.
 //!
 //! The instruction set is chosen at run time. If `threads` is greater than 1, a program
-//! uses the current rayon pool. Blocks and folds depend on the shape only, so the
+//! runs in the current rayon pool. Blocks and reductions depend on the shape only, so the
 //! result is bitwise equal for any number of threads.
 
 #![expect(

@@ -63,7 +63,8 @@ pub(crate) fn exp_m1<S: Simd, T: Number>(x: Lanes<S, T>) -> Lanes<S, T> {
     high.if_less(x, exp(x), exp_m1_of_small(near))
 }
 
-/// The limit from which `exp(x) - 1` equals `exp(x)`, or -1 for negative x.
+/// The limit above which `exp(x) - 1` equals `exp(x)` in floating point; below its
+/// negative, it equals -1.
 const EXPM1_LIMIT: f64 = 40.0;
 
 #[inline(always)]
@@ -113,8 +114,8 @@ pub(crate) fn gelu_grad<S: Simd, T: Number>(grad: Lanes<S, T>, x: Lanes<S, T>) -
     grad * x.mul_add(density, below)
 }
 
-/// Returns the error function, computed by an odd polynomial up to 1, and by the tail
-/// of the normal distribution above 1.
+/// Returns the error function, computed by an odd polynomial for |x| up to 1, and by the
+/// tail of the normal distribution above 1.
 #[inline(always)]
 pub(crate) fn erf_f32<S: Simd>(x: Lanes<S, f32>) -> Lanes<S, f32> {
     let (zero, one) = (x.like(0.0), x.like(1.0));
@@ -138,7 +139,7 @@ const ERF_TERMS: [f32; 8] = [
     std::f32::consts::FRAC_2_SQRT_PI,
 ];
 
-/// Returns the error function in double precision, lane by lane with `libm`.
+/// Returns the error function in double precision, computed for each element with `libm`.
 #[inline(always)]
 pub(crate) fn erf_f64<S: Simd>(x: Lanes<S, f64>) -> Lanes<S, f64> {
     let mut lanes = [x.vector];

@@ -15,15 +15,17 @@ pub trait Number: Float + Neg<Output = Self> {
     /// The smallest normal number.
     const MIN_NORMAL: Self;
 
-    /// Converts from single precision.
+    /// Converts a number from single precision.
     fn from_f32(value: f32) -> Self;
-    /// Converts from an integer, with rounding.
+    /// Converts an integer to the nearest float.
     fn from_i64(value: i64) -> Self;
-    /// Converts to an integer by truncation.
+    /// Converts a float to an integer by truncation.
     fn to_i64(self) -> i64;
-    /// Returns the slice if its elements have this type.
+    /// Returns the slice as a slice of this type, or `None` if its elements have another
+    /// type.
     fn same<N: Pod>(numbers: &[N]) -> Option<&[Self]>;
-    /// Returns the mutable slice if its elements have this type.
+    /// Returns the slice as a mutable slice of this type, or `None` if its elements have
+    /// another type.
     fn same_mut<N: Pod>(numbers: &mut [N]) -> Option<&mut [Self]>;
 
     /// Returns the absolute value.
@@ -32,16 +34,16 @@ pub trait Number: Float + Neg<Output = Self> {
     /// Returns the square root.
     #[must_use]
     fn root(self) -> Self;
-    /// Returns the largest integer that is not greater.
+    /// Returns the largest integer that is not greater than `self`.
     #[must_use]
     fn floored(self) -> Self;
-    /// Returns the smallest integer that is not less.
+    /// Returns the smallest integer that is not less than `self`.
     #[must_use]
     fn ceiled(self) -> Self;
-    /// Returns the nearest integer; ties go to the even one.
+    /// Returns the nearest integer; ties are rounded to the even integer.
     #[must_use]
     fn rounded(self) -> Self;
-    /// Returns `self` to this power.
+    /// Returns `self` raised to a power.
     #[must_use]
     fn to_power(self, power: Self) -> Self;
     /// Returns the sine.
@@ -50,15 +52,15 @@ pub trait Number: Float + Neg<Output = Self> {
     /// Returns the cosine.
     #[must_use]
     fn cosine(self) -> Self;
-    /// Returns the angle of the point (x, self).
+    /// Returns the angle of the point (x, `self`) in radians.
     #[must_use]
     fn angle(self, x: Self) -> Self;
     /// Returns the remainder of a division, with the sign of the divisor.
     #[must_use]
     fn modulo(self, divisor: Self) -> Self;
 
-    /// Returns mantissas from 0.71 to 1.41, and exponents, of positive normal numbers.
+    /// Splits positive normal numbers into mantissas from 0.71 to 1.41 and exponents.
     fn mantissa<S: Simd>(x: Self::Vector<S>) -> (Self::Vector<S>, Self::Vector<S>);
-    /// Returns the error function, lane by lane.
+    /// Returns the error function of each element.
     fn erf<S: Simd>(x: Lanes<S, Self>) -> Lanes<S, Self>;
 }

@@ -7,13 +7,13 @@ use seqloom_kernels::special;
 use crate::sweep::{self, LanesFunction};
 use crate::{Number, math};
 
-/// Defines an operation by its name, its time, the type of its function (of numbers or
-/// of vectors), and the function. The time is given for 16 elements, in tenths of a
+/// Defines an operation by its name, its time, the type of its function (of numbers or of
+/// SIMD vectors), and the function. The time is given for 16 elements, in tenths of a
 /// nanosecond.
 macro_rules! operations {
     ($($op:ident $name:literal $cost:literal $way:ident |$($arg:ident),+| $body:expr;)*) => {
-        /// One operation on numbers, named as in the Array API standard if it exists
-        /// there. Boolean results are numbers: 1 is true and 0 is false.
+        /// An operation on numbers, named as in the Array API standard if the standard
+        /// contains it. Boolean results are numbers: 1 is true and 0 is false.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[expect(missing_docs, reason = "each variant is named after its operation")]
         pub enum Op { $($op),* }
@@ -37,7 +37,7 @@ macro_rules! operations {
                 match self { $(Self::$op => $cost),* }
             }
 
-            /// Fills `out` from arguments of the same length.
+            /// Fills `out` with the results for arguments of the same length.
             pub(crate) fn fill<T: Number>(self, args: [&[T]; 3], out: &mut [T]) {
                 match self { $(Self::$op => operations!(@$way args out |$($arg),+| $body)),* }
             }

@@ -1,4 +1,4 @@
-//! A checked program with registers assigned to its values.
+//! A checked program, with a register assigned to each of its values.
 
 use seqloom_core::{Error, Result};
 
@@ -14,16 +14,16 @@ pub struct Description {
     pub constants: Vec<f64>,
     /// The operations, each with the numbers of its arguments.
     pub steps: Vec<(Op, Vec<usize>)>,
-    /// The outputs.
+    /// The outputs of the program.
     pub outputs: Vec<ProgramOutput>,
 }
 
-/// An output of a program: stored or folded.
+/// An output of a program, which is stored or reduced.
 #[derive(Clone, Copy, Debug)]
 pub struct ProgramOutput {
-    /// The number of the value.
+    /// The number of the value that is the output.
     pub value: usize,
-    /// The fold, if any.
+    /// The reduction, if any.
     pub fold: Option<Fold>,
 }
 
@@ -33,7 +33,7 @@ pub struct Program {
     pub(crate) inputs: usize,
     pub(crate) constants: Vec<f64>,
     pub(crate) steps: Vec<ProgramStep>,
-    /// The register and the fold of each output.
+    /// The register and the optional reduction of each output.
     pub(crate) outputs: Vec<ProgramOutput>,
     pub(crate) registers: usize,
     cost: usize,
@@ -45,7 +45,7 @@ pub(crate) struct ProgramStep {
     pub(crate) op: Op,
     pub(crate) args: [usize; 3],
     pub(crate) out: usize,
-    /// The output that is the only use of this step's result, if that output is stored.
+    /// The stored output that is the only use of this step's result, if there is one.
     pub(crate) output: Option<usize>,
 }
 
@@ -101,7 +101,7 @@ impl Program {
         &self.outputs
     }
 
-    /// Returns the estimated time of one thread in nanoseconds, for this number of
+    /// Returns the estimated time on one thread, in nanoseconds, for this number of
     /// elements.
     pub fn nanoseconds(&self, numbers: usize) -> usize {
         numbers.saturating_mul(self.cost) / 160
@@ -144,7 +144,7 @@ fn last_use_of(last: &mut [usize], value: usize, count: usize) -> Result<&mut us
     slot.ok_or_else(|| Error::argument(message))
 }
 
-/// Returns the output that stores a value, if nothing else uses that value.
+/// Returns the stored output that is the only use of a value.
 fn sole_output(description: &Description, value: usize) -> Option<usize> {
     let read = description
         .steps
@@ -158,7 +158,7 @@ fn sole_output(description: &Description, value: usize) -> Option<usize> {
         .map(|(number, _)| number)
 }
 
-/// The free registers, and the total number of registers.
+/// The registers that are free, and the total number of registers.
 struct FreeRegisters {
     free: Vec<usize>,
     count: usize,

@@ -14,30 +14,30 @@ use crate::fold::{Fold, Totals};
 use crate::layout::{BlockLayout, Strides};
 use crate::program::Program;
 
-/// An input: its elements, and its strides along each axis of the shape, 0 if
-/// broadcast.
+/// An input of a program: its elements, and its stride along each axis of the shape (0 if
+/// broadcast).
 #[derive(Clone, Debug)]
 pub struct ProgramInput<'a> {
-    /// The source of the elements.
+    /// The array or number that is read.
     pub source: InputData<'a>,
     /// The stride of each axis.
     pub strides: Vec<usize>,
 }
 
-/// The source of the elements of an input.
+/// The array or number that an input reads.
 #[derive(Clone, Copy, Debug)]
 pub enum InputData<'a> {
     /// The elements are read from a separate array.
     Numbers(Numbers<'a>),
     /// The input is the same number at all positions.
     Scalar(f64),
-    /// The output with the given number, which the program overwrites; the input and
-    /// the output have the same memory layout.
+    /// The input is the previous content of the output with this number, which the program
+    /// overwrites; both have the same memory layout.
     Output(usize),
 }
 
-/// An output: an array, and its strides for each axis, 0 if folded. A stored output
-/// must be in C order of the shape.
+/// An output of a program: an array, and its stride along each axis (0 if the axis is
+/// reduced). An output without reduction must be in C order of the shape.
 #[derive(Debug)]
 pub struct Target<'a> {
     /// The array to fill.
@@ -46,7 +46,7 @@ pub struct Target<'a> {
     pub strides: Vec<usize>,
 }
 
-/// The number of bytes of a block, such that ten registers fit in an L1 cache.
+/// The size of a block in bytes: ten registers of this size fit in an L1 cache.
 const BLOCK_BYTES: usize = 4096;
 
 /// Runs a program over all positions of `shape`.
@@ -102,7 +102,7 @@ fn block_inputs<'a, T: Number>(
     .collect()
 }
 
-/// Returns the cheapest way to read an input.
+/// Returns the fastest way to read an input.
 fn block_input<'a, T: Number>(
     layout: &BlockLayout,
     numbers: Numbers<'a>,
@@ -144,7 +144,7 @@ fn check<T>(job: &BlockJob<'_, T>, arrays: &[NumbersMut<'_>]) -> Result<()> {
     Ok(())
 }
 
-/// Runs the tasks, and combines their folds.
+/// Runs the tasks, and combines their reductions.
 fn finish<T: Number>(job: &BlockJob<'_, T>, arrays: Vec<NumbersMut<'_>>, threads: usize) {
     let shares = task_count(job);
     let mut rests: Vec<Option<NumbersMut<'_>>> = arrays.into_iter().map(Some).collect();
@@ -187,14 +187,15 @@ fn task_count<T>(job: &BlockJob<'_, T>) -> usize {
     most
 }
 
-/// The least number of blocks of a task.
+/// The smallest number of blocks of a task.
 const MIN_BLOCKS: usize = 16;
-/// The largest number of tasks.
+/// The largest number of tasks of a program.
 const MAX_TASKS: usize = 256;
-/// The largest number of tasks if each has separate totals.
+/// The largest number of tasks of a program with reductions, because each task stores
+/// separate totals.
 const MAX_FOLDED_TASKS: usize = 16;
 
-/// Returns the task for the given blocks, with the parts of the outputs that it fills.
+/// Returns the task for the given blocks, with the sections of the outputs that it fills.
 fn task<'a, T: Number>(
     job: &BlockJob<'_, T>,
     blocks: Range<usize>,
@@ -243,7 +244,7 @@ fn folded<T: Number>(
     OutputPart::Folded(Totals::new(fold, kept))
 }
 
-/// Folds the totals of all tasks in order, and stores the result.
+/// Combines the totals of all tasks in order, and stores the result.
 fn gather<T: Number>(
     job: &BlockJob<'_, T>,
     fold: Fold,

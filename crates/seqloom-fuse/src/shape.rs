@@ -36,7 +36,8 @@ pub fn broadcast_strides(shape: &[usize], own: &[usize], strides: &[usize]) -> V
     steps
 }
 
-/// Returns the strides of a contiguous array of `shape`, without the folded axes.
+/// Returns the strides of a contiguous array of `shape` without the reduced axes; the
+/// stride of a reduced axis is 0.
 pub fn contiguous_strides(shape: &[usize], folded: &[usize]) -> Vec<usize> {
     let mut strides = vec![0; shape.len()];
     let mut step = 1;

@@ -1,4 +1,4 @@
-//! One operation over one block, with the widest registers of this processor.
+//! Runs one operation on one block, with the widest SIMD registers of this processor.
 
 use pulp::Simd;
 use seqloom_kernels::lanes::Lanes;
@@ -7,7 +7,7 @@ use seqloom_macros::vectorized;
 
 use crate::Number;
 
-/// A function of `N` vectors.
+/// A function of `N` SIMD vectors.
 pub(crate) trait LanesFunction<T: Number, const N: usize>: Copy {
     fn apply<S: Simd>(self, args: [Lanes<S, T>; N]) -> Lanes<S, T>;
 }
@@ -26,7 +26,7 @@ pub(crate) fn numbers<T: Number, F: Fn([T; N]) -> T, const N: usize>(
     }
 }
 
-/// Fills `out` with a function of vectors.
+/// Fills `out` with a function of SIMD vectors.
 #[vectorized]
 pub(crate) fn lanes<S: Simd, T: Number, F: LanesFunction<T, N>, const N: usize>(
     simd: S,

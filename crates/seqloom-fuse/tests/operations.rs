@@ -38,7 +38,7 @@ fn values<T: Number>(op: Op, args: &[&[f64]]) -> Vec<f64> {
     out
 }
 
-/// Returns numbers that both single and double precision represent exactly.
+/// Returns numbers that single precision represents exactly.
 fn grid(low: f32, high: f32) -> Vec<f64> {
     let step = (high - low) / 9_999.0;
     (0..10_000_u16)
@@ -46,7 +46,7 @@ fn grid(low: f32, high: f32) -> Vec<f64> {
         .collect()
 }
 
-/// Returns the largest relative error, in units in the last place.
+/// Returns the largest error, in units in the last place.
 fn max_error<T: Number>(op: Op, (low, high): (f32, f32), reference: Reference) -> f64 {
     let x = grid(low, high);
     let unit = if size_of::<T>() == 4 {

@@ -46,7 +46,7 @@ fn spread(numbers: &[f32], strides: &[usize], [rows, columns]: [usize; 2]) -> Ve
         .collect()
 }
 
-/// Returns a random program: each step uses earlier values.
+/// Returns a random program, in which each step uses earlier values.
 fn descriptions() -> impl Strategy<Value = Description> {
     let steps = prop::collection::vec(
         (prop::sample::select(Op::OPERATIONS), any::<[u16; 3]>()),
@@ -78,7 +78,7 @@ fn descriptions() -> impl Strategy<Value = Description> {
     })
 }
 
-/// Returns the values of a program, each computed by a program of one step.
+/// Returns all values of a program, each computed by a separate program with a single step.
 fn one_by_one(description: &Description, inputs: Vec<Vec<f32>>, count: usize) -> Vec<Vec<f32>> {
     let mut values = inputs;
     values.extend(description.constants.iter().map(|_| vec![0.5; count]));
@@ -182,8 +182,8 @@ proptest! {
         for (row, &found) in greatest.iter().enumerate() {
             let numbers = &one[row * shape[1]..][..shape[1]];
             let expected = numbers.iter().copied().reduce(|a, b| if a.is_nan() || a > b { a } else { b });
-            // The maximum of zeros with different signs may be either of them, so zero
-            // is added to make both positive.
+            // The maximum of 0 and -0 may be either of them, so zero is added to make
+            // it positive.
             prop_assert!(are_equal(&[found + 0.0], &[expected.unwrap() + 0.0]));
         }
     }

@@ -41,7 +41,7 @@ impl Export {
         Self::open_within(path, Limits::default())
     }
 
-    /// Does the same as [`open`](Self::open), but rejects files of more bytes than
+    /// Does the same as [`open`](Self::open), and rejects files that are larger than
     /// `limits` allow.
     ///
     /// # Errors
@@ -152,8 +152,7 @@ impl Export {
         self.weights.bytes()
     }
 
-    /// Returns the graphs, starting with the general graph, and the weights of all
-    /// graphs.
+    /// Returns the graphs, starting with the general one, and their shared weights.
     pub(crate) fn into_parts(self) -> (Vec<Graph>, Tensors) {
         let graphs = [Some(self.graph), self.unpadded];
         (graphs.into_iter().flatten().collect(), self.weights)

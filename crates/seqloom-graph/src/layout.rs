@@ -16,8 +16,8 @@ impl Layout {
         Self::ordered(shape, &order)
     }
 
-    /// Returns the layout of an array without gaps, with the axes in this order in
-    /// memory, fastest last.
+    /// Returns the layout of an array without gaps; `order` lists its axes in memory order,
+    /// fastest last.
     pub(crate) fn ordered(shape: &[usize], order: &[usize]) -> Self {
         let mut strides = vec![0; shape.len()];
         let mut step = 1_usize;
@@ -100,7 +100,7 @@ impl Layout {
         made
     }
 
-    /// Removes an axis by selecting one position of that axis.
+    /// Removes an axis by selecting one index of that axis.
     pub(crate) fn at(&self, axis: usize, position: usize) -> Self {
         let mut made = self.clone();
         made.start += position * made.strides[axis];
@@ -109,15 +109,16 @@ impl Layout {
         made
     }
 
-    /// Selects `count` positions of an axis, starting at `first`, at distance `step`.
+    /// Selects `count` indices of an axis: `first`, `first + step`, `first + 2 * step` and
+    /// so on.
     pub(crate) fn part(&self, axis: usize, first: usize, count: usize, step: usize) -> Self {
         let mut made = self.clone();
         if count > 0 {
             made.start += first * made.strides[axis];
         }
         made.shape[axis] = count;
-        // The stride of an axis with one position is never used, so the value of that
-        // stride does not matter.
+        // The stride of an axis of length 1 is never used, so its value does not
+        // matter.
         if count > 1 {
             made.strides[axis] = made.strides[axis].saturating_mul(step);
         }
@@ -163,8 +164,8 @@ impl Layout {
     }
 }
 
-/// Returns the strides of a new shape over old axes (size, stride), by the algorithm of
-/// NumPy.
+/// Returns the strides of an array in a new shape, computed as in NumPy from the size and
+/// stride of each old axis.
 fn reshaped_strides(old: &[(usize, usize)], shape: &[usize]) -> Option<Vec<usize>> {
     let mut strides = vec![0; shape.len()];
     let (mut from, mut to) = (0, 0);
@@ -228,9 +229,9 @@ impl Iterator for Rows<'_> {
     }
 }
 
-/// Returns the order in which NumPy iterates over arrays of one shape, fastest axis
-/// last. The order is that of decreasing strides, or C order where the strides of
-/// different arrays disagree.
+/// Returns the axis order in which NumPy iterates over arrays of one shape, fastest axis
+/// last. The order is that of decreasing strides, or C order where the strides of two
+/// arrays disagree.
 pub(crate) fn iteration_order(shape: &[usize], arrays: &[&[usize]]) -> Vec<usize> {
     let stride = |array: &[usize], axis: usize| if shape[axis] == 1 { 0 } else { array[axis] };
     let mut order: Vec<usize> = (0..shape.len()).rev().collect();
@@ -268,7 +269,7 @@ pub(crate) fn extent(shape: &[usize]) -> Option<usize> {
     (found <= MAX_ELEMENTS).then_some(found)
 }
 
-/// The largest number of elements of an array, including views.
+/// The largest number of elements of an array or of a broadcast view.
 const MAX_ELEMENTS: usize = isize::MAX.cast_unsigned() / 16;
 
 /// Returns the shape that several shapes broadcast to.

@@ -1,8 +1,8 @@
 //! Exported models: reads them, checks them, and runs their graph on arrays.
 //!
-//! An [`Export`] is a folder, or a zip without compression, that seqloom wrote from
-//! Python: see `docs/reference/exported-model.md`. All hashes and all operations are
-//! checked before anything is computed. The files contain no code.
+//! An [`Export`] is a folder, or a zip without compression, that seqloom wrote from Python:
+//! see `docs/reference/exported-model.md`. All hashes and all operations are checked before
+//! the graph is run. The files contain no code.
 
 mod array;
 mod export;

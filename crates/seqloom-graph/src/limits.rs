@@ -3,8 +3,8 @@
 /// The memory that a model may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The number of bytes. This limit applies to each file that is read, and to
-    /// weights, values and results together.
+    /// The number of bytes. The limit applies to each file that is read, and to the sum of
+    /// weights, intermediate values and results.
     pub memory_bytes: usize,
 }
 

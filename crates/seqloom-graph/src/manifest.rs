@@ -31,7 +31,8 @@ pub struct Manifest {
     /// The treatment of records of another length, or `None` if such records are an
     /// error.
     pub crop: Option<Crop>,
-    /// The combination of the outputs of two mates, or `None` for single records.
+    /// The method that combines the outputs of two mates (paired reads), or `None` for
+    /// single records.
     pub pair: Option<Pair>,
     /// The method that pools the token rows of a record in a packed batch.
     pub pool: Option<Pool>,
@@ -68,12 +69,13 @@ impl Default for Training {
 pub struct Task {
     /// The function that converts outputs to scores.
     pub name: TaskName,
-    /// The names of the outputs; may be empty for `Custom`.
+    /// The names of the outputs; may be empty for a `Custom` task.
     pub columns: Vec<String>,
     /// The mean that is added to the outputs of a regression.
     #[serde(default)]
     pub mean: Vec<f64>,
-    /// The factor of the outputs of a regression, applied before the mean is added.
+    /// The standard deviation by which regression outputs are multiplied before the mean is
+    /// added.
     #[serde(default)]
     pub deviation: Vec<f64>,
 }
@@ -86,7 +88,7 @@ pub enum TaskName {
     Classify,
     /// The sigmoid of the output for each class.
     Multilabel,
-    /// The output is multiplied by the standard deviation, and the mean is added.
+    /// The output is multiplied by the standard deviation, and then the mean is added.
     Regress,
     /// The outputs are the scores.
     Custom,
@@ -106,11 +108,11 @@ pub enum BatchLayout {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Crop {
-    /// Truncates longer records at the end and pads shorter ones.
+    /// Longer records are truncated at the end, and shorter ones are padded.
     Pad,
 }
 
-/// The combination of the outputs of two mates.
+/// The method that combines the outputs of two mates (paired reads).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Pair {
@@ -244,8 +246,8 @@ impl Manifest {
     }
 }
 
-/// The largest allowed batch size, which is limited because small batches are padded to
-/// the batch size.
+/// The largest allowed batch size; the size is limited because small batches are padded to
+/// it.
 const MAX_BATCH_SIZE: usize = (1 << 16) - 1;
 const MANIFEST_FILE: &str = "export.json";
 const FORMAT: &str = "seqloom-export";

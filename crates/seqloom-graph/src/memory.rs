@@ -8,7 +8,7 @@ use crate::layout::Layout;
 /// The result of a computation; the error is a message.
 pub(crate) type Outcome<T = ()> = Result<T, String>;
 
-/// Bytes that begin at a cache line.
+/// A byte buffer that is aligned to a cache line.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     words: Vec<u64>,
@@ -20,7 +20,7 @@ pub(crate) struct Memory {
 pub(crate) const ALIGNMENT: usize = 64;
 
 impl Memory {
-    /// Allocates `length` bytes; their values are not specified.
+    /// Allocates `length` bytes, which may contain old values.
     pub(crate) fn resize(&mut self, length: usize) -> Outcome {
         let words = length.div_ceil(8) + ALIGNMENT / 8;
         if words > self.words.len() {
@@ -48,7 +48,7 @@ impl Memory {
     }
 }
 
-/// An array that a kernel reads, and the memory that stores its elements.
+/// An array that a kernel reads, and its memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Read<'a> {
     pub(crate) bytes: &'a [u8],
@@ -57,8 +57,7 @@ pub(crate) struct Read<'a> {
 }
 
 impl<'a> Read<'a> {
-    /// Returns all elements of the memory, including gaps between the elements of the
-    /// array.
+    /// Returns all elements of the memory, including gaps between elements of the array.
     pub(crate) fn memory<T: Pod>(&self) -> Outcome<&'a [T]> {
         cast(self.bytes)
     }
@@ -84,7 +83,7 @@ impl<'a> Read<'a> {
     }
 }
 
-/// Iterates over the contiguous arrays that a kernel reads; optional ones may be missing.
+/// Iterates over the contiguous arrays that a kernel reads; optional arrays may be missing.
 pub(crate) struct ReadIter<'r, 'a>(std::slice::Iter<'r, Read<'a>>);
 
 impl<'r, 'a> ReadIter<'r, 'a> {
@@ -92,13 +91,13 @@ impl<'r, 'a> ReadIter<'r, 'a> {
         Self(reads.iter())
     }
 
-    /// Returns the elements of the next array.
+    /// Returns the elements of the next array, or an error if the array is missing.
     pub(crate) fn take<T: Pod>(&mut self) -> Outcome<&'a [T]> {
         let next = self.0.next();
         next.map_or_else(|| Err("an array is missing".to_owned()), Read::slice)
     }
 
-    /// Returns the elements of the next array if it exists.
+    /// Returns the elements of the next array, or `None` if the array is missing.
     pub(crate) fn take_if<T: Pod>(&mut self, exists: bool) -> Outcome<Option<&'a [T]>> {
         exists.then(|| self.take()).transpose()
     }

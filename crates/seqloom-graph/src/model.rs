@@ -1,4 +1,4 @@
-//! The runtime of an exported model.
+//! The runtime that executes an exported model.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -42,7 +42,7 @@ pub struct Model {
     graphs: Vec<(PlannedGraph, Option<Slices>)>,
     weights: Memory,
     limits: Limits,
-    /// Unused arenas.
+    /// Blocks of memory that no run uses at the moment.
     spare: Mutex<Vec<Memory>>,
 }
 
@@ -73,7 +73,7 @@ impl Model {
         })
     }
 
-    /// Computes the outputs, in the order of the graph.
+    /// Computes the outputs, in the order of the graph's outputs.
     ///
     /// With one thread, the calling thread does all work, without a thread pool.
     ///
@@ -85,8 +85,8 @@ impl Model {
         self.run_with(inputs, threads, false)
     }
 
-    /// Does the same as [`run`](Self::run). If `is_poisoned`, unused memory is filled
-    /// with NaN; tests use this option.
+    /// Does the same as [`run`](Self::run). If `is_poisoned`, unused memory is filled with
+    /// NaN to detect reads of unused memory in tests.
     pub(crate) fn run_with(
         &self,
         inputs: &[Input<'_>],
@@ -159,7 +159,7 @@ impl Runner<'_> {
         planned.plan(inputs, self.model.weights.bytes(), self.limit())
     }
 
-    /// Runs a graph and calls `take` with the outputs of its plan.
+    /// Runs a graph and passes the outputs of its plan to `take`.
     pub(crate) fn run<R>(
         self,
         planned: &PlannedGraph,

@@ -36,7 +36,7 @@ impl PlannedGraph {
         }
     }
 
-    /// Returns true if these are the names of the inputs.
+    /// Returns true if the names of the inputs are `names`.
     pub(crate) fn has_inputs(&self, inputs: &[Input<'_>]) -> bool {
         let mut wanted = self.graph.inputs.iter();
         wanted.len() == inputs.len()
@@ -71,7 +71,7 @@ impl PlannedGraph {
         Ok(found)
     }
 
-    /// Returns the plan for inputs of these shapes, which is created if necessary.
+    /// Returns the plan for inputs of these shapes; creates it if necessary.
     pub(crate) fn plan(
         &self,
         inputs: &[Input<'_>],
@@ -126,7 +126,7 @@ impl PlannedGraph {
         })
     }
 
-    /// Adds the operation at a position of the graph.
+    /// Adds the steps of operation `number` to the plan.
     fn add(&self, state: &mut PlanState, number: usize) -> Result<()> {
         let operation = &self.graph.operations[number];
         (state.builder.operation, state.builder.group) = (number, operation.group);
@@ -135,7 +135,6 @@ impl PlannedGraph {
         self.store(state, number, made)
     }
 
-    /// Stores the outputs of an operation.
     fn store(&self, state: &mut PlanState, number: usize, made: Outcome<Vec<View>>) -> Result<()> {
         let operation = &self.graph.operations[number];
         let checked = made.and_then(|made| {
@@ -149,8 +148,8 @@ impl PlannedGraph {
         Ok(())
     }
 
-    /// Adds an operation that reads one state of each sequence. If the operation reads
-    /// only some elements of the state, all states are computed.
+    /// Adds the steps of an operation that reads one state of each sequence. If the
+    /// operation reads only some elements of the state, all states are computed.
     fn add_reader(&self, state: &mut PlanState, reader: usize, source: &StateSource) -> Result<()> {
         (state.builder.operation, state.builder.group) = (reader, None);
         let call = |number| {
@@ -171,7 +170,7 @@ impl PlannedGraph {
         all.try_for_each(|&number| self.add(state, number))
     }
 
-    /// Adds inputs and weights.
+    /// Adds the inputs and weights to the plan.
     fn add_inputs_and_weights(
         &self,
         builder: &mut Builder,
@@ -210,7 +209,7 @@ impl PlannedGraph {
     }
 }
 
-/// A plan under construction.
+/// An unfinished plan.
 struct PlanState {
     builder: Builder,
     sizes: SizeBindings,
@@ -225,7 +224,7 @@ pub(crate) fn lock_data<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Compares the number of elements of an input with its shape.
+/// Returns an error if the number of elements of an input does not match its shape.
 fn check_element_count(input: &Input<'_>) -> Outcome {
     let Input { name, shape, data } = input;
     let count = shape
@@ -240,7 +239,7 @@ fn check_element_count(input: &Input<'_>) -> Outcome {
     ))
 }
 
-/// Compares the outputs of an operation with their declarations.
+/// Returns an error if the outputs of an operation do not match their declarations.
 fn check(operation: &Operation, made: &[View], sizes: &mut SizeBindings) -> Outcome {
     let declared = &operation.outputs;
     if made.len() != declared.len() {

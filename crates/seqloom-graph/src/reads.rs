@@ -1,8 +1,8 @@
-//! Recurrent layers that return only one state per sequence.
+//! Finds recurrent layers whose readers use only one state per sequence.
 //!
-//! The states after the used state need not be computed. Such a layer is computed
-//! together with the operation that reads it: an index along the time axis, either
-//! directly or after both directions were concatenated.
+//! The states after that state are not computed. Such a layer is computed together with the
+//! operation that reads it: an index along the time axis. The operation may read the layer
+//! directly, or after both directions were concatenated.
 
 use crate::graph::{Argument, Graph, Operation};
 
@@ -19,16 +19,16 @@ pub(crate) enum Role {
     ReadsState(StateSource),
 }
 
-/// The recurrent layers that an operation reads, by their positions in the graph, and
-/// the operation that concatenates them.
+/// The recurrent layers that an operation reads, by their index in the graph, and the
+/// operation that concatenates their states.
 #[derive(Clone, Debug)]
 pub(crate) struct StateSource {
     pub(crate) layers: Vec<usize>,
     pub(crate) join: Option<usize>,
 }
 
-/// Returns the number of reads of each value; an output of the graph counts as one
-/// read.
+/// Returns the number of operations that read each value, plus one for each output of the
+/// graph.
 pub(crate) fn count_uses(graph: &Graph) -> Vec<usize> {
     let mut uses = vec![0; graph.values];
     let read = graph.operations.iter().flat_map(Operation::values);
@@ -73,8 +73,7 @@ fn reads_one_index(operation: &Operation) -> bool {
     }
 }
 
-/// Returns the index in the key `[:, index]`, with or without a full slice of the third
-/// axis.
+/// Returns the index in a key `[:, index]` or `[:, index, :]`.
 pub(crate) fn read_index(operation: &Operation) -> Option<i64> {
     let Some(Argument::List(parts)) = operation.argument("key") else {
         return None;
@@ -100,7 +99,6 @@ fn is_rest(part: &Argument) -> bool {
 struct StateFinder<'a> {
     graph: &'a Graph,
     uses: &'a [usize],
-    /// The operation that computes each value.
     makers: Vec<Option<usize>>,
 }
 
@@ -133,7 +131,8 @@ impl StateFinder<'_> {
         })
     }
 
-    /// Returns the recurrent layer of a value, if nothing else uses its outputs.
+    /// Returns the recurrent layer that computes a value, if nothing else uses the outputs
+    /// of the layer.
     fn layer(&self, value: usize) -> Option<usize> {
         let number = self.makers[value]?;
         let layer = self.graph.operations.get(number)?;

@@ -1,16 +1,16 @@
-//! The operations of a graph that process each record independently.
+//! Finds the operations of a graph that process each record independently.
 //!
-//! A convolutional network that computes many records together fills arrays that are
-//! larger than the cache. If a few records are computed at a time, the input of each
-//! operation is still in the cache. The results are the same, because none of these
-//! operations combines records.
+//! If a convolutional network processes many records together, its arrays are larger than
+//! the cache. If the network processes a few records at a time, the input of each operation
+//! is still in the cache. The results are the same, because none of these operations
+//! combines records.
 
 use crate::graph::signature::OperationKind;
 use crate::graph::{Argument, Dim, Graph, NamedValue, Operation, ValueInfo};
 
-/// Splits a graph in two: the operations that process each record independently, and
-/// those that read their results. Returns `None` if splitting would not save time, or
-/// if the inputs are not batches of records.
+/// Splits a graph in two: the operations that process each record independently, and the
+/// remaining operations. Returns `None` if splitting would not save time, or if the inputs
+/// are not batches of records.
 pub(crate) fn split_graph(graph: &Graph) -> Option<(Graph, Graph)> {
     let inputs = graph.inputs.iter().map(|input| &input.declared);
     let kinds = ValueKinds::new(graph).filter(|_| inputs.into_iter().all(is_batch))?;
@@ -20,7 +20,8 @@ pub(crate) fn split_graph(graph: &Graph) -> Option<(Graph, Graph)> {
         .cloned()
         .partition(|operation| kinds.is_record(operation));
     let pays = first.iter().any(|it| CONVOLUTIONS.contains(&it.name()));
-    // Values that are the same for all records are computed in both parts.
+    // Values that are the same for all records are computed in both halves of the
+    // graph.
     let fixed = rest.iter().filter(|it| kinds.is_fixed(it)).cloned();
     let fixed: Vec<_> = fixed.collect();
     let boundary = boundary(&first, &rest, graph);
@@ -49,7 +50,8 @@ fn in_order(mut some: Vec<Operation>, others: Vec<Operation>) -> Vec<Operation> 
     some
 }
 
-/// Returns true if the first axis of an array, and only that axis, counts records.
+/// Returns true if the first axis is the only axis of an array whose length is the number
+/// of records.
 fn is_batch(declared: &ValueInfo) -> bool {
     let mut axes = declared.shape.iter().map(is_records);
     axes.next() == Some(true) && !axes.any(|is_records| is_records)
@@ -59,17 +61,17 @@ fn is_records(dim: &Dim) -> bool {
     matches!(dim, Dim::Named(name) if name == "batch")
 }
 
-/// The dependence of a value on records.
+/// The dependence of a value on the records of a batch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ValueKind {
     /// The value is the same for all records.
     Fixed,
-    /// The value has one row per record, which depends on that record only.
+    /// The value has one row per record, and each row depends on that record only.
     Record,
     Other,
 }
 
-/// The axes of each value of a graph, and its dependence on records.
+/// The axes of each value of a graph, and whether the value depends on records.
 struct ValueKinds<'a> {
     kinds: Vec<ValueKind>,
     declared: Vec<Option<&'a ValueInfo>>,
@@ -137,8 +139,8 @@ impl<'a> ValueKinds<'a> {
         is_known && are_known && operation.outputs.iter().all(is_batch)
     }
 
-    /// Returns true if a value has a row for each record, as the result has, or is
-    /// broadcast to all records.
+    /// Returns true if a value has one row per record, like the result, or is broadcast to
+    /// all records.
     fn follows_records(&self, value: usize, operation: &Operation) -> bool {
         let rank = operation.outputs.first().map_or(0, |made| made.shape.len());
         self.declared[value].is_some_and(|declared| match self.kinds[value] {
@@ -161,8 +163,8 @@ impl<'a> ValueKinds<'a> {
     }
 }
 
-/// Returns the values that the first part of the graph computes and that the second
-/// part or the caller reads.
+/// Returns the values that the first half of the graph computes and that the second half or
+/// the caller reads.
 fn boundary(first: &[Operation], rest: &[Operation], graph: &Graph) -> Vec<ValueInfo> {
     let asked = graph.outputs.iter().map(|(_, value)| *value);
     let read: Vec<usize> = rest
@@ -185,5 +187,5 @@ fn counts_records(argument: &Argument) -> bool {
     }
 }
 
-/// Splitting saves time only if the graph contains at least one of these operations.
+/// Operations that make splitting worthwhile: a graph without any of them is not split.
 const CONVOLUTIONS: [&str; 2] = ["conv1d", "conv2d"];

@@ -1,4 +1,4 @@
-//! Runs the operations that process records independently, a few records at a time.
+//! Runs the operations that process records independently on slices of a few records.
 
 use std::sync::Mutex;
 
@@ -13,14 +13,14 @@ use crate::planned_graph::{PlannedGraph, lock_data};
 use crate::records::split_graph;
 use crate::{Array, Dtype, Input, Numbers};
 
-/// A graph in two parts; the first part runs on a few records at a time.
+/// A graph in two halves; the first half runs on a few records at a time.
 pub(crate) struct Slices {
     records: PlannedGraph,
     rest: PlannedGraph,
 }
 
 impl Slices {
-    /// Splits a graph in two parts, or returns `None` if splitting would not save time.
+    /// Splits a graph in two halves, or returns `None` if splitting would not save time.
     pub(crate) fn new(graph: &Graph, planned: impl Fn(Graph) -> PlannedGraph) -> Option<Self> {
         let (records, rest) = split_graph(graph)?;
         Some(Self {
@@ -53,9 +53,10 @@ impl Slices {
         .map(Some)
     }
 
-    /// Returns the number of records of a slice, such that its arrays fit in a cache
-    /// and each thread has the same number of slices. Returns `None` if one slice is
-    /// enough or no plan can be made; the whole graph then reports the error.
+    /// Returns the number of records of a slice, such that its arrays fit in a cache and
+    /// all threads process the same number of slices. Returns `None` if one slice is
+    /// enough, or if no plan can be created; a run of the whole graph then reports the
+    /// error.
     fn slice_size(&self, by: Runner<'_>, inputs: &[Input<'_>], count: usize) -> Option<usize> {
         let few = count.min(TRIAL_RECORDS);
         let shapes = shapes(inputs, few);
@@ -67,7 +68,7 @@ impl Slices {
         is_several.then(|| count.div_ceil(slices))
     }
 
-    /// Allocates the outputs of the first part for all records.
+    /// Allocates the outputs of the first half of the graph for all records.
     fn intermediates(
         &self,
         by: Runner<'_>,
@@ -106,7 +107,7 @@ impl Slices {
         each.collect()
     }
 
-    /// Runs the first part on all records, slice by slice.
+    /// Runs the first half of the graph on all records, slice by slice.
     fn fill(
         &self,
         by: Runner<'_>,
@@ -142,19 +143,19 @@ impl Slices {
     }
 }
 
-/// The bytes of the arrays of a slice, which must fit in an L2 cache. In the fuzzer,
-/// the limit is small, so that small arrays are split as well.
+/// The maximum size in bytes of the arrays of a slice, which must fit in an L2 cache. In
+/// the fuzzer, the limit is small, so that small arrays are split as well.
 const SLICE_BYTES: usize = if cfg!(fuzzing) { 64 } else { 3 << 18 };
 
-/// The number of records of the plan that measures the bytes per record.
+/// The number of records of the plan from which the bytes per record are estimated.
 const TRIAL_RECORDS: usize = 8;
 
-/// An output of the first part, for all records.
+/// An output of the first half of the graph, for all records.
 struct Intermediate {
     name: String,
     dtype: Dtype,
     shape: Vec<usize>,
-    /// The number of bytes of a record.
+    /// The size of one record in bytes.
     row: usize,
     memory: Memory,
 }
@@ -169,7 +170,7 @@ impl Intermediate {
     }
 }
 
-/// Returns the number of records of all inputs, or `None` if they differ.
+/// Returns the number of records, or `None` if the inputs differ in it.
 fn count_records(inputs: &[Input<'_>]) -> Option<usize> {
     let mut counts = inputs.iter().map(|input| input.shape.first().copied());
     let first = counts.next()??;
@@ -186,7 +187,7 @@ fn shapes(inputs: &[Input<'_>], count: usize) -> Vec<Vec<usize>> {
     shapes.collect()
 }
 
-/// Returns a range of records of each input, starting with record `first`.
+/// Returns `count` records of each input, starting with record `first`.
 fn part<'a>(inputs: &[Input<'a>], shapes: &'a [Vec<usize>], first: usize) -> Vec<Input<'a>> {
     let each = inputs.iter().zip(shapes).filter_map(|(input, shape)| {
         let mut sizes = shape.iter().skip(1);
@@ -203,7 +204,7 @@ fn part<'a>(inputs: &[Input<'a>], shapes: &'a [Vec<usize>], first: usize) -> Vec
     each.collect()
 }
 
-/// Copies the results of a slice to its rows of the outputs.
+/// Copies the results of a slice to the rows of its records in the outputs.
 fn copy_outputs(
     plan: &Plan,
     sources: &Sources<'_>,

@@ -24,7 +24,7 @@ pub(crate) const EXPORT_FILES: [&str; 6] = [
 
 /// The source of the files: a folder or a zip.
 pub(crate) enum ExportFiles {
-    /// A folder of files, and the number of bytes that may still be read.
+    /// A folder of files, and the number of bytes that may be read in addition.
     Folder(PathBuf, Cell<usize>),
     Memory(BTreeMap<String, Vec<u8>>),
 }
@@ -109,7 +109,8 @@ impl ExportFiles {
     }
 }
 
-/// Reads a file, and subtracts its size from the bytes `left`.
+/// Reads a file, and subtracts its size from `left`, the number of bytes that may be read
+/// in addition.
 fn read(path: &Path, left: &Cell<usize>) -> Result<Vec<u8>> {
     let failed = |error: std::io::Error| Error::io(path, &error);
     let found = std::fs::metadata(path).map_err(failed)?;

@@ -9,7 +9,7 @@ use seqloom_core::system::read_at;
 use seqloom_core::{Error, Result};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Size of a hashed chunk; it does not depend on the number of threads.
+/// Size of a chunk that is hashed separately; it does not depend on the number of threads.
 const CHUNK_BYTES: usize = 1 << 20;
 
 /// Returns the XXH3 hash of each MiB of `bytes`, as eight little-endian bytes.
@@ -22,7 +22,7 @@ pub fn hash_chunks(bytes: &[u8]) -> Vec<[u8; 8]> {
     bytes.par_chunks(CHUNK_BYTES).map(one).collect()
 }
 
-/// Reads bytes of a file into `out`. Hashes each MiB while it is in the cache.
+/// Reads bytes of a file into `out`, and hashes each MiB while it is in the cache.
 ///
 /// # Errors
 ///
@@ -43,7 +43,8 @@ pub fn read_hashed(path: &Path, start: u64, out: &mut [u8]) -> Result<Vec<[u8; 8
         .collect()
 }
 
-/// Fills `chunk` with bytes from offset `at`. A shorter file is an error.
+/// Fills `chunk` with the bytes of the file from `offset`. Returns an error if the file
+/// ends earlier.
 fn read_exact_at(file: &File, at: u64, chunk: &mut [u8]) -> io::Result<()> {
     let mut done = 0;
     while let Some(rest) = chunk.get_mut(done..).filter(|rest| !rest.is_empty()) {

@@ -2,10 +2,10 @@
 
 use seqloom_core::{Error, Result};
 
-/// Below this size a second thread costs more time than it saves.
+/// Size in bytes below which a second thread costs more time than it saves.
 const MIN_PARALLEL_BYTES: usize = 1 << 20;
 
-/// Bytes reserved for each id; most ids are not longer.
+/// Bytes that are allocated per id; most ids are not longer.
 const RESERVED_ID_BYTES: usize = 32;
 
 /// Concatenated rows of bytes and their offsets.
@@ -56,7 +56,7 @@ pub struct RaggedView<'a> {
 }
 
 impl<'a> RaggedView<'a> {
-    /// Creates a view without checks. Access to a row outside the data is an error.
+    /// Creates a view without checks. Access to a row outside the data returns an error.
     pub const fn new(data: &'a [u8], offsets: &'a [i64]) -> Self {
         Self { data, offsets }
     }
@@ -71,7 +71,7 @@ impl<'a> RaggedView<'a> {
         self.len() == 0
     }
 
-    /// Returns the bytes of a row. A row number past the end is an error.
+    /// Returns the bytes of a row. A row number past the end returns an error.
     pub fn get(&self, row: i64) -> Result<&'a [u8]> {
         let bound = |at: usize| usize::try_from(*self.offsets.get(at)?).ok();
         usize::try_from(row)
@@ -92,7 +92,7 @@ impl<'a> RaggedView<'a> {
         let total = usize::try_from(total).unwrap_or(usize::MAX);
         data.try_reserve_exact(total)
             .map_err(|_| Error::full(format!("{total} bytes do not fit into memory")))?;
-        // Outside a pool, rayon would create its global pool.
+        // Outside a thread pool, rayon would create its global pool.
         if total < MIN_PARALLEL_BYTES || rayon::current_thread_index().is_none() {
             for &row in rows {
                 data.extend_from_slice(self.get(row)?);
@@ -104,7 +104,8 @@ impl<'a> RaggedView<'a> {
         Ok(RaggedRows { data, offsets })
     }
 
-    /// Returns the first word of each row. For rows that are headers, this is the id.
+    /// Returns the first word of each row. If the rows are headers, the first word is the
+    /// id.
     pub fn first_words(&self) -> Result<RaggedRows> {
         self.first_words_of((0..self.len()).map(|row| i64::try_from(row).unwrap_or(i64::MAX)))
     }
@@ -136,7 +137,7 @@ impl<'a> RaggedView<'a> {
         Ok(offsets)
     }
 
-    /// Fills `out` with rows; two threads copy one half each.
+    /// Fills `out` with rows; each of two threads copies one half.
     fn copy_in_threads(&self, rows: &[i64], out: &mut [u8]) -> Result<()> {
         if out.len() < MIN_PARALLEL_BYTES || rows.len() < 2 {
             return self.copy(rows, out);
@@ -154,7 +155,6 @@ impl<'a> RaggedView<'a> {
         one.and(other)
     }
 
-    /// Fills `out` with rows.
     fn copy(&self, rows: &[i64], mut out: &mut [u8]) -> Result<()> {
         for &row in rows {
             let letters = self.get(row)?;

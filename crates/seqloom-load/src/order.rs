@@ -1,13 +1,14 @@
 //! A permutation of `0..n` without a table.
 //!
-//! A Feistel network permutes the numbers below the smallest power of two that is at
-//! least `n`. A result of `n` or more is permuted again until it is below `n` ("cycle
-//! walking"), which gives a permutation of `0..n`. Each element is computed
-//! independently, so a loader can resume at any position at once.
+//! A Feistel network permutes the numbers below the smallest power of two that is at least
+//! `n`. A result of `n` or more is permuted again until it is below `n` ("cycle walking"),
+//! which gives a permutation of `0..n`. Each element is computed independently, so a loader
+//! can resume at any index without a delay.
 
 use seqloom_core::{Error, Key, Result};
 
-/// Number of rounds. It is even, so both halves end with their initial widths.
+/// Number of rounds of the Feistel network. The number is even, so both halves have their
+/// initial bit widths at the end.
 const ROUNDS: usize = 12;
 
 /// A pseudo-random permutation of `0..n`, chosen by a key.
@@ -31,7 +32,7 @@ impl Permutation {
         }
     }
 
-    /// Returns the number at `index`, or `None` past the end.
+    /// Returns the number at `index`, or `None` if the index is out of range.
     pub fn at(&self, index: u64) -> Option<u64> {
         if index >= self.n {
             return None;
@@ -43,7 +44,7 @@ impl Permutation {
         Some(number)
     }
 
-    /// Returns the number at `index`. An index past the end is an error.
+    /// Returns the number at `index`. An index out of range returns an error.
     pub fn get(&self, index: u64) -> Result<u64> {
         self.at(index).ok_or_else(|| Error::OutOfRange {
             message: format!("index {index} is out of range for {} records", self.n),
@@ -81,7 +82,7 @@ impl Permutation {
         Ok(())
     }
 
-    /// Passes a number through the network once.
+    /// Applies the rounds of the Feistel network to a number once.
     fn shuffle(&self, number: u64) -> u64 {
         let (mut high_bits, mut low_bits) = (self.high_bits, self.low_bits);
         let (mut high, mut low) = (number >> low_bits, number & mask(low_bits));
@@ -107,7 +108,7 @@ const fn mask(bits: u32) -> u64 {
     (1 << bits) - 1
 }
 
-/// The finaliser of `SplitMix64`: every input bit affects every output bit.
+/// The finaliser of the `SplitMix64` generator: every input bit affects every output bit.
 const fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

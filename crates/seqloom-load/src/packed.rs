@@ -13,7 +13,7 @@
 //! prefetch      makes batches in a separate thread
 //! ```
 //!
-//! The order of batches depends only on the records and the settings, never on time.
+//! Two runs with the same records and settings make the same batches in the same order.
 
 mod batch;
 mod cut;

@@ -2,7 +2,7 @@
 
 use seqloom_core::{Error, Result};
 
-/// Reverses the rows with a mark other than 0 in place, and replaces each character by
+/// Reverses in place each row whose mark is not 0, and replaces each character by
 /// `other[character]`.
 pub fn reverse_complement(
     data: &mut [u8],

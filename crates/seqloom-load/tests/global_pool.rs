@@ -1,5 +1,4 @@
-//! Rayon's global pool has no owner and breaks in a forked child, so no function may
-//! create it.
+//! Tests that no function creates rayon's global pool, which breaks in a forked child.
 
 use seqloom_load::gather::RaggedView;
 

@@ -20,15 +20,15 @@ pub enum Argument {
     Text(String),
     /// A list.
     List(Vec<Self>),
-    /// A value of the graph, by index.
+    /// A value of the graph, referred to by its index.
     Value(usize),
-    /// An integer that depends on axis sizes.
+    /// An integer that is computed from the sizes of axes.
     Size(Size),
     /// An element type.
     Dtype(Dtype),
     /// A slice of an axis: start, stop, step.
     Slice(Box<[Self; 3]>),
-    /// An ellipsis: all axes for which an index key has no element.
+    /// An ellipsis in an index key: all axes that the key does not list.
     Ellipsis,
     /// A new axis of length 1.
     NewAxis,
@@ -84,7 +84,6 @@ impl Argument {
         known.ok_or_else(|| unknown_argument(object))
     }
 
-    /// Returns the indices of the values in the argument.
     pub(crate) fn values(&self) -> Vec<usize> {
         match self {
             Self::Value(value) => vec![*value],
@@ -147,7 +146,7 @@ fn parse_size(object: &Map<String, Value>) -> Result<Size, String> {
 
 const SIZE_KEYS: [&str; 5] = ["size", "times", "shift", "over", "plus"];
 
-/// Parses the size of an axis: a number or a name.
+/// Parses the size of an axis, which is a number or a name.
 pub(super) fn parse_dim(json: &Value) -> Option<Dim> {
     match json {
         Value::String(name) if !name.is_empty() => Some(Dim::Named(name.clone())),

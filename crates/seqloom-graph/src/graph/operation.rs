@@ -7,10 +7,11 @@ use super::{Argument, ValueInfo};
 /// signature.
 #[derive(Clone, Debug)]
 pub struct Operation {
-    /// The position of the operation in the graph.
+    /// The index of the operation in the graph.
     pub(crate) number: usize,
     pub(crate) signature: Signature,
-    /// The argument for each parameter of the signature, or `None` if it is not given.
+    /// The argument for each parameter of the signature, or `None` if the argument is
+    /// missing.
     pub(crate) arguments: Vec<Option<Argument>>,
     pub(crate) outputs: Vec<ValueInfo>,
     pub(crate) line: String,
@@ -19,7 +20,7 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// Returns the name of the function.
+    /// Returns the name of the function that the operation calls.
     pub fn name(&self) -> &'static str {
         self.signature.name
     }
@@ -34,7 +35,7 @@ impl Operation {
         &self.outputs
     }
 
-    /// Returns the argument with this name, if given and not null.
+    /// Returns the argument with this name, or `None` if it is missing or null.
     pub fn argument(&self, name: &str) -> Option<&Argument> {
         let names = self.signature.arguments.iter();
         let mut pairs = names.zip(&self.arguments);
@@ -44,8 +45,7 @@ impl Operation {
             .filter(|argument| **argument != Argument::Null)
     }
 
-    /// Returns the values that the operation reads; a value is repeated if it is read
-    /// several times.
+    /// Returns the values that the operation reads; a value that is read twice is repeated.
     pub fn values(&self) -> Vec<usize> {
         let arguments = self.arguments.iter().flatten();
         arguments.flat_map(Argument::values).collect()

@@ -68,7 +68,7 @@ impl GraphReader {
         }
         // Two constants of the graph may use the same array of the weights.
         if key == "inputs" && !are_different(found.iter().map(|named| &named.name)) {
-            return Err(format!("{key}: two have the same name"));
+            return Err(format!("{key}: two entries have the same name"));
         }
         Ok(found)
     }
@@ -166,7 +166,7 @@ impl GraphReader {
         found.map_err(|message| format!("{name}: {message}"))
     }
 
-    /// Returns the index of a value that was defined earlier.
+    /// Returns the index of a value, or an error if no earlier operation defines the value.
     fn find(&self, number: u64) -> Result<usize, String> {
         let message = || format!("value {number} is used before it is defined");
         self.known.get(&number).copied().ok_or_else(message)
@@ -211,8 +211,8 @@ fn list<'a>(json: &'a Map<String, Value>, key: &str) -> Result<&'a Vec<Value>, S
     found.ok_or_else(|| format!("{key}: expected a list"))
 }
 
-/// Assigns each operation to its group; groups are index ranges `[first, end)`. Version
-/// 1 of the format has no groups.
+/// Assigns each operation to its group of elementwise operations; a group is an index range
+/// `[first, end)`. Version 1 of the format has no groups.
 fn mark_groups(json: &Map<String, Value>, operations: &mut [Operation]) -> Result<(), String> {
     let Some(groups) = json.get("groups") else {
         return Ok(());

@@ -1,8 +1,7 @@
 //! The signatures of operations. The module `table` lists all signatures.
 //!
-//! Operations are looked up by name. With an `enum`, the compiler would check that
-//! `ops` implements every operation, but the code would be 150 lines longer. Instead, a
-//! test calls every operation in the table.
+//! Operations are looked up by name; a test checks that every operation in the table is
+//! implemented.
 
 use super::table::TABLE;
 
@@ -10,24 +9,26 @@ use super::table::TABLE;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Signature {
     pub(crate) name: &'static str,
-    /// The number of results; 0 for any number.
+    /// The number of results; 0 if an operation may have any number of results.
     pub(crate) results: usize,
     pub(crate) kind: OperationKind,
-    /// The number of required arguments, which come first.
+    /// The number of required parameters, which precede the optional ones.
     pub(crate) needed: usize,
     pub(crate) arguments: &'static [&'static str],
 }
 
-/// The dependence of the result elements of an operation on the elements of its
-/// arguments.
+/// The arguments and rows on which each result element of an operation depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OperationKind {
-    /// The operation computes floats, element by element, from arrays that broadcast.
+    /// Each result element is a float that is computed from one element of each argument,
+    /// after broadcasting.
     Float,
-    /// The operation computes booleans, element by element.
+    /// Each result element is a boolean that is computed from one element of each argument,
+    /// after broadcasting.
     Bool,
-    /// Row i of the result depends only on row i of the first argument, if the first
-    /// axis is kept. All arguments except the first are the same for all rows.
+    /// Row i of the result depends only on row i of the first argument, unless the
+    /// operation reduces or moves the first axis. All other arguments are the same for all
+    /// rows.
     Row,
     Other,
 }

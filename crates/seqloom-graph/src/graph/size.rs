@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 pub enum Dim {
     /// A number.
     Fixed(usize),
-    /// A name, whose value is the same in all shapes of a run.
+    /// A named size, which has the same value in all shapes of a run.
     Named(String),
 }
 
 impl Dim {
-    /// Returns the size in the JSON format of the graph.
+    /// Returns the size in the JSON format of `graph.json`.
     pub(crate) fn to_json(&self) -> serde_json::Value {
         match self {
             Self::Fixed(size) => (*size).into(),

@@ -13,7 +13,6 @@ use super::windows::require_one_type;
 use crate::memory::{Outcome, Read, Write, by_float};
 use crate::plan::{Builder, View};
 
-/// Adds the operation `softmax` or `log_softmax` to the plan.
 pub(crate) fn softmax(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let x = call.array("x")?;
     require_one_type(&[Some(&x)])?;
@@ -47,7 +46,6 @@ pub(crate) fn softmax(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     })
 }
 
-/// Adds the operation `logsumexp` to the plan.
 pub(crate) fn logsumexp(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let x = call.array("x")?;
     let x = b.cast(&x, float_type(x.dtype))?;
@@ -79,8 +77,8 @@ pub(crate) fn logsumexp(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     Ok(if keeps { with_axes(&made, &axes) } else { made })
 }
 
-/// Adds `logsumexp` over several axes to the plan, computed in the same steps as in
-/// NumPy.
+/// Adds `logsumexp` over several axes to the plan, with the same sequence of operations as
+/// in NumPy.
 fn stepwise_logsumexp(b: &mut Builder, x: &View, axes: &[usize], keeps: bool) -> Outcome<View> {
     let one = |b: &mut Builder, name: &str, all: Vec<Operand>| {
         compute(b, name, &Operands::new(all, x.dtype))

@@ -54,7 +54,7 @@ impl AttentionSizes {
         pairs.saturating_mul(self.keys).saturating_mul(self.d + 16) / 32
     }
 
-    /// Returns the layout of a result in the order (n, l, h, e).
+    /// Returns the layout of an attention result with the axes (n, l, h, e).
     fn output_layout(&self) -> Layout {
         Layout::new(&[self.n, self.queries, self.h, self.e]).permuted(&[0, 2, 1, 3])
     }
@@ -112,7 +112,7 @@ fn inputs(b: &mut Builder, call: &Call<'_>) -> Outcome<(View, View, View)> {
     Ok((side_by_side(q)?, side_by_side(k)?, side_by_side(v)?))
 }
 
-/// Returns the settings that turn attention scores into weights.
+/// The scale of attention scores, and whether later keys are masked.
 #[derive(Clone, Copy)]
 struct Scoring {
     scale: f64,
@@ -191,8 +191,8 @@ fn heads_mut<'a, T: Float>(layout: &Layout, out: &'a mut [T]) -> Outcome<HeadsMu
     HeadsMut::new(out, shape, steps).ok_or_else(|| "an array is too short".to_owned())
 }
 
-/// Returns the sizes of four axes, and the strides of the first three. An axis of
-/// length 1 gets the stride of a C-order array.
+/// Returns the sizes of four axes, and the strides of the first three. An axis of length 1
+/// gets the stride that it would have in a C-order array.
 fn axes(layout: &Layout) -> Outcome<([usize; 4], [usize; 3])> {
     let shape = <[usize; 4]>::try_from(&layout.shape[..]);
     let shape = shape.map_err(|_| "expected four axes".to_owned())?;
@@ -266,7 +266,7 @@ fn longest_allowed(call: &Call<'_>) -> Outcome<i64> {
     longest.ok_or_else(|| "max_seqlen is missing".to_owned())
 }
 
-/// Checks the bounds of sequences: numbers that increase from 0 to the total.
+/// Checks the bounds of packed sequences, which must increase from 0 to the total length.
 fn checked_bounds(bounds: &[i64], total: usize, longest: i64) -> Outcome<Vec<usize>> {
     let found: Option<Vec<usize>> = bounds
         .iter()

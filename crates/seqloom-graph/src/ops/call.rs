@@ -1,4 +1,4 @@
-//! The arguments of an operation, with sizes and values resolved.
+//! The arguments of an operation, with known axis sizes and values.
 
 use crate::Dtype;
 use crate::graph::{Argument, MAX_RANK, Operation, SizeBindings};
@@ -14,7 +14,7 @@ pub(crate) struct Call<'a> {
     uses: &'a [usize],
 }
 
-/// An argument with known sizes.
+/// An argument in which each axis size is replaced by its value.
 #[derive(Clone, Debug)]
 pub(crate) enum Resolved {
     Null,
@@ -45,7 +45,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Returns true if an output is used.
+    /// Returns true if the graph uses an output of the operation.
     pub(crate) fn is_read(&self, output: usize) -> bool {
         let made = self.operation.outputs.get(output);
         made.is_some_and(|made| self.uses.get(made.value).is_some_and(|&uses| uses > 0))
@@ -192,7 +192,6 @@ impl<'a> Call<'a> {
 }
 
 impl Resolved {
-    /// Returns an integer, or `None` for null.
     pub(crate) fn int_if(&self, name: &str) -> Outcome<Option<i64>> {
         match self {
             Self::Null => Ok(None),
@@ -202,7 +201,7 @@ impl Resolved {
         }
     }
 
-    /// Returns the integers in an argument that is one integer or a list.
+    /// Returns the integers of an argument that is one integer or a list.
     pub(crate) fn ints(&self, name: &str) -> Outcome<Vec<i64>> {
         let one = |value: &Self| {
             let number = value.int_if(name)?;
@@ -244,7 +243,6 @@ pub(crate) fn checked_axis(axis: i64, rank: usize) -> Outcome<usize> {
     found.ok_or_else(|| format!("axis {axis} of an array of {rank} axes"))
 }
 
-/// Converts an integer to a float.
 #[expect(clippy::cast_precision_loss, reason = "converts to the nearest float")]
 pub(crate) fn to_float(number: i64) -> f64 {
     number as f64

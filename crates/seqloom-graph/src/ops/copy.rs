@@ -31,7 +31,6 @@ impl Builder {
         Ok(made)
     }
 
-    /// Converts the array to another element type.
     pub(crate) fn cast(&mut self, view: &View, dtype: Dtype) -> Outcome<View> {
         if view.dtype == dtype {
             return Ok(view.clone());
@@ -61,7 +60,6 @@ impl Builder {
     }
 }
 
-/// Copies an array to contiguous memory.
 pub(crate) fn copy_any(read: Read<'_>, write: &mut Write<'_>) -> Outcome {
     let layout = read.layout;
     match read.dtype.size() {

@@ -101,7 +101,7 @@ pub(crate) fn arange(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     float_range(b, dtype.unwrap_or(Dtype::Float32), start, stop, step)
 }
 
-/// Returns the first number, the step and the count of a range.
+/// Returns the start, the step and the number of elements of a range.
 fn integer_span(start: i64, stop: i64, step: i64) -> Outcome<(i64, i64, usize)> {
     if step == 0 {
         return Err("step: expected a number other than 0, got 0".to_owned());
@@ -113,7 +113,7 @@ fn integer_span(start: i64, stop: i64, step: i64) -> Outcome<(i64, i64, usize)> 
     Ok((start, step, count))
 }
 
-/// Returns an array of integers, from the first number, the step and the count.
+/// Returns an array of integers, from the start, the step and the number of elements.
 pub(crate) fn integer_range(
     b: &mut Builder,
     (start, step, count): (i64, i64, usize),

@@ -12,10 +12,10 @@ use crate::layout::Layout;
 use crate::memory::{Outcome, Read, ReadIter, Write, by_float};
 use crate::plan::{Builder, View};
 
-/// The rows of an array, and the weights and the bias of a layer, in C order.
+/// The rows of an array, and the weight and bias of a linear layer, in C order.
 struct LinearInputs {
     reads: Vec<View>,
-    /// The sizes of all axes of x except the last.
+    /// The sizes of all axes of `x` except the last.
     outer: Vec<usize>,
     inputs: usize,
     outputs: usize,
@@ -114,8 +114,8 @@ fn separate_operations(b: &mut Builder, call: &Call<'_>, residual: Option<View>)
     compute(b, "add", &Operands::new(both, dtype))
 }
 
-/// Adds the operation that computes queries, keys and values as views of one array,
-/// with queries and keys rotated.
+/// Adds the operation that computes queries, keys and values as views of one array, with
+/// rotary position embedding of queries and keys.
 pub(crate) fn rotary(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     let (cosine, sine) = (call.array("cosine")?, call.array("sine")?);
     let mut layer = LinearInputs::take(b, call, &[Some(&cosine), Some(&sine)])?;
@@ -216,7 +216,7 @@ pub(crate) fn feed_forward(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     Ok(made)
 }
 
-/// Returns the arrays of both layers and of the norm; biases are optional.
+/// Returns the arrays of both linear layers and of the layer norm; biases are optional.
 fn layers(call: &Call<'_>, width: usize, hidden: usize) -> Outcome<Vec<Option<View>>> {
     let sizes: [(&str, &[usize]); 6] = [
         ("norm_weight", &[width]),

@@ -21,7 +21,7 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let names = call.operation.signature.arguments;
     let mut inputs = Operands::take(b, call, names)?;
     let name = call.name();
-    // If there is no integer function, the result is a float.
+    // Without an integer function of this name, the result is a float.
     if boolean(name).is_none() && !integers::has(name, inputs.dtype) {
         inputs.dtype = float_type(inputs.dtype);
     }
@@ -53,7 +53,6 @@ pub(crate) fn compute(b: &mut Builder, name: &str, inputs: &Operands) -> Outcome
     }
 }
 
-/// Adds one elementwise operation on floats.
 fn floats(b: &mut Builder, name: &str, op: Op, inputs: &Operands) -> Outcome<View> {
     let shape = shape_of(&inputs.all)?;
     let order = if writes_in_c_order(name, &inputs.all, &shape) {
@@ -82,7 +81,7 @@ impl Operands {
         Ok(Self { all, dtype })
     }
 
-    /// Returns the operands with only the first of them.
+    /// Returns a copy that contains only the first operand.
     fn first(&self) -> Self {
         Self {
             all: self.all.iter().take(1).cloned().collect(),
@@ -95,8 +94,8 @@ impl Operands {
     }
 }
 
-/// Converts an operand to the type of the computation. An integer that a float cannot
-/// represent exactly becomes an array, unless the computation is in floats anyway.
+/// Converts an operand to the dtype of the computation. In integer computations, an integer
+/// above 2^53 becomes an array, because a number is stored as a float.
 fn operand(b: &mut Builder, name: &str, value: Resolved, dtype: Dtype) -> Outcome<Operand> {
     match value {
         Resolved::Array(view) => Ok(Operand::Array(view)),
@@ -113,7 +112,8 @@ fn operand(b: &mut Builder, name: &str, value: Resolved, dtype: Dtype) -> Outcom
 /// The largest integer up to which an `f64` represents every integer exactly.
 const MAX_EXACT_INTEGER: u64 = 1 << 53;
 
-/// Returns the common type of arrays and numbers: integers with a float become floats.
+/// Returns the common dtype of arrays and numbers; integers are promoted to floats if one
+/// operand is a float.
 pub(crate) fn common_type(values: &[&Resolved]) -> Dtype {
     let dtypes = values.iter().filter_map(|value| match value {
         Resolved::Array(view) => Some(view.dtype),
@@ -130,8 +130,8 @@ pub(crate) fn common_type(values: &[&Resolved]) -> Dtype {
     }
 }
 
-/// Returns true if the NumPy backend writes a large result in C order, for any order of
-/// the operands.
+/// Returns true if the NumPy backend writes a large result in C order, regardless of the
+/// memory order of the operands.
 fn writes_in_c_order(name: &str, operands: &[Operand], shape: &[usize]) -> bool {
     let Some(Operand::Array(x)) = operands.first() else {
         return false;
@@ -148,7 +148,7 @@ fn writes_in_c_order(name: &str, operands: &[Operand], shape: &[usize]) -> bool 
     }
 }
 
-/// The number of elements from which results are written in C order.
+/// The number of elements above which results are written in C order.
 const C_ORDER_ELEMENTS: usize = 65_536;
 
 /// Replaces powers by cheaper operations where possible.

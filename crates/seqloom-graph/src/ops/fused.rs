@@ -7,7 +7,7 @@ use crate::layout::{Layout, broadcast, iteration_order};
 use crate::memory::Outcome;
 use crate::plan::{Builder, Elementwise, View, Work};
 
-/// An array, or a number that is converted to the type of the arrays.
+/// An array, or a number that is converted to the dtype of the arrays.
 #[derive(Clone, Debug)]
 pub(crate) enum Operand {
     Array(View),
@@ -33,7 +33,7 @@ pub(crate) fn shape_of(operands: &[Operand]) -> Outcome<Vec<usize>> {
     broadcast(views(operands).map(View::shape))
 }
 
-/// Returns the axis order in memory that the NumPy result would have.
+/// Returns the axis order in memory of the NumPy result.
 pub(crate) fn order_of(operands: &[Operand], shape: &[usize]) -> Vec<usize> {
     let layouts: Vec<Layout> = views(operands)
         .filter_map(|view| view.layout.broadcast_to(shape))
@@ -42,14 +42,14 @@ pub(crate) fn order_of(operands: &[Operand], shape: &[usize]) -> Vec<usize> {
     iteration_order(shape, &strides)
 }
 
-/// Adds one operation; its result has the given type and the same memory order as in
-/// NumPy.
+/// Adds one operation; its result has the given dtype and the memory order of the NumPy
+/// result.
 pub(crate) fn fuse(b: &mut Builder, op: Op, operands: &[Operand], dtype: Dtype) -> Outcome<View> {
     let order = order_of(operands, &shape_of(operands)?);
     fuse_ordered(b, op, operands, dtype, &order)
 }
 
-/// Adds one operation with a given order of axes in memory.
+/// Adds one operation whose result has the given order of axes in memory.
 pub(crate) fn fuse_ordered(
     b: &mut Builder,
     op: Op,
@@ -61,7 +61,7 @@ pub(crate) fn fuse_ordered(
     add(b, description, operands, dtype, order)
 }
 
-/// Converts the elements to another type, if either type is a float.
+/// Converts the elements to another dtype if the old or the new dtype is a float.
 pub(crate) fn convert(
     b: &mut Builder,
     view: &View,

@@ -24,7 +24,7 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     gather(b, &view, &arrays)
 }
 
-/// Expands a key to one element per axis, plus one for each new axis.
+/// Expands an index key to one element per axis, plus one for each new axis.
 fn expand_key(key: Vec<Resolved>, rank: usize) -> Outcome<Vec<Resolved>> {
     use Resolved::{Ellipsis, NewAxis, Null};
     if key.len() > 2 * MAX_RANK {
@@ -56,11 +56,11 @@ fn expand_key(key: Vec<Resolved>, rank: usize) -> Outcome<Vec<Resolved>> {
 struct IndexArray {
     axis: usize,
     view: View,
-    /// The position of the index array in the key.
+    /// The index of the array in the key.
     place: usize,
 }
 
-/// Applies integers, slices and new axes; returns the index arrays for later.
+/// Applies the integers, slices and new axes of a key; returns the index arrays of the key.
 fn basic(b: &mut Builder, x: &View, parts: Vec<Resolved>) -> Outcome<(View, Vec<IndexArray>)> {
     let has_arrays = parts.iter().any(|part| matches!(part, Resolved::Array(_)));
     let (mut view, mut axis, mut arrays) = (x.clone(), 0, Vec::new());
@@ -108,7 +108,7 @@ fn sliced(b: &mut Builder, x: &View, axis: usize, bounds: [Option<i64>; 3]) -> O
     super::join::reversed(b, &part, axis)
 }
 
-/// Returns the first position and the length of a slice.
+/// Returns the start and the length of a slice.
 fn span(start: Option<i64>, stop: Option<i64>, step: i64, size: usize) -> Outcome<(usize, usize)> {
     let length = i128::from(u64::try_from(size).unwrap_or(u64::MAX));
     let (low, high) = if step > 0 {
@@ -174,8 +174,8 @@ fn gather(b: &mut Builder, x: &View, arrays: &[IndexArray]) -> Outcome<View> {
     Ok(move_index_axes(&made, arrays, shared.len()))
 }
 
-/// Moves the axes of the indices to the position of the index arrays, if the arrays are
-/// adjacent in the key.
+/// Moves the result axes of the index arrays to the position of the arrays in the key, if
+/// the arrays are adjacent.
 fn move_index_axes(made: &View, arrays: &[IndexArray], count: usize) -> View {
     let are_together = arrays
         .windows(2)
@@ -191,7 +191,8 @@ fn move_index_axes(made: &View, arrays: &[IndexArray], count: usize) -> View {
     made.with_layout(made.layout.permuted(&order))
 }
 
-/// The indexed axes (size and stride), and the block that is copied for each index.
+/// The size and stride of each indexed axis, and the layout of the elements that are copied
+/// for each index.
 struct IndexedAxes {
     axes: Vec<(usize, usize)>,
     rest: Layout,

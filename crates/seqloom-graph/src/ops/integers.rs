@@ -58,7 +58,7 @@ fn integer_value(number: f64) -> i64 {
     number as i64
 }
 
-/// Returns the operands as numbers and arrays.
+/// Returns the operands, each as a number or an array.
 fn operand_slots<'a>(numbers: &[Option<i64>], reads: &[Read<'a>]) -> Outcome<[Slot<'a>; 3]> {
     let mut arrays = reads.iter();
     let mut slots: [Slot<'_>; 3] = [Slot::Number(0); 3];
@@ -93,7 +93,7 @@ fn fill(
     Ok(())
 }
 
-/// An operand: a number, or an array of numbers.
+/// An operand of an integer function: a number, or an array of integers.
 #[derive(Clone, Copy)]
 enum Slot<'a> {
     Number(i64),

@@ -1,4 +1,4 @@
-//! Operations that copy parts of arrays: concat, repeat, flip, roll, pad.
+//! Operations that copy arrays into a new array: concat, repeat, flip, roll, pad.
 
 use super::call::{Call, Resolved, checked_axis};
 use super::create::{fill, ints};
@@ -6,7 +6,7 @@ use crate::layout::{Layout, iteration_order};
 use crate::memory::{Outcome, Read, Write};
 use crate::plan::{Builder, View};
 
-/// A part of a result: its position, and the array to copy.
+/// An array that is copied into a result, and its layout there.
 struct Placement {
     layout: Layout,
     view: View,
@@ -46,7 +46,6 @@ pub(crate) fn stack(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     concatenate(b, &unsqueezed, axis)
 }
 
-/// Adds the operation that concatenates arrays along an axis.
 pub(crate) fn concatenate(b: &mut Builder, arrays: &[View], axis: usize) -> Outcome<View> {
     let dtype = arrays
         .iter()
@@ -71,7 +70,6 @@ pub(crate) fn concatenate(b: &mut Builder, arrays: &[View], axis: usize) -> Outc
     assemble(b, made, parts, None)
 }
 
-/// Returns the shape of concatenated arrays.
 fn shape_of(arrays: &[View], axis: usize) -> Outcome<Vec<usize>> {
     let mut shape = arrays
         .first()
@@ -98,7 +96,7 @@ fn shape_of(arrays: &[View], axis: usize) -> Outcome<Vec<usize>> {
     Ok(shape)
 }
 
-/// Fills an array from parts, and before that from a background array if there is one.
+/// Fills an array with an optional background array, and then with copies of other arrays.
 fn assemble(
     b: &mut Builder,
     made: View,
@@ -140,8 +138,8 @@ fn copy_part(read: Read<'_>, layout: &Layout, write: &mut Write<'_>) -> Outcome 
     Ok(())
 }
 
-/// Copies an array into a layout of the same shape, along the fastest axis of that
-/// layout.
+/// Copies an array to a layout of the same shape; the inner loop runs along the fastest
+/// axis of that layout.
 pub(crate) fn place_rows<T: Copy>(from: &[T], read: &Layout, write: &Layout, out: &mut [T]) {
     let order = iteration_order(&write.shape, &[&write.strides]);
     let (read, write) = (read.permuted(&order), write.permuted(&order));
@@ -189,7 +187,7 @@ pub(crate) fn reversed(b: &mut Builder, x: &View, axis: usize) -> Outcome<View> 
     super::take::take_positions(b, x, &order, axis, true)
 }
 
-/// The largest number of positions along an axis that are copied one by one.
+/// The largest axis length for which `flip` copies index by index.
 const MAX_SINGLE_COPIES: usize = 4;
 
 pub(crate) fn roll(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
@@ -314,7 +312,8 @@ pub(crate) fn pad(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     assemble(b, made, vec![part], Some(ground))
 }
 
-/// The remaining range of an array, the padded shape, and the offset along each axis.
+/// The range of an array that remains after negative padding, the padded shape, and the
+/// offset of the range in it.
 struct Padding {
     inner: Layout,
     shape: Vec<usize>,
@@ -352,7 +351,7 @@ impl Padding {
     }
 }
 
-/// Returns the first position and the length that remain after negative padding.
+/// Returns the start and the length of an axis range that remains after negative padding.
 fn remaining_range(size: usize, before: i64, after: i64) -> Outcome<(usize, usize)> {
     let (first, end) = (
         positive_width(before.saturating_neg()),

@@ -1,4 +1,4 @@
-//! The implementation of each operation: the steps that it adds to a plan.
+//! The implementation of each operation, which adds steps to a plan.
 
 mod activations;
 mod attend;
@@ -30,7 +30,7 @@ use crate::Dtype;
 use crate::memory::Outcome;
 use crate::plan::{Builder, View};
 
-/// Adds the steps of a call and returns its outputs.
+/// Adds the steps of an operation to the plan and returns its outputs.
 pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     match call.name() {
         "unstack" => shapes::unstack(call),
@@ -45,8 +45,8 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     }
 }
 
-/// Adds the recurrent layers of a call that reads only one state of each sequence.
-/// Returns `None` if the call reads other states.
+/// Adds recurrent layers and an operation that reads one state of each sequence from their
+/// outputs. Returns `None` if the operation reads other states.
 pub(crate) fn read_states(
     b: &mut Builder,
     reader: &Call<'_>,
@@ -85,7 +85,6 @@ fn single_result(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     }
 }
 
-/// Adds an operation that moves, selects or creates elements.
 fn moving_operation(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     match call.name() {
         "zeros" | "ones" | "empty" | "full" => create::apply(b, call),
@@ -136,7 +135,7 @@ fn softplus(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     )
 }
 
-/// Adds `one_hot`: 1 at the index of each number along a new last axis.
+/// Adds `one_hot`, which sets 1 at the index of each number along a new last axis.
 fn one_hot(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let x = call.array("x")?;
     let classes = call.shape("num_classes")?.first().copied().unwrap_or(0);

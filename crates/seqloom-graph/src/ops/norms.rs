@@ -1,4 +1,4 @@
-//! Normalisation, and the affine function of each channel.
+//! Normalisation, and a scale and shift for each channel.
 
 use seqloom_fuse::Op;
 use seqloom_kernels::batch_norm::{self, Affine, Positions};
@@ -11,8 +11,8 @@ use super::windows::require_one_type;
 use crate::memory::{Outcome, Read, ReadIter, Write, by_float};
 use crate::plan::{Builder, View};
 
-/// Adds layer norm with the mean and 1 / standard deviation of each row, or RMS norm
-/// without the mean.
+/// Adds layer norm, whose outputs include the mean and 1 / standard deviation of each row,
+/// or RMS norm.
 pub(crate) fn rows(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     let x = call.array("x")?;
     let is_centred = call.name() == "layer_norm";
@@ -33,7 +33,7 @@ pub(crate) fn rows(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     add_kernel(b, &x, reads, epsilon, is_centred)
 }
 
-/// Adds the kernel for rows and weights, with a bias if the rows are centred.
+/// Adds the normalisation kernel, with its weight and, for layer norm, its bias.
 fn add_kernel(
     b: &mut Builder,
     x: &View,
@@ -89,7 +89,8 @@ fn column_values(
     b.contiguous(&view)
 }
 
-/// An array (samples, channels, positions), with numbers for each channel and a mask.
+/// An array (samples, channels, positions), with parameters for each channel and an
+/// optional mask.
 struct Channels {
     x: View,
     first: View,
@@ -178,10 +179,10 @@ pub(crate) fn scale_shift(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     Ok(made)
 }
 
-/// The row length from which scale and shift are fused into the program of a group.
+/// The row length above which scale and shift are fused into the program of the group.
 const MIN_FUSED_ROW_LENGTH: usize = 512;
 
-/// Adds batch norm, and the means and variances of the batch.
+/// Adds batch norm, whose outputs include the means and variances of the batch.
 pub(crate) fn batch_norm(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     let inputs = Channels::take(b, call, ["weight", "bias"])?;
     let epsilon = call.float("eps")?.ok_or("eps is missing")?;

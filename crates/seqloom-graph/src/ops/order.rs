@@ -11,7 +11,7 @@ use crate::Dtype;
 use crate::memory::{Outcome, Read, Write};
 use crate::plan::{Builder, View};
 
-/// The operation on each row.
+/// The operation that is applied to each row.
 #[derive(Clone, Copy)]
 enum RowTask {
     Sort,
@@ -21,7 +21,7 @@ enum RowTask {
     Add,
 }
 
-/// Returns the type in which rows of a given element type are processed.
+/// Returns the dtype in which rows of a given dtype are processed.
 fn sort_type(dtype: Dtype) -> Dtype {
     if dtype.is_float() {
         dtype
@@ -123,8 +123,8 @@ pub(crate) fn cumulative_sum(b: &mut Builder, call: &Call<'_>) -> Outcome<View> 
     concatenate(b, &[zero, found], axis)
 }
 
-/// Applies an operation to each row. Rows of the result have the same length as those
-/// of x, or `length` if given.
+/// Applies an operation to each row. The rows of the result have the length `length`, by
+/// default that of the rows of `x`.
 fn rows(b: &mut Builder, x: &View, task: RowTask, length: Option<usize>) -> Outcome<View> {
     let x = b.contiguous(x)?;
     let mut shape = x.shape().to_vec();
@@ -183,7 +183,7 @@ fn run<T: Element>(task: RowTask, width: usize, read: Read<'_>, write: &mut Writ
     Ok(())
 }
 
-/// Compares two values for sorting, with NaN last.
+/// Compares two values for sorting; NaN is greater than any number.
 fn compare<T: Element>(one: &T, other: &T) -> Ordering {
     one.partial_cmp(other)
         .unwrap_or_else(|| one.is_nan().cmp(&other.is_nan()))

@@ -1,4 +1,4 @@
-//! Matrix products, with the kernels and the order of the NumPy backend.
+//! Matrix products, with the kernels and the summation order of the NumPy backend.
 
 use seqloom_kernels::product::{Matrix, products};
 
@@ -140,8 +140,8 @@ fn stacked(b: &mut Builder, x: &View, batch: &[usize], count: usize) -> Outcome<
     Ok((b.contiguous(&row)?, false))
 }
 
-/// The layout of the matrices of a product: left, right and optional bias, with the
-/// numbers of rows and columns and K.
+/// The memory layout of the left and right matrices and of the optional bias of a product,
+/// with its sizes M, N and K.
 struct ProductLayout {
     sizes: [usize; 3],
     are_transposed: [bool; 2],
@@ -278,8 +278,8 @@ fn summed_axes(call: &Call<'_>, x: usize, y: usize) -> Outcome<(Vec<usize>, Vec<
     Ok(((x - count..x).collect(), (0..count).collect()))
 }
 
-/// Reshapes an array to one matrix, from two groups of axes, with a leading axis of
-/// length 1.
+/// Reshapes an array to one matrix, whose rows and columns are two groups of axes, with a
+/// leading axis of length 1.
 fn group_axes(b: &mut Builder, x: &View, groups: [&[usize]; 2]) -> Outcome<View> {
     let permuted = x.with_layout(x.layout.permuted(&groups.concat()));
     let size = |axes: &[usize]| axes.iter().map(|&axis| x.shape()[axis]).product::<usize>();

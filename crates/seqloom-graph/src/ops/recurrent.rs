@@ -11,7 +11,7 @@ use crate::Dtype;
 use crate::memory::{Outcome, Read, ReadIter, Write, by_float};
 use crate::plan::{Builder, View};
 
-/// The sizes of sequences, positions and states, and the options of the layer.
+/// The numbers of sequences, positions and state elements, and the options of the layer.
 #[derive(Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "the flags are independent")]
 pub(super) struct LayerSizes {
@@ -31,7 +31,7 @@ impl LayerSizes {
         recurrent::gates(self.has_cells)
     }
 
-    /// Values that are stored for a gradient, for each element of the state.
+    /// The number of values per state element that are stored for the gradient.
     fn stored_parts(&self) -> usize {
         recurrent::stored_parts(self.has_cells)
     }
@@ -43,8 +43,8 @@ impl LayerSizes {
         numbers.saturating_mul(self.width.saturating_mul(self.gates()) / 32 + 10)
     }
 
-    /// The order of the arrays is: initial states, initial cells, recurrent weights,
-    /// recurrent bias.
+    /// Reads the sizes from the arguments. The arrays are: initial states, initial cells,
+    /// recurrent weights, recurrent bias.
     fn take_layer<'a, T: Float>(
         &self,
         reads: &mut ReadIter<'_, 'a>,
@@ -124,8 +124,8 @@ impl LayerSizes {
     }
 }
 
-/// Returns every state, the last state, and the values that a gradient needs. Computes
-/// only the results that the graph uses.
+/// Returns all states, the last state, and the values that the gradient needs; only results
+/// that the graph uses are computed.
 pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     let sizes = LayerSizes::new(call)?;
     let LayerSizes {
@@ -156,17 +156,18 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     if !sizes.has_cells {
         return Ok(vec![states, last_state, kept]);
     }
-    // The last of the vectors stored for the gradient is the cell.
+    // The last vector stored for the gradient is the cell state.
     let start = (sizes.stored_parts() - 1) * width;
     let cell = kept.layout.at(1, last).part(1, start, width, 1);
     Ok(vec![states, last_state, kept.with_layout(cell), kept])
 }
 
-/// The states of a recurrent layer that the graph uses.
+/// The states of a recurrent layer that the graph reads.
 pub(super) enum OutputStates<'a> {
-    /// All states and, if there is memory for them, the values that a gradient needs.
+    /// All states; if there is an array for them, the values that the gradient needs are
+    /// stored as well.
     All(Option<&'a View>),
-    /// The state at one position of each sequence.
+    /// Only the state at one position of each sequence.
     At(View),
 }
 
@@ -216,8 +217,7 @@ fn list_inputs(call: &Call<'_>, sizes: &LayerSizes) -> Outcome<Vec<View>> {
     Ok(inputs)
 }
 
-/// Runs a layer. The optional arrays are the last entries of `reads`: the mask, then
-/// the positions.
+/// Runs a layer. `reads` ends with the optional arrays: the mask, then the positions.
 fn run<T: Float>(
     sizes: LayerSizes,
     has_places: bool,

@@ -1,4 +1,4 @@
-//! Reductions along axes, such as sums, extremes and means.
+//! Reductions along axes, such as sums, maxima and means.
 
 use super::call::Call;
 use super::elementwise::{Operands, compute};
@@ -9,7 +9,6 @@ use crate::layout::Layout;
 use crate::memory::{Outcome, Read, Write};
 use crate::plan::{Builder, View};
 
-/// Adds a reduction.
 pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let x = call.array("x")?;
     let axes = call.axes("axis", x.rank())?;
@@ -83,7 +82,7 @@ fn divide_by_count(b: &mut Builder, total: View, count: f64) -> Outcome<View> {
     compute(b, "divide", &Operands::new(all, dtype))
 }
 
-/// Returns the number of elements that are reduced to one.
+/// Returns the number of elements that are reduced to one element.
 #[expect(clippy::cast_precision_loss, reason = "no array has 2^53 elements")]
 fn count_of(x: &View, axes: &[usize]) -> f64 {
     axes.iter().map(|&axis| x.shape()[axis]).product::<usize>() as f64
@@ -143,7 +142,7 @@ fn moment(b: &mut Builder, call: &Call<'_>, name: &str, x: &View, axes: &[usize]
     )
 }
 
-/// Reduces axes and removes them.
+/// Reduces an array along axes and removes these axes.
 pub(crate) fn fold(b: &mut Builder, which: Reduce, x: &View, axes: &[usize]) -> Outcome<View> {
     let walk = Reduction::new(which, &x.layout, axes);
     let kept: Vec<usize> = (0..x.rank()).filter(|axis| !axes.contains(axis)).collect();

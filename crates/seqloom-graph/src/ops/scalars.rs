@@ -71,7 +71,7 @@ fn apply_each(
     b.cast(&made, dtype)
 }
 
-/// Rounds a number to the element type.
+/// Rounds a number to the precision of the dtype.
 #[expect(clippy::cast_possible_truncation, reason = "this function rounds")]
 fn rounded(number: f64, dtype: Dtype) -> f64 {
     if dtype == Dtype::Float64 {

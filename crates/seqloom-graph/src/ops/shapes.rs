@@ -21,7 +21,7 @@ pub(crate) fn reshaped(b: &mut Builder, x: &View, shape: &[usize]) -> Outcome<Vi
     Ok(copy.with_layout(Layout::new(shape)))
 }
 
-/// Returns the sizes, with -1 replaced by the remaining size.
+/// Returns the sizes of a new shape, in which -1 is replaced by the remaining size.
 fn infer_size(wanted: &[i64], count: usize) -> Outcome<Vec<usize>> {
     let bad = || format!("{count} elements do not fit into the shape {wanted:?}");
     let known = wanted.iter().filter(|&&size| size != -1);
@@ -88,7 +88,7 @@ pub(crate) fn with_last(x: &View, axis: usize) -> View {
     x.with_layout(x.layout.permuted(&order))
 }
 
-/// Moves the last axis to a position.
+/// Moves the last axis to another index.
 pub(crate) fn with_last_at(x: &View, axis: usize) -> View {
     let Some(last) = x.rank().checked_sub(1) else {
         return x.clone();

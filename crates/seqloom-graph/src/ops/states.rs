@@ -6,8 +6,8 @@ use crate::Dtype;
 use crate::memory::Outcome;
 use crate::plan::{Builder, View};
 
-/// Adds the computation of one state per sequence, for layers whose states are
-/// concatenated. Returns `None` if only some elements of a state are read.
+/// Adds the computation of one state per sequence, for one layer or for layers whose states
+/// are concatenated. Returns `None` if only some elements of a state are read.
 pub(crate) fn read(
     b: &mut Builder,
     reader: &Call<'_>,
@@ -41,8 +41,8 @@ pub(crate) fn read(
     }))
 }
 
-/// Returns the position that is read in each sequence, if it is the same for all
-/// elements of a state.
+/// Returns the position that is read in each sequence, if all elements of a state are read
+/// at the same position.
 fn read_positions(
     b: &mut Builder,
     reader: &Call<'_>,

@@ -1,4 +1,4 @@
-//! Elements at given positions: `take`, `embedding`, `take_along_axis`.
+//! Operations that select elements by index: `take`, `embedding`, `take_along_axis`.
 
 use bytemuck::Pod;
 
@@ -30,7 +30,7 @@ pub(crate) fn embedding(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     take_positions(b, &weight, &ids, 0, false)
 }
 
-/// Selects positions of an axis; if allowed, negative positions count from the end.
+/// Selects indices of an axis; if allowed, negative indices count from the end.
 pub(crate) fn take_positions(
     b: &mut Builder,
     x: &View,
@@ -75,7 +75,7 @@ pub(crate) fn require_ints(indices: &View) -> Outcome {
     Ok(())
 }
 
-/// An axis of an array, whose positions are blocks of elements.
+/// An axis of an array, and the elements that each index of the axis selects.
 struct Blocks {
     size: usize,
     inner: usize,
@@ -106,7 +106,7 @@ impl Blocks {
     }
 }
 
-/// Returns a checked position of an axis.
+/// Returns an index of the axis after a bounds check.
 pub(crate) fn position(index: i64, size: usize, from_end: bool) -> Outcome<usize> {
     let length = size.cast_signed() as i64;
     let found = if index < 0 && from_end {
@@ -168,8 +168,7 @@ fn gather<T: Pod>(x: Read<'_>, places: &[i64], out: &mut [T]) -> Outcome {
         return Ok(());
     }
     let memory = x.memory::<T>()?;
-    // The offsets are those of the first element of each row, which exist even if rows
-    // are empty.
+    // The offset of the first element of a row is defined even if the row is empty.
     let column = x.layout.part(x.layout.rank() - 1, 0, 1, 1);
     let rows = out.chunks_mut(count).zip(places.chunks(count));
     for ((out, places), start) in rows.zip(column.rows()) {

@@ -1,16 +1,15 @@
 //! Reductions of an array along axes, in the summation order of NumPy.
 //!
-//! NumPy iterates over an array in memory order. If the fastest axis is reduced, its
-//! elements are summed pairwise with eight partial sums, and the sums of rows are added
-//! one by one. If another axis is reduced, whole rows are added to a row of totals.
-//! Rows with gaps are copied to a buffer of 8192 elements, which is summed pairwise as
-//! well.
+//! NumPy iterates over an array in memory order. If the fastest axis is reduced, NumPy sums
+//! its elements pairwise with eight partial sums, and adds the sums of rows one by one. If
+//! another axis is reduced, NumPy adds whole rows to a row of totals. Rows with gaps are
+//! copied to a buffer of 8192 elements, which is then summed pairwise.
 
 use bytemuck::Pod;
 
 use crate::layout::{Layout, iteration_order};
 
-/// An element type of reductions.
+/// An element type that reductions support.
 pub(crate) trait Element: Pod + PartialOrd {
     const SUM_IDENTITY: Self;
     const PRODUCT_IDENTITY: Self;
@@ -58,7 +57,7 @@ element!(
 );
 element!(i64, 0, 1, i64::wrapping_add, i64::wrapping_mul, |_| false);
 
-/// The operation that combines elements.
+/// The operation that combines two elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reduce {
     Sum,
@@ -90,7 +89,7 @@ struct Axis {
     out: usize,
 }
 
-/// The plan of a reduction.
+/// The order in which a reduction iterates over an array.
 #[derive(Debug)]
 pub(crate) struct Reduction {
     fold: Reduce,
@@ -101,7 +100,7 @@ pub(crate) struct Reduction {
 }
 
 impl Reduction {
-    /// Plans the reduction of an array of this layout along axes.
+    /// Plans the reduction of an array with this layout along axes.
     pub(crate) fn new(fold: Reduce, layout: &Layout, folded: &[usize]) -> Self {
         let all = iteration_order(&layout.shape, &[&layout.strides]);
         let order: Vec<usize> = all
@@ -256,8 +255,8 @@ fn merge_axes(axes: impl Iterator<Item = Axis>) -> Vec<Axis> {
     found
 }
 
-/// Calls `work` for each position along the given axes, in order, with the offsets in
-/// the array and the result.
+/// Calls `work` for each index along the given axes, in order, with the offsets in the
+/// array and the result.
 fn for_each_position(axes: &[Axis], start: usize, mut work: impl FnMut(usize, usize)) {
     let mut index = vec![0; axes.len()];
     let (mut at, mut place) = (start, 0);
@@ -312,8 +311,8 @@ fn chunks(axes: &[Axis]) -> impl Iterator<Item = (usize, Vec<Axis>)> {
 /// The number of elements of a row that are compared in parallel.
 const COMPARE_LANES: usize = 16;
 
-/// Returns the extreme of a row of at least [`COMPARE_LANES`] elements; among equal
-/// elements, the first is returned. Returns `None` if there is a NaN.
+/// Returns the maximum or minimum of a row of at least [`COMPARE_LANES`] elements, or the
+/// first of equal ones. Returns `None` if the row contains NaN.
 fn extreme_of<T: Element>(fold: Reduce, row: &[T]) -> Option<T> {
     if fold == Reduce::Max {
         extreme(row, |found, x| if x > found { x } else { found })
@@ -325,7 +324,8 @@ fn extreme_of<T: Element>(fold: Reduce, row: &[T]) -> Option<T> {
 #[inline]
 fn extreme<T: Element>(row: &[T], pick: impl Fn(T, T) -> T) -> Option<T> {
     let (blocks, _) = row.as_chunks::<COMPARE_LANES>();
-    // The last block overlaps the previous one, which does not change the extreme.
+    // The last block overlaps the previous one, which does not change the maximum or
+    // minimum.
     let (mut found, last) = (*blocks.first()?, row.last_chunk::<COMPARE_LANES>()?);
     let mut is_nan = [false; COMPARE_LANES];
     for block in blocks.iter().chain([last]) {

@@ -11,7 +11,7 @@ use crate::Dtype;
 use crate::memory::{Outcome, Read, ReadIter, Write, by_float};
 use crate::plan::{Builder, View};
 
-/// The parameters of a convolution, each (height, width), and the number of groups.
+/// The parameters of a convolution, each as (height, width), and the number of groups.
 struct ConvGeometry {
     stride: [usize; 2],
     padding: [usize; 2],
@@ -30,7 +30,7 @@ impl ConvGeometry {
     }
 }
 
-/// Returns the size along each of two axes from an argument. With a single axis, the
+/// Returns the height and width in an argument of a convolution. In one dimension, the
 /// height is `default`.
 fn pair(call: &Call<'_>, name: &str, axes: usize, default: usize) -> Outcome<[usize; 2]> {
     let sizes = match call.get(name)? {
@@ -65,7 +65,7 @@ fn image(view: &View, name: &str) -> Outcome<[usize; 4]> {
     }
 }
 
-/// Returns the shape of a convolution after checking input, filter and output.
+/// Returns the shape of a convolution after checking its input, filters and output.
 fn sizes(
     b: &Builder,
     dtype: Dtype,
@@ -100,14 +100,13 @@ fn sizes(
             steps.groups
         )
     })?;
-    // Kernels copy a padded sample into memory that includes space for one extra
-    // stride.
+    // Kernels copy a padded sample into memory with space for one extra stride.
     let padded = |axis: usize| shape.size[axis] + 2 * shape.padding[axis];
     b.bytes(dtype, &[channels, padded(0), padded(1) + shape.stride[1]])?;
     Ok((shape, out))
 }
 
-/// Returns true if the sizes do not overflow and no step is 0.
+/// Returns true if the sizes do not overflow and all strides and dilations are positive.
 fn do_sizes_fit(shape: &Shape) -> bool {
     let sizes = [
         shape.size,
@@ -260,7 +259,7 @@ pub(crate) fn transposed_convolution(b: &mut Builder, call: &Call<'_>) -> Outcom
         whole.checked_sub(steps.padding[axis].checked_mul(2)?)
     };
     let sizes = length(0, high, tall).zip(length(1, wide, broad));
-    let (height, width) = sizes.ok_or("expected at least one position and one tap")?;
+    let (height, width) = sizes.ok_or("expected at least one position and one kernel element")?;
     let channels = inner.checked_mul(steps.groups).ok_or("groups: too many")?;
     let shape = out_shape(&[n, channels], [height, width], axes);
     let found = add_input_grad(b, &x, &weight, &shape, &steps)?;
@@ -277,7 +276,7 @@ pub(crate) fn transposed_convolution(b: &mut Builder, call: &Call<'_>) -> Outcom
     compute(b, "add", &Operands::new(both, dtype))
 }
 
-/// Adds max pooling: the maximum of each window and its position.
+/// Adds max pooling, which returns the maximum of each window and its position.
 pub(crate) fn max_pool(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     let x = call.array("x")?;
     let [n, channels, length] = *x.shape() else {
@@ -307,7 +306,7 @@ pub(crate) fn max_pool(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     Ok(vec![made, places])
 }
 
-/// Returns the pooling window for rows of a length.
+/// Returns the pooling windows of an axis of this length.
 fn window(call: &Call<'_>, length: usize) -> Outcome<Window> {
     let one = |name: &str, default: usize| match call.get(name)? {
         None => Ok(default),
@@ -320,7 +319,7 @@ fn window(call: &Call<'_>, length: usize) -> Outcome<Window> {
     let stride = one("stride", kernel)?;
     if one("dilation", 1)? != 1 || call.flag("ceil_mode")? {
         return Err(
-            "this version of seqloom-run knows maxima without dilation and ceil_mode \
+            "this version of seqloom-run supports max_pool1d without dilation and ceil_mode \
                     only"
                 .to_owned(),
         );

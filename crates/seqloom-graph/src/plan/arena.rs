@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::memory::ALIGNMENT;
 
-/// The size and the lifetime of a storage: its first and last step, both included.
+/// The size of a storage, and the first and last step that use it.
 #[derive(Clone, Debug)]
 pub(crate) struct StorageNeed {
     pub(crate) bytes: usize,
@@ -36,7 +36,7 @@ pub(crate) fn assign_offsets(needs: &[StorageNeed]) -> Option<(Vec<usize>, usize
     Some((places, size))
 }
 
-/// Returns true if both storages are in use at the same step.
+/// Returns true if the lifetimes of both storages overlap.
 fn do_lifetimes_overlap(one: &StorageNeed, other: &StorageNeed) -> bool {
     one.first <= other.last && other.first <= one.last
 }

@@ -1,11 +1,11 @@
-//! The steps of a plan, on arrays without memory addresses.
+//! The steps of a plan before memory is assigned to their arrays.
 
 use super::elementwise::Elementwise;
 use crate::Dtype;
 use crate::layout::{Layout, extent};
 use crate::memory::{Outcome, Read, Write};
 
-/// An array in a plan under construction: its storage and its layout.
+/// An array in an unfinished plan: its storage and its layout.
 #[derive(Clone, Debug)]
 pub(crate) struct View {
     pub(crate) storage: usize,
@@ -31,10 +31,10 @@ impl View {
     }
 }
 
-/// The origin of a storage.
+/// The kind of data that a storage contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// An input array of the caller, by index.
+    /// An input array of the caller, identified by its index.
     Input(usize),
     /// The memory of the weights, at the given byte offset.
     Weight(usize),
@@ -58,7 +58,7 @@ pub(crate) type Kernel = Box<dyn Fn(&[Read<'_>], &mut [Write<'_>], usize) -> Out
 /// The computation of a step.
 pub(crate) enum Work {
     Kernel(Kernel),
-    /// A program, which may be merged with the programs of its group.
+    /// An elementwise program, which may be fused with other programs of its group.
     Elementwise(Elementwise),
 }
 
@@ -74,7 +74,7 @@ pub(crate) struct Step<W = Work> {
 }
 
 impl<W> Step<W> {
-    /// Replaces the computation and returns the previous one.
+    /// Replaces the computation of the step, and returns the old computation.
     pub(crate) fn replace<V>(self, work: V) -> (Step<V>, W) {
         let step = Step {
             reads: self.reads,
@@ -98,7 +98,7 @@ impl<W> Step<W> {
 pub(crate) struct Builder {
     pub(crate) storages: Vec<Storage>,
     pub(crate) steps: Vec<Step>,
-    /// The operation that steps are currently added for.
+    /// The operation to which new steps belong.
     pub(crate) operation: usize,
     pub(crate) group: Option<usize>,
     /// The total size of all storages in bytes, which is compared with the memory
@@ -131,12 +131,12 @@ impl Builder {
         })
     }
 
-    /// Adds an array in C order, to be filled.
+    /// Adds an array in C order, which a step will fill.
     pub(crate) fn allocate(&mut self, dtype: Dtype, shape: &[usize]) -> Outcome<View> {
         self.add_storage(Origin::Step, dtype, shape)
     }
 
-    /// Adds an array with this order of axes in memory, to be filled.
+    /// Adds an array with this order of axes in memory, which a step will fill.
     pub(crate) fn ordered(
         &mut self,
         dtype: Dtype,
@@ -169,7 +169,6 @@ impl Builder {
         self.add(reads, writes, Work::Kernel(kernel))
     }
 
-    /// Adds a step of any kind.
     pub(crate) fn add(&mut self, reads: Vec<View>, writes: &[&View], work: Work) -> Outcome {
         let is_once = reads.iter().all(|read| self.is_constant(read));
         let writes: Vec<usize> = writes.iter().map(|view| view.storage).collect();

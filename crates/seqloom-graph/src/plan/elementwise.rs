@@ -13,15 +13,15 @@ use crate::Dtype;
 use crate::layout::Layout;
 use crate::memory::{Outcome, Read, Write};
 
-/// A program over arrays, with axes in the memory order of the results.
+/// An elementwise program; its axes are in the memory order of the results.
 #[derive(Clone, Debug)]
 pub(crate) struct Elementwise {
     pub(crate) description: Description,
     /// The axes of the results, slowest in memory first.
     pub(crate) order: Vec<usize>,
-    /// The sizes of these axes.
+    /// The sizes of these axes of the results.
     pub(crate) shape: Vec<usize>,
-    /// The layout of each input along these axes.
+    /// The memory layout of each input along the axes of the results.
     pub(crate) inputs: Vec<Layout>,
     /// The type of each output.
     pub(crate) outputs: Vec<Dtype>,
@@ -30,7 +30,7 @@ pub(crate) struct Elementwise {
 }
 
 impl Elementwise {
-    /// Converts the program to the kernel of a step.
+    /// Converts the program to the computation of a step.
     pub(crate) fn into_kernel(self) -> Outcome<Kernel> {
         let program = Program::new(&self.description).map_err(|error| error.to_string())?;
         Ok(Box::new(move |reads, writes, threads| {
@@ -72,8 +72,8 @@ impl Elementwise {
         done.map_err(|error| error.to_string())
     }
 
-    /// Returns true if storing the only output and reading it back does not change
-    /// values.
+    /// Returns true if the program has one output, and storing it in memory does not round
+    /// its values.
     fn is_exact(&self) -> bool {
         let Description {
             inputs,
@@ -88,7 +88,6 @@ impl Elementwise {
         match self.outputs[..] {
             [Dtype::Float32] => !self.is_double,
             [Dtype::Float64] => self.is_double,
-            // These operations return 0 or 1.
             [Dtype::Bool] => value
                 .checked_sub(fixed)
                 .and_then(|step| steps.get(step))
@@ -113,11 +112,11 @@ const BOOLEAN_OPS: [Op; 11] = [
     Op::Or,
 ];
 
-/// The largest number of steps of a fused program: 32 registers of 4 KiB fit in an L2
+/// The largest number of steps of a fused program; 32 registers of 4 KiB fit in an L2
 /// cache.
 const MAX_FUSED: usize = 32;
 
-/// A step, and the program that computes it.
+/// A step that may be fused with the next one, and its program.
 type OpenStep = (Step<()>, Elementwise);
 
 /// Fuses the programs of each group of operations if the programs are consecutive and
@@ -147,8 +146,7 @@ pub(crate) fn join(steps: Vec<Step>, outputs: &[View], storages: usize) -> Vec<S
     joined
 }
 
-/// Returns true if a step can be fused with the previous steps that are waiting to be
-/// fused.
+/// Returns true if a step can be fused with the previous steps.
 fn can_be_fused(open: &[OpenStep], step: &Step<()>, program: &Elementwise) -> bool {
     let Some((first, of_first)) = open.first() else {
         return false;
@@ -167,8 +165,8 @@ fn can_be_fused(open: &[OpenStep], step: &Step<()>, program: &Elementwise) -> bo
     is_alike && open.len() < MAX_FUSED && reads.all(|(view, layout)| is_readable(view, layout))
 }
 
-/// Fuses the steps that are waiting to be fused into one step. `uses` is the number of
-/// reads of each storage.
+/// Fuses consecutive steps into one step. `uses` contains the number of steps that read
+/// each storage.
 fn fuse_open_steps(mut open: Vec<OpenStep>, uses: &[usize]) -> Option<Step> {
     if open.len() < 2 {
         let (step, program) = open.pop()?;
@@ -233,7 +231,8 @@ impl JoinedProgram {
         joined
     }
 
-    /// Adds the arrays and constants that a step reads from outside the group.
+    /// Adds the arrays and constants that a step reads and that no other step of the group
+    /// computes.
     fn add_inputs(&mut self, step: &Step<()>, program: &Elementwise, all: &[OpenStep]) {
         for (view, layout) in step.reads.iter().zip(&program.inputs) {
             let is_made = all
@@ -250,7 +249,7 @@ impl JoinedProgram {
         }
     }
 
-    /// Adds the computation of a step.
+    /// Adds the operations of a step.
     fn add_steps(&mut self, step: &Step<()>, program: &Elementwise) {
         let description = &program.description;
         let reads = step.reads.iter().zip(&program.inputs);
@@ -283,7 +282,7 @@ impl JoinedProgram {
         }
     }
 
-    /// Returns the value of an input array.
+    /// Returns the number of an input array in the program.
     fn input(&self, view: &View, layout: &Layout) -> Option<usize> {
         let is_same = |(known, how): &(View, Layout)| {
             known.storage == view.storage && known.dtype == view.dtype && how == layout
@@ -291,7 +290,7 @@ impl JoinedProgram {
         self.inputs.iter().position(is_same)
     }
 
-    /// Returns the value of a constant.
+    /// Returns the number of a constant in the program.
     fn constant(&self, constant: f64) -> Option<usize> {
         let mut known = self.constants.iter();
         let at = known.position(|known| known.to_bits() == constant.to_bits())?;
@@ -301,7 +300,7 @@ impl JoinedProgram {
 
 /// Returns the memory of an array from its first element.
 fn numbers(read: Read<'_>) -> Outcome<Numbers<'_>> {
-    // Booleans are read as bytes, so that not every value needs to be checked.
+    // Booleans are read as bytes, which avoids a check that each byte is 0 or 1.
     let dtype = match read.dtype {
         Dtype::Bool => Dtype::Uint8,
         dtype => dtype,

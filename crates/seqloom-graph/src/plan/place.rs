@@ -1,4 +1,4 @@
-//! Memory allocation of a plan: unused steps are removed, and each storage gets an
+//! Memory allocation of a plan: unused steps are removed, and each storage is assigned an
 //! offset.
 
 use std::ops::Range;
@@ -11,12 +11,12 @@ use crate::Dtype;
 use crate::layout::Layout;
 use crate::memory::Memory;
 
-/// The memory region of a storage at run time.
+/// The memory that contains a storage during a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Region {
     Input(usize),
     Weights,
-    /// The memory with the results of steps that run only once.
+    /// The memory for the results of steps that run only once.
     Constants,
     /// The arena, which is reused in every run.
     Arena,
@@ -39,8 +39,8 @@ pub(crate) struct PlacedStep {
     pub(crate) writes: Vec<Range<usize>>,
     pub(crate) kernel: Kernel,
     pub(crate) operation: usize,
-    /// The memory that no later step reads. This memory is filled with NaN in a
-    /// poisoned run.
+    /// The byte ranges that no later step reads. In a poisoned run, these ranges are filled
+    /// with NaN.
     pub(crate) freed: Vec<Range<usize>>,
 }
 
@@ -129,7 +129,7 @@ fn run_once(
 
 const MEMORY_OVERFLOW: &str = "the graph needs more memory than can be addressed";
 
-/// Removes steps whose results are not read.
+/// Removes steps whose results are never read.
 fn remove_unread_steps(steps: Vec<Step>, outputs: &[View], storages: usize) -> Vec<Step> {
     let mut is_read = vec![false; storages];
     for view in outputs {
@@ -176,8 +176,8 @@ fn allocate(
     Some((places, size))
 }
 
-/// Returns the first and last step that use each storage of an origin; `usize::MAX`
-/// means the end.
+/// Returns the first and last step that use each storage of an origin; a last step of
+/// `usize::MAX` means the end of the run.
 fn lifetimes(
     steps: &[Step],
     storages: &[Storage],
@@ -200,12 +200,12 @@ fn lifetimes(
     spans
 }
 
-/// Converts views to operands with offsets.
+/// Converts a view to a memory region and a layout with offsets.
 struct Placer<'a> {
     storages: &'a [Storage],
     kept: &'a [usize],
     arena: &'a [usize],
-    /// True while the arena is used by steps that run only once.
+    /// True while steps that run only once use the arena.
     is_once: bool,
 }
 

@@ -26,7 +26,7 @@ impl Plan {
 }
 
 impl Sources<'_> {
-    /// Returns the memory of an operand after all steps have run.
+    /// Returns the memory of an array after all steps have run.
     pub(crate) fn find<'a>(&'a self, operand: &PlacedView, arena: &'a [u8]) -> Option<&'a [u8]> {
         match operand.region {
             Region::Input(number) => self.inputs.get(number).copied(),
@@ -38,7 +38,7 @@ impl Sources<'_> {
 }
 
 /// Runs steps in order. An error includes the index of its operation. If memory is
-/// `poisoned`, values that no later step reads are set to NaN.
+/// `poisoned`, values are overwritten with NaN after their last use.
 pub(crate) fn run(
     steps: &[PlacedStep],
     sources: &Sources<'_>,
@@ -72,7 +72,8 @@ fn run_one(step: &PlacedStep, sources: &Sources<'_>, arena: &mut [u8], threads: 
     (step.kernel)(&reads, &mut writes, threads)
 }
 
-/// The memory of a plan, split at the ranges that a step writes.
+/// The memory of a plan, divided into the ranges that a step writes and the remaining
+/// ranges.
 struct SplitArena<'a> {
     /// The byte ranges that the step writes, in order.
     written: Vec<&'a mut [u8]>,

@@ -1,4 +1,4 @@
-//! Builds graphs and runs them.
+//! Test helpers that build graphs and run them.
 
 use serde_json::{Value, json};
 
@@ -76,7 +76,7 @@ pub(crate) fn run(graph: &Value, inputs: &[(&[usize], Vec<f32>)]) -> Result<Vec<
     run_with(graph, inputs, false)
 }
 
-/// Does the same as [`run`], with unused memory filled with NaN.
+/// Does the same as [`run`], but fills unused memory with NaN.
 pub(crate) fn run_poisoned(
     graph: &Value,
     inputs: &[(&[usize], Vec<f32>)],

@@ -14,7 +14,7 @@ struct RandomValue {
     is_bool: bool,
 }
 
-/// An operation by index, and the two values that it reads.
+/// The index of an operation, and the two values that it reads.
 type RandomIndices = (usize, usize, usize);
 
 const UNARY: [&str; 8] = [
@@ -22,11 +22,12 @@ const UNARY: [&str; 8] = [
 ];
 const BINARY: [&str; 6] = ["add", "subtract", "multiply", "divide", "maximum", "pow"];
 
-/// The name and arguments of an operation, the shape of its result, and whether the
-/// result is boolean.
+/// The name, the arguments and the result shape of an operation, and whether the result is
+/// boolean.
 type RandomOperation = (&'static str, Value, [usize; 2], bool);
 
-/// Returns an operation by index on two values, or `None` if it does not support them.
+/// Applies the operation with this index to two values, or returns `None` if it does not
+/// support them.
 fn choose(
     kind: usize,
     [x, y]: [&RandomValue; 2],

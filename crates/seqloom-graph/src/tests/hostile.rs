@@ -1,4 +1,4 @@
-//! Tests that corrupt exports give an error and never a panic.
+//! Tests that a corrupt export causes an error and never a panic.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{Files, GraphBuilder, run};
 use crate::{Export, Input, Limits, Model, Numbers};
 
-/// Returns a graph with operations of all kinds.
+/// Returns a graph that contains many different operations.
 fn graph() -> Value {
     let mut maker = GraphBuilder::new(&[json!(["batch", 4, "length"]), json!([4, 2, 3])]);
     let conv = add_windows(&mut maker);
@@ -58,7 +58,7 @@ fn add_windows(maker: &mut GraphBuilder) -> u64 {
     conv
 }
 
-/// Returns the replacement for a corrupted entry of the graph.
+/// Returns the value that replaces an entry of the graph to corrupt it.
 fn corrupt_values() -> impl Strategy<Value = Value> {
     prop_oneof![
         Just(json!(null)),
@@ -149,8 +149,8 @@ fn an_array_larger_than_the_limit_is_never_allocated() {
     assert!(message.contains("is larger than the"), "{message}");
 }
 
-/// Returns the error of a graph with a few operations on one array; each reads the
-/// output of the previous one.
+/// Returns the error of a graph in which each operation reads the output of the previous
+/// operation.
 fn error_of(shape: &[usize], calls: &[(&str, Value, &str, Value)]) -> String {
     let mut maker = GraphBuilder::new(&[json!(shape)]);
     let mut value = 0;
@@ -170,7 +170,8 @@ fn the_memory_limit_is_checked_before_lists_are_built() {
     let one_hot = ("one_hot", json!([tera]), "int64", json!([1, tera]));
     let message = error_of(&[1], &[one_hot]);
     assert!(message.contains("is larger than the 4194304"), "{message}");
-    // An array of this size fits as bytes, but not as indices of 8 bytes each.
+    // An array of this size fits in memory as bytes, but not as indices of 8 bytes
+    // each.
     let mega = 1 << 20;
     let cast = ("astype", json!([{"dtype": "uint8"}]), "uint8", json!([1]));
     let wide = ("broadcast_to", json!([[mega]]), "uint8", json!([mega]));

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::Files;
 use crate::{BatchLayout, Export, Limits, TaskName};
 
-/// Returns the error message for a changed graph.
+/// Returns the error message that opening a changed `graph.json` causes.
 fn error_after(change: impl FnOnce(&mut Value)) -> String {
     let mut files = Files::doubling_model();
     files.change(change);
@@ -108,7 +108,7 @@ fn a_value_defined_twice_is_an_error() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_file_that_grows_is_read_up_to_the_limit_only() {
-    // The size of a file in /proc is reported as 0, although the file is not empty.
+    // The size of a file in /proc is reported as 0, even if the file is not empty.
     let limits = Limits { memory_bytes: 10 };
     let error = Export::open_within(Path::new("/proc/self/status"), limits).unwrap_err();
     let message = error.to_string();

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 
 use super::{GraphBuilder, run, run_poisoned};
 
-/// A random operation on 3 x 4 values: its index, and the indices of its operands.
+/// A random operation on arrays of shape 3 x 4: its index, and the indices of its operands.
 type Choice = (u8, prop::sample::Index, prop::sample::Index);
 
-/// Returns a graph with 3 x 4 values only, in C or transposed order.
+/// Returns a graph in which all arrays have shape 3 x 4, in C or transposed order.
 fn graph(choices: &[Choice], outputs: &[prop::sample::Index]) -> Value {
     let mut maker = GraphBuilder::new(&[json!([3, 4])]);
     let mut known = vec![0];
@@ -28,7 +28,7 @@ fn graph(choices: &[Choice], outputs: &[prop::sample::Index]) -> Value {
     maker.to_json()
 }
 
-/// Adds an operation with a 3 x 4 result.
+/// Adds an operation whose result has shape 3 x 4.
 fn grow(maker: &mut GraphBuilder, which: u8, x: &Value, y: &Value) -> u64 {
     let mut add =
         |name: &str, args: &Value, shape: Value| maker.add(name, args, &[("float32", shape)]);
@@ -56,7 +56,7 @@ fn grow(maker: &mut GraphBuilder, which: u8, x: &Value, y: &Value) -> u64 {
     }
 }
 
-/// Adds a reduction over columns, and subtracts its result.
+/// Adds a reduction over columns, and subtracts its result from the array.
 fn fold(maker: &mut GraphBuilder, name: &str, args: &Value, from: &Value) -> u64 {
     let total = maker.add(name, args, &[("float32", json!([4]))]);
     maker.option("axis", json!(0));

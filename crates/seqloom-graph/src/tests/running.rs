@@ -126,7 +126,7 @@ fn where_selects_by_boolean() {
     );
 }
 
-/// Adds a layer in both directions, and concatenates their states.
+/// Adds a recurrent layer in both directions, and concatenates their states.
 fn add_layers(maker: &mut GraphBuilder) -> u64 {
     let mut states = Vec::new();
     for reverse in [false, true] {
@@ -148,7 +148,7 @@ fn add_layers(maker: &mut GraphBuilder) -> u64 {
     both
 }
 
-/// Adds the positions 0, 1, 2 and so on, one for each sequence.
+/// Adds an array of the positions 0, 1, 2 and so on, one for each sequence.
 fn add_places(maker: &mut GraphBuilder) -> u64 {
     let size = json!({"size": ["batch"]});
     let counts = maker.add("arange", &json!([size]), &[("int64", json!(["batch"]))]);
@@ -158,7 +158,8 @@ fn add_places(maker: &mut GraphBuilder) -> u64 {
     maker.add("broadcast_to", &args, &[("int64", json!(["batch", 1, 6]))])
 }
 
-/// Runs layers and uses only one state per sequence, or all states if `reads_all`.
+/// Runs recurrent layers and uses only one state per sequence, or all states if
+/// `reads_all`.
 fn recurrent(reads_all: bool) -> Vec<Array> {
     let first = [json!(["batch", "length", 2]), json!(["batch", 3])];
     let mut maker = GraphBuilder::new(&[&first[..], &[json!([12, 2]), json!([12, 3])]].concat());
@@ -199,7 +200,7 @@ fn a_single_state_equals_the_one_among_all_states() {
     assert_eq!(numbers(&alone[0]), picked);
 }
 
-/// Returns the result of an operation on the integers 0 to 3 and other arguments.
+/// Returns the result of an operation on the integers 0 to 3.
 fn of_integers(name: &str, more: &[Value]) -> Result<Values, String> {
     let mut maker = GraphBuilder::new(&[json!([4])]);
     let args = json!([{"value": 0}, {"dtype": "int64"}]);

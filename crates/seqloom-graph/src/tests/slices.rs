@@ -25,7 +25,8 @@ fn operation_json(name: &str, args: &Value, options: &Value, number: u64, shape:
     })
 }
 
-/// Returns a convolution, a residual, means over positions, and the operations `last`.
+/// Returns a graph with a convolution, a residual, means over positions, and the operations
+/// `last`.
 fn files(last: &Value) -> Files {
     let (whole, rows) = (
         json!(["batch", CHANNELS, "length"]),
@@ -108,7 +109,7 @@ fn operations_across_records_read_all_records() {
     }
 }
 
-/// Returns the names of the operations of both parts.
+/// Returns the names of the operations in both halves of a split graph.
 fn parts(last: &Value) -> [Vec<&'static str>; 2] {
     let (graphs, _) = files(last).open().unwrap().into_parts();
     let (records, rest) = split_graph(&graphs[0]).unwrap();

@@ -1,7 +1,7 @@
-//! Decodes each line of the file to a column of the result.
+//! Decodes each row of a `.bed` to a column of the result.
 //!
-//! A block of lines is fetched. Then each thread takes some rows of the result,
-//! transposes the bytes of their positions, and writes a long columns of each row.
+//! A block of `.bed` rows is read. Then each thread transposes the genotypes of some result
+//! rows, and writes the columns of the block to them.
 //!
 
 use std::ops::Range;
@@ -14,18 +14,19 @@ use super::picks::{LineRequest, Picks};
 use super::shares::{self, Bytes, RowSlot};
 use super::source::LineSource;
 
-/// Bytes of a block of lines.
+/// Maximum size in bytes of a block of `.bed` rows.
 const LINE_BLOCK_BYTES: usize = 1 << 22;
-/// Minimal number of lines of a block.
+/// Minimum number of rows of a block.
 const MIN_BLOCK_LINES: usize = 64;
-/// Lines transposed in one call, so that they fit in the L1 cache.
+/// Number of `.bed` rows that are transposed in one call, so that they fit in the L1 cache.
 const TRANSPOSED_LINES: usize = 1024;
-/// Bytes that a thread fetches in one read.
+/// Number of bytes that a thread reads in one call.
 const FETCH_BYTES: usize = 1 << 18;
-/// Rows of the result that are written together.
+/// Number of result rows that are written together.
 const STRIP_ROWS: usize = 4 * column::SQUARE_SIDE;
 
-/// Fills `out`, a matrix with a row for each position and a column for each line.
+/// Fills `out`, a matrix with a row for each selected position and a column for each `.bed`
+/// row.
 pub(super) fn read<T: Genotype>(
     source: &impl LineSource,
     request: &LineRequest<T>,
@@ -35,7 +36,7 @@ pub(super) fn read<T: Genotype>(
     if out.is_empty() {
         return Ok(());
     }
-    let gather = Gather::new(source, &request.positions, LinePositions::kept);
+    let gather = Gather::new(source, &request.positions, LinePositions::moved_together);
     let (stride, mut rows) = (stride(&gather), rows(&gather, out, count));
     let lines = (LINE_BLOCK_BYTES / gather.width().max(1) / MIN_BLOCK_LINES * MIN_BLOCK_LINES)
         .max(MIN_BLOCK_LINES)
@@ -55,7 +56,7 @@ pub(super) fn read<T: Genotype>(
     Ok(())
 }
 
-/// Returns the number of bytes between the starts of two lines of a block.
+/// Returns the number of bytes between the starts of two `.bed` rows in a block.
 fn stride(gather: &Gather<'_, impl LineSource>) -> usize {
     match &gather.positions {
         LinePositions::Kept(kept, _) => kept.stride(),
@@ -63,7 +64,7 @@ fn stride(gather: &Gather<'_, impl LineSource>) -> usize {
     }
 }
 
-/// Returns the rows of the result, sorted by position.
+/// Returns the result rows, sorted by position.
 fn rows<'a, T>(
     gather: &Gather<'_, impl LineSource>,
     out: &'a mut [T],
@@ -77,7 +78,7 @@ fn rows<'a, T>(
     }
 }
 
-/// Fetches a block in parallel.
+/// Reads a block in parallel.
 fn fetch(
     gather: &Gather<'_, impl LineSource>,
     lines: &Picks,
@@ -102,7 +103,7 @@ fn fetch(
     }
 }
 
-/// Fetches consecutive lines.
+/// Reads consecutive `.bed` rows.
 fn fetch_consecutive(
     gather: &Gather<'_, impl LineSource>,
     first: usize,
@@ -122,7 +123,7 @@ fn fetch_consecutive(
     Ok(())
 }
 
-/// Fetches lines in file order into their slots.
+/// Reads `.bed` rows in file order, and stores each in its slot of the block.
 fn fetch_some(gather: &Gather<'_, impl LineSource>, slots: &mut [RowSlot<'_, u8>]) -> Result<()> {
     let numbers: Vec<usize> = slots.iter().map(|(line, _)| *line).collect();
     let mut bytes = Bytes::take(gather.size_of_runs(&numbers))?;
@@ -136,16 +137,16 @@ fn fetch_some(gather: &Gather<'_, impl LineSource>, slots: &mut [RowSlot<'_, u8>
     Ok(())
 }
 
-/// A block of fetched lines.
+/// A block of `.bed` rows in memory.
 struct FetchedLines<'a> {
     lines: &'a [u8],
     stride: usize,
-    /// The columns of the result for these lines.
+    /// The columns of the result that these `.bed` rows fill.
     columns: Range<usize>,
 }
 
 impl FetchedLines<'_> {
-    /// Writes these columns of every row.
+    /// Writes the columns of the block in every result row.
     fn write<T: Genotype>(&self, table: &CodeTable<T>, rows: &mut [RowSlot<'_, T>]) -> Result<()> {
         shares::chunks(rows, STRIP_ROWS, Vec::new, |transposed, _, rows| {
             for start in (0..self.columns.len()).step_by(TRANSPOSED_LINES) {
@@ -156,7 +157,7 @@ impl FetchedLines<'_> {
         })
     }
 
-    /// Writes neighbouring rows for a range of the lines.
+    /// Writes neighbouring result rows for a range of the `.bed` rows.
     fn write_strip<T: Genotype>(
         &self,
         table: &CodeTable<T>,

@@ -1,4 +1,4 @@
-//! Decodes each line of the file to a row of the result.
+//! Decodes each row of a `.bed` to a row of the result.
 
 use seqloom_core::Result;
 use seqloom_encode::genotype::{CodeTable, Genotype, column, row};
@@ -8,12 +8,12 @@ use super::picks::{LineRequest, Picks};
 use super::shares::{self, Bytes, RowSlot};
 use super::source::LineSource;
 
-/// Bytes that a thread reads in one call.
+/// Number of bytes that a thread reads in one call.
 const READ_BYTES: usize = 1 << 18;
-/// Maximal number of selected lines that a thread reads in one call.
+/// Maximum number of selected `.bed` rows that a thread reads in one call.
 const MAX_LINES: usize = 1 << 12;
 
-/// Fills `out` line by line.
+/// Fills `out` row by row.
 pub(super) fn read<T: Genotype>(
     source: &impl LineSource,
     request: &LineRequest<T>,
@@ -23,7 +23,7 @@ pub(super) fn read<T: Genotype>(
     if out.is_empty() {
         return Ok(());
     }
-    let gather = Gather::new(source, &request.positions, LinePositions::chosen);
+    let gather = Gather::new(source, &request.positions, LinePositions::by_fastest_method);
     let widest = (gather.width() * gather.spread(&request.lines)).max(row * size_of::<T>() / 4);
     let share = (READ_BYTES / widest.max(1)).clamp(1, request.lines.len());
     match &request.lines {
@@ -32,7 +32,7 @@ pub(super) fn read<T: Genotype>(
     }
 }
 
-/// Decodes consecutive lines, beginning with line `start`.
+/// Decodes consecutive `.bed` rows, beginning with row `start`.
 fn decode_consecutive<T: Genotype>(
     gather: &Gather<'_, impl LineSource>,
     request: &LineRequest<T>,
@@ -61,7 +61,7 @@ fn decode_consecutive<T: Genotype>(
     )
 }
 
-/// Decodes selected lines in file order.
+/// Decodes selected `.bed` rows in file order.
 fn decode_some<T: Genotype>(
     gather: &Gather<'_, impl LineSource>,
     request: &LineRequest<T>,
@@ -98,7 +98,7 @@ impl<T> Default for Scratch<T> {
     }
 }
 
-/// Decodes each line into a row.
+/// Decodes each `.bed` row to a result row.
 fn decode<'a, T: Genotype>(
     gather: &Gather<'_, impl LineSource>,
     request: &LineRequest<T>,
@@ -123,7 +123,7 @@ fn decode<'a, T: Genotype>(
     }
 }
 
-/// Decodes consecutive positions after the first `skipped` positions of a byte.
+/// Decodes consecutive genotypes after the first `skipped` genotypes of a byte.
 fn decode_range<T: Genotype>(
     (codes, skipped): (&[u8], usize),
     table: &CodeTable<T>,

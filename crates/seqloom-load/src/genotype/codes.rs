@@ -1,4 +1,4 @@
-//! Decodes and counts lines of codes in memory or in a file.
+//! Decodes and counts rows of two-bit genotype codes in memory or in a file.
 
 use rayon::prelude::*;
 use seqloom_core::error::Fault;
@@ -11,54 +11,53 @@ use seqloom_plink::{Bed, BedLayout};
 use super::shares::{self, Bytes};
 use super::sink::checksum;
 
-/// Lines that are fetched together; they share one pass over the tables.
+/// Number of rows that are read together and decoded in one pass over the tables.
 const READ_LINES: usize = 8;
 
-/// Maximal numbers of lines and bytes that are counted together.
+/// Maximum number of rows, and of bytes, that are counted together.
 const COUNT_LIMITS: (usize, usize) = (255, 4 << 20);
 
 /// Number of counted codes: missing, heterozygous and homozygous A2.
 pub const COUNTED_CODES: usize = 3;
 
-/// Counts of the codes.
+/// Counts of the missing, heterozygous and homozygous A2 codes.
 type CodeCounts = [u32; COUNTED_CODES];
 
-/// Lines of codes that are selected by number.
+/// Rows of two-bit codes that are selected by index.
 #[derive(Debug)]
 pub struct Codes {
     layout: BedLayout,
     storage: LineStorage,
 }
 
-/// The storage of lines.
 #[derive(Debug)]
 enum LineStorage {
     Memory(Vec<u8>),
-    /// A file and, optionally, a checksum for each line, which is compared when the
-    /// line is read.
+    /// A file with an optional checksum for each row; a row is compared with its checksum
+    /// when it is read.
     File(Bed, Option<Vec<u64>>),
 }
 
 impl Codes {
-    /// Uses concatenated lines in memory.
+    /// Uses the codes of concatenated rows in memory.
     pub fn in_memory(layout: BedLayout, lines: Vec<u8>) -> Self {
         let storage = LineStorage::Memory(lines);
         Self { layout, storage }
     }
 
-    /// Uses the lines of a file, optionally with a checksum for each line.
+    /// Uses the rows of a file, optionally with a checksum for each row.
     pub fn of_file(bed: Bed, layout: BedLayout, sums: Option<Vec<u64>>) -> Result<Self> {
         bed.measure(&layout)?;
         let storage = LineStorage::File(bed, sums);
         Ok(Self { layout, storage })
     }
 
-    /// Returns the layout of the lines.
+    /// Returns the layout of the rows.
     pub fn layout(&self) -> &BedLayout {
         &self.layout
     }
 
-    /// Decodes lines with a table for each position.
+    /// Decodes rows with one lookup table for each position.
     pub fn decode<T: CodeIndex>(
         &self,
         lines: &[usize],
@@ -82,7 +81,7 @@ impl Codes {
         )
     }
 
-    /// Decodes lines with a table for each line.
+    /// Decodes rows with one lookup table for each row.
     pub fn decode_lines<T: Genotype>(
         &self,
         lines: &[usize],
@@ -103,7 +102,7 @@ impl Codes {
         })
     }
 
-    /// Copies the codes of lines, concatenated, to `out`.
+    /// Copies the codes of rows, concatenated, to `out`.
     pub fn gather(&self, lines: &[usize], out: &mut [u8]) -> Result<()> {
         let stride = self.layout.stride();
         self.check_size(lines.len() * stride, out.len())?;
@@ -118,8 +117,8 @@ impl Codes {
         )
     }
 
-    /// Counts, for each position of the given lines, missing, heterozygous and
-    /// homozygous A2 genotypes.
+    /// Counts, at each position of the given rows, missing, heterozygous and homozygous A2
+    /// genotypes.
     pub fn count(&self, lines: &[usize]) -> Result<Vec<CodeCounts>> {
         let none = || Ok(vec![[0; COUNTED_CODES]; self.layout.positions()]);
         let one = |counts: Result<Vec<_>>, lines: &[usize]| self.add(counts?, lines);
@@ -131,7 +130,7 @@ impl Codes {
         parts.fold(none, one).reduce(none, |a, b| Ok(sum(a?, &b?)))
     }
 
-    /// Counts, for each of the given lines, missing, heterozygous and homozygous A2
+    /// Counts, in each of the given rows, missing, heterozygous and homozygous A2
     /// genotypes.
     pub fn count_lines(&self, lines: &[usize]) -> Result<Vec<CodeCounts>> {
         let all = PositionMask::new((0..self.layout.positions()).map(|_| true));
@@ -149,7 +148,7 @@ impl Codes {
         Ok(counts)
     }
 
-    /// Adds the counts of lines.
+    /// Adds the genotype counts of rows to `counts`.
     fn add(&self, mut counts: Vec<CodeCounts>, lines: &[usize]) -> Result<Vec<CodeCounts>> {
         let stride = self.layout.stride();
         let mut codes = Bytes::take(lines.len() * stride)?;
@@ -159,7 +158,7 @@ impl Codes {
         Ok(counts)
     }
 
-    /// Copies lines, concatenated, to `out`.
+    /// Copies rows, concatenated, to `out`.
     fn fetch(&self, lines: &[usize], out: &mut [u8]) -> Result<()> {
         let stride = self.layout.stride();
         for (line, out) in lines.iter().zip(out.chunks_mut(stride.max(1))) {
@@ -178,7 +177,8 @@ impl Codes {
                 }
             }
         }
-        // A cached copy has sums. Another file can change while it is read.
+        // A cached copy has checksums. Without checksums, check that the file has not
+        // changed while it was read.
         match &self.storage {
             LineStorage::File(bed, None) => bed.unchanged(),
             _ => Ok(()),
@@ -205,7 +205,7 @@ fn sum(mut sums: Vec<CodeCounts>, others: &[CodeCounts]) -> Vec<CodeCounts> {
     sums
 }
 
-/// Returns an error if a line differs from its checksum.
+/// Returns an error if a row does not match its checksum.
 fn verify_checksum(bed: &Bed, sums: Option<&[u64]>, line: usize, codes: &[u8]) -> Result<()> {
     let Some(sums) = sums else {
         return Ok(());

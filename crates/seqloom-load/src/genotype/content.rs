@@ -7,11 +7,11 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::progress::Progress;
 
-/// Bytes of a chunk that one thread hashes.
+/// Size in bytes of a chunk that one thread hashes.
 const CONTENT_CHUNK_BYTES: u64 = 1 << 20;
 
-/// Hashes a file. The hash depends only on its bytes, not on the machine or the number
-/// of threads.
+/// Hashes a file. The hash depends only on the bytes of the file, not on the machine or the
+/// number of threads.
 pub fn hash_file(bed: &Bed, progress: &Progress) -> Result<u128> {
     let size = bed.size()?;
     let one = |number: u64| -> Result<[u8; 16]> {

@@ -1,4 +1,4 @@
-//! Fetches the bytes of lines that contain the selected positions.
+//! Reads the bytes of `.bed` rows that contain the selected positions.
 
 use std::ops::Range;
 
@@ -10,35 +10,35 @@ use super::Picks;
 use super::picks::runs;
 use super::source::{LineSource, window};
 
-/// A source of lines, and the range of bytes to fetch from each line.
+/// A source of `.bed` rows, and the range of bytes to read from each row.
 pub(super) struct Gather<'s, S> {
     source: &'s S,
     window: Range<usize>,
-    /// The selected positions of a fetched line.
+    /// The selected positions in a row that was read.
     pub(super) positions: LinePositions,
 }
 
-/// The selected positions of a line.
+/// The selected positions of a `.bed` row.
 pub(super) enum LinePositions {
-    /// All positions beginning with this one.
+    /// All positions from this one.
     From(usize),
-    /// Selected positions that are moved together. If they do not ascend, their ranks
-    /// are stored too.
+    /// Selected positions whose codes are moved together. If the positions do not ascend,
+    /// their ranks are stored too.
     Kept(KeptPositions, Option<Vec<usize>>),
-    /// Selected positions that are decoded one by one.
+    /// Selected positions whose codes are decoded one by one.
     Chosen(ChosenPositions),
 }
 
 impl LinePositions {
-    /// Selects positions that are moved together.
-    pub(super) fn kept(positions: &[usize]) -> Self {
+    /// Selects positions whose codes are moved together.
+    pub(super) fn moved_together(positions: &[usize]) -> Self {
         let (kept, ranks) = KeptPositions::new(positions);
         Self::Kept(kept, ranks)
     }
 
-    /// Selects positions. They are moved together only if they ascend and are close to
-    /// each other.
-    pub(super) fn chosen(positions: &[usize]) -> Self {
+    /// Selects positions. Their codes are moved together only if the positions ascend and
+    /// are close to each other.
+    pub(super) fn by_fastest_method(positions: &[usize]) -> Self {
         match KeptPositions::new(positions) {
             (kept, None) if kept.is_quick() => Self::Kept(kept, None),
             _ => Self::Chosen(ChosenPositions::new(positions)),
@@ -50,7 +50,7 @@ impl<'s, S: LineSource> Gather<'s, S> {
     pub(super) fn new(
         source: &'s S,
         positions: &Picks,
-        some: fn(&[usize]) -> LinePositions,
+        select: fn(&[usize]) -> LinePositions,
     ) -> Self {
         let window = window(source.stride(), &positions.hull());
         let first = 4 * window.start;
@@ -58,7 +58,7 @@ impl<'s, S: LineSource> Gather<'s, S> {
             Picks::Range(range) => LinePositions::From(range.start - first),
             Picks::Some(index) => {
                 let index: Vec<usize> = index.iter().map(|at| at - first).collect();
-                some(&index)
+                select(&index)
             }
         };
         Self {
@@ -68,36 +68,36 @@ impl<'s, S: LineSource> Gather<'s, S> {
         }
     }
 
-    /// Returns the number of bytes that are fetched from a line.
+    /// Returns the number of bytes that are read from a row.
     pub(super) fn width(&self) -> usize {
         self.window.len()
     }
 
-    /// Returns the mean number of lines that are fetched for each selected line, with
-    /// the lines between them.
+    /// Returns the mean number of rows that are read per selected row, including the rows
+    /// between selected ones.
     pub(super) fn spread(&self, lines: &Picks) -> usize {
         let each = lines.hull().len() / lines.len().max(1);
         each.clamp(1, self.gap() + 1)
     }
 
-    /// Returns the number of bytes for this number of lines.
+    /// Returns the size in bytes of this number of rows.
     pub(super) fn size_of_lines(&self, lines: usize) -> usize {
         lines * self.width() + SLACK_BYTES
     }
 
-    /// Returns the number of bytes for the given lines and the lines between them.
+    /// Returns the size in bytes of the given rows and the rows between them.
     pub(super) fn size_of_runs(&self, lines: &[usize]) -> usize {
         self.size_of_lines(runs(lines, self.gap()).map(span).sum())
     }
 
-    /// Fetches consecutive lines; they are concatenated.
+    /// Reads consecutive rows into one buffer.
     pub(super) fn fetch(&self, first: usize, bytes: &mut [u8]) -> Result<()> {
         self.source.fetch(first, self.window.clone(), bytes)?;
         self.check_padding(first, bytes)
     }
 
-    /// Fetches lines into a buffer of [`Gather::size_of_runs`] bytes. Returns, for each
-    /// line, the bytes from its start to the end of the buffer.
+    /// Reads rows into a buffer of [`Gather::size_of_runs`] bytes. Returns, for each row, a
+    /// slice from the start of the row to the end of the buffer.
     pub(super) fn fetch_some<'b>(
         &self,
         lines: &[usize],
@@ -126,8 +126,8 @@ impl<'s, S: LineSource> Gather<'s, S> {
         }
     }
 
-    /// Returns the maximal number of unselected lines between two selected lines of one
-    /// read. It is 0 if only a part of each line is fetched.
+    /// Returns the maximum number of unselected rows between two selected rows of one read.
+    /// The maximum is 0 if only a section of each row is read.
     fn gap(&self) -> usize {
         if self.is_whole() {
             self.source.gap()
@@ -141,7 +141,7 @@ impl<'s, S: LineSource> Gather<'s, S> {
     }
 }
 
-/// Returns the number of lines from the first to the last line of a run.
+/// Returns the number of rows from the first to the last row of a run.
 fn span(run: &[usize]) -> usize {
     match run {
         [first, .., last] => last - first + 1,

@@ -1,24 +1,24 @@
-//! The selection of lines and positions.
+//! The selection of rows and positions of a `.bed`.
 
 use seqloom_encode::genotype::CodeTable;
 use std::ops::Range;
 
-/// Selected positions of an axis, in the given order.
+/// Selected indices of an axis, in the given order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Picks {
-    /// Consecutive positions.
+    /// Consecutive indices.
     Range(Range<usize>),
-    /// Any positions, with or without repetitions.
+    /// Any indices; repetitions are allowed.
     Some(Vec<usize>),
 }
 
 impl Picks {
-    /// Selects all positions of an axis of size `count`.
+    /// Selects all indices of an axis of length `count`.
     pub fn all(count: usize) -> Self {
         Self::Range(0..count)
     }
 
-    /// Selects positions. Consecutive positions become a range.
+    /// Selects indices. Consecutive indices are stored as a range.
     pub fn at(positions: Vec<usize>) -> Self {
         let Some(&first) = positions.first() else {
             return Self::Range(0..0);
@@ -31,7 +31,7 @@ impl Picks {
         }
     }
 
-    /// Returns the number of selected positions.
+    /// Returns the number of selected indices.
     pub fn len(&self) -> usize {
         match self {
             Self::Range(range) => range.len(),
@@ -39,12 +39,12 @@ impl Picks {
         }
     }
 
-    /// Returns true if no position is selected.
+    /// Returns true if no index is selected.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Returns the smallest range that contains all selected positions.
+    /// Returns the smallest range that contains all selected indices.
     pub fn hull(&self) -> Range<usize> {
         match self {
             Self::Range(range) => range.clone(),
@@ -55,13 +55,13 @@ impl Picks {
         }
     }
 
-    /// Returns true if this selects all positions of an axis of size `count`, in order.
+    /// Returns true if all indices of an axis of length `count` are selected, in order.
     pub fn is_all(&self, count: usize) -> bool {
         *self == Self::Range(0..count)
     }
 }
 
-/// Splits lines into runs, in which the difference of neighbours is at most `gap + 1`.
+/// Splits row numbers into runs in which neighbours differ by at most `gap + 1`.
 pub(super) fn runs(lines: &[usize], gap: usize) -> impl Iterator<Item = &[usize]> {
     let follows = move |one: &usize, next: &usize| {
         let step = next.checked_sub(*one);
@@ -70,14 +70,14 @@ pub(super) fn runs(lines: &[usize], gap: usize) -> impl Iterator<Item = &[usize]
     lines.chunk_by(follows)
 }
 
-/// The selected lines and positions, and the value of each code.
+/// The selected rows and positions, and the decoded value of each code.
 #[derive(Clone, Debug)]
 pub struct LineRequest<T> {
-    /// The selected lines.
+    /// The selected rows.
     pub lines: Picks,
-    /// The selected positions of each line.
+    /// The selected positions of each row.
     pub positions: Picks,
-    /// The value of each code.
+    /// The decoded value of each code.
     pub table: CodeTable<T>,
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use seqloom_core::interrupt::Stop;
 use seqloom_core::{Error, Result};
 
-/// The number of bytes that were processed, and the token that cancels the task.
+/// The number of processed bytes, and the token that cancels the task.
 #[derive(Debug, Default)]
 pub struct Progress {
     bytes: AtomicU64,
@@ -14,7 +14,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Returns the number of bytes that were processed so far.
+    /// Returns the number of bytes processed so far.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Relaxed)
     }
@@ -24,7 +24,7 @@ impl Progress {
         self.stop.stop();
     }
 
-    /// Adds processed bytes; an error if the task was cancelled.
+    /// Adds to the number of processed bytes; returns an error if the task was cancelled.
     pub(super) fn add(&self, bytes: usize) -> Result<()> {
         self.bytes.fetch_add(bytes as u64, Relaxed);
         let running = self.stop.check();

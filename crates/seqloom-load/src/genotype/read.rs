@@ -30,17 +30,17 @@ pub struct GenotypeRequest<'a, T> {
     pub individuals: Picks,
     /// The variants to read.
     pub variants: Picks,
-    /// The value of each code.
+    /// The decoded value of each code.
     pub table: CodeTable<T>,
     /// The memory layout of the result.
     pub order: MatrixOrder,
-    /// If true, the padding of lines and the last positions of a whole file are
-    /// validated (see [`seqloom_plink::padding`]).
+    /// If true, the padding of rows and the end of a whole file are validated (see
+    /// [`seqloom_plink::padding`]).
     pub check: bool,
 }
 
-/// Reads the selected individuals and variants into `out`, in the threads of the
-/// current pool. Compares the length of the file with the layout before and after.
+/// Reads the selected individuals and variants into `out`, in the threads of the current
+/// pool. Compares the length of the file with its layout before and after the read.
 pub fn read<T: Genotype>(request: GenotypeRequest<'_, T>, out: &mut [T]) -> Result<()> {
     let (bed, layout) = (request.bed, request.layout);
     check_bounds("individual", &request.individuals, layout.individuals)?;
@@ -69,7 +69,7 @@ pub fn read<T: Genotype>(request: GenotypeRequest<'_, T>, out: &mut [T]) -> Resu
         .map_or(Ok(()), |padding| padding.validate(bed, &layout))
 }
 
-/// Decodes selected positions of all lines in memory.
+/// Decodes selected positions of all rows in memory.
 pub fn decode_memory<T: Genotype>(
     source: MemorySource<'_>,
     positions: Picks,
@@ -97,7 +97,7 @@ fn decode<T: Genotype>(
     if expected != out.len() {
         let found = out.len();
         return Err(Error::argument(format!(
-            "expected room for {expected} genotypes, got {found}"
+            "expected space for {expected} genotypes, got {found}"
         )));
     }
     if along {

@@ -97,7 +97,7 @@ fn list(picks: &Picks) -> Vec<usize> {
     }
 }
 
-fn some(count: usize, of: usize) -> Picks {
+fn picks(count: usize, of: usize) -> Picks {
     Picks::at((0..count).map(|i| (i * 7919 + 3) % of).collect())
 }
 
@@ -109,12 +109,12 @@ fn all_selections_layouts_and_orders_return_the_codes_of_the_file() {
             for rows in [
                 Picks::all(individuals),
                 Picks::Range(individuals / 2..individuals),
-                some(9, individuals),
+                picks(9, individuals),
             ] {
                 for columns in [
                     Picks::all(variants),
                     Picks::Range(variants / 3..variants),
-                    some(7, variants),
+                    picks(7, variants),
                     Picks::Range(0..0),
                 ] {
                     let picks = (rows.clone(), columns);
@@ -129,7 +129,7 @@ fn all_selections_layouts_and_orders_return_the_codes_of_the_file() {
 #[test]
 fn results_larger_than_the_caches_are_correct() {
     let example = ReadExample::new(Major::Variant, 3001, 1503);
-    for rows in [Picks::all(3001), Picks::Range(2..2990), some(2000, 3001)] {
+    for rows in [Picks::all(3001), Picks::Range(2..2990), picks(2000, 3001)] {
         example.check::<i8>(&(rows, Picks::all(1503)));
     }
 }
@@ -139,7 +139,7 @@ fn a_few_positions_of_long_lines_are_correct() {
     let example = ReadExample::new(Major::Variant, 40_000, 9);
     for rows in [
         Picks::Range(20_001..20_006),
-        some(3, 4),
+        picks(3, 4),
         Picks::at(vec![39_999, 39_990]),
     ] {
         example.check::<i8>(&(rows, Picks::all(9)));

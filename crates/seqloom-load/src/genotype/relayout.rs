@@ -1,4 +1,4 @@
-//! Copies a `.bed` with another layout: by variant or by individual.
+//! Copies a `.bed` to another layout, by variant or by individual.
 
 use seqloom_core::Result;
 use seqloom_encode::genotype::repack::repack;
@@ -10,24 +10,24 @@ use super::sink::LineSink;
 use super::source::{BedSource, LineSource};
 use super::transpose::Transpose;
 
-/// Bytes that are copied together.
+/// Number of bytes that are copied together.
 const COPY_BYTES: usize = 16 << 20;
 
-/// A file and the layout of its copy.
+/// A `.bed` file, and the layout of its copy.
 #[derive(Clone, Copy, Debug)]
 pub struct Relayout<'a> {
     /// The file.
     pub bed: &'a Bed,
     /// The layout of the file.
     pub layout: BedLayout,
-    /// The axis that is a line of the copy.
+    /// The layout of the copy: one row per variant or one row per individual.
     pub major: Major,
-    /// The selected variants in order; `None` for all. It must be `None` if the lines
-    /// of the copy are variants.
+    /// The indices of the selected variants in order; `None` for all variants. `variants`
+    /// must be `None` if each row of the copy is a variant.
     pub variants: Option<&'a [usize]>,
-    /// The maximal number of bytes of memory for the work.
+    /// The maximum memory in bytes that the copy may use.
     pub max_bytes: usize,
-    /// The progress of the work.
+    /// The progress of the copy.
     pub progress: &'a Progress,
 }
 
@@ -41,7 +41,8 @@ impl Relayout<'_> {
         }
     }
 
-    /// Writes all lines to a sink. With `check`, validates the padding of lines.
+    /// Writes all rows of the copy to a sink. If `check` is true, validates the padding of
+    /// the source rows first.
     pub fn run(&self, sink: &mut impl LineSink, check: bool) -> Result<()> {
         self.bed.measure(&self.layout)?;
         if check {
@@ -65,7 +66,7 @@ impl Relayout<'_> {
         }
     }
 
-    /// Copies lines without transposition.
+    /// Copies rows without transposition.
     fn copy_lines(&self, sink: &mut impl LineSink) -> Result<()> {
         let (stride, width) = (self.layout.stride().max(1), self.layout().stride());
         let block = (COPY_BYTES / stride).max(1);
@@ -81,7 +82,7 @@ impl Relayout<'_> {
         Ok(())
     }
 
-    /// Reads a line and selects its variants.
+    /// Reads a row and selects its variants.
     fn copy_line(&self, number: usize, line: &mut [u8], out: &mut [u8]) -> Result<()> {
         let source = BedSource {
             bed: self.bed,

@@ -1,4 +1,4 @@
-//! Splits work between the threads of the pool. The first error ends the work.
+//! Splits work between the threads of a pool. The first error ends all work.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -8,14 +8,14 @@ use seqloom_core::buffer_pool::BufferPool;
 use seqloom_core::interrupt::Stop;
 use seqloom_core::{Error, Result};
 
-/// Reusable memory for the lines of one chunk.
+/// Reusable buffers for the `.bed` rows of one chunk.
 static LINE_BUFFERS: LazyLock<BufferPool<u8>> = LazyLock::new(BufferPool::default);
 
-/// A buffer from the pool; it returns there when it is dropped.
+/// A buffer that returns to the buffer pool when it is dropped.
 pub(super) struct Bytes(Vec<u8>);
 
 impl Bytes {
-    /// Takes a buffer of `size` bytes with arbitrary content.
+    /// Takes a buffer of `size` bytes, whose content is unspecified.
     pub(super) fn take(size: usize) -> Result<Self> {
         let mut bytes = LINE_BUFFERS.take();
         bytes
@@ -36,10 +36,11 @@ impl Drop for Bytes {
     }
 }
 
-/// The number of a line or position, and its destination.
+/// A row or position number, and the slice where its data is written.
 pub(super) type RowSlot<'a, T> = (usize, &'a mut [T]);
 
-/// Returns lines or positions with their destinations, sorted by number.
+/// Returns row or position numbers with the slices where their data is written, sorted by
+/// number.
 pub(super) fn rows<'a, T>(
     numbers: &[usize],
     rows: impl Iterator<Item = &'a mut [T]>,
@@ -51,9 +52,9 @@ pub(super) fn rows<'a, T>(
     rows
 }
 
-/// Fills chunks of `size` in parallel; `fill` gets the index of each chunk. Outside a
-/// pool, the calling thread fills them, because rayon would create its global pool. The
-/// function checks for cancellation before each chunk.
+/// Fills chunks of `size` elements in parallel; `fill` receives the index of each chunk.
+/// Outside a thread pool, the calling thread fills all chunks, because rayon would create
+/// its global pool. The function checks for cancellation before each chunk.
 pub(super) fn chunks<T: Send, S>(
     out: &mut [T],
     size: usize,

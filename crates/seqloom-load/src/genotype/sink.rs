@@ -1,4 +1,5 @@
-//! The destination of lines of codes: memory, or a file with a checksum for each line.
+//! The destination of rows of genotype codes: memory, or a file with a checksum for each
+//! row.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -12,21 +13,21 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::shares;
 
-/// Bytes of a line that are hashed together. A line is written in multiples of this
-/// size.
+/// Number of bytes of a row that are hashed together. Rows are written in multiples of this
+/// number of bytes.
 pub const LINE_CHUNK_BYTES: usize = 4096;
 
-/// Lines that a thread writes in one call.
+/// Number of rows that a thread writes in one call.
 const WRITTEN_LINES: usize = 64;
 
-/// Receives parts of lines.
+/// Receives sections of rows.
 pub trait LineSink {
-    /// Receives `width` bytes for each of several lines, beginning with line `first`.
-    /// The bytes begin at byte `at` of each line.
+    /// Receives `width` bytes for each of several rows, beginning with row `first`. In each
+    /// row, the bytes begin at offset `at`.
     fn put(&mut self, first: usize, at: usize, tile: &[u8], width: usize) -> Result<()>;
 }
 
-/// Concatenated lines in memory.
+/// Concatenated rows in memory.
 #[derive(Debug)]
 pub struct MemorySink {
     lines: Vec<u8>,
@@ -34,7 +35,7 @@ pub struct MemorySink {
 }
 
 impl MemorySink {
-    /// Allocates memory for all lines.
+    /// Allocates memory for all rows.
     pub fn new(layout: &BedLayout) -> Result<Self> {
         let (stride, mut lines) = (layout.stride(), Vec::new());
         let size = stride.saturating_mul(layout.lines());
@@ -45,7 +46,7 @@ impl MemorySink {
         Ok(Self { lines, stride })
     }
 
-    /// Returns all lines.
+    /// Returns all rows.
     pub fn into_lines(self) -> Vec<u8> {
         self.lines
     }
@@ -77,7 +78,7 @@ pub struct BedSink {
 }
 
 impl BedSink {
-    /// Creates or overwrites a file.
+    /// Creates or overwrites a `.bed` file.
     pub fn create(path: &Path, layout: BedLayout) -> Result<Self> {
         let failed = |error| Error::io(path, &error);
         let file = File::create(path).map_err(failed)?;
@@ -92,7 +93,7 @@ impl BedSink {
         })
     }
 
-    /// Waits until the file is on the disk, and returns the checksum of each line.
+    /// Waits until the file is on the disk, and returns the checksum of each row.
     pub fn finish(self) -> Result<Vec<u64>> {
         let synced = self.file.sync_all();
         synced.map_err(|error| Error::io(&self.path, &error))?;
@@ -118,7 +119,7 @@ impl LineSink for BedSink {
     }
 }
 
-/// Returns the third byte of a `.bed`.
+/// Returns the third byte of a `.bed`, which states the layout.
 const fn mode(major: Major) -> u8 {
     match major {
         Major::Variant => 1,
@@ -126,7 +127,7 @@ const fn mode(major: Major) -> u8 {
     }
 }
 
-/// Writes parts of lines. Whole lines are written in one call.
+/// Writes sections of rows. Whole rows are written in one call.
 fn write_parts(
     file: &File,
     layout: &BedLayout,
@@ -141,8 +142,8 @@ fn write_parts(
     parts.try_for_each(|(number, part)| write(file, start(line + number), part))
 }
 
-/// Returns the checksum of a part of a line that begins at byte `at`. The sums of
-/// the parts of a line add up to that of the line.
+/// Returns the checksum of a section of a row that begins at byte `at`. The checksum of a
+/// row is the sum of the checksums of its sections.
 pub fn checksum(at: usize, part: &[u8]) -> u64 {
     let chunks = (at as u64 / LINE_CHUNK_BYTES as u64..).zip(part.chunks(LINE_CHUNK_BYTES));
     chunks.fold(0, |sum, (number, chunk)| {

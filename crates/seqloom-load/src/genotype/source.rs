@@ -1,4 +1,4 @@
-//! Access to lines of two-bit codes in a file or in memory.
+//! Access to rows of two-bit codes in a file or in memory.
 
 use std::ops::Range;
 
@@ -7,28 +7,28 @@ use seqloom_core::{Error, Result};
 use seqloom_plink::padding::PaddingCheck;
 use seqloom_plink::{Bed, BedLayout};
 
-/// Lines that threads can fetch by number.
+/// Rows of codes that threads can read by number.
 pub trait LineSource: Sync {
-    /// Returns the number of bytes of a line.
+    /// Returns the number of bytes of a row.
     fn stride(&self) -> usize;
 
-    /// Fills `out` with a range of bytes of consecutive lines, concatenated; `first` is
-    /// the first line.
+    /// Fills `out` with a range of bytes of consecutive rows, concatenated; `first` is the
+    /// number of the first row.
     fn fetch(&self, first: usize, bytes: Range<usize>, out: &mut [u8]) -> Result<()>;
 
-    /// Checks the padding of consecutive whole lines after they were fetched.
+    /// Checks the padding of consecutive whole rows after they were read.
     fn check_padding(&self, _first: usize, _lines: &[u8]) -> Result<()> {
         Ok(())
     }
 
-    /// Returns the maximal number of unselected lines between two selected lines for
-    /// which one read is faster than two.
+    /// Returns the maximum number of unselected rows between two selected rows for which
+    /// one read is faster than two.
     fn gap(&self) -> usize {
         0
     }
 }
 
-/// The lines of a file. Their padding can be checked as they are read.
+/// The rows of a `.bed` file. Their padding can be checked when rows are read.
 #[derive(Debug)]
 pub struct BedSource<'a> {
     /// The file.
@@ -41,7 +41,7 @@ pub struct BedSource<'a> {
     pub stop: Option<Stop>,
 }
 
-/// Ranges of bytes with a larger gap are read separately.
+/// Size in bytes of a gap above which the ranges on both sides are read separately.
 const MAX_GAP_BYTES: usize = 4096;
 
 impl LineSource for BedSource<'_> {
@@ -83,12 +83,12 @@ impl BedSource<'_> {
     }
 }
 
-/// Lines in memory.
+/// Rows of codes in memory.
 #[derive(Clone, Copy, Debug)]
 pub struct MemorySource<'a> {
-    /// The concatenated lines.
+    /// The concatenated rows.
     pub lines: &'a [u8],
-    /// The number of bytes of a line.
+    /// The number of bytes of a row.
     pub stride: usize,
 }
 
@@ -107,8 +107,8 @@ impl LineSource for MemorySource<'_> {
     }
 }
 
-/// Returns the range of bytes of a line that is fetched for the given positions. It is
-/// the whole line unless a large part is not needed.
+/// Returns the range of bytes of a row that is read for the given positions. The range is
+/// the whole row unless a large fraction of the row is not needed.
 pub(super) fn window(stride: usize, positions: &Range<usize>) -> Range<usize> {
     let needed = positions.start / 4..positions.end.div_ceil(4);
     if stride - needed.len() > MAX_GAP_BYTES {

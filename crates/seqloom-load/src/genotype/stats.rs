@@ -1,9 +1,9 @@
 //! Counts the genotypes of a file in one pass.
 //!
-//! Individuals are counted in groups (for example male founders); all frequencies
-//! follow from the counts of the groups. The pass visits the variants in order, for
-//! both layouts of a file. It can be split into several calls, between which the caller
-//! can report progress.
+//! Individuals are counted in groups (for example male founders); all frequencies are
+//! computed from the counts of the groups. The pass counts the variants in order, for both
+//! layouts of a file. Several calls can divide the pass, so that the caller can report
+//! progress between them.
 
 mod columns;
 mod lines;
@@ -18,26 +18,26 @@ use seqloom_plink::{Bed, BedLayout, Major, padding};
 /// The number of two-bit codes.
 pub const CODES: usize = 4;
 
-/// Bytes that a thread reads in one call.
+/// Number of bytes that a thread reads in one call.
 const COUNT_BYTES: usize = 1 << 22;
 
-/// Maximal number of lines that are counted together; their counts fit into bytes.
+/// Maximum number of rows that are counted together, so that their counts fit into bytes.
 const MAX_COUNTED_LINES: usize = 255;
 
-/// A counting pass over a file.
+/// A pass over a file that counts genotypes.
 #[derive(Debug)]
 pub struct Survey {
     layout: BedLayout,
     group_of: Vec<usize>,
-    /// For each group, the positions of its individuals in the line of a variant.
+    /// For each group, the positions of its individuals in the row of a variant.
     masks: Vec<PositionMask>,
     padding: PaddingCheck,
     next: usize,
 }
 
 impl Survey {
-    /// Creates a pass that counts each individual in its group. Individuals with a
-    /// group of `groups` or more are left out.
+    /// Creates a pass that counts each individual in its group; `groups` is the number of
+    /// groups. Individuals with a larger group number are not counted.
     pub fn new(layout: BedLayout, group_of: Vec<usize>, groups: usize) -> Result<Self> {
         if group_of.len() != layout.individuals {
             let (found, wanted) = (group_of.len(), layout.individuals);
@@ -55,10 +55,10 @@ impl Survey {
         })
     }
 
-    /// Counts the next variants. `rows` gets four counts for each variant and group.
+    /// Counts the next variants. `rows` receives four counts for each variant and group.
     /// The number of missing genotypes of each individual is added to `missing`.
     ///
-    /// If `check` is true, validates the padding of lines.
+    /// If `check` is true, validates the padding of rows.
     pub fn advance(
         &mut self,
         bed: &Bed,
@@ -81,7 +81,7 @@ impl Survey {
         Ok(())
     }
 
-    /// Validates the padding of all lines, and the last positions of the file.
+    /// Validates the padding of all rows, and the end of the file.
     fn validate(&self, bed: &Bed) -> Result<()> {
         match self.layout.major {
             Major::Variant => self.padding.validate(bed, &self.layout),

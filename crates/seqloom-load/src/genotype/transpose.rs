@@ -1,11 +1,10 @@
-//! Transposes a `.bed` in bounded memory: from one line per variant to one line per
+//! Transposes a `.bed` in bounded memory: from one row per variant to one row per
 //! individual, or back.
 //!
-//! The matrix is split into tiles. For each tile, its bytes of every line are read,
-//! transposed in memory and written to every new line. A tile has at least 16,384
-//! lines, so that each write has 4 KiB. The number of its positions is the maximum that
-//! fits in memory. Short lines are read whole. Every byte is read once and written
-//! once, for any size of the file.
+//! The matrix is split into tiles. The bytes of a tile are read from every row, transposed
+//! in memory, and written to the rows of the result. A tile has at least 16,384 rows, so
+//! that each write has 4 KiB. A tile has the maximum number of columns that fits in memory;
+//! short rows are read whole. Every byte is read once and written once, for any file size.
 
 use std::ops::Range;
 
@@ -18,34 +17,34 @@ use super::shares;
 use super::sink::{LINE_CHUNK_BYTES, LineSink};
 use super::source::{BedSource, LineSource};
 
-/// The number of lines of a tile is a multiple of this, so that new lines consist of
-/// whole chunks.
+/// The number of rows of a tile is a multiple of this number, so that the new rows consist
+/// of whole chunks.
 const TILE_LINES: usize = 4 * LINE_CHUNK_BYTES;
 
-/// The number of bytes of a line in a tile is a multiple of this: the size of a cache
+/// The number of bytes of a row in a tile is a multiple of this number, the size of a cache
 /// line.
 const TILE_COLUMN_BYTES: usize = 64;
 
-/// Lines that a thread reads in one call.
+/// Number of rows that a thread reads in one call.
 const LINES_PER_READ: usize = 256;
 
-/// A file to transpose.
+/// A `.bed` file to transpose.
 #[derive(Clone, Copy, Debug)]
 pub struct Transpose<'a> {
     /// The file.
     pub bed: &'a Bed,
     /// The layout of the file.
     pub layout: BedLayout,
-    /// The selected lines; `None` for all.
+    /// The numbers of the selected rows; `None` for all rows.
     pub lines: Option<&'a [usize]>,
-    /// The maximal number of bytes of tiles.
+    /// The maximum total size of the tiles in bytes.
     pub max_bytes: usize,
-    /// The progress of the work.
+    /// The progress of the transposition.
     pub progress: &'a Progress,
 }
 
 impl Transpose<'_> {
-    /// Passes the transposed lines to a sink, tile by tile.
+    /// Passes the transposed rows to a sink, tile by tile.
     pub fn run(&self, sink: &mut impl LineSink) -> Result<()> {
         let (lines, columns) = self.tile_size();
         let stride = self.layout.stride();
@@ -60,14 +59,14 @@ impl Transpose<'_> {
         Ok(())
     }
 
-    /// Returns the number of selected lines.
+    /// Returns the number of selected rows.
     fn count(&self) -> usize {
         self.lines.map_or(self.layout.lines(), <[usize]>::len)
     }
 
-    /// Returns the number of lines of a tile, and the bytes of each line.
+    /// Returns the number of rows of a tile, and the number of bytes of each row.
     fn tile_size(&self) -> (usize, usize) {
-        // The tile and its transpose get one half of the memory each.
+        // One half of the memory is for the tile, the other for its transpose.
         let (half, stride) = (self.max_bytes / 2, self.layout.stride().max(1));
         let lines = (half / stride / TILE_LINES).max(1) * TILE_LINES;
         let lines = lines.min(self.count());
@@ -96,8 +95,7 @@ impl Transpose<'_> {
         sink.put(4 * bytes.start, lines.start / 4, transposed, width)
     }
 
-    /// Reads a range of bytes of the selected lines. Consecutive lines are read in one
-    /// call.
+    /// Reads a range of bytes of the selected rows. Consecutive rows are read in one call.
     fn read(&self, first: usize, bytes: &Range<usize>, mut out: &mut [u8]) -> Result<()> {
         let source = BedSource {
             bed: self.bed,

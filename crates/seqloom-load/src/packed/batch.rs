@@ -1,4 +1,4 @@
-//! The columns of one batch.
+//! The columns of one packed batch.
 
 use std::iter;
 
@@ -15,7 +15,7 @@ pub struct PackedBatch {
     pub tokens: Vec<u32>,
     /// The index of each token in its window.
     pub positions: Vec<u32>,
-    /// The offset of each window in `tokens`, then the number of tokens.
+    /// The offset of each window in `tokens`, followed by the number of tokens.
     pub bounds: Vec<i32>,
     /// The number of tokens of the longest window.
     pub longest: usize,
@@ -27,17 +27,17 @@ pub struct PackedBatch {
     pub starts: Vec<i64>,
     /// The number of residues of each window's record.
     pub lengths: Vec<i64>,
-    /// For each window, the range of residues that a merge of windows takes (start,
-    /// stop).
+    /// For each window, the range (start, stop) of residues that are used when windows are
+    /// merged.
     pub keep: Vec<i32>,
-    /// Counts of unusual characters by kind, since the last batch.
+    /// Counts of unusual characters by kind since the last batch.
     pub met: [i64; 7],
     /// The position from which the stream resumes after this batch.
     pub resume: ResumePoint,
 }
 
 impl PackedBatch {
-    /// Copies rows into reused memory.
+    /// Copies tokenised windows into reused memory.
     pub(super) fn new(rows: &[TokenRow], buffer_pool: &BufferPool<u32>) -> Result<Self> {
         let (tokens, positions) = join(rows, buffer_pool)?;
         let whole = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
@@ -58,7 +58,7 @@ impl PackedBatch {
     }
 }
 
-/// Returns the tokens of all rows, and the index of each token in its row.
+/// Returns the tokens of all windows, and the index of each token in its window.
 fn join(rows: &[TokenRow], buffer_pool: &BufferPool<u32>) -> Result<(Vec<u32>, Vec<u32>)> {
     let total = rows.iter().map(TokenRow::size).sum();
     let (mut tokens, mut positions) = (buffer(total, buffer_pool)?, buffer(total, buffer_pool)?);
@@ -103,7 +103,7 @@ fn keep(row: &TokenRow) -> [i32; 2] {
     [to_i32(start), to_i32(stop)]
 }
 
-/// Converts a number that is at most the size of a batch.
+/// Converts a number that does not exceed the size of a batch.
 fn to_i32(number: usize) -> i32 {
     i32::try_from(number).unwrap_or(i32::MAX)
 }

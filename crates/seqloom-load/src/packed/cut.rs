@@ -9,15 +9,15 @@ pub struct WindowCutter {
     overlap: usize,
 }
 
-/// A range of the residues of a record, and the part of it that a merge of all windows
-/// takes.
+/// A range of the residues of a record, and the subrange that is used when windows are
+/// merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenWindow {
-    /// The index of the first residue.
+    /// The index of the first residue of the window.
     pub start: usize,
-    /// The index after the last residue.
+    /// The index after the last residue of the window.
     pub stop: usize,
-    /// The range (start, stop) that a merge takes, relative to `start`.
+    /// The range (start, stop) that is used when windows are merged, relative to `start`.
     pub keep: (usize, usize),
     /// The start of the next window; `None` after the last window.
     pub next: Option<usize>,
@@ -38,8 +38,8 @@ impl WindowCutter {
 
     /// Returns the window that begins at `start` of a record with `letters` residues.
     ///
-    /// If windows overlap, a merge takes each residue from the window in which it is
-    /// farther from the edge. The left window provides the first half of the overlap.
+    /// When overlapping windows are merged, each residue is taken from the window in which
+    /// it is farther from the edge. The left window provides the first half of the overlap.
     pub fn window(&self, letters: usize, start: usize) -> TokenWindow {
         let stop = letters.min(start.saturating_add(self.limit));
         let half = self.overlap.div_ceil(2);

@@ -11,17 +11,18 @@ use seqloom_sequences::{Batch, Reader, ReaderOptions};
 
 use super::row::Origin;
 
-/// Maximal number of records of one read.
+/// Maximum number of records of one read.
 const READ_RECORDS: usize = 4096;
-/// Maximal number of residues of one read, which stay in the cache until they are used.
+/// Maximum number of residues of one read, so that they remain in the cache until they are
+/// used.
 const READ_RESIDUES: usize = 1 << 19;
 
-/// A file and, optionally, its index.
+/// A file and its optional index.
 #[derive(Clone)]
 pub struct SequenceFile {
     /// The path from the caller.
     pub path: PathBuf,
-    /// The index, with which reading can begin at any record.
+    /// The index, with which the reader can begin at any record.
     pub index: Option<Arc<Index>>,
 }
 
@@ -29,18 +30,18 @@ pub struct SequenceFile {
 pub struct RecordFiles {
     inputs: Vec<SequenceFile>,
     options: ReaderOptions,
-    /// The next record.
+    /// The position of the next record.
     at: Origin,
-    /// The record number at which reading ends (exclusive) in the last file.
+    /// The number of the record at which reading ends (exclusive) in the last file.
     stop: u64,
     open: Option<FileAccess>,
 }
 
 /// The method by which a file is read.
 enum FileAccess {
-    /// Sequentially, after skipping this number of records.
+    /// The file is read sequentially, after this number of records is skipped.
     Reader(Box<Reader>, u64),
-    /// By record number.
+    /// Records are read by number.
     Index(Arc<Index>),
 }
 
@@ -95,7 +96,8 @@ impl RecordFiles {
             return reader(open_reader(&input.path, &self.options)?, record);
         };
         if index.compression() == Compression::Gzip && record < index.len() {
-            // If the reader cannot begin at a record, records are fetched by number.
+            // If reading cannot begin in the middle of the file, records are read by
+            // number.
             if let Ok(found) = open_reader_at(&input.path, &self.options, record) {
                 return reader(found, 0);
             }
@@ -145,7 +147,7 @@ fn skip_records(reader: &mut Reader, mut records: u64, batch: &mut Batch) -> Res
     Ok(())
 }
 
-/// Fetches records by number.
+/// Reads records by number.
 fn fetch(index: &Index, record: u64, stop: u64) -> Result<Batch> {
     let mean = (index.letters() / index.len().max(1)).max(1);
     let limit = (READ_RESIDUES as u64 / mean).clamp(1, READ_RECORDS as u64);

@@ -4,9 +4,9 @@ use super::row::{TokenRow, WindowInfo};
 use super::tokens::WindowTokens;
 use crate::gather::RaggedRows;
 
-/// Number of windows that fill a group.
+/// Maximum number of windows of a group.
 const GROUP_WINDOWS: usize = 64;
-/// Number of residues that fill a group.
+/// Number of residues from which a group is full.
 const GROUP_RESIDUES: usize = 1 << 15;
 
 /// The residues and tokens of several windows, and their metadata.

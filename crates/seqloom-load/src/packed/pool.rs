@@ -5,15 +5,14 @@ use std::collections::{BTreeSet, VecDeque};
 
 use super::row::TokenRow;
 
-/// Tokenised windows that are not yet in a batch. A batch takes the oldest window and
-/// then repeatedly the longest window that still fits; of equally long windows, the
-/// oldest.
+/// Tokenised windows that are not yet in a batch. A batch takes the oldest window and then
+/// repeatedly the longest window that still fits, or the oldest of equally long ones.
 #[derive(Debug)]
 pub struct WindowPool {
     capacity: usize,
     window: usize,
     tokens: usize,
-    /// The windows in order of arrival; `None` for windows that were taken.
+    /// The windows in order of arrival; `None` for a window that was moved to a batch.
     rows: VecDeque<Option<TokenRow>>,
     /// The number of the first window in `rows`.
     first: u64,
@@ -22,8 +21,8 @@ pub struct WindowPool {
 }
 
 impl WindowPool {
-    /// Creates a pool for batches of at most `capacity` tokens. Each batch is chosen
-    /// from at least `window` windows.
+    /// Creates a pool for batches of at most `capacity` tokens. A batch is chosen only when
+    /// the pool contains at least `window` windows.
     pub fn new(capacity: usize, window: usize) -> Self {
         Self {
             capacity,
@@ -53,7 +52,7 @@ impl WindowPool {
         self.rows.push_back(Some(row));
     }
 
-    /// Returns true if the pool has enough windows and at least two batches of tokens.
+    /// Returns true if the pool has enough windows, and enough tokens for two batches.
     pub fn is_full(&self) -> bool {
         self.len() >= self.window && self.tokens >= self.capacity.saturating_mul(2)
     }

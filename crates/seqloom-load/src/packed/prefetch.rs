@@ -30,10 +30,10 @@ struct BatchQueue<T> {
 }
 
 struct BatchQueueState<T> {
-    /// The stream, until the thread takes it.
+    /// The stream, until the thread takes ownership of it.
     stream: Option<BatchStream<T>>,
     ready: VecDeque<BatchResult>,
-    /// The result that is returned after all batches.
+    /// The result that is returned after the last batch.
     last: Option<Result<u64, PackingFailure>>,
     is_closed: bool,
     /// True while the owner waits for a batch.
@@ -95,8 +95,8 @@ impl<T: Tokenise> BatchQueue<T> {
         let mut state = self.lock();
         loop {
             if let Some(result) = state.ready.pop_front() {
-                // Wake the thread only when the queue is half empty: waking costs more
-                // than making a batch.
+                // Wake the thread only when the queue is half empty: a wake-up costs
+                // more than making a batch.
                 if state.ready.len() <= self.max_batches / 2 {
                     self.changed.notify_all();
                 }
@@ -118,7 +118,7 @@ impl<T: Tokenise> BatchQueue<T> {
         }
     }
 
-    /// Makes batches. This function runs in the thread.
+    /// Makes batches until the queue is closed. This function runs in the thread.
     fn work(&self) {
         let Some(mut stream) = self.lock().stream.take() else {
             return;
@@ -144,8 +144,8 @@ impl<T: Tokenise> BatchQueue<T> {
         self.changed.notify_all();
     }
 
-    /// Queues a batch as soon as the queue has room. Returns true if more batches are
-    /// wanted.
+    /// Queues a batch as soon as the queue has room. Returns true if the stream should make
+    /// more batches.
     fn put(&self, packed: PackedBatch) -> bool {
         let mut state = self.lock();
         while state.ready.len() >= self.max_batches && !state.is_closed {

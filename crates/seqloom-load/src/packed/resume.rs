@@ -11,21 +11,21 @@ pub struct ResumePoint {
     /// The next window to read: the ordinal of its record, and the index of its first
     /// residue.
     pub next: (u64, u64),
-    /// The hash of the content before that window, including its record if `next` is
-    /// not its first window.
+    /// The hash of all content before that window; includes the window's record unless the
+    /// window is the first of its record.
     pub content: u64,
-    /// The earlier windows that were in the pool, in order.
+    /// The windows in the pool that precede the next window, in order.
     pub waiting: Vec<(u64, u64)>,
 }
 
-/// The state of a window for a stream that is resumed.
+/// The state of a window when a stream is resumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WindowState {
-    /// The window was in a batch.
+    /// The window was already in a batch.
     Done,
-    /// The window was in the pool.
+    /// The window was in the pool and not yet in a batch.
     Waiting,
-    /// The window was not read.
+    /// The window was not read before.
     New,
 }
 

@@ -9,12 +9,12 @@ pub struct Origin {
     pub file: usize,
     /// The index of the record in its file.
     pub record: u64,
-    /// The index of the record over all files.
+    /// The ordinal of the record, counted over all files.
     pub ordinal: u64,
 }
 
 impl Origin {
-    /// Returns the position `records` records later in the same file.
+    /// Returns the position that is `records` records later in the same file.
     #[must_use]
     pub fn plus(self, records: u64) -> Self {
         Self {
@@ -24,8 +24,8 @@ impl Origin {
         }
     }
 
-    /// Returns the first record of the next file; the current position is one past the
-    /// last record of this file.
+    /// Returns the position of the first record of the next file; the current position must
+    /// be the end of a file.
     #[must_use]
     pub fn next_file(self) -> Self {
         Self {
@@ -44,7 +44,7 @@ pub(super) struct WindowInfo {
     /// The number of residues of the whole record.
     pub(super) letters: usize,
     pub(super) window: TokenWindow,
-    /// The hash of the content up to and including this record.
+    /// The hash of all content up to and including this record.
     pub(super) content: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Makes one packed batch after another.
+//! Splits records into windows and makes packed batches of them.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -18,15 +18,15 @@ use super::row::{Origin, TokenRow, WindowInfo};
 use super::tokens::Tokenise;
 use crate::gather::{RaggedView, first_word};
 
-/// The index in `met` of final stops (`*`) that were removed from sequences.
+/// The index in `met` of the count of final stops (`*`) that were removed from sequences.
 const FINAL_STOP_INDEX: usize = 4;
 
 /// The rules by which batches are packed.
 #[derive(Clone, Copy, Debug)]
 pub struct PackingRule {
-    /// Maximal number of tokens of a batch.
+    /// Maximum number of tokens of a batch.
     pub capacity: usize,
-    /// Minimal number of windows in the pool when a batch is chosen.
+    /// Minimum number of windows in the pool when a batch is chosen.
     pub window: usize,
     /// The rule that splits records into windows.
     pub cut: WindowCutter,
@@ -47,7 +47,7 @@ pub enum PackingFailure {
         id: Box<[u8]>,
         /// The number of residues of the record.
         letters: usize,
-        /// The reason.
+        /// The reason why the record cannot be packed.
         cause: Cause,
     },
 }
@@ -57,9 +57,9 @@ pub enum PackingFailure {
 pub enum Cause {
     /// The record has no residues.
     Empty,
-    /// The record has this number of tokens, which is more than a batch can have.
+    /// The record has this number of tokens, which exceeds the size of a batch.
     Long(usize),
-    /// The tokeniser returned an error; positions of residues count from the start of
+    /// The tokeniser returned an error; its residue positions are relative to the start of
     /// the record.
     Tokens(Error),
 }
@@ -70,8 +70,8 @@ pub struct BatchStream<T> {
     rule: PackingRule,
     tokeniser: T,
     buffer_pool: BufferPool<u32>,
-    /// The current records, the position of the first of them, the current record and
-    /// the start of its next window.
+    /// The current records, the position of the first record, the index of the current
+    /// record, and the start of its next window.
     batch: Batch,
     origin: Origin,
     record: usize,
@@ -80,17 +80,17 @@ pub struct BatchStream<T> {
     /// Tokenised windows that are not yet in the pool.
     queue: VecDeque<TokenRow>,
     pool: WindowPool,
-    /// The position at which the stream was created or resumed.
+    /// The position from which the stream was created or resumed.
     begun: ResumePoint,
-    /// Number of windows that were in the pool at `begun` and were not read again yet.
+    /// Number of windows that were in the pool at `begun` and have not been read again yet.
     missing: usize,
-    /// The record and key after the last window that entered the pool.
+    /// The position of the next record, and the key of the next window.
     next: (Origin, (u64, u64)),
-    /// The hash of the content that entered the pool.
+    /// The hash of the records that entered the pool.
     content_packed: u64,
-    /// The hash of the content that was read.
+    /// The hash of the records that were read.
     content: u64,
-    /// Number of final stops since the last batch.
+    /// Number of final stops (`*`) removed since the last batch.
     stops: i64,
     failed: Option<PackingFailure>,
 }
@@ -126,8 +126,8 @@ impl<T: Tokenise> BatchStream<T> {
         }
     }
 
-    /// Returns the next batch, or `None` after the last batch. A failure is returned
-    /// after the batches of all earlier records.
+    /// Returns the next batch, or `None` after the last batch. If a record cannot be
+    /// packed, all earlier records are returned before the error.
     pub fn next_batch(&mut self) -> Result<Option<PackedBatch>, PackingFailure> {
         loop {
             while let Some(row) = self.queue.pop_front() {
@@ -154,8 +154,8 @@ impl<T: Tokenise> BatchStream<T> {
         self.content
     }
 
-    /// Returns true if the pool again contains all windows that it had at `begun`.
-    /// Batches packed earlier would differ from those of an uninterrupted stream.
+    /// Returns true if the pool again contains all windows that it had at `begun`. Batches
+    /// that are packed earlier would differ from those of an uninterrupted stream.
     fn has_caught_up(&self) -> bool {
         self.next.1 > self.begun.next
     }
@@ -173,7 +173,7 @@ impl<T: Tokenise> BatchStream<T> {
         Ok(())
     }
 
-    /// Returns an error if a window that was in the pool at `begun` was not found.
+    /// Returns an error if the files lack a window that was in the pool at `begun`.
     fn check_missing(&self) -> Result<(), PackingFailure> {
         if self.missing == 0 {
             return Ok(());
@@ -204,8 +204,8 @@ impl<T: Tokenise> BatchStream<T> {
         }
     }
 
-    /// Reads more records and tokenises a group of windows. Returns true if there may
-    /// be more records.
+    /// Reads more records and tokenises a group of windows. Returns true if the files may
+    /// contain more records.
     fn refill(&mut self) -> bool {
         if self.failed.is_some() {
             return false;
@@ -286,8 +286,8 @@ impl<T: Tokenise> BatchStream<T> {
             self.failed = group.infos.first().map(|info| token_failure(info, error));
         }
         let is_long = |row: &TokenRow| row.size() > self.rule.capacity;
-        // A window that is too long precedes one that the tokeniser rejected, so its
-        // failure is the first in file order.
+        // A window that is too long precedes the window that the tokeniser rejected, so
+        // it is the first error in file order.
         if let Some(position) = self.queue.iter().skip(before).position(is_long) {
             let long = &self.queue[before + position];
             self.failed = Some(long.info.failure(Cause::Long(long.size())));
@@ -295,7 +295,7 @@ impl<T: Tokenise> BatchStream<T> {
         }
     }
 
-    /// Returns the failure of the current record.
+    /// Returns the error for the current record.
     fn record_failure(&self, origin: Origin, cause: Cause) -> PackingFailure {
         let (header, sequence) = header_and_sequence(&self.batch, self.record);
         PackingFailure::Record {
@@ -308,7 +308,8 @@ impl<T: Tokenise> BatchStream<T> {
 }
 
 impl PackingRule {
-    /// Returns an error if a window is known to be larger than a batch.
+    /// Returns an error if the tokeniser can compute the size of a window without its
+    /// sequence, and the window is larger than a batch.
     fn check(&self, tokeniser: &impl Tokenise, window: TokenWindow) -> Result<(), Cause> {
         let size = tokeniser.size(window.stop - window.start);
         match size.filter(|size| *size > self.capacity) {
@@ -329,7 +330,7 @@ impl WindowInfo {
     }
 }
 
-/// Returns the failure of a window that was not tokenised.
+/// Returns the error for a window that could not be tokenised.
 fn token_failure(info: &WindowInfo, mut error: Error) -> PackingFailure {
     if let Error::Letter { position, .. } = &mut error {
         *position += info.window.start;
@@ -345,7 +346,7 @@ fn header_and_sequence(batch: &Batch, record: usize) -> (&[u8], &[u8]) {
     (header.unwrap_or_default(), letters.unwrap_or_default())
 }
 
-/// Adds a record to the hash of the content.
+/// Adds a record to the hash of all records.
 fn extend_hash(content: u64, id: &[u8], letters: &[u8]) -> u64 {
     let parts = [content, xxh3_64(id), xxh3_64(letters)];
     xxh3_64(parts.map(u64::to_le_bytes).as_flattened())

@@ -1,4 +1,5 @@
-//! Compares batches with those of a simple packer, and resumes after every batch.
+//! Compares batches with those of a simple implementation, and resumes the stream after
+//! every batch.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,7 +12,7 @@ use seqloom_sequences::ReaderOptions;
 use super::*;
 use crate::gather::RaggedRows;
 
-/// A tokeniser with one token for each residue: its byte.
+/// A tokeniser that converts each residue to its byte.
 struct LetterTokens;
 
 impl Tokenise for LetterTokens {
@@ -90,7 +91,8 @@ fn keys(packed: &PackedBatch) -> Vec<(i64, i64)> {
         .collect()
 }
 
-/// A simple packer: it searches the whole list of windows for each batch.
+/// A simple implementation of packing, which searches the whole list of windows for each
+/// batch.
 fn pack_with_full_search(sizes: &[i64], capacity: i64, window: usize) -> Vec<Vec<usize>> {
     let mut waiting: Vec<usize> = Vec::new();
     let mut batches = Vec::new();

@@ -10,7 +10,7 @@ use crate::gather::RaggedRows;
 pub struct WindowTokens {
     /// The tokens. Elements after the last offset are unspecified.
     pub data: Vec<u32>,
-    /// The offset of each window in `data`, then the number of tokens.
+    /// The offset of each window in `data`, followed by the number of tokens.
     pub offsets: Vec<i64>,
 }
 
@@ -25,7 +25,7 @@ impl WindowTokens {
         self.len() == 0
     }
 
-    /// Returns the tokens of a window; an empty slice past the last window.
+    /// Returns the tokens of a window; an empty slice if there is no such window.
     pub fn get(&self, window: usize) -> &[u32] {
         let bound = |at: usize| usize::try_from(*self.offsets.get(at)?).ok();
         let bounds = bound(window).zip(bound(window + 1));
@@ -36,13 +36,13 @@ impl WindowTokens {
 
 /// Converts residues to tokens.
 pub trait Tokenise: Send {
-    /// Returns the sequence without characters that count as absent, such as a final
-    /// stop.
+    /// Returns the sequence without characters that are ignored, such as a final stop
+    /// (`*`).
     fn strip<'a>(&self, sequence: &'a [u8]) -> &'a [u8] {
         sequence
     }
 
-    /// Returns the number of tokens of `letters` residues, if it does not depend on the
+    /// Returns the number of tokens of `letters` residues, or `None` if it depends on the
     /// sequence.
     fn size(&self, _letters: usize) -> Option<usize> {
         None
@@ -52,14 +52,14 @@ pub trait Tokenise: Send {
     /// the windows before the first rejected one.
     fn tokenise(&mut self, windows: &RaggedRows, out: &mut WindowTokens) -> Result<()>;
 
-    /// Returns the counts of unusual characters by kind, since the last call.
+    /// Returns the counts of unusual characters by kind since the last call.
     fn met(&mut self) -> [i64; 7] {
         [0; 7]
     }
 }
 
-/// Implements [`Tokenise::tokenise`] with a kernel. It removes no characters; they were
-/// removed before the record was split.
+/// Implements [`Tokenise::tokenise`] with a kernel. The kernel removes no characters,
+/// because they were removed before the record was split.
 pub fn fill_rows(
     (letters, kernel): (&LetterTable, &dyn RowKernel<u32>),
     windows: &RaggedRows,
@@ -72,7 +72,7 @@ pub fn fill_rows(
     done
 }
 
-/// Writes the tokens of the first windows.
+/// Writes the tokens of the first windows to `out`.
 fn fill_first(
     (letters, kernel): (&LetterTable, &dyn RowKernel<u32>),
     windows: &RaggedRows,

@@ -1,5 +1,5 @@
-//! Counts files in which a line is an individual. Each thread reads and counts a range
-//! of variants line by line.
+//! Counts genotypes of files with one row per individual. Each thread reads and counts a
+//! range of variants row by row.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -11,9 +11,9 @@ use seqloom_plink::Bed;
 use super::{CODES, COUNT_BYTES, MAX_COUNTED_LINES, Survey};
 use crate::genotype::shares::{Bytes, chunks};
 
-/// Maximal number of bytes of a line that are read in one call.
+/// Maximum number of bytes of a row that are read in one call.
 const MAX_WIDTH_BYTES: usize = COUNT_BYTES / MAX_COUNTED_LINES;
-/// Minimal number of bytes of a line that are read in one call.
+/// Minimum number of bytes of a row that are read in one call.
 const MIN_WIDTH_BYTES: usize = 1 << 12;
 
 impl Survey {
@@ -60,7 +60,7 @@ impl Survey {
         Ok(())
     }
 
-    /// Adds parts of lines to the counts of their groups.
+    /// Adds the genotypes in sections of rows to the counts of their groups.
     fn add_lines(&self, lines: &[(usize, &[u8])], column: &VariantColumns, rows: &mut [u32]) {
         let is_in = |line: usize, group| self.group_of.get(line) == Some(&group);
         for group in 0..self.masks.len() {
@@ -81,10 +81,10 @@ impl Survey {
     }
 }
 
-/// Consecutive variants and their range of bytes in a line.
+/// Consecutive variants, and their range of bytes in a row.
 struct VariantColumns {
     bytes: Range<usize>,
-    /// Number of positions in the first byte that belong to earlier variants.
+    /// Number of genotypes in the first byte that belong to earlier variants.
     skipped: usize,
     mask: PositionMask,
 }

@@ -1,5 +1,5 @@
-//! Counts files in which a line is a variant. Each thread reads and counts a block of
-//! lines.
+//! Counts genotypes of files with one row per variant. Each thread reads and counts a block
+//! of rows.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -35,7 +35,7 @@ fn write(name: &str, layout: &BedLayout, seed: u64) -> (PathBuf, Vec<Vec<u8>>) {
     (path, codes)
 }
 
-/// Returns the counts of a pass that counts `step` variants in each call.
+/// Returns the genotype counts of a pass that counts `step` variants in each call.
 fn survey(bed: &Bed, layout: BedLayout, group_of: &[usize], step: usize) -> (Vec<u32>, Vec<u32>) {
     let mut pass = Survey::new(layout, group_of.to_vec(), 2).unwrap();
     let mut rows = vec![9; layout.variants * 2 * CODES];
