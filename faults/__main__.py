@@ -1,4 +1,4 @@
-"""Make calls of the named writers and readers fail, or of all of them."""
+"""Make file calls of the named writers and readers, or of all, fail."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from faults import _shim
 
 
 def main() -> None:
-    """Print the number of faults for each writer and reader, and the wrong results."""
+    """Print the number of faults and the wrong results of each writer and reader."""
     wanted = _arguments()
     _shim.start_again()
-    # Imported after the restart: in this process the library replaces functions of libc.
+    # Imported after the restart, in the process in which the library replaces libc
+    # functions.
     from faults._all import list_calls, try_all
 
     sys.exit(try_all(wanted) if wanted.list is None else list_calls(wanted))

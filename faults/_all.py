@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from faults._story import Case
 
 KINDS = ("calls", "crash", "read", "damage", "rival")
-_TIMEOUT_SECONDS = 7200  # Seconds until a writer or reader counts as hanging.
+_TIMEOUT_SECONDS = 7200  # Seconds after which a writer or reader is stopped as hanging.
 MAX_PRINTED = 12  # Maximum number of wrong results printed per writer or reader.
 
 
 @dataclass(slots=True)
 class Result:
-    """Faults tried on a writer or reader, and the wrong results."""
+    """Faults that were tried on a writer or reader, and the wrong results."""
 
     name: str = ""
     kind: str = ""
@@ -50,7 +50,7 @@ class Result:
 
 
 def stories(kinds: Sequence[str]) -> dict[tuple[str, str], Writer | Reader]:
-    """Return writers and readers by kind of fault; rivals get two kinds."""
+    """Return writers and readers by kind of fault; other libraries have only two kinds."""
     writers = [*file_writers(), *job_writers()]
     listed = {
         "calls": writers,
@@ -67,7 +67,7 @@ def try_all(wanted: Namespace) -> int:
     kinds, begins = wanted.kind or KINDS, tuple(wanted.names or [""])
     chosen = _choose(kinds, begins)
     begun = time.monotonic()
-    gc.freeze()  # A collection in a forked process would copy the pages of all objects.
+    gc.freeze()  # Prevents copies of memory pages by a collection in a fork.
     results: list[Result] = []
     for result in _in_processes(chosen, wanted.sample, jobs=wanted.jobs):
         results.append(result)
@@ -81,7 +81,7 @@ def try_all(wanted: Namespace) -> int:
 
 
 def _choose(kinds: Sequence[str], begins: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the writers and readers with these prefixes; exit if one is unknown."""
+    """Return the writers and readers with these prefixes; exit if a prefix matches none."""
     names = [name for _, name in stories(KINDS)]
     unknown = [it for it in begins if not any(name.startswith(it) for name in names)]
     chosen = [it for it in stories(kinds) if it[1].startswith(tuple(begins))]
@@ -98,7 +98,7 @@ def list_calls(wanted: Namespace) -> int:
     before.mkdir(parents=True)
     writer.prepare(before)
     before.rename(place)
-    (home / "now").exists()  # The comparison with strace starts at this call.
+    (home / "now").exists()  # The log of strace is compared from this call.
     arm(place, Fault("none", NO_FAULT, WRITING & ~CLOSE), -1, log=log)
     writer.write(place)  # pyright: ignore[reportAttributeAccessIssue]
     disarm()
@@ -109,7 +109,7 @@ def list_calls(wanted: Namespace) -> int:
 def _in_processes(
     chosen: Sequence[tuple[str, str]], sample: int | None, *, jobs: int
 ) -> Iterator[Result]:
-    """Try each writer and reader in its own process, several at once."""
+    """Try the writers and readers, each in a separate process, several at once."""
     waiting, running = list(chosen), dict[Running, tuple[str, str]]()
     while waiting or running:
         while waiting and len(running) < jobs:
@@ -125,7 +125,7 @@ def _in_processes(
 
 
 def _try_story(kind: str, name: str, sample: int | None) -> dict[str, object]:
-    """Try the faults of a writer or reader, or a sample of them."""
+    """Try all faults of a writer or reader, or a sample of these faults."""
     with tempfile.TemporaryDirectory(prefix="seqloom-faults-", dir=_memory()) as home:
         tempfile.tempdir = home
         try:
@@ -135,7 +135,7 @@ def _try_story(kind: str, name: str, sample: int | None) -> dict[str, object]:
 
 
 def _memory() -> str | None:
-    """Return a folder in memory, where the same calls fail without disk accesses."""
+    """Return a folder in memory, so that faults are tried without disk accesses."""
     place = "/dev/shm"  # noqa: S108 - a folder of its own is made there
     return place if os.access(place, os.W_OK) else None
 
@@ -151,13 +151,13 @@ def _try(kind: str, name: str, sample: int | None) -> Result:
     for case in cases[::step][:sample]:
         result.tried += 1
         wrong = [f"{case.place}: {one}" for one in case.check()]
-        # For rivals, report lost data only, not the types of their errors.
+        # For other libraries, report only lost data, not the types of their errors.
         result.wrong += [one for one in wrong if kind != "rival" or LOST in one]
     return result
 
 
 def _cases(sweep: WriterSweep | ReaderSweep, kind: str) -> list[Case]:
-    """Return the faults of a kind."""
+    """Return all faults of one kind."""
     if isinstance(sweep, ReaderSweep):
         return list(damage_cases(sweep) if kind == "damage" else sweep.cases())
     if kind == "calls":
@@ -168,7 +168,7 @@ def _cases(sweep: WriterSweep | ReaderSweep, kind: str) -> list[Case]:
 
 
 def _print(result: Result) -> None:
-    """Print the number of faults and the wrong results."""
+    """Print the number of faults and the wrong results of a writer or reader."""
     print(
         f"{result.kind:5}  {result.name:31} {result.tried:6,} of {result.listed:6,} "
         f"faults, {len(result.wrong)} wrong",
@@ -179,7 +179,7 @@ def _print(result: Result) -> None:
 
 
 def _conclude(results: list[Result], seconds: float) -> int:
-    """Print the total and return the exit code."""
+    """Print the total number of faults and return the exit code."""
     ours = [result for result in results if result.kind != "rival"]
     tried = sum(result.tried for result in ours)
     wrong = sum(len(result.wrong) for result in ours)

@@ -1,4 +1,4 @@
-"""Run a function in a forked process, which may crash."""
+"""Run a function in a forked process, and report its value, error or crash."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from seqloom.errors import SeqloomError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Seconds until a process counts as hanging.
+# Seconds after which a process is killed as hanging.
 SECONDS = 120
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a process ended: with a value, an error, or by a signal."""
+    """The value, error or signal with which a process ended."""
 
     value: Any = None
     error: str = ""  # Type and message of the exception.
-    is_ours: bool = False  # True for a SeqloomError.
+    is_ours: bool = False  # True if the exception is a SeqloomError.
     signal: int = 0
 
     @property
@@ -32,7 +32,7 @@ class Outcome:
         return self.signal == signal.SIGKILL
 
     def __str__(self) -> str:
-        """Return the outcome in one line."""
+        """Return the outcome as one line of text."""
         if self.signal:
             return f"died of {signal.Signals(self.signal).name}"
         return self.error or f"gave {self.value!r}"
@@ -40,7 +40,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A forked process, and the pipe that returns its outcome."""
+    """A forked process, and the pipe to which it writes its outcome."""
 
     child: int
     pipe: BinaryIO
@@ -76,7 +76,7 @@ def run_apart(function: Callable[[], Any]) -> Outcome:
 
 
 def _end(writer: int, function: Callable[[], Any], seconds: int) -> None:
-    """Write the value or error of a function, and end this process."""
+    """Write the value or error of a function to the pipe, and end this process."""
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(seconds)
     try:

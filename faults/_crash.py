@@ -1,4 +1,4 @@
-"""Power cuts: in each possible state of the disk, the old or the new state must be read."""
+"""Test power cuts: in each possible state of the disk, the old or new data is read."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def crash_cases(sweep: WriterSweep) -> Iterator[Case]:
 
 
 def _states(sweep: WriterSweep) -> Iterator[tuple[str, bool, Tree]]:
-    """Yield the possible states of the disk after each call, and after the last one."""
+    """Yield the possible states of the disk after each call of a writer."""
     calls = sweep.calls(WRITING, data=True)
     disk = Disk.of(sweep.before, sweep.place)
     for number, call in enumerate(calls):
@@ -51,7 +51,7 @@ def _digest(tree: Tree) -> str:
 
 
 def _check(sweep: WriterSweep, tree: Tree, *, is_over: bool) -> Iterator[str]:
-    """Return the errors in a state of the disk."""
+    """Return the errors of reading from a state of the disk."""
     _write_state(sweep, tree)
     yield from sweep.check_files([sweep.new] if is_over else [sweep.old, sweep.new])
     yield from sweep.check_next_write()

@@ -1,4 +1,4 @@
-"""Truncated and changed files: each prefix of a file, and each flipped bit."""
+"""Test reading of damaged files: each prefix, and each flipped bit."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ if TYPE_CHECKING:
 
     from faults._sweep import ReaderSweep
 
-# Longer files: number of prefixes and bits to try, at equal distances.
-PREFIXES, BITS = 100, 400
+# Maximum numbers of prefixes and bits to try for a file, at equal distances.
+MAX_PREFIXES, MAX_BITS = 100, 400
 
 
 def damage_cases(sweep: ReaderSweep) -> Iterator[Case]:
-    """Return the prefixes and bits of each file of a reader."""
+    """Yield a case for each prefix, and for each flipped bit, of each file of a reader."""
     for path in sorted(path for path in sweep.before.rglob("*") if path.is_file()):
         name, size = str(path.relative_to(sweep.before)), path.stat().st_size
-        for length in range(0, size, -(-size // PREFIXES)):
+        for length in range(0, size, -(-size // MAX_PREFIXES)):
             place = f"{name}, cut at byte {length}"
-            yield Case(place, partial(_try, sweep, name, length=length))
-        for bit in range(0, 8 * size, -(-8 * size // BITS)):
+            yield Case(place, partial(_try_damage, sweep, name, length=length))
+        for bit in range(0, 8 * size, -(-8 * size // MAX_BITS)):
             place = f"{name}, bit {bit} flipped"
-            yield Case(place, partial(_try, sweep, name, bit=bit))
+            yield Case(place, partial(_try_damage, sweep, name, bit=bit))
 
 
-def _try(
+def _try_damage(
     sweep: ReaderSweep, name: str, *, length: int | None = None, bit: int = 0
 ) -> Iterator[str]:
-    """Damage a file and read it."""
+    """Damage a file, read it, and yield the errors."""
     sweep.reset()
     path = sweep.place / name
     _damage(path, length=length, bit=bit)

@@ -1,8 +1,8 @@
 """Model of a disk: its possible states after a power cut.
 
-POSIX guarantees the content of a file after a sync of the file, and a name after a sync of
-its folder. Before that, each change of a folder may be on the disk or not, in any
-combination; a rename is one change.
+POSIX guarantees that the content of a file is on the disk after a sync of the file, and a
+name after a sync of its folder. Before the sync, each change of a folder may be on the disk
+or not, in any combination; a rename is one change.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ if TYPE_CHECKING:
 
     from faults._shim import Call
 
-# Maximum number of unsynced changes of folders that are tried in all combinations. More
-# changes are tried with one or two changes present, or one or two missing.
+# Maximum number of unsynced changes of folders that are tried in all combinations. If
+# there are more changes, only subsets with one or two changes, or without one or two,
+# are tried.
 _MAX_CHANGES = 6
 
 
 @dataclass(eq=False, slots=True)
 class File:
-    """A file: its current content, and its content on the disk."""
+    """The current content of a file, and its content on the disk."""
 
     now: bytes = b""
     synced: bytes = b""
@@ -33,21 +34,21 @@ class File:
 
 @dataclass(eq=False, slots=True)
 class Folder:
-    """A folder: its current names, and its names on the disk."""
+    """The current entries of a folder, and its entries on the disk."""
 
     now: dict[str, Node] = field(default_factory=dict)
     synced: dict[str, Node] = field(default_factory=dict)
 
 
 Node: TypeAlias = File | Folder
-# Entries of folders that change together: folder, name, new content.
+# Folder entries that change together: each a folder, a name, and the new content.
 Change: TypeAlias = tuple[tuple[Folder, str, Node | None], ...]
 Tree: TypeAlias = dict[str, bytes | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A call, and its paths relative to the watched folder."""
+    """A file system call, and its paths relative to the watched folder."""
 
     call: Call
     path: tuple[str, ...] | None
@@ -55,7 +56,7 @@ class Step:
 
 
 class Disk:
-    """Follows the calls of a writer."""
+    """A disk to which the calls of a writer are applied."""
 
     def __init__(self, root: Folder, place: Path) -> None:
         self.root, self.place = root, PurePosixPath(place)
@@ -67,7 +68,7 @@ class Disk:
         return cls(_load(before), place)
 
     def follow(self, call: Call) -> None:
-        """Apply a call."""
+        """Apply a call of a writer to the disk."""
         path, other = self._inside(call.path), self._inside(call.other)
         does = getattr(self, f"_{call.name.replace('-', '_')}", None)
         if does is not None and not (path is None and other is None):
@@ -80,7 +81,7 @@ class Disk:
                 yield _tree(self.root, changes, content)
 
     def _inside(self, path: str) -> tuple[str, ...] | None:
-        """Return the relative parts of a path; None for a path outside the folder."""
+        """Return the components of a path below the folder, or None for another path."""
         found = PurePosixPath(path.removesuffix(" (deleted)"))
         is_ours = bool(path) and found.is_relative_to(self.place)
         return found.relative_to(self.place).parts if is_ours else None
@@ -103,7 +104,7 @@ class Disk:
             _enter(folder.now, name, node)
         self.pending.append(tuple(change))
 
-    # One function per call, by name. A failed call changes nothing.
+    # The function that applies each call, by its name. A failed call changes nothing.
 
     def _create(self, step: Step) -> None:
         self._change((step.path, File()))
@@ -146,7 +147,8 @@ class Disk:
 
     def _rename(self, step: Step) -> None:
         moved, replaced = self._find(step.path), self._find(step.other)
-        # The log lacks the exchange flag; an existing target folder implies it.
+        # The log does not contain the exchange flag, but an existing target folder
+        # implies it.
         is_exchange = step.call.name == "renameat2" and isinstance(replaced, Folder)
         self._change((step.path, replaced if is_exchange else None), (step.other, moved))
 
@@ -165,7 +167,7 @@ class Disk:
     _unlinkat = _rmdir = _unlink
 
     def _sync_folder(self, folder: Folder) -> None:
-        """Sync the changes of a folder to the disk."""
+        """Mark all changes of a folder as synced."""
         for change in self.pending:
             if any(changed is folder for changed, _, _ in change):
                 for changed, name, node in change:
@@ -178,7 +180,7 @@ class Disk:
 
 
 def _load(place: Path) -> Folder:
-    """Read a folder that is completely on the disk."""
+    """Return the content of a real folder, as completely synced."""
     folder = Folder()
     for path in place.iterdir():
         data = b"" if path.is_dir() else path.read_bytes()
@@ -188,7 +190,7 @@ def _load(place: Path) -> Folder:
 
 
 def _enter(names: dict[str, Node], name: str, node: Node | None) -> None:
-    """Add an entry, or remove it."""
+    """Set an entry of a folder; remove the entry if `node` is None."""
     if node is None:
         names.pop(name, None)
     else:
@@ -196,7 +198,7 @@ def _enter(names: dict[str, Node], name: str, node: Node | None) -> None:
 
 
 def _subsets(changes: list[Change]) -> Iterator[list[Change]]:
-    """Return the subsets of changes that may be on the disk."""
+    """Yield the subsets of unsynced changes that may be on the disk."""
     counts = range(len(changes) + 1)
     if len(changes) > _MAX_CHANGES:
         counts = sorted({0, 1, 2, len(changes) - 2, len(changes) - 1, len(changes)})
@@ -214,21 +216,21 @@ def _written(file: File) -> bytes:
 
 
 def _half_written(file: File) -> bytes:
-    """Return the file with half of its unsynced content."""
+    """Return the content of a file with half of its unsynced bytes."""
     if file.now == file.synced:
         return file.now
     return file.now[: (len(file.synced) + len(file.now)) // 2]
 
 
 def _zeros(file: File) -> bytes:
-    """Return the file with its new size, and zeros instead of unsynced content."""
+    """Return a file's content at its new size, with zeros instead of unsynced bytes."""
     if file.now == file.synced:
         return file.now
     return file.synced[: len(file.now)].ljust(len(file.now), b"\0")
 
 
 def _tree(root: Folder, changes: list[Change], content: Callable[[File], bytes]) -> Tree:
-    """Return the files after some changes: their bytes; None for a folder."""
+    """Return the bytes of each file, and None for each folder, after some changes."""
     names: dict[int, dict[str, Node]] = {}
     for change in changes:
         for folder, name, node in change:

@@ -28,7 +28,7 @@ _MISSING_SHARE = 0.1  # of the genotypes
 
 
 def draw_records(seed: int, count: int = 40) -> list[tuple[str, str]]:
-    """Draw sequences and their ids."""
+    """Return random sequences and their ids."""
     rng = np.random.default_rng(seed)
     lengths = rng.integers(5, 60, count)
     ends = np.cumsum(lengths)
@@ -38,7 +38,7 @@ def draw_records(seed: int, count: int = 40) -> list[tuple[str, str]]:
 
 
 def draw_genotypes(seed: int, shape: tuple[int, int] = (13, 21)) -> NDArray[Any]:
-    """Draw genotypes, some of them missing."""
+    """Return random genotypes, some of them missing."""
     rng = np.random.default_rng(seed)
     values = rng.integers(0, 3, shape).astype(np.int8)
     values[rng.random(shape) < _MISSING_SHARE] = -127
@@ -46,7 +46,7 @@ def draw_genotypes(seed: int, shape: tuple[int, int] = (13, 21)) -> NDArray[Any]
 
 
 def write_fasta(path: Path, seed: int) -> None:
-    """Write sequences without seqloom."""
+    """Write random sequences as FASTA, without seqloom."""
     lines = [f">{name}\n{text}\n" for name, text in draw_records(seed)]
     path.write_text("".join(lines), encoding="ascii")
 
@@ -55,7 +55,8 @@ def file_writers() -> Iterator[Writer]:
     """Return all writers of single files and file sets."""
     yield from map(_record, RECORDERS)
     yield from map(_sequences, ("x.fa", "x.fq", "x.fa.gz", "x.fa.bgz"))
-    # Two files cannot change at once: after a kill one can be old, and is written again.
+    # Two files cannot be replaced in one step, so after a kill one file may still be
+    # old; it is written again.
     before = partial(_write_pairs, seed=1)
     yield Writer("sequences, pairs", before, _write_pairs, _read_pairs, is_job=True)
     yield from map(_index, ("x.fa", "x.fa.gz", "x.fa.bgz"))

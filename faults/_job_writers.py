@@ -73,7 +73,7 @@ def _read_run(place: Path) -> str:
 
 
 def _broken_run(place: Path) -> list[str]:
-    """Return the unreadable files of a run."""
+    """Return the names of the unreadable files of a run."""
     broken = []
     for path in (place / "run").rglob("[!.]*"):
         try:
@@ -87,7 +87,7 @@ def _broken_run(place: Path) -> list[str]:
 
 
 def _embed_without_links(place: Path) -> None:
-    """Embed on a disk without hard links."""
+    """Embed sequences on a file system without hard links."""
 
     def refuse(*paths: object) -> None:
         raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), *paths[:1])
@@ -100,7 +100,7 @@ def _embed_without_links(place: Path) -> None:
 
 
 def _broken_shards(place: Path) -> list[str]:
-    """Return the shards that are marked as complete but are not."""
+    """Return the shards that are marked as complete but are incomplete."""
     broken = []
     for marker in (place / "out").glob("*.done"):
         told = json.loads(marker.read_text(encoding="utf-8"))
@@ -136,7 +136,7 @@ def export_model(place: Path, *, name: str, seed: int = 2) -> None:
 
 
 def _read_export(place: Path, *, name: str) -> str:
-    """Score a record with seqloom-run, which checks all hashes."""
+    """Score a record with seqloom-run, which checks the hashes of all model files."""
     write_fasta(place.parent / "one.fa", 9)
     done = run_program(place / name, place.parent / "one.fa", env=_clean())
     return done.stdout.decode()[:400]
@@ -165,7 +165,7 @@ def _onnx(place: Path, *, seed: int = 2) -> None:
 
 
 def _score(place: Path) -> None:
-    """Score with seqloom-run, which is another process with the same library."""
+    """Score with seqloom-run in a process that also loads the library of faults."""
     if not (place.parent / "m.zip").exists():
         export_model(place.parent, name="m.zip")
         write_fasta(place.parent / "many.fa", 3)
@@ -233,7 +233,7 @@ def job_writers() -> Iterator[Writer]:
         prepare=do_nothing,
         read=_read_embeddings,
         is_job=True,
-        optional=("out/report.html",),  # Number of the call that computes a shard.
+        optional=("out/report.html",),  # Index of the call that computes a shard.
         broken=_broken_shards,
     )
     yield shards("embeddings", write=_embed, step=8)

@@ -26,12 +26,12 @@ READER_HEAD = (
 
 
 def publish(results: Sequence[Result], seconds: float, *, jobs: int) -> None:
-    """Replace the tables of faults."""
+    """Replace the tables of faults in the page."""
     replace_tables(_tables(results, seconds, jobs=jobs))
 
 
 def replace_tables(tables: Mapping[str, str]) -> None:
-    """Replace the text between the two comments with the name of each table."""
+    """Replace each table: the text between the two comments with the name of the table."""
     text = PAGE.read_text("utf-8")
     for name, content in tables.items():
         marked = rf"(<!-- begin {name} -->\n).*?(<!-- end {name} -->)"
@@ -71,7 +71,7 @@ def _tables(results: Sequence[Result], seconds: float, *, jobs: int) -> dict[str
 
 
 def summarise(name: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Write all rows into a CSV file; return a table of the sums of each kind of file."""
+    """Write all rows into a CSV file; return a table of sums for each kind of file."""
     folder = PAGE.with_suffix("")
     folder.mkdir(exist_ok=True)
     with (folder / f"{name}.csv").open("w", encoding="utf-8", newline="") as out:
@@ -88,5 +88,5 @@ def summarise(name: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> 
 
 
 def _count_wrong(*results: Result) -> str:
-    """Return the number of faults after which something was wrong."""
+    """Return the number of faults that led to wrong results."""
     return f"{sum(len(result.wrong) for result in results):,}"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-RECORDS = 20_000  # Number of records: more than one block of a reader.
+RECORDS = 20_000  # Number of records, chosen to exceed one block of a reader.
 SAMPLES, VARIANTS = 300, 200
 # Compression formats that seqloom reads but does not write.
 PACKERS = {"xz": lzma.compress, "bz2": bz2.compress}
@@ -72,7 +72,7 @@ def _read_sequences(place: Path, *, name: str) -> list[int]:
 
 
 def _sum(texts: Iterable[str]) -> list[int]:
-    """Count sequences, and add up their bytes weighted by position."""
+    """Return the number of sequences, and the sum of their bytes weighted by position."""
     number = total = 0
     for number, text in enumerate(texts, 1):
         total += number * sum(text.encode()) + len(text)
@@ -193,7 +193,7 @@ def _export(place: Path) -> None:
 
 
 def _score(place: Path) -> str:
-    """Score with seqloom-run, which prints errors to standard error."""
+    """Score with seqloom-run, and raise the error that it prints."""
     done = run_program(place / "m.seqloom", place.parent / "s.fa")
     return done.stdout.decode()
 

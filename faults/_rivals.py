@@ -1,4 +1,4 @@
-"""Writers of other libraries for the same faults: torch, safetensors, NumPy and more."""
+"""Fault tests of other libraries that write files: torch, safetensors, NumPy and more."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _arrays(value: float) -> dict[str, np.ndarray]:
 
 
 def _values(arrays: dict[str, Any]) -> list[float]:
-    """Read all values, which must be equal."""
+    """Return the value of all elements; raise if they differ."""
     return np.unique(
         np.concatenate([np.asarray(it).ravel() for it in arrays.values()])
     ).tolist()
@@ -77,7 +77,7 @@ def _read_fasta(place: Path) -> list[str]:
 
 
 def rivals() -> list[Writer]:
-    """Return the writers; each replaces an old file with a new one."""
+    """Return writers that replace an old file with a new one, each with another library."""
     torch, biopython = version("torch").partition("+")[0], version("biopython")
     return [
         _rival(f"torch.save {torch}", _torch, _read_torch, old=1.0),
@@ -94,5 +94,5 @@ def rivals() -> list[Writer]:
 
 
 def _rival(name: str, write: Any, read: Any, *, old: float) -> Writer:
-    """Return a writer, which first writes another value."""
+    """Return a writer that replaces a file with a different value."""
     return Writer(name, lambda place: write(place, old), write, read)

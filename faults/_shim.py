@@ -34,16 +34,16 @@ class Fault:
     name: str
     kind: int
     calls: int = WRITING  # Flags of the calls that are counted and can fail.
-    stays: bool = False  # True if all later calls fail too.
-    only: tuple[str, ...] = ()  # Names of the calls that can fail; empty: all.
+    stays: bool = False  # True if all later calls fail as well.
+    only: tuple[str, ...] = ()  # Names of the calls that can fail; if empty, all calls.
 
     @property
     def is_kill(self) -> bool:
-        """True if the process is killed."""
+        """True if the fault kills the process."""
         return self.kind in {KILL_BEFORE, KILL_AFTER, KILL_HALF}
 
     def fits(self, call: Call) -> bool:
-        """Return whether a call can fail in this way."""
+        """Return whether a call can have this fault."""
         return not self.only or call.name in self.only
 
 
@@ -60,7 +60,7 @@ class Call:
 
     @classmethod
     def parse(cls, line: str) -> Call:
-        """Parse a line of the log."""
+        """Return the call in a line of the log."""
         name, path, other, offset, size, data = line.split("\t")
         return cls(name, path, other, int(offset), int(size), bytes.fromhex(data))
 
@@ -87,7 +87,7 @@ def start_again() -> None:
         return
     with tempfile.TemporaryDirectory(prefix="seqloom-faults-") as home:
         library = str(build(Path(home)))
-        # One thread in each library, because processes are forked from this one.
+        # Restrict each library to one thread, because this process will fork.
         threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
         environment = {"LD_PRELOAD": library, "SEQLOOM_SHIM": library, **threads}
         command = [sys.executable, "-m", "faults", *sys.argv[1:]]
@@ -103,10 +103,10 @@ def arm(
     log: Path | None = None,
     data: bool = False,
 ) -> None:
-    """Count the calls on files below a folder from now on; one of them fails."""
+    """Start to count the calls on files below a folder, and make one call fail."""
     text = "" if log is None else str(log)
     numbers = fault.calls, number, fault.kind, int(fault.stays), int(data)
-    # Programs that are started meanwhile read these variables.
+    # Child processes read this variable.
     lines: Sequence[object] = (folder, text, " ".join(map(str, numbers)))
     os.environ["SEQLOOM_FAULT"] = "\n".join(map(str, lines))
     _library().arm(os.fsencode(folder), text.encode(), fault.calls, ctypes.c_long(number),
@@ -114,7 +114,7 @@ def arm(
 
 
 def disarm() -> None:
-    """Stop counting."""
+    """Stop counting calls."""
     _library().disarm()
     os.environ.pop("SEQLOOM_FAULT", None)
 

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One fault to try."""
+    """A fault to try."""
 
     place: str
-    check: Callable[[], Iterable[str]]  # Tries the fault and returns the errors.
+    check: Callable[[], Iterable[str]]  # Tries the fault and yields the errors.
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +30,9 @@ class Writer:
     name: str
     prepare: Step  # Creates the initial folder.
     write: Step
-    read: Read  # A JSON value, which differs before and after the write.
-    is_job: bool = False  # A stopped job leaves parts, with which the next call continues.
-    broken: Callable[[Path], list[str]] | None = None  # incomplete parts
+    read: Read  # Returns a JSON value, which differs before and after the write.
+    is_job: bool = False  # If stopped, the next call resumes it.
+    broken: Callable[[Path], list[str]] | None = None  # Returns incomplete parts.
     optional: tuple[str, ...] = ()  # Files that a resumed job may leave out.
     step: int = 1  # Try every n-th fault only, for slow writers.
 
@@ -44,15 +44,15 @@ class Reader:
     name: str
     prepare: Step
     read: Read
-    is_checked: bool = False  # With checksums: a changed file is an error or has no effect.
+    is_checked: bool = False  # If True, checksums reveal every change.
 
 
 def do_nothing(place: Path) -> None:
-    """Leave the folder empty."""
+    """Do nothing, so that the folder is empty."""
 
 
 def digest(*paths: Path) -> str:
-    """Return a hash of files, which may be missing."""
+    """Return one hash of the contents of several files, which may be missing."""
     content = hashlib.sha256()
     for path in paths:
         content.update(path.read_bytes() if path.exists() else b"absent")

@@ -65,7 +65,7 @@ LOST = "neither the old nor the new: "
 
 
 class Sweep:
-    """A folder that is created again for each fault."""
+    """A folder with initial content, which is restored before each fault."""
 
     def __init__(self, story: Writer | Reader) -> None:
         home = new_folder()
@@ -74,12 +74,12 @@ class Sweep:
         story.prepare(self.before)
 
     def reset(self) -> None:
-        """Restore the initial content of the folder."""
+        """Replace the folder by its initial content."""
         shutil.rmtree(self.place, ignore_errors=True)
         shutil.copytree(self.before, self.place, symlinks=True)
 
     def check_error(self, outcome: Outcome) -> Iterator[str]:
-        """Return an error unless a seqloom error names a file."""
+        """Yield an error if an exception is not a SeqloomError with the path of a file."""
         if outcome.error and not outcome.is_ours:
             yield f"an error of another type, {outcome.error}"
         elif outcome.error and str(self.place) not in outcome.error:
@@ -93,19 +93,20 @@ class WriterSweep(Sweep):
         super().__init__(writer)
         self.writer = writer
         self.reset()
-        self.old = self._must(lambda: writer.read(self.place))
-        self._must(lambda: self.write(NO_FAULT_CASE, -1))
-        self.new = self._must(lambda: writer.read(self.place))
+        self.old = self._run_or_fail(lambda: writer.read(self.place))
+        self._run_or_fail(lambda: self.write(NO_FAULT_CASE, -1))
+        self.new = self._run_or_fail(lambda: writer.read(self.place))
         self.names = names(self.place)
         assert writer.is_job or self.old != self.new, f"{writer.name}: changes nothing"
 
     def cases(self) -> Iterator[Case]:
-        """Return every fault at every call that can fail in this way."""
+        """Yield a case for each fault and each call that can have this fault."""
         for fault in WRITE_FAULTS:
             for at, call in enumerate(self.calls(fault.calls)):
                 if fault.fits(call):
                     yield Case(
-                        _name_call(fault, at, call), partial(self._try, fault, at, call)
+                        _name_call(fault, at, call),
+                        partial(self._try_fault, fault, at, call),
                     )
 
     def calls(self, wanted: int, *, data: bool = False) -> list[Call]:
@@ -113,13 +114,13 @@ class WriterSweep(Sweep):
         self.reset()
         self.log.unlink(missing_ok=True)
         watch = replace(NO_FAULT_CASE, calls=wanted)
-        self._must(lambda: self.write(watch, -1, log=self.log, data=data))
+        self._run_or_fail(lambda: self.write(watch, -1, log=self.log, data=data))
         return read_log(self.log)
 
     def write(
         self, fault: Fault, at: int, *, log: Path | None = None, data: bool = False
     ) -> bool:
-        """Write while one call fails; return the outcome."""
+        """Write while one call fails; return True."""
         arm(self.place, fault, at, log=log, data=data)
         try:
             self.writer.write(self.place)
@@ -127,33 +128,34 @@ class WriterSweep(Sweep):
             disarm()
         return True
 
-    def _try(self, fault: Fault, at: int, call: Call) -> Iterator[str]:
+    def _try_fault(self, fault: Fault, at: int, call: Call) -> Iterator[str]:
         """Write with a fault, check the remaining files, and write again."""
         self.reset()
         outcome = run_apart(lambda: self.write(fault, at))
         yield from self._check(fault, outcome)
         yield from self.check_files([self.new] if outcome.value else [self.old, self.new])
-        # A killed writer, or one whose folder cannot change, leaves temporary files.
+        # A killed writer cannot remove its temporary files, nor can a writer whose
+        # calls to remove files fail.
         may_stay = fault.stays or call.name in {"unlink", "unlinkat", "rmdir"}
         if outcome.error and not may_stay and not self.writer.is_job:
             yield from self._find_leftovers()
         yield from self.check_next_write()
 
     def _check(self, fault: Fault, outcome: Outcome) -> Iterator[str]:
-        """Return the errors in how a writer ended."""
+        """Yield an error if a writer ended with a wrong signal or exception."""
         if outcome.signal and not (outcome.is_killed and fault.is_kill):
             yield str(outcome)
         yield from self.check_error(outcome)
 
     def _find_leftovers(self) -> Iterator[str]:
-        """Return the files that belong to neither the old nor the new state."""
+        """Yield an error if files belong to neither the old nor the new state."""
         known = {*names(self.before), *self.names}
         left = [name for name in names(self.place) if name not in known]
         if left:
             yield f"left {', '.join(left)} behind"
 
     def check_files(self, allowed: list[object]) -> Iterator[str]:
-        """Read the remaining files: the old or the new state; for a job, complete parts."""
+        """Check for the old or the new state; for a job, check for complete parts."""
         if self.writer.is_job:
             yield from self._check_part()
             return
@@ -162,7 +164,7 @@ class WriterSweep(Sweep):
             yield f"{LOST}{left}"
 
     def _check_part(self) -> Iterator[str]:
-        """Return the incomplete parts that a stopped job left."""
+        """Yield an error if a stopped job left incomplete parts."""
         broken = self.writer.broken
         if broken is not None:
             left = run_apart(lambda: broken(self.place))
@@ -170,21 +172,21 @@ class WriterSweep(Sweep):
                 yield f"{LOST}{left}"
 
     def check_next_write(self) -> Iterator[str]:
-        """Write again, an hour later: all files are new, and no other files exist."""
-        _make_old(self.place)
+        """Write again, as if an hour later, and check that exactly the new files exist."""
+        _age_files(self.place)
         again = run_apart(lambda: self.write(NO_FAULT_CASE, -1))
         if again.error or again.signal:
             yield f"the next write {again}"
             return
         found = run_apart(lambda: self.writer.read(self.place))
         if found.value != self.new:
-            yield f"what is read after the next write {found}"
+            yield f"reading after the next write {found}"
         differing = ({*names(self.place)} ^ {*self.names}) - {*self.writer.optional}
         if differing:
             yield f"after the next write {', '.join(sorted(differing))} differ"
 
-    def _must(self, function: Callable[[], object]) -> object:
-        """Run a function that must not fail."""
+    def _run_or_fail(self, function: Callable[[], object]) -> object:
+        """Run a function, and assert that it succeeds."""
         outcome = run_apart(function)
         assert not outcome.error, f"{self.writer.name}: {outcome}"
         assert not outcome.signal, f"{self.writer.name}: {outcome}"
@@ -202,12 +204,13 @@ class ReaderSweep(Sweep):
         self.calls = read_log(self.log)
 
     def cases(self) -> Iterator[Case]:
-        """Return every fault at every call that can fail in this way."""
+        """Yield a case for each fault and each call that can have this fault."""
         for fault in READ_FAULTS:
             for at, call in enumerate(self.calls):
                 if fault.fits(call):
                     yield Case(
-                        _name_call(fault, at, call), partial(self._try, fault, at, call)
+                        _name_call(fault, at, call),
+                        partial(self._try_fault, fault, at, call),
                     )
 
     def _read(self, fault: Fault, at: int, *, log: Path | None = None) -> Outcome:
@@ -223,12 +226,12 @@ class ReaderSweep(Sweep):
 
         return run_apart(read)
 
-    def _try(self, fault: Fault, at: int, call: Call) -> Iterator[str]:
-        """Read with a fault, and return the errors."""
+    def _try_fault(self, fault: Fault, at: int, call: Call) -> Iterator[str]:
+        """Read with a fault, and yield the errors."""
         yield from self.check(self._read(fault, at), self._allowed(fault, call))
 
     def check(self, outcome: Outcome, allowed: list[object] | None) -> Iterator[str]:
-        """Return an error for a wrong value or a foreign exception."""
+        """Yield an error for a wrong value or an exception that is not a SeqloomError."""
         yield from self.check_error(outcome)
         if outcome.signal:
             yield str(outcome)
@@ -236,16 +239,17 @@ class ReaderSweep(Sweep):
             yield f"read {outcome.value!r} instead of {self.whole.value!r}"
 
     def _allowed(self, fault: Fault, call: Call) -> list[object]:
-        """Return the value of the file, and its value after a change while it is read."""
+        """Return the value of the file, and its value after a change during reading."""
         if fault.kind not in {CUT, CHANGED}:
             return [self.whole.value]
-        # The fault occurs at the first call on this file, before its first byte is read.
+        # The fault occurs at the first call on this file, before any byte of the file
+        # is read.
         first = next(at for at, one in enumerate(self.calls) if one.path == call.path)
         return [self.whole.value, self._read(fault, first).value]
 
 
-def _make_old(place: Path) -> None:
-    """Set old modification times, so that no living process can be the writer."""
+def _age_files(place: Path) -> None:
+    """Set old modification times, so that the files cannot belong to a running process."""
     before = time.time() - 3600
     for path in place.rglob("*"):
         os.utime(path, (before, before), follow_symlinks=False)

@@ -2,8 +2,9 @@
 
     python -m fuzz.account target/fuzz/rounds.tsv
 
-A line of the rounds contains a target, its seconds, its inputs, the program edges that the
-inputs reached, and all edges. Edges are 0 if the fuzzer does not count them.
+Each line of this file contains a target, its seconds, the number of its inputs, the number
+of program edges that they reached, and the number of all edges. The edges are 0 if the
+fuzzer does not count them.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ HOURS = Path(__file__).with_name("hours.tsv")
 
 
 class Tried(NamedTuple):
-    """The counts of one target over all runs."""
+    """The sums of one target over all runs."""
 
     target: str
     seconds: int = 0
@@ -28,7 +29,7 @@ class Tried(NamedTuple):
     edges: int = 0
 
     def plus(self, other: Tried) -> Tried:
-        """Add a run. The edges are those of the run that reached more of them."""
+        """Add the counts of a run; keep the edges of the run that reached more edges."""
         later = max(self, other, key=lambda one: one.met)
         return Tried(
             self.target,
@@ -40,7 +41,7 @@ class Tried(NamedTuple):
 
 
 def main(rounds: Path) -> None:
-    """Add the rounds to the table, and remove their file: they count once."""
+    """Add the rounds to the table, and remove their file, to add each only once."""
     tried = {one.target: one for one in _read(HOURS)}
     for one in _read(rounds):
         tried[one.target] = tried.get(one.target, Tried(one.target)).plus(one)
@@ -51,7 +52,7 @@ def main(rounds: Path) -> None:
 
 
 def _read(path: Path) -> list[Tried]:
-    """Read a table of targets; there is none before the first run."""
+    """Read the table of targets, which is missing before the first run."""
     lines = path.read_text("utf-8").splitlines() if path.exists() else []
     fields = [line.split("\t") for line in lines]
     return [Tried(target, *map(int, numbers)) for target, *numbers in fields]

@@ -27,7 +27,7 @@ Function = tuple[str, int]
 
 
 def main(exported: Path) -> None:
-    """Write the names and the table."""
+    """Write the names of unreached functions, and the table."""
     (found,) = json.loads(exported.read_text("utf-8"))["data"]
     calls = _count_calls(found["functions"])
     lines = _count_lines(found["files"])
@@ -53,7 +53,7 @@ def _count_calls(functions: list[dict[str, Any]]) -> dict[Function, int]:
 
 
 def _count_lines(files: list[dict[str, Any]]) -> dict[str, tuple[int, int]]:
-    """Count for each crate its lines, and those that were reached."""
+    """Count the lines of each crate, and the lines that were reached."""
     lines: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
     for file in files:
         if path := _inside(file["filename"]):
@@ -88,13 +88,13 @@ def _name(path: str, line: int) -> str:
 
 
 def _share(lines: tuple[int, int]) -> tuple[str, str]:
-    """Spell lines, and the share that was reached."""
+    """Format the number of lines, and the percentage that was reached."""
     every, reached = lines
     return f"{every:,}", f"{100 * reached / every:.0f} %"
 
 
 def _functions(crate: str, calls: dict[Function, int]) -> tuple[str, str]:
-    """Count the functions of a crate, and those that were never called."""
+    """Format the number of functions of a crate, and the number that were never called."""
     counts = [count for (path, _), count in calls.items() if _crate(path) == crate]
     return f"{len(counts):,}", f"{counts.count(0):,}"
 

@@ -1,12 +1,13 @@
-"""Make the graphs from which fuzzing of exported models starts.
+"""Write the graphs from which fuzzing of exported models starts.
 
-Each graph contains an operation, a layer or a small network; some have one changed value.
+Each graph contains an operation, a layer or a small network; in some graphs one value is
+wrong.
 
     PYTHONPATH=tests python -m fuzz.seeds target/fuzz/corpus/export
 
 The calls, layers and networks are those of the tests of exports, which need PyTorch.
-CONFORMANCE_SAMPLES sets how many samples there are of an operation and a type (3; 0: all).
-`fuzz/keep export` then keeps the graphs that reach what the others do not.
+CONFORMANCE_SAMPLES is the number of samples of each operation and dtype (default 3; 0 for
+all). Afterwards, `fuzz/keep export` removes each graph that reaches no additional code.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ Graph = dict[str, Any]
 WHOLE, ROWS = np.arange(6).reshape(2, 3), np.arange(6, dtype="f4").reshape(2, 3)
 TYPES = ("bool", "uint8", "uint32", "int32", "int64", "float32", "float64")
 STATES, WEIGHTS = ROWS[:1, :2], np.ones((8, 3), "f4")
-# Calls that are not among torch's samples.
-CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
+# Calls that the samples of PyTorch do not contain.
+EXTRA_CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("all", (ROWS[:0],), {"axis": 0}),
     ("arange", (0.0, 2.0, 0.5), {"dtype": "float32"}),
     ("arange", (0.0, 2.0, 0.5), {"dtype": "float64"}),
@@ -78,7 +79,7 @@ CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("where", (WHOLE > 1, WHOLE, 3), {}),
     ("where", (ROWS > 1, 0.5, 3), {}),
 ]
-# Reductions of arrays that have gaps, and of long ones.
+# Reductions of arrays with gaps, and of long axes.
 EXPRESSIONS: list[Any] = [
     lambda x: x[:, ::2, ::3].sum(axis=(1, 2)),
     lambda x: x[:, :, ::2].sum(axis=2),
@@ -87,8 +88,8 @@ EXPRESSIONS: list[Any] = [
     lambda x: _repeat(x, 600)[..., ::2].sum(axis=3),
     lambda x: _repeat(x, 99).sum(axis=(2, 3)),
 ]
-# Values that replace a value of a graph.
-SPOILS: tuple[Any, ...] = (
+# Wrong values that replace a value of a graph.
+WRONG_VALUES: tuple[Any, ...] = (
     None,
     "conjure",
     -7,
@@ -103,36 +104,36 @@ SPOILS: tuple[Any, ...] = (
     {"float": "nan"},
 )
 # For each operation, every value of the first graph below 4 KiB is replaced.
-SPOILED = (
+CHANGED_OPERATIONS = (
     "attention_varlen concat conv2d index lstm max_pool1d pad rotary_linear take tensordot"
 )
 # Maximal size of an input in bytes; fuzz/run truncates longer inputs.
-LONGEST = 16_384
+MAX_INPUT_BYTES = 16_384
 
 
 def main(folder: Path) -> None:
-    """Write the graphs into a folder, each under its hash."""
+    """Write the graphs into a folder; the name of each file is its hash."""
     folder.mkdir(parents=True, exist_ok=True)
-    left = set(SPOILED.split())
+    left = set(CHANGED_OPERATIONS.split())
     for graph in chain(_networks(), _layers(), _calls(), _operations()):
         _write(folder, graph)
         found = left & {operation["name"] for operation in graph["operations"]}
-        if found and len(json.dumps(graph)) < LONGEST // 4:
+        if found and len(json.dumps(graph)) < MAX_INPUT_BYTES // 4:
             left -= found
-            for spoiled in _spoil(graph):
-                _write(folder, spoiled)
-    print(f"{len(list(folder.iterdir()))} graphs are in {folder}; not spoiled: {left or 0}")
+            for changed in _replace_values(graph):
+                _write(folder, changed)
+    print(f"{len(list(folder.iterdir()))} graphs are in {folder}; not changed: {left or 0}")
 
 
 def _write(folder: Path, graph: Graph) -> None:
-    """Write a graph, unless it is longer than an input may be."""
+    """Write a graph, unless it exceeds the maximum size of an input."""
     text = json.dumps(graph, separators=(",", ":")).encode()
-    if len(text) <= LONGEST:
+    if len(text) <= MAX_INPUT_BYTES:
         (folder / sha1(text, usedforsecurity=False).hexdigest()).write_bytes(text)
 
 
 def _operations() -> Iterator[Graph]:
-    """Yield graphs of one operation, for torch's samples of it."""
+    """Yield graphs of one operation, for the samples of PyTorch."""
     for name in NAMES:
         for dtype in TABLE[name].dtypes:
             for call in list_calls(name, dtype):
@@ -140,8 +141,8 @@ def _operations() -> Iterator[Graph]:
 
 
 def _calls() -> Iterator[Graph]:
-    """Yield graphs of other calls, and of functions of one or two arrays of each type."""
-    for name, args, options in CALLS:
+    """Yield graphs of `EXTRA_CALLS`, and of functions of one or two arrays of each type."""
+    for name, args, options in EXTRA_CALLS:
         made = getattr(B, name)(*args, **options)
         yield make_graph(name, args, options, made if isinstance(made, tuple) else [made])[
             0
@@ -149,54 +150,55 @@ def _calls() -> Iterator[Graph]:
     for name, dtype, count in product(NAMES, TYPES, (1, 2)):
         args = (WHOLE.astype(dtype),) * count
         made = None
-        with suppress(Exception):  # most functions take other arguments
+        with suppress(Exception):  # most functions need other arguments
             made = getattr(B, name)(*args)
         if made is not None and made.dtype.name in TYPES:
             yield make_graph(name, args, {}, [made])[0]
 
 
-def _spoil(graph: Graph) -> Iterator[Graph]:
-    """Change each place of the graph to each wrong value in turn, and yield the graph."""
-    for holder, key in list(_list_places(graph)):
+def _replace_values(graph: Graph) -> Iterator[Graph]:
+    """Yield the graph with one value replaced, for each value and each wrong value."""
+    for holder, key in list(_list_positions(graph)):
         original = holder[key]
-        for wrong in SPOILS:
+        for wrong in WRONG_VALUES:
             holder[key] = wrong
             yield graph
         holder[key] = original
 
 
-def _list_places(value: Any) -> Iterator[tuple[Any, Any]]:
+def _list_positions(value: Any) -> Iterator[tuple[Any, Any]]:
     """Yield each container within a value, with each of its keys or positions."""
     for key in value if isinstance(value, dict) else range(len(value)):
         yield value, key
         if isinstance(value[key], (dict, list)):
-            yield from _list_places(value[key])
+            yield from _list_positions(value[key])
 
 
 def _layers() -> Iterator[Graph]:
-    """Yield graphs of one layer, for any length and for one."""
+    """Yield graphs of one layer, for inputs of any length and of a fixed length."""
     for free, fixed, layers in TABLES.values():
         for make in layers.values():
             yield from _exported(ready(Each([make()])), inputs=fixed)
-            # Alone, some layers do something else at a length of few positions.
+            # Some layers cannot be exported alone for any length, because they treat
+            # short inputs differently.
             with suppress(sl.errors.ExportError):
                 yield from _exported(ready(Each([make()])), inputs=free)
 
 
 def _repeat(x: Any, count: int) -> Any:
-    """Return an array with a further axis along which each number is repeated."""
+    """Return an array with an additional axis, along which each number is repeated."""
     return apply("broadcast_to", x[:, :, :, None], (*x.shape, count))
 
 
 class Expression(Each):
-    """Applies an expression of the table."""
+    """A layer that applies one of `EXPRESSIONS`."""
 
     def __init__(self, number: int) -> None:
         super().__init__([])
         self.number = number
 
     def list_parts(self, inputs: Any) -> list[Any]:
-        """Return what the expression makes of the inputs."""
+        """Return the result of the expression."""
         made = EXPRESSIONS[self.number](inputs * self.scale.value)
         return [made.reshape(made.shape[0], -1)]
 

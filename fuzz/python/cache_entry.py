@@ -1,4 +1,4 @@
-"""Change one file of a valid cache entry; the items must stay the same."""
+"""Change one file of a valid cache entry; the cached items must not change."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _dataset() -> sl.data.Dataset:
 
 
 def _mutate(data: bytes, max_size: int, seed: int) -> bytes:
-    """Change a value of a JSON document, or bytes."""
+    """Change a value of a JSON document, or some bytes of the file."""
     return data[:1] + mutate(data[1:], max(max_size - 1, 1), seed)
 
 

@@ -1,4 +1,4 @@
-"""Load folders of embeddings with changed JSON files and markers and valid shards."""
+"""Load folders of embeddings with valid shards, but changed JSON files and markers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _files(folder: Path) -> list[Path]:
-    """Return the JSON files and markers in a fixed order."""
+    """Return the JSON and marker files in a fixed order."""
     return sorted(file for file in folder.rglob("*") if file.suffix in {".json", ".done"})
 
 

@@ -1,4 +1,4 @@
-"""Load folders of ESM-2 with changed settings and valid weights."""
+"""Load folders of ESM-2 with valid weights, but changed settings."""
 
 from __future__ import annotations
 

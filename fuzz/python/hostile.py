@@ -1,4 +1,4 @@
-"""The common part of all targets: a parser returns a value or raises a SeqloomError."""
+"""Run a fuzzing target: a parser that must return a value or raise a SeqloomError."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def run(
     seeds: Iterable[bytes],
     mutate: Callable[[bytes, int, int], bytes] | None = None,
 ) -> None:
-    """Fuzz a parser with the arguments of libFuzzer; the first one is the corpus."""
+    """Fuzz a parser with the arguments of libFuzzer; the first argument is the corpus."""
     corpus = Path(sys.argv[1])
     corpus.mkdir(parents=True, exist_ok=True)
     for number, seed in enumerate(seeds):
         (corpus / f"seed-{number}").write_bytes(seed)
     warnings.simplefilter("ignore")
     options = {} if mutate is None else {"custom_mutator": mutate}
-    # To merge inputs, libFuzzer starts this command again in a shell.
+    # To merge inputs, libFuzzer restarts this command in a shell.
     arguments = [f"{sys.executable} {sys.argv[0]}", *sys.argv[1:]]
     atheris.Setup(arguments, lambda data: _check(try_one, data), **options)
     atheris.Fuzz()
@@ -54,7 +54,7 @@ def parse(text: bytes) -> object:
 
 
 def _check(try_one: Callable[[bytes], object], data: bytes) -> None:
-    """Run the parser; only an InternalError or an error of another library is a fault."""
+    """Run the parser; an InternalError, or an exception of another library, is a bug."""
     try:
         try_one(data)
     except InternalError:

@@ -8,13 +8,13 @@ from typing import Any
 
 import atheris
 
-# Numbers near limits, other types, and names that other fields accept.
+# Numbers near limits, values of other types, and strings that other fields accept.
 _UNUSUAL_VALUES: list[Any] = [
     *(None, True, False, -1, 0, 1, 2, 1.5, -0.0, 10**9, 2**31, 2**63, 10**400, 1e308),
     *(float("nan"), float("inf"), "", "a", "\x1b[31m", "\ud800", "dna", "numpy", "../x"),
     *([], [[]], ["a", "a"], [1, "a", None], {}, {"class": "OneHot", "version": 1}),
 ]
-# One of this number of changes is a change of bytes.
+# One in this number of changes alters bytes instead of a JSON value.
 _BYTE_CHANGE_INTERVAL = 4
 
 
@@ -53,7 +53,7 @@ def _change(tree: dict[str, Any], random_state: random.Random) -> None:
 
 
 def _positions(tree: Any) -> Any:
-    """Yield every dict or list with each of its keys, at any depth."""
+    """Yield pairs of a dict or list, at any depth, and each of its keys or indices."""
     keys: Any = tree if isinstance(tree, dict) else range(len(tree))
     for key in list(keys):
         yield tree, key

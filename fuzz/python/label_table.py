@@ -1,4 +1,4 @@
-"""Read plain and compressed tables of labels, with selected columns or all columns."""
+"""Read plain and compressed tables of labels, with some or all columns selected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Load model records: arbitrary files, and changed headers or facts with checksums."""
+"""Load model records: arbitrary files, and changed headers with valid checksums."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def _try_one(data: bytes) -> None:
 
 
 def _as_safetensors(data: bytes) -> bytes:
-    """Return a safetensors file; the first line is its header, the rest its arrays."""
+    """Return a safetensors file; line 1 of `data` is its header, the rest its arrays."""
     header, _, arrays = data.partition(b"\n")
     return len(header).to_bytes(8, "little") + header + arrays
 
 
 def _as_facts(data: bytes) -> bytes:
-    """Return a model record; the first line is its facts, the rest its arrays."""
+    """Return a model record; line 1 of `data` is its description, the rest its arrays."""
     facts, _, arrays = data.partition(b"\n")
     strings = {"seqloom": f"seqloom facts {_add_checksum(facts)}"}
     entry = {"dtype": "U8", "shape": [len(arrays)], "data_offsets": [0, len(arrays)]}
@@ -48,7 +48,7 @@ def _as_facts(data: bytes) -> bytes:
 
 
 def _add_checksum(facts: bytes) -> str:
-    """Return the facts after their checksum."""
+    """Return the description, preceded by its checksum."""
     text = facts.decode("utf-8", "replace")
     return f"{zlib.crc32(text.encode()):08x} {text}"
 
@@ -91,7 +91,7 @@ _FORMATTERS = [
 
 
 def _seeds() -> list[bytes]:
-    """Return a valid file of each format, and parts of the other formats."""
+    """Return valid inputs for each format."""
     own = sl.record.Safetensors().to_bytes(_RECORD)
     end = 8 + int.from_bytes(own[:8], "little")
     text = sl.record.JsonGz().to_bytes(_RECORD)

@@ -1,4 +1,4 @@
-"""Load run folders with changed settings and valid weights."""
+"""Load run folders with valid weights, but changed settings."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _try_one(data: bytes) -> None:
 
 
 def _seeds() -> list[bytes]:
-    """Write runs; the weights of the last run stay in the folder."""
+    """Return the settings of several runs; leave the weights of the last in the folder."""
     configs: list[bytes] = []
     shutil.rmtree(scratch("run"), ignore_errors=True)
     for config, encoder, task in reversed(_NETWORKS):

@@ -1,4 +1,4 @@
-"""Read tables of scores; a table that is written and read again must be equal."""
+"""Read tables of scores; writing and reading a table again must not change it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read settings of every class; settings that are written and read again must be equal."""
+"""Read settings of every class; writing and reading them again must not change them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Encode text of any characters; shapes must match, and tokens be in the vocabulary."""
+"""Encode arbitrary text; shapes must match, and all tokens must be in the vocabulary."""
 
 from __future__ import annotations
 

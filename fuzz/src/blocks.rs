@@ -13,18 +13,19 @@ use sirocco::deflate::{Encoder, Flush, Level, compress_bound};
 use crate::choices::Choices;
 use crate::{SmallReads, scratch};
 
-/// Maximal number of blocks of a file: enough for several runs of a thread.
+/// Maximal number of blocks of a file, enough for a thread to process blocks
+/// repeatedly.
 const MAX_BLOCKS: usize = 40;
-/// Size of the text of a large block. It leaves space for other fields in the header.
+/// Size of the text of a large block, with space for other fields in the header.
 const LARGE_TEXT_BYTES: usize = 0xFA00;
-/// Offset of the size of a block if its field is the first.
+/// Offset of the block size if its field is the first in the header.
 const SIZE_OFFSET: usize = 16;
 /// Distance of the checksum from the end of a block.
 const CHECKSUM_FROM_END: usize = 8;
 /// Distance of the length from the end of a block.
 const LENGTH_FROM_END: usize = 4;
 
-/// A part of the file, and its text if it is a valid block.
+/// Bytes of the file, and their text if they are a valid block.
 #[derive(Clone)]
 struct Part {
     bytes: Vec<u8>,
@@ -85,8 +86,8 @@ pub(crate) fn read(text: &mut dyn Text, found: &mut Vec<u8>) -> Option<String> {
     }
 }
 
-/// Checks that the text is that of the blocks before the first change, and that a
-/// change is an error.
+/// Checks that the text ends where the first changed block begins, and that this block
+/// is an error.
 fn compare((_, found, error): &Outcome, parts: &[Part], require_eof: bool) {
     let wanted = valid(parts);
     assert!(
@@ -101,7 +102,7 @@ fn compare((_, found, error): &Outcome, parts: &[Part], require_eof: bool) {
     assert_eq!(error.is_none(), is_good, "{error:?}");
 }
 
-/// Checks that reads by offset return the whole text or an error.
+/// Checks that reading by offset returns the whole text or an error.
 fn compare_seekable(file: &[u8], parts: &[Part]) {
     let disk = Disk::open(&scratch::write("blocks", file)).expect("it was written");
     let Ok((blocks, size)) = blocks(&disk) else {
@@ -127,7 +128,7 @@ fn compare_seekable(file: &[u8], parts: &[Part]) {
     }
 }
 
-/// Returns the text before the first part that is not a valid block.
+/// Returns the text before the first invalid block.
 fn valid(parts: &[Part]) -> Vec<u8> {
     let texts = parts.iter().map_while(|part| part.text.as_deref());
     texts.collect::<Vec<_>>().concat()
@@ -236,7 +237,7 @@ fn block(choices: &mut Choices<'_>) -> Part {
     pack(&text, level, [&fields[0], &fields[1]])
 }
 
-/// Makes another field for the header of a block; it is mostly empty.
+/// Makes an additional header field, which is usually empty.
 fn field(choices: &mut Choices<'_>) -> Vec<u8> {
     if !choices.one_in(8) {
         return Vec::new();

@@ -1,5 +1,5 @@
-//! Indexes and reads arbitrary text in any compression: both return the same records or
-//! an error.
+//! Indexes and reads arbitrary text in any compression: index and reader return the
+//! same records, or both fail.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::choices::Choices;
 use crate::records::{Record, of_batch};
 use crate::scratch;
 
-/// Reads and indexes a file, and opens it with tables in the formats of other programs.
+/// Reads and indexes a file, and opens it with `.fai` and `.gzi` files.
 pub fn run(mut choices: Choices<'_>) {
     let (form, size) = (choices.byte(), 1 + choices.below(300));
     let table = choices.until(0);
@@ -56,8 +56,7 @@ fn all(path: &Path) -> Option<Vec<Record>> {
     Some(found)
 }
 
-/// Checks that an index, and the tables for other programs, return the records of a
-/// reader.
+/// Checks that an index, and its `.fai` and `.gzi`, return the records of a reader.
 fn compare(path: &Path, bytes: Vec<u8>, records: &[Record]) {
     let (index, _) = Index::from_bytes(path, bytes, 1).expect("the index was built from this file");
     let numbers: Vec<i64> = (0..).take(records.len()).collect();
@@ -75,7 +74,7 @@ fn compare(path: &Path, bytes: Vec<u8>, records: &[Record]) {
     }
 }
 
-/// Opens a file with an arbitrary table.
+/// Opens a file with an arbitrary `.fai`.
 fn open_by_table(path: &Path, table: &[u8]) {
     let Ok(index) = Index::from_standard(path, (Path::new("fai"), table), None) else {
         return;

@@ -1,6 +1,7 @@
 //! Interprets the bytes of the fuzzer as a sequence of choices.
 
-/// Choices that are taken one after another. After the last byte, each choice is 0.
+/// A sequence of choices, each from the next bytes. After the last byte, each choice is
+/// 0.
 pub struct Choices<'a>(&'a [u8]);
 
 impl<'a> Choices<'a> {
@@ -19,7 +20,7 @@ impl<'a> Choices<'a> {
         self.bytes(1).first().copied().unwrap_or_default()
     }
 
-    /// Returns true for one of `count` values of the next byte.
+    /// Returns true with a probability of one in `count`, depending on the next byte.
     pub fn one_in(&mut self, count: u8) -> bool {
         self.byte().is_multiple_of(count)
     }
@@ -38,7 +39,7 @@ impl<'a> Choices<'a> {
             .fold(0, |number, byte| number << 8 | u16::from(*byte))
     }
 
-    /// Returns a 64-bit number: a small one, one near a limit, or any.
+    /// Returns a 64-bit number, which is small, near a limit, or arbitrary.
     pub fn number(&mut self) -> u64 {
         match self.byte() % 8 {
             0..=2 => u64::from(self.byte()),

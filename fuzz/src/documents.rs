@@ -1,10 +1,10 @@
-//! Changes values of a JSON document, which stays valid JSON.
+//! Changes values of a JSON document, which remains valid JSON.
 
 use serde_json::{Value, json};
 
 use crate::choices::Choices;
 
-/// Strings with a meaning in some document.
+/// Strings that some documents accept as values.
 const KNOWN_STRINGS: [&str; 30] = [
     "",
     "a",

@@ -1,4 +1,4 @@
-//! Opens and runs invalid exported models: every graph gives an error or a result.
+//! Opens and runs invalid exported models: every graph returns an error or a result.
 //!
 //! The harness adds the weights of a graph (up to a size limit) and valid hashes, so
 //! that the graph itself is tested.
@@ -19,7 +19,7 @@ use zip::{CompressionMethod, ZipWriter};
 const MODEL_MEMORY_BYTES: usize = 64 << 20;
 /// Maximal number of elements of an input array.
 const MAX_ELEMENTS: usize = 1 << 16;
-/// The values of the named sizes.
+/// The length of each named axis.
 const NAMED_SIZES: [usize; 2] = [2, 5];
 
 /// Opens a zip, and runs it on small arrays of zeros and ones.
@@ -91,7 +91,7 @@ impl InputArray {
     }
 }
 
-/// Makes an export with these bytes as its graph.
+/// Returns an exported model with these bytes as its graph.
 pub fn seal(graph: &[u8]) -> Vec<u8> {
     let files = [
         ("graph.json", graph.to_vec()),
@@ -106,7 +106,8 @@ pub fn seal(graph: &[u8]) -> Vec<u8> {
     seal_files(manifest, files.into())
 }
 
-/// Makes an export of these files, with valid hashes for the files in the manifest.
+/// Returns an exported model of these files, with a valid hash for each file in the
+/// manifest.
 pub fn seal_files(mut manifest: Value, files: Vec<(&str, Vec<u8>)>) -> Vec<u8> {
     if let Some(fields) = manifest.as_object_mut() {
         if let Some(hashes) = fields.get_mut("files").and_then(Value::as_object_mut) {
@@ -138,7 +139,7 @@ fn weights(graph: &[u8]) -> Vec<u8> {
         let view = TensorView::new(dtype, shape, bytes).ok()?;
         Some((weight["name"].as_str()?.to_owned(), view))
     });
-    // A repeated name is written once.
+    // A zip stores a repeated name only once.
     let views: BTreeMap<String, TensorView<'_>> = views.collect();
     safetensors::serialize(views, None).unwrap_or_default()
 }

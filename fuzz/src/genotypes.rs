@@ -108,7 +108,7 @@ fn open(path: &Path, wanted: BedLayout, picks: &[u8]) {
     slow.compare_codes(bed);
 }
 
-/// Selects positions in any order; all positions if `picks` is empty.
+/// Selects positions in any order, or all positions if `picks` is empty.
 fn pick(picks: &[u8], count: usize) -> Picks {
     if picks.is_empty() || count == 0 {
         return Picks::all(count);
@@ -221,7 +221,7 @@ impl SimpleReader<'_> {
         }
     }
 
-    /// Compares the counts and bytes of lines that are read by number.
+    /// Compares the counts and bytes of selected rows.
     fn compare_codes(&self, bed: Bed) {
         let Ok(codes) = Codes::of_file(bed, self.layout, None) else {
             return;

@@ -1,5 +1,5 @@
-//! Changes the numbers of valid index files and corrects all checksums, so that the
-//! checks of the numbers are tested.
+//! Changes numbers in valid index files and corrects all checksums, to test how the
+//! numbers are validated.
 
 use std::fs;
 use std::ops::Range;
@@ -16,7 +16,7 @@ use crate::scratch;
 
 /// Maximal size of one memory allocation; files are small.
 const MAX_ALLOCATION_BYTES: usize = 8 << 20;
-/// Number of numbers in the header; the last one is its hash.
+/// Number of integers in the header; the last is the hash of the header.
 const HEADER_NUMBERS: usize = 22;
 /// Index of the size of the text in the header.
 const TEXT_SIZE_FIELD: usize = 8;
@@ -94,7 +94,7 @@ fn query(index: &Index, choices: &mut Choices<'_>) {
 struct Image(Vec<u8>);
 
 impl Image {
-    /// Returns a number of the header.
+    /// Returns an integer of the header.
     fn head(&self, number: usize) -> usize {
         let bytes = self.0[number * 8..].first_chunk();
         bytes.map_or(0, |bytes| {

@@ -1,5 +1,6 @@
-//! Common checks of all targets. A reader never panics or aborts. It returns the same
-//! records and the same error for any size of reads and any number of threads.
+//! Common checks of all targets. A reader never panics or aborts. A reader returns the
+//! same records and the same error for any size of input chunks and any number of
+//! threads.
 
 pub mod blocks;
 pub mod built;
@@ -27,7 +28,7 @@ use seqloom_core::Result;
 use seqloom_sequences::options::{Format, OnError};
 use seqloom_sequences::{Batch, Reader, ReaderOptions};
 
-/// Reads `bytes` in one read and in small reads, and compares the results.
+/// Reads `bytes` at once and in small chunks, and compares the results.
 pub fn read_in_all_ways(bytes: &[u8], format: Option<Format>) {
     let options = ReaderOptions {
         format,

@@ -17,7 +17,7 @@ use crate::choices::Choices;
 use crate::records::{Packing, Record, Records};
 use crate::scratch;
 
-/// Packs a file made from the choices, and resumes after one of its batches.
+/// Packs a random file, and resumes after one of its batches.
 pub fn run(mut choices: Choices<'_>) {
     let records = Records::new(&mut choices);
     let packing = Packing::new(&mut choices);
@@ -92,7 +92,7 @@ fn rule(choices: &mut Choices<'_>) -> PackingRule {
     }
 }
 
-/// Returns all batches, and the hash of the content or the failure.
+/// Returns all batches, and the hash of the content or the error.
 fn all(mut stream: BatchStream<Tokeniser>) -> (Vec<PackedBatch>, Result<u64, PackingFailure>) {
     let mut batches = Vec::new();
     loop {

@@ -97,7 +97,7 @@ fn read(name: &str) -> Value {
     serde_json::from_slice(&bytes(name)).expect("the model is valid")
 }
 
-/// Reads a file of a stored export.
+/// Reads a file of a stored exported model.
 fn bytes(name: &str) -> Vec<u8> {
     let folder = concat!(
         env!("CARGO_MANIFEST_DIR"),

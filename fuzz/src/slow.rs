@@ -1,4 +1,4 @@
-//! Simple encoders, with which the kernels are compared.
+//! Simple encoders, to which the results of the kernels are compared.
 
 use seqloom_core::{Error, Ragged};
 use seqloom_encode::{
@@ -6,12 +6,12 @@ use seqloom_encode::{
     one_hot,
 };
 
-/// Maximal number of different words that are counted.
+/// Maximal number of different k-mers that are counted.
 const MAX_WORDS: u64 = 1 << 12;
 /// Index of the last base; the complement of a base is at the mirrored index.
 const LAST_BASE: usize = 3;
 
-/// Settings of words.
+/// Settings of k-mers.
 pub(crate) struct WordSettings {
     pub(crate) words: KmerWords,
     pub(crate) k: usize,
@@ -19,7 +19,7 @@ pub(crate) struct WordSettings {
     pub(crate) is_canonical: bool,
 }
 
-/// Sequences, and extra space for their rows.
+/// Sequences, and the extra width of their output rows.
 pub(crate) struct SimpleEncoder<'a> {
     pub(crate) letters: &'a LetterTable,
     pub(crate) sequences: &'a Ragged<'a>,
@@ -27,7 +27,8 @@ pub(crate) struct SimpleEncoder<'a> {
 }
 
 impl SimpleEncoder<'_> {
-    /// Fills rows with a kernel, and compares them with those of the simple encoder.
+    /// Fills rows with a kernel, and compares the rows with those of the simple
+    /// encoder.
     fn compare(&self, kernel: &dyn RowKernel<u32>, slow: impl Fn(&[u8], usize) -> Vec<u32>) {
         let rows = self.sequences.iter().map(|row| self.letters.stripped(row));
         let rows: Vec<&[u8]> = rows.collect();
@@ -75,7 +76,7 @@ impl SimpleEncoder<'_> {
         }
     }
 
-    /// Returns the width of rows; for channels, a whole number of positions.
+    /// Returns the width of rows; one-hot rows have a whole number of positions.
     fn width(&self, kernel: &dyn RowKernel<u32>, least: usize) -> usize {
         least + self.more * (kernel.size(2) - kernel.size(1)).max(1)
     }
@@ -92,8 +93,8 @@ impl SimpleEncoder<'_> {
         })
     }
 
-    /// Returns the channels of a character: 1 for the residue, 2 for each residue of an
-    /// ambiguity code.
+    /// Returns the one-hot channels of a character: 1 for a residue, 2 for each residue
+    /// of an ambiguity code.
     fn channels(&self, letter: u8) -> Vec<u32> {
         let normal = self.letters.normal()[usize::from(letter)];
         let codes = self.letters.ambiguities().iter();
@@ -128,7 +129,7 @@ impl SimpleEncoder<'_> {
         self.decode(channels_first);
     }
 
-    /// Checks that decoding any numbers gives one residue for each position.
+    /// Checks that decoding arbitrary numbers returns one residue for each position.
     fn decode(&self, channels_first: bool) {
         let width = self.letters.members().len();
         let floats = self
@@ -184,7 +185,7 @@ impl SimpleEncoder<'_> {
         });
     }
 
-    /// Returns the number of each word; `None` if a character is not a residue of the
+    /// Returns the index of each k-mer; `None` if a character is not a residue of the
     /// alphabet.
     fn numbers(&self, row: &[u8], settings: &WordSettings) -> Vec<Option<u64>> {
         let members = self.letters.members();

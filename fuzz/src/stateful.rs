@@ -1,5 +1,5 @@
-//! Makes a sequence of calls on one file, and compares each result with that of a list
-//! of records.
+//! Makes a sequence of calls on one file, and compares each result with a list of
+//! records.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::scratch;
 /// Maximal number of calls.
 const MAX_CALLS: usize = 60;
 
-/// Makes a file from the choices and calls functions on it.
+/// Makes a random file, and calls functions of its readers.
 pub fn run(mut choices: Choices<'_>) {
     let records = Records::new(&mut choices);
     let packing = Packing::new(&mut choices);

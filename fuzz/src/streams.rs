@@ -8,8 +8,8 @@ use seqloom_compression::{Compression, UnpackOptions};
 use crate::blocks::{Outcome, outcome};
 use crate::choices::Choices;
 
-/// Makes a file from the choices. Reads it in one read and in small reads, in one
-/// thread and in several.
+/// Makes a random file, and reads it at once and in small chunks, with one and with
+/// several threads.
 pub fn run(mut choices: Choices<'_>) {
     let (codec, size) = (choices.below(3), 1 + choices.below(40));
     let (mut file, mut text) = (Vec::new(), Vec::new());
@@ -32,7 +32,7 @@ pub fn run(mut choices: Choices<'_>) {
 }
 
 /// Checks that a changed bit is an error or has no effect, because all three formats
-/// have checksums. If the first bytes change, the file counts as plain text.
+/// have checksums. If the first bytes change, the file is read as plain text.
 fn check_outcome((kind, found, error): &Outcome, text: &[u8], is_whole: bool) {
     assert!(!is_whole || error.is_none(), "{error:?}");
     let is_plain = *kind == Some(Compression::None);
@@ -40,14 +40,14 @@ fn check_outcome((kind, found, error): &Outcome, text: &[u8], is_whole: bool) {
     assert!(!is_whole || !is_plain, "taken for plain text");
 }
 
-/// Makes text: arbitrary bytes, repeated text, or long text.
+/// Returns arbitrary bytes, repeated text, or long text.
 fn make_text(choices: &mut Choices<'_>) -> Vec<u8> {
     let size = choices.below(60);
     let some = choices.bytes(size).to_vec();
     some.repeat([1, 2, 50, 3000][choices.below(4)])
 }
 
-/// Compresses one stream, with a level and a checksum.
+/// Compresses text as one stream, with a checksum.
 fn pack(codec: usize, text: &[u8], choices: &mut Choices<'_>) -> Vec<u8> {
     let level = 1 + choices.below(3) as u32;
     let mut packed = Vec::new();
@@ -68,7 +68,8 @@ fn pack(codec: usize, text: &[u8], choices: &mut Choices<'_>) -> Vec<u8> {
     packed
 }
 
-/// Flips a bit, or truncates the last stream. Returns true if it did.
+/// Flips a bit, truncates the last stream, or does nothing. Returns true if the file
+/// changed.
 fn change(choices: &mut Choices<'_>, file: &mut Vec<u8>) -> bool {
     let (kind, at) = (choices.byte() % 3, choices.below(file.len()));
     match kind {

@@ -1,4 +1,4 @@
-//! The three files of a set of genotypes, with arbitrary bytes or with matching
+//! Fuzzes the three files of a genotype set, with arbitrary bytes or with matching
 //! lengths.
 #![no_main]
 

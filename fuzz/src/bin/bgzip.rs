@@ -1,4 +1,4 @@
-//! Bytes that begin as a bgzip block.
+//! Fuzzes the decompression of bytes that begin like a bgzip block.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

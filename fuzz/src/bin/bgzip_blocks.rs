@@ -1,4 +1,5 @@
-//! Bgzip files of valid blocks. Some blocks are changed, removed, repeated or moved.
+//! Fuzzes bgzip files in which some valid blocks are changed, removed, repeated or
+//! moved.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Encodes sequences with invalid characters, lengths and offsets as channels, tokens,
-//! words and counts.
+//! Encodes sequences with invalid characters, lengths and offsets: one-hot, as tokens,
+//! and as k-mers.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

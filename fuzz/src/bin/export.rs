@@ -1,4 +1,5 @@
-//! Arbitrary bytes as an exported model: as a zip, and as a graph with valid hashes.
+//! Opens arbitrary bytes as an exported model: as a zip, and as a graph with valid
+//! hashes.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Text that must be FASTA.
+//! Reads arbitrary text as FASTA.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

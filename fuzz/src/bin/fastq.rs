@@ -1,4 +1,4 @@
-//! Text that must be FASTQ.
+//! Reads arbitrary text as FASTQ.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Bytes that begin as a gzip member.
+//! Fuzzes the decompression of bytes that begin like a gzip member.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

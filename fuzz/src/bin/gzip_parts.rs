@@ -1,5 +1,5 @@
-//! Changed gzip files, decompressed by one thread and then by several threads from
-//! stored snapshots.
+//! Decompresses changed gzip files with one thread, and then with several threads from
+//! the snapshots of the first pass.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

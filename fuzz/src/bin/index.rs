@@ -1,4 +1,4 @@
-//! Arbitrary bytes as an index: `.fai`, `.gzi` and the index of seqloom.
+//! Opens arbitrary bytes as an index: `.fai`, `.gzi` and the index of seqloom.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Arbitrary text in any compression: the indexed records equal the records that a
-//! reader returns.
+//! Indexes arbitrary text in any compression: the indexed records must equal the
+//! records that a reader returns.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

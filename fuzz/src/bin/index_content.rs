@@ -1,4 +1,4 @@
-//! Index files with valid checksums and invalid numbers.
+//! Opens index files with valid checksums but invalid numbers.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Arbitrary bytes as the tables of a `.bed`.
+//! Reads arbitrary bytes as the tables of a `.bed`.
 #![no_main]
 
 use std::path::Path;
@@ -16,7 +16,7 @@ fuzz_target!(|text: &[u8]| {
     }
 });
 
-/// Reads every column as every type, and checks that each value belongs to a line.
+/// Reads every column as every type, and checks that there is one value for each line.
 fn read_all(table: &TextTable<&[u8]>, names: &[String; COLUMNS]) {
     let (mut integers, mut floats) = (vec![0; table.rows()], vec![0.0; table.rows()]);
     for name in names {

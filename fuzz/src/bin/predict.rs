@@ -1,4 +1,4 @@
-//! Exported models with invalid encoders and settings, and files that they score.
+//! Scores files with exported models that have invalid encoders and settings.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

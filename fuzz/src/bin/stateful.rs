@@ -1,4 +1,4 @@
-//! Sequences of calls on an index and on readers of one file.
+//! Makes random sequences of calls on an index and on readers of one file.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

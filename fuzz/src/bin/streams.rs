@@ -1,4 +1,4 @@
-//! Valid streams of bzip2, xz and zstd that are then changed.
+//! Decompresses changed streams of bzip2, xz and zstd.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
