@@ -1,4 +1,4 @@
-"""Compare all kernels except matrix products with torch, at the networks' shapes."""
+"""Compare the speed of all kernels except matrix products with that of PyTorch."""
 
 from benchmarks.kernels._story import main
 

@@ -1,6 +1,6 @@
-"""Cases to measure: kernels, the shapes of the four networks, and their inputs."""
+"""Define which kernels are measured, and the shapes and values of their inputs."""
 
-# Each case unpacks its shape, one axis per position.
+# The functions below have one positional parameter per axis.
 # ruff: noqa: PLR0917
 
 from collections.abc import Callable, Iterable
@@ -12,7 +12,7 @@ from benchmarks._measure import pick
 from benchmarks.tensor._networks import NETWORKS
 
 Arrays = list[np.ndarray]
-K = 6  # Bases per k-mer.
+K = 6  # bases per k-mer
 ENCODERS = ("encode_one_hot", "encode_kmers", "encode_kmer_counts")
 SEQUENCES = (
     120,
@@ -23,11 +23,11 @@ SEQUENCES = (
     180,
     248,
     96,
-)  # lengths in a packed batch
+)  # lengths of the sequences in a packed batch
 
 
 class Case(NamedTuple):
-    """A kernel and a shape; `draw` names the axes of each kind."""
+    """Kernel to measure, with the shape and the dtype of its inputs."""
 
     kind: str
     shape: tuple[Any, ...]
@@ -42,17 +42,17 @@ class Case(NamedTuple):
 
     @property
     def is_random(self) -> bool:
-        """True if the sides draw different random numbers."""
+        """True if each library draws different random numbers."""
         return self.kind in {"dropout", "normal", "uniform"}
 
     @property
     def is_fused(self) -> bool:
-        """True if compilers can fuse the chain."""
+        """True if a compiler can fuse the operations of this case into one loop."""
         return self.kind.startswith("fused")
 
     @property
     def operations(self) -> int:
-        """Multiplications and additions of the matrix products; 0 without products."""
+        """Number of multiplications and additions in the case's matrix products."""
         if self.kind.startswith("conv"):
             n, c, o, k, length = self.shape
             axes = 2 if self.kind.startswith("conv2d") else 1
@@ -65,13 +65,13 @@ class Case(NamedTuple):
 
 
 def draw(case: Case) -> Arrays:
-    """Draw the inputs of a case, equal for all sides: values first, a gradient last."""
+    """Draw the inputs of a kernel, the same for all libraries; a gradient is the last."""
     family = next(each for each in FAMILIES if case.kind.startswith(each))
     return FAMILIES[family](Draw(case.dtype), *case.shape)
 
 
 class Draw:
-    """Draws arrays of one dtype from a fixed seed."""
+    """Random number generator with a fixed seed, for arrays of one dtype."""
 
     def __init__(self, dtype: str) -> None:
         self.dtype, self.source = dtype, np.random.default_rng(0)
@@ -81,7 +81,7 @@ class Draw:
         return self.source.normal(size=shape).astype(self.dtype)
 
     def below(self, end: int, *shape: int) -> np.ndarray:
-        """Draw integers from 0 to `end`."""
+        """Draw integers from 0 to `end`, exclusive."""
         return self.source.integers(0, end, shape)
 
 
@@ -124,7 +124,7 @@ def _conv2d(rng: Draw, n: int, c: int, o: int, k: int, length: int) -> Arrays:
 
 
 def _heads(rng: Draw, n: int, h: int, rows: int, d: int) -> Arrays:
-    """Draw queries, keys and values as views of one array, as a layer creates them."""
+    """Draw queries, keys and values as views of one array, as in an attention layer."""
     parts = rng(n, rows, 3, h, d).transpose(2, 0, 3, 1, 4)
     mask = np.arange(rows) < rng.source.integers(rows // 2, rows + 1, (n, 1, 1, 1))
     return [*parts, mask, rng(n, rows, h, d).transpose(0, 2, 1, 3)]
@@ -168,10 +168,7 @@ FAMILIES: dict[str, Callable[..., Arrays]] = {
 
 
 def _both(kind: str, *shapes: tuple[int, ...]) -> list[Case]:
-    """Return a kernel and its gradient for each shape.
-
-    In double precision at the first one.
-    """
+    """Pair a kernel and its gradient with each shape; the first also in float64."""
     kinds = (kind, f"{kind}_grad")
     double = [Case(each, shapes[0], "float64") for each in kinds]
     return [*_each_of(kinds, *shapes), *pick(double, [])]
@@ -182,12 +179,12 @@ def _convolution(kind: str, *shapes: tuple[int, ...]) -> list[Case]:
 
 
 def _each_of(kinds: Iterable[str], *shapes: tuple[Any, ...]) -> list[Case]:
-    """Return each kernel for each shape; only the first shape in a quick run."""
+    """Pair each kernel with each shape; a quick run uses only the first shape."""
     return [Case(kind, shape) for shape in pick(shapes, shapes[:1]) for kind in kinds]
 
 
 def cases() -> list[Case]:
-    """Return the kernels with the shapes of the networks and with large shapes."""
+    """Return all cases: each kernel with shapes of networks, and with larger shapes."""
     return [
         *_both("softmax", (2048, 256), (64, 10), (2048, 8192)),
         *_each_of(("cross_entropy",), (2048, 33), (64, 10), (2048, 8192)),

@@ -1,6 +1,6 @@
-"""Kernels of seqloom, called like the NumPy backend calls them."""
+"""Calls of seqloom kernels, with the arguments that the NumPy backend passes."""
 
-# Each function takes the inputs of its case one by one.
+# Each function has one positional parameter per input of its case.
 # ruff: noqa: PLR0917
 
 from collections.abc import Callable, Iterator
@@ -23,20 +23,20 @@ CONVOLUTION_OPTIONS: Any = {"stride": 1, "padding": 0}
 
 
 def work_of(case: Case, threads: int) -> Work:
-    """Create the inputs, and return the call to measure."""
+    """Create the inputs of a case, and return the function to time."""
     b: Any = backend("numpy", num_threads=threads)
     return CALLS_OF_SEQLOOM[case.kind](b, case, *draw(case))
 
 
 def own_cases() -> Iterator[tuple[str, Callable[[], Work]]]:
-    """Yield every kernel with one and with two threads."""
+    """Yield each case twice: with one thread and with two threads."""
     for threads in (1, 2):
         for case in cases():
             yield f"{case.label}, {threads}", partial(work_of, case, threads)
 
 
 def _on(name: str, *places: int, **options: Any) -> Make:
-    """Return a function of the inputs at the given positions."""
+    """Return a function that calls one kernel with the selected inputs of a case."""
 
     def make(b: Any, _: Case, *given: Any) -> Work:
         call, chosen = getattr(b, name), [given[place] for place in places]
@@ -46,7 +46,7 @@ def _on(name: str, *places: int, **options: Any) -> Make:
 
 
 def _back(name: str, *, of_output: bool) -> Make:
-    """Return the gradient, computed from the input or from the output."""
+    """Return a function that times a gradient kernel of an elementwise function."""
 
     def make(b: Any, _: Case, x: np.ndarray, grad: np.ndarray) -> Work:
         kept = getattr(b, name)(x) if of_output else x
@@ -56,7 +56,7 @@ def _back(name: str, *, of_output: bool) -> Make:
 
 
 def _random(name: str) -> Make:
-    """Return random numbers of the given shape."""
+    """Return a function that times the generation of random numbers."""
 
     def make(b: Any, case: Case, *_: Any) -> Work:
         call, options = getattr(b, name), {"dtype": case.dtype}
@@ -79,7 +79,7 @@ def _layer_norm_grad(b: Any, _: Case, x: Any, weight: Any, bias: Any, grad: Any)
 
 
 def _batch_norm(b: Any, _: Case, x: Any, weight: Any, bias: Any, _grad: Any) -> Work:
-    """Return the output and the means; torch stores 1 / deviation, seqloom the variance."""
+    """Return outputs and means, but not the variances: torch returns 1 / deviation."""
     return lambda: b.batch_norm(x, weight, bias, eps=EPS)[:2]
 
 
@@ -145,8 +145,6 @@ def _varlen_grad(b: Any, _: Case, q: Any, k: Any, v: Any, bounds: Any, grad: Any
 
 
 def _compiled(function: Callable[..., Any]) -> Make:
-    """Return a function of tensors as one compiled program."""
-
     def make(b: Any, _: Case, *arrays: np.ndarray) -> Work:
         tensors, program = [b.tensor(each) for each in arrays], compile_step(function)
 
@@ -172,7 +170,7 @@ def _norm_chain(x: Any, weight: Any, bias: Any, other: Any) -> Any:
 
 
 def _encoded(encoder: OneHot | Kmer) -> Make:
-    """Encode the bases of reads, given as one array and the offsets of the reads."""
+    """Return a function that times an encoder of packed sequencing reads."""
 
     def make(_b: Any, _: Case, letters: np.ndarray) -> Work:
         reads, length = letters.shape

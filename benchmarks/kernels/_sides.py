@@ -1,4 +1,4 @@
-"""Runs the kernels of each library in a separate process, one process at a time."""
+"""Run the kernels of each library in a separate process, one process at a time."""
 
 import json
 import subprocess
@@ -13,11 +13,11 @@ SIDES = ("seqloom", "torch", "torch.compile")
 
 
 class Side:
-    """A process in which one library computes kernels on request.
+    """Process that runs the kernels of one library on request.
 
     Args:
-        name: The name of the library.
-        threads: The number of threads that it may use.
+        name: Name of the library.
+        threads: Number of threads that the library may use.
     """
 
     def __init__(self, name: str, threads: int) -> None:
@@ -33,7 +33,7 @@ class Side:
         )
 
     def set(self, case: Case) -> list[list[float]]:
-        """Create the inputs of a case; return some numbers of its results."""
+        """Run a kernel once, and return numbers from its results, for a comparison."""
         return self._request([case.kind, case.shape, case.dtype])
 
     def measure(self, times: int) -> float:
@@ -41,7 +41,7 @@ class Side:
         return self._request(times)
 
     def floor(self) -> float:
-        """Return the seconds of copying or multiplying alone."""
+        """Return a lower limit in seconds: the time for copying or multiplying alone."""
         return self._request("floor")
 
     def _request(self, what: Any) -> Any:
@@ -50,6 +50,6 @@ class Side:
         return json.loads(self.process.stdout.readline())
 
     def close(self) -> None:
-        """Close the input of the process, which then ends, and wait for it."""
+        """End the process by closing its standard input."""
         self.process.stdin.close()
         self.process.wait()

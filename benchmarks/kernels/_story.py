@@ -1,4 +1,4 @@
-"""Time all kernels on each side alternately, and write the tables."""
+"""Time all kernels of each library in turn, and write the tables."""
 
 from statistics import geometric_mean
 
@@ -12,10 +12,10 @@ from benchmarks.kernels._sides import SIDES, Side
 ROUNDS = pick(7, 3)
 # Seconds per measurement, and maximum number of calls.
 SECONDS, MOST = 0.01, 500
-# Largest difference relative to the largest value. For random numbers, the tolerance
-# covers the sampling error of the moments.
+# Largest accepted difference, relative to the largest result. For random numbers, the
+# tolerance covers the sampling error of the moments.
 TOLERANCES = {"float32": 1e-4, "float64": 1e-10, "random": 0.02}
-# Rows of the geometric means; a table with two threads is only in the CSV file.
+# The page shows only the rows of the geometric means; other rows are in the CSV file.
 MEANS, HIDDEN = r"^\| [a-z0-9 ]+ \| \*", r"microseconds, two threads"
 NOTES = """
 Each time is the shortest of all rounds, and includes the allocation of the result. The
@@ -30,7 +30,7 @@ HEAD = ("shortest microseconds", *SIDES, "floor", "seqloom / faster of torch")
 
 
 def main() -> None:
-    """Measure every kernel with one thread and with two."""
+    """Measure every kernel with one thread and with two threads."""
     rows = {threads: _measure(threads) for threads in THREADS}
     tables = [table((f"{HEAD[0]}, {THREADS[it]}", *HEAD[1:]), rows[it]) for it in rows]
     means = [
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def _measure(threads: int) -> list[list[str]]:
-    """Return one row for each kernel."""
+    """Return one table row for each kernel."""
     sides = {name: Side(name, threads) for name in SIDES}
     try:
         return [_row(case, sides) for case in cases()]
@@ -53,7 +53,7 @@ def _measure(threads: int) -> list[list[str]]:
 
 
 def _row(case: Case, sides: dict[str, Side]) -> list[str]:
-    """Return the shortest time of a call on each side."""
+    """Return a kernel's table row, with the shortest time of a call in each library."""
     taking = [
         each for each in sides.values() if case.is_fused or "compile" not in each.name
     ]
@@ -69,7 +69,7 @@ def _row(case: Case, sides: dict[str, Side]) -> list[str]:
 
 
 def _check(case: Case, found: list[list[list[float]]]) -> None:
-    """Raise if the sides computed different results."""
+    """Raise if the libraries computed different results."""
     agreed = TOLERANCES["random" if case.is_random else case.dtype]
     first, *others = found
     for other in others:
@@ -79,12 +79,12 @@ def _check(case: Case, found: list[list[list[float]]]) -> None:
 
 
 def _family(row: list[str]) -> str:
-    """Return the kernel of a row; gradients and variants count as the same kernel."""
+    """Return the kernel name of a table row, which gradients and variants share."""
     names = (name.replace("_", " ") for name in FAMILIES)
     return next(name for name in names if row[0].startswith(name))
 
 
 def _mean(name: str, rows: list[list[str]]) -> str:
-    """Return the geometric mean of the ratios of a family."""
+    """Return the geometric mean of a kernel's time ratios, including its variants."""
     ratios = [float(row[-1].strip("*")) for row in rows if _family(row) == name]
     return f"**{geometric_mean(ratios):.2f}**"

@@ -1,6 +1,6 @@
-"""Kernels of torch, called like its autograd calls them."""
+"""Calls of PyTorch kernels, with the arguments that its autograd passes."""
 
-# Torch declares these functions with positional arguments only.
+# These PyTorch functions accept positional arguments only.
 # ruff: noqa: FBT003, PLR0917, SLF001
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ aten: Any = torch.ops.aten
 
 
 def work_of(case: Case, threads: int, *, compiled: bool = False) -> Work:
-    """Create the inputs, and return the call to measure."""
+    """Create the inputs of a case, and return the function to time."""
     torch.set_num_threads(threads)
     torch.set_grad_enabled(False)
     given = [torch.from_numpy(each) for each in draw(case)]
@@ -31,7 +31,7 @@ def work_of(case: Case, threads: int, *, compiled: bool = False) -> Work:
 
 
 def _on(function: Callable[..., Any], *places: int) -> Make:
-    """Return a function of the inputs at the given positions."""
+    """Return a function that calls one operation with the selected inputs of a case."""
 
     def make(_: Case, *given: Any) -> Work:
         chosen = [given[place] for place in places]
@@ -41,7 +41,7 @@ def _on(function: Callable[..., Any], *places: int) -> Make:
 
 
 def _random(function: Callable[..., Any]) -> Make:
-    """Return a function of a shape and a dtype."""
+    """Return a function that times the generation of random numbers."""
 
     def make(case: Case, x: Any, _: Any) -> Work:
         return lambda: function(case.shape, dtype=x.dtype)
@@ -60,7 +60,7 @@ def _softmax_grad(_: Case, x: Any, grad: Any) -> Work:
 
 
 def _cross_entropy(_: Case, logits: Any, labels: Any) -> Work:
-    """Return the losses per row, and the derivative of their sum."""
+    """Return the loss of each row, and the gradient of the summed losses."""
     one = torch.ones((), dtype=logits.dtype)
 
     def call() -> Any:
@@ -131,7 +131,7 @@ def _convolution(_: Case, x: Any, weight: Any, _grad: Any) -> Work:
 
 
 def _convolution_grad(by: str) -> Make:
-    """Return the gradient of the input, or the gradients of the weight and the bias."""
+    """Return a function that times the input gradient or the weight and bias gradients."""
     wanted = [by == "input", by == "weight", by == "weight"]
 
     def backward(_: Case, x: Any, weight: Any, grad: Any) -> Work:
@@ -199,7 +199,7 @@ def _varlen_grad(_: Case, q: Any, k: Any, v: Any, bounds: Any, grad: Any) -> Wor
 
 
 def _parts(arrays: Any, pair: Any) -> list[Any]:
-    """Return the rows between consecutive offsets, as ``(1, h, l, d)``."""
+    """Split packed rows into sequences, each with the shape ``(1, h, l, d)``."""
     start, end = pair
     return [each[start:end].transpose(0, 1)[None] for each in arrays]
 
@@ -221,14 +221,14 @@ def _norm_chain(x: Any, weight: Any, bias: Any, other: Any) -> Any:
 
 
 def _one_hot(_: Case, letters: Any) -> Work:
-    """Encode with four comparisons, the fastest of five ways; other characters are 0."""
+    """Encode bases by four comparisons, which was the fastest of five methods."""
     bases = torch.tensor([*b"ACGT"], dtype=torch.uint8)[:, None]
     reads, length = letters.shape
     return lambda: torch.eq(letters[:, None], bases, out=torch.empty(reads, 4, length))
 
 
 def _words(letters: Any) -> Any:
-    """Return the numbers of all 6-mers, computed from 2-mers and 3-mers."""
+    """Return the index of each 6-mer, computed from the indices of 2-mers and 3-mers."""
     digits = DIGITS[letters.int()]
     twos = torch.add(digits[:, 1:], digits[:, :-1], alpha=4)
     threes = torch.add(digits[:, 2:], twos[:, :-1], alpha=4)

@@ -1,4 +1,4 @@
-"""Run the kernels of one library in this process, as requested on standard input."""
+"""Worker process that runs the kernels of one library, as requested on standard input."""
 
 import json
 import sys
@@ -11,8 +11,9 @@ import numpy as np
 
 from benchmarks.kernels._cases import Case, draw
 
-SAMPLES = 1000
-MATRIX_ROWS = 512  # Size of the square matrices of the floor.
+SAMPLES = 1000  # numbers per array that are compared between the libraries
+# Size of the square matrices whose product is timed as the lower limit.
+MATRIX_ROWS = 512
 
 
 def _load(side: str) -> Callable[..., Callable[[], Any]]:
@@ -35,7 +36,7 @@ def _arrays(made: Any) -> list[np.ndarray]:
 
 
 def _said(made: Any, *, random: bool) -> list[list[float]]:
-    """Return some numbers of each result array; for random arrays the moments."""
+    """Return some numbers of each array; for random numbers the mean and the deviation."""
     arrays = _arrays(made)
     if random:
         return [[float(arrays[0].mean()), float(arrays[0].std())]]
@@ -43,13 +44,13 @@ def _said(made: Any, *, random: bool) -> list[list[float]]:
 
 
 def _sample(x: np.ndarray) -> list[float]:
-    """Return equally spaced numbers, in C order."""
+    """Return equally spaced elements of an array, in C order."""
     flat = x.reshape(-1)
     return flat[:: max(1, flat.size // SAMPLES)].astype(float).tolist()
 
 
 def _clock(work: Callable[[], Any], times: int) -> float:
-    """Return the seconds of one call."""
+    """Return the mean seconds per call."""
     start = time.perf_counter()
     for _ in range(times):
         work()
@@ -57,7 +58,7 @@ def _clock(work: Callable[[], Any], times: int) -> float:
 
 
 def _floor(case: Case, nbytes: int, threads: int) -> float:
-    """Return the seconds of torch for copying the same bytes or the same operations."""
+    """Return the longer of PyTorch's times for copying and for multiplying."""
     import torch
 
     torch.set_num_threads(threads)
@@ -72,7 +73,7 @@ def _floor(case: Case, nbytes: int, threads: int) -> float:
 
 
 def _answer(side: str, threads: int) -> None:
-    """Return the results of a case, or the seconds for "floor" or a number of calls."""
+    """Answer the requests on standard input: results of a case, or measured seconds."""
     work_of = _load(side)
     work: Callable[[], Any] = list
     case = Case("", ())

@@ -1,4 +1,4 @@
-"""Time training steps of seqloom on each backend, of torch and of jax."""
+"""Time training steps in seqloom on each backend, in PyTorch and in JAX."""
 
 from benchmarks.tensor._story import main
 

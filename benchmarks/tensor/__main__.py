@@ -1,4 +1,4 @@
-"""Print a few rows: python -m benchmarks.tensor --only MLP --threads 1."""
+"""Time selected training steps: python -m benchmarks.tensor --only MLP --threads 1."""
 
 import argparse
 from typing import Any
@@ -9,7 +9,7 @@ from benchmarks.tensor._sides import SIDES
 
 
 def main() -> None:
-    """Parse the arguments and print the rows."""
+    """Parse the arguments and print the measured times."""
     wanted = _arguments()
     for network in wanted.only:
         for threads in wanted.threads:

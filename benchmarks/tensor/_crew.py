@@ -1,4 +1,4 @@
-"""Worker processes, one for each side; only one works at a time."""
+"""One worker process per library; only one process computes at a time."""
 
 import json
 import subprocess
@@ -19,15 +19,15 @@ from benchmarks.tensor._sides import environment
 
 
 class Failed(Exception):  # noqa: N818  # a result, not a fault of this program
-    """A side failed; the text contains the reason."""
+    """The process of a library failed; the message is the reason."""
 
 
 class TimedOut(Failed):
-    """A side did not answer in time."""
+    """The process of a library did not answer in time."""
 
 
 class Member:
-    """The process of one side."""
+    """Process in which one library runs a network."""
 
     def __init__(self, process: Any, errors: Any) -> None:
         self.process, self.errors = process, errors
@@ -46,7 +46,7 @@ class Member:
             pass  # `answer` reports why the process ended.
 
     def answer(self, seconds: float | None = None) -> str:
-        """Return the next line of the process; kill it after a timeout."""
+        """Return the next output line of the process; after a timeout, kill the process."""
         late = Timer(seconds or 0.0, self.process.kill)
         if seconds is not None:
             late.start()
@@ -57,7 +57,7 @@ class Member:
         return line
 
     def _find_cause(self, seconds: float | None) -> Failed:
-        """Return the reason why the process ended."""
+        """Return an exception with the reason why the process ended."""
         if self.process.wait() == -SIGKILL and seconds is not None:
             return TimedOut(f"killed after {seconds:.0f} s without an answer")
         self.errors.seek(0)
@@ -66,7 +66,7 @@ class Member:
 
 @contextmanager
 def begin(side: str, setup: Setup, **variables: str) -> Generator[Member]:
-    """Start the process of a side, and return without waiting until it is ready."""
+    """Start the process of a library without waiting until the process is ready."""
     settings = {"side": side, "setup": asdict(setup)}
     command = [sys.executable, "-m", "benchmarks.tensor._worker", json.dumps(settings)]
     with (
@@ -89,7 +89,7 @@ def begin(side: str, setup: Setup, **variables: str) -> Generator[Member]:
 
 @contextmanager
 def member(side: str, setup: Setup) -> Generator[Member]:
-    """Start the process of a side, wait until it is ready, and end it at exit."""
+    """Context manager: the running process of a library, which ends with the block."""
     with begin(side, setup) as one:
         one.answer()
         yield one
@@ -98,7 +98,7 @@ def member(side: str, setup: Setup) -> Generator[Member]:
 def speeds(
     sides: Sequence[str], network: str, *, threads: int, dropout: float, rounds: int
 ) -> dict[str, dict[str, Any]]:
-    """Return the median seconds per step of each side, and its first losses."""
+    """Return the first losses of each library, and its seconds per step in each round."""
     found: dict[str, dict[str, Any]] = {}
     setup = Setup(name=network, threads=threads, dropout=dropout)
     with ExitStack() as stack:
@@ -118,13 +118,13 @@ def speeds(
     return found
 
 
-# Pause between two sides in seconds: threads of OpenBLAS spin after their last call,
-# on a core that the next side needs.
+# Pause in seconds between two libraries: after their last call, threads of OpenBLAS
+# still use a core that the next library needs.
 REST = 0.3
 
 
 def memory(side: str, network: str, threads: int) -> int:
-    """Return the bytes that ten steps add in a new process."""
+    """Return the bytes by which ten steps increase the memory of a new process."""
     with member(side, Setup(name=network, threads=threads)) as one:
         return one.request("memory", 10)
 

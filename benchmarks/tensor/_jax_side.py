@@ -1,4 +1,4 @@
-"""Networks in jax: plain functions, and one jitted step with donated state."""
+"""Networks in JAX: plain functions, and one jitted step that reuses the state's memory."""
 
 from collections.abc import Callable
 from functools import partial
@@ -27,7 +27,7 @@ class JaxSide:
     """A network with AdamW, with the whole step in `jax.jit`.
 
     Args:
-        setup: The network, and how it is computed.
+        setup: Network and settings of the computation.
     """
 
     def __init__(self, setup: Setup) -> None:
@@ -45,7 +45,7 @@ class JaxSide:
         self.jitted = jax.jit(_step_of(loss), donate_argnums=(0, 1, 2))
 
     def prepare(self, batch: Arrays) -> Tensors:
-        """Return the batch as jax arrays."""
+        """Return the batch as JAX arrays."""
         return {key: jnp.array(each) for key, each in batch.items()}
 
     def step(self, batch: Tensors) -> float:
@@ -68,7 +68,7 @@ class JaxSide:
 
 
 def _in_half(loss: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the loss with weights and inputs in bfloat16: jax has no autocast."""
+    """Return the loss with weights and inputs in bfloat16, because JAX has no autocast."""
 
     def cast(arrays: Tensors) -> Tensors:
         return {
@@ -84,7 +84,7 @@ def _in_half(loss: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _step_of(loss: Callable[..., Any]) -> Callable[..., Any]:
-    """Return forward, backward and AdamW as one function."""
+    """Return one jitted function of a training step: loss, gradients and AdamW."""
 
     def step(params: Tensors, averages: Tensors, state: Any, key: Any, batch: Any) -> Any:
         key = jax.random.fold_in(key, state[2])

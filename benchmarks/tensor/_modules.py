@@ -1,4 +1,4 @@
-"""Networks as seqloom modules; parameter paths are the keys of the weights."""
+"""Networks as seqloom modules, with the parameter paths of `_networks`."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ class MLP(nn.Module):
 
 
 class SpliceCNN(SequenceCNN):
-    """The network of the demo."""
+    """The convolutional network that ``seqloom demo`` trains."""
 
     def __init__(self, rate: float, length: int) -> None:
         super().__init__(
@@ -103,7 +103,7 @@ class Scale(nn.Module):
 
 
 class Block(nn.Module):
-    """Attention, then two linear layers, each normalised before and added."""
+    """Transformer block: attention, then two linear layers, with pre-normalisation."""
 
     norm1: Scale
     norm2: Scale
@@ -135,7 +135,7 @@ class Block(nn.Module):
 
 
 class Encoder(nn.Module):
-    """Transformer blocks on residues and their positions."""
+    """Transformer with learned embeddings of residues and positions."""
 
     letters: nn.Param
     places: nn.Param
@@ -162,7 +162,7 @@ class Encoder(nn.Module):
 
 
 class Dilated(nn.Module):
-    """Residual layers with growing dilation, a profile and a count (Avsec et al. 2021)."""
+    """Dilated residual layers that predict a profile and a count (Avsec et al. 2021)."""
 
     first: nn.Conv1d
     layers: list[nn.Conv1d]
@@ -170,7 +170,7 @@ class Dilated(nn.Module):
     count: nn.Linear
 
     def __init__(self, rate: float, length: int) -> None:
-        del rate, length  # The network has no dropout and accepts any length.
+        del rate, length  # the network has no dropout and accepts any length
         self.first = nn.Conv1d(4, CHANNELS, 21, padding="same")
         self.layers = [
             nn.Conv1d(CHANNELS, CHANNELS, 3, padding="same", dilation=2**number)
@@ -180,7 +180,7 @@ class Dilated(nn.Module):
         self.count = nn.Linear(CHANNELS, 1)
 
     def loss(self, batch: Any, key: Key) -> Tensor:
-        """Return the cross entropy of the profile, and the squared error of the count."""
+        """Return the sum of the profile's cross entropy and the count's squared error."""
         del key
         x = F.relu(self.first(batch["x"]))
         for layer in self.layers:

@@ -1,4 +1,4 @@
-"""Networks: the shapes of their weights by path, and a batch for each."""
+"""Networks of the benchmark: the shapes of their weights by path, and random batches."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -17,14 +17,14 @@ DILATED_LENGTH, CHANNELS, DILATED_LAYERS, PROFILE_KERNEL = 2114, 64, 9, 75
 
 @dataclass(frozen=True)
 class Network:
-    """A network that all sides implement.
+    """Network that is implemented in every library.
 
     Args:
-        shapes_of: Length of a sample -> shapes of weights and running averages, by path.
-        draw: Draws the arrays of a batch with the given rows and length.
-        rows: The samples of a batch.
-        length: The length of a sample.
-        steps: Steps per round.
+        shapes_of: Function from the length of a sample to the shapes of all weights.
+        draw: Function that draws a batch with a number of rows of a length.
+        rows: Number of samples in a batch.
+        length: Length of a sample.
+        steps: Number of steps per round.
     """
 
     shapes_of: Callable[[int], Shapes]
@@ -35,22 +35,22 @@ class Network:
 
     @property
     def shapes(self) -> Shapes:
-        """Shapes of all weights by path."""
+        """Shapes of all weights, by path."""
         return self.shapes_of(self.length)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setup:
-    """A network, its sizes and its device.
+    """Settings of a measurement: the network, its sizes, threads, device and dtype.
 
     Args:
-        name: The network.
-        threads: The threads that a side may use on the CPU.
+        name: Name of the network.
+        threads: Number of threads that a library may use on the CPU.
         dropout: Dropout rate.
         device: ``cpu`` or ``cuda``.
         dtype: ``float32``, or ``bfloat16`` for products in half precision.
-        rows: The samples of a batch; None for those of the network.
-        length: The length of a sample; None for that of the network.
+        rows: Number of samples in a batch; None for the default of the network.
+        length: Length of a sample; None for the default of the network.
     """
 
     name: str
@@ -63,25 +63,25 @@ class Setup:
 
     @property
     def network(self) -> Network:
-        """Network with its sizes."""
+        """Network with the sizes of this measurement."""
         given = {"rows": self.rows, "length": self.length}
         sizes: Any = {name: size for name, size in given.items() if size is not None}
         return replace(NETWORKS[self.name], **sizes)
 
 
 def weights_of(network: Network) -> Arrays:
-    """Draw weights that preserve the scale of a signal; scales are 1, shifts 0."""
+    """Draw initial weights that preserve the scale of a signal."""
     draw = np.random.default_rng(0)
     return {path: _weight(draw, path, shape) for path, shape in network.shapes.items()}
 
 
 def batch_of(network: Network) -> Arrays:
-    """Draw the batch, equal for all sides."""
+    """Draw a batch, which is the same for all libraries."""
     return network.draw(np.random.default_rng(1), network.rows, network.length)
 
 
 def _weight(draw: np.random.Generator, path: str, shape: tuple[int, ...]) -> np.ndarray:
-    """Return one array of weights, chosen by the end of its path."""
+    """Return an array of initial weights, chosen by the last name of its path."""
     if path.endswith(("running_var", "norm.weight", "norm1.weight", "norm2.weight")):
         return np.ones(shape, np.float32)
     if len(shape) == 1:
@@ -111,7 +111,7 @@ def _mlp(length: int) -> Shapes:
 
 
 def _cnn(length: int) -> Shapes:
-    """Return the network of the demo, with the paths of `SequenceCNN`."""
+    """Return the weight shapes of the demo network, by their paths in `SequenceCNN`."""
     shapes: dict[str, tuple[int, ...]] = {}
     for number, (before, size) in enumerate([(4, 3), (32, 5), (32, 5)]):
         path = f"blocks.{number}"
@@ -123,7 +123,7 @@ def _cnn(length: int) -> Shapes:
 
 
 def _deepsea(length: int) -> Shapes:
-    """Return the network of Zhou and Troyanskaya 2015."""
+    """Return the weight shapes of DeepSEA (Zhou and Troyanskaya 2015)."""
     places = ((length - 7) // 4 - 7) // 4 - 7
     return {
         **_conv("first", 4, 320, 8),
@@ -135,7 +135,7 @@ def _deepsea(length: int) -> Shapes:
 
 
 def _encoder(length: int) -> Shapes:
-    """Return an encoder with normalisation before each sublayer (Xiong et al. 2020)."""
+    """Return the weight shapes of a transformer encoder (Xiong et al. 2020)."""
     shapes: dict[str, tuple[int, ...]] = {
         "letters": (LETTERS, WIDTH),
         "places": (length, WIDTH),
@@ -151,7 +151,7 @@ def _encoder(length: int) -> Shapes:
 
 
 def _dilated(length: int) -> Shapes:
-    """Return residual layers with growing dilation and two heads (Avsec et al. 2021)."""
+    """Return the weight shapes of dilated layers with two heads (Avsec et al. 2021)."""
     del length
     layers = [f"layers.{number}" for number in range(DILATED_LAYERS)]
     shapes: dict[str, tuple[int, ...]] = {**_conv("first", 4, CHANNELS, 21)}
@@ -186,7 +186,7 @@ def _deepsea_batch(draw: np.random.Generator, rows: int, length: int) -> Arrays:
 
 
 def _dilated_batch(draw: np.random.Generator, rows: int, length: int) -> Arrays:
-    """Return reads per position, at about one in four positions, and the log of the sum."""
+    """Return a batch with read counts per position, and the log of their sum."""
     middle = middle_of(length)
     counts = draw.poisson(0.25, (rows, middle.stop - middle.start)).astype(np.float32)
     total = np.log1p(counts.sum(axis=1, keepdims=True))
@@ -208,7 +208,7 @@ NETWORKS: dict[str, Network] = {
     "encoder": Network(_encoder, _encoder_batch, ROWS, PLACES, 1),
     "dilated": Network(_dilated, _dilated_batch, 8, DILATED_LENGTH, 1),
 }
-# Networks that the CPU suites measure.
+# Networks that are measured on CPUs.
 ON_PROCESSORS = ("MLP", "SequenceCNN", "DeepSEA", "encoder")
 
 Loss = Callable[[Any, Any, float], Any]

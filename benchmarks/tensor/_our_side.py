@@ -16,14 +16,14 @@ LR = 1e-3
 
 
 def train(model: Any, optimizer: AdamW, key: Key, lr: Any, batch: Any) -> Tensor:
-    """Train on one batch and return the loss; the measured step."""
+    """Train on one batch and return the loss; this is the step that is timed."""
     loss, grads = value_and_grad(_loss_of)(model, batch, key)
     optimizer.step(lr, model, grads)
     return loss
 
 
 def train_in_half(model: Any, optimizer: AdamW, key: Key, lr: Any, batch: Any) -> Tensor:
-    """Train with products in bfloat16, like ``fit(precision="bfloat16")``."""
+    """Train with matrix products in bfloat16, like ``fit(precision="bfloat16")``."""
     loss, grads = value_and_grad(_loss_in_half)(model, batch, key)
     optimizer.step(lr, model, grads)
     return loss
@@ -34,12 +34,12 @@ def _loss_of(model: Any, batch: Any, key: Key) -> Tensor:
 
 
 def _loss_in_half(model: Any, batch: Any, key: Key) -> Tensor:
-    # Includes slow ones: a CPU without bfloat16 still shows that the step works.
+    # Even where bfloat16 is slow, the step must run.
     with autocast("bfloat16", allow_slow=True):
         return model.loss(batch, key).astype("float32")
 
 
-# Cases for comparisons with an older commit; few rows keep large networks fast.
+# Rows per batch in comparisons with an older commit; few rows make them fast.
 OWN_ROWS = {"MLP": 64, "SequenceCNN": 64, "DeepSEA": 4, "encoder": 1}
 
 STEP_OF_DTYPE = {"float32": train, "bfloat16": train_in_half}
@@ -49,8 +49,8 @@ class OurSide:
     """A network on a backend of seqloom.
 
     Args:
-        setup: The network, and how it is computed.
-        on: The backend's name, without the device.
+        setup: Network and settings of the computation.
+        on: Name of the backend, without the device.
         compiled: If True, the step is compiled with `compile`.
     """
 
@@ -62,12 +62,12 @@ class OurSide:
         self.model = module.bind(table, Key(0)).load_record(weights_of(network))
         self.optimizer, self.count = AdamW(), 0
         self.limit = limit_blas(setup.threads)
-        self.limit.__enter__()  # Kept for the life of the process.
+        self.limit.__enter__()  # until the process ends
         step = STEP_OF_DTYPE[setup.dtype]
         self.train = _compiled(step) if compiled else step
 
     def prepare(self, batch: Arrays) -> dict[str, Tensor]:
-        """Return the batch as tensors; jax has 32-bit integers."""
+        """Return the batch as tensors; JAX uses 32-bit integers."""
         table = self.model.backend
         whole = "int32" if table.name.startswith("jax") else None
         types = {
@@ -95,14 +95,13 @@ class OurSide:
 
 
 def _compiled(step: Any) -> Any:
-    """Return the step as one compiled program."""
     from seqloom.tensor import compile as compile_step
 
     return compile_step(step)
 
 
 def own_cases() -> Iterator[tuple[str, Callable[[], Callable[[], float]]]]:
-    """Yield a step of each network, eager and compiled, with one and with two threads."""
+    """Yield a training step of each network, eager and compiled, with 1 and 2 threads."""
     for threads in (1, 2):
         for name, rows in OWN_ROWS.items():
             for compiled in (False, True):

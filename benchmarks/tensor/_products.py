@@ -1,4 +1,4 @@
-"""Floor: the matrix products of a step."""
+"""Lower limit of a step's time: only the matrix products of the step."""
 
 from typing import Any
 
@@ -21,13 +21,13 @@ from benchmarks.tensor._networks import (
     Arrays,
 )
 
-# Shapes of two factors, and the number of products.
+# shapes of the two factors, and the number of products
 Product = tuple[tuple[int, ...], tuple[int, ...], int]
-BATCH, BLOCK = 64, 16  # Samples per block of a convolution.
+BATCH, BLOCK = 64, 16  # samples in a batch, and in a block of a convolution
 
 
 def products_of(name: str) -> list[Product]:
-    """Return the products of one step: forward, and the gradients of weights and inputs."""
+    """Return the matrix products of a training step, forward and backward."""
     return {
         "MLP": _mlp,
         "SequenceCNN": _cnn,
@@ -38,17 +38,17 @@ def products_of(name: str) -> list[Product]:
 
 
 class NumPyProducts:
-    """Matrix products in the BLAS of NumPy.
+    """Matrix products of a step, computed by the BLAS of NumPy.
 
     Args:
-        shapes: Shapes of the factors of each product.
+        shapes: Shapes of the two factors of each product, with the number of products.
     """
 
     def __init__(self, shapes: list[Product]) -> None:
         self.work = [(_ones(a), _ones(b), _ones((*a[:-1], b[-1])), n) for a, b, n in shapes]
 
     def prepare(self, batch: Arrays) -> Arrays:
-        """Do nothing: the products need no batch."""
+        """Return the batch, which is not used."""
         return batch
 
     def step(self, batch: Any) -> float:
@@ -67,7 +67,7 @@ def _ones(shape: tuple[int, ...]) -> np.ndarray:
 def _dense(
     rows: int, before: int, after: int, times: int = 1, *, first: bool = False
 ) -> list[Product]:
-    """Return the products of a layer; the first layer has no input gradient."""
+    """Return the products of a linear layer; the first layer has no input gradient."""
     products = [
         ((rows, before), (before, after), times),
         ((after, rows), (rows, before), times),
@@ -78,7 +78,7 @@ def _dense(
 def _conv(
     window: int, after: int, places: int, *, samples: int = BATCH, first: bool = False
 ) -> list[Product]:
-    """Return the same for a convolution, in blocks; depth is channels times window."""
+    """Return the products of a convolution, in blocks of samples."""
     block = min(BLOCK, samples)
     return _dense(block * places, window, after, samples // block, first=first)
 

@@ -1,4 +1,4 @@
-"""Map the name of each side to its class; each imports only its libraries."""
+"""Implementations of the networks by name; each imports only its library."""
 
 import os
 from collections.abc import Callable
@@ -59,7 +59,7 @@ SIDES: dict[str, Build] = {
 
 
 def environment(threads: int) -> dict[str, str]:
-    """Return the variables that set the threads of BLAS, OpenMP and XLA at start."""
+    """Return environment variables that set the threads of BLAS, OpenMP and XLA."""
     names = (
         "OMP_NUM_THREADS",
         "OPENBLAS_NUM_THREADS",

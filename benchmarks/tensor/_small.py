@@ -1,4 +1,4 @@
-"""Measure parts of a step: one recorded addition, one dropout mask."""
+"""Time two parts of a step: an addition recorded for gradients, and dropout."""
 
 from statistics import median
 from typing import Any
@@ -9,7 +9,7 @@ WORKER_MODULE = "benchmarks.tensor._one_call"
 
 
 def small_rows() -> list[list[str]]:
-    """Return a row for each: seqloom, torch and their ratio."""
+    """Return a table row for addition and dropout: seqloom, PyTorch and their ratio."""
     tape, mask = run_module(WORKER_MODULE, "tape"), run_module(WORKER_MODULE, "dropout")
     over = f"{1e6 * tape['over'][0]:.2f} over NumPy's own"
     return [

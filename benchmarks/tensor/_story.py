@@ -1,4 +1,4 @@
-"""Measure each side in its own process, alternating, and write the tables."""
+"""Measure each library in a separate process, in turn, and write the tables."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ ROUNDS = pick(
     {"MLP": 5, "SequenceCNN": 3},
 )
 NUMPY = ("floor", "torch floor", "numpy", "numpy compiled", "torch eager", "torch.compile")
-# A quick run excludes sides that compile longer than they run.
+# A quick run excludes libraries that take longer to compile than to run.
 SIDES = pick(
     (*NUMPY, "jax.jit", "ours on torch compiled", "ours on jax compiled"), NUMPY[:-1]
 )
@@ -33,14 +33,14 @@ The tables have median milliseconds per training step: forward, backward, AdamW 
 `fused=True`) and reading the loss. All sides start from equal weights, and their first
 losses differ by less than {TOLERANCE:.0e}. The floors are the matrix products of the step.
 """
-# Only the CSV file has the steps with dropout, the memory and the small operations.
+# These tables are only in the CSV file: dropout, memory and small operations.
 HIDDEN = r"with dropout|memory that|^\|  \| seqloom"
 
 Found = dict[str, dict[str, Any]]
 
 
 def main() -> None:
-    """Measure steps with and without dropout, memory, and small operations."""
+    """Measure steps with and without dropout, their memory, and small operations."""
     runs = {(name, n): _run(name, n, SIDES, 0.0) for name in ROUNDS for n in THREADS}
     for (name, threads), found in runs.items():
         _check(f"{name} at {threads}", found)
@@ -66,7 +66,7 @@ def _run(name: str, threads: int, sides: tuple[str, ...], dropout: float) -> Fou
 
 
 def _check(case: str, found: Found) -> None:
-    """Raise if the first losses differ although the weights are equal."""
+    """Raise if the libraries' first losses differ, as their weights are equal."""
     first = {
         side: each["losses"][0]
         for side, each in found.items()
@@ -77,7 +77,7 @@ def _check(case: str, found: Found) -> None:
 
 
 def _times(name: str, threads: int, found: Found) -> list[str]:
-    """Return the median milliseconds of a step on each side."""
+    """Return a table row with the median milliseconds of a step in each library."""
     return [f"{name}, {threads}", *(_time(found[side]) for side in SIDES)]
 
 
@@ -86,7 +86,7 @@ def _time(found: dict[str, Any]) -> str:
 
 
 def _ratios(name: str, threads: int, found: Found) -> list[str]:
-    """Return the ratios; below 1, seqloom is faster."""
+    """Return a table row of time ratios; seqloom is faster where a ratio is below 1."""
     above = _over(found, "numpy compiled", "torch eager", less="floor")
     return [
         f"{name}, {threads}",
@@ -99,7 +99,7 @@ def _ratios(name: str, threads: int, found: Found) -> list[str]:
 
 
 def _over(found: Found, one: str, other: str, *, less: str = "") -> str:
-    """Return a ratio of medians; with `less`, subtract that side from both."""
+    """Return a ratio of median times; the time of `less` is subtracted from both."""
     if not all("seconds" in found.get(side, {}) for side in (one, other)):
         return "none"
     floor = step_of(found[less]) if less else 0.0
@@ -107,7 +107,7 @@ def _over(found: Found, one: str, other: str, *, less: str = "") -> str:
 
 
 def _with_dropout() -> str:
-    """Return the table of steps with a dropout of 0.1."""
+    """Return the table of training steps with a dropout rate of 0.1."""
     rows = list[list[str]]()
     for name in ROUNDS:
         for threads in THREADS:
@@ -118,7 +118,7 @@ def _with_dropout() -> str:
 
 
 def _memory() -> str:
-    """Return the megabytes that ten steps add at their peak, each side in a new process."""
+    """Return the table of peak memory that ten steps add, in megabytes."""
     sides = ("numpy", "numpy compiled", "torch eager")
     rows = [[name, *(_grown(side, name) for side in sides)] for name in ROUNDS]
     return table(("memory that ten steps add, MB", *sides), rows)
@@ -132,9 +132,9 @@ def _grown(side: str, name: str) -> str:
 
 
 def _scaling(runs: dict[tuple[str, int], Found]) -> list[list[str]]:
-    """Return the encoder's time at two threads over its time at one.
+    """Return a table row: the encoder's time with two threads over that with one.
 
-    No row without encoder.
+    Return no row if the encoder was not measured.
     """
     if "encoder" not in ROUNDS:
         return []

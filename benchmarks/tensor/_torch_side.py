@@ -1,4 +1,4 @@
-"""Networks in torch: plain functions, and a step with autograd."""
+"""Networks in PyTorch: plain functions, and a training step with autograd."""
 
 from functools import partial
 from typing import Any
@@ -23,10 +23,10 @@ Tensors = dict[str, Tensor]
 
 
 class TorchSide:
-    """A network, eager or compiled, with the fused AdamW of torch.
+    """A network, eager or compiled, with the fused AdamW of PyTorch.
 
     Args:
-        setup: The network, and how it is computed.
+        setup: Network and settings of the computation.
         compiled: If True, the loss is compiled with `torch.compile`.
     """
 
@@ -46,7 +46,7 @@ class TorchSide:
         self.optimizer = torch.optim.AdamW(trained, lr=LR, fused=True)
 
     def prepare(self, batch: Arrays) -> Tensors:
-        """Return the batch as tensors on the device; on a CPU they share the memory."""
+        """Return the batch as tensors on the device; on a CPU, without copying."""
         device = self.setup.device
         return {key: torch.from_numpy(each).to(device) for key, each in batch.items()}
 
@@ -164,11 +164,11 @@ LOSSES: dict[str, Any] = {
 
 
 class TorchProducts:
-    """Matrix products of a step in the BLAS of torch.
+    """Matrix products of a step, computed by the BLAS of PyTorch.
 
     Args:
-        shapes: Shapes of the factors of each product.
-        threads: The threads of torch's operations.
+        shapes: Shapes of the two factors of each product, with the number of products.
+        threads: Number of threads that PyTorch may use.
     """
 
     def __init__(self, shapes: list[Any], threads: int) -> None:
@@ -179,7 +179,7 @@ class TorchProducts:
         ]
 
     def prepare(self, batch: Arrays) -> Arrays:
-        """Do nothing: the products need no batch."""
+        """Return the batch, which is not used."""
         return batch
 
     def step(self, batch: Any) -> float:

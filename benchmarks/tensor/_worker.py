@@ -1,4 +1,4 @@
-"""Run one side in this process, as requested line by line on standard input."""
+"""Worker process that runs one library, as requested by lines on standard input."""
 
 import json
 import sys
@@ -11,10 +11,10 @@ from benchmarks.tensor._sides import SIDES
 
 
 class Worker:
-    """A side with its batch.
+    """One library's implementation of a network, with a batch.
 
     Args:
-        side: Its name.
+        side: Name of the implementation.
         setup: The fields of a `Setup`.
     """
 
@@ -29,7 +29,7 @@ class Worker:
         return [self.side.step(self.batch) for _ in range(steps)]
 
     def seconds(self, steps: int) -> float:
-        """Run steps and return the time per step."""
+        """Run steps and return the mean seconds per step."""
         start = time.perf_counter()
         self.losses(steps)
         return (time.perf_counter() - start) / steps
@@ -42,7 +42,7 @@ class Worker:
         return {"losses": [loss, *self.losses(steps - 1)], "seconds": seconds}
 
     def burst(self, steps: int) -> float:
-        """Run steps without reading their losses, and return the time per step."""
+        """Run steps without reading their losses, and return the mean seconds per step."""
         start = time.perf_counter()
         for _ in range(steps):
             self.side.learn(self.batch)
@@ -59,16 +59,16 @@ class Worker:
             return stats.get("peak_bytes_in_use")
         import torch
 
-        # Reserved memory, because allocated memory excludes CUDA graphs.
+        # Allocated memory excludes CUDA graphs, so use the reserved memory.
         return torch.cuda.max_memory_reserved() if torch.cuda.is_available() else None
 
     def memory(self, steps: int) -> int:
-        """Run steps and return the peak increase in memory, in bytes."""
+        """Run steps and return the increase in peak memory, in bytes."""
         return memory_of(lambda: self.losses(steps))
 
 
 def main(settings: str) -> None:
-    """Answer each line, a method and a number of steps, with a line of JSON."""
+    """Run the method that each input line requests, and print its result as JSON."""
     worker = Worker(**json.loads(settings))
     print("ready", flush=True)
     for line in sys.stdin:
