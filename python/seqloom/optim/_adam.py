@@ -36,8 +36,9 @@ class AdamW(Optimizer):
         eps: Number added to the root of the squared-gradient average.
         weight_decay: Weight decay, which is multiplied by the learning rate.
         one_scale: If True, each parameter has one average of the squared gradient, so a
-            step has the direction of the averaged gradient (Adam-mini, Zhang et al. 2024).
-            For selected parameters: ``AdamW().group("embedding.*", one_scale=True)``.
+            step has the direction of the averaged gradient (Adam-mini, Zhang et al.
+            2024). To set it for some parameters, call ``AdamW().group("embedding.*",
+            one_scale=True)``.
 
     Raises:
         ArgumentError: A number is out of range.
@@ -77,7 +78,7 @@ class AdamW(Optimizer):
             for move in moves:
                 self._update_one_scale(backend, lr, move)
             return
-        together: dict[int, list[Move]] = {}  # moves by step number
+        together: dict[int, list[Move]] = {}  # parameter updates, by step number
         for move in moves:
             step = move.step if isinstance(move.step, int) else id(move.step)
             together.setdefault(step, []).append(move)
@@ -119,7 +120,7 @@ class AdamW(Optimizer):
         put_results(move, param, {"first": first, "second": second})
 
     def _shape_of(self, name: str, path: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return () for the squared-gradient average with `one_scale`, else the shape."""
+        """Return the shape of a state array; with `one_scale`, () for squared gradients."""
         del path
         return () if name == "second" and self.one_scale else shape
 
@@ -137,8 +138,9 @@ class Adam(AdamW):
         betas: Decay rates of the running averages of the gradient and its square, in [0,
             1).
         eps: Number added to the root of the squared-gradient average.
-        weight_decay: L2 penalty: this factor of the weights is added to their gradient.
-            `AdamW` shrinks the weights directly, which usually works better.
+        weight_decay: L2 penalty: ``weight_decay * weight`` is added to the gradient of
+            each weight. `AdamW` shrinks the weights directly, which usually works
+            better.
 
     Examples:
         >>> import seqloom as sl
@@ -165,7 +167,7 @@ class Adam(AdamW):
 
     @property
     def _decoupled_decay(self) -> float:
-        """Weight decay that is applied to the weights, not to the gradient: zero."""
+        """Weight decay that is applied directly to the weights, which is 0 for Adam."""
         return 0.0
 
 
@@ -175,8 +177,8 @@ class Points:
 
     z: Tensor  # z: the weights that AdamW updates
     second: Tensor  # running average of the squared gradient
-    weight_sum: Tensor  # sum of the weights of the averaged points
-    highest_lr: Tensor  # highest learning rate so far
+    weight_sum: Tensor  # sum of the weights with which each z entered the average
+    highest_lr: Tensor  # highest learning rate until now
 
 
 class ScheduleFreeAdamW(SimpleOptimizer):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class WeightAverage:
-    """Average of a model's parameters over training; such models often predict better.
+    """Average of a model's parameters over training, which often predicts better.
 
     With `decay`, the average is an exponential moving average (EMA, Polyak and Juditsky
     1992). Without `decay`, all updates have equal weights (SWA, Izmailov et al. 2018).
@@ -45,7 +45,7 @@ class WeightAverage:
 
     def __init__(self, decay: float | None = None) -> None:
         self.decay = None if decay is None else require_setting("decay", decay, below=1)
-        self._states = States(is_full=True)  # bfloat16 loses small changes
+        self._states = States(is_full=True)  # in bfloat16, small changes would round to 0
 
     @property
     def update_count(self) -> int:
@@ -169,11 +169,11 @@ class WeightAverage:
         return self
 
     def leaves(self) -> tuple[Any, list[Leaf]]:
-        """Return the average's part of a compiled program's key, and the arrays it updates.
+        """Return the cache key of this average for compiled steps, and the averaged arrays.
 
         Returns:
-            A pair: first the class, the decay and the paths; second the averages and
-            the counter.
+            A pair: the key, with class, decay and paths; the averages with the update
+            counter.
 
         Examples:
             >>> import seqloom as sl
@@ -339,10 +339,11 @@ class GradientsAccumulator:
         return self
 
     def leaves(self) -> tuple[Any, list[Leaf]]:
-        """Return the sums' part of a compiled program's key, and the arrays of the sums.
+        """Return the cache key of this accumulator for compiled steps, and the sums.
 
         Returns:
-            A pair: first the class and the paths; second the sums and the counter.
+            A pair: the key, with the class and the paths; the sums with the weight
+            counter.
 
         Examples:
             >>> import seqloom as sl

@@ -25,9 +25,10 @@ class LossScale:
 
     Args:
         value: Initial scale.
-        growth: Factor of the scale after `interval` consecutive good steps; greater
-            than 1.
-        backoff: Factor of the scale after a skipped step, in (0, 1).
+        growth: Factor by which the scale is multiplied after `interval` consecutive
+            good steps; greater than 1.
+        backoff: Factor by which the scale is multiplied after a skipped step, in (0,
+            1).
         interval: Number of consecutive good steps before the scale is increased.
 
     Attributes:
@@ -158,7 +159,7 @@ class LossScale:
 
 
 def _are_finite(gradients: Gradients) -> bool:
-    """Return whether all gradients are finite; synchronises with the device once."""
+    """Return whether all gradients are finite; wait for the device only once."""
     backend: Any = gradients.backend
     found = [backend.all(backend.isfinite(array)) for array in gradients.arrays()]
     return not found or bool(backend.to_numpy(backend.all(backend.stack(found))))

@@ -32,7 +32,8 @@ class SGD(Optimizer):
         momentum: Fraction of the previous step that is added to the new step, in [0,
             1).
         nesterov: If True, use Nesterov momentum.
-        weight_decay: L2 penalty: this factor of the weights is added to their gradient.
+        weight_decay: L2 penalty: ``weight_decay * weight`` is added to the gradient of
+            each weight.
 
     Raises:
         ArgumentError: A number is out of range, or `nesterov` is set without momentum.
@@ -67,7 +68,7 @@ class SGD(Optimizer):
         params, momenta = backend.sgd(
             [move.param for move in moves],
             [move.grad for move in moves],
-            # The state is not read without momentum.
+            # without momentum, the state is not read
             [move.state.get("momentum", move.grad) for move in moves],
             lr,
             momentum=self.momentum,
@@ -94,9 +95,8 @@ _SCALE_MODES = ("original", "match_rms_adamw")
 class Muon(AdamW):
     """Muon: orthogonalised momentum for matrices, AdamW for other weights (Jordan 2024).
 
-    A parameter with two or more axes is treated as a matrix: its first axis are the
-    rows, all other axes the columns. AdamW updates parameters with one axis and those
-    listed in `adamw`.
+    A parameter with two or more axes is treated as a matrix, by flattening all axes
+    after the first. AdamW updates parameters with one axis and those listed in `adamw`.
 
     Args:
         momentum: Decay rate of the average of the gradient, in [0, 1).
@@ -162,11 +162,11 @@ class Muon(AdamW):
         direction = _orthogonalize(wanted.reshape(rows, -1), self.steps)
         change = direction.reshape(param.shape) * (rate * self._find_scale(param.shape))
         kept = param * (1 - rate * self.weight_decay)
-        second = Tensor(move.state["second"], backend)  # not used for matrices
+        second = Tensor(move.state["second"], backend)  # a placeholder
         put_results(move, kept - change, {"first": first, "second": second})
 
     def _find_scale(self, shape: tuple[int, ...]) -> float:
-        """Return the scale of the step of a matrix."""
+        """Return the factor by which the update of a matrix is multiplied."""
         rows, columns = shape[0], math.prod(shape[1:])
         if self.scale == "original":
             return math.sqrt(max(1, rows / columns))
@@ -177,7 +177,7 @@ class Muon(AdamW):
         return len(shape) > 1 and not matches_any(path, self.adamw)
 
     def _shape_of(self, name: str, path: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return () for the unused squared-gradient average of a matrix, else the shape."""
+        """Return the shape of a state array; () if a matrix does not use the array."""
         return () if name == "second" and self._is_matrix(path, shape) else shape
 
 

@@ -71,7 +71,8 @@ class Optimizer(ABC):
         Args:
             pattern: Glob pattern of the paths, such as ``"*.bias"`` or ``"head.*"``, or a
                 tuple of patterns.
-            lr_factor: Factor of the learning rate for this group, 0 or more.
+            lr_factor: Factor by which this group's learning rate is multiplied, 0 or
+                more.
             **settings: Arguments of the constructor with their values for this group.
 
         Returns:
@@ -151,12 +152,12 @@ class Optimizer(ABC):
     def _begin(
         self, params: list[Param], model: list[Param], backend: Backend
     ) -> dict[Counter, Array]:
-        """Return the number of this step for each counter; set the counters afterwards."""
+        """Check the states, and return the number of this step for each step counter."""
         self._states.follow()
         self._states.claim(params, model)
         paths = [param.path for param in params]
         counts = self._states.counts
-        if self.states:  # rules without states need no step counts
+        if self.states:  # optimisers without state do not need step counts
             counts.begin(self._states.paths(), paths, backend)
         return counts.find_next(paths, backend)
 
@@ -168,12 +169,12 @@ class Optimizer(ABC):
         return self._group_of[path]
 
     def _find_rule(self, path: str) -> Optimizer:
-        """Return the optimiser with the settings of a parameter's group."""
+        """Return the optimiser whose settings apply to a parameter."""
         group = self._find_group(path) if self._groups else None
         return group.rule if group else self
 
     def _update_groups(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
-        """Call the update rule once for each group."""
+        """Call the update rule once for each group of parameters."""
         parts: dict[ParameterGroup | None, list[Move]] = {}
         for move in moves:
             group = self._find_group(move.path) if self._groups else None
@@ -190,12 +191,12 @@ class Optimizer(ABC):
 
     @abstractmethod
     def update(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
-        """Apply the optimiser's update rule to each move: set its new parameter and state.
+        """Update all parameters: set the new parameter and state of each `Move`.
 
         Args:
             backend: Backend of the arrays.
             lr: Learning rate: a number, or an array without axes.
-            moves: Parameters with their gradients and states.
+            moves: One `Move` per parameter, with its gradient and state.
 
         Examples:
             >>> import seqloom as sl
@@ -256,25 +257,25 @@ class Optimizer(ABC):
         return self
 
     def leaves(self) -> tuple[Any, list[Leaf]]:
-        """Return the optimiser's part of a program's key, and the arrays of its states.
+        """Return the cache key of this optimiser for compiled steps, and its state arrays.
 
         Returns:
-            A pair: first the class, settings and names of states; second the states and
-            counters.
+            A pair: the key, with the class, the settings and the names of the states;
+            the state arrays with the step counters.
 
         Examples:
             >>> import seqloom as sl
             >>> len(sl.optim.AdamW().leaves()[1])
             1
         """
-        self._states.follow()  # before the capture: a capture only changes arrays
+        self._states.follow()  # A capture may only change arrays.
         static, leaves = self._states.leaves()
         groups = tuple(group.describe() for group in self._groups)
         kind = (type(self), make_hashable(self.list_settings()), groups)
         return (*kind, *static), leaves
 
     def list_settings(self) -> list[Any]:
-        """Return the values of all settings; part of the key of a compiled program.
+        """Return the values of all settings, for the cache key of a compiled step.
 
         Returns:
             The values of all fields that `step` does not change.
@@ -336,8 +337,8 @@ class Optimizer(ABC):
         return {n: backend.zeros(shape, dtype=param.dtype) for n, shape in shapes.items()}
 
     def _shape_of(self, name: str, path: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the shape of a state array; some rules need a smaller array."""
-        del name, path  # arguments for subclasses whose shape depends on them
+        """Return the shape of a state array: by default that of the parameter."""
+        del name, path  # only used by subclasses
         return shape
 
 
@@ -355,7 +356,7 @@ def _to_plain(value: Any) -> Any:
 
 
 def _explain_dtypes(moves: list[Move], backend: Backend, error: Exception) -> None:
-    """Raise an error if a parameter and its gradient have different dtypes."""
+    """Raise an error that explains a failed update, if dtypes of gradients differ."""
     for move in moves:
         param, grad = backend.dtype(move.param), backend.dtype(move.grad)
         if param != grad:
@@ -367,11 +368,11 @@ def _explain_dtypes(moves: list[Move], backend: Backend, error: Exception) -> No
 
 @dataclass(frozen=True, eq=False)
 class ParameterGroup:
-    """Path patterns of a group of parameters, and an optimiser with its settings."""
+    """Path patterns of a parameter group, and an optimiser with the group's settings."""
 
     patterns: tuple[str, ...]
     lr_factor: float
-    rule: Optimizer  # only its settings are used, not its states and step counts
+    rule: Optimizer  # used for its settings only
 
     def scale(self, lr: Any, backend: Backend) -> Any:
         """Return the learning rate of the group: a number or an array without axes."""
@@ -380,7 +381,7 @@ class ParameterGroup:
         return backend.multiply(lr, self.lr_factor)
 
     def describe(self) -> tuple[Any, ...]:
-        """Return the group's part of a compiled program's key."""
+        """Return the settings of the group, for the cache key of a compiled step."""
         return self.patterns, self.lr_factor, make_hashable(self.rule.list_settings())
 
 

@@ -200,7 +200,7 @@ class ExponentialDecay(Schedule):
 
     Attributes:
         start: Learning rate of step 0.
-        factor: Factor of each step, above 0.
+        factor: Factor by which each step multiplies the learning rate, above 0.
 
     Examples:
         >>> [ExponentialDecay(start=1.0, factor=0.5)(step) for step in (0, 1, 3)]
@@ -225,7 +225,7 @@ class StepDecay(Schedule):
     Attributes:
         start: Learning rate of step 0.
         every: Number of steps between two changes, 1 or more.
-        factor: Factor of each change, above 0.
+        factor: Factor by which each change multiplies the learning rate, above 0.
 
     Examples:
         >>> [StepDecay(start=1.0, every=10, factor=0.5)(step) for step in (0, 9, 10, 25)]
@@ -252,7 +252,7 @@ class Noam(Schedule):
     Attributes:
         width: Number of features of the model (d_model), 1 or more.
         warmup: Number of warmup steps, 1 or more.
-        factor: Factor of all learning rates, above 0.
+        factor: Factor by which all learning rates are multiplied, above 0.
 
     Examples:
         >>> [round(Noam(512, warmup=4000)(step), 6) for step in (0, 3999, 15999)]
@@ -279,13 +279,13 @@ class Noam(Schedule):
 class Plateau(Schedule):
     """Learning rate that is reduced when a metric stops improving.
 
-    The reductions are those of PyTorch's ``ReduceLROnPlateau``. A plateau is immutable:
-    `observe` returns a new plateau. A plateau can be saved and loaded, and continues
-    with its values.
+    The reductions are those of PyTorch's ``ReduceLROnPlateau``. The schedule is
+    immutable: `observe` returns a new schedule. A saved schedule that is loaded again
+    continues with the same best value and counts.
 
     Attributes:
         lr: Current learning rate.
-        factor: Factor of a reduction, in (0, 1).
+        factor: Factor by which each reduction multiplies the learning rate, in (0, 1).
         patience: Number of consecutive values without improvement before a reduction, 0
             or more.
         threshold: Smallest relative change of the best value that is an improvement.
@@ -321,7 +321,7 @@ class Plateau(Schedule):
         return self.lr
 
     def observe(self, value: float) -> Self:
-        """Return the schedule after one more value, such as the validation loss.
+        """Return the schedule after another value of the metric, such as a validation loss.
 
         Args:
             value: Value of the metric; NaN is not an improvement.
@@ -397,7 +397,7 @@ def _anneal(start: float, end: float, done: float) -> float:
 
 
 def _check_number(name: str, value: float, least: int | None = None) -> None:
-    """Raise if a number is below `least`, or not above 0 if `least` is None."""
+    """Raise unless a number is at least `least`, or above 0 if `least` is None."""
     if value < least if least is not None else not value > 0:
         limit = "above 0" if least is None else f"at least {least}"
         raise ArgumentError(f"{name} must be {limit}, got {value}")

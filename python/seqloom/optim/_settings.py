@@ -77,7 +77,7 @@ def as_patterns(name: str, value: Any) -> tuple[str, ...]:
 
 
 def is_number(value: object, least: float = 0, below: float = math.inf) -> bool:
-    """Return whether a value is a number in [least, below); False for NaN."""
+    """Return whether a value is a number with least <= value < below; False for NaN."""
     return isinstance(value, Real) and least <= float(value) < below
 
 
@@ -129,7 +129,7 @@ def find_bias_correction(decay: float, step: Any) -> Any:
 
 
 def put_results(move: Move, param: Tensor, state: Mapping[str, Any]) -> None:
-    """Set the new parameter and state of a move, in the dtype of the parameter."""
+    """Store a parameter's new values and state in a `Move`, in the parameter's dtype."""
     backend = param.backend
     dtype = backend.dtype(move.param).name
     move.param = backend.astype(param.raw, dtype)
@@ -137,11 +137,11 @@ def put_results(move: Move, param: Tensor, state: Mapping[str, Any]) -> None:
 
 
 def list_arrays(state: Mapping[str, Any], backend: Backend, dtype: str) -> dict[str, Array]:
-    """Return the values of a state as distinct arrays."""
+    """Convert a state to arrays by name, which do not share memory with each other."""
     found: dict[str, Array] = {}
     for name, value in state.items():
         array = _to_array(name, value, backend, dtype=dtype)
-        # A compiled step writes to each array separately.
+        # Copy shared arrays, because a compiled step overwrites each array separately.
         is_known = any(array is other for other in found.values())
         found[name] = copy_array(array, backend) if is_known else array
     return found

@@ -36,7 +36,8 @@ class SimpleOptimizer(Optimizer):
     the subclass defines ``start_state``. For a parameter in half precision, the rule
     computes in float32, and the results are stored in half precision. Records, groups,
     changes of backend or dtype and compiled steps work as for every `Optimizer`. For
-    many small parameters, an `Optimizer` that updates all in one call is faster.
+    many small parameters, an `Optimizer` is faster, because it updates all parameters
+    in one call.
 
     Attributes:
         State: Dataclass of the state of one parameter; None if the rule has no state.
@@ -161,7 +162,7 @@ class SimpleOptimizer(Optimizer):
 
 
 def _check_result(name: str, path: str, *, new: object, param: Tensor) -> None:
-    """Raise if the new values are not a tensor of the parameter's shape and dtype."""
+    """Raise unless the new values are a tensor with the parameter's shape and dtype."""
     if not isinstance(new, Tensor):
         raise ArgumentError(
             f"{name} must return a tensor for {path}, got {type(new).__name__}"
@@ -189,7 +190,8 @@ class AdaGrad(SimpleOptimizer):
     Args:
         initial: Initial value of the sum of squares, 0 or more.
         eps: Number above 0, added to the root.
-        weight_decay: L2 penalty: this factor of the weights is added to their gradient.
+        weight_decay: L2 penalty: ``weight_decay * weight`` is added to the gradient of
+            each weight.
 
     Examples:
         >>> import seqloom as sl
@@ -223,7 +225,7 @@ class AdaGrad(SimpleOptimizer):
 
 @dataclass
 class SquareMean:
-    """State of `RMSProp`; an average that the settings do not need is a single number."""
+    """State of `RMSProp`, in which averages that are not needed are single numbers."""
 
     square: Tensor  # running average of the squared gradient
     mean: Tensor  # running average of the gradient, for `centered`
@@ -239,7 +241,8 @@ class RMSProp(SimpleOptimizer):
         momentum: Fraction of the previous step that is added to the new step, in [0,
             1).
         centered: If True, divide by the running standard deviation (Graves 2013).
-        weight_decay: L2 penalty: this factor of the weights is added to their gradient.
+        weight_decay: L2 penalty: ``weight_decay * weight`` is added to the gradient of
+            each weight.
 
     Examples:
         >>> import seqloom as sl
@@ -266,7 +269,7 @@ class RMSProp(SimpleOptimizer):
         self.weight_decay = require_setting("weight_decay", weight_decay)
 
     def start_state(self, param: Tensor) -> SquareMean:
-        """Return zeros; an average that the settings do not need is a single number."""
+        """Return zeros; a single zero for an average that the settings do not need."""
         zeros = apply("zeros_like", param)
         unused = apply("zeros_like", param.sum())
         mean = zeros if self.centered else unused

@@ -40,7 +40,7 @@ class States:
         self._is_full = is_full  # if True, store half precision as float32
         self.counts = Counts()
         self._leaves: dict[str, dict[str, Leaf]] = {}
-        self._shapes: dict[str, tuple[int, ...]] = {}  # parameters with checked states
+        self._shapes: dict[str, tuple[int, ...]] = {}  # of checked parameters
         self._flat: tuple[Any, list[Leaf]] | None = None  # cache: computed on first use
 
     def of(self, param: Param, start: Start, backend: Backend) -> dict[str, Array]:
@@ -49,7 +49,7 @@ class States:
         if found is None:
             target: Backend = getattr(
                 backend, "target", backend
-            )  # during a capture: the backend of the captured arrays
+            )  # the backend that creates arrays while a step is captured
             current = {
                 name: new_leaf(backend, lambda _, array=array: array)
                 for name, array in start(param, target).items()
@@ -67,18 +67,18 @@ class States:
         return {name: leaf.make_writable() for name, leaf in current.items()}
 
     def check_again(self) -> None:
-        """Check the shapes of all states again in the next step."""
+        """Make the next step check the shapes of all states again."""
         self._shapes = {}
 
     def claim(self, params: list[Param], model: list[Param]) -> None:
-        """Raise if the states belong to another model or the parameters were renamed."""
+        """Record which parameters own the states; raise if another model owns them."""
         if self._leaves and any(param.path not in self._leaves for param in params):
             self._require_no_restart(params, model)
         pairs = ((self._leaves.get(param.path, {}), param) for param in params)
         record_owners([(leaf, param) for state, param in pairs for leaf in state.values()])
 
     def follow(self) -> None:
-        """Move states and counts to the current paths of their parameters."""
+        """Store states and step counts under the current paths of their parameters."""
         moved: dict[str, str] = {}
         for path, state in self._leaves.items():
             leaf = next(iter(state.values()), None)
@@ -97,7 +97,7 @@ class States:
         self.counts.rename(moved)
 
     def _require_no_restart(self, params: list[Param], model: list[Param]) -> None:
-        """Raise if new states would start at 0 while old states match no parameter."""
+        """Raise if some parameters have no state while some states have no parameter."""
         known = {param.path for param in model}
         new = [param.path for param in params if param.path not in self._leaves]
         unused = [
@@ -130,7 +130,7 @@ class States:
         return list(self._leaves)
 
     def to_record(self) -> Record:
-        """Return the state arrays, which the next step copies, and the step counts."""
+        """Return a record of the state arrays and the step counts."""
         arrays = {
             f"{path}.{name}": _to_record_array(f"{path}.{name}", leaf)
             for path, state in self._leaves.items()
@@ -144,7 +144,7 @@ class States:
         keys: KeyMap | None,
         names_of: Callable[[str], tuple[str, ...]],
     ) -> None:
-        """Load arrays and counts; the arrays move to a backend on first use."""
+        """Load state arrays and step counts; the first use copies arrays to a backend."""
         record = _rename(record, keys)
         counts = Counts()
         counts.load(record.metadata)
@@ -166,12 +166,12 @@ class States:
         self.counts, self._leaves, self._shapes, self._flat = counts, found, {}, None
 
     def leaves(self) -> tuple[Any, list[Leaf]]:
-        """Return the states' part of a program's key, and all counters and arrays."""
+        """Return the cache key of the states for compiled steps, and all arrays."""
         if self._flat is None:  # cached, because every compiled step needs it
             kinds = tuple(
                 (path, tuple((name, *_type_of(leaf)) for name, leaf in state.items()))
                 for path, state in self._leaves.items()
-                if state  # without states, the first step keeps the key
+                if state  # parameters without state do not change the key
             )
             rows = [leaf for state in self._leaves.values() for leaf in state.values()]
             self._flat = kinds, rows
@@ -198,12 +198,12 @@ class Counts:
 
     def __init__(self) -> None:
         self.total = Counter()
-        self._fewer: dict[str, Counter] = {}  # by path; other parameters use the total
+        self._fewer: dict[str, Counter] = {}  # by path; all others use the total
         self._last: list[str] = []
         self._flat: tuple[Any, list[Leaf]] = ((), [self.total])
 
     def begin(self, known: Iterable[str], updated: list[str], backend: Backend) -> None:
-        """Split counters so that this step updates all or none of a counter's paths."""
+        """Split each counter if this step updates only some of its parameters."""
         if updated == self._last:
             return
         now, before = set(updated), set(known)
@@ -214,8 +214,8 @@ class Counts:
         for path in before:
             groups.setdefault(self.of(path), set()).add(path)
         for counter, paths in groups.items():
-            # Updated paths continue to use the total; all other paths keep their
-            # counter.
+            # Parameters in this step continue to use the total; other parameters keep
+            # their own counter.
             split = paths - now if counter is self.total else paths & now
             if split and (split != paths or counter is self.total):
                 self._split_off(split, counter.read_committed(), backend)
@@ -223,7 +223,7 @@ class Counts:
         self._flatten()
 
     def find_next(self, updated: list[str], backend: Backend) -> dict[Counter, Array]:
-        """Return the number of this step for each counter; the counters do not change."""
+        """Return the number of this step for each counter; do not change the counters."""
         counters = dict.fromkeys([self.total, *map(self.of, updated)])
         return {counter: counter.next(backend) for counter in counters}
 
@@ -266,7 +266,7 @@ class Counts:
         self._flatten()
 
     def leaves(self) -> tuple[Any, list[Leaf]]:
-        """Return the index of each parameter's counter, and the counters."""
+        """Return a cache key, the counter index of each parameter; and the counters."""
         return self._flat
 
     def _split_off(self, paths: set[str], number: int, backend: Backend) -> None:
@@ -308,7 +308,7 @@ def _find_owner(leaf: Leaf) -> Any:
 
 
 def _list_some(paths: list[str]) -> str:
-    """Join the first four paths for a message."""
+    """Return up to four paths as text for a message."""
     return ", ".join(paths[:4]) + (", ..." if paths[4:] else "")
 
 
@@ -339,13 +339,13 @@ def _to_record_array(path: str, leaf: Leaf) -> Any:
     """Return a state array for a record, read-only."""
     if leaf.backend is not None:
         return to_record_array(path, leaf.share(), leaf.backend)
-    view = leaf.array.view()  # the next step copies the array, so sharing is safe
+    view = leaf.array.view()  # the next step does not overwrite this array
     view.flags.writeable = False
     return view
 
 
 def _require_fit(param: Param, found: dict[str, Leaf], start: Start) -> None:
-    """Raise if the states do not fit a parameter, as for the states of another model."""
+    """Raise if the state arrays have wrong names or shapes for a parameter."""
     expected = start(param, param.bound_backend)
     if expected.keys() != found.keys():
         raise RecordError(

@@ -43,7 +43,7 @@ FLOATS = tuple(np.dtype(kind) for kind in ("f2", ml_dtypes.bfloat16, "f4", "f8")
 
 
 def find_dtype(file: str, path: str, name: object) -> np.dtype[Any]:
-    """Return the element type with the name that a file contains."""
+    """Return the dtype for a dtype name in a file."""
     dtype = TYPES.get(name) if isinstance(name, str) else None
     if dtype is None:
         raise RecordError(
@@ -76,14 +76,14 @@ def name_dtype(path: str, dtype: np.dtype[Any]) -> str:
     """Return the name of an element type; raise if records cannot store it."""
     if dtype not in _NAMES:
         raise RecordError(
-            f"{path} has dtype {dtype}, which a record cannot hold; expected one of "
+            f"{path} has dtype {dtype}, which a record cannot store;  expected one of "
             f"{', '.join(map(str, _NAMES))}"
         )
     return _NAMES[dtype]
 
 
 def is_float(dtype: np.dtype[Any]) -> bool:
-    """Return whether a precision converts the type, which is true for real floats."""
+    """Return whether `precision` applies to this dtype; True for real floats."""
     return dtype in FLOATS or (dtype in _NAMES and _NAMES[dtype].startswith("F8"))
 
 
@@ -141,7 +141,7 @@ class LazyArray:
         return prod(self.shape) * self.dtype.itemsize
 
 
-# Size in bytes of a converted block: a number of MiB, because each MiB has a hash.
+# Bytes that are converted at a time: whole MiB, because each MiB is hashed.
 _CONVERTED_BYTES = 4 << 20
 
 
@@ -172,7 +172,7 @@ class PreparedArray:
         return array if dtype is None else array.astype(dtype)
 
     def blocks(self) -> Iterator[NDArray[np.uint8]]:
-        """Yield the bytes in blocks; each block except the last is a number of MiB."""
+        """Yield the bytes in blocks of whole MiB; the last block may be shorter."""
         array = to_numpy(self.path, self.value)
         # np.ascontiguousarray makes a 0-d array 1-d.
         flat = np.ascontiguousarray(array).reshape(-1)
@@ -216,15 +216,15 @@ def to_numpy(path: str, value: Any) -> NDArray[Any]:
     try:
         plain: Any = detach() if callable(detach) else value
         if str(getattr(plain, "dtype", "")) == "torch.bfloat16":
-            # NumPy has no such type; ml_dtypes.bfloat16 has the same bits.
+            # NumPy has no bfloat16; the bits of ml_dtypes.bfloat16 are the same.
             bits = plain.cpu().contiguous().view(sys.modules["torch"].int16).numpy()
             return bits.view(ml_dtypes.bfloat16)
         return np.asarray(plain)
     except SeqloomError:
         raise
-    except ValueError as error:  # the rows may have different lengths
+    except ValueError as error:  # for example, nested lists of different lengths
         raise RecordError(f"the values of {path} are not an array: {error}") from None
-    except Exception as error:  # the library of the value may raise any exception
+    except Exception as error:  # another library's conversion may raise any exception
         raise RecordError(
             f"{path}: a {type(value).__name__} cannot be converted to a NumPy array "
             f"({error})"

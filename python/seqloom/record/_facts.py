@@ -44,7 +44,7 @@ class Facts:
 
 
 def encode_facts(facts: Facts) -> str:
-    """Encode facts as a checksum and JSON; equally long checksums give equal lengths."""
+    """Encode facts as a checksum and JSON; the length does not depend on array values."""
     text = json.dumps(facts.to_dict(), default=_to_json)
     return f"{zlib.crc32(text.encode()):08x} {text}"
 
@@ -123,7 +123,7 @@ def _to_json(value: Any) -> Any:
 # way, until one hash is left.
 ALGORITHM = "xxh3-64-mib"
 _HASH_BYTES = 8
-CHECKSUM_PLACEHOLDER = "0" * 2 * _HASH_BYTES  # replaced by the checksum
+CHECKSUM_PLACEHOLDER = "0" * 2 * _HASH_BYTES  # overwritten when the checksum is known
 
 
 def checksum(kind: str, shape: Sequence[int], pieces: bytes) -> str:
@@ -135,7 +135,7 @@ def checksum(kind: str, shape: Sequence[int], pieces: bytes) -> str:
 
 
 def _hash(data: bytes) -> bytes:
-    """Return the hash of each MiB."""
+    """Return the hashes of each MiB of the data."""
     return hash_bytes(np.frombuffer(data, np.uint8))
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # One JSON document with a line for each array.
 _FIRST, _MIDDLE, _LAST = b'{"seqloom":"record","arrays":{\n', b"},\n", b"}\n"
 _FACTS_KEY = b'"facts":'
-_LEVEL = 1  # higher levels hardly save space, because weights are nearly random
+_LEVEL = 1  # higher levels hardly save space: weights are nearly random
 _BASE64_BYTES = 3 << 18  # bytes that are encoded at a time; a multiple of 3 for base64
 
 
@@ -114,7 +114,7 @@ class JsonGz(Recorder):
 
 
 def _write_array(file: Any, path: str, array: PreparedArray) -> str:
-    """Write the line of an array; return the checksum of the array."""
+    """Write an array as one line of JSON; return the checksum of the array."""
     shape = json.dumps(list(array.shape))
     head = f'{json.dumps(path)}:{{"dtype":"{array.kind}","shape":{shape},"data":"'
     file.write(head.encode())
@@ -128,7 +128,7 @@ def _write_array(file: Any, path: str, array: PreparedArray) -> str:
 def _split_into_blocks(
     pieces: Iterable[NDArray[np.uint8]], hashes: list[bytes]
 ) -> Iterator[memoryview | bytes]:
-    """Yield bytes in blocks of a multiple of 3 bytes; append the hashes to a list."""
+    """Yield bytes in blocks for base64, and append the hashes of each MiB to a list."""
     rest = b""
     for piece in pieces:
         hashes.append(hash_bytes(piece))
@@ -185,7 +185,7 @@ def _parse(name: str, text: bytes, kind: Any) -> Any:
 
 
 def _to_array(name: str, path: str, entry: JsonArray, *, expected: str) -> NDArray[Any]:
-    """Return the array of an entry; raise if its checksum differs."""
+    """Convert a JSON array to a NumPy array; raise if its checksum differs."""
     dtype = find_dtype(name, path, entry.dtype)
     require_shape(name, path, entry.shape, dtype=dtype)
     data = np.frombuffer(entry.data, np.uint8)

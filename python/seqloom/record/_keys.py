@@ -31,7 +31,7 @@ def rename(record: Mapping[str, Any], keys: KeyMap | None) -> dict[str, Any]:
 def list_renamed(
     record: Mapping[str, Any], keys: KeyMap
 ) -> list[tuple[str, str, Callable[[Any], Any] | None]]:
-    """Return old path, new path and transformation of all arrays that are not skipped."""
+    """Return old path, new path and transformation of each array to load."""
     is_table = isinstance(keys, Mapping)
     find = _by_patterns(record, cast("_Table", keys)) if is_table else keys
     renamed: dict[str, tuple[str, str, Callable[[Any], Any] | None]] = {}
@@ -76,7 +76,7 @@ def _by_patterns(record: Mapping[str, Any], keys: _Table) -> Callable[[str], New
 
 
 def _substitute(pattern: str, new: NewKey, match: re.Match[str]) -> NewKey:
-    """Replace each ``*`` in the new path by the matched text of the old path."""
+    """Replace each ``*`` in the new path by the text that ``*`` matched in the old path."""
     if not isinstance(new, (str, tuple)):
         return new
     path, *change = (new,) if isinstance(new, str) else new

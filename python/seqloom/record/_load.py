@@ -82,7 +82,7 @@ def load(
 def _read_file(source: RecordSource, path: Path) -> Record:
     """Read a file; its first bytes, otherwise its suffix, determine the format."""
     recorder = find_recorder(path)
-    # For its suffixes, a custom recorder takes precedence over the detected format.
+    # A custom recorder for the file's suffix takes precedence over the detected format.
     if not isinstance(recorder, (Safetensors, JsonGz)):
         return recorder.decode(source)
     head = source.read(0, min(LENGTH_BYTES + 1, source.size))
@@ -155,13 +155,13 @@ def _read_index(path: Path) -> dict[str, str]:
 
 
 HDF5 = b"\x89HDF\r\n\x1a\n"
-KERAS_WEIGHTS = "model.weights.h5"  # in the archive of Keras 3
+KERAS_WEIGHTS = "model.weights.h5"  # name of the weights in a Keras 3 archive
 # Group of the weights in a whole-model file of Keras 2.
 _MODEL_WEIGHTS = "model_weights/"
 
 
 def read_hdf5(source: RecordSource) -> Record:
-    """Open an HDF5 file: all numeric datasets, by their path with dots."""
+    """Open an HDF5 file as a record of its numeric datasets, with dots in paths."""
     h5py = _import_h5py(source)
     try:
         with source.open() as file, h5py.File(file, "r") as root:
@@ -171,7 +171,7 @@ def read_hdf5(source: RecordSource) -> Record:
         raise RecordError(f"{source.name}: not a whole HDF5 file ({error})") from None
     arrays: dict[str, LazyArray] = {}
     for name, (shape, dtype) in found.items():
-        # TensorFlow appends the index of an output to the name.
+        # TensorFlow appends ":0" to the names of weights.
         path = name.removeprefix(_MODEL_WEIGHTS).removesuffix(":0").replace("/", ".")
         if path in arrays:
             raise RecordError(f"{source.name}: two arrays have the path {path}")

@@ -27,7 +27,7 @@ _DEFAULT = ".safetensors"
 
 
 class Record(Mapping[str, Any]):
-    """Arrays by path, with metadata.
+    """Read-only mapping from paths to arrays, with metadata.
 
     Args:
         arrays: NumPy arrays or lazy arrays, by path.
@@ -227,7 +227,7 @@ class Recorder(ABC):
 
     @abstractmethod
     def decode(self, source: RecordSource) -> Record:
-        """Read a record.
+        """Decode a record from the bytes of a source.
 
         Args:
             source: Bytes of the record; ``source.open()`` returns the bytes as a binary
@@ -260,7 +260,7 @@ class Recorder(ABC):
             self.encode(prepared, file)
 
     def read(self, path: str | os.PathLike[str], *, mapped: bool = False) -> Record:
-        """Open a file.
+        """Read a record from a file.
 
         Args:
             path: Path of the file.
@@ -289,7 +289,7 @@ class Recorder(ABC):
             record: The record.
 
         Returns:
-            The content of the file that `write` would create.
+            The bytes of the file that `write` would create.
 
         Raises:
             RecordError: The format cannot represent a path, an array or the metadata.

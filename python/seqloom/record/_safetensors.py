@@ -38,8 +38,8 @@ Size = Annotated[int, msgspec.Meta(ge=0)]
 
 LENGTH_BYTES = 8  # Size in bytes of the integer that contains the header's length.
 _MAX_HEADER_BYTES = 100_000_000  # limit of the safetensors format
-# The facts are a single entry of the header's string table, because other writers may
-# reorder several entries. The entry contains a mark, the checksum, and the facts as JSON.
+# The facts are a single metadata string, because other programs may reorder metadata.
+# The string contains a prefix, the checksum, and the facts as JSON.
 _FACTS, _FACTS_PREFIX = "seqloom", "seqloom facts "
 _PLAIN_METADATA = {"format": "pt"}
 # Arrays begin at a multiple of this number of bytes, the size of a cache line.
@@ -139,8 +139,8 @@ class Safetensors(Recorder):
 
 def _write_array(file: BinaryIO, array: PreparedArray) -> str:
     """Write an array in blocks; return the checksum of the array."""
-    # A separate function, so that the last block is freed before the next array is
-    # read.
+    # This is a separate function so that its last block is freed before the next array
+    # is read.
     hashes: list[bytes] = []
     for piece in array.blocks():
         hashes.append(hash_bytes(piece))
@@ -154,7 +154,7 @@ def _sort_paths(record: Record) -> list[str]:
 
 
 def _build_header(record: Record, sums: Mapping[str, str], *, plain: bool) -> bytes:
-    """Return the header with its length; spaces pad the header to the alignment."""
+    """Return the header's length and the header, padded with spaces for alignment."""
     facts = Facts(sums, record.metadata, record.least_dtypes)
     strings = _PLAIN_METADATA if plain else {_FACTS: _FACTS_PREFIX + encode_facts(facts)}
     table: dict[str, object] = {"__metadata__": strings}
@@ -174,7 +174,7 @@ def _build_header(record: Record, sums: Mapping[str, str], *, plain: bool) -> by
 
 
 class HeaderEntry(msgspec.Struct):
-    """Header entry of one array."""
+    """Header entry of an array: its dtype, shape and offsets."""
 
     dtype: str
     shape: tuple[Size, ...]
@@ -221,7 +221,7 @@ class StoredArray(NamedTuple):
 
 
 def _read_header(source: RecordSource) -> tuple[dict[str, StoredArray], dict[str, str]]:
-    """Return the arrays and the metadata strings, both by name."""
+    """Return the header's array entries and metadata strings, both by name."""
     length = int.from_bytes(source.read(0, min(LENGTH_BYTES, source.size)), "little")
     begin = LENGTH_BYTES + length
     if begin > source.size or length > _MAX_HEADER_BYTES:
@@ -254,7 +254,7 @@ def _decode(source: RecordSource, header: bytes) -> str:
 
 
 def _parse_entry(source: RecordSource, name: str, entry: Any, *, begin: int) -> StoredArray:
-    """Return the array of an entry; raise if its type, shape or size is invalid."""
+    """Check a header entry's dtype, shape and size, and return its array."""
     fields = _convert(source, f"the entry of {quote(name)}", entry, kind=HeaderEntry)
     dtype = find_dtype(source.name, name, fields.dtype)
     require_shape(source.name, name, fields.shape, dtype=dtype)
@@ -266,7 +266,7 @@ def _parse_entry(source: RecordSource, name: str, entry: Any, *, begin: int) -> 
 
 
 def _convert(source: RecordSource, what: str, value: Any, *, kind: type[Kind]) -> Kind:
-    """Convert a parsed value to a type; raise if it does not fit."""
+    """Convert parsed JSON to a type; raise if the types do not match."""
     try:
         return msgspec.convert(value, kind)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:

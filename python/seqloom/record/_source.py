@@ -171,7 +171,7 @@ class RecordSource:
             raise RecordError(f"{self.name}: cannot be read ({error})") from None
 
     def require_plausible(self, what: str, size: int) -> None:
-        """Raise if the content needs far more memory than the size of the file."""
+        """Raise if the content needs far more memory than the file has bytes."""
         if size > max(_MAX_UNCHECKED_BYTES, _MAX_EXPANSION * self.size):
             raise RecordError(
                 f"{self.name}: {what} would take {size} bytes, but the file has only "
@@ -184,7 +184,7 @@ class RecordSource:
         return self._memory is not None and bool(self._state)
 
     def view(self, start: int, stop: int) -> NDArray[np.uint8]:
-        """Return bytes as a view of memory, if possible."""
+        """Return a range of bytes, without copying if the source is in memory or mapped."""
         if self._memory is None:
             return self.take(start, stop)[0]
         if self.is_mapped:
@@ -192,7 +192,7 @@ class RecordSource:
         return self._memory[start:stop]
 
     def take(self, start: int, stop: int) -> tuple[NDArray[np.uint8], bytes]:
-        """Return bytes as a view or new array, and the hash of each MiB."""
+        """Return a range of bytes as a uint8 array, and the hash of each MiB."""
         if self._memory is not None:
             view = self._memory[start:stop]
             return view, hash_bytes(view)
@@ -234,7 +234,7 @@ def _count_threads(size: int) -> int:
 
 
 def _identify(status: os.stat_result) -> tuple[int, ...]:
-    """Return properties of a file that change if the file is changed or replaced."""
+    """Return properties of a file that reveal a change or replacement of the file."""
     return status.st_size, status.st_mtime_ns, status.st_ino, status.st_dev
 
 
@@ -265,7 +265,7 @@ def open_archive(source: RecordSource) -> Generator[ZipFile]:
 
 
 def read_member(source: RecordSource, archive: ZipFile, name: str) -> bytes:
-    """Read a member in blocks; raise if it is far larger than its archive."""
+    """Read a zip member; raise if its content is far larger than the archive."""
     info = archive.getinfo(name)
     # With other compression methods, zipfile has no size limit for a decompressed
     # block.

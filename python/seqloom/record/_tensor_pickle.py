@@ -77,7 +77,7 @@ class TensorEntry:
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     is_conjugate: bool = False  # True if the tensor is the conjugate of its storage
-    is_negative: bool = False  # True if the tensor is also negated
+    is_negative: bool = False  # True if the tensor is the negative of its storage
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +88,10 @@ class PickledName:
 
 
 class PickledStorage(NamedTuple):
-    """Bytes of one or more tensors."""
+    """Storage in the archive: the bytes of one or more tensors."""
 
     key: str
-    dtype: np.dtype[Any] | None  # None if only each tensor has a dtype
+    dtype: np.dtype[Any] | None  # None if the dtype is stored with each tensor instead
 
 
 def read_pickle(file: str, data: bytes) -> Any:
@@ -132,7 +132,7 @@ class _PickleMachine:
             )
 
     def remember(self, number: int) -> None:
-        """Store the top of the stack in the memo."""
+        """Store the top of the stack in the memo of the pickle."""
         self.memory[number] = self.stack[-1]
 
     def pop_to_mark(self) -> list[Any]:
@@ -234,7 +234,7 @@ class _PickleMachine:
 
 
 def _make_entry(file: str, arguments: tuple[Any, ...]) -> TensorEntry:
-    """Return a tensor entry; raise if its numbers are invalid."""
+    """Return a tensor entry; raise if its shape, strides or offset are invalid."""
     storage, offset, shape, strides = arguments[:4]
     numbers = (offset, *shape, *strides)
     if not isinstance(storage, PickledStorage) or len(shape) != len(strides):

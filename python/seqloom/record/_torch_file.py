@@ -68,7 +68,7 @@ def read_torch(source: RecordSource) -> Record:
 
 
 def _read_stored(source: RecordSource, archive: ZipFile, name: str) -> bytes:
-    """Read an uncompressed member; raise if it is compressed, which torch never does."""
+    """Read an archive member; raise if it is compressed, unlike those of torch.save."""
     if archive.getinfo(name).compress_type != ZIP_STORED:
         raise RecordError(
             f"{source.name}: {name} is compressed, unlike torch.save files; save it again"
@@ -77,7 +77,7 @@ def _read_stored(source: RecordSource, archive: ZipFile, name: str) -> bytes:
 
 
 def reject_pickle(source: RecordSource) -> Record:
-    """Raise for a bare pickle, because loading a pickle may execute code."""
+    """Raise if a file is only a pickle, because loading a pickle may execute code."""
     raise RecordError(
         f"{source.name}: is a pickle, perhaps of torch.save in its old format; a pickle "
         "may run any code and is not loaded. Load it in torch with weights_only=True, and "
@@ -148,14 +148,14 @@ class _ArchivedTensor:
         size = min(self.info.file_size, self.info.compress_size)
         if self.info.compress_type != ZIP_STORED or end > size:
             raise _no_storage(self.source, self.path)
-        # A stride of 0 repeats elements, and a copy would need memory for all of them.
+        # A stride of 0 repeats elements, which a copy would store many times.
         self.source.require_plausible(self.path, prod(entry.shape) * entry.dtype.itemsize)
         read = self.view if self.source.is_mapped else self.read
         name = self.source.name
         return LazyArray(name, self.path, entry.shape, entry.dtype, read, self.read)
 
     def read(self) -> NDArray[Any]:
-        """Read and check the whole storage; return the tensor's view of it."""
+        """Read and check the whole storage; return the tensor as a view of the storage."""
         data, _ = self.source.take(*self._find_bytes())
         if self.info.CRC and zlib.crc32(data.data) != self.info.CRC:
             raise RecordError(
@@ -167,11 +167,11 @@ class _ArchivedTensor:
         return found if found is not part or part.nbytes == data.size else part.copy()
 
     def view(self) -> NDArray[Any]:
-        """Return an unchecked view of the mapped file; apply conjugation and negation."""
+        """Return the tensor from the mapped file, without checking the file's checksum."""
         return self._resolve(self._view_of(self.source.view(*self._find_bytes())))
 
     def _find_bytes(self) -> tuple[int, int]:
-        """Return the byte range of the storage, after its header."""
+        """Return the range of bytes that the storage occupies in the archive."""
         place = self.info.header_offset
         header = self.source.read(place, place + _LOCAL_HEADER_BYTES)
         name, extra = (int.from_bytes(header[at : at + 2], "little") for at in (26, 28))
@@ -185,7 +185,7 @@ class _ArchivedTensor:
         return np.negative(part) if self.entry.is_negative else part
 
     def _view_of(self, data: NDArray[np.uint8]) -> NDArray[Any]:
-        """Return the tensor's view of its storage."""
+        """Return a view of the storage with the tensor's shape and strides."""
         shape, dtype = self.entry.shape, self.entry.dtype
         if not prod(shape):
             return np.empty(shape, dtype)

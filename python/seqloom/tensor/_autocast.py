@@ -35,7 +35,7 @@ CONVERTED_OPERATIONS: dict[str, bool] = {
     **dict.fromkeys(_FULL_PRECISION_OPERATIONS.split(), False),
 }
 _HALVES = ("bfloat16", "float16")
-_FLOATS = (*_HALVES, "float32")  # float64 is never converted
+_FLOATS = (*_HALVES, "float32")  # types that may be converted; float64 is not
 # CPU flags of instructions that multiply these types, as in /proc/cpuinfo (x86-64,
 # ARM).
 _CPU_FLAGS = {
@@ -43,7 +43,7 @@ _CPU_FLAGS = {
     "float16": {"amx_fp16", "asimdhp", "avx512_fp16"},
 }
 
-# The type of products within `autocast`, and True if slow types are allowed.
+# The dtype that the current `autocast` block sets, and whether slow dtypes are allowed.
 autocast_state: ContextVar[tuple[str, bool] | None] = ContextVar("autocast", default=None)
 
 
@@ -60,8 +60,8 @@ def autocast(dtype: str, *, allow_slow: bool | None = None) -> Generator[None]:
     ``torch.autocast`` for CUDA, except that means, deviations and batch norm compute in
     float32 too.
 
-    A block works inside a compiled step and around its call: each `dtype` compiles its own
-    program.
+    The block may be inside a compiled step or around its call; each `dtype` is compiled
+    separately.
 
     Args:
         dtype: ``"bfloat16"``, ``"float16"``, or ``"float32"`` for an inner block that
@@ -75,8 +75,9 @@ def autocast(dtype: str, *, allow_slow: bool | None = None) -> Generator[None]:
 
     Raises:
         ArgumentError: `dtype` is not one of the three names.
-        BackendError: A product would be slower than in float32: on NumPy, on JAX on a CPU,
-            and on a processor without instructions for `dtype`. The product raises it.
+        BackendError: A product would be slower than in float32: on NumPy, on JAX on a
+            CPU, and on a processor without instructions for `dtype`. The product raises
+            the error, not the ``with`` statement.
 
     Examples:
         >>> import seqloom as sl
@@ -101,7 +102,7 @@ def autocast(dtype: str, *, allow_slow: bool | None = None) -> Generator[None]:
 
 
 def cast_arguments(name: str, args: tuple[Any, ...], apply: Callable[..., Any]) -> Any:
-    """Convert the arguments of an operation to the type that `autocast` requires."""
+    """Convert the arguments of an operation to the dtype that `autocast` requires."""
     is_product, found = CONVERTED_OPERATIONS.get(name), autocast_state.get()
     if is_product is None or found is None:
         return args
@@ -118,7 +119,7 @@ def cast_arguments(name: str, args: tuple[Any, ...], apply: Callable[..., Any]) 
 
 
 def _cast(arg: Any, dtype: str, apply: Callable[..., Any]) -> Any:
-    """Convert a tensor of floats, or the tensors in a list or tuple."""
+    """Convert a tensor of floats, or each such tensor in a list or tuple, to a dtype."""
     if isinstance(arg, TensorState):
         name = _dtype_name(cast("Any", arg).dtype)
         return apply("astype", arg, dtype) if name in _FLOATS and name != dtype else arg
@@ -130,12 +131,12 @@ def _cast(arg: Any, dtype: str, apply: Callable[..., Any]) -> Any:
 
 @cache
 def _dtype_name(dtype: Any) -> str:
-    """Return the name of an element type; NumPy would compute it at each call."""
+    """Return the name of a dtype from a cache, because NumPy computes it at each access."""
     return dtype.name
 
 
 def explain_slowdown(backend: ArrayFunctions, dtype: str) -> str | None:
-    """Return why half precision is slow; None if it is fast or explicitly allowed."""
+    """Return the reason why half precision is slow; None if it is fast or allowed."""
     around = autocast_state.get()
     if around is not None and around[1]:
         return None
@@ -146,7 +147,7 @@ def explain_slowdown(backend: ArrayFunctions, dtype: str) -> str | None:
 
 @cache
 def _explain_slowdown_on_device(backend: str, device: str, dtype: str) -> str | None:
-    """Return why half precision is slow on a device; None if it is fast."""
+    """Return the reason why half precision is slow on a device; None if it is fast."""
     if backend.startswith("numpy"):
         torch = 'the backend "torch" (--backend torch)'
         return f"NumPy has no products of {dtype}, unlike {torch}"
@@ -159,6 +160,6 @@ def _explain_slowdown_on_device(backend: str, device: str, dtype: str) -> str | 
 
 
 def _read_cpu_flags() -> set[str] | None:
-    """Return the instructions of the processor; None on systems other than Linux."""
+    """Return the flags of the CPU in /proc/cpuinfo; None on systems without this file."""
     flags = read_fact("/proc/cpuinfo", r"^(?:flags|Features)[^:]*:(.*)$")
     return None if flags is None else set(flags.split())

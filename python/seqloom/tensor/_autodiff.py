@@ -1,11 +1,12 @@
 """Autodiff: a backend that records what another backend computes.
 
-`Autodiff(inner)`, a level, has the functions of `inner`. Each function computes on `inner`.
-If an argument is tracked, the function also records a node with its gradient rule. A
-function without a rule runs its default implementation on the level, which records each
-operation in it. A function without a derivative, such as a comparison, is not recorded.
-Levels can be nested: rules use only functions of the inner backend, so an inner level
-records the computation of the outer derivative.
+`Autodiff(inner)`, called a level, has the same functions as `inner`, and computes them
+on `inner`. If an argument is tracked, a function also records a node with its gradient
+rule. A function without a gradient rule runs its default implementation, whose
+operations the level records one by one. A function without a derivative, such as a
+comparison, is not recorded. Levels can be nested for higher derivatives: gradient rules
+compute on the inner backend, so an inner level records the computation of the outer
+derivative.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Autodiff(Backend):
 
     Attributes:
         inner: The backend that computes.
-        number: The number of the level, unique in the process.
+        number: Number of the level, unique in the process.
 
     Examples:
         >>> import seqloom as sl
@@ -75,13 +76,13 @@ class Autodiff(Backend):
             if hasattr(inner, name):
                 setattr(self, name, make_untracked(self, getattr(inner, name)))
         self.binary = {name: without_numbers(getattr(inner, name)) for name in BINARY}
-        # The first summand may be tracked, so the sum is not written into it.
+        # A tracked array cannot be overwritten, so the sum is a new array.
         self.accumulate = self.add
 
     def __getattr__(self, name: str) -> Any:
-        """Create the function of that name on first use."""
+        """Create a function of the level on first use."""
         if name == "inner" or name.startswith("_"):
-            # Copying looks for attributes that do not exist yet.
+            # While an object is copied, its attributes do not exist yet.
             raise AttributeError(name)
         if not callable(plain := getattr(self.inner, name)):
             return plain
@@ -90,12 +91,11 @@ class Autodiff(Backend):
         return function
 
     def _function(self, name: str) -> Callable[..., Any]:
-        """Create the function of that name for this level."""
         plain = getattr(self.inner, name)
         return make_function(self, name, plain, RULES.get(name), _defaults().get(name))
 
     def __reduce__(self) -> Any:
-        """Copy the level as a new level on the same backend."""
+        """Copy or pickle the level as a new level on the same backend."""
         return Autodiff, (self.inner,)
 
     def asarray(self, data: Any, dtype: Any = None, *, copy: bool | None = None) -> Array:
@@ -105,15 +105,15 @@ class Autodiff(Backend):
         return self.inner.asarray(data, dtype=dtype, copy=copy)
 
     def to_numpy(self, x: Array) -> Any:
-        """Return the value as a NumPy array."""
+        """Return the value of a tracked or plain array as a NumPy array."""
         return self.inner.to_numpy(x.value if isinstance(x, TrackedArray) else x)
 
     def scan(self, body: Any, init: Any, xs: Any, **options: Any) -> Any:
-        """Run a loop and record its body."""
+        """Run a loop, and record the loop if an argument is tracked."""
         return scan_tracked(self, body, init, xs, **options)
 
     def leaf(self, value: Array) -> TrackedArray:
-        """Create a leaf from an array; operations on the leaf are recorded.
+        """Create a tracked array from an array, so that operations on it are recorded.
 
         Args:
             value: An array of floats of the inner backend.
@@ -149,7 +149,7 @@ class Autodiff(Backend):
                 freed.
 
         Returns:
-            Arrays of the inner backend, by the number of each leaf.
+            Gradients as arrays of the inner backend, by `leaf_number`.
 
         Examples:
             >>> import seqloom as sl
@@ -223,14 +223,14 @@ class Autodiff(Backend):
 
 @cache
 def _defaults() -> dict[str, Callable[..., Any]]:
-    """Return the default implementations of a backend's functions, by name."""
+    """Return the default implementations of all functions of a backend, by name."""
     own = {*vars(Autodiff), *_METHODS, "array_namespace", "from_numpy", "tensor"}
     names = (name for name in dir(Backend) if not name.startswith("_") and name not in own)
     return {name: body for name in names if callable(body := getattr(Backend, name))}
 
 
-# Functions of two arrays without options; they are called most, so recording is
-# inlined.
+# Functions of two arrays without options; their recording is inlined, because they are
+# called most often.
 BINARY = frozenset(
     ("add", "subtract", "multiply", "divide", "pow", "maximum", "minimum", "matmul")
 )
@@ -266,7 +266,7 @@ def make_function(
 
 
 def _record_calls_of_two(level: Level, plain: Function, rule: Rule) -> Function:
-    """Return a function of two arrays that records its calls."""
+    """Wrap a function of two arrays so that its calls are recorded."""
     save, of_arrays = rule.save, without_numbers(plain)
 
     # Inlines `get_node`, `make_node` and `track`, because it runs for each operation.
@@ -291,12 +291,12 @@ def _record_calls_of_two(level: Level, plain: Function, rule: Rule) -> Function:
 
 
 def without_numbers(plain: Function) -> Function:
-    """Return the faster form of a binary function for arrays only, if it has one."""
+    """Return a binary function's faster variant that only accepts arrays, if it has one."""
     return getattr(plain, "of_arrays", plain)
 
 
 def _record_calls(level: Level, plain: Function, rule: Rule) -> Function:
-    """Return a function of any number of arrays that records its calls."""
+    """Wrap a function of any number of arrays so that its calls are recorded."""
 
     def call(*args: Array, **options: object) -> Array:
         nodes = tuple(
@@ -320,7 +320,7 @@ def _record_calls(level: Level, plain: Function, rule: Rule) -> Function:
 
 
 def _floats_only(level: Level, call: Function) -> Function:
-    """Return a function that does not track its result if it contains integers."""
+    """Wrap a function so that integer results, which have no gradient, are untracked."""
 
     def call_and_check(*args: Array, **options: object) -> Array:
         out = call(*args, **options)
@@ -339,7 +339,7 @@ def _is_tracked(level: Level, arg: Array) -> bool:
 
 
 def make_untracked(level: Level, plain: Function) -> Function:
-    """Return a function that computes without recording."""
+    """Wrap a function so that its calls are not recorded."""
 
     def call(*args: Array, **options: object) -> Array:
         return plain(*[_inner(level, arg) for arg in args], **options)
@@ -348,7 +348,7 @@ def make_untracked(level: Level, plain: Function) -> Function:
 
 
 def _inner(level: Level, arg: Array) -> Array:
-    """Return the inner arrays of an argument, also within lists and tuples."""
+    """Replace tracked arrays, also in lists and tuples, by their inner arrays."""
     if type(arg) is TrackedArray and arg.level is level:
         return arg.value
     if isinstance(arg, (list, tuple)):

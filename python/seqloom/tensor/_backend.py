@@ -33,18 +33,18 @@ __all__ = ["EXTENSION", "REQUIRED", "Array", "Backend", "backend", "make_array"]
 class Backend(ArrayFunctions, ABC):
     """Functions on the arrays of one library.
 
-    A backend must have the functions in `required`, which the Array API standard defines.
-    Further functions for deep learning have default implementations that use these; a
-    backend overrides those that its library computes better. Each function takes and
-    returns arrays of the library, never tensors: arrays by position, options by keyword.
-    `Autodiff` wraps a backend in another backend with the same functions.
+    A backend must define the functions in `required`, which are those of the Array API
+    standard. Functions for deep learning have default implementations, which a backend
+    overrides if its library is faster. Each function takes and returns arrays of the
+    library, never tensors: arrays by position, options by keyword. `Autodiff` wraps a
+    backend in another backend with the same functions.
 
     Attributes:
-        name: The name of the backend, as `sl.tensor.backend` takes it.
+        name: Name of the backend, as for `sl.tensor.backend`.
         device: The device of its arrays.
         threads: The number of threads that its functions may use.
         float_dtype: The element type of Python floats.
-        defers: True if a function may return before it has read its arguments.
+        defers: True if functions may return before they have read their arguments.
         required: The names of the functions that a backend must have.
 
     Examples:
@@ -59,8 +59,8 @@ class Backend(ArrayFunctions, ABC):
     threads: int = 1
     float_dtype: str = "float32"
     defers: bool = False
-    required = REQUIRED - {"index"}  # `index` has a default implementation.
-    differentiable: Backend  # The `Autodiff` on this backend, if one exists.
+    required = REQUIRED - {"index"}  # `index` has a default implementation
+    differentiable: Backend  # The `Autodiff` that wraps this backend, if one was created.
 
     @abstractmethod
     def to_numpy(self, x: Array) -> Any:
@@ -98,7 +98,7 @@ class Backend(ArrayFunctions, ABC):
         return self.asarray(source.to_numpy(x), dtype=source.dtype(x))
 
     def sync(self) -> None:
-        """Wait until all earlier function calls have been computed.
+        """Wait until the device has finished all earlier function calls.
 
         Examples:
             >>> from seqloom.tensor import backend
@@ -106,7 +106,7 @@ class Backend(ArrayFunctions, ABC):
         """
 
     def nbytes(self, x: Array) -> int:
-        """Return the size of an array in memory.
+        """Return the number of bytes of an array in memory.
 
         Args:
             x: An array.
@@ -144,10 +144,10 @@ class Backend(ArrayFunctions, ABC):
         return self.astype(x, "float32") if narrow else x
 
     def program(self, graph: Graph) -> Callable[[Sequence[Array]], Sequence[Array]]:
-        """Return a function that runs a captured step; by default, operation by operation.
+        """Compile a captured step; the default runs its operations one by one.
 
         Args:
-            graph: The step. Inputs marked ``weak`` are Python numbers.
+            graph: Graph of the step. Inputs marked ``weak`` are Python numbers.
 
         Returns:
             A function from the input arrays to the output arrays.
@@ -234,10 +234,10 @@ class Backend(ArrayFunctions, ABC):
         """Return the functions of the Array API standard for tensors of this backend.
 
         Args:
-            api_version: The version of the standard; default the newest.
+            api_version: Version of the standard; default: the newest.
 
         Returns:
-            The namespace that ``x.__array_namespace__()`` also returns.
+            The module-like namespace, which ``x.__array_namespace__()`` also returns.
 
         Raises:
             ArgumentError: The version is not supported.
@@ -278,8 +278,8 @@ def backend(
     Raises:
         BackendError: No backend has that name, or it does not support the device or
             `deterministic`.
-        ArgumentError: `name` is neither a name nor a backend, or `num_threads` differs from
-            that of the given backend.
+        ArgumentError: `name` is neither a string nor a backend, or it is a backend with
+            a different `num_threads`.
         MissingExtraError: The library of the backend is not installed.
 
     Examples:
@@ -304,7 +304,7 @@ def make_array(
 
 
 def _require_integers_fit(data: object, dtype: Any) -> None:
-    """Raise if Python numbers do not fit an integer type; arrays are not checked."""
+    """Raise if Python numbers are out of the range of an integer type."""
     kind = _find_integer_type(dtype)
     if kind is None or not isinstance(data, (int, float, list, tuple)):
         return
@@ -326,10 +326,10 @@ _OPERATION_NAMES = frozenset(dir(Backend)) | Backend.required
 
 
 def functions_of(*modules: ModuleType, prefix: str = "") -> dict[str, Any]:
-    """Return the operations that modules define, by name.
+    """Return the operations that some modules define, by name.
 
-    A function implements the operation with its name, without `prefix` and without a
-    trailing underscore (``max_`` avoids the built-in name). If its first parameter is
+    Each function implements the operation that has its name. `prefix` is removed from
+    the name, and so is a trailing underscore, as in ``max_``. If its first parameter is
     called `b`, it receives the backend. `LIBRARY` of a module lists functions of the
     library that are used as operations directly.
     """
@@ -340,8 +340,7 @@ def functions_of(*modules: ModuleType, prefix: str = "") -> dict[str, Any]:
             is_own = isfunction(value) and value.__module__ == module.__name__
             if is_own and name.startswith(prefix) and operation in _OPERATION_NAMES:
                 function = unwrap(value)
-                # Error messages of Python about arguments use the name in
-                # `__qualname__`.
+                # Python's error messages about arguments contain `__qualname__`.
                 is_named = function.__name__.startswith(prefix)
                 own_name = function.__name__ if is_named else operation
                 function.__qualname__ = own_name.removeprefix(prefix)
@@ -353,7 +352,7 @@ def functions_of(*modules: ModuleType, prefix: str = "") -> dict[str, Any]:
 
 
 def check_overrides(library: str, functions: dict[str, Any]) -> dict[str, Any]:
-    """Return the functions of a library; raise if they differ from the table."""
+    """Return a library's functions as operations; raise if some are not in the table."""
     listed = {name for name, files in OPERATIONS.items() if library in files.overrides}
     if differing := sorted(listed ^ (functions.keys() & OPERATIONS.keys())):
         raise InternalError(

@@ -1,8 +1,8 @@
 """The backward pass, and the gradient of loops.
 
-Nodes are visited from the newest to the oldest, so a node comes after all nodes that use
-its output. The pass frees memory as it runs: a visited node drops its saved values and its
-parents, and each gradient is dropped after its use.
+Nodes are visited from the newest to the oldest, so all nodes that use the output of a
+node are visited before that node. The pass frees memory as it runs: a visited node
+drops its saved values and its parents, and each gradient is dropped after its use.
 
 A loop saves the state before each step. The backward loop visits the steps in reverse,
 recomputes each step, and propagates the gradients through it. The backward loop's state
@@ -53,9 +53,9 @@ def pull_back(
 ) -> dict[int, Array]:
     """Return the gradients with respect to the leaves, by the number of the leaf's node.
 
-    `roots` are results of one level. Each seed is the initial gradient of its root. Nodes
-    numbered up to `before` count as leaves. If `retain` is True, the recorded operations
-    can be used for another pass.
+    `roots` are results of one level. Each seed is the initial gradient of its root.
+    Nodes with numbers up to `before` are treated as leaves. If `retain` is True, the
+    recorded operations can be used for another pass.
     """
     backward_pass = _BackwardPass(roots[0].level.inner, before, retain)
     for root, seed in zip(roots, seeds, strict=True):
@@ -65,7 +65,7 @@ def pull_back(
 
 
 class _BackwardPass:
-    """One backward pass, with the nodes still to visit and their gradients so far."""
+    """State of one backward pass: the nodes to visit, and their gradients so far."""
 
     def __init__(self, inner: ArrayFunctions, before: int, retain: bool) -> None:  # noqa: FBT001
         self.inner = inner
@@ -73,8 +73,7 @@ class _BackwardPass:
         self.retain = retain
         # A heap of negative numbers, so that the newest node is on top.
         self.pending: list[tuple[int, Node]] = []
-        # By node number: an array, or a list with one array for each output of an
-        # operation.
+        # Gradients by node number: an array, or a list with an array per output.
         self.grads: dict[int, Any] = {}
         # Numbers of gradients that this pass has summed, and may therefore overwrite.
         self.owned: set[int] = set()
@@ -94,7 +93,7 @@ class _BackwardPass:
         return leaves
 
     def add(self, node: Node, term: Array) -> None:
-        """Add a term to the gradient of a node; each use of its output adds one term."""
+        """Add a term to the gradient of a node; each use of the node's result adds one."""
         number = node.number
         if number not in self.grads:
             self.grads[number] = term
@@ -130,7 +129,7 @@ class _BackwardPass:
         except Exception as error:
             arrays, name = _arrays_in((grad, saved)), f"backward of {rule.name}"
             ours = translate(error, name, arrays, self.inner)
-            # The rule was written by a user.
+            # An error in a rule that the user wrote keeps its traceback.
             if ours is error or RULES.get(rule.name) is not rule:
                 raise
             raise ours from error
@@ -142,7 +141,7 @@ class _BackwardPass:
 
 
 def _arrays_in(args: object) -> tuple[Any, ...]:
-    """Return the arrays in arguments, also in lists and tuples."""
+    """Return all arrays in nested lists or tuples."""
     if isinstance(args, (list, tuple)):
         parts = cast("list[Any]", args)
         return tuple(array for part in parts for array in _arrays_in(part))
@@ -154,11 +153,11 @@ class RecordedLoop:
     """The values that a recorded loop saves for its gradient."""
 
     level: Level
-    body: Body  # Computes one step.
-    xs: Arrays  # The inputs of all steps, stacked.
-    states: Arrays  # The states before all steps, stacked.
-    outs: list[ArgSpec]  # Shape and element type of each result.
-    outer: list[int]  # Numbers of the outer nodes that the body uses.
+    body: Body  # computes one step
+    xs: Arrays  # inputs of all steps, stacked along the first axis
+    states: Arrays  # states before each step, stacked along the first axis
+    outs: list[ArgSpec]  # shape and dtype of each result
+    outer: list[int]  # numbers of the outer nodes that the body uses
     length: int
     reverse: bool
 
@@ -190,7 +189,7 @@ def scan_tracked(
 
 
 def _make_recorded_step(level: Level, body: Body, found: list[Node]) -> Body:
-    """Return a step that also returns its initial state; add outer nodes to `found`."""
+    """Wrap a loop body: also return the state before the step, and collect outer nodes."""
     first = True
 
     def step(carry: Arrays, x: Arrays) -> tuple[Arrays, Arrays]:
@@ -211,7 +210,7 @@ def _make_recorded_step(level: Level, body: Body, found: list[Node]) -> Body:
 def _pull(
     b: ArrayFunctions, loop: RecordedLoop, grads: Sequence[Array | None], _needs: Needs
 ) -> list[Array | None]:
-    """Run the backward loop; its first step shows which outer arrays have gradients."""
+    """Run the backward loop. Its first step shows which outer arrays have gradients."""
     seeds = [
         b.zeros(shape, dtype=dtype) if grad is None else grad
         for grad, (shape, dtype) in zip(grads, loop.outs, strict=True)
@@ -252,7 +251,7 @@ def _pull_other_steps(
     carry, earlier = b.scan(
         step, carry, others, length=loop.length - 1, reverse=not loop.reverse
     )
-    joined: Arrays = []  # Results in the order of the steps.
+    joined: Arrays = []  # results in the order of the steps
     for one, more in zip(by_xs, earlier, strict=True):
         wide = b.expand_dims(one, axis=0)
         parts = [wide, more] if loop.reverse else [more, wide]
@@ -303,19 +302,19 @@ def _get_gradient(
 
 
 def _index_steps(b: ArrayFunctions, arrays: Sequence[Array], key: int | slice) -> Arrays:
-    """Index stacked arrays along the steps."""
+    """Select one or more steps of stacked arrays."""
     return [b.index(array, key) for array in arrays]
 
 
 def _to_leaf(level: Level, array: Array) -> Array:
-    """Make an array a leaf if it is differentiable."""
+    """Track an array as a leaf if it is differentiable."""
     if not is_differentiable(level.inner, array):
         return array
     return track(array, make_node(None, (), ()), level)
 
 
 def _inner_value(level: Level, array: Array) -> Array:
-    """Return the inner array of an array of a level."""
+    """Return the inner array of a tracked array, and any other array unchanged."""
     return array.value if get_node(level, array) is not None else array
 
 

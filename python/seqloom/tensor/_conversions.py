@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class TensorConversions(TensorState):
-    """The methods of `Tensor` that convert or move its values."""
+    """Methods of `Tensor` that convert its values or copy them to another device."""
 
     __slots__ = ()
 
@@ -32,11 +32,11 @@ class TensorConversions(TensorState):
         return self.backend.device
 
     def numpy(self) -> Any:
-        """Return the values as a NumPy array, sharing memory if the backend can.
+        """Return the values as a NumPy array, without a copy if the backend allows it.
 
-        The array is read-only and cannot be made writeable, because tensors are immutable.
-        It stays valid after the tensor is released. Use ``np.array(x)`` for a copy that you
-        can write to.
+        The array is read-only and cannot be made writeable, because tensors are
+        immutable. The array remains valid after the tensor is released. Use
+        ``np.array(x)`` for a copy that you can write to.
 
         Returns:
             A read-only ``numpy.ndarray`` of the same shape.
@@ -49,7 +49,7 @@ class TensorConversions(TensorState):
         return exchange.to_numpy(self)
 
     def item(self) -> Any:
-        """Return the value of a tensor of one element.
+        """Return the value of a tensor with one element.
 
         Returns:
             A Python number.
@@ -107,7 +107,7 @@ class TensorConversions(TensorState):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:  # noqa: FBT001  # NumPy's protocol
         values = self.numpy()
         if isinstance(self.raw, TrackedArray):
-            return self.raw.__array__()  # raises: NumPy would lose the gradient
+            return self.raw.__array__()  # raises an error about the lost gradient
         return np.array(values, dtype=dtype, copy=copy)
 
     def __array_function__(
@@ -155,7 +155,7 @@ class TensorConversions(TensorState):
         return exchange.detach(self)
 
     def to(self, backend: str | ArrayFunctions) -> Self:
-        """Move the values to another backend or device.
+        """Copy the tensor to another backend or device.
 
         Args:
             backend: The backend, or its name, such as ``"torch:cuda"``.
@@ -166,7 +166,7 @@ class TensorConversions(TensorState):
         Raises:
             ArgumentError: `backend` is neither a backend nor a name.
             BackendError: No backend has that name.
-            GradientError: The tensor records gradients, which the move would lose.
+            GradientError: The tensor records gradients, which the copy would lose.
 
         Examples:
             >>> import seqloom as sl
@@ -183,7 +183,7 @@ class TensorConversions(TensorState):
         return type(self)(target.adopt(plain.raw, plain.backend), target)
 
     def to_device(self, device: str, /, *, stream: None = None) -> Self:
-        """Move the values to a device, as in the Array API standard.
+        """Copy the tensor to a device, as in the Array API standard.
 
         Args:
             device: The name of the device, such as ``"cpu"`` or ``"cuda:0"``.
@@ -211,7 +211,7 @@ class TensorConversions(TensorState):
     # Memory and gradients.
 
     def keep(self) -> Self:
-        """Keep this tensor when its scope ends.
+        """Do not release this tensor when its scope ends.
 
         The tensor then belongs to the enclosing scope, if there is one.
 

@@ -1,4 +1,4 @@
-"""Derivatives of functions of tensors, and the levels that compute them."""
+"""Derivatives of functions of tensors, and the levels that record the functions."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def value_and_grad(
 def grad(
     function: Callable[..., Any], argnums: int | Sequence[int] = 0
 ) -> Callable[..., Any]:
-    """Return a function that computes the gradient, as `value_and_grad` without the value.
+    """Return a function that computes the gradient of a function, but not its value.
 
     Args:
         function: A function of tensors that returns a scalar tensor.
@@ -94,7 +94,7 @@ def grad(
 
 
 def hvp(function: Callable[..., Any], inputs: Any, v: Any) -> tuple[Any, Any]:
-    """Compute the product of a Hessian matrix and a vector, without the matrix itself.
+    """Compute the product of a Hessian matrix and a vector without computing the matrix.
 
     Args:
         function: A function of tensors that returns a scalar tensor.
@@ -106,7 +106,7 @@ def hvp(function: Callable[..., Any], inputs: Any, v: Any) -> tuple[Any, Any]:
 
     Raises:
         ArgumentError: An input is not a tensor.
-        ShapeError: The shape of a vector differs from that of its input.
+        ShapeError: The shape of a vector in `v` differs from the shape of the input.
 
     Examples:
         >>> import seqloom as sl
@@ -138,7 +138,7 @@ def hvp(function: Callable[..., Any], inputs: Any, v: Any) -> tuple[Any, Any]:
 def _gradient(
     level: Engine, found: dict[Any, Array], leaf: Tensor, missing: str = "error"
 ) -> Tensor:
-    """Return the gradient with respect to one leaf."""
+    """Return the gradient of a loss with respect to one input; raise if it has none."""
     array = found.get(level.leaf_number(leaf.raw))
     if array is None and missing == "error":
         raise GradientError(
@@ -209,15 +209,16 @@ _T = TypeVar("_T")
 
 
 class CustomEngine(Protocol):
-    """A backend that records operations itself, with the methods of `Autodiff`.
+    """A backend with its own automatic differentiation and the methods of `Autodiff`.
 
-    The class has an attribute ``is_engine``, and takes the inner backend as argument.
+    Instances have an attribute ``is_engine``, and the constructor's argument is the
+    inner backend.
     """
 
     inner: ArrayFunctions
 
     def leaf(self, value: Array) -> Any:
-        """Create a leaf; operations on the leaf are recorded."""
+        """Create a tracked array from an array, so that operations on it are recorded."""
         ...
 
     def gradients(self, raw: Any, seed: Array, *, retain: bool = False) -> dict[int, Array]:
@@ -241,13 +242,13 @@ _active: ContextVar[Engine | None] = ContextVar("active", default=None)
 
 
 def find_level(backend: Backend) -> Engine:
-    """Return the level for a new derivative, on top of the active level if possible."""
+    """Return a level for a new derivative, which wraps the active level if possible."""
     current = _active.get()
     inner = backend
     if current is not None and _wraps(current, backend):
         inner = current
     if is_custom_engine(inner) and inner is not current:
-        return inner  # a custom engine is a level
+        return inner  # needs no `Autodiff`
     state: dict[str, Engine] = vars(inner)
     if "differentiable" not in state:
         kind: type = type(inner) if is_custom_engine(inner) else Autodiff
@@ -256,7 +257,7 @@ def find_level(backend: Backend) -> Engine:
 
 
 def is_custom_engine(backend: object) -> TypeGuard[CustomEngine]:
-    """Return whether a backend is a custom engine, which records without `Autodiff`."""
+    """Return whether a backend records operations itself, without `Autodiff`."""
     # `hasattr` does not work, because wrapper backends forward unknown names to
     # their inner backend.
     return "is_engine" in vars(backend)
@@ -270,7 +271,7 @@ def _wraps(outer: object, inner: object) -> bool:
 
 
 def count_levels(backend: object) -> int:
-    """Return the number of backends inside a backend."""
+    """Return the number of backends that a backend wraps, directly or indirectly."""
     below = getattr(backend, "inner", None)
     return 0 if below is None else 1 + count_levels(below)
 
@@ -297,7 +298,7 @@ def select_arguments(args: Sequence[_T], numbers: Sequence[int]) -> list[_T]:
 
 
 def make_leaves(points: Sequence[object]) -> tuple[Engine, list[Tensor]]:
-    """Return a level for a new derivative, and the arguments as leaves of the level."""
+    """Return a level for a new derivative, and the arguments as tracked tensors on it."""
     tensors: list[Tensor] = []
     for point in points:
         if not isinstance(point, Tensor):
@@ -327,7 +328,7 @@ def lower_result(level: Engine, value: Any) -> Any:
 
 
 def compute_gradients(level: Engine, loss: Any) -> dict[int, Array]:
-    """Return the gradients of a scalar by the number of each leaf."""
+    """Return the gradients of a scalar loss, by the number of each leaf."""
     if not is_tracked_by(level, loss):
         raise GradientError(
             "the loss does not depend on any trainable parameter, nor on an input to "

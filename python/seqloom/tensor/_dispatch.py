@@ -53,8 +53,8 @@ class Observer(Protocol):
         ...
 
 
-# Functions over an axis of one tensor. The standard has no axis 0 for a tensor without
-# axes, but some libraries accept it.
+# Functions over an axis of one tensor. Some libraries accept axis 0 of a tensor without
+# axes, but the standard does not.
 # fmt: off
 _REDUCTIONS = frozenset((
     "all", "any", "argmax", "argmin", "count_nonzero", "flip", "logsumexp", "max", "mean",
@@ -67,7 +67,7 @@ _SCANS = frozenset((
 # fmt: on
 _AXIS_FUNCTIONS = _REDUCTIONS | _SCANS
 
-# Usually empty, so that an operation needs only one test.
+# Usually empty. An operation only tests whether the list is empty.
 observers: list[Observer] = []
 
 
@@ -78,7 +78,7 @@ def notify(name: str, out: object, backend: ArrayFunctions) -> None:
 
 
 def apply(name: str, *args: object, **options: Any) -> Any:
-    """Call the backend's function of that name on tensors and constants.
+    """Call a function of the backend on tensors and constants.
 
     Args:
         name: A function of `Backend`.
@@ -118,7 +118,7 @@ def apply(name: str, *args: object, **options: Any) -> Any:
     kind, frame = type(tensors[0]), caller(1)
     if not isinstance(out, (tuple, list)):
         return fill(new(kind), out, backend, frame)
-    # Inlines `_wrap` for the usual case, because a call is slower than the test.
+    # `_wrap` is inlined for a single array, because a function call would be slower.
     return tuple(
         [
             _wrap(part, kind, backend, frame)
@@ -130,7 +130,7 @@ def apply(name: str, *args: object, **options: Any) -> Any:
 
 
 def _require_axis(name: str, axis: object) -> None:
-    """Raise if an axis is given for a tensor without axes; None and () mean all axes."""
+    """Raise if `axis` requires an axis of a tensor that has no axes."""
     if axis == () or (axis is None and name in _REDUCTIONS):
         return
     which = "" if axis is None else f" {axis}"
@@ -164,13 +164,13 @@ def to_raw(arg: Any, backend: ArrayFunctions) -> Any:
             for item in cast("list[Any]", arg)
         ]
         return raws if isinstance(arg, list) else tuple(raws)
-    if isinstance(arg, np.ndarray):  # the array may change before a gradient reads it
+    if isinstance(arg, np.ndarray):  # the caller may overwrite the array later
         return backend.asarray(arg, copy=True)
     return _convert_scalar(arg, backend) if isinstance(arg, np.generic) else arg
 
 
 def _convert_scalar(scalar: Any, backend: ArrayFunctions) -> Any:
-    """Convert a NumPy scalar; a float becomes a Python float, which takes other types."""
+    """Convert a NumPy float to a Python float, and any other NumPy scalar to an array."""
     return float(scalar) if scalar.dtype.kind == "f" else backend.asarray(scalar)
 
 
@@ -186,7 +186,7 @@ def find_tensors(args: Any) -> list[TensorState]:
 
 
 def find_shared_backend(tensors: Sequence[TensorState]) -> ArrayFunctions:
-    """Return the outermost backend of tensors; raise if it does not wrap the others."""
+    """Return the tensors' outermost backend; raise unless it wraps all their backends."""
     if not tensors:
         raise BackendError("no argument is a tensor; pass at least one")
     found = tensors[0].backend
@@ -209,7 +209,7 @@ def _choose_outer(one: ArrayFunctions, other: ArrayFunctions) -> ArrayFunctions:
 
 
 def contains(outer: ArrayFunctions, inner: ArrayFunctions) -> bool:
-    """Return whether `outer` is `inner` or wraps it; arrays of `inner` are constants."""
+    """Return whether `outer` is `inner` or wraps `inner`."""
     while outer is not inner:
         within = getattr(outer, "inner", None)
         if within is None:
@@ -219,7 +219,7 @@ def contains(outer: ArrayFunctions, inner: ArrayFunctions) -> bool:
 
 
 def _full_name(backend: ArrayFunctions) -> str:
-    """Return the name of a backend, with its level number if it has one."""
+    """Return the name of a backend, with the level number of an `Autodiff`."""
     number = getattr(backend, "number", None)
     return backend.name if number is None else f"{backend.name} (level {number})"
 
@@ -245,7 +245,7 @@ def find_backend(
     return _create(library, device or None, count_threads(num_threads), deterministic)
 
 
-# By name, number of threads and determinism, because a device may have several names.
+# Backends by their own name, which is the same for all names of a device.
 _backends: dict[tuple[str, int, bool], Any] = {}
 
 
@@ -278,7 +278,7 @@ def _load_class(library: str) -> Any:
         return find_entry(library).load()
     except ImportError as error:
         if (error.name or "").startswith("seqloom"):
-            raise  # The error is in seqloom, not a missing library.
+            raise  # An import error in seqloom is a bug, not a missing library.
         package = (error.name or library).partition(".")[0]
         raise MissingExtraError(
             f"the backend {library} needs {package}, which is not installed: pip install "
@@ -286,20 +286,20 @@ def _load_class(library: str) -> Any:
         ) from error
 
 
-# Phrases in messages of libraries, and our exception; the first match decides.
+# Phrases in a library's message, and the exception that it becomes; first match wins.
 _PHRASES: tuple[tuple[tuple[str, ...], type[SeqloomError]], ...] = (
     (("out of memory", "can't allocate memory", "resource_exhausted"), MemoryLimitError),
     (("out of bounds", "out of range"), OutOfRangeError),
     (("expected numbers from 0 to", "expected classes from 0 to"), OutOfRangeError),
-    (("incompatible types for broadcasting",), ShapeError),  # JAX's message for shapes
+    (("incompatible types for broadcasting",), ShapeError),  # JAX's shape error
     (("dtype", "scalar type", "input type", " cast", "not implemented for"), DTypeError),
     (("shape", "broadcast", "dimension", "size", "axes", "axis", "length"), ShapeError),
 )
 
-# Phrases in messages of libraries about reductions of empty arrays.
+# Phrases in libraries' messages about reductions of empty arrays.
 _EMPTY_PHRASES = ("zero-size array", "non-zero size", "empty sequence", "numel() == 0")
 
-# Our exception for exceptions of Python whose message does not match.
+# The exception that a Python exception becomes if its message matches no phrase.
 _EXCEPTIONS: tuple[tuple[type[Exception], type[SeqloomError]], ...] = (
     (MemoryError, MemoryLimitError),
     (OverflowError, NumberRangeError),
@@ -312,7 +312,7 @@ _EXCEPTIONS: tuple[tuple[type[Exception], type[SeqloomError]], ...] = (
 def translate(
     error: Exception, name: str, args: tuple[Any, ...], backend: ArrayFunctions
 ) -> SeqloomError:
-    """Convert an exception of a library to a `SeqloomError`, if it is not one."""
+    """Convert another library's exception to a `SeqloomError`."""
     if isinstance(error, SeqloomError):
         return error
     for arg in args:
@@ -320,7 +320,7 @@ def translate(
         if (foreign := _find_foreign(arg, name, backend)) is not None:
             return foreign
     inputs = ", ".join(map(_describe_argument, args))
-    # The first line is the message; the rest is advice for users of the library.
+    # The first line is the message; further lines advise users of the library.
     reason = (str(error).strip() or type(error).__name__).splitlines()[0]
     return _choose_error(error)(f"{name}({inputs}) on {backend}: {reason}")
 
@@ -328,7 +328,7 @@ def translate(
 def translate_data_error(
     error: Exception, data: object, backend: ArrayFunctions
 ) -> SeqloomError:
-    """Convert an exception about data that are not an array; name only the data's type."""
+    """Convert an exception that was raised for data that are not an array."""
     subject = data if hasattr(data, "shape") else cast("Any", type(data))
     return translate(error, "tensor", (subject,), backend)
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from seqloom.errors import DTypeError, NumberRangeError, OutOfRangeError, ShapeError
 
-# An array of any library; code above the backends does not look inside.
+# An array of any library; only backends depend on its class.
 Array = Any
 
-# Types of most arrays. Other types, such as half precision, need a closer check.
+# Dtypes of most arrays. Other dtypes, such as bfloat16, need a closer check.
 NATIVE_DTYPES = frozenset(map(np.dtype, "?bBhHiIlLqQefdgFDG"))
 
 _NUMBER_TYPES = (int, float, np.integer, np.floating)
@@ -22,7 +22,7 @@ _MAX_INT8 = 127  # Every integer type can represent 0 to 127.
 
 
 def to_native(array: Any) -> Any:
-    """Return an array of numbers in native byte order; raise for other element types."""
+    """Return an array of numbers in native byte order; raise for other dtypes."""
     dtype = array.dtype
     if not _is_numeric(dtype):
         raise DTypeError(
@@ -33,9 +33,9 @@ def to_native(array: Any) -> Any:
 
 
 def explain_misfit(array: Any, dtype: Any) -> str | None:
-    """Return the reason why an array does not fit a type, or None if it fits.
+    """Return the reason why a dtype cannot represent an array; None if it can.
 
-    Rounding counts as a fit.
+    Rounded values are accepted.
     """
     if array.dtype == dtype:
         return None
@@ -46,14 +46,14 @@ def explain_misfit(array: Any, dtype: Any) -> str | None:
     with np.errstate(all="ignore"):
         converted = array.astype(dtype)
         if converted.dtype.kind in "biu":
-            lost = converted != array  # Integers that changed their value.
+            lost = converted != array  # values that the conversion changed
         else:
             lost = ~np.isfinite(converted) & np.isfinite(array)
     return f"holds {array[lost].flat[0]}, which {dtype} cannot hold" if lost.any() else None
 
 
 def _is_numeric(dtype: Any) -> bool:
-    """Return whether an element type is a number or boolean."""
+    """Return whether a dtype is numeric or boolean."""
     return dtype.kind not in "OSUMmT" and dtype.type is not np.void
 
 
@@ -90,7 +90,7 @@ def require_range_fits(start: Any, stop: Any, step: Any, dtype: Any) -> None:
 
 
 def require_in_range(number: Any, dtype: Any) -> None:
-    """Raise if a type cannot represent a Python integer; libraries would wrap it."""
+    """Raise if a dtype cannot represent a Python integer, because it would wrap around."""
     if is_out_of_range(number, dtype):
         limits = np.iinfo(dtype)
         raise NumberRangeError(
@@ -99,11 +99,11 @@ def require_in_range(number: Any, dtype: Any) -> None:
         )
 
 
-_MAX_INT32_AXIS = 2**31  # axes up to this length have 32-bit indices
+_MAX_INT32_AXIS = 2**31  # up to this length of an axis, indices are 32-bit integers
 
 
 def normalize_key(key: Any, shape: tuple[int, ...]) -> Any:
-    """Return a checked key, with lists as arrays and scalars as integers.
+    """Return a checked index key, with lists as arrays and scalars as integers.
 
     A key is an integer, a slice, ``None``, ``...``, an array of integers or booleans, a
     list, a tensor, or a tuple of these. Arrays and tensors are returned unchanged.
@@ -123,14 +123,14 @@ def normalize_key(key: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _require_in_axis(index: int, axis: int, shape: tuple[int, ...]) -> int:
-    """Raise if an integer is outside its axis; not every library checks."""
+    """Raise if an index is outside its axis, because not every library checks this."""
     if not -shape[axis] <= index < shape[axis]:
         raise OutOfRangeError(f"index {index} is out of range for shape {shape}")
     return index
 
 
 def _normalize_part(part: object) -> Any:
-    """Convert one part of a key: lists to arrays, scalars to integers."""
+    """Convert one index of a key: a list to an array, a NumPy scalar to an integer."""
     if type(part) is slice:
         bounds = (part.start, part.stop, part.step)
         return slice(*(it if it is None else to_integer(it) for it in bounds))
@@ -140,7 +140,7 @@ def _normalize_part(part: object) -> Any:
 
 
 def _list_to_array(part: list[Any]) -> Any:
-    """Convert a list to an array of integers or booleans; empty means integers."""
+    """Convert a list to an array of integers or booleans; an empty list, to integers."""
     try:
         array = np.asarray(part)
     except ValueError as error:
@@ -158,17 +158,17 @@ def _list_to_array(part: list[Any]) -> Any:
 
 
 def to_integer(value: Any) -> int:
-    """Convert a value to an integer; the symbolic sizes of an export stay symbolic."""
+    """Convert a value to an integer; return symbolic sizes of an export unchanged."""
     return value if isinstance(value, int) else operator.index(value)
 
 
 def key_parts(key: object) -> tuple[Any, ...]:
-    """Return the parts of a key as a tuple."""
+    """Return an index key as a tuple."""
     return cast("tuple[Any, ...]", key) if isinstance(key, tuple) else (key,)
 
 
 def first_indexed_axes(parts: list[Any], shape: tuple[int, ...]) -> list[int]:
-    """Return the first axis that each part indexes."""
+    """Return the first axis that each element of an index key indexes."""
     counts = [_axis_count(part) for part in parts]
     rest = len(shape) - sum(counts)
     if rest < 0:
@@ -182,7 +182,7 @@ def first_indexed_axes(parts: list[Any], shape: tuple[int, ...]) -> list[int]:
 
 
 def _axis_count(part: Any) -> int:
-    """Return the number of axes that a part of a key indexes."""
+    """Return the number of axes that an element of an index key indexes."""
     if part is None or part is Ellipsis or isinstance(part, bool):
         return 0
     dtype = getattr(part, "dtype", None)
@@ -207,7 +207,7 @@ def check_axis(axis: int, ndim: int, name: str) -> int:
 
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the broadcast shape; the symbolic sizes of an export stay symbolic."""
+    """Return the broadcast shape, in which symbolic sizes of an export take precedence."""
     rank = len(np.broadcast_shapes(*shapes))
     axes = ([it[axis] for it in shapes if len(it) >= -axis] for axis in range(-rank, 0))
     return tuple(
@@ -219,7 +219,7 @@ def join_axes(shape: tuple[int, ...], first: int, last: int) -> tuple[int, ...]:
     """Return a shape in which a range of axes is merged into one."""
     rank = len(shape)
     if rank == 0 and {first, last} <= {0, -1}:
-        return (1,)  # PyTorch's flatten does the same.
+        return (1,)  # as in torch.flatten
     start, stop = first + rank * (first < 0), last + rank * (last < 0) + 1
     if not 0 <= start < stop <= rank:
         raise ShapeError(

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T", bound=TensorState)
 
-# Printing a tensor with more elements shows only its edges.
+# A tensor with more elements is abbreviated when it is printed.
 _MAX_PRINTED = 100
-# NumPy functions that read only a shape, so they also work on tracked tensors.
+# NumPy functions that need only a tensor's shape, so the tensor may be tracked.
 _SHAPE_FUNCTIONS = frozenset((np.shape, np.ndim, np.size))
 
 
@@ -37,10 +37,10 @@ def to_numpy(tensor: TensorState) -> Any:
 
 
 def _make_read_only(values: Any) -> Any:
-    """Return the same memory as an array that cannot be made writeable."""
+    """Return a view of an array that cannot be made writeable."""
     # A read-only view can be made writeable again; a read-only buffer cannot.
     dtype = values.dtype
-    if dtype not in NATIVE_DTYPES:  # such as bfloat16, which Python buffers do not support
+    if dtype not in NATIVE_DTYPES:  # Python buffers do not support bfloat16
         integers = values.view(f"u{dtype.itemsize}")
         return _make_read_only(integers).view(dtype)
     return np.asarray(memoryview(values).toreadonly())
@@ -53,7 +53,7 @@ def call_numpy(function: Callable[..., Any], args: object, options: object) -> A
 
 
 def _zeros_of_shape(x: Any) -> Any:
-    """Return an array of zeros with the shape of a tensor."""
+    """Return an array with the shape of a tensor, without its values."""
     return np.broadcast_to(np.int8(0), x.shape)
 
 
@@ -70,7 +70,7 @@ def _to_arrays(args: Any, as_array: Callable[[Any], Any]) -> Any:
 
 
 def detach(tensor: _T) -> _T:
-    """Return the same values on the innermost backend, which does not record."""
+    """Return the tensor on the innermost backend, which does not record gradients."""
     raw, backend = tensor.raw, tensor.backend
     while (lower := getattr(backend, "lower", None)) is not None:
         raw, backend = lower(raw), backend.inner
@@ -88,7 +88,7 @@ def require_constant(tensor: _T, purpose: str) -> _T:
 
 
 def export_dlpack(tensor: TensorState, *, copy: bool | None, **options: Any) -> Any:
-    """Export a copy, because some libraries ignore the read-only flag."""
+    """Export a copy, because some libraries ignore the read-only flag of DLPack."""
     if copy is False:
         raise ArgumentError(
             "DLPack exports a copy, because the other library could write to the tensor; "
@@ -103,7 +103,7 @@ def export_dlpack(tensor: TensorState, *, copy: bool | None, **options: Any) -> 
 
 
 def dlpack_device(tensor: TensorState) -> tuple[int, int]:
-    """Return the DLPack type and number of the device."""
+    """Return the device's type and number, as DLPack defines them."""
     raw = require_constant(tensor, "DLPack").raw
     is_scalar = isinstance(raw, np.generic)
     return (np.asarray(cast("Any", raw)) if is_scalar else raw).__dlpack_device__()
@@ -116,7 +116,7 @@ def reduce_for_pickle(tensor: TensorState) -> tuple[Any, ...]:
 
 
 def _again(kind: type[_T], values: Any, backend: ArrayFunctions) -> _T:
-    """Create the tensor of a pickle; the name is stored in existing pickles."""
+    """Unpickle a tensor; existing pickles refer to this function by name."""
     return kind(backend.asarray(values), backend)
 
 
@@ -145,7 +145,7 @@ def format_repr(tensor: TensorState) -> str:
 
 
 def _print_values(tensor: TensorState) -> str:
-    """Format the values; during capture, a tensor has no values."""
+    """Format the values for printing; while a step is captured, there are no values."""
     if getattr(tensor.backend, "records", False):
         return "not yet computed"
     values = to_numpy(detach(tensor))

@@ -24,12 +24,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Value:
-    """One array of a graph: an input or the result of an operation."""
+    """Variable of a graph: an input, or an array that an operation returns."""
 
-    number: int  # Numbers are unique within a graph.
+    number: int  # unique within a graph
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-    # True for an input that is a Python number, which takes the type of other operands.
+    # True for an input that is a Python number, which is converted to the dtype of
+    # other operands.
     weak: bool = False
 
     @property
@@ -51,23 +52,24 @@ class Value:
 
 @dataclass(slots=True, eq=False)
 class Operation:
-    """One call of a function of the backend."""
+    """Operation of a graph: a call of a backend function."""
 
-    # A ``scan`` has the arguments ``init``, ``xs`` and ``around``, which are lists of
-    # values. Its body is a `Graph` in the options. The body takes the carried values,
-    # one slice of each of ``xs``, and the outer values in ``around``. It returns the
-    # carried values and one slice of each result.
+    # The loop operation ``scan`` has the arguments ``init``, ``xs`` and ``around``,
+    # which are lists of values. The option ``body`` is the `Graph` of one step. Inputs
+    # of the body are the carried values, one slice of each of ``xs``, and the outer
+    # values in ``around``. Outputs of the body are the carried values and one slice of
+    # each result.
 
     name: str
-    # Values, Python constants, and lists or tuples of these, such as the arrays of
-    # ``concat``.
+    # Arguments are `Value` objects, Python constants, and lists or tuples of these, as
+    # for ``concat``.
     args: tuple[Any, ...]
-    options: dict[str, Any]  # Keyword arguments; they contain no values.
-    outputs: tuple[Value, ...]  # Several outputs if the function returns a tuple.
-    where: str = ""  # The line of user code with the call, as ``file:line``.
+    options: dict[str, Any]  # keyword arguments, without any `Value`
+    outputs: tuple[Value, ...]  # one for each array that the function returns
+    where: str = ""  # line of user code with the call, as ``file:line``
 
     def inputs(self) -> list[Value]:
-        """Return the values among the arguments, with repetitions."""
+        """Return all `Value` objects in the arguments; an argument may occur twice."""
         return values_in(self.args)
 
     def __str__(self) -> str:
@@ -81,21 +83,21 @@ class Operation:
 
 @dataclass(slots=True, eq=False)
 class Graph:
-    """A step as one program: inputs, operations in order, and outputs."""
+    """Captured step: its inputs, its operations in order, and its outputs."""
 
     inputs: list[Value] = field(default_factory=list["Value"])
-    # Arrays that are the same at every call, by value number.
+    # Arrays that are the same in every call, by the number of their `Value`.
     constants: dict[int, Array] = field(default_factory=dict[int, "Array"])
-    # In order of computation: each operation comes after the operations it depends on.
+    # Each operation is listed after all operations on which it depends.
     operations: list[Operation] = field(default_factory=list["Operation"])
-    # An output may be an input.
+    # An output may also be an input.
     outputs: list[Value] = field(default_factory=list["Value"])
-    # By index of an input, the index of the output that may reuse the input's memory,
-    # because the caller no longer needs the input.
+    # Maps the index of an input that the caller no longer needs to the index of the
+    # output that may reuse the input's memory.
     donated: dict[int, int] = field(default_factory=dict[int, int])
 
     def uses(self) -> dict[int, int]:
-        """Count the reads of each value, by number; an output counts as one read."""
+        """Count the operations and outputs that use each value, by the value's number."""
         found: dict[int, int] = {}
         for operation in self.operations:
             for value in operation.inputs():
@@ -118,7 +120,7 @@ class Graph:
 
 
 def values_in(tree: Any) -> list[Value]:
-    """Return the values in nested lists and tuples."""
+    """Return all `Value` objects in nested lists and tuples."""
     if isinstance(tree, Value):
         return [tree]
     found: list[Value] = []
@@ -132,7 +134,7 @@ def values_in(tree: Any) -> list[Value]:
 
 
 def map_values(tree: Any, change: Callable[[Value], Any]) -> Any:
-    """Replace each value in nested lists and tuples."""
+    """Replace each `Value` in nested lists and tuples."""
     if isinstance(tree, Value):
         return change(tree)
     if type(tree) in (list, tuple):
@@ -150,10 +152,10 @@ def _format_arg(arg: object) -> str:
     return repr(arg)
 
 
-_step_numbers = count()  # Numbers for the file names of lowered graphs.
-# Operations that overwrite lists of arrays, and the positions of these arguments.
+_step_numbers = count()  # numbers for the file names of generated source
+# Operations that overwrite lists of arrays, with the positions of these arguments.
 OVERWRITES: dict[str, tuple[int, ...]] = {"adamw": (0, 2, 3), "sgd": (0, 2)}
-# Operations that return lists of arrays, and the positions of arguments of equal
+# Operations that return lists of arrays, with the positions of arguments of that
 # length.
 LIST_RESULTS = OVERWRITES | {"clip_by_global_norm": (0,)}
 
@@ -167,37 +169,37 @@ def lower_graph(graph: Graph, backend: Any) -> Callable[..., tuple[Array, ...]]:
     exec(compile(source, file, "exec"), scope)  # noqa: S102
     step = scope["step"]
     # `linecache` stores the source while the function exists, so tracebacks show its
-    # lines. torch.compile reads it too. It treats all functions without source as one
-    # function, and compiles a function at most eight times.
+    # lines. torch.compile also needs the source. Without source, all functions are one
+    # function to torch.compile, which is compiled at most eight times.
     linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
     weakref.finalize(step, linecache.cache.pop, file, None)
     return step
 
 
 def flatten(made: object) -> list[Array]:
-    """Return the arrays in a result, also in nested lists and tuples, as one list."""
+    """Return one list of all arrays in nested lists and tuples."""
     if isinstance(made, (list, tuple)):
         return [array for part in cast("list[Any]", made) for array in flatten(part)]
     return [made]
 
 
 class _SourceWriter:
-    """Writes the source of functions; `scope` contains the objects that they use."""
+    """Writes the source of Python functions; `scope` contains their global names."""
 
     def __init__(self, backend: Any) -> None:
         self._backend = backend
         self.scope: dict[str, Any] = {"flatten": flatten}
 
     def write_function(self, name: str, graph: Graph) -> list[str]:
-        """Return the source lines of one function."""
+        """Return the source lines of a Python function that runs a graph."""
         parameters = ", ".join(_name_variable(value) for value in graph.inputs)
         lines = [f"def {name}({parameters}):"]
         last_use: dict[int, int] = {}
         for position, operation in enumerate(graph.operations):
             for value in (*operation.outputs, *operation.inputs()):
                 last_use[value.number] = position
-        # Outputs and constants are not deleted, and neither are variables that the body
-        # of a loop reads, because the body is an inner function.
+        # Variables are deleted after their last use, except outputs, constants, and
+        # variables that the inner function of a loop reads.
         loops = [op for op in graph.operations if op.name == "scan"]
         kept = {value.number for loop in loops for value in values_in(loop.args)}
         kept |= {value.number for value in graph.outputs} | set(graph.constants)
@@ -215,10 +217,10 @@ class _SourceWriter:
         return [*lines, f"    return ({returned})"]
 
     def _write_operation(self, operation: Operation) -> list[str]:
-        """Return the source lines of one operation."""
+        """Return the source lines that run one operation."""
         if operation.name == "scan":
-            # The body of a loop becomes an inner function. Values around the loop are
-            # not arguments, because the inner function reads the enclosing variables.
+            # The body of a loop becomes an inner function, which reads outer values
+            # from the enclosing function instead of arguments.
             init, xs, _around = operation.args
             body: Graph = operation.options["body"]
             name = f"body{operation.outputs[0].number}"
@@ -238,7 +240,7 @@ class _SourceWriter:
         return [f"    {_write_assignment(operation, call)}"]
 
     def _write_body(self, name: str, body: Graph, *, carried: int, rows: int) -> list[str]:
-        """Return the source of a loop's body, and of its version for lists, ``NAME_``."""
+        """Return the source of a loop's body, and of its wrapper for lists, ``NAME_``."""
         inputs = body.inputs[: carried + rows]
         inner = Graph(inputs, {}, body.operations, body.outputs, {})
         return [
@@ -249,7 +251,7 @@ class _SourceWriter:
         ]
 
     def _write_argument(self, arg: object) -> str:
-        """Return the source of an argument: a variable, a literal or a stored object."""
+        """Return an argument as source: a variable, a literal, or a global name."""
         if isinstance(arg, Value):
             return _name_variable(arg)
         if type(arg) in (list, tuple):
@@ -260,13 +262,13 @@ class _SourceWriter:
             # torch.compile 2.10 and 2.11 cannot trace a dtype object, but accept its
             # name.
             arg = str(np.dtype(cast("Any", arg)))
-        if isinstance(arg, Key):  # Compilers do not support keys.
+        if isinstance(arg, Key):  # compilers do not support `Key` objects
             arg = self._backend.key_words(arg)
         is_literal = arg is None or type(arg) in (int, bool, str)
         return repr(arg) if is_literal else self._store(arg, "plain")
 
     def _store(self, value: object, kind: str) -> str:
-        """Store an object in the scope, and return its name there."""
+        """Store an object as a global of the generated source, and return its name."""
         name = f"{kind}_" if kind != "plain" else f"plain{len(self.scope)}"
         self.scope[name] = value
         return name
@@ -279,12 +281,11 @@ def _is_numpy_type(arg: object) -> bool:
 
 
 def _name_variable(value: Value) -> str:
-    """Return the name of a value's variable."""
     return f"v{value.number}"
 
 
 def _write_assignment(operation: Operation, call: str) -> str:
-    """Return the assignment of a call's results; nested results are flattened."""
+    """Return a line of source that assigns the results of a call to variables."""
     names = [_name_variable(value) for value in operation.outputs]
     if operation.name in LIST_RESULTS or operation.name == "scan":
         return f"{''.join(f'{name}, ' for name in names)} = flatten({call})"

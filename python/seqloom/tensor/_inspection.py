@@ -37,7 +37,7 @@ _UNMEASURED = {"finfo", "iinfo", "isdtype", "result_type", "key_words"} | {
 
 
 class _Call(NamedTuple):
-    """One call of a function."""
+    """One measured call of a backend function."""
 
     name: str
     start: int  # nanoseconds
@@ -59,9 +59,9 @@ class OperationProfile:
 class Profile(Backend):
     """A backend that measures calls, time and bytes of each operation.
 
-    It computes with the functions of `inner`, and accepts its arrays. If `inner` computes
-    in the background, each call waits for its result, so that times are exact. Use the
-    profile like any backend, also below `Autodiff`.
+    The profile computes with the functions of `inner`, on arrays of `inner`. If `inner`
+    computes in the background, each call waits for its result, so that times are exact.
+    Use the profile like any backend, also below `Autodiff`.
 
     Args:
         inner: The backend to measure.
@@ -77,7 +77,7 @@ class Profile(Backend):
 
     def __init__(self, inner: Backend) -> None:
         self.inner = inner
-        self.name = inner.name  # The arrays are those of the inner backend.
+        self.name = inner.name  # arrays are those of the inner backend
         self.device, self.threads = inner.device, inner.threads
         self.float_dtype, self.defers = inner.float_dtype, inner.defers
         self._calls: list[_Call] = []
@@ -88,14 +88,14 @@ class Profile(Backend):
                 setattr(self, name, self._time(name, function) if is_measured else function)
 
     def __getattr__(self, name: str) -> Any:
-        """Return an attribute of the inner backend that is not measured."""
+        """Return an attribute of the inner backend without measuring it."""
         if name == "inner" or name.startswith("__"):
-            # Copying looks for attributes that do not exist yet.
+            # While an object is copied, its attributes do not exist yet.
             raise AttributeError(name)
         return getattr(self.inner, name)
 
     def __reduce__(self) -> Any:
-        """Copy the profile without its measurements."""
+        """Copy or pickle the profile without its measurements."""
         return Profile, (self.inner,)
 
     def _time(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -115,7 +115,7 @@ class Profile(Backend):
 
     @property
     def operations(self) -> list[OperationProfile]:
-        """The measurements so far, slowest operation first.
+        """Measurements by operation, slowest operation first.
 
         Each item has ``name``, ``calls``, ``seconds`` and ``bytes`` (of all results).
 
@@ -240,7 +240,7 @@ class Profile(Backend):
 
 
 def _total_bytes(inner: Backend, out: object) -> int:
-    """Return the size of an operation's results in memory."""
+    """Return the number of bytes of an operation's results."""
     if isinstance(out, (list, tuple)):
         return sum(_total_bytes(inner, part) for part in cast("list[Any]", out))
     return inner.nbytes(out) if hasattr(out, "shape") else 0
@@ -250,8 +250,8 @@ def _total_bytes(inner: Backend, out: object) -> int:
 def check_finite(*, infinities: bool = True) -> Generator[None]:
     """Raise an error at the first operation that computes NaN or infinity.
 
-    The block checks every result and every gradient. That is slow, so use it only to find
-    an error. Operations inside compiled steps are not checked.
+    The block checks every result and every gradient. These checks are slow, so use the
+    block only to find an error. Operations inside compiled steps are not checked.
 
     Args:
         infinities: If True, infinity is an error too.
@@ -274,19 +274,19 @@ def check_finite(*, infinities: bool = True) -> Generator[None]:
     check = _FiniteCheck(infinities=infinities)
     observers.append(check)
     try:
-        with np.errstate(all="ignore"):  # the NumPy warning has no line
+        with np.errstate(all="ignore"):  # NumPy's warnings do not contain the line
             yield
     finally:
         observers.remove(check)
 
 
 class _FiniteCheck:
-    """Checks the results of one thread, and records the operation of each node."""
+    """Observer that checks the operations of one thread, and stores their names."""
 
     def __init__(self, *, infinities: bool) -> None:
         self.test = "isfinite" if infinities else "isnan"
         self.thread = get_ident()
-        # The last node of each operation, in increasing order, and the operation.
+        # The last node number of each operation, in increasing order.
         self.last: list[int] = []
         self.operations: list[str] = []
 
@@ -315,7 +315,7 @@ class _FiniteCheck:
             self._check(f"the gradient of {name}", part, inner)
 
     def _check(self, operation: str, array: Any, backend: ArrayFunctions) -> None:
-        """Raise the error if an array contains NaN or infinity."""
+        """Raise if an array contains NaN or infinity."""
         while isinstance(array, TrackedArray):
             array, backend = array.value, array.level.inner
         while not getattr(backend, "records", False) and "inner" in vars(backend):

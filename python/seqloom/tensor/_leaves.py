@@ -1,8 +1,8 @@
 """Leaves: the state that a step reads before it computes and writes afterwards.
 
-Modules, optimisers and schedules have a method ``leaves() -> (static, list of leaves)``.
-`compile` calls it: the hashable value `static` selects the program, and the leaves are
-arrays.
+Modules, optimisers and schedules have a method ``leaves() -> (static, list of
+leaves)``. `compile` calls this method. The hashable value `static` is a cache key of
+the compiled program, which reads and writes the leaves.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class HasLeaves(Protocol):
     """An object with arrays that a step may change."""
 
     def leaves(self) -> tuple[Any, list[Leaf]]:
-        """Return a hashable value that selects the program, and the leaves."""
+        """Return a cache key for compiled programs, and the leaves."""
         ...
 
 
@@ -40,33 +40,32 @@ class Leaf:
 
     # Purpose of the memory, as `seqloom.tensor.memory` reports it.
     purpose = "optimiser"
-    # The parameter that this state belongs to, once the state has updated the
-    # parameter.
+    # The parameter to which this state belongs, set at its first update.
     owner: ref[Any] | None = None
 
     def __init__(self, array: Array, backend: Backend | None) -> None:
-        self.array: Array = array  # None until the first use.
-        self.backend: Backend | None = backend  # None if the leaf was loaded from a record.
-        self.version = 0  # Number of writes.
-        self.is_shared = False  # True if a reader keeps the array, so that writers copy it.
+        self.array: Array = array  # None until the first use
+        self.backend: Backend | None = backend  # None if the leaf was loaded from a record
+        self.version = 0  # number of writes
+        self.is_shared = False  # True if the array may not be overwritten
 
     def storage(self) -> Array:
-        """Return the array to a reader that finishes before the next write."""
+        """Return the array, for use before the next write only."""
         return self.array
 
     def share(self) -> Array:
-        """Return the array to a reader that keeps it, so that the next writer copies it."""
+        """Return the array, for use at any time: the next write copies it first."""
         self.is_shared = True
         return self.storage()
 
     def on(self, backend: Backend) -> Array:
-        """Move the array to a backend if necessary, and return it."""
+        """Copy the array to a backend if necessary, and return the array."""
         if self.backend is not backend:
             self.array, self.backend = copy_to(self, backend), backend
         return self.storage()
 
     def make_writable(self) -> Array:
-        """Return the array to a writer, copied if it has other readers."""
+        """Return an array that may be overwritten: a copy if the array is shared."""
         array = self.storage()
         if self.is_shared and self.backend is not None:
             self.array = array = copy_array(array, self.backend)
@@ -79,24 +78,24 @@ class Leaf:
         self.version += 1
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the owner, because a copied state belongs to copied parameters."""
+        """Omit the owner, because a copied state belongs to copied parameters."""
         return {key: value for key, value in vars(self).items() if key != "owner"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore a pickle; earlier versions called `is_shared` `lent`."""
+        """Restore a pickle; in old pickles, the attribute `is_shared` is called `lent`."""
         vars(self).update(state)
         vars(self).setdefault("is_shared", vars(self).pop("lent", False))
 
 
 class Counter(Leaf):
-    """An integer that a step may increase, as a Python number or a scalar array."""
+    """Step count, stored as a Python number or as a scalar array."""
 
     def __init__(self) -> None:
         super().__init__(0, None)
 
     @property
     def number(self) -> int:
-        """The number, after the device has computed it."""
+        """The number; waits until the device has computed it."""
         if self.backend is None:
             return self.array
         return int(self.backend.to_numpy(self.array))
@@ -107,7 +106,7 @@ class Counter(Leaf):
         self.version += 1
 
     def read_committed(self) -> int:
-        """Return the number outside any captured step; new state starts with it."""
+        """Return the number that was current before the captured step, if any."""
         own = vars(self)
         backend: Backend | None = own["backend"]
         return own["array"] if backend is None else int(backend.to_numpy(own["array"]))
@@ -133,7 +132,7 @@ class Counter(Leaf):
 
 
 def new_leaf(backend: Backend, make: Callable[[Backend], Array]) -> Leaf:
-    """Create a leaf on its first use in a step, and report it to a running capture."""
+    """Create a leaf during a step, and report the leaf to a running capture."""
     admit = getattr(backend, "admit", None)
     if admit is None:
         return Leaf(make(backend), backend)
@@ -142,8 +141,8 @@ def new_leaf(backend: Backend, make: Callable[[Backend], Array]) -> Leaf:
 
 
 def record_owners(pairs: list[tuple[Leaf, Any]]) -> None:
-    """Record the parameter of each state; raise if it belongs to another model."""
-    # A parameter that replaced another in the same model takes over its state.
+    """Record the parameter of each state; raise if a state belongs to another model."""
+    # A parameter that replaces another parameter of the same model inherits its state.
     owners = [(leaf, leaf.owner and leaf.owner(), param) for leaf, param in pairs]
     is_ours = any(owner is param for _, owner, param in owners)
     for leaf, owner, param in owners:
@@ -159,7 +158,7 @@ def record_owners(pairs: list[tuple[Leaf, Any]]) -> None:
 
 
 def new_counter(backend: Backend, number: int) -> Counter:
-    """Create a counter on its first use in a step, and report it to a running capture."""
+    """Create a counter during a step, and report the counter to a running capture."""
     counter = Counter()
     counter.number = number
     admit = getattr(backend, "admit", None)
@@ -167,37 +166,38 @@ def new_counter(backend: Backend, number: int) -> Counter:
 
 
 def copy_array(array: Array, backend: Backend) -> Array:
-    """Copy an array on its backend, with an operation that a capture records."""
+    """Copy an array with a backend operation, which captured steps can contain."""
     is_bool = backend.dtype(array).kind == "b"
     return backend.logical_or(array, array) if is_bool else backend.multiply(array, 1)
 
 
 def copy_to(leaf: Leaf, backend: Backend, dtype: str | None = None) -> Array:
-    """Copy the array of a leaf to a backend, with an optional new element type."""
-    own = vars(leaf)  # The state outside any captured step.
+    """Copy the array of a leaf to a backend, optionally with a new dtype."""
+    own = vars(leaf)  # attributes outside a captured step
     source: Backend | None = own["backend"]
     array = own["array"] if source is None else source.to_numpy(own["array"])
-    # Convert first, because the target library may not support the element type.
+    # Convert in NumPy, because the target library may not support the old dtype.
     return backend.asarray(array.astype(dtype or array.dtype), copy=True)
 
 
 def freeze(value: object) -> Any:
-    """Convert nested values to a hashable form; equal forms select the same program."""
-    # Values without a hash are equal only to themselves. So are objects whose class
-    # defines equality in Python, because equal objects may differ in attributes.
+    """Convert nested values to a hashable cache key for compiled programs."""
+    # A value without a hash only matches itself. The same is true if the class of a
+    # value defines equality in Python, because equal objects may have different
+    # attributes.
     if isinstance(value, dict):
         items = cast("dict[Any, Any]", value).items()
         return (dict, *((key, freeze(part)) for key, part in items))
     if isinstance(value, (list, tuple, set)):
         parts = cast("list[Any]", value)
         return (type(parts), *map(freeze, parts))
-    # 1, 1.0 and True are equal but need different programs.
+    # 1, 1.0 and True are equal, but a program compiled for one is wrong for another.
     kind = cast("Any", type(value))
     return (kind, value) if _is_hashable(value, kind) else _Identity(value)
 
 
 def _is_hashable(value: object, kind: Any) -> bool:
-    """Return whether a value is hashable and equal values are interchangeable."""
+    """Return whether a value can be part of a cache key."""
     if kind in _SIMPLE_TYPES or kind is FunctionType:
         return True
     try:
@@ -209,19 +209,19 @@ def _is_hashable(value: object, kind: Any) -> bool:
 
 
 def make_hashable(values: list[Any]) -> Any:
-    """Return plain values as a tuple, and all other values in a hashable form."""
+    """Convert a list of values to a hashable cache key."""
     tuples: list[tuple[Any, ...]] = [value for value in values if type(value) is tuple]
-    kinds = {*map(type, values), *map(type, chain(*tuples))}  # Runs in each optimiser step.
+    kinds = {*map(type, values), *map(type, chain(*tuples))}  # runs in each optimiser step
     return tuple(values) if kinds - {tuple} <= _SIMPLE_TYPES else freeze(values)
 
 
 def make_identity(value: object) -> Any:
-    """Return a value that is equal only for this object, and keeps the object alive."""
+    """Return a cache key that identifies this object and keeps the object alive."""
     return _Identity(value)
 
 
 class _Identity:
-    """Wraps one object: equal to no other object, and keeps it alive."""
+    """Cache key of one object: equal only to itself; keeps the object alive."""
 
     __slots__ = ("target",)
 

@@ -36,15 +36,15 @@ _TABLE_ROWS = 20
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Memory:
-    """The bytes that arrays use; memory shared by several arrays is counted once.
+    """Bytes of memory that arrays use; memory that arrays share is counted once.
 
     Attributes:
         by_purpose: Bytes of parameters, buffers, optimiser state, gradients and
             intermediates, and the reserve: free memory that a backend caches for new
             arrays.
-        by_line: Bytes of intermediates by the line that created them, ``file:line``. Arrays
-            that are saved only for a gradient count at the line of the result that needs
-            them.
+        by_line: Bytes of intermediates by the line that created them, ``file:line``. An
+            array that is saved only for a gradient is attributed to the line of the
+            result that needs the array.
 
     Examples:
         >>> Memory({"parameters": 8, "intermediates": 4}, {"step.py:3": 4}).total
@@ -71,9 +71,9 @@ class Memory:
 def memory() -> Memory:
     """Count the bytes that arrays use now, by purpose and by line of code.
 
-    The function inspects all tensors, parameters, buffers, optimiser states and gradients
-    in all threads, and the arrays saved for gradients. This takes a few milliseconds.
-    Nothing is counted at other times.
+    A call inspects all tensors, parameters, buffers, optimiser states and gradients in
+    all threads, and the arrays saved for gradients. A call takes a few milliseconds;
+    between calls there is no cost.
 
     Returns:
         A report that prints as a table.
@@ -88,7 +88,7 @@ def memory() -> Memory:
     """
     by_purpose, by_line = dict.fromkeys(PURPOSES, 0), Counter[str]()
     seen: set[int] = set()
-    # Shared memory counts for the first purpose: the parameter's, not that of a view.
+    # Shared memory is counted once, for the purpose that is first in the list.
     for purpose, line, array, backend in _list_arrays():
         owner, size = measure_memory(array, backend)
         if owner not in seen:
@@ -101,25 +101,25 @@ def memory() -> Memory:
 
 
 def measure_memory(array: Array, backend: ArrayFunctions | None) -> tuple[int, int]:
-    """Return an id that arrays in the same memory share, and the bytes of that memory."""
+    """Return an id of the memory that an array uses, and its size in bytes."""
     if isinstance(array, np.ndarray):
         return _measure_numpy_memory(array)
     if hasattr(array, "untyped_storage"):
         storage = array.untyped_storage()
         return storage.data_ptr(), storage.nbytes()
-    is_symbol = getattr(array, "nbytes", None) == 0  # Symbols exist only during a capture.
+    is_symbol = getattr(array, "nbytes", None) == 0  # only while a step is captured
     return id(array), backend.nbytes(array) if backend and not is_symbol else 0
 
 
 def _measure_numpy_memory(array: Any) -> tuple[int, int]:
-    """Return the id of the array that owns a view's memory, and its bytes."""
+    """Return the id of the array that owns the memory of a view, and its size in bytes."""
     while hasattr(array.base, "nbytes") and hasattr(array.base, "base"):
         array = array.base
     return id(array if array.base is None else array.base), array.nbytes
 
 
 def _list_arrays() -> Iterator[_ArrayUse]:
-    """Yield all arrays in use with their purpose: parameters first, saved arrays last."""
+    """Yield all arrays in use, with their purpose; parameters come first."""
     kinds = [_subclasses(kind) for kind in (Leaf, Gradients, Tensor)]
     every = set[type]().union(*kinds)
     # Compare exact types, because isinstance() may run code of an unknown object's
@@ -150,7 +150,7 @@ def _subclasses(kind: type) -> set[type]:
 
 
 def _unwrap_levels(raw: Array, backend: ArrayFunctions) -> tuple[Array, Any]:
-    """Return the array below all levels of differentiation, and its backend."""
+    """Return the untracked array inside a tracked array, and its backend."""
     while (inner := getattr(backend, "inner", None)) is not None:
         raw = raw.value if isinstance(raw, TrackedArray) else raw
         backend = inner
@@ -158,7 +158,7 @@ def _unwrap_levels(raw: Array, backend: ArrayFunctions) -> tuple[Array, Any]:
 
 
 def _walk_nodes(raw: Array) -> Iterator[Node]:
-    """Yield the nodes from which an array was computed, on all levels."""
+    """Yield the recorded operations from which an array was computed, on all levels."""
     pending: list[Node] = []
     while isinstance(raw, TrackedArray):
         pending.append(raw.node)
@@ -173,7 +173,7 @@ def _walk_nodes(raw: Array) -> Iterator[Node]:
 
 
 def _arrays_saved_by(nodes: Iterator[Node]) -> Iterator[Array]:
-    """Yield the arrays that nodes have saved."""
+    """Yield the arrays that recorded operations have saved for gradients."""
     pending: list[Any] = [node.saved for node in nodes]
     while pending:
         saved = pending.pop()

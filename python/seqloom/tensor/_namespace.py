@@ -35,12 +35,12 @@ NAMES = (
     "float32", "float64", "complex64", "complex128",
 )
 # fmt: on
-_MAX_AXES = 64  # the limit of NumPy, PyTorch, and JAX arrays that convert to NumPy
+_MAX_AXES = 64  # maximum of NumPy and PyTorch, and of JAX arrays that convert to NumPy
 
 
 @dataclass(frozen=True, slots=True)
 class FloatLimits:
-    """The limits of a float type, as Python floats."""
+    """Limits of a float dtype, as Python floats."""
 
     bits: int
     eps: float
@@ -52,7 +52,7 @@ class FloatLimits:
 
 @dataclass(frozen=True, slots=True)
 class IntegerLimits:
-    """The limits of an integer type."""
+    """Limits of an integer dtype."""
 
     bits: int
     max: int
@@ -61,13 +61,13 @@ class IntegerLimits:
 
 
 class Inspection:
-    """The element types, devices and capabilities of a backend."""
+    """Dtypes, devices and capabilities of a backend."""
 
     def __init__(self, backend: ArrayFunctions) -> None:
         self._backend = backend
 
     def capabilities(self) -> dict[str, Any]:
-        """Return whether the backend has each optional feature of the standard."""
+        """Return the optional features of the standard, as a dict."""
         options = {"boolean indexing": True, "data-dependent shapes": True}
         return {**options, "max dimensions": _MAX_AXES}
 
@@ -76,11 +76,11 @@ class Inspection:
         return self._backend.device
 
     def devices(self) -> tuple[str, ...]:
-        """Return the device of the backend; each backend has exactly one device."""
+        """Return a tuple with the only device of the backend."""
         return (self._backend.device,)
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
-        """Return the default element type of each kind of number."""
+        """Return the default dtype of floats, complex numbers, integers and indices."""
         del device
         usual = np.dtype(self._backend.float_dtype)
         wide = "complex64" if usual == np.float32 else "complex128"
@@ -93,7 +93,7 @@ class Inspection:
         }
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, DType]:
-        """Return the element types that the backend supports, for one or more kinds."""
+        """Return the dtypes that the backend supports, or only those of some kinds."""
         del device
         types = {name: np.dtype(name) for name in NAMES if self._has(name)}
         if kind is None:
@@ -101,7 +101,7 @@ class Inspection:
         return {name: dtype for name, dtype in types.items() if np.isdtype(dtype, kind)}
 
     def _has(self, name: str) -> bool:
-        """Return whether the backend supports an element type."""
+        """Return whether the backend supports a dtype."""
         try:
             self._backend.zeros((), dtype=name)
         except SeqloomError:
@@ -110,12 +110,12 @@ class Inspection:
 
 
 class ArrayNamespace(NamespaceFunctions):
-    """The functions, types and constants of the Array API standard, for tensors.
+    """Functions, dtypes and constants of the Array API standard, for tensors.
 
-    ``x.__array_namespace__()`` returns the namespace of the backend of `x`. Functions that
-    take tensors accept those of any backend. Functions that create tensors create them on
-    this backend. The default float type is the `float_dtype` of the backend, and
-    ``device`` can only be the device of the backend.
+    ``x.__array_namespace__()`` returns the namespace of the backend of `x`. Functions
+    of tensors accept tensors of any backend. Functions that create a tensor use this
+    backend. The default float type is the `float_dtype` of the backend, and ``device``
+    can only be the device of the backend.
     """
 
     __array_api_version__ = _VERSIONS[-1]
@@ -180,7 +180,7 @@ class ArrayNamespace(NamespaceFunctions):
         dtype: DTypeLike | None = None,
         device: str | None = None,
     ) -> Tensor:
-        """Create evenly spaced numbers from `start` to `stop`, without `stop`."""
+        """Create evenly spaced numbers from `start` to `stop`, excluding `stop`."""
         return self._make("arange", start, stop, step, dtype=dtype, device=device)
 
     def empty(
@@ -238,7 +238,7 @@ class ArrayNamespace(NamespaceFunctions):
         device: str | None = None,
         endpoint: bool = True,
     ) -> Tensor:
-        """Create `num` evenly spaced numbers from `start` to `stop`."""
+        """Create `num` evenly spaced numbers, usually including both ends."""
         return self._make(
             "linspace", start, stop, num, dtype=dtype, device=device, endpoint=endpoint
         )
@@ -246,19 +246,19 @@ class ArrayNamespace(NamespaceFunctions):
     def empty_like(
         self, x: Tensor, /, *, dtype: DTypeLike | None = None, device: str | None = None
     ) -> Tensor:
-        """Create a tensor with uninitialised values and the shape and type of `x`."""
+        """Create an uninitialised tensor with the shape and dtype of `x`."""
         return self.empty(x.shape, dtype=dtype or x.dtype, device=device)
 
     def zeros_like(
         self, x: Tensor, /, *, dtype: DTypeLike | None = None, device: str | None = None
     ) -> Tensor:
-        """Create a tensor of zeros with the shape and type of `x`."""
+        """Create a tensor of zeros with the shape and dtype of `x`."""
         return self.zeros(x.shape, dtype=dtype or x.dtype, device=device)
 
     def ones_like(
         self, x: Tensor, /, *, dtype: DTypeLike | None = None, device: str | None = None
     ) -> Tensor:
-        """Create a tensor of ones with the shape and type of `x`."""
+        """Create a tensor of ones with the shape and dtype of `x`."""
         return self.ones(x.shape, dtype=dtype or x.dtype, device=device)
 
     def full_like(
@@ -270,18 +270,17 @@ class ArrayNamespace(NamespaceFunctions):
         dtype: DTypeLike | None = None,
         device: str | None = None,
     ) -> Tensor:
-        """Create a tensor filled with one value, with the shape and type of `x`."""
+        """Create a tensor filled with one value, with the shape and dtype of `x`."""
         return self.full(x.shape, fill_value, dtype=dtype or x.dtype, device=device)
 
     @property
     def _complex(self) -> str:
-        """Default element type of complex numbers."""
+        """Default dtype of complex numbers."""
         return "complex64" if self._backend.float_dtype == "float32" else "complex128"
 
     def _make(
         self, name: str, *args: object, device: str | None = None, **options: object
     ) -> Tensor:
-        """Create a tensor with a function of the backend."""
         self._require_device(device)
         try:
             return Tensor(getattr(self._backend, name)(*args, **options), self._backend)
@@ -308,19 +307,19 @@ class ArrayNamespace(NamespaceFunctions):
     def astype(
         x: Tensor, dtype: Any, /, *, copy: bool = True, device: Any = None
     ) -> Tensor:
-        """Convert to another element type; `copy` has no effect on tensors."""
+        """Convert a tensor to another dtype; `copy` has no effect."""
         del copy
         found = x if x.dtype == dtype else apply("astype", x, dtype)
         return found if device is None else found.to_device(device)
 
     @staticmethod
     def can_cast(from_: Any, to: Any, /) -> Any:
-        """Return whether the standard allows promotion from one type to another."""
+        """Return whether the standard allows promotion from one dtype to another."""
         return np.can_cast(np.dtype(getattr(from_, "dtype", from_)), np.dtype(to))
 
     @staticmethod
     def finfo(type: Any, /) -> FloatLimits:  # noqa: A002  # the standard's name
-        """Return the limits of a float type, or of the real part of a complex type."""
+        """Return the limits of a float dtype, or of the real part of a complex dtype."""
         dtype = np.dtype(getattr(type, "dtype", type))
         if dtype.kind == "c":
             dtype = np.dtype(f"float{dtype.itemsize * 4}")
@@ -331,24 +330,24 @@ class ArrayNamespace(NamespaceFunctions):
 
     @staticmethod
     def iinfo(type: Any, /) -> IntegerLimits:  # noqa: A002  # the standard's name
-        """Return the limits of an integer type."""
+        """Return the limits of an integer dtype."""
         dtype = np.dtype(getattr(type, "dtype", type))
         limits = np.iinfo(dtype)
         return IntegerLimits(limits.bits, int(limits.max), int(limits.min), dtype)
 
     def isdtype(self, dtype: Any, kind: Any) -> Any:
-        """Return whether an element type belongs to a kind."""
+        """Return whether a dtype belongs to a kind, such as ``"integral"``."""
         return self._backend.isdtype(np.dtype(dtype), kind)
 
     def result_type(self, *arrays_and_dtypes: Any) -> DType:
-        """Return the type of a result computed from tensors, types and Python numbers."""
+        """Return the dtype of a result computed from tensors, dtypes and Python numbers."""
         if not arrays_and_dtypes:
             raise ArgumentError("result_type needs at least one tensor, type or number")
         raws = [arg.raw if isinstance(arg, Tensor) else arg for arg in arrays_and_dtypes]
         return np.dtype(self._backend.result_type(*raws))
 
 
-# Assigned after the class, because `bool` inside the class would hide the built-in.
+# Set after the class body, because there `bool` would hide the built-in type.
 ArrayNamespace.bool = np.dtype("bool")  # pyright: ignore[reportAttributeAccessIssue]
 
 

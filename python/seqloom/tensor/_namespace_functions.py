@@ -21,7 +21,7 @@ _F = TypeVar("_F", bound="Callable[..., Tensor]")
 
 
 class _NamedFunction(Generic[_F]):
-    """Descriptor that becomes a static function named like its class attribute."""
+    """Descriptor that replaces itself by a static function named like the attribute."""
 
     def __init__(self, make: Callable[[str], _F]) -> None:
         self._make = make
@@ -38,8 +38,6 @@ class _NamedFunction(Generic[_F]):
 
 
 def _make_unary(name: str) -> Callable[[Tensor], Tensor]:
-    """Return a function of one tensor."""
-
     def call(x: Tensor, /) -> Tensor:
         return apply(name, x)
 
@@ -47,8 +45,6 @@ def _make_unary(name: str) -> Callable[[Tensor], Tensor]:
 
 
 def _make_binary(name: str) -> Callable[[Operand, Operand], Tensor]:
-    """Return a function of two tensors, or of a tensor and a number."""
-
     def call(x1: Operand, x2: Operand, /) -> Tensor:
         return apply(name, x1, x2)
 
@@ -56,8 +52,6 @@ def _make_binary(name: str) -> Callable[[Operand, Operand], Tensor]:
 
 
 def _make_reduction(name: str) -> Callable[..., Tensor]:
-    """Return a reduction over one axis, several axes, or all axes."""
-
     def call(x: Tensor, /, *, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
         return apply(name, x, axis=axis, keepdims=keepdims)
 
@@ -65,7 +59,7 @@ def _make_reduction(name: str) -> Callable[..., Tensor]:
 
 
 def _make_variance(name: str) -> Callable[..., Tensor]:
-    """Return the function for variance or standard deviation."""
+    """Return a function that computes the variance or the standard deviation."""
 
     def call(
         x: Tensor,
@@ -81,7 +75,7 @@ def _make_variance(name: str) -> Callable[..., Tensor]:
 
 
 def _make_total(name: str) -> Callable[..., Tensor]:
-    """Return the function for sum or product, with a `dtype` option."""
+    """Return a function that computes a sum or product, with a `dtype` option."""
 
     def call(
         x: Tensor,
@@ -97,7 +91,7 @@ def _make_total(name: str) -> Callable[..., Tensor]:
 
 
 def _make_cumulative(name: str) -> Callable[..., Tensor]:
-    """Return the function for cumulative sum or product, with a `dtype` option."""
+    """Return a function that computes a cumulative sum or product."""
 
     def call(
         x: Tensor,
@@ -114,7 +108,7 @@ def _make_cumulative(name: str) -> Callable[..., Tensor]:
 
 
 def _dtype_option(dtype: Any) -> dict[str, Any]:
-    """Return the `dtype` option; without it, the library chooses a wide type."""
+    """Return `dtype` as a keyword argument, or none to let the library choose."""
     return {} if dtype is None else {"dtype": dtype}
 
 
@@ -147,7 +141,7 @@ class UniqueInverse(NamedTuple):
 
 
 class NamespaceFunctions:
-    """Functions that take tensors of any backend."""
+    """Functions of the Array API standard that accept tensors of any backend."""
 
     # Elementwise functions of one tensor.
     abs = acos = acosh = asin = asinh = atan = atanh = bitwise_invert = ceil = _UNARY
@@ -176,7 +170,7 @@ class NamespaceFunctions:
 
     @staticmethod
     def where(condition: Tensor, x1: Any, x2: Any, /) -> Tensor:
-        """Select `x1` where the condition is true, `x2` elsewhere."""
+        """Select values of `x1` where the condition is true, and of `x2` elsewhere."""
         return apply("where", condition, x1, x2)
 
     @staticmethod
@@ -192,18 +186,18 @@ class NamespaceFunctions:
         """Compute the n-th differences of consecutive values."""
         return apply("diff", x, prepend, append, axis=axis, n=n)
 
-    # Products.
+    # Sums of products.
 
     matmul = _NamedFunction(_make_binary)
 
     @staticmethod
     def tensordot(x1: Tensor, x2: Tensor, /, *, axes: Any = 2) -> Tensor:
-        """Sum products over several axes."""
+        """Multiply two tensors, and sum the products over some axes."""
         return apply("tensordot", x1, x2, axes=axes)
 
     @staticmethod
     def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
-        """Sum products along an axis."""
+        """Compute the dot product of vectors along an axis."""
         return apply("vecdot", x1, x2, axis=axis)
 
     # Shapes.
@@ -265,14 +259,14 @@ class NamespaceFunctions:
 
     @staticmethod
     def repeat(x: Tensor, repeats: Any, /, *, axis: int | None = None) -> Tensor:
-        """Repeat each value several times."""
+        """Repeat each element several times."""
         return apply("repeat", x, repeats, axis=axis)
 
     @staticmethod
     def reshape(
         x: Tensor, /, shape: tuple[int, ...], *, copy: bool | None = None
     ) -> Tensor:
-        """Arrange the values in another shape; `copy` has no effect on tensors."""
+        """Change the shape; `copy` has no effect on tensors."""
         del copy
         return apply("reshape", x, shape)
 
@@ -298,12 +292,12 @@ class NamespaceFunctions:
 
     @staticmethod
     def tril(x: Tensor, /, *, k: int = 0) -> Tensor:
-        """Set the values above the k-th diagonal of each matrix to 0."""
+        """Return matrices in which all values above the k-th diagonal are 0."""
         return apply("tril", x, k=k)
 
     @staticmethod
     def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
-        """Set the values below the k-th diagonal of each matrix to 0."""
+        """Return matrices in which all values below the k-th diagonal are 0."""
         return apply("triu", x, k=k)
 
     @staticmethod
@@ -339,7 +333,7 @@ class NamespaceFunctions:
         side: Literal["left", "right"] = "left",
         sorter: Tensor | None = None,
     ) -> Tensor:
-        """Return the indices at which to insert `x2` into the sorted `x1`."""
+        """Return the indices at which `x2` must be inserted to keep `x1` sorted."""
         row = x1 if sorter is None else apply("take", x1, sorter, axis=0)
         return apply("searchsorted", row, x2, side=side)
 
@@ -362,7 +356,7 @@ class NamespaceFunctions:
 
     @staticmethod
     def unique_all(x: Tensor, /) -> UniqueAll:
-        """Return the sorted distinct values, with indices, inverse indices and counts."""
+        """Return the sorted distinct values, their first indices, inverses and counts."""
         return UniqueAll(*apply("unique_all", x))
 
     @staticmethod

@@ -5,13 +5,14 @@ the operation, without the leading underscore. The next three columns list what 
 contains:
 
 - ``default``: the default implementation, a function with the name of the operation.
-  Without it, each backend must implement this function of the Array API standard.
-- ``rule``: the gradient rule, in ``RULES``. Without it, the default implementation is
-  differentiated, or the operation has no gradient.
+  An operation without a default belongs to the Array API standard, and each backend
+  must implement it.
+- ``rule``: the gradient rule, in ``RULES``. An operation without a rule is
+differentiated through its default implementation, or has no gradient.
 - ``shape``: the function in ``SHAPES`` that computes shape and dtype of the result in a
-  captured step. Without it, the default implementation runs on symbolic arrays. An
-  operation has this function if its default returns a different dtype than a backend,
-  takes too many steps, or raises a less clear error.
+  captured step. Operations without such a function run their default implementation on
+  symbolic arrays. The function is needed if the default returns a different dtype than
+  a backend, is slow, or raises a less clear error.
 
 The remaining columns are:
 
@@ -20,12 +21,12 @@ The remaining columns are:
   ``LIBRARY``. The functions of PyTorch and JAX are in ``backends/``.
 - ``results``: the number of results in an exported graph, or ``*`` for any number; ``-`` if
   exported graphs cannot contain the operation.
-- ``kind``: ``float`` is an elementwise operation that computes in floats, with
-  broadcasting; ``bool`` is an elementwise operation that returns booleans. The compiler
-  fuses both kinds. ``row``: row i of the result depends only on row i of the first
-  argument, if the first axis is kept. ``-`` makes no claim and is always correct.
-- ``onnx``: the ONNX operator that computes the same elementwise function of the same
-  operands.
+- ``kind``: a ``float`` operation is elementwise and computes in floats, with
+broadcasting; a ``bool`` operation is elementwise and returns booleans. The compiler
+  fuses both kinds. In a ``row`` operation that keeps the first axis, row i of the
+  result depends only on row i of the first argument. ``-`` is correct for every
+  operation.
+- ``onnx``: the ONNX operator that computes the same elementwise function.
 
 The package finds rules, shapes and NumPy functions through this table. An unknown file or
 backend, a missing cell or a duplicate line raises an error at import. `seqloom-graph`,
@@ -39,7 +40,7 @@ from typing import NamedTuple
 
 
 class OperationLine(NamedTuple):
-    """One line of the table. A hyphen becomes an empty string."""
+    """One row of the table of operations. A hyphen in the table becomes an empty string."""
 
     family: str
     has_default: bool
@@ -291,7 +292,7 @@ to_full_precision     creation         default -    shape -           - -     Id
 
 
 def parse_line(line: str) -> OperationLine:
-    """Parse one line of the table, without the name of the operation."""
+    """Parse one row of the table, without the name of the operation."""
     family, *cells = ["" if cell == "-" else cell for cell in line.split()]
     parts, last = cells[:3], cells[-3:]
     has_all = _MIN_CELLS <= len(cells) <= _MAX_CELLS and last[1] in _KIND_NAMES
@@ -305,7 +306,7 @@ def parse_line(line: str) -> OperationLine:
     return OperationLine(family, default, rule, shape, overrides, *last)
 
 
-# The minimum and maximum number of cells after the family: with one and three backends.
+# Minimum and maximum number of columns after the family, with one and three backends.
 _MIN_CELLS, _MAX_CELLS = 7, 9
 _FLAG_NAMES = ("default", "rule", "shape")
 _KIND_NAMES = {"", "float", "bool", "row"}

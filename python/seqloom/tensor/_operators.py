@@ -34,7 +34,7 @@ _ARRAY_TYPES = (TensorState, np.ndarray, np.generic)
 
 
 def unary(name: str) -> Callable[[Any], Any]:
-    """Return an operator of one tensor."""
+    """Return a method that implements an operator of one tensor."""
 
     def operate(self: object) -> Any:
         return apply(name, self)
@@ -43,7 +43,7 @@ def unary(name: str) -> Callable[[Any], Any]:
 
 
 def binary(name: str) -> Callable[..., Any]:
-    """Return an operator with a tensor on the left and a tensor or number on the right."""
+    """Return a method that implements an operator whose left operand is this tensor."""
     is_converted = name in CONVERTED_OPERATIONS
 
     def operate(self: Any, other: Any, frame: FrameType | None = None) -> Any:
@@ -56,7 +56,7 @@ def binary(name: str) -> Callable[..., Any]:
             if type(other) in _PYTHON_NUMBERS:
                 return _call_backend(name, self, _match_type(other, self), other, frame)
             return _apply_if_numeric(name, other, self, other)
-        # The value of an untracked tensor is its array; `raw` would cost a call.
+        # For untracked tensors, read `_value`: it is the array, and faster than `raw`.
         is_tracked = self._node is not None or other._node is not None
         left, right = (self.raw, other.raw) if is_tracked else (self._value, other._value)
         try:
@@ -69,7 +69,7 @@ def binary(name: str) -> Callable[..., Any]:
 
 
 def reflect(name: str) -> Operator:
-    """Return an operator with a tensor on the right and another operand on the left."""
+    """Return a method for an operator whose right operand is this tensor."""
     is_converted = name in CONVERTED_OPERATIONS
 
     def operate(self: object, other: object) -> Any:
@@ -84,14 +84,14 @@ def reflect(name: str) -> Operator:
 
 
 def differentiable(name: str) -> Operator:
-    """Return the operator of a function that has a gradient rule."""
-    # If one level tracks both tensors, this one function computes, records and wraps
-    # the result. It repeats the code of the level's function, `make_node`, `track` and
-    # `fill`, because calling them would take longer than their work.
+    """Return a faster method for a binary operator that has a gradient rule."""
+    # If one level tracks both tensors, this function computes, records and wraps the
+    # result. The code of the level's function and of `make_node`, `track` and `fill` is
+    # repeated here, because function calls would dominate the time.
     call_other, is_converted = binary(name), name in CONVERTED_OPERATIONS
     rule = RULES[name]
     save = None if rule.save is two_specs else rule.save
-    latest: CodeType | None = None  # Loops call from the same code object.
+    latest: CodeType | None = None  # cache: loops call from the same code
 
     def operate(self: Any, other: Any) -> Any:
         nonlocal latest
@@ -139,7 +139,7 @@ def differentiable(name: str) -> Operator:
 
 
 def _to_python_number(other: object) -> Any:
-    """Convert a NumPy scalar to a Python number, which takes the tensor's type."""
+    """Convert a NumPy scalar to a Python number, so that the tensor's dtype is kept."""
     if not isinstance(other, np.generic):
         return other
     scalar = cast("Any", other)
@@ -150,7 +150,7 @@ def _to_python_number(other: object) -> Any:
 
 
 def _call_backend(name: str, tensor: Any, left: Any, right: Any, frame: FrameType) -> Any:
-    """Call the function of the backend, and wrap its result as a tensor."""
+    """Call a function of the backend, and wrap its result as a tensor."""
     backend = tensor.backend
     try:
         raw = getattr(backend, name)(left, right)
@@ -164,7 +164,7 @@ def _call_backend(name: str, tensor: Any, left: Any, right: Any, frame: FrameTyp
 
 
 def _match_type(number: Any, tensor: Any) -> Any:
-    """Return the array to use with a number; a float converts integers to floats."""
+    """Return a tensor's array, converted from integers to floats if `number` is a float."""
     raw, backend = tensor.raw, tensor.backend
     if type(number) is float and backend.dtype(raw).kind in "biu":
         return backend.astype(raw, backend.float_dtype)
@@ -173,7 +173,7 @@ def _match_type(number: Any, tensor: Any) -> Any:
 
 def _apply_if_numeric(name: str, other: object, left: Any, right: Any) -> Any:
     """Call `apply`, or return NotImplemented for an operand that is not numeric."""
-    is_number = isinstance(other, (int, float))  # Includes subclasses of Python numbers.
+    is_number = isinstance(other, (int, float))  # also a subclass
     if is_number or isinstance(other, _ARRAY_TYPES) or hasattr(other, "__dlpack__"):
         return apply(name, left, right)
     return NotImplemented
@@ -183,7 +183,7 @@ _T = TypeVar("_T", bound=TensorState)
 
 
 class At(Generic[_T]):
-    """The result of ``x.at``, which takes a key: ``x.at[key]``."""
+    """Result of ``x.at``, which must be indexed, as in ``x.at[key]``."""
 
     __slots__ = ("_tensor",)
 
@@ -196,7 +196,7 @@ class At(Generic[_T]):
 
 
 class IndexedElements(Generic[_T]):
-    """The elements of a tensor that a key selects."""
+    """Elements of a tensor that an index key selects."""
 
     __slots__ = ("_key", "_tensor")
 
@@ -213,7 +213,7 @@ class IndexedElements(Generic[_T]):
         return apply("slice_add", self._tensor, self._key, self._convert(values))
 
     def _convert(self, values: Any) -> Any:
-        """Convert the values to a tensor of the same element type."""
+        """Convert values to a tensor with the dtype of this tensor."""
         tensor: Any = self._tensor
         require_in_range(values, tensor.dtype)
         if not isinstance(values, type(tensor)):

@@ -1,7 +1,8 @@
-"""The line that created a tensor, and scopes, which release tensors.
+"""Find the line of code that created a tensor; scopes, which release tensors.
 
-A tensor stores a code object and the offset of an instruction. Messages compute the line
-from these. Frames inside this package's tensors, layers and optimisers are skipped.
+A tensor stores a code object and the offset of an instruction. Messages compute the
+line number from the code object and the offset. Stack frames inside this package's
+tensors, layers and optimisers are skipped.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 
-# Returns the frame of a caller. The alternative, raising an exception, is slower.
+# Returns the stack frame of a caller, faster than by raising an exception.
 caller = sys._getframe  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 PACKAGE_FOLDER = Path(__file__).parents[1]
@@ -31,7 +32,7 @@ _INTERNAL_PATHS = (
     contextlib.__file__,
 )
 
-# Code that may pause while other code runs.
+# flags of code that may pause while other code runs
 _PAUSING_CODE = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 # File names of user code and of internal code; each name is classified once.
@@ -40,7 +41,7 @@ _internal_files: set[str] = set()
 
 
 def user_frame(frame: FrameType) -> FrameType:
-    """Return the innermost frame of user code, starting at the given frame."""
+    """Return the innermost stack frame of user code, starting at the given frame."""
     while (filename := frame.f_code.co_filename) not in user_files:
         if filename not in _internal_files and not is_internal(filename):
             return frame
@@ -69,16 +70,15 @@ def find_line(tensor: Any) -> str:
 
 
 def current_line() -> str:
-    """Return the line of user code that runs now, as ``file:line``."""
+    """Return the line of user code that is being executed, as ``file:line``."""
     frame = user_frame(caller(1))
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
 def find_opening_frame(frame: FrameType) -> FrameType | None:
-    """Return the user's frame that opens a scope, given the context manager's frame."""
-    # A scope may be opened inside another context manager, written with `contextlib`.
-    # The frame to find is that of the ``with`` statement, so frames of `contextlib` are
-    # skipped.
+    """Return the stack frame of the ``with`` statement that opens a scope."""
+    # Frames of `contextlib` are skipped, because a scope may be opened inside another
+    # context manager.
     found: FrameType | None = frame
     while found is not None and (_is_contextlib(found.f_back) or _is_contextlib(found)):
         found = found.f_back
@@ -86,12 +86,12 @@ def find_opening_frame(frame: FrameType) -> FrameType | None:
 
 
 def can_pause(frame: FrameType) -> bool:
-    """Return whether the code of a frame can pause, as generators and coroutines do."""
+    """Return whether a stack frame belongs to a generator or coroutine, which can pause."""
     return bool(frame.f_code.co_flags & _PAUSING_CODE)
 
 
 def find_running_frame(frames: Sequence[FrameType | None]) -> FrameType | None:
-    """Return the innermost of the given frames that runs on this thread, or None."""
+    """Return the innermost of the given frames on this thread's stack, or None."""
     frame: FrameType | None = caller(1)
     while frame is not None and frame not in frames:
         frame = frame.f_back
@@ -99,11 +99,11 @@ def find_running_frame(frames: Sequence[FrameType | None]) -> FrameType | None:
 
 
 def _is_contextlib(frame: FrameType | None) -> bool:
-    """Return whether a frame belongs to `contextlib`."""
+    """Return whether a stack frame belongs to `contextlib`."""
     return frame is not None and frame.f_code.co_filename == contextlib.__file__
 
 
-# Number of references to dead tensors after which a scope drops them.
+# Minimum number of references at which a scope drops those to dead tensors.
 _DEAD_LIMIT = 1024
 
 
@@ -113,7 +113,7 @@ class Released:
     __slots__ = ("line",)
 
     def __init__(self, line: str) -> None:
-        self.line = line  # The line that created the tensor.
+        self.line = line  # line that created the tensor
 
     def raise_released(self, *_: Any, **__: Any) -> NoReturn:
         """Raise an error that explains the release and how to keep a tensor."""
@@ -135,18 +135,18 @@ class Released:
 
 
 class Scope:
-    """The tensors created on one thread since the scope was opened."""
+    """Tensors that were created on one thread since the scope was opened."""
 
     # A generator or coroutine may pause inside its scope while other code runs. Such a
-    # scope, and each scope opened inside it, checks for every tensor whether the code
-    # that opened the scope is running.
+    # scope, and each scope inside it, checks for every new tensor whether the code that
+    # opened the scope is running.
 
     __slots__ = (
-        "limit",  # `prune` runs above this length: `prune_at`, 0 (always) or -1 (ended).
-        "made",  # Weak references to the tensors created inside.
-        "opener",  # The frame that opened the scope, if it can pause.
-        "outer",  # The enclosing scope.
-        "prune_at",  # Number of references at which dead ones are dropped.
+        "limit",  # `prune` runs above this length: `prune_at`, 0 (always) or -1 (ended)
+        "made",  # weak references to the tensors that were created in the scope
+        "opener",  # stack frame of the generator or coroutine that opened the scope, if any
+        "outer",  # the enclosing scope
+        "prune_at",  # number of references at which those to dead tensors are dropped
     )
 
     def __init__(self, outer: Scope | None, opener: FrameType | None = None) -> None:
@@ -165,8 +165,8 @@ class Scope:
         return self.limit < 0
 
     def remove(self, reference: weakref.ref[Any]) -> bool:
-        """Remove one tensor; return whether it was created in this scope."""
-        # Newest first. Compare identity, because weak references compare their tensors.
+        """Remove a tensor from the scope; return whether it was in the scope."""
+        # Search from the newest. Use `is`, because `==` would compare the tensors.
         for position in range(len(self.made) - 1, -1, -1):
             if self.made[position] is reference:
                 del self.made[position]
@@ -174,9 +174,9 @@ class Scope:
         return False
 
     def prune(self) -> None:
-        """Drop dead references, or move a tensor that other code created to its scope."""
+        """Drop references to dead tensors, or move tensors to the scope that owns them."""
         if self.has_ended:
-            # Move tensors that were added after the end to the enclosing open scope.
+            # Tensors that were added after the end belong to the enclosing open scope.
             around = _find_open_scope(self)
             if innermost.get() is self:
                 innermost.set(around)
@@ -197,7 +197,7 @@ class Scope:
         self.limit, self.opener = -1, None
 
     def _drop_dead(self) -> int:
-        """Drop references to dead tensors; return the number at which to do so again."""
+        """Drop references to dead tensors; return the length at which to repeat this."""
         self.made[:] = [reference for reference in self.made if reference() is not None]
         self.prune_at = max(_DEAD_LIMIT, 2 * len(self.made))
         return self.prune_at
@@ -208,14 +208,14 @@ innermost: ContextVar[Scope | None] = ContextVar("innermost", default=None)
 
 
 def _find_open_scope(scope: Scope | None) -> Scope | None:
-    """Return the innermost open scope among a scope and its enclosing scopes."""
+    """Return a scope if it is open, otherwise the innermost open scope around it."""
     while scope is not None and scope.has_ended:
         scope = scope.outer
     return scope
 
 
 def _find_running_scope(scope: Scope | None) -> Scope | None:
-    """Return the innermost scope, enclosing ones included, whose opener runs now."""
+    """Return the innermost open scope that the running code has opened."""
     around: list[Scope] = []
     while (scope := _find_open_scope(scope)) is not None:
         around.append(scope)
@@ -229,17 +229,17 @@ def _find_running_scope(scope: Scope | None) -> Scope | None:
 def scope() -> Generator[None]:
     """Release every tensor created inside the block when the block ends.
 
-    Memory is freed at the end, even if a variable still refers to such a tensor. A later
-    use of the tensor raises `ReleasedError` with the line that created it. Scopes may be
-    nested.
+    Memory is freed at the end of the block, even if a variable still refers to the
+    tensor. A later use of the tensor raises `ReleasedError` with the line that created
+    the tensor. Scopes may be nested.
 
     A scope does not release tensors on which `Tensor.keep` was called, the arrays of
-    parameters, buffers and optimisers, or exported values (``.numpy()``, ``np.asarray``,
-    DLPack). A scope belongs to the thread that opened it. If a generator or coroutine
-    opened the scope, the scope contains only tensors created by that code, not by code that
-    runs while it waits. A function's scope applies in another context
-    only if that context was copied (``contextvars.copy_context``). A scope that ends before
-    its inner scopes releases only its own tensors.
+    parameters, buffers and optimisers, or exported values (``.numpy()``,
+    ``np.asarray``, DLPack). A scope belongs to the thread that opened it. A generator
+    or coroutine may open a scope and be suspended inside; then the scope excludes
+    tensors that other code creates. A scope applies in another `contextvars` context
+    only if that is a copy of the current context. A scope that ends before its inner
+    scopes releases only its own tensors.
 
     Returns:
         A context manager.
@@ -262,7 +262,7 @@ def scope() -> Generator[None]:
     try:
         yield
     finally:
-        # No token is reset, because scopes may end in any order and on another thread.
+        # Do not reset a token, because scopes may end in any order and on any thread.
         opened.close()
         innermost.set(_find_open_scope(innermost.get()))
         for reference in opened.made:
@@ -274,7 +274,7 @@ def scope() -> Generator[None]:
 
 @contextmanager
 def suspend_scopes() -> Generator[None]:
-    """Run a block outside all scopes, so that no scope releases its tensors."""
+    """Disable scopes within a block, so that no scope releases the block's tensors."""
     token = innermost.set(None)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Functions with a replaced gradient: stopped, custom, or computed with a checkpoint."""
+"""Replace gradients of functions: by zero, by a custom rule, or by recomputation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def stop_gradient(x: Tensor) -> Tensor:
-    """Return the same values as a constant, so that gradients do not flow through it.
+    """Return a tensor as a constant, through which no gradient flows.
 
     Args:
         x: A tensor.
@@ -49,7 +49,8 @@ def custom_gradient(
     """Replace the gradient of a function of tensors with a custom rule.
 
     Args:
-        function: Takes tensors and other values, returns a tensor or a tuple of tensors.
+        function: Function of tensors and other values that returns a tensor or a tuple
+            of tensors.
         rule: ``rule(args, out, grad)`` returns a tuple with the gradient of each argument,
             or None for an argument without a gradient. `grad` is the gradient of the
             result. If the result is a tuple, `grad` is a tuple with None for results that
@@ -61,8 +62,9 @@ def custom_gradient(
 
     Raises:
         GradientError: The function does not return tensors, or they are not on an
-            `Autodiff` backend. The rule can also cause this error, if it does not return
-            one gradient per argument, or a gradient of another shape, type or backend.
+            `Autodiff` backend. The rule can also cause this error, if it does not
+            return one gradient per argument, or a gradient with the wrong shape, dtype
+            or backend.
 
     Examples:
         A rounding function with a straight-through gradient:
@@ -84,7 +86,7 @@ def custom_gradient(
         if level is None:
             _require_autodiff(args)
             return function(*args)
-        # The arguments as tensors of the inner backend.
+        # Replace tracked arguments by tensors of the inner backend.
         nodes = tuple(
             (get_node(level, arg.raw) if isinstance(arg, Tensor) else None) for arg in args
         )
@@ -92,7 +94,7 @@ def custom_gradient(
             arg if node is None else Tensor(arg.raw.value, level.inner)
             for arg, node in zip(cast("Any", args), nodes, strict=True)
         )
-        out = call(*inner)  # inner levels use the same rule
+        out = call(*inner)  # inner levels also use the custom rule
         outs = _check_results(level, out)
         saved = level.inner, rule, inner, out
         arrays = record(level, _CUSTOM, nodes, saved, tuple(part.raw for part in outs))
@@ -103,7 +105,7 @@ def custom_gradient(
 
 
 def _require_autodiff(args: tuple[Any, ...]) -> None:
-    """Raise if a tensor is on a custom engine, which would not use the rule."""
+    """Raise if a tensor is on a backend that would ignore the custom rule."""
     for arg in args:
         if isinstance(arg, Tensor) and is_custom_engine(arg.backend):
             raise GradientError(
@@ -112,7 +114,7 @@ def _require_autodiff(args: tuple[Any, ...]) -> None:
 
 
 def _check_results(level: Any, out: Any) -> tuple[Tensor, ...]:
-    """Return the results as a tuple; raise if one is not a tensor of the inner backend."""
+    """Return the function's results as a tuple; raise unless all are inner tensors."""
     outs = _as_tuple(out)
     for part in outs:
         if not isinstance(part, Tensor):
@@ -130,13 +132,13 @@ def _check_results(level: Any, out: Any) -> tuple[Tensor, ...]:
 
 
 def _backend_of_array(tensor: Tensor) -> Any:
-    """Return the backend of a tensor's array, the innermost one for a constant."""
+    """Return the backend of a tensor's array; for a constant, the innermost backend."""
     raw = tensor.raw
     return raw.level if isinstance(raw, TrackedArray) else tensor.detach().backend
 
 
 def _by_rule(_b: Any, saved: Any, grads: Any, needs: Needs) -> Sequence[Array | None]:
-    """Compute the gradients with the user's rule, as arrays."""
+    """Compute the gradients of the arguments with the custom rule."""
     backend, rule, args, out = saved
     seeds = tuple(None if grad is None else Tensor(grad, backend) for grad in grads)
     found = rule(args, out, seeds if isinstance(out, tuple) else seeds[0])
@@ -148,7 +150,7 @@ def _by_rule(_b: Any, saved: Any, grads: Any, needs: Needs) -> Sequence[Array | 
 
 
 def _check_count(parts: object, args: tuple[Any, ...]) -> Sequence[Any]:
-    """Return the gradients of a rule; raise unless there is one for each argument."""
+    """Return the gradients from a custom rule; raise unless each argument has one."""
     if not isinstance(parts, (tuple, list)):
         raise GradientError(
             f"the rule must return a tuple with a gradient for each of the {len(args)} "
@@ -164,7 +166,7 @@ def _check_count(parts: object, args: tuple[Any, ...]) -> Sequence[Any]:
 
 
 def _check_part(part: object, arg: Tensor, position: int, backend: Backend) -> Array:
-    """Return a gradient's array; raise unless its shape and type match the argument."""
+    """Return the array of a gradient; raise unless shape and dtype match the argument."""
     expected = f"{arg.dtype} of shape {arg.shape} on {backend}"
     if not isinstance(part, Tensor):
         found = f"{type(part).__name__}, not a tensor"
@@ -187,12 +189,12 @@ _is_recomputing: ContextVar[bool] = ContextVar("is_recomputing", default=False)
 
 
 def is_recomputing() -> bool:
-    """Return whether `checkpoint` recomputes; buffers must not change then."""
+    """Return whether `checkpoint` is recomputing, when buffers must not change."""
     return _is_recomputing.get()
 
 
 def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Save only the inputs of a function, and recompute it for its gradient.
+    """Save memory: keep only a function's inputs, and recompute it for its gradient.
 
     Random numbers depend only on keys, so both computations are equal. Buffers, such as the
     running means of batch norm, change only in the first computation.
@@ -249,7 +251,7 @@ def _recompute(_b: Any, saved: Any, grads: Any, _needs: Needs) -> list[Array | N
 
 
 def _as_tuple(out: object) -> tuple[Any, ...]:
-    """Return the results as a tuple."""
+    """Wrap a single result in a tuple; return a tuple unchanged."""
     return cast("tuple[Any, ...]", out) if isinstance(out, tuple) else (out,)
 
 

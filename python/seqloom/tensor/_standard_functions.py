@@ -20,7 +20,7 @@ def exp(x: Tensor) -> Tensor:
         x: A tensor of any shape.
 
     Returns:
-        A tensor of that shape.
+        A tensor with the shape of `x`.
 
     Examples:
         >>> import seqloom as sl
@@ -37,7 +37,7 @@ def log(x: Tensor) -> Tensor:
         x: A tensor of any shape.
 
     Returns:
-        A tensor of that shape.
+        A tensor with the shape of `x`.
 
     Examples:
         >>> import seqloom as sl
@@ -54,7 +54,7 @@ def log1p(x: Tensor) -> Tensor:
         x: A tensor of any shape.
 
     Returns:
-        A tensor of that shape.
+        A tensor with the shape of `x`.
 
     Examples:
         >>> import seqloom as sl
@@ -71,7 +71,7 @@ def sqrt(x: Tensor) -> Tensor:
         x: A tensor of any shape.
 
     Returns:
-        A tensor of that shape.
+        A tensor with the shape of `x`.
 
     Examples:
         >>> import seqloom as sl
@@ -88,7 +88,7 @@ def sin(x: Tensor) -> Tensor:
         x: A tensor of any shape.
 
     Returns:
-        A tensor of that shape.
+        A tensor with the shape of `x`.
 
     Examples:
         >>> import seqloom as sl
@@ -105,7 +105,7 @@ def cos(x: Tensor) -> Tensor:
         x: A tensor of any shape.
 
     Returns:
-        A tensor of that shape.
+        A tensor with the shape of `x`.
 
     Examples:
         >>> import seqloom as sl
@@ -160,7 +160,7 @@ def clip(x: Tensor, low: float | None = None, high: float | None = None) -> Tens
         high: The largest value; None for no bound.
 
     Returns:
-        A tensor of that shape.
+        A tensor with the shape of `x`.
 
     Examples:
         >>> import seqloom as sl
@@ -194,14 +194,14 @@ def concat(tensors: Sequence[Tensor], *, axis: int | None = 0) -> Tensor:
     """Join tensors along an existing axis.
 
     Args:
-        tensors: At least one tensor; their shapes are equal on all other axes.
+        tensors: One or more tensors, whose shapes may differ only on the joined axis.
         axis: The axis to join along; None flattens all tensors first.
 
     Returns:
-        A tensor whose length on that axis is the sum of the lengths.
+        A tensor; its length on the joined axis is the sum of the lengths.
 
     Raises:
-        ShapeError: The lengths of another axis differ.
+        ShapeError: Lengths differ on an axis that is not joined.
 
     Examples:
         >>> import seqloom as sl
@@ -263,7 +263,7 @@ def sort(x: Tensor, *, axis: int = -1, descending: bool = False) -> Tensor:
         descending: If True, the largest value comes first.
 
     Returns:
-        A tensor of that shape.
+        A tensor with the shape of `x`.
 
     Examples:
         >>> import seqloom as sl
@@ -278,7 +278,7 @@ def topk(x: Tensor, k: int, *, axis: int = -1) -> tuple[Tensor, Tensor]:
 
     Args:
         x: A tensor with at least one axis.
-        k: The number of values; at most the length of the axis.
+        k: Number of values to find; at most the length of the axis.
         axis: The axis to search.
 
     Returns:
@@ -329,7 +329,7 @@ def from_dlpack(x: object, *, backend: str | ArrayFunctions = "numpy") -> Tensor
         backend: The backend of the tensor, or its name.
 
     Returns:
-        A tensor. Memory is shared if both libraries use the same device; otherwise copied.
+        A tensor, which shares memory with `x` if both libraries use the same device.
 
     Raises:
         SeqloomError: `x` does not support DLPack, or the backend cannot read its device or

@@ -1,9 +1,10 @@
 """The state of a tensor, and nodes, which record operations for gradients.
 
-A tensor has an array, a backend, a node if it records gradients, and the line that created
-it. A node has parents and the arrays that its rule saves. It has no references to tensors
-or closures, so there are no cycles, and reference counting frees the nodes of an unused
-result. Node numbers increase, so a parent has a lower number than its children.
+A tensor has an array, a backend, a node if it records gradients, and the line that
+created it. A node has parents and the arrays that its rule saves. A node has no
+references to tensors or closures, so there are no cycles, and reference counting frees
+the nodes of an unused result. Node numbers increase, so a parent has a lower number
+than its children.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ new: Callable[[Any], Any] = object.__new__
 
 
 class TensorState:
-    """The state of a tensor, as modules below `Tensor` use it.
+    """Base class of `Tensor`: its attributes, without its operators and methods.
 
     Args:
         raw: The array of the backend's library.
@@ -38,8 +39,8 @@ class TensorState:
         backend: The backend that computes.
     """
 
-    # A tracked array is stored as two parts, the inner array and the node, which
-    # operators read directly; `raw` combines them when needed.
+    # The inner array and the node of a tracked array are stored separately, because
+    # operators read them directly. `raw` combines them when needed.
     __slots__ = (
         "__weakref__",
         "_code",
@@ -52,11 +53,11 @@ class TensorState:
         "backend",
     )
     backend: Any
-    _raw: Array | None  # None until it is needed.
+    _raw: Array | None  # cached; None until needed
     _value: Array
-    _node: Any  # A `Node`, or None like `_table` if not tracked.
-    _table: dict[str, Callable[[Any, Any], Any]] | None  # The level's binary functions.
-    _like: ArgSpec | None  # Cached shape and element type.
+    _node: Any  # a `Node`; `_node` and `_table` are None if the tensor is not tracked
+    _table: dict[str, Callable[[Any, Any], Any]] | None  # the level's binary functions
+    _like: ArgSpec | None  # cached shape and dtype
     _code: CodeType
     _offset: int
 
@@ -72,18 +73,18 @@ class TensorState:
         return raw
 
     def _describe(self) -> ArgSpec:
-        """Return and cache the shape and element type of the value."""
+        """Return and cache the shape and dtype of the value."""
         self._like = like = self._value.shape, self._value.dtype
         return like
 
     def _replace(self, instead: Array) -> None:
-        """Replace the array, and drop the node."""
+        """Replace the array, and remove the node."""
         self._raw = self._value = instead
         self._node = self._table = self._like = None
 
 
 def fill(tensor: Any, raw: Array, backend: Any, frame: FrameType) -> Any:
-    """Initialise a tensor, with the line that created it, and add it to the scope."""
+    """Set the attributes of a new tensor, and add the tensor to the current scope."""
     # `frame` is the innermost frame that may be user code.
     tensor.backend, tensor._raw, tensor._like = backend, raw, None
     if type(raw) is TrackedArray and raw.level is backend:
@@ -103,42 +104,41 @@ def fill(tensor: Any, raw: Array, backend: Any, frame: FrameType) -> Any:
     return tensor
 
 
-# Increasing numbers; the only state that backward passes in several threads share.
+# Numbers of nodes, which increase. Threads share no other state of recording.
 node_numbers = count(1)
 
-# Replaces the saved values of a node after a backward pass has used them.
+# Marks a node whose saved values a backward pass has used and freed.
 CONSUMED: Any = type("Consumed", (), {"__slots__": ()})()
 
 
 class Level(Protocol):
-    """The attributes of an `Autodiff` that recording needs."""
+    """Attributes of an `Autodiff` that are needed to record operations."""
 
     inner: Any  # The backend that computes.
-    binary: dict[str, Callable[[Any, Any], Any]]  # Binary functions of the level.
+    binary: dict[str, Callable[[Any, Any], Any]]  # functions of two arrays, by name
 
 
 class Node:
     """One recorded operation; leaves have no rule."""
 
-    # There is no constructor, because setting the four attributes inline is twice as
-    # fast.
+    # No constructor: setting the four attributes inline is twice as fast.
     __slots__ = ("number", "parents", "rule", "saved")
-    number: int  # Position in the order of recording.
-    rule: Rule | None  # The gradient rule.
-    parents: tuple[Node | None, ...]  # The node of each argument, None for a constant.
-    saved: Any  # The values that the rule saved.
+    number: int  # position in the order of recording
+    rule: Rule | None  # gradient rule
+    parents: tuple[Node | None, ...]  # node of each argument; None for a constant
+    saved: Any  # values that the rule saved
 
 
 class OutputNode(Node):
-    """One of several outputs of an operation, whose node is the parent."""
+    """Node of one of several outputs; its parent is the node of the operation."""
 
     __slots__ = ()
-    # The operation's node, the index and the number of outputs.
+    # node of the operation, index of this output, number of outputs
     saved: tuple[Node, int, int]
 
 
 class TrackedArray:
-    """An array of a level: an array of the inner backend, and the node that computed it."""
+    """Array of a level: an array of the inner backend, and the node that computed it."""
 
     __slots__ = ("level", "node", "value")
     value: Array
@@ -174,12 +174,11 @@ class TrackedArray:
 
 
 def next_number() -> int:
-    """Return a number above those of all earlier nodes and below those of later nodes."""
+    """Return a number between the numbers of earlier and later nodes."""
     return next(node_numbers)
 
 
 def make_node(rule: Rule | None, parents: tuple[Node | None, ...], saved: object) -> Node:
-    """Create a node."""
     node = Node()
     node.number = next(node_numbers)
     node.rule = rule
@@ -189,7 +188,6 @@ def make_node(rule: Rule | None, parents: tuple[Node | None, ...], saved: object
 
 
 def track(value: Array, node: Node, level: Level) -> TrackedArray:
-    """Create a tracked array."""
     array = TrackedArray()
     array.value = value
     array.node = node
@@ -242,7 +240,7 @@ def get_node(level: Level, array: Any) -> Node | None:
 
 
 def outer_nodes(results: Iterable[TrackedArray], before: int) -> list[Node]:
-    """Return the nodes, numbered up to `before`, on which results depend directly."""
+    """Return the older nodes, with numbers up to `before`, that new nodes depend on."""
     found: dict[int, Node] = {}
     seen: set[int] = set()
     pending = [result.node for result in results]

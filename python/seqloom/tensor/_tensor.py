@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 class Tensor(ArrayMethods, TensorConversions):
     """An array of a backend, with operators and methods.
 
-    Tensors are immutable: operations return new tensors. Operators broadcast and promote
-    types as the Array API standard specifies; a Python number takes the tensor's type.
-    Indexing works as in NumPy. Create tensors with a backend's ``tensor`` method.
+    Tensors are immutable: operations return new tensors. Operators broadcast and
+    promote types as the Array API standard specifies; a Python number is converted to
+    the tensor's dtype. Indexing works as in NumPy. Create tensors with a backend's
+    ``tensor`` method.
 
     Args:
         raw: The array of the backend's library.
@@ -48,8 +49,9 @@ class Tensor(ArrayMethods, TensorConversions):
 
     __slots__ = ()
 
-    # `__array_ufunc__` makes NumPy arrays leave operators to the tensor. NumPy
-    # functions reject tensors, because they would silently lose the gradient.
+    # Because of `__array_ufunc__`, an operator between a NumPy array and a tensor calls
+    # the tensor's method. NumPy ufuncs reject tensors, because they would silently lose
+    # the gradient.
 
     __array_ufunc__ = None
     __add__, __radd__ = differentiable("add"), reflect("add")
@@ -95,7 +97,8 @@ class Tensor(ArrayMethods, TensorConversions):
         """Update elements in a copy: ``x.at[key].set(values)`` or ``.add(values)``.
 
         Both methods return a new tensor. `values` is a number, an array or a tensor; it
-        broadcasts to the elements. If the key repeats an index, ``add`` adds each time.
+        broadcasts to the elements. If the key contains an index twice, ``add`` adds
+        both values.
 
         Examples:
             >>> import seqloom as sl
@@ -120,7 +123,7 @@ class Tensor(ArrayMethods, TensorConversions):
     def backward(self, gradient: Any = None) -> Gradients:
         """Compute the gradients of this tensor with respect to all its leaves.
 
-        The pass frees the recorded operations as it runs. To call ``backward`` again,
+        The backward pass frees the recorded operations. To call ``backward`` again,
         compute the tensor again.
 
         Args:
@@ -131,8 +134,8 @@ class Tensor(ArrayMethods, TensorConversions):
             The gradients; ``.wrt(x)`` returns the gradient with respect to `x`.
 
         Raises:
-            GradientError: This tensor depends on no leaf, it is not a scalar and `gradient`
-                is missing, or an earlier call consumed the recorded operations.
+            GradientError: This tensor depends on no leaf, it is not a scalar and
+                `gradient` is missing, or an earlier call freed the recorded operations.
             ShapeError: The shape of `gradient` differs from that of this tensor.
             DTypeError: `gradient` contains no numbers.
             BackendError: `gradient` is a tensor of a different library.
@@ -173,7 +176,7 @@ class Tensor(ArrayMethods, TensorConversions):
             )
         if gradient.dtype != self.dtype:
             gradient = gradient.astype(self.dtype)
-        find_shared_backend([self, gradient])  # rejects tensors of another library
+        find_shared_backend([self, gradient])  # raises if backends differ
         is_inner = contains(level.inner, gradient.backend)
         return gradient.raw if is_inner else level.lower(gradient.raw)
 
@@ -182,9 +185,11 @@ class Gradients:
     """The gradients of one backward pass; tensors do not store gradients.
 
     Args:
-        arrays: The arrays, by the number of the leaf or the id of the parameter.
+        arrays: The gradient arrays, by the number of the leaf or the id of the
+            parameter.
         backend: The backend of the arrays.
-        inputs: Further tensors, each with its gradient or None; optimisers ignore them.
+        inputs: Further tensors, each paired with its gradient or None; optimisers
+            ignore them.
 
     Examples:
         >>> import seqloom as sl
@@ -215,7 +220,8 @@ class Gradients:
             leaf: A tensor created with ``requires_grad=True``, or a parameter.
 
         Returns:
-            A tensor of the leaf's shape, on the backend without gradient recording.
+            A tensor with the shape of `leaf`, on the backend without gradient
+            recording.
 
         Raises:
             GradientError: The result does not depend on `leaf`.
@@ -240,7 +246,7 @@ class Gradients:
         """Return the gradient array of a parameter id or leaf number.
 
         Args:
-            number: The id or number; None is allowed.
+            number: The parameter id or leaf number; for None, the result is None.
 
         Returns:
             The array, or None if the result does not depend on the leaf.
@@ -268,7 +274,7 @@ class Gradients:
         return [*self._arrays.values(), *inputs]
 
     def norm(self) -> float:
-        """Compute the Euclidean norm over all gradients.
+        """Compute the Euclidean norm of all gradients together.
 
         Returns:
             The square root of the sum of squares.
@@ -291,8 +297,8 @@ class Gradients:
         Args:
             norm: The maximum norm (Pascanu et al. 2013). All gradients are scaled by the
                 same factor.
-            value: The maximum absolute value, instead of `norm`. Larger numbers are set to
-                this value, with their sign.
+            value: The maximum absolute value, instead of `norm`. Elements with a larger
+                absolute value are set to this value, with their sign.
             of: A module. Only the gradients of its parameters are clipped, by the norm of
                 these gradients. Default: all gradients.
 
@@ -360,7 +366,7 @@ class Gradients:
 
 
 def _require_limit(norm: Any, value: Any) -> Any:
-    """Return the limit of `Gradients.clip`; a norm may be a tensor."""
+    """Check the arguments of `Gradients.clip`, and return the limit."""
     if (norm is None) == (value is None):
         raise ArgumentError(
             "clip needs a norm or a value, such as clip(1.0) or clip(value=0.5), got "
@@ -375,7 +381,7 @@ def _require_limit(norm: Any, value: Any) -> Any:
 
 
 def _leaf_number(leaf: Any) -> int | None:
-    """Return the number that identifies the gradient of a leaf."""
+    """Return the number or id under which `Gradients` stores a leaf's gradient."""
     if hasattr(leaf, "id"):
         return leaf.id
     find = getattr(getattr(leaf, "backend", None), "leaf_number", None)

@@ -15,7 +15,7 @@ Axis: TypeAlias = int | tuple[int, ...] | None
 
 
 class ArrayMethods:
-    """The methods of `Tensor` that compute a new tensor from one tensor.
+    """Methods of `Tensor` that compute a new tensor from one tensor.
 
     Examples:
         >>> import seqloom as sl
@@ -24,7 +24,7 @@ class ArrayMethods:
     """
 
     __slots__ = ()
-    _value: Array  # Defined by `TensorState`.
+    _value: Array  # defined by `TensorState`
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -42,8 +42,8 @@ class ArrayMethods:
         """Compute the sum over one axis, several axes, or all axes.
 
         Args:
-            axis: The axis or axes; default all.
-            keepdims: If True, the reduced axes stay in the shape, with length 1.
+            axis: The axis or axes; default: all axes.
+            keepdims: If True, the reduced axes are kept with length 1.
 
         Returns:
             A tensor without the reduced axes.
@@ -59,8 +59,8 @@ class ArrayMethods:
         """Compute the mean over one axis, several axes, or all axes.
 
         Args:
-            axis: The axis or axes; default all.
-            keepdims: If True, the reduced axes stay in the shape, with length 1.
+            axis: The axis or axes; default: all axes.
+            keepdims: If True, the reduced axes are kept with length 1.
 
         Returns:
             A tensor without the reduced axes.
@@ -78,10 +78,11 @@ class ArrayMethods:
         """Compute the variance over one axis, several axes, or all axes.
 
         Args:
-            axis: The axis or axes; default all.
-            correction: Subtracted from the number of values in the denominator: 0 for the
-                variance of the values, 1 for an estimate of the population's variance.
-            keepdims: If True, the reduced axes stay in the shape, with length 1.
+            axis: The axis or axes; default: all axes.
+            correction: The divisor is the number of values minus this number. Use 0 for
+                the variance of the values, and 1 to estimate the variance of the
+                population.
+            keepdims: If True, the reduced axes are kept with length 1.
 
         Returns:
             A tensor without the reduced axes.
@@ -99,10 +100,10 @@ class ArrayMethods:
         """Compute the standard deviation over one axis, several axes, or all axes.
 
         Args:
-            axis: The axis or axes; default all.
-            correction: Subtracted from the number of values, as in `var`. PyTorch's default
-                is 1.
-            keepdims: If True, the reduced axes stay in the shape, with length 1.
+            axis: The axis or axes; default: all axes.
+            correction: Subtracted from the number of values in the divisor, as in
+                `var`. PyTorch's default is 1.
+            keepdims: If True, the reduced axes are kept with length 1.
 
         Returns:
             A tensor without the reduced axes.
@@ -118,8 +119,8 @@ class ArrayMethods:
         """Find the largest value over one axis, several axes, or all axes.
 
         Args:
-            axis: The axis or axes; default all.
-            keepdims: If True, the reduced axes stay in the shape, with length 1.
+            axis: The axis or axes; default: all axes.
+            keepdims: If True, the reduced axes are kept with length 1.
 
         Returns:
             A tensor without the reduced axes; equal maxima share the gradient.
@@ -135,8 +136,8 @@ class ArrayMethods:
         """Find the smallest value over one axis, several axes, or all axes.
 
         Args:
-            axis: The axis or axes; default all.
-            keepdims: If True, the reduced axes stay in the shape, with length 1.
+            axis: The axis or axes; default: all axes.
+            keepdims: If True, the reduced axes are kept with length 1.
 
         Returns:
             A tensor without the reduced axes; equal minima share the gradient.
@@ -152,8 +153,8 @@ class ArrayMethods:
         """Compute the product over one axis, several axes, or all axes.
 
         Args:
-            axis: The axis or axes; default all.
-            keepdims: If True, the reduced axes stay in the shape, with length 1.
+            axis: The axis or axes; default: all axes.
+            keepdims: If True, the reduced axes are kept with length 1.
 
         Returns:
             A tensor without the reduced axes.
@@ -169,8 +170,8 @@ class ArrayMethods:
         """Test whether at least one value is true or nonzero.
 
         Args:
-            axis: The axis or axes; default all.
-            keepdims: If True, the reduced axes stay in the shape, with length 1.
+            axis: The axis or axes; default: all axes.
+            keepdims: If True, the reduced axes are kept with length 1.
 
         Returns:
             A tensor of booleans without the reduced axes.
@@ -186,8 +187,8 @@ class ArrayMethods:
         """Test whether every value is true or nonzero.
 
         Args:
-            axis: The axis or axes; default all.
-            keepdims: If True, the reduced axes stay in the shape, with length 1.
+            axis: The axis or axes; default: all axes.
+            keepdims: If True, the reduced axes are kept with length 1.
 
         Returns:
             A tensor of booleans without the reduced axes.
@@ -204,10 +205,10 @@ class ArrayMethods:
 
         Args:
             axis: The axis; default: search the flattened values.
-            keepdims: If True, the reduced axis stays in the shape, with length 1.
+            keepdims: If True, the reduced axis is kept with length 1.
 
         Returns:
-            A tensor of integers.
+            A tensor with the indices.
 
         Examples:
             >>> import seqloom as sl
@@ -221,10 +222,10 @@ class ArrayMethods:
 
         Args:
             axis: The axis; default: search the flattened values.
-            keepdims: If True, the reduced axis stays in the shape, with length 1.
+            keepdims: If True, the reduced axis is kept with length 1.
 
         Returns:
-            A tensor of integers.
+            A tensor with the indices.
 
         Examples:
             >>> import seqloom as sl
@@ -331,7 +332,7 @@ class ArrayMethods:
         """Remove axes of length 1.
 
         Args:
-            axis: The axis or axes; default every axis of length 1.
+            axis: The axis or axes; default: every axis of length 1.
 
         Returns:
             A tensor with fewer axes.
@@ -362,13 +363,13 @@ class ArrayMethods:
         return apply("expand_dims", self, axis=axis)
 
     def astype(self, dtype: Any) -> Self:
-        """Convert the values to another element type.
+        """Convert the values to another dtype.
 
         Args:
-            dtype: The name of the type, such as ``"float64"``, or a NumPy type.
+            dtype: Name of the dtype, such as ``"float64"``, or a NumPy dtype.
 
         Returns:
-            A tensor with the given element type.
+            A tensor with the given dtype.
 
         Examples:
             >>> import seqloom as sl
@@ -379,7 +380,7 @@ class ArrayMethods:
 
 
 def _unpack(sizes: tuple[Any, ...]) -> tuple[int, ...]:
-    """Return the integers, which were passed one by one or as one tuple or list."""
+    """Return integer arguments that were passed separately or as one tuple or list."""
     first: Any = sizes[0] if len(sizes) == 1 else None
     found: Any = first if type(first) in (tuple, list) else sizes
     return tuple([size if isinstance(size, int) else int(size) for size in found])

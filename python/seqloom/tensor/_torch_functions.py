@@ -29,7 +29,8 @@ def split(
         The parts.
 
     Raises:
-        ArgumentError: A length is below 0, or the lengths do not add up to the axis.
+        ArgumentError: A length is below 0, or the sum of the lengths is not the length
+            of the axis.
 
     Examples:
         >>> import seqloom as sl
@@ -48,7 +49,7 @@ def split(
 
 
 def _part_lengths(size_or_sizes: int | Sequence[int], length: int) -> list[int]:
-    """Return the length of each part of an axis, given one length or a list of lengths."""
+    """Return the lengths of all parts into which an axis is split."""
     if isinstance(size_or_sizes, int):
         if size_or_sizes < 1:
             raise ArgumentError(
@@ -70,7 +71,7 @@ def chunk(x: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
     Args:
         x: A tensor with at least one axis.
-        chunks: The maximum number of parts; a short axis has fewer parts.
+        chunks: The maximum number of parts; a short axis is split into fewer parts.
         dim: The axis to split.
 
     Returns:
@@ -99,7 +100,7 @@ def cumsum(x: Tensor, dim: int) -> Tensor:
         dim: The axis.
 
     Returns:
-        A tensor of that shape.
+        A tensor with the shape of `x`.
 
     Examples:
         >>> import seqloom as sl
@@ -117,7 +118,7 @@ def cumprod(x: Tensor, dim: int) -> Tensor:
         dim: The axis.
 
     Returns:
-        A tensor of that shape.
+        A tensor with the shape of `x`.
 
     Examples:
         >>> import seqloom as sl
@@ -135,7 +136,7 @@ def logcumsumexp(x: Tensor, dim: int) -> Tensor:
         dim: The axis.
 
     Returns:
-        A tensor of that shape.
+        A tensor with the shape of `x`.
 
     Examples:
         >>> import seqloom as sl
@@ -151,7 +152,7 @@ def gather(x: Tensor, dim: int, index: Tensor) -> Tensor:
     Args:
         x: A tensor with at least one axis.
         dim: The axis.
-        index: Integers from 0; not longer than `x` on the other axes.
+        index: Integers from 0; on all other axes, `index` must not be longer than `x`.
 
     Returns:
         A tensor with the shape of `index`.
@@ -178,11 +179,12 @@ def scatter(x: Tensor, dim: int, index: Tensor, src: Tensor | float) -> Tensor:
     Args:
         x: A tensor with at least one axis; it is not changed.
         dim: The axis.
-        index: Integers from 0; not longer than `x` on the other axes.
+        index: Integers from 0; on all other axes, `index` must not be longer than `x`.
         src: A number, or a tensor at least as long as `index` on every axis.
 
     Returns:
-        A tensor with the shape of `x`. If an index occurs twice, one of its values is used.
+        A tensor with the shape of `x`. If an index occurs twice, one of the two values
+        is used.
 
     Raises:
         OutOfRangeError: An index is outside the axis.
@@ -207,7 +209,7 @@ def scatter_add(x: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     Args:
         x: A tensor with at least one axis; it is not changed.
         dim: The axis.
-        index: Integers from 0; not longer than `x` on the other axes.
+        index: Integers from 0; on all other axes, `index` must not be longer than `x`.
         src: A tensor at least as long as `index` on every axis.
 
     Returns:
@@ -231,7 +233,7 @@ def scatter_add(x: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
 
 
 def _make_covered_key(x: Tensor, index: Tensor, axis: int, name: str) -> tuple[slice, ...]:
-    """Return the key that limits a tensor to the range of `index` on the other axes."""
+    """Return a key that crops a tensor to the shape of `index`, except on one axis."""
     sizes = [*enumerate(zip(index.shape, x.shape, strict=False))]
     if index.ndim != x.ndim or any(i > n for other, (i, n) in sizes if other != axis):
         raise ShapeError(
@@ -242,7 +244,7 @@ def _make_covered_key(x: Tensor, index: Tensor, axis: int, name: str) -> tuple[s
 
 
 def _trim_values(src: object, index: Tensor, name: str) -> Any:
-    """Return `src`, limited to the shape of `index`."""
+    """Return `src`, cropped to the shape of `index`."""
     if not isinstance(src, Tensor) or src.shape == index.shape:
         return src
     if src.ndim != index.ndim or any(

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 def program(b: Backend, graph: Graph) -> Callable[[Sequence[Array]], Sequence[Array]]:
-    """Compile a graph with ``jax.jit``; new state reuses the memory of the old state."""
-    # Indices and labels that depend only on the inputs are checked before each run.
+    """Compile a graph with ``jax.jit``, and reuse the memory of donated inputs."""
+    # Each run first checks all indices and labels that can be computed from the inputs.
     function: Callable[..., Any] = jax.jit(
         lower_graph(graph, b), donate_argnums=tuple(graph.donated)
     )
@@ -40,7 +40,7 @@ _JAX_FUNCTIONS["program"] = program
 
 
 class JaxBackend(Backend, functions=check_overrides("jax", _JAX_FUNCTIONS)):
-    """JAX arrays. Results are computed in the background; `sync` waits for them.
+    """Backend of JAX arrays. Results are computed in the background; `sync` waits for them.
 
     64-bit types require ``jax_enable_x64``. Without it, 64-bit integers are converted to
     32 bits if all of them fit and no type is requested. Other 64-bit data are rejected.
@@ -68,11 +68,11 @@ class JaxBackend(Backend, functions=check_overrides("jax", _JAX_FUNCTIONS)):
         self.threads = threads
 
     def __reduce__(self) -> Any:
-        """Copy or pickle by name; the copy is the same backend object."""
+        """Copy or pickle the backend as its name, which identifies the object."""
         return partial(backend, self.name, num_threads=self.threads), ()
 
     def sync(self) -> None:
-        """Wait until all arrays are computed."""
+        """Wait until all operations have finished."""
         jax.block_until_ready(jax.live_arrays())
 
 

@@ -1,10 +1,10 @@
 """Indexing, ``x.at`` updates, and range checks of indices.
 
-JAX would clamp, wrap or ignore indices and labels that are out of range, so arrays are
+JAX would clamp, wrap or ignore indices and labels that are out of range, so they are
 checked before the operation. During tracing there are no values to check: reads out of
-range return NaN, and a compiled step checks its inputs instead. Most indices are inputs, or
-computed from inputs in a few integer operations; NumPy repeats these operations for the
-check.
+range return NaN, and a compiled step checks its inputs instead. Most indices are
+inputs, or computed from inputs in a few integer operations; NumPy repeats these
+operations for the check.
 """
 
 from __future__ import annotations
@@ -91,20 +91,20 @@ def embedding(weight: Array, ids: Array) -> Array:
     check_indices("embedding", weight, ids)
     if not isinstance(ids, Tracer):
         return weight[ids]
-    # Rows out of range are NaN, also for negative ids, which JAX would count from the
-    # end.
+    # Rows out of range are NaN. This includes negative ids, which JAX would count from
+    # the end.
     rows = jnp.where(ids < 0, weight.shape[0], ids)
     return weight.at[rows].get(mode="fill")
 
 
 def embedding_grad(grad: Array, ids: Array, *, rows: int) -> Array:
-    """Return the gradient of the table of ``embedding``, which has `rows` rows."""
+    """Return the gradient of ``embedding`` with respect to its table of `rows` rows."""
     check_indices("embedding_grad", grad, ids, rows=rows)
     return jnp.zeros((rows, grad.shape[-1]), grad.dtype).at[ids].add(grad)
 
 
 def one_hot(b: Backend, x: Array, num_classes: int, *, dtype: Any = None) -> Array:
-    """Return 1 at the index of each integer along a new last axis, and 0 elsewhere."""
+    """Return the one-hot encoding of integers, along a new last axis."""
     hits = jnp.asarray(x)[..., None] == jnp.arange(num_classes)
     return b.astype(hits, int if dtype in {None, "int64"} else dtype)
 
@@ -116,13 +116,13 @@ def topk(x: Array, k: int, *, axis: int = -1) -> tuple[Array, Array]:
 
 
 def pad(x: Array, widths: Sequence[tuple[int, int]], *, value: float = 0) -> Array:
-    """Return `x` with `value` around each axis; a negative width slices instead."""
+    """Return `x` padded with `value` on each axis; a negative width crops instead."""
     number = jnp.asarray(value, x.dtype)
     return lax.pad(x, number, [(before, after, 0) for before, after in widths])
 
 
 def spaced(x: Array, axis: int, *, start: int, step: int, length: int) -> Array:
-    """Return zeros with the values of an axis at ``start, start + step, …``."""
+    """Spread the values of an axis to ``start, start + step, …``, with zeros between."""
     widths = [(0, 0, 0)] * x.ndim
     reach = start + max(x.shape[axis] - 1, 0) * step + min(x.shape[axis], 1)
     widths[axis] = (start, length - reach, step - 1)
@@ -133,9 +133,9 @@ class IndexCheck(NamedTuple):
     """Indices of one axis, and the range that they must be in."""
 
     name: str
-    array: Any  # A JAX array or a value of a graph.
+    array: Any  # a JAX array, or a `Value` of a graph
     size: int
-    from_end: bool  # True if -1 is the last element
+    from_end: bool  # True if index -1 means the last element
 
     def require(self, values: NDArray[np.generic]) -> None:
         """Raise if an index is out of range."""
@@ -161,7 +161,7 @@ def check_indices(name: str, *args: Any, **options: Any) -> None:
 def require_bounds(
     cu_seqlens: Array | NDArray[np.generic], total: int, longest: int
 ) -> None:
-    """Raise unless bounds of sequences rise to `total` in steps of at most `longest`."""
+    """Raise unless sequence bounds rise from 0 to `total` in steps up to `longest`."""
     if isinstance(cu_seqlens, Tracer):
         return
     ends = np.asarray(cu_seqlens)
@@ -186,7 +186,7 @@ def require_bounds(
 def find_indices(
     name: str, args: tuple[Any, ...], options: dict[str, Any]
 ) -> list[IndexCheck]:
-    """Return the indices in an operation's arguments, as arrays or values of a graph."""
+    """Return the arguments of an operation that are indices, with their valid ranges."""
     find = _FINDERS.get(name)
     found = () if find is None else find(args, options)
     return [IndexCheck(name, *position) for position in found]
@@ -196,7 +196,7 @@ IndexTuples = Iterator[tuple[Array, int, bool]]
 
 
 def _along_axis(args: tuple[Any, ...], options: dict[str, Any]) -> IndexTuples:
-    """Yield the indices of an operation that takes an axis and indices along it."""
+    """Yield the indices of an operation that indexes along one axis."""
     x, indices, *rest = args
     axis = options.get("axis", rest[0] if rest else -1)
     sizes = x.shape
@@ -219,7 +219,7 @@ def _from_key(key: Any, shape: tuple[int, ...]) -> IndexTuples:
 
 
 def _count_axes(part: Any) -> int:
-    """Return the number of axes that a part of a key indexes."""
+    """Return the number of axes that an element of an index key indexes."""
     if part is None or part is ... or isinstance(part, bool):
         return 0
     is_truths = hasattr(part, "shape") and part.dtype == bool
@@ -241,7 +241,8 @@ _FINDERS: dict[str, Callable[[tuple[Any, ...], dict[str, Any]], IndexTuples]] = 
 }
 
 
-# Operations that compute indices. They are cheap compared with the lookup that follows.
+# Integer operations that compute indices. Repeating them is cheap compared with the
+# lookup.
 # fmt: off
 _INDEX_OPERATIONS = frozenset({
     "abs", "add", "astype", "broadcast_to", "clip", "concat", "equal", "expand_dims",
@@ -255,10 +256,10 @@ _INTEGER_KINDS = "biu"  # dtype kinds of integers and booleans
 
 
 class InputIndexChecks:
-    """Checks of a graph's indices that can be computed from its inputs.
+    """Checks the indices of a graph that can be computed from the graph's inputs.
 
     Args:
-        graph: A step.
+        graph: Graph of a captured step.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -275,7 +276,7 @@ class InputIndexChecks:
             if position not in graph.donated and _is_integer(value)
         }
         self._readable: dict[int, bool] = {}
-        # The indices that can be computed from the inputs, without duplicates.
+        # Indices that can be computed from the inputs, without duplicates.
         found: dict[Any, IndexCheck] = {}
         for operation in graph.operations:
             for position in find_indices(operation.name, operation.args, operation.options):
@@ -285,12 +286,13 @@ class InputIndexChecks:
                     key = position.array.number, position.size, position.from_end
                     found.setdefault(key, position._replace(name=name))
         self._positions = list(found.values())
-        # Attention over packed sequences whose bounds can be computed from the inputs.
+        # Packed attention operations whose sequence bounds can be computed from the
+        # inputs.
         packed = [op for op in graph.operations if op.name == "attention_varlen"]
         self._bounds = [op for op in packed if self._can_read(op.args[-1])]
 
     def require(self, arrays: Sequence[Array]) -> None:
-        """Raise if the inputs lead to an index that is out of range.
+        """Raise if an index that is computed from these inputs is out of range.
 
         Raises:
             OutOfRangeError: An index, or a label, is out of range.
@@ -320,7 +322,7 @@ class InputIndexChecks:
     def _values(
         self, value: Value, known: dict[int, NDArray[np.generic]], arrays: Sequence[Array]
     ) -> NDArray[np.generic]:
-        """Return the numbers of a value that can be computed from the inputs."""
+        """Compute the NumPy array of a value from the inputs."""
         number = value.number
         if number not in known and number in self._inputs:
             known[number] = np.asarray(arrays[self._inputs[number]])
@@ -335,5 +337,5 @@ class InputIndexChecks:
 
 
 def _is_integer(value: Value) -> bool:
-    """Return whether a value contains integers or booleans."""
+    """Return whether an array contains integers or booleans."""
     return not value.weak and value.dtype.kind in _INTEGER_KINDS

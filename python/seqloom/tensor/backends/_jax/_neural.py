@@ -50,7 +50,7 @@ def gelu_grad(grad: Array, x: Array) -> Array:
 
 
 def softmax(b: Backend, x: Array, *, axis: int = -1) -> Array:
-    """Return the exponentials along an axis, divided by their sum."""
+    """Return the softmax along an axis: exponentials, divided by their sum."""
     if not x.ndim or not jnp.issubdtype(x.dtype, jnp.inexact):
         return _activations.softmax(b, _require_floats(x), axis=axis)
     return jax.nn.softmax(x, axis)
@@ -91,7 +91,7 @@ def rms_norm_grad(
 def cross_entropy(
     b: Backend, logits: Array, labels: Array, weights: Array | None = None
 ) -> tuple[Array, Array]:
-    """Return the weighted loss of each row, and its derivative; NaN for invalid labels."""
+    """Return the weighted loss of each row, NaN for invalid labels, and its derivative."""
     check_indices("cross_entropy", logits, labels)
     if isinstance(labels, Tracer):  # JAX would count negative labels from the end
         labels = jnp.where(labels < 0, logits.shape[-1], labels)
@@ -125,7 +125,7 @@ def attention_grad(
     causal: bool = False,
     dropout: float = 0.0,
 ) -> tuple[Array, Array, Array]:
-    """Return the gradients of ``attention``, computed from the log-sum-exp."""
+    """Return the gradients of ``attention``, which are computed from the log-sum-exp."""
     scores = compute_scores(b, q, k, mask, scale, causal=causal)
     weights = jnp.exp(scores - jnp.where(jnp.isfinite(lse), lse, 0.0)[..., None])
     drop = bool(dropout) and key is not None
@@ -138,7 +138,7 @@ def attention_grad(
 
 
 def _require_floats(x: Array) -> Array:
-    """Return the array; raise if it does not contain floats."""
+    """Raise if an array does not contain floats; return it unchanged."""
     if not jnp.issubdtype(x.dtype, jnp.inexact):
         raise DTypeError(f"expected an array of floats, got {x.dtype}; .astype it first")
     return x
@@ -183,7 +183,7 @@ def conv_input_grad(
 def conv_weight_grad(
     x: Array, grad: Array, shape: Sequence[int], **geometry: Any
 ) -> tuple[Array, Array]:
-    """Return the gradients of the weight of `conv`, which has `shape`, and the bias."""
+    """Return the gradients of `conv` with respect to its weight and its bias."""
     x = crop_input(x, grad, shape, **geometry)
     weight = _transpose(lambda weight: conv(x, weight, **geometry), grad, shape)
     return weight, jnp.sum(grad, axis=(0, *range(2, grad.ndim)))
@@ -192,7 +192,7 @@ def conv_weight_grad(
 def _transpose(
     linear: Callable[[Array], Array], grad: Array, shape: Sequence[int]
 ) -> Array:
-    """Apply the transpose of a linear function to a gradient."""
+    """Apply the transpose of a linear function, which propagates a gradient backwards."""
     outline = jax.ShapeDtypeStruct(tuple(shape), grad.dtype)
     return jax.linear_transpose(linear, outline)(grad)[0]
 
@@ -212,7 +212,7 @@ def scan(
     length: int,
     reverse: bool = False,
 ) -> tuple[Arrays, Arrays]:
-    """Run a loop, as an XLA loop while JAX is tracing, otherwise in Python."""
+    """Run a loop in Python, or as an XLA loop while JAX is tracing."""
     # The body is a new function at each call, so JAX would compile it each time.
     if not any(isinstance(array, Tracer) for array in (*init, *xs)):
         return _recurrent.scan(b, body, init, xs, length=length, reverse=reverse)
