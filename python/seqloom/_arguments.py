@@ -1,6 +1,7 @@
 """Validate and convert the arguments of public functions.
 
-The first parameter of most functions is the name of the argument for error messages.
+Most functions here take the name of the argument, for error messages, as their first
+parameter.
 """
 
 import math
@@ -23,12 +24,12 @@ def quote(value: object) -> str:
     try:
         text = " ".join(repr(value).split())
     except ValueError:
-        text = "a number of thousands of digits"  # Python limits the number of digits
+        text = "a number of thousands of digits"  # Python limits the digits of repr
     return text if len(text) <= _MAX_LENGTH else text[: _MAX_LENGTH - 3] + "..."
 
 
 def is_dict(value: object) -> TypeGuard[dict[str, Any]]:
-    """Return True for a dict, whose keys are strings as in JSON."""
+    """Return True for a dict; its keys are assumed to be strings, as in JSON."""
     return isinstance(value, dict)
 
 
@@ -40,7 +41,7 @@ def is_list(value: object) -> TypeGuard[list[Any] | tuple[Any, ...]]:
 def as_integer(
     name: str, value: object, *, least: int = 0, limit: int | None = None
 ) -> int:
-    """Convert a Python or NumPy integer, from `least` to below `limit`, to ``int``."""
+    """Convert an integer to ``int``; raise unless ``least <= value < limit``."""
     # Reject bool, a subclass of int, because True is not a meaningful count.
     try:
         number = None if isinstance(value, bool) else operator.index(value)  # pyright: ignore[reportArgumentType]
@@ -134,7 +135,7 @@ def check_rows(columns: Mapping[str, Any]) -> None:
         if len(index) == len(its_index) and not _may_match(index, its_index):
             raise ArgumentError(
                 f"the index of {other} differs from that of {name}, and rows are matched "
-                f"by position: give {other}.loc[{name}.index], or keep the current order "
+                f"by position: pass {other}.loc[{name}.index], or keep the current order "
                 "with .to_numpy()"
             )
 
@@ -158,7 +159,7 @@ def _may_match(index: Any, other: Any) -> bool:
     if index.equals(other):
         return True
     counts = [it for it in (index, other) if is_count(it)]
-    # An index with the same numbers in another order shows that its rows were sorted.
+    # If one index has the default numbers in another order, its rows were sorted.
     return bool(counts) and set(index) != set(other)
 
 

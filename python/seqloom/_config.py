@@ -62,12 +62,12 @@ class JsonConfig:
             values: The fields, with ``class`` and ``version``.
 
         Returns:
-            Settings of the class that the values name: this class or a subclass.
+            Settings of the class given in the values: this class or a subclass.
 
         Raises:
-            ConfigError: The class is unknown or not a subclass of this class, or the
-                version is newer. A ConfigError is also raised if a field is missing,
-                unknown or of the wrong type.
+            ConfigError: The class is unknown or not a subclass of this class, or a
+                newer seqloom wrote the values. A ConfigError is also raised if a field
+                is missing, unknown or of the wrong type.
 
         Examples:
             >>> from seqloom.encode import OneHot
@@ -105,7 +105,7 @@ class JsonConfig:
             text: One JSON object.
 
         Returns:
-            Settings of the class that the JSON names.
+            Settings of the class given in the JSON.
 
         Raises:
             ConfigError: The text is not JSON, or the fields are invalid, as in `from_dict`.
@@ -167,10 +167,10 @@ def _find_class(values: dict[str, Any]) -> type[Any]:
     found = _CLASSES[name]
     version = values.get("version", 1)
     if type(version) is not int:
-        raise ConfigError(f"{name}: the layout must be an integer, got {version!r}")
+        raise ConfigError(f"{name}: version must be an integer, got {version!r}")
     if version > found.version:
         raise ConfigError(
-            f"{name} was written by a newer seqloom (layout {version}, "
+            f"{name} was written by a newer seqloom (version {version}, "
             f"this one reads up to {found.version}); upgrade seqloom"
         )
     return found

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Commit: TypeAlias = Callable[[Sequence[Path], Sequence[Path]], None]
 
 GZIP_MAGIC = b"\x1f\x8b"
-# Number of temporary names that are searched for files of killed writers.
+# Number of temporary file names that are checked for files of killed writers.
 _MAX_NAMES = 8
 # Seconds between two syncs while a file is written.
 _SYNC_SECONDS = 0.05
@@ -165,7 +165,7 @@ def _remove_abandoned(part: Path) -> None:
     except OSError:
         return
     with suppress(OSError):
-        # A pipe or a device of this name belongs to another program.
+        # A pipe or device with this name was created by another program.
         if stat.S_ISREG(os.fstat(handle).st_mode):
             lock(handle, wait=False)
             if is_at(part, handle):
@@ -215,7 +215,6 @@ def _rename(parts: Sequence[Path], finals: Sequence[Path]) -> None:
 
 
 def _sync_all(paths: Iterable[Path]) -> None:
-    """Flush all paths to disk."""
     for path in paths:
         sync(path)
 

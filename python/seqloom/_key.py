@@ -29,8 +29,8 @@ _SPLIT_RANGE = 1 << 63
 class Key:
     """A key for random numbers, which are generated with Threefry-2x32 (20 rounds).
 
-    ``Key(seed, epoch, index)`` is equal to ``Key(seed).fold(epoch).fold(index)``. Keys that
-    are created from equal words are equal. ``threefry2x32`` in JAX generates the same
+    ``Key(seed, epoch, index)`` is equal to ``Key(seed).fold(epoch).fold(index)``. Keys
+    created from equal arguments are equal. ``threefry2x32`` in JAX generates the same
     numbers.
 
     Args:
@@ -216,7 +216,7 @@ def counter_of(word: SupportsIndex | str) -> tuple[int, int]:
 
 
 def _to_word(word: SupportsIndex | str, *, below: int) -> int:
-    """Convert a number to an integer below a limit."""
+    """Convert a number to ``int``; raise unless it is from 0 to below the limit."""
     try:
         number = operator.index(word)  # pyright: ignore[reportArgumentType] - checked here
     except TypeError as error:

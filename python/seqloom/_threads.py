@@ -29,7 +29,7 @@ _THREAD_VARIABLES = (
 )
 # Maximum number of threads, more than any machine has cores.
 _MAX_THREADS = 1 << 16
-# Seconds between two calls of `look`.
+# Seconds between two calls of `look` in `run_interruptible`.
 _POLL_SECONDS = 0.1
 
 
@@ -92,9 +92,9 @@ def limit_blas(num_threads: int) -> Generator[None]:
 def run_interruptible(
     work: Callable[[], Result], look: Callable[[], object], *, stop: Callable[[], object]
 ) -> Result:
-    """Run `work` on another thread; report progress and handle Ctrl-C on this thread."""
-    # `look` is called ten times a second, and once at the end. If `look` raises, or
-    # after Ctrl-C, `stop` is called and must make the work end soon.
+    """Run `work` on another thread; call `look` and handle Ctrl-C on this thread."""
+    # `look` reports progress: it is called ten times a second, and once at the end. If
+    # `look` raises, or after Ctrl-C, `stop` is called and must make the work end soon.
     results: list[Result] = []
     failures: list[BaseException] = []
     is_over = threading.Event()

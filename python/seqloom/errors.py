@@ -128,18 +128,18 @@ class FormatError(SeqloomError, ValueError):
     Args:
         message: The problem, its position in the file, and the remedy.
         kind: Category of the problem: ``"format"`` (another file format),
-            ``"compression"``, ``"header"``, ``"letter"`` (an invalid character in a
-            sequence), ``"quality"``, ``"length"`` (sequence and qualities differ in
-            length), ``"names"`` (two header lines or two reads of a pair disagree),
-            ``"cut"`` (the file is truncated), ``"limit"``, ``"comment"`` or ``"count"``
-            (of records).
+            ``"compression"``, ``"header"``, ``"quality"``, ``"limit"``, ``"comment"``
+            or ``"count"`` (of records). The category ``"letter"`` is an invalid
+            character in a sequence, and ``"cut"`` a truncated file. For ``"length"``,
+            sequence and qualities differ in length; for ``"names"``, two header lines
+            or the names of two paired reads differ.
         path: Path of the file.
         record: Index of the record in the file, from 0.
         line: Line number in the text, from 1.
         byte: Offset in the decompressed text, in bytes from 0.
 
     Attributes:
-        cause: A cause for which other options or functions exist that can read the file:
+        cause: Cause of the error, if other options or functions can read the file:
             ``"missing id"``, ``"missing sequence line"``, ``"BED"`` or ``"PLINK"``;
             otherwise None.
 
@@ -204,7 +204,7 @@ class AlphabetError(FormatError):
         return self.character
 
     def with_message(self, message: str, record: int | None) -> AlphabetError:
-        """Return a copy with another message and another record index."""
+        """Return a copy of the error with another message and another record index."""
         copy = AlphabetError(message, record=record, character=self.character)
         copy.position, copy.expected = self.position, self.expected
         return copy

@@ -14,8 +14,9 @@ class Call:
     Args:
         args: Positional arguments; arrays are PyTorch tensors.
         options: Keyword arguments.
-        theirs: PyTorch function that is called with the same `args`; if None, the OpInfo's
-            function is called with the sample, and `args` must contain its tensors.
+        theirs: PyTorch function that is called with the same `args`. If None, the
+            OpInfo's function is called with the sample, and `args` must contain the
+            sample's tensors.
         ours_out: Function that converts seqloom's result for the comparison.
         theirs_out: Function that converts PyTorch's result for the comparison.
         ours: Function to call instead, if PyTorch's function needs several operations.
@@ -38,7 +39,7 @@ class Skip:
     reason: str
 
 
-# Creates a call only when it is run, because PyTorch must compute a gradient for it.
+# Creates the call just before it runs, because PyTorch must first compute a gradient.
 Late = Callable[[], Call]
 
 
@@ -60,7 +61,7 @@ class Operation:
 
 
 def same(x: Any, *others: Any, **_named: Any) -> Call:
-    """Return a call with all tensors of the sample in their order."""
+    """Return a call with all tensors of the sample in the same order."""
     return Call((x, *others))
 
 

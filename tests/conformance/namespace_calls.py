@@ -16,7 +16,7 @@ INTEGERS = SIGNED + UNSIGNED
 BOOL = ("bool",)
 NUMERIC = INTEGERS + FLOATING
 ALL = BOOL + NUMERIC
-# Tuples of data types; each promotes to the types after it in its tuple.
+# Tuples of data types; each type promotes to the later types in its tuple.
 CHAINS = (SIGNED, UNSIGNED, REAL, COMPLEX, BOOL)
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]
@@ -24,7 +24,7 @@ Draw = Any
 
 
 def array(draw: Draw, dtype: str, shape: Any, low: int = -36) -> Any:
-    """Draw an array of multiples of 0.25, or of integers if its type is an integer type."""
+    """Draw an array of multiples of 0.25, or of integers for an integer type."""
     if dtype == "bool":
         return draw(nps.arrays(np.bool_, shape))
     if dtype in COMPLEX:
@@ -107,7 +107,7 @@ def along(*dtypes: str, **further: Any) -> Callable[..., Call]:
 def shaped(
     rearrange: Callable[[Draw, tuple[int, ...]], Call], min_dims: int = 1
 ) -> Callable[..., Call]:
-    """Return a function that draws an array, and calls `rearrange` for other arguments."""
+    """Return a function that draws an array; `rearrange` draws the other arguments."""
 
     def call(draw: Draw, types: set[str]) -> Call:
         dtype = draw(st.sampled_from([each for each in ALL if each in types]))

@@ -27,11 +27,11 @@ TABLE: dict[str, Operation] = {
 }
 
 _SKIPS = tomllib.loads(Path(__file__).with_name("skips.toml").read_text("utf-8"))
-FACTS: dict[str, str] = _SKIPS["facts"]  # these return no computed arrays
+FACTS: dict[str, str] = _SKIPS["facts"]  # functions without computed arrays
 WITHOUT_SAMPLES: dict[str, str] = _SKIPS["operations"]
-# By library, the reason for each skipped function, data type or "function-dtype".
+# Library -> skipped function, data type or "function-dtype" -> reason.
 NAMESPACE: dict[str, dict[str, str]] = _SKIPS["namespace"]
-# By library, the reason for each skipped function or row of special_values.py.
+# Library -> skipped function or row of special_values.py -> reason.
 SPECIAL: dict[str, dict[str, str]] = _SKIPS["special"]
 REASONS: dict[str, str] = _SKIPS["samples"]
 

@@ -55,7 +55,7 @@ def convert_sample(
     """Return the seqloom call for a sample, and a function that runs PyTorch on it."""
     sample = sample.transform(_leaf)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # PyTorch warns of the variance of no numbers
+        warnings.simplefilter("ignore")  # PyTorch warns about empty arrays
         call = operation.adapt(sample.input, *sample.args, **sample.kwargs)
     return call, lambda: info.op(sample.input, *sample.args, **sample.kwargs)
 

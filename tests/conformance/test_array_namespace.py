@@ -75,7 +75,7 @@ def test_a_function_returns_the_result_of_array_api_strict(library, name):
         deadline=None,
         derandomize=True,
         suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large),
-        phases=[Phase.generate],  # the calls are small without shrinking
+        phases=[Phase.generate],  # drawn calls are small, so shrinking is not needed
         database=None,
     )
     @given(st.data())
@@ -128,7 +128,7 @@ def _convert_dtype(options, xp):
 
 
 def _describe_dtype(fact):
-    """Return a data type as its name and `finfo` or `iinfo` as numbers."""
+    """Return the name of a data type, or the numbers in a `finfo` or `iinfo`."""
     if hasattr(fact, "bits"):
         return fact.bits, fact.max, fact.min
     return str(fact).rpartition(".")[2] if not isinstance(fact, (bool, tuple)) else fact

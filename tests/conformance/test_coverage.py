@@ -1,4 +1,4 @@
-"""The conformance tests cover nine of ten operations and samples; the rest has a reason."""
+"""Conformance tests run nine of ten operations and samples; each skip has a reason."""
 
 from collections import Counter
 

@@ -25,7 +25,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("expecttest")
 
 STEP = 1e-6
-# PyTorch defines their derivative as 0, or their values jump near a sample.
+# Operations whose derivative is 0 in PyTorch, or whose values jump near a sample.
 NOT_DIFFERENTIABLE = {"floor_divide", "stop_gradient", "remainder"}
 DIFFERENTIABLE = [
     n

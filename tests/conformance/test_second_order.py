@@ -82,7 +82,7 @@ def test_hessian_vector_products_agree_with_torch(library, network):
 
 
 def _torch_hvp(function, arrays, directions):
-    """Return PyTorch's value and product; fused attention has no second derivative."""
+    """Return PyTorch's value and Hessian-vector product, without fused attention."""
     with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
         return torch.autograd.functional.hvp(
             function,

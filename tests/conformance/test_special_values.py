@@ -123,7 +123,8 @@ def test_an_operator_accepts_a_special_value_as_python_number(library, symbol):
     name, operate = OPERATORS[symbol], getattr(operator, symbol)
     xp = namespace(library)
     row = np.array(VALUES, "float32")
-    # 0.5 and -0.5 are absent: their roots differ from powers at -inf and -0.
+    # Exponents 0.5 and -0.5 are omitted: square roots differ from powers at -inf and
+    # -0.
     numbers = [0.0, -0.0, 2.0, -3.0, np.inf, -np.inf, np.nan]
     for number in numbers:
         repeated = np.full_like(row, number)

@@ -20,7 +20,7 @@ from conformance.run import (
 from conformance.samples import SAMPLE_COUNT, convert_sample, select_samples
 
 pytest.importorskip("torch")
-pytest.importorskip("expecttest")  # PyTorch's samples import it
+pytest.importorskip("expecttest")  # required by PyTorch's samples
 
 
 @pytest.mark.parametrize("operation", TABLE)
@@ -36,7 +36,7 @@ def test_values_and_gradients_agree_with_torch(library, operation):
 
 
 def _sample_counts(library, dtypes):
-    """Return (data type, number of samples): fewer for JAX, which compiles each shape."""
+    """Return pairs of data type and sample count; JAX, which compiles, has low counts."""
     if not library.startswith("jax") or not SAMPLE_COUNT:
         return [(dtype, SAMPLE_COUNT) for dtype in dtypes]
     return [(dtype, 2) for dtype in dtypes if dtype != "float64"]

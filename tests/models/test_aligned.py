@@ -1,4 +1,4 @@
-"""Variants of one sequence get the aligned branch, which beats ridge regression."""
+"""The aligned branch, used for variants of one sequence, beats ridge regression."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def variants():
 
 @pytest.fixture(scope="module")
 def learned(variants, tmp_path_factory):
-    """Return the result of training with the defaults."""
+    """Return the run of a training with default settings."""
     folder = tmp_path_factory.mktemp("scan")
     return train_and_evaluate(folder, *variants, learned=2000)
 

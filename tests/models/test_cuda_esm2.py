@@ -25,7 +25,7 @@ LENGTHS = (7, 60, 3, 33)
 
 
 def states(folder, backend, dtype="float32"):
-    """Return the last hidden states of packed sequences on the CPU."""
+    """Return the last hidden states of packed sequences as a NumPy array."""
     network = sl.models.ESM2.load(folder, backend, dtype).eval()
     draw, b = np.random.default_rng(0), network.backend
     ids = draw.integers(4, 24, sum(LENGTHS)).astype("int32")
@@ -45,7 +45,7 @@ def test_esm2_states_on_cuda_match_numpy(folder, name):
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_esm2_states_in_half_precision_are_close_to_float32(folder, dtype):
-    with sl.tensor.autocast("float32", allow_slow=True):  # on the CPU
+    with sl.tensor.autocast("float32", allow_slow=True):
         found = states(folder, cuda_device.TORCH, dtype)
     expected = states(folder, "numpy")
     products = (found * expected).sum(axis=1)

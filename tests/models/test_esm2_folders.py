@@ -1,4 +1,4 @@
-"""ESM-2 folders of transformers are read, and transformers reads folders of SeqLoom."""
+"""ESM-2 folders of transformers are read, and transformers reads folders of seqloom."""
 
 import json
 

@@ -30,7 +30,7 @@ def folder(theirs, tmp_path_factory):
 
 @pytest.fixture
 def processor(monkeypatch):
-    """Return a function that pretends a processor with other instructions."""
+    """Return a function that simulates a processor with other instructions."""
 
     def pretend(flags):
         monkeypatch.setattr("seqloom.tensor._autocast._read_cpu_flags", lambda: flags)

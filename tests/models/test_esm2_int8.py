@@ -27,7 +27,8 @@ def draw(seed=3):
 def make(size, *, layers, uneven):
     """Return a network of random weights whose outputs are as large as their inputs."""
     # If uneven, some channels are up to 60 times as large as others, as in trained
-    # networks. The next weights are smaller by the same factor: the outputs are equal.
+    # networks. The weights of the next layer are divided by the same factors, so the
+    # outputs are equal.
     config = ESM2Config.of(size)
     config = ESM2Config(layers=layers, width=config.width, heads=config.heads)
     network, rng = config.init("numpy", sl.Key(0)), np.random.default_rng(1)
@@ -162,7 +163,8 @@ def test_an_embedding_job_resumes_only_with_equal_weights_and_dtype(small, tmp_p
         return sl.infer.embed(network, str(tmp_path / "p.fa"), out=tmp_path / "out")
 
     assert embed("int8").computed == 1
-    # The rounded weights differ between backends.
+    # Rounded weights may differ between backends, but the plan has the original
+    # checksum.
     assert embed("int8", "torch").computed == 0
     with pytest.raises(ConfigError, match=r"model: .*:int8"):
         embed("float32")

@@ -1,4 +1,4 @@
-"""ESM-2 layers as joined operations: single and packed, replaced, within autocast."""
+"""Fused operations of ESM-2 layers, also with replaced layers and within autocast."""
 
 import numpy as np
 import pytest

@@ -40,7 +40,8 @@ def model(request):
 
 
 def test_logits_are_the_published_ones(model):
-    # Token 1 is padding. The test of transformers passes no mask, so each token counts.
+    # Token 1 is padding. The test of transformers passes no mask, so padding is not
+    # masked.
     ids = np.array([0, 1, 2, 3, 4, 5])
     logits = model.logits(model(ids)).numpy()
     np.testing.assert_allclose(logits[:3, :3], LOGITS, rtol=1e-4, atol=1e-4)

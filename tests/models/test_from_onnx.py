@@ -1,4 +1,4 @@
-"""An ONNX file as a module: names, arguments, records and unsupported files."""
+"""Tests of ONNX files as modules: names, arguments, records and unsupported files."""
 
 import numpy as np
 import pytest

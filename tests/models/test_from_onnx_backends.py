@@ -1,4 +1,4 @@
-"""ONNX files on each backend: values, gradients compared with PyTorch, compiled steps."""
+"""ONNX files on each backend: values, compiled steps, and gradients as in PyTorch."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from torch_exports import (  # noqa: E402 - where torch is there
     export_by_tracing,
 )
 
-# Some cases of each kind; JAX has no 64-bit integers and no float64 by default.
+# A selection of cases without 64-bit types, which JAX disables by default.
 SAMPLE = [case for case in SINGLE[::7] if "float64" not in case.name] + [
     case for case in EDGES if "int64" not in case.name
 ]

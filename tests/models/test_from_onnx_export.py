@@ -22,7 +22,7 @@ LAST = ("batch", "length", 4), (5, 17, 4)
 
 
 def letters(shape):
-    """Return inputs of another size than the file's: tokens or one-hot channels."""
+    """Return tokens or one-hot channels of a size that differs from the file's input."""
     rng = np.random.default_rng(0)
     if len(shape) == 2:
         return rng.integers(0, 7, shape)

@@ -26,7 +26,6 @@ class Watcher:
 
 
 def write(case, folder):
-    """Write the file of a case."""
     options = {"weights": case.weights, "opset": case.opset, "outputs": case.outputs}
     return save(folder / "case.onnx", case.nodes, case.inputs, **options)
 
@@ -72,7 +71,8 @@ def test_the_gradients_of_a_row_of_zeros_are_finite(tmp_path, p):
     net = sl.models.from_onnx(file)
     x = sl.tensor.Autodiff(sl.tensor.backend("numpy")).tensor(ZERO_ROW, requires_grad=True)
     gradients = (net(x) * x.backend.tensor([1.0, 2.0])).sum().backward()
-    # For y = x / |x|, the second row is (v - y (y . v)) / |x| or (v - s (y . v)) / |x|.
+    # With y = x / |x| and s = sign(x), the gradient is (v - y (y . v)) / |x| for p=2,
+    # and (v - s (y . v)) / |x| for p=1.
     v, row = np.array([1.0, 2.0]), np.array([-2.0, 3.0])
     size = np.abs(row).sum() if p == 1 else np.sqrt((row**2).sum())
     slope = np.sign(row) if p == 1 else row / size

@@ -22,7 +22,7 @@ def network():
 
 
 def logits_of(network, pair):
-    """Return the sum of the mates' logits by the name of the pair, from `predict`."""
+    """Return the summed logits of both mates, by the name of the read pair."""
     # A regression without standardisation predicts the numbers before the softmax.
     task = sl.models.Regress(("no", "yes"), mean=(0.0, 0.0), deviation=(1.0, 1.0))
     trained = sl.models.Trained(network, ENCODER, task, batch_size=256)
@@ -35,7 +35,7 @@ def logits_of(network, pair):
 def compare_decisions(found, theirs, count):
     """Compare the decision for each pair with the names of the pairs called ribosomal."""
     assert len(found) == count
-    assert count / 10 < len(theirs) < count * 9 / 10  # Both decisions occur.
+    assert count / 10 < len(theirs) < count * 9 / 10  # Both decisions are frequent.
     differing = {
         name for name, (no, yes) in found.items() if (yes > no) != (name in theirs)
     }

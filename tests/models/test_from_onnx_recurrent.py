@@ -13,7 +13,7 @@ pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
 GATES = {"GRU": 3, "LSTM": 4, "RNN": 1}
-X = floats(6, 3, 2)  # position, record, in
+X = floats(6, 3, 2)  # axes: position, record, in
 WIDTH = 5
 OUTPUTS = {"GRU": ("y", "h"), "LSTM": ("y", "h", "c"), "RNN": ("y", "h")}
 
@@ -29,7 +29,7 @@ def weights(operator, directions, *, width=WIDTH, inside=2, seed=1):
 
 
 def agree(path, operator, inputs: Any = "x w r b", given_=None, more=None, **attributes):
-    """Compare all outputs of one node."""
+    """Compare all outputs of one node with those of ONNX Runtime."""
     kind = attributes.get("direction", "forward")
     arrays = {**weights(operator, 2 if kind == "bidirectional" else 1), **(more or {})}
     fed = given_ or {"x": X}

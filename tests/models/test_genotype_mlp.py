@@ -122,7 +122,7 @@ def network(teach, held, seed):
 
 @pytest.mark.parametrize("trait", ["Y1", pytest.param("Y2", marks=pytest.mark.soak)])
 def test_a_genotype_mlp_is_at_least_as_good_as_ridge_regression_on_real_data(trait):
-    # The folds of one seed; benchmarks/genotype_mlp.py runs three seeds.
+    # This test uses the folds of one seed; benchmarks/genotype_mlp.py runs three seeds.
     files = HOME / "example.bed", HOME / "phenotype.txt"
     pairs = sl.data.folds(
         sl.data.GenotypeDataset(files[0], sl.data.Labels(files[1], label_column=trait)),

@@ -121,7 +121,7 @@ def test_nan_in_one_protein_does_not_spread():
     model = sl.models.packed_huggingface(theirs)
     proteins = draw_proteins(masked=0)
     ids, bounds, longest = proteins.packed
-    spoiled = 24  # <X>
+    spoiled = 24  # id of the token <X>
     ids = np.where(ids == spoiled, 5, ids)
     first = model(ids, bounds, longest).numpy()
     with torch.no_grad():

@@ -32,7 +32,7 @@ def make_backend(name):
 
 
 def make_attention(backend, **options):
-    """Return a PyTorch layer with non-zero biases and a SeqLoom layer with its weights."""
+    """Return a PyTorch layer with non-zero biases and a seqloom layer with its weights."""
     torch.manual_seed(0)
     theirs = torch.nn.MultiheadAttention(8, 2, batch_first=True, **options)
     torch.nn.init.normal_(theirs.in_proj_bias)
@@ -155,7 +155,7 @@ def test_packed_sequences_equal_padded_ones(name, is_causal):
 
 
 def make_encoders(backend, **options):
-    """Return PyTorch's encoder and a SeqLoom encoder with its weights, for evaluation."""
+    """Return PyTorch's encoder and a seqloom encoder with its weights, for evaluation."""
     torch.manual_seed(0)
     layer = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, **options)
     norm = torch.nn.LayerNorm(8)

@@ -132,7 +132,7 @@ def test_log_factorials_are_accurate_for_small_and_large_counts(largest):
     exact = torch.tensor(counts, dtype=torch.float64)
     wide = torch.lgamma(exact + 1).sum(-1) - torch.lgamma(exact.sum(-1) + 1)
     expected = (wide + exact.sum(-1) * np.log(50)).numpy()
-    # The terms are near N log N, and cancel.
+    # The terms are about N log N, and their sum is much smaller.
     least = 1e-6 * float(torch.lgamma(exact.sum(-1) + 2).max())
     np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5, atol=least)
 

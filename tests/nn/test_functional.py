@@ -21,7 +21,7 @@ LINE, PLANE = values(2, 4, 9), values(2, 4, 7, 6)
 LOOK = np.tril(np.ones((5, 5), bool))
 QUERY = values(2, 2, 5, 3), values(2, 2, 5, 3, seed=1), values(2, 2, 5, 3, seed=2)
 
-# name of the case: (SeqLoom function, PyTorch function, differentiated arguments)
+# name of the case: (seqloom function, PyTorch function, differentiated arguments)
 CASES = {
     "relu": (F.relu, TF.relu, [X]),
     "leaky_relu": (lambda x: F.leaky_relu(x, 0.2), lambda x: TF.leaky_relu(x, 0.2), [X]),
@@ -238,7 +238,7 @@ CASES = {
 }
 
 
-# PyTorch warns about a copy if only one side is padded by another zero.
+# PyTorch warns about a copy if one end needs one zero more than the other end.
 @pytest.mark.filterwarnings("ignore:Using padding='same':UserWarning")
 @pytest.mark.parametrize("name", CASES)
 def test_values_and_gradients_match_pytorch(name):

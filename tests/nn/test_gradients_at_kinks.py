@@ -14,14 +14,14 @@ BENDS = np.array([-30, -1, 0, 1e-3, 1, 2], np.float32)
 
 
 def slopes(name, function, x):
-    """Return the derivative by each number from Autodiff."""
+    """Return the derivative with respect to each number, computed by Autodiff."""
     level = sl.tensor.Autodiff(sl.tensor.backend(name, num_threads=1))
     leaf = level.tensor(x, requires_grad=True)
     return function(leaf).sum().backward().wrt(leaf).numpy()
 
 
 def torch_slopes(function, x):
-    """Return the derivative by each number from PyTorch."""
+    """Return the derivative with respect to each number, computed by PyTorch."""
     leaf = torch.tensor(x, requires_grad=True)
     function(leaf).sum().backward()
     return leaf.grad.numpy()

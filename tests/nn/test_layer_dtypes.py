@@ -15,7 +15,7 @@ F, KEY = sl.nn.functional, sl.Key(0)
 LIBRARIES = pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
 COMPILED = pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
 WIDTHS = ["bool", "uint8", "int8", "int32", "int64", "float16", "bfloat16", "float64"]
-LIKE_X = {  # by their shape of x: functions of x, a weight and a bias
+LIKE_X = {  # name: (shapes of x, weight and bias, function)
     "linear": ((2, 3), (4, 3), (4,), F.linear),
     "conv1d": ((2, 3, 6), (4, 3, 2), (4,), F.conv1d),
     "conv2d": ((2, 3, 6, 6), (4, 3, 2, 2), (4,), F.conv2d),
@@ -28,7 +28,6 @@ LIKE_X = {  # by their shape of x: functions of x, a weight and a bias
 
 
 def made(b, shape, kind="float32"):
-    """Return a tensor of ones."""
     ones = np.ones(shape, "f4" if kind == "bfloat16" else kind)
     return b.tensor(ones, dtype=kind if kind == "bfloat16" else None)
 

@@ -25,7 +25,7 @@ stats = pytest.importorskip("scipy.stats")
 brief = settings(max_examples=30, deadline=None)
 classes = arrays(np.int64, 40, elements=st.integers(0, 2))
 answers = arrays(np.int64, 40, elements=st.integers(0, 1))
-# Few distinct values, so that ties are met often.
+# There are few distinct values, so that ties are frequent.
 values = arrays(np.float64, 40, elements=st.integers(-8, 8).map(lambda value: value / 8))
 
 
@@ -223,7 +223,7 @@ ENDLESS = [math.inf, 1.0, 2.0, 3.0]
 @pytest.mark.parametrize("equal", [-math.inf, math.inf])
 def test_equal_infinite_scores_are_a_tie_in_any_order_of_records(order, equal):
     labels = np.array([1, 0])[order]
-    # One precision of 1/2 at recall 1, as for any other score that all records share.
+    # All records have one score, so the only precision is 1/2, at recall 1.
     assert ours.auprc(labels, [equal] * 2) == 0.5
     assert ours.auroc(labels, [equal] * 2) == 0.5
     curve = RankCurve.of(labels, [equal] * 2)
@@ -255,7 +255,8 @@ def test_a_column_has_correlation_one_with_itself(column):
 
 
 def test_correlation_of_large_close_values_is_accurate():
-    # Exactly the correlation of 0, 2, 4, 8; the mean of the large values is rounded.
+    # A constant offset does not change the correlation, but the mean of large values is
+    # rounded.
     expected = ours.pearson([0, 2, 4, 8], [1.0, 3.0, 2.0, 5.0])
     assert ours.pearson(LARGE_CLOSE, [1.0, 3.0, 2.0, 5.0]) == pytest.approx(
         expected, rel=1e-12
@@ -266,13 +267,13 @@ def test_an_infinite_prediction_explains_nothing_and_infinite_labels_have_no_var
     assert ours.r2([1, 2, 3, 4], ENDLESS) == -math.inf
     assert math.isnan(ours.r2(ENDLESS, [1, 2, 3, 4]))
     assert math.isnan(ours.pearson([1, 2, 3, 4], ENDLESS))
-    # Infinite values are ranked like others: 4, 1, 2, 3 against 1, 2, 3, 4.
+    # Infinite values are ranked like finite values: 4, 1, 2, 3 against 1, 2, 3, 4.
     assert ours.spearman([1, 2, 3, 4], ENDLESS) == pytest.approx(-0.2)
 
 
 def test_mcc_of_a_rare_class_among_many_records_is_exact():
     counts = np.array([[3_000_000_000, 1], [0, 1]])
-    # (TP * TN - FP * FN) / sqrt(...), as Fractions: sqrt(1 / 2) but for 1.2e-10.
+    # The expected value, sqrt(1 / 2) - 1.2e-10, is computed with Fractions.
     assert ours.mcc_of(counts) == pytest.approx(
         math.sqrt(Fraction(3 * 10**9, 2 * (3 * 10**9 + 1))), rel=1e-15
     )

@@ -249,7 +249,7 @@ def test_a_parameter_of_an_earlier_version_is_restored():
 
 
 class Halved(sl.nn.Module):
-    """Keeps half of its weight in records."""
+    """Layer whose records contain half of its weight."""
 
     weight: sl.nn.Param
 

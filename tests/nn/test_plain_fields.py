@@ -1,4 +1,4 @@
-"""Plain fields are kept by copies, moves and records; lazy values are made once."""
+"""Copies, moves and records do not change plain fields; lazy values are created once."""
 
 import copy
 import os
@@ -26,7 +26,7 @@ class Holder(nn.Module):
 
 
 class Handle:
-    """An object that cannot be copied or pickled, like a library's handle."""
+    """An object that cannot be copied or pickled, such as an open file of a library."""
 
     def __reduce_ex__(self, protocol):
         raise TypeError("a handle")

@@ -21,7 +21,7 @@ COUNTS = np.arange(12, dtype="float32").reshape(3, 4) // 2
 PLACES = np.array([[1, 0, 3], [2, 1, 0]])  # shorter than the tensors on both axes
 LINE, PLANE = values(2, 3, 11), values(2, 3, 7, 8)
 
-# name of the case: (SeqLoom function, PyTorch function, differentiated arguments)
+# name of the case: (seqloom function, PyTorch function, differentiated arguments)
 CASES: dict[str, tuple[Any, Any, list[Any]]] = {
     "max_pool1d, dilated": (
         lambda x: F.max_pool1d(x, 3, 2, 1, 2),

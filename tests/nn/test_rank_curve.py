@@ -7,7 +7,7 @@ from sklearn import metrics
 
 from seqloom.nn._metric_inputs import RankCurve
 
-# Few distinct scores, so that there are ties.
+# There are few distinct scores, so that ties occur.
 ANSWERS = st.lists(st.tuples(st.booleans(), st.integers(0, 12)), min_size=2, max_size=60)
 
 

@@ -27,7 +27,7 @@ def make_backend(name):
 
 
 def make_pair(kind, backend, *sizes, **options):
-    """Return a PyTorch layer and a SeqLoom layer with its state dict."""
+    """Return a PyTorch layer and a seqloom layer with its state dict."""
     torch.manual_seed(0)
     theirs = getattr(torch.nn, kind)(*sizes, batch_first=True, **options)
     ours = getattr(sl.nn, kind)(*sizes, **options).bind(backend, 0)
@@ -58,7 +58,7 @@ def run_torch(layer, x, first, *, padded):
 
 
 def compare(kind, backend, *, padded, compiled=False):
-    """Compare outputs and gradients of two layers in two directions."""
+    """Compare outputs and gradients of two bidirectional layers with PyTorch."""
     theirs, ours = make_pair(kind, backend, 5, 7, 2, bidirectional=True)
     expected, last = run_torch(
         theirs, torch.tensor(X), first_of(kind, torch.tensor), padded=padded
@@ -83,8 +83,8 @@ def compare(kind, backend, *, padded, compiled=False):
     params = dict(theirs.named_parameters())
     for (path, _), found in zip(ours.parameters(), grads, strict=True):
         wanted = params[path].grad.numpy()
-        # A gradient is a sum over positions and sequences. Its rounding error is that of
-        # its largest term.
+        # A gradient is a sum over positions and sequences, so its rounding error is
+        # that of the largest term.
         least = 1e-5 * abs(wanted).max()
         values = np.asarray(found.numpy() if hasattr(found, "numpy") else found)
         np.testing.assert_allclose(values, wanted, rtol=1e-5, atol=least, err_msg=path)
@@ -123,7 +123,8 @@ def test_the_recurrent_kernel_equals_the_default_implementation(reverse, dtype, 
     states = 1 if kind == "GRU" else 2
     gates = 3 if kind == "GRU" else 4
     rng = np.random.default_rng(0)
-    # The width and the number of sequences are no multiples of a register or a tile.
+    # The width and the number of sequences are not multiples of the register or tile
+    # size.
     shapes = [(7, 6, 5), *[(7, 19)] * states, (19 * gates, 5), (19 * gates, 19)]
     shapes += [(19 * gates,)] * 2
     arrays = [rng.normal(size=shape).astype(dtype) for shape in shapes]

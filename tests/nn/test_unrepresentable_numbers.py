@@ -17,7 +17,6 @@ LOST = {
 
 @pytest.fixture(params=["numpy", "torch", "jax"])
 def backend(request):
-    """Return each backend."""
     pytest.importorskip(request.param)
     return sl.tensor.backend(request.param)
 

@@ -1,4 +1,4 @@
-"""Training losses of nine user-defined networks compared with their PyTorch twins."""
+"""Training losses of nine user-defined networks compared with equal PyTorch networks."""
 
 from functools import cache
 

@@ -145,7 +145,6 @@ def test_a_list_of_results_is_rejected(kind):
 
 
 def new_thread(function):
-    """Run a function in a new thread."""
     results = []
     thread = threading.Thread(target=lambda: results.append(function()))
     thread.start()

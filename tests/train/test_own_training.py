@@ -353,7 +353,7 @@ def test_a_frame_and_a_series_with_different_indices_are_an_error(form):
     model = nn.Sequential(nn.Linear(3, 1))
     x = pd.DataFrame(table()["dna"], index=[f"s{row}" for row in range(COUNT)])
     y = x.sum(axis=1)
-    with pytest.raises(ArgumentError, match=r"the index of .* give .*\.loc\[.*\.index\]"):
+    with pytest.raises(ArgumentError, match=r"the index of .* pass .*\.loc\[.*\.index\]"):
         train(model, form((x, y[::-1])), task="regress", epochs=1)
     first, other = (
         train(nn.Sequential(nn.Linear(3, 1)), form(pair), task="regress", epochs=2).history

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _CGROUP_ROOT = Path("/sys/fs/cgroup")
 _KIB = 1024
-_PARENT_DIED = 1  # option of prctl
+_PARENT_DIED = 1  # PR_SET_PDEATHSIG of prctl
 
 
 def read_fact(path: Path | str, pattern: str = r"(?s)(.*)") -> str | None:

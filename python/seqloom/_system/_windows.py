@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-_SHARE_ALL = 1 | 2 | 4  # other processes may read, write, rename and delete
+_SHARE_ALL = 1 | 2 | 4  # other processes may read, write, rename and delete the file
 _BACKUP_SEMANTICS = 0x02000000  # flag that is required to open a folder
 _CREATE_NEW, _OPEN_EXISTING, _OPEN_ALWAYS = 1, 3, 4
 # Offset of the locked byte, after the end of any file, because Windows blocks reads of

@@ -369,11 +369,11 @@ class ESM2(Module):
         return dict(zip(layers, found, strict=True))
 
     def _make_layout(self, given: ESM2Inputs) -> ESM2Layout:
-        """Return the row layout of packed or padded sequences."""
+        """Arrange packed or padded sequences as rows, one row for each position."""
         return make_layout(self.config, self.rates.value, given)
 
     def _run(self, layout: ESM2Layout, wanted: set[int]) -> dict[int, Tensor]:
-        """Compute the wanted hidden states ``(rows, width)``, and no later layers."""
+        """Compute the wanted hidden states ``(rows, width)``; omit all later layers."""
         x = self._embed_tokens(layout)
         states = {0: x}
         for number in range(1, max(wanted) + 1):

@@ -74,7 +74,7 @@ class ESM2Fields(Config):
             **changes: Values of other fields, such as ``has_lm_head=False``.
 
         Returns:
-            The settings of that network.
+            Settings of the published network.
 
         Raises:
             ArgumentError: No network of that size was published.

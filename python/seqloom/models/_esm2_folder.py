@@ -44,15 +44,15 @@ _PARAMETER_NAMES = {
 }
 _RATES = "encoder.layer.{}.attention.self.rotary_embeddings.inv_freq"
 _QKV_NAMES = ("query", "key", "value")
-# Variants of names in transformers: the prefix, and in some versions the names of norms.
-# Some versions store the rates of rotary positions in each layer.
+# Names that differ between versions of transformers: the prefix, and the names of
+# norms. Some versions store the rates of rotary positions in each layer.
 _SYNONYMS = {
     r"^esm\.": "",
     r"(LayerNorm|layer_norm|layer_norm_after)\.gamma$": r"\1.weight",
     r"(LayerNorm|layer_norm|layer_norm_after)\.beta$": r"\1.bias",
     r"^encoder\.layer\.[^.]+\.attention\.self\.(rotary_embeddings\.inv_freq)$": r"\1",
 }
-# Number of elements by which the network of the settings may exceed the weights.
+# Number of weights by which the network in config.json may exceed the weights in files.
 # Smaller mismatches are reported by array name.
 _MAX_EXCESS = 1 << 20
 # Arrays of transformers that ESM2 does not use: learned positions, the decoder (which
@@ -94,7 +94,7 @@ def _split_arrays(record: Mapping[str, Any], config: ESM2Fields) -> dict[str, An
 
 
 def normalise_names(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arrays of a record with normalised transformers names."""
+    """Replace array names that differ between transformers versions by one spelling."""
     arrays = dict(record)
     for pattern, new in _SYNONYMS.items():
         arrays = {re.sub(pattern, new, name): array for name, array in arrays.items()}
@@ -154,7 +154,7 @@ def list_transformers_names(path: str) -> list[str]:
 def _list_problems(
     arrays: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]
 ) -> list[str]:
-    """Return a message for each mismatch between arrays and network."""
+    """Return a message for each mismatch between the arrays and the network."""
     return [
         *(f"{name} is missing" for name in shapes if name not in arrays),
         *(

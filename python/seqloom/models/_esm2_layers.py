@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # Fraction of embeddings that were not masked in ESM-2's training.
 UNMASKED = 1 - 0.15 * 0.8
-_PADDED = 2  # axes of (n, l)
+_PADDED = 2  # number of axes of (n, l)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ def number_layers(layers: Sequence[int], last: int) -> list[int]:
 
 
 class ESM2TokenHead(Module):
-    """Head that computes token logits, with the embeddings as output weights."""
+    """Head that computes token logits, with the token embeddings as output weights."""
 
     dense: Linear
     norm: LayerNorm
@@ -172,13 +172,13 @@ class ESM2Layout(NamedTuple):
     tokens: Tensor  # (rows,)
     cosine: Tensor  # (rows, d / 2), cosine and sine of the rotation angles
     sine: Tensor
-    factor: Tensor | None  # (rows, 1), scale of the embeddings; None for 1
-    attend: Callable[[Tensor, Tensor, Tensor], Tensor]  # each (rows, heads, d)
+    factor: Tensor | None  # (rows, 1), factor of the embeddings; None for 1
+    attend: Callable[[Tensor, Tensor, Tensor], Tensor]  # arguments: (rows, heads, d)
     find_bounds: Callable[[], list[tuple[int, int]]]  # returns each sequence's row range
 
 
 class ESM2Inputs(NamedTuple):
-    """Arguments with which the network is called."""
+    """Arguments of a call of the network."""
 
     input_ids: Any
     cu_seqlens: Any = None
@@ -187,7 +187,7 @@ class ESM2Inputs(NamedTuple):
 
 
 def make_layout(config: ESM2Fields, rates: Tensor, given: ESM2Inputs) -> ESM2Layout:
-    """Return the rows of packed or padded sequences."""
+    """Arrange packed or padded sequences as rows, one row for each position."""
     tokens = as_operand(rates, given.input_ids)
     require_below("input_ids", tokens, config.vocabulary)
     if tokens.ndim == _PADDED and given.cu_seqlens is None:
@@ -205,7 +205,7 @@ def make_layout(config: ESM2Fields, rates: Tensor, given: ESM2Inputs) -> ESM2Lay
 
 
 def _make_packed_layout(config: ESM2Fields, rates: Tensor, given: ESM2Inputs) -> ESM2Layout:
-    """Return the rows of concatenated sequences."""
+    """Arrange concatenated sequences as rows, one row for each position."""
     tokens = given.input_ids
     packing = find_packing(tokens, given.cu_seqlens, given.max_seqlen)
     factor = None
@@ -224,7 +224,7 @@ def _make_packed_layout(config: ESM2Fields, rates: Tensor, given: ESM2Inputs) ->
 
 
 def _factor_packed(rates: Tensor, hidden: Tensor, *, packing: Packing) -> Tensor:
-    """Return the scale of each row's embedding, ``(rows, 1)``."""
+    """Return the factor of each row's embedding, ``(rows, 1)``."""
     sums = apply("cumulative_sum", hidden.astype("int32"), axis=0, include_initial=True)
     sums = apply("take", sums, packing.offsets, axis=0)
     lengths = packing.offsets[1:] - packing.offsets[:-1]
@@ -234,7 +234,7 @@ def _factor_packed(rates: Tensor, hidden: Tensor, *, packing: Packing) -> Tensor
 
 
 def _make_padded_layout(config: ESM2Fields, rates: Tensor, given: ESM2Inputs) -> ESM2Layout:
-    """Return the rows of padded sequences; padding is masked in the attention."""
+    """Arrange padded sequences as rows; padding is masked in the attention."""
     tokens = given.input_ids
     rows, length = tokens.shape
     real = _find_real(config, tokens, given.mask)
@@ -263,7 +263,7 @@ def _make_padded_layout(config: ESM2Fields, rates: Tensor, given: ESM2Inputs) ->
 
 
 def _factor_padded(rates: Tensor, hidden: Tensor, *, real: Tensor) -> Tensor:
-    """Return the scale of each position's embedding, 0 at padding, ``(n, l)``."""
+    """Return the factor of each position's embedding, 0 at padding, ``(n, l)``."""
     count, length = (x.astype("int32").sum(axis=1) for x in (hidden, real))
     scales = real.astype(rates.dtype) * _add_axis(_scale(rates, count, length=length))
     return apply("where", hidden, 0.0, scales)
@@ -282,7 +282,7 @@ def _find_real(config: ESM2Fields, tokens: Tensor, mask: Any) -> Tensor:
 
 
 def _scale(rates: Tensor, hidden: Tensor, *, length: Tensor) -> Tensor:
-    """Return the scale of the unmasked embeddings of each sequence."""
+    """Return the factor of the unmasked embeddings of each sequence."""
     kept = apply("maximum", length - hidden, 1)
     return length.astype(rates.dtype) * UNMASKED / kept.astype(rates.dtype)
 

@@ -251,7 +251,7 @@ def _pool_packed(hidden: Tensor, real: Tensor, cu_seqlens: Any) -> Tensor:
 
 
 def _mean(weights: Tensor, hidden: Tensor) -> Tensor:
-    """Return the means of the rows selected by ``(..., n, l)`` weights of 0 and 1."""
+    """Return means over the rows that have weight 1; weights ``(..., n, l)`` are 0 or 1."""
     count = apply("maximum", weights.sum(axis=-1, keepdims=True), 1.0)
     return (weights @ hidden) / count
 

@@ -85,7 +85,7 @@ def _how_to_make(value: object) -> str:
     if isinstance(value, (int, float)):
         return "sl.data.split(data, (0.9, 0.1)) splits a dataset"
     if hasattr(value, "dataset"):
-        return "pass the dataset of the loader, because batches are made here"
+        return "pass the dataset of the loader, because this call creates its own batches"
     if hasattr(value, "shard"):
         return "records are selected by index: open the files with SequenceDataset"
     return "SequenceDataset(files, labels=, encoder=) or GenotypeDataset(bed) creates one"
@@ -208,24 +208,23 @@ def _name_inputs(inputs: str, vocabulary: int | None) -> str:
 
 
 def _settings(inputs: str, channels: int, vocabulary: int | None = None) -> dict[str, Any]:
-    """Return input settings as a dict."""
     return {"inputs": inputs, "channels": channels, "vocabulary": vocabulary}
 
 
-# Sequences of equal length are pooled from this length on.
+# Smallest length from which sequences of equal length are pooled.
 _MIN_POOLED_LENGTH = 16
-# Number of records to inspect, and the fraction of residues in which variants agree. It
-# is about 0.3 in windows of a genome, and 0.9 in mutants of a protein.
+# Number of records to inspect, and the fraction of residues in which variants agree.
+# The fraction is about 0.3 in windows of a genome, and 0.9 in mutants of a protein.
 _MAX_INSPECTED = 256
 _MIN_AGREEMENT = 0.6
-# With fewer records than this, many residues agree by chance.
+# With fewer records, many residues agree by chance.
 _MIN_RECORDS = 10
-# Chosen on simulated scans (benchmarks/mutational_scan.py).
+# Chosen on simulated mutational scans (benchmarks/mutational_scan.py).
 _ALIGNED_FEATURES = 64
 
 
 def for_counts() -> dict[str, Any]:
-    """Return the network settings for k-mer counts: one layer over all counts."""
+    """Return the network settings for k-mer counts: one layer that reads all counts."""
     return {"length": 1, "widths": (32,), "kernel_size": 1, "dropout": 0.5}
 
 
@@ -240,7 +239,7 @@ def for_windows(length: int, train: Examples, *, inputs: str) -> dict[str, Any]:
 
 
 def _are_variants(train: Examples) -> bool:
-    """Return whether the records are variants of one sequence: most residues agree."""
+    """Return whether most residues agree between records: variants of one sequence."""
     count = min(_MAX_INSPECTED, len(train))
     if count < _MIN_RECORDS:
         return False

@@ -141,7 +141,7 @@ class GenotypeMLP(Module):
 
     The outputs are initialised to zero, so training starts from the mean of the labels.
     Early stopping then acts like ridge regression, because with many variants each
-    weight stays small. To keep weights small, the optimiser uses one average of the
+    weight remains small. To keep weights small, the optimiser uses one average of the
     squared gradient for all genotype weights.
 
     Args:
@@ -247,7 +247,7 @@ class ZeroLinear(Module):
 
 
 def _weight(features: int, inputs: int, *, is_zero: bool) -> Param:
-    """Create weights: zeros, or random numbers with a suitable scale before a GELU."""
+    """Create weights: zeros, or random numbers scaled for a layer that a GELU follows."""
     first = Fill(0.0) if is_zero else FanIn(inputs * _find_scale(inputs) ** 2)
     return Param((features, inputs), first)
 

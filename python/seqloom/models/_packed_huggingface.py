@@ -227,8 +227,8 @@ def _get_device_tensor(device: str) -> Tensor:
     return find_backend(f"torch:{device}").tensor([0])
 
 
-_NAME = "seqloom_packed"  # of seqloom's attention in transformers
-# Settings that affect results, in addition to the weights.
+_NAME = "seqloom_packed"  # name of seqloom's attention in transformers
+# Settings that affect the results, in addition to the weights.
 _RESULT_SETTINGS = (
     "num_attention_heads",
     "layer_norm_eps",
@@ -267,7 +267,7 @@ def copy_sharing_weights(model: Any) -> Any:
 
 
 def list_settings(model: Any) -> dict[str, Any]:
-    """Return the settings that affect results."""
+    """Return the settings that affect the results of the network."""
     return {name: getattr(model.config, name, None) for name in _RESULT_SETTINGS}
 
 
@@ -284,7 +284,7 @@ def embed_tokens(parts: Any, tokens: Tensor, packing: Packing) -> Any:
 
 
 def _scale(x: Any, hidden: Any, *, packing: Packing) -> Any:
-    """Set embeddings of mask tokens to zero and scale the rest, in the original order."""
+    """Set embeddings of mask tokens to zero and scale the other embeddings."""
     starts, owner = packing.offsets.raw.long(), packing.owner.raw.long()
     sums = hidden.new_zeros(hidden.shape[0] + 1, dtype=starts.dtype)
     sums[1:] = hidden.cumsum(0)

@@ -24,7 +24,7 @@ from seqloom.models._sequence_layers import Aligned, Block, NumberInput, TokenIn
 from seqloom.nn import Config, Dropout, Linear, Module, functional as F
 from seqloom.tensor import Tensor, apply
 
-# Chosen on simulated scans (benchmarks/mutational_scan.py).
+# Chosen on simulated mutational scans (benchmarks/mutational_scan.py).
 _ALIGNED_DECAY = 3.0
 _ALIGNED_EPOCHS = 60
 
@@ -341,7 +341,7 @@ class SequenceCNN(Module):
 
 
 def _check(config: SequenceCNNConfig, x: Tensor, mask: Tensor | None) -> Tensor | None:
-    """Raise if inputs do not fit the settings; return the mask, None if not needed."""
+    """Raise if inputs do not fit the settings; return the mask if it is needed."""
     channels, length = _shape_of(config, x)
     if channels != config.channels:
         raise ShapeError(

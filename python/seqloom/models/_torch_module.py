@@ -28,7 +28,8 @@ class TorchModule(Module):
     """Module that wraps a ``torch.nn.Module``; `seqloom.train.fit` creates it if needed.
 
     Parameters and persistent buffers keep their PyTorch names and memory. Optimisers,
-    records, checkpoints and averages of SeqLoom therefore work on the PyTorch tensors.
+    records, checkpoints and weight averages of seqloom therefore work on the PyTorch
+    tensors.
     The network computes with PyTorch only: dropout uses PyTorch's generator,
     which `fit` seeds with the key of each step.
 
@@ -163,8 +164,9 @@ class TorchModule(Module):
         """Compute the outputs of the PyTorch network, without gradients.
 
         Args:
-            *args: Arguments of its ``forward``; seqloom tensors are converted to PyTorch.
-            **options: Keyword arguments of its ``forward``.
+            *args: Arguments of the network's ``forward``; seqloom tensors are converted
+                to PyTorch.
+            **options: Keyword arguments of the network's ``forward``.
 
         Returns:
             The outputs; a PyTorch tensor is converted to a seqloom tensor.
@@ -210,7 +212,7 @@ class TorchModule(Module):
 
     @contextmanager
     def seeded(self, key: Any) -> Generator[None]:
-        """Seed PyTorch from a key inside the block; restore its generators after it."""
+        """Seed PyTorch from a key inside the block; afterwards, restore the generators."""
         torch: Any = sys.modules["torch"]
         high, low = key.to_json()
         devices = [self.backend.device] if "cuda" in str(self.backend.device) else []
@@ -267,7 +269,7 @@ def _list_tensors(module: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _list_aliases(module: Any) -> dict[str, str]:
-    """Map the additional names of shared tensors to the first name."""
+    """Map the additional names of each shared tensor to its first name."""
     first = {id(tensor): path for path, tensor in _list_tensors(module)}
     kept = module.state_dict(keep_vars=True)
     paths = ((name, first.get(id(tensor))) for name, tensor in kept.items())

@@ -66,7 +66,7 @@ class Trained:
     """
 
     model: Module
-    encoder: Any  # a JsonConfig that encodes sequences or genotypes
+    encoder: Any  # encoder: a JsonConfig for sequences or genotypes
     task: Task
     batch_size: int
     trained_on: TrainedOn | None = None
@@ -197,7 +197,7 @@ def save_config(folder: Path, trained: Trained) -> None:
 
 
 def write_config(folder: Path, trained: Trained) -> None:
-    """Write ``config.json`` only."""
+    """Write only ``config.json``, without the arrays of the encoder."""
     text = json.dumps(describe(trained), indent=2)
     write_atomic(folder / "config.json", f"{text}\n".encode())
 

@@ -187,7 +187,7 @@ def load_encoder(folder: Path, encoder: Any) -> Any:
 
 
 def encode_with(encoder: Any, examples: Any) -> Any:
-    """Return the dataset with the fitted encoder if its encoder is equal but not fitted."""
+    """Return the dataset with the fitted encoder in place of an equal unfitted encoder."""
     own = examples.encoder
     if not (isinstance(encoder, LearnedEncoder) and isinstance(own, LearnedEncoder)):
         return examples

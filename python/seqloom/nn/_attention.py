@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from seqloom._key import Key
 
-_Q_AXES = 4  # n, h, l, d
+_Q_AXES = 4  # (n, h, l, d)
 
 
 def scaled_dot_product_attention(

@@ -34,7 +34,7 @@ def binary_cross_entropy_with_logits(
         target: Labels ``(n, k)`` from 0 to 1; a tensor, array or list.
         pos_weight: ``(k,)``, weight of the label 1.
         weight: Weight of each label; broadcasts to ``(n, k)``.
-        reduction: ``"mean"``, ``"sum"`` or ``"none"`` of the losses.
+        reduction: Reduction of the losses: ``"mean"``, ``"sum"`` or ``"none"``.
 
     Returns:
         A scalar; for ``"none"``, a tensor in the shape of `x`.
@@ -72,7 +72,7 @@ def binary_cross_entropy(
         x: Probabilities of the label 1, from 0 to 1.
         target: Labels from 0 to 1, with the shape of `x`; a tensor, array or list.
         weight: Weight of each label.
-        reduction: ``"mean"``, ``"sum"`` or ``"none"`` of the losses.
+        reduction: Reduction of the losses: ``"mean"``, ``"sum"`` or ``"none"``.
 
     Returns:
         A scalar; for ``"none"``, a tensor in the shape of `x`.
@@ -111,8 +111,8 @@ def _weigh(losses: Tensor, weight: Tensor) -> Tensor:
 
 
 def _loss_near_ends(x: Tensor, target: Tensor, near_end: Tensor) -> Tensor:
-    """Compute the loss near 0 and 1, where the gradient is ``(x - target) / 1e-12``."""
-    # The gradient comes from a parabola, whose value is subtracted again.
+    """Compute the loss for x near 0 or 1, with the gradient ``(x - target) / 1e-12``."""
+    # A parabola provides the gradient; its value is subtracted again.
     still = apply("stop_gradient", x)
     value = -(target * _log(still) + (1.0 - target) * _log(1.0 - still))
     steepness = _FLOAT16_STEEPNESS if x.dtype.name == "float16" else 0.5 / _MIN_VARIANCE
@@ -146,7 +146,7 @@ def sigmoid_focal_loss(
         alpha: Weight of the label 1, from 0 to 1; the label 0 has the weight ``1 -
             alpha``. If negative, the labels are not weighted.
         gamma: Exponent of the factor; with 0, the loss is the cross entropy.
-        reduction: ``"none"``, ``"mean"`` or ``"sum"`` of the losses.
+        reduction: Reduction of the losses: ``"none"``, ``"mean"`` or ``"sum"``.
 
     Returns:
         For ``"none"``, a tensor in the shape of `x`; otherwise a scalar.

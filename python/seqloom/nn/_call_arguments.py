@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Accepted:
     """Arguments that a layer or function accepts."""
 
-    positional: tuple[str, ...]  # names, except `key`, which the container passes
+    positional: tuple[str, ...]  # argument names, except `key`, which the container passes
     required: tuple[str, ...]  # names of arguments without a default
     keywords: frozenset[str]
     has_var_positional: bool = False  # any number of positional arguments
@@ -33,7 +33,7 @@ class Accepted:
         return self.has_var_keyword or name in self.keywords
 
     def with_key(self, options: Mapping[str, Any], key: Any) -> Mapping[str, Any]:
-        """Add the random key to the arguments, if there is one or the layer needs one."""
+        """Add the random key to the arguments, if a key exists or the layer needs a key."""
         needs_key = key is not None or "key" in self.required
         return {**options, "key": key} if needs_key else options
 
@@ -42,7 +42,7 @@ class Accepted:
         return self.has_var_positional or len(self.positional) > 1
 
 
-# Default for C functions without a signature.
+# Arguments that are assumed for C functions without a signature.
 _ONE_ARGUMENT = Accepted(("x",), ("x",), frozenset())
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
@@ -95,7 +95,7 @@ def _inspect_function(function: FunctionType, skip: int) -> Accepted:
 
 
 def _read_signature(function: Any, skip: int) -> Accepted:
-    """Read the arguments of a function from its signature, after the first `skip`."""
+    """Read a function's arguments, except the first `skip`, from its signature."""
     try:
         args = list(inspect.signature(function).parameters.values())[skip:]
     except (ValueError, TypeError):  # a C function without a signature
@@ -170,7 +170,7 @@ def _find_argument_error(
 
 
 def add_layer_note(error: Exception, layer: Any, label: tuple[str, object]) -> None:
-    """Add a note to an error that names the layer that raised it."""
+    """Add a note to an error: the layer that raised the error."""
     error.add_note(f"in {_format_layer(layer, label)}")
 
 

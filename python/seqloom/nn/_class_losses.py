@@ -37,7 +37,7 @@ def cross_entropy(
         weight: Class weights ``(k,)``; the mean is divided by the sum of the weights of
             the labels.
         ignore_index: Label that is excluded from the loss.
-        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+        reduction: Reduction of the losses: ``"mean"``, ``"sum"`` or ``"none"``.
         label_smoothing: Fraction of a label's probability, from 0 to 1, that is
             distributed evenly over all classes.
 
@@ -95,7 +95,7 @@ def nll_loss(
         weight: Class weights ``(k,)``; the mean is divided by the sum of the weights of
             the labels.
         ignore_index: Label that is excluded from the loss.
-        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+        reduction: Reduction of the losses: ``"mean"``, ``"sum"`` or ``"none"``.
 
     Returns:
         A scalar; for ``"none"``, a tensor in the shape of the labels.
@@ -150,7 +150,7 @@ def _reduce_labels(
 def _convert_labels(
     x: Tensor, target: object, ignored: int
 ) -> tuple[Tensor, Tensor | None]:
-    """Return flat labels, with 0 for ignored labels, and a mask that is false for them."""
+    """Return flat labels, 0 where ignored, and a mask that is false for ignored labels."""
     if not isinstance(target, Tensor):
         target = np.asarray(target)
         # Labels in host memory can be checked, and usually no label is ignored.
@@ -237,7 +237,7 @@ def focal_loss(
             the sum of their weights.
         gamma: Exponent of the factor; with 0, the loss is the cross entropy.
         ignore_index: Label that is excluded from the loss.
-        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+        reduction: Reduction of the losses: ``"mean"``, ``"sum"`` or ``"none"``.
 
     Returns:
         A scalar; for ``"none"``, a tensor in the shape of the labels.

@@ -107,7 +107,7 @@ class Config(JsonConfig, ABC):
             file: Path that ends in ``.json`` or ``.toml``, which determines the format.
 
         Returns:
-            Settings of the class that the file names: this class or a subclass that is
+            Settings of the class given in the file: this class or a subclass that is
                 already defined.
 
         Raises:
@@ -150,7 +150,7 @@ def load_config(kind: type[Settings], file: str | os.PathLike[str]) -> Settings:
         raise MissingFileError(f"{path}: no such file; expected settings") from None
     except OSError as error:
         raise FileError(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:  # the message has line and column
+    except (ValueError, RecursionError) as error:  # the message contains the line
         name = path.suffix.lower()[1:].upper()
         raise ConfigError(f"{path}: the settings are not {name}: {error}") from None
     if not isinstance(values, dict):

@@ -90,7 +90,7 @@ class FanIn:
     fan_in: float
 
     def __call__(self, backend: Backend, key: Key, shape: tuple[int, ...]) -> Array:
-        bound = self.fan_in**-0.5 if self.fan_in else 0.0  # the output has no inputs
+        bound = self.fan_in**-0.5 if self.fan_in else 0.0  # for outputs without inputs
         return backend.subtract(
             backend.multiply(backend.uniform(key, shape), 2 * bound), bound
         )
@@ -178,7 +178,7 @@ def cast_array(backend: Backend, array: Any, name: str) -> Any:
 
 
 def copy_array(backend: Backend, array: Any) -> Any:
-    """Return a copy of an array that is also copied in a captured step."""
+    """Copy an array by an operation, so that a captured step copies the array too."""
     is_boolean = backend.dtype(array).kind == "b"
     return backend.logical_or(array, array) if is_boolean else backend.multiply(array, 1)
 

@@ -118,7 +118,7 @@ class Int8Linear(Module):
     def _round(self, weight: Floats, factor: Floats) -> None:
         """Quantise weights that were scaled for balanced inputs, and set the arrays."""
         scale = abs(weight).max(axis=1) / np.float32(_MAX_WEIGHT)
-        scale[scale == 0] = 1.0  # for an output whose weights are all zero
+        scale[scale == 0] = 1.0  # avoid division by 0 for an output with zero weights
         self.weight.assign(np.rint(weight / scale[:, None]).astype(np.int8))
         self.scale.assign(scale)
         self.factor.assign(factor)

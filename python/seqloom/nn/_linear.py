@@ -51,7 +51,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def _apply_to_one_output(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """Multiply each row by a one-dimensional weight."""
+    """Apply a weight without the axis of outputs: a scalar product for each row."""
     if weight.ndim != 1 or (bias is not None and bias.ndim):
         given = "no bias" if bias is None else f"a bias of shape {bias.shape}"
         raise ShapeError(
@@ -130,7 +130,7 @@ def replace_layer(module: Module, path: str, layer: Any) -> None:
 
 
 def _key_in(owner: Any, step: str) -> Any:
-    """Return the key of a container's item from the string in a path."""
+    """Convert a step of a path to the key or index of an item in a container."""
     if isinstance(owner, dict):
         return next(key for key in owner if str(key) == step)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     return int(step)
@@ -145,7 +145,7 @@ def embedding(x: object, weight: Tensor, padding_idx: int | None = None) -> Tens
     Args:
         x: Integers from 0 up, of any shape ``(...)``; a tensor, array or list.
         weight: ``(rows, d)``.
-        padding_idx: Index of a row that gets no gradient; default: none.
+        padding_idx: Index of a row that receives no gradient; default: none.
 
     Returns:
         ``(..., d)``.

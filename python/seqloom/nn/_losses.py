@@ -15,7 +15,7 @@ def mse_loss(x: Tensor, target: object, reduction: str = "mean") -> Tensor:
     Args:
         x: Predictions, of any shape.
         target: True values with the shape of `x`; a tensor, array or list.
-        reduction: ``"mean"``, ``"sum"`` or ``"none"`` of the losses.
+        reduction: Reduction of the losses: ``"mean"``, ``"sum"`` or ``"none"``.
 
     Returns:
         A scalar; for ``"none"``, a tensor in the shape of `x`.
@@ -39,7 +39,7 @@ def l1_loss(x: Tensor, target: object, reduction: str = "mean") -> Tensor:
     Args:
         x: Predictions, of any shape.
         target: True values with the shape of `x`; a tensor, array or list.
-        reduction: ``"mean"``, ``"sum"`` or ``"none"`` of the losses.
+        reduction: Reduction of the losses: ``"mean"``, ``"sum"`` or ``"none"``.
 
     Returns:
         A scalar; for ``"none"``, a tensor in the shape of `x`.
@@ -68,7 +68,7 @@ def smooth_l1_loss(
     Args:
         x: Predictions, of any shape.
         target: True values with the shape of `x`; a tensor, array or list.
-        reduction: ``"mean"``, ``"sum"`` or ``"none"`` of the losses.
+        reduction: Reduction of the losses: ``"mean"``, ``"sum"`` or ``"none"``.
         beta: Difference at which the loss changes from squared to absolute.
 
     Returns:
@@ -103,7 +103,7 @@ def huber_loss(
     Args:
         x: Predictions, of any shape.
         target: True values with the shape of `x`; a tensor, array or list.
-        reduction: ``"mean"``, ``"sum"`` or ``"none"`` of the losses.
+        reduction: Reduction of the losses: ``"mean"``, ``"sum"`` or ``"none"``.
         delta: Difference at which the loss changes from squared to absolute.
 
     Returns:
@@ -143,7 +143,7 @@ def poisson_nll_loss(
         full: If True, add Stirling's approximation of the constant term for counts above 1.
         eps: Number added to the expected count before taking the logarithm, if
             `log_input` is False.
-        reduction: ``"mean"``, ``"sum"`` or ``"none"`` of the losses.
+        reduction: Reduction of the losses: ``"mean"``, ``"sum"`` or ``"none"``.
 
     Returns:
         A scalar; for ``"none"``, a tensor in the shape of `x`.
@@ -238,7 +238,7 @@ def reduce_losses(losses: Tensor, reduction: str) -> Tensor:
     return losses.mean() if reduction == "mean" else losses.sum()
 
 
-_MASKED = -3.0e4  # the exponential of this number is 0 in all float types
+_MASKED = -3.0e4  # exp of this number is 0 in all float types
 # From this number on, three terms of Stirling's series are exact in single precision.
 _MIN_STIRLING = 8.0
 
@@ -260,7 +260,7 @@ def multinomial_nll(
         target: Counts with the shape of `x`, 0 or more; a tensor, array or list.
         mask: 1 or true at real positions; broadcasts to the shape of `x`. Masked
             positions have probability 0, and their counts are ignored.
-        reduction: ``"mean"``, ``"sum"`` or ``"none"`` of the losses.
+        reduction: Reduction of the losses: ``"mean"``, ``"sum"`` or ``"none"``.
 
     Returns:
         A scalar; for ``"none"``, a tensor in the shape of `x` without the last axis.

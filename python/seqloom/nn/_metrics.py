@@ -332,7 +332,7 @@ def _mean_of_defined(values: Iterable[float]) -> float:
 
 
 def _r2(labels: Floats, predicted: Floats) -> float:
-    """Compute 1 minus the squared error over the squared distance from the mean."""
+    """Compute 1 minus the squared error divided by the squared distance from the mean."""
     if _is_without_variance(labels):
         return float("nan")
     if not np.isfinite(predicted).all():
@@ -377,7 +377,7 @@ def _clip(correlation: float) -> float:
 
 
 def _centre(values: Floats) -> Floats:
-    """Subtract the mean; twice, because the mean of large, close values is rounded."""
+    """Subtract the mean twice, because the mean of large, close values is rounded."""
     once = values - _sum(values) / len(values)
     return once - _sum(once) / len(once)
 

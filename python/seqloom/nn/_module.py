@@ -57,15 +57,15 @@ class Module:
     A subclass annotates its fields. Annotated submodules, `Param` and `Buffer` objects
     are part of the module's state, also in lists, tuples and dicts; any other field is
     plain data. The constructor is generated from the annotations, unless the subclass
-    defines a constructor, or inherits a constructor and has no new fields. Methods may
-    have any name and signature.
+    defines a constructor, or inherits a constructor and has no new fields. Calling a
+    module calls its method ``forward``, unless the subclass defines ``__call__``.
 
     A field that is a `seqloom.tensor.Tensor` is a constant: it is neither trained nor
-    saved, and moves with the module. Copies of a module, including those that `map`
-    returns, share plain data. Parameters in any other object, such as a set or an object
-    that is not a module, raise an error. To refer to a module that is not a submodule,
-    such as the parent, store a ``weakref.ref``. A submodule whose class defines
-    `to_record` or `load_record` saves and loads its own section of the model's record.
+    saved, but `to` moves it. Copies of a module, also from `map`, share plain data.
+    Parameters in any other object, such as a set or an object that is not a module, raise
+    an error. To refer to a module that is not a submodule, such as the parent, store a
+    ``weakref.ref``. A submodule whose class defines `to_record` or `load_record` saves
+    and loads its own section of the model's record.
 
     Attributes:
         training: True in training mode, which dropout and batch norm depend on.
@@ -76,11 +76,11 @@ class Module:
         ...     hidden: sl.nn.Linear
         ...     head: sl.nn.Linear
         ...
-        ...     def logits(self, x):
+        ...     def forward(self, x):
         ...         return self.head(sl.nn.functional.relu(self.hidden(x)))
         >>> net = Net(sl.nn.Linear(4, 8), sl.nn.Linear(8, 2)).bind("numpy", sl.Key(0))
-        >>> net.number_of_parameters
-        58
+        >>> net(net.backend.zeros((3, 4))).shape, net.number_of_parameters
+        ((3, 2), 58)
     """
 
     training: ClassVar[bool] = True
@@ -115,26 +115,7 @@ class Module:
         return twin
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """Call ``forward``, for a class that does not define ``__call__``.
-
-        Args:
-            *args: Arguments of ``forward``.
-            **options: Keyword arguments of ``forward``.
-
-        Returns:
-            The result of ``forward``.
-
-        Raises:
-            ArgumentError: The class defines neither ``forward`` nor ``__call__``.
-
-        Examples:
-            >>> import seqloom as sl
-            >>> class Twice(sl.nn.Module):
-            ...     def forward(self, x):
-            ...         return x * 2
-            >>> Twice()(sl.tensor.backend("numpy").tensor([1.0])).item()
-            2.0
-        """
+        """Call ``forward`` with the same arguments, and return its result."""
         forward = getattr(self, "forward", None)
         if forward is None:
             raise ArgumentError(
@@ -143,8 +124,6 @@ class Module:
             )
         return forward(*args, **options)
 
-    # Submodules, parameters and buffers -------------------------------------------------
-
     def named(self, kind: type[Any] = object) -> Iterator[tuple[str, Any]]:
         """Yield the submodules, parameters and buffers, with their paths.
 
@@ -152,13 +131,8 @@ class Module:
             kind: Class of the objects to yield; default: all classes.
 
         Yields:
-            Pairs of path and object. A module comes before its contents; a shared object
-            is yielded once.
-
-        Examples:
-            >>> import seqloom as sl
-            >>> [path for path, _ in sl.nn.Linear(2, 1).named()]
-            ['weight', 'bias']
+            Pairs of path and object. A module precedes its contents; a shared object is
+            yielded once.
         """
         seen: set[int] = set()
         for path, part in list_parts(self):
@@ -167,14 +141,10 @@ class Module:
                 yield path, part
 
     def parameters(self, pattern: str = "*") -> list[tuple[str, Param]]:
-        """Return the parameters and their paths.
+        """Return pairs of path and parameter; a shared parameter has its first path.
 
         Args:
             pattern: Glob pattern of the paths, such as ``"conv.*"``; default: all.
-
-        Returns:
-            Pairs of path and parameter. A shared parameter is listed once, with its first
-            path.
 
         Examples:
             >>> import seqloom as sl
@@ -201,22 +171,10 @@ class Module:
         )
 
     def leaves(self) -> tuple[Any, list[Leaf]]:
-        """Return the key of the module's compiled program, and the module's arrays.
-
-        Returns:
-            A pair: first the classes, modes and plain fields as a hashable value;
-            second the parameters and buffers.
-
-        Examples:
-            >>> import seqloom as sl
-            >>> len(sl.nn.Linear(2, 1).leaves()[1])
-            2
-        """
+        """Return classes, modes and plain fields as a hashable value, and all arrays."""
         leaves: list[Leaf] = []
         fields = describe_fields(vars(self), leaves)
         return (type(self), self.training, *fields), leaves
-
-    # State --------------------------------------------------------------------------------
 
     def bind(self, backend: Backend | str, key: Key | int) -> Self:
         """Bind the parameters to a backend, and set the key that initialises them.
@@ -232,11 +190,6 @@ class Module:
 
         Raises:
             ArgumentError: `key` is not a key or an integer.
-
-        Examples:
-            >>> import seqloom as sl
-            >>> sl.nn.Linear(2, 1).bind("numpy", sl.Key(0)).backend
-            numpy
         """
         found = find_backend(backend) if isinstance(backend, str) else backend
         root = Key(as_seed(key, "key")) if not hasattr(key, "fold") else cast("Key", key)
@@ -248,25 +201,13 @@ class Module:
         return self
 
     def train(self, mode: bool = True) -> Self:
-        """Set training mode for this module and all its submodules.
-
-        Args:
-            mode: If False, set evaluation mode.
-
-        Returns:
-            This module.
-
-        Examples:
-            >>> import seqloom as sl
-            >>> sl.nn.Dropout(0.5).train().training
-            True
-        """
+        """Set training mode (evaluation mode if `mode` is False), also for submodules."""
         for module in list_modules(self):
             object.__setattr__(module, "training", mode)
         return self
 
     def eval(self) -> Self:
-        """Set evaluation mode: ``train(mode=False)``."""
+        """Set evaluation mode for this module and all its submodules."""
         return self.train(mode=False)
 
     def to(self, backend: Backend | str, dtype: str | None = None) -> Self:
@@ -283,12 +224,6 @@ class Module:
 
         Raises:
             DTypeError: `dtype` is an integer or boolean type.
-
-        Examples:
-            >>> import seqloom as sl
-            >>> layer = sl.nn.Linear(2, 1).bind("numpy", sl.Key(0)).to("numpy", "float64")
-            >>> layer.weight.value.dtype
-            dtype('float64')
         """
         found = find_backend(backend) if isinstance(backend, str) else backend
         if dtype is not None and found.dtype(found.zeros((), dtype=dtype)).kind in "iub":
@@ -331,14 +266,11 @@ class Module:
         return self
 
     def map(self, change: Callable[[str, Tensor], Any]) -> Self:
-        """Copy the module, with new values for its parameters and buffers.
+        """Return a copy of the module, with new values for its parameters and buffers.
 
         Args:
             change: Function of the path and the values of a parameter or buffer that
                 returns new values of the same shape.
-
-        Returns:
-            A new module; this one does not change.
 
         Examples:
             >>> import seqloom as sl
@@ -352,35 +284,22 @@ class Module:
         return twin
 
     def visit(self, function: Callable[[str, Param], None]) -> None:
-        """Call a function once for each parameter, even if the parameter is shared.
-
-        Args:
-            function: Function of the path and the parameter.
-
-        Examples:
-            >>> import seqloom as sl
-            >>> sl.nn.Linear(2, 1).visit(lambda path, param: print(path, param.shape))
-            weight (1, 2)
-            bias (1,)
-        """
+        """Call a function with the path and object of each parameter, once if shared."""
         for path, param in self.parameters():
             function(path, param)
 
     def summary(self, *args: Any, method: str = "__call__", **options: Any) -> Summary:
-        """Call the module on a sample, and return a summary of its layers.
+        """Return a summary of the layers, which ``print`` shows as a table.
 
         The summary lists output shapes, numbers of parameters and their memory, and the
         multiply-adds of matrix products, convolutions, attention and recurrent layers.
-        The number of flops that PyTorch reports is twice the number of multiply-adds.
-        The call runs in evaluation mode and does not change the module.
+        The number of flops that PyTorch reports is twice the number of multiply-adds. A
+        method is called on a sample, in evaluation mode; the module does not change.
 
         Args:
             *args: Arguments of the method; NumPy arrays become tensors.
             method: Name of the method to call.
             **options: Keyword arguments of the method.
-
-        Returns:
-            A summary, which ``print`` shows as a table.
 
         Raises:
             ArgumentError: The module does not have the method.
@@ -398,17 +317,9 @@ class Module:
         return summarise(self, args, method, options)
 
     def to_record(self) -> Record:
-        """Return the current values of parameters and buffers by path.
+        """Return the values of parameters and buffers by path, as read-only arrays.
 
-        Arrays are not copied until a later step overwrites them.
-
-        Returns:
-            A record of read-only arrays; later steps do not change it.
-
-        Examples:
-            >>> import seqloom as sl
-            >>> list(sl.nn.Linear(2, 1).bind("numpy", sl.Key(0)).to_record())
-            ['weight', 'bias']
+        Later steps do not change the record: they copy an array before overwriting it.
         """
         return make_record(self)
 
@@ -417,14 +328,12 @@ class Module:
     ) -> Self:
         """Set parameters and buffers from a record with exactly the same paths.
 
-        Values are converted to the element types of the module, one array at a time. The
-        attribute `load_report` lists the paths that were set and the conversions.
+        Values are converted to the element types of the module. The attribute
+        `load_report` lists the paths that were set and the conversions.
 
         Args:
             record: Record that `to_record` returned, or arrays or lists of numbers by path.
-            strict: If True, record and module must have the same paths with equal
-                shapes. If False, load the paths that fit, and do not change any other
-                parameter or buffer.
+            strict: If False, load only the arrays whose path and shape fit.
             keys: Dict from paths in the record to paths in the module. A ``*`` in both
                 paths matches the same text; the last matching pattern applies, and
                 paths without a match do not change. A pair ``(path, function)`` also
@@ -435,8 +344,7 @@ class Module:
             This module.
 
         Raises:
-            ArgumentError: `record` is not a mapping, for example the path of a file; or a
-                pattern in `keys` matches nothing.
+            ArgumentError: `record` is not a mapping, or a pattern in `keys` has no match.
             RecordError: The record lacks a path, has an unknown path, or has an array
                 with a wrong shape. Also, even if `strict` is False, if the module's
                 type cannot represent the values (complex or too large). The message
@@ -444,19 +352,11 @@ class Module:
 
         Examples:
             >>> import numpy as np, seqloom as sl
-            >>> one = sl.nn.Linear(2, 1).bind("numpy", sl.Key(0))
-            >>> other = (
-            ...     sl.nn.Linear(2, 1).bind("numpy", sl.Key(1)).load_record(one.to_record())
-            ... )
-            >>> bool((one.weight.numpy() == other.weight.numpy()).all())
-            True
-            >>> keras = {
-            ...     "dense/kernel": np.ones((2, 1), "f4"),
-            ...     "dense/bias": np.ones(1, "f4"),
-            ... }
+            >>> layer = sl.nn.Linear(2, 1).bind("numpy", sl.Key(0))
+            >>> keras = {"dense/kernel": np.ones((2, 1)), "dense/bias": np.ones(1)}
             >>> keys = {"dense/*": "*", "dense/kernel": ("weight", np.transpose)}
-            >>> print(other.load_record(keras, keys=keys).load_report)
-            2 applied
+            >>> layer.load_record(keras, keys=keys).weight.numpy().tolist()
+            [[1.0, 1.0]]
         """
         load_state(self, record, strict=strict, keys=keys)
         return self
@@ -467,31 +367,20 @@ class Module:
         return find_report(self)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return parameters and buffers by path as NumPy arrays, as in PyTorch.
-
-        Returns:
-            A dict of copies; later steps do not change them.
-
-        Examples:
-            >>> import seqloom as sl
-            >>> state = sl.nn.Linear(2, 1).bind("numpy", sl.Key(0)).state_dict()
-            >>> {path: values.shape for path, values in state.items()}
-            {'weight': (1, 2), 'bias': (1,)}
-        """
+        """Return copies of parameters and buffers by path, as NumPy arrays."""
         return {path: np.array(values) for path, values in self.to_record().items()}
 
     def load_state_dict(self, state: Mapping[str, Any], *, strict: bool = True) -> Self:
-        """Load parameters and buffers from `state_dict`; an alias of `load_record`."""
+        """Load the result of `state_dict`, as `load_record` does."""
         return self.load_record(state, strict=strict)
 
     def named_parameters(self) -> Iterator[tuple[str, Param]]:
-        """Yield the parameters with their paths; PyTorch's name for `parameters`."""
+        """Yield pairs of path and parameter, like `parameters`."""
         yield from self.parameters()
 
     def __repr__(self) -> str:
         names = [name for name in list_fields(type(self)) if hasattr(self, name)]
-        values = {name: getattr(self, name) for name in names}
-        inside = ", ".join(f"{name}={value!r}" for name, value in values.items())
+        inside = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
         return f"{type(self).__name__}({inside})"
 
 

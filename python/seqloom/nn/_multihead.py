@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from seqloom.tensor import Tensor
 
 
-_PACKED, _BATCHED = 2, 3  # axes of (total, embed_dim) and of (n, l, embed_dim)
+_PACKED, _BATCHED = 2, 3  # number of axes: (total, embed_dim), (n, l, embed_dim)
 
 
 class MultiHeadAttention(Module):
@@ -93,8 +93,8 @@ class MultiHeadAttention(Module):
             raise ArgumentError(f"dropout must be in [0, 1), got {dropout}")
         keys = width if kdim is None else kdim
         values = width if vdim is None else vdim
-        # One joint weight for queries, keys and values, or three if their widths
-        # differ.
+        # One joint weight for queries, keys and values, or three weights if their
+        # widths differ.
         self.in_proj_weight = self.q_proj_weight = None
         self.k_proj_weight = self.v_proj_weight = None
         if keys == values == width:
@@ -191,7 +191,7 @@ class MultiHeadAttention(Module):
         rate: float,
         rng: Key | None,
     ) -> tuple[Tensor, Tensor | None]:
-        """Attend within padded sequences."""
+        """Compute attention within each padded sequence."""
         is_causal, need_weights, average = options
         rows, length = inputs[0].shape[:2]
         q, k, v = self._project(*inputs)
@@ -214,7 +214,7 @@ class MultiHeadAttention(Module):
         max_seqlen: int | None,
         is_causal: bool,
     ) -> Tensor:
-        """Attend within concatenated sequences."""
+        """Compute attention within each of the concatenated sequences."""
         if x.ndim != _PACKED:
             raise ShapeError(
                 "MultiHeadAttention: with cu_seqlens expected query (total, embed_dim), "
@@ -247,7 +247,7 @@ class MultiHeadAttention(Module):
         bias, joined = get_value(self.in_proj_bias), get_value(self.in_proj_weight)
         width = self.out_proj.weight.shape[0]
         thirds = [slice(i * width, (i + 1) * width) for i in range(3)]
-        if joined is not None and query is key is value:  # one matrix product for all three
+        if joined is not None and query is key is value:  # a single matrix product
             out = linear(query, joined, bias)
             parts = [out[..., third] for third in thirds]
         else:
@@ -289,7 +289,7 @@ def join_masks(
     padding: Tensor | ArrayLike | None,
     pairs: Tensor | ArrayLike | None,
 ) -> Tensor | None:
-    """Combine both masks: true where a query attends to a key, or numbers to add."""
+    """Combine both masks: true where a query attends to a key, or offsets of scores."""
     # The arguments are PyTorch's masks, which are true where a key is ignored.
     allowed = None if padding is None else _convert_padding(k, padding)
     if pairs is None:
@@ -341,7 +341,7 @@ def attend_with_weights(
     rate: float,
     rng: Key | None,
 ) -> tuple[Tensor, Tensor]:
-    """Return output and weights, which are 0 for a query that attends to no key."""
+    """Return output and attention weights, both 0 for a query that attends to no key."""
     scores = apply("matmul", q * q.shape[-1] ** -0.5, apply("matrix_transpose", k))
     allowed = apply("ones_like", scores, dtype="bool")
     if is_causal:

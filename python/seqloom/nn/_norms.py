@@ -242,9 +242,10 @@ def join_records(
     bias: Tensor | None,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Normalise each group of channels of each record; None for one channel per group."""
+    """Normalise each group of channels of each record; by default, each channel."""
     # Call the batch norm with a single record, whose channels are the groups of all
-    # records. It returns the output, and the means and biased variances of all groups.
+    # records. The batch norm returns the output, and the means and biased variances of
+    # all groups.
     records, channels = x.shape[:2]
     groups = channels if groups is None else as_size("num_groups", groups, 1)
     values = math.prod(x.shape[1:]) // max(groups, 1)

@@ -28,19 +28,19 @@ def as_operand(x: Tensor, data: object, dtype: Any = None) -> Tensor:
 
 
 def make_range(x: Tensor, length: int) -> Tensor:
-    """Return the integers from 0 up, created on the device of `x` without a copy."""
+    """Create the integers from 0 to `length - 1` on the device of `x`."""
     return Tensor(x.backend.arange(length, dtype="int32"), x.backend)
 
 
 def read_host_array(data: Any) -> NDArray[Any] | None:
-    """Return data as a NumPy array; None if that would wait for a device."""
+    """Return data as a NumPy array; None if reading the data would wait for a device."""
     raw: Any = data.raw if isinstance(data, Tensor) else data
     if isinstance(raw, np.ndarray):
         return cast("NDArray[Any]", raw)
     library = type(raw).__module__.partition(".")[0]
     if library not in {"torch", "jaxlib"}:
         return None if isinstance(data, Tensor) else np.asarray(raw)
-    is_here = "cpu" in str(raw.device).lower()  # JAX reports the CPU here
+    is_here = "cpu" in str(raw.device).lower()
     return np.asarray(raw) if is_here else None
 
 
@@ -58,15 +58,15 @@ def require_below(name: str, data: object, count: int) -> None:
 
 
 def replace_negative(data: Tensor, count: int) -> Tensor:
-    """Replace negative indices, which the operation would count from the end."""
+    """Replace negative indices by `count`; the operation would count from the end."""
     if read_host_array(data) is not None:
         return data
     # For an out-of-range index, the operation raises or returns NaN.
     return apply("where", data < 0, count, data)
 
 
-# Cache of dtype objects that passed `is_inexact`, by `id`. The dict keeps them alive,
-# so no other object can get the same id.
+# Cache of dtype objects that passed `is_inexact`, by `id`. The dict keeps these objects
+# alive, so no other object can have the same id.
 _FLOAT_DTYPES: dict[int, Any] = {}
 
 
@@ -110,7 +110,7 @@ def require_numbers(name: str, x: object) -> None:
 def require_same_dtype(
     name: str, arguments: tuple[str, ...], first: Tensor, *others: Tensor | None
 ) -> None:
-    """Raise unless all arrays have the float or complex dtype of the first one."""
+    """Raise unless all arrays have the float or complex dtype of the first array."""
     # For the message, `name` is the function's name and `arguments` are the arrays'
     # names.
     try:
@@ -278,7 +278,7 @@ _SHAPES = {3: "(n, c, l)", 4: "(n, c, h, w)"}
 
 
 def as_size(name: str, size: Any, least: int) -> int:
-    """Convert an integer, or a sequence of one, to an integer of at least `least`."""
+    """Convert an integer, or a sequence of one integer; raise if it is below `least`."""
     number = size if type(size) is int else _to_integers(name, size, 1)[0]
     if number < least:
         raise ArgumentError(f"{name} must be at least {least}, got {size}")
@@ -336,7 +336,7 @@ def require_axes(name: str, rank: int, *arrays: Tensor) -> None:
     for x in arrays:
         if x.ndim != rank:
             raise ShapeError(
-                f"{name} takes arrays of {rank} axes, its input {_SHAPES[rank]}, and got "
+                f"{name} expects arrays of {rank} axes, an input {_SHAPES[rank]}, and got "
                 f"shape {x.shape}; reshape it: a single record is a batch of one"
             )
 
@@ -367,7 +367,7 @@ def require_window(
     dilation: tuple[int, ...],
     name: str,
 ) -> None:
-    """Raise if a window is longer than the input, for which JAX returns nothing."""
+    """Raise if a window is longer than the input; JAX would return an empty array."""
     sizes = zip(x.shape[2:], kernel, padding, dilation, strict=True)
     for length, size, around, spacing in sizes:
         if spacing * (size - 1) + 1 > length + 2 * around:

@@ -45,7 +45,7 @@ class _CreationLock:
 
     @classmethod
     def renew(cls) -> None:
-        """Replace the lock; another thread may have held it during the fork."""
+        """Replace the lock, which another thread may have held during the fork."""
         cls.lock = threading.RLock()
 
 
@@ -95,13 +95,13 @@ class ModuleArray(Leaf):
         self._key: Key | None = None
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Give a copy a new id, because gradients are stored by id."""
+        """Set a new id in a copy, because gradients are stored by id."""
         super().__setstate__(state)
         self.id = next(_ids)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """Copy the array; share the initialiser, which may be any object."""
-        reduced: Any = self.__reduce_ex__(4)  # also used during a capture
+        reduced: Any = self.__reduce_ex__(4)  # captured steps also copy
         make, args, state = reduced[:3]
         twin = memo[id(self)] = make(*args)
         twin.__setstate__({**state, "array": copy.deepcopy(state["array"], memo)})
@@ -179,7 +179,7 @@ class ModuleArray(Leaf):
         backend = self.bound_backend
         if problem := self.explain_misfit(values):
             raise DTypeError(f"{self.path or 'a parameter'}: the new value {problem}")
-        # NumPy casts an array first, because the library may lack its type.
+        # Cast an array in NumPy first, because the library may lack the array's type.
         is_tensor = isinstance(values, Tensor)
         raw = values.detach().raw if is_tensor else self._to_kind(values)
         array = cast_array(backend, backend.asarray(raw), self.dtype)

@@ -136,7 +136,6 @@ def _to_channel_axis(x: Tensor, channels: Tensor) -> Tensor:
 
 
 def _zero_padding(x: Tensor, mask: Tensor) -> Tensor:
-    """Set padding to 0."""
     wide = apply("expand_dims", mask, axis=1)
     return apply("where", wide == 0, 0.0, x * wide)
 
@@ -150,7 +149,7 @@ tracked_params: ContextVar[dict[int, Tensor] | None] = ContextVar(
 class GradientCall(NamedTuple):
     """A running call of `value_and_grad`, for threads that compute terms of its loss."""
 
-    params: dict[int, Tensor]  # by the parameter's id
+    params: dict[int, Tensor]  # tensors by parameter id
     owner: int  # thread that called `value_and_grad`
     # In a compiled step, the threads that existed before it; newer threads belong to
     # the step.
@@ -165,7 +164,8 @@ def find_tracked(param: int, path: str) -> Tensor | None:
     params = tracked_params.get()
     if params is not None:
         return params.get(param)
-    # A thread without a `value_and_grad` call records for the call on another thread.
+    # A thread without a `value_and_grad` call records gradients for a call on another
+    # thread.
     if not gradient_calls or capturing.get() is not None:
         return None
     running = [one for one in list(gradient_calls.values()) if param in one.params]

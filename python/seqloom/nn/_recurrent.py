@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from seqloom._key import Key
 
 _OPERAND_NAMES = "w_ih", "x", "hx", "w_hh", "b_ih", "b_hh"
-_INPUT_AXES = 3  # n, l, in
+_INPUT_AXES = 3  # (n, l, in)
 
 
 def gru(
@@ -264,9 +264,8 @@ class LSTM(Recurrent, init=False):
             key: Random key for dropout in training.
 
         Returns:
-            The outputs of the last layer ``(n, l, directions * hidden)``, 0 at padding
-            and with the axis order of `x`; and a pair of the final states and cells,
-            each ``(layers * directions, n, hidden)``.
+            The outputs of the last layer, as from `GRU`; and a pair of the final states
+            and the final cells, each ``(layers * directions, n, hidden)``.
 
         Raises:
             ArgumentError: `key` is missing for dropout in training, or more than one of
@@ -305,7 +304,7 @@ def _require_shapes(name: str, gates: int, arrays: tuple[Tensor, ...]) -> None:
 
 
 def _drop_padding(x: Tensor, mask: object) -> tuple[Tensor, Tensor | None]:
-    """Set padding, which may be NaN, to 0; also return the mask as booleans."""
+    """Set padding, which may contain NaN, to 0; also return the mask as booleans."""
     if mask is None:
         return x, None
     real = as_real(x, mask)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from seqloom._key import Key
 
-_INPUT_AXES = 3  # n, l, in
+_INPUT_AXES = 3  # (n, l, in)
 
 
 class Recurrent(Module):
@@ -63,7 +63,7 @@ class Recurrent(Module):
             raise ArgumentError(f"dropout must be in [0, 1), got {dropout}")
         self.dropout = float(dropout)
         self.batch_first, self.bidirectional = batch_first, bidirectional
-        # The parameters have PyTorch's names.
+        # The parameters have the names of PyTorch.
         width, fan_in = self.hidden_size, FanIn(self.hidden_size)
         inside, rows = self.input_size, self._gates * self.hidden_size
         parts: dict[str, Param] = {}
@@ -79,7 +79,7 @@ class Recurrent(Module):
             setattr(self, name, param)
 
     def _list_suffixes(self, layer: int) -> list[str]:
-        """Return the suffix of PyTorch's parameter names for each direction of a layer."""
+        """Return the suffix of the parameter names for each direction of a layer."""
         forward = f"_l{layer}"
         return [forward, f"{forward}_reverse"] if self.bidirectional else [forward]
 
@@ -104,7 +104,7 @@ class Recurrent(Module):
                 lasts.append(last)
                 number += 1
             x = outs[0] if len(outs) == 1 else apply("concat", outs, axis=-1)
-        by_kind = zip(*lasts, strict=True)  # states; for an LSTM also cells
+        by_kind = zip(*lasts, strict=True)  # final states; for an LSTM also final cells
         return x, [apply("stack", list(states), axis=0) for states in by_kind]
 
     def _drop(self, x: Tensor, layer: int, key: Key | None) -> Tensor:
@@ -139,7 +139,7 @@ class Recurrent(Module):
         max_seqlen: int | None,
         key: Key | None,
     ) -> tuple[Tensor, list[Tensor]]:
-        """Convert the input to ``(n, l, in)``, and the output to the input's axis order."""
+        """Run on an input of any axis order, and return the output in the same order."""
         # Raise if the input width is wrong, or the real positions are defined twice.
         name = type(self).__name__
         ways = [way for way, value in layout.items() if value is not None]

@@ -317,7 +317,8 @@ class Mean(Metric):
         total = 0
         for power in np.unique(powers).tolist():
             some = whole[powers == power]
-            # Sum the high and the low bits separately: both sums stay below 2 ** 63.
+            # Sum the high and the low bits separately, so that both sums remain below 2
+            # ** 63.
             high, low = int((some >> _LOW).sum()), int((some & ((1 << _LOW) - 1)).sum())
             total += ((high << _LOW) + low) << (power - _MANTISSA + _SCALE)
         self._total += weight * total
@@ -327,7 +328,7 @@ class Mean(Metric):
                 self._beyond += float(values[~finite].sum())
 
     def compute(self) -> float:
-        """Return the mean of all values; NaN if there are none."""
+        """Return the mean of all values; NaN if there are no values."""
         if not self._count:
             return float("nan")
         return self._total / (self._count << _SCALE) + self._beyond

@@ -32,12 +32,12 @@ class Sequential(Module):
     A layer is a module that defines ``__call__`` or ``forward``, or a function. The
     arguments of a layer depend on its signature:
 
-    - The first layer gets the positional arguments of the call. A tuple that a layer
-      returns is unpacked if the next layer has more than one positional argument.
+    - The first layer receives the positional arguments of the call. A tuple that a
+      layer returns is unpacked if the next layer has more than one positional argument.
       Otherwise, the tuple is passed as one argument.
     - A keyword such as ``mask=`` is passed to each layer that accepts the keyword.
-    - A layer with an argument ``key`` gets ``key.fold(index)``, where `index` is its
-      position in the chain.
+    - A layer with an argument ``key`` receives ``key.fold(index)``, where `index` is
+    its position in the chain.
 
     Args:
         *layers: Modules or functions, or one dict of them. The keys of the dict are the

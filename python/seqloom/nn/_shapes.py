@@ -62,8 +62,8 @@ def pad(
     Args:
         x: A tensor.
         pad: Number of elements to add before and after the last axis, then the axis
-            before it, and so on. Negative padding removes elements. Mode
-            ``"circular"`` removes elements first, then repeats the remaining ones.
+            before it, and so on. Negative padding removes elements. Mode ``"circular"``
+            removes elements first, then repeats the remaining elements.
         mode: ``"constant"``, ``"reflect"``, ``"replicate"`` or ``"circular"``.
         value: Value for ``"constant"``; default 0.
 
@@ -116,7 +116,7 @@ def _extend(x: Tensor, axis: int, widths: tuple[int, int], mode: str) -> Tensor:
     before, after = widths
     size = x.shape[axis]
     rest = _slice_axis(x, axis, slice(max(-before, 0), size + min(after, 0)))
-    # "reflect" and "replicate" repeat the original axis, "circular" the shortened one.
+    # "reflect" and "replicate" repeat the original axis, "circular" the shortened axis.
     source = rest if mode == "circular" else x
     parts = [rest]
     if before > 0:
@@ -149,7 +149,6 @@ def _wrap(x: Tensor, axis: int, width: int, *, is_first: bool) -> Tensor:
 
 
 def _slice_axis(x: Tensor, axis: int, part: slice) -> Tensor:
-    """Slice one axis."""
     return x[(slice(None),) * axis + (part,)]
 
 
@@ -222,8 +221,8 @@ def interpolate(
         scale_factor: Factors of the lengths, instead of `size`.
         mode: ``"nearest"``, ``"nearest-exact"``, ``"linear"`` for sequences, or
             ``"bilinear"`` for images.
-        align_corners: If True, the first and last values keep their positions at the
-            ends; not allowed for the nearest modes.
+        align_corners: If True, align the first and last values of input and output; not
+            allowed for the nearest modes.
         recompute_scale_factor: If True, compute the factors again from the rounded new
             lengths.
 
@@ -286,7 +285,7 @@ def _require_mode(x: Tensor, mode: str, align_corners: bool | None) -> None:
 def _resize(
     x: Tensor, axis: int, length: int, factor: float | None, mode: str, aligned: bool
 ) -> Tensor:
-    """Resize one axis: interpolate between the neighbours of each new position."""
+    """Resize one axis: interpolate the values on both sides of each new position."""
     old = x.shape[axis]
     scale: Any = _divide(x, old, length) if factor is None else 1 / factor
     if mode in _NEAREST_MODES:
@@ -348,8 +347,7 @@ class Upsample(Module):
         scale_factor: Factors of the lengths, instead of `size`.
         mode: ``"nearest"``, ``"nearest-exact"``, ``"linear"`` for sequences, or
             ``"bilinear"`` for images.
-        align_corners: If True, the first and last values keep their positions at the
-            ends.
+        align_corners: If True, align the first and last values of input and output.
         recompute_scale_factor: If True, compute the factors again from the rounded new
             lengths.
 

@@ -87,7 +87,7 @@ class _LoadedArray(NamedTuple):
     is_shared: bool = False
 
 
-# Number of elements that are converted at a time.
+# Number of elements that are converted in one call.
 _BLOCK_ELEMENTS = 1 << 18
 
 # Last report of each module. A field of the module would be part of the keys of
@@ -187,7 +187,7 @@ def load_state(
     inside = {p: values.pop(p) for p in list(values) if _is_below(p, custom)}
     report, misfits = _compare(parts, values)
     problems = [*_list_problems(report, parts), *misfits] if strict else misfits
-    # All arrays are read, converted and checked, one at a time, before any is set.
+    # All arrays are read, converted and checked, one at a time, before an array is set.
     loaded: dict[str, _LoadedArray | None] = {}
     for path in report.applied if not problems else ():
         loaded[path] = _convert_array(parts[path], values.pop(path), problems)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Parts = list[tuple[str, Any]]  # paths and submodules, parameters or buffers
 
-# Call methods of containers -> functions that return the arguments of the contents.
+# Call method of a container -> function that returns the arguments of its layers.
 CONTAINERS: dict[Any, Callable[[Any], Any]] = {}
 PLAIN_TYPES = frozenset({int, float, str, bool, type(None)})
 
@@ -46,7 +46,7 @@ def list_fields(module: type) -> Mapping[str, object]:
 
 
 def collect_parts(module: object, prefix: str, parts: Parts) -> None:
-    """Append all submodules and parameters, parents first; called in each step."""
+    """Append all submodules and parameters to `parts`, parents first."""
     fields = list_fields(type(module))
     # The parameter names of GRU and LSTM depend on layers and directions, so
     # annotations cannot list the names.
@@ -111,7 +111,7 @@ def describe_unannotated(owner: object, name: str, value: object) -> str:
 
 
 def _collect(value: object, path: str, parts: Parts) -> None:
-    """Append a module, parameter or buffer and its contents."""
+    """Append a module with its contents, a parameter or a buffer."""
     role = _roles.get(type(value)) or _find_role(type(value))
     if role == "stored":
         parts.append((path, value))
@@ -277,7 +277,6 @@ def _describe_with_leaves(value: HasLeaves, leaves: list[Leaf]) -> object:
 
 
 def _describe_sequence(value: list[object], leaves: list[Leaf]) -> object:
-    """Describe a list or tuple."""
     return (type(value), *[_describe(item, leaves) for item in value])
 
 
@@ -294,7 +293,6 @@ def _describe_array(value: NDArray[np.generic], _leaves: list[Leaf]) -> object:
 
 
 def _describe_other(value: object, _leaves: list[Leaf]) -> object:
-    """Describe a function or plain data."""
     return freeze(value)
 
 

@@ -40,7 +40,7 @@ def conv_transpose1d(
     groups: int = 1,
     dilation: int = 1,
 ) -> Tensor:
-    """Compute the transposed convolution: the gradient of `conv1d` by its input.
+    """Compute the transposed convolution: `conv1d` with input and output exchanged.
 
     Args:
         x: ``(n, c, l)``, or ``(c, l)``.
@@ -84,7 +84,7 @@ def conv_transpose2d(
     groups: int = 1,
     dilation: Size = 1,
 ) -> Tensor:
-    """Compute the transposed convolution: the gradient of `conv2d` by its input.
+    """Compute the transposed convolution: `conv2d` with input and output exchanged.
 
     Args:
         x: ``(n, c, h, w)``, or ``(c, h, w)``.

@@ -63,7 +63,7 @@ def _gradient(forward: Any, *, of: str) -> Any:
 
 
 def _accumulate(x: Any, y: Any, *, alpha: float = 1) -> Call | Skip:
-    """Skip samples whose sum has another shape, as `accumulate` adds in place."""
+    """Skip samples whose sum has another shape, because `accumulate` adds in place."""
     if alpha != 1:
         return Skip("alpha")
     fits = isinstance(y, torch.Tensor) and x.shape == y.shape

@@ -14,7 +14,7 @@ def _key(key: Any) -> Any:
     if isinstance(key, torch.Tensor):
         return key.numpy()
     if isinstance(key, list) and all(isinstance(each, int) for each in key):
-        return np.array(key)  # PyTorch treats other lists as tuples
+        return np.array(key)  # PyTorch treats a list of anything but integers as a tuple
     if isinstance(key, (list, tuple)):
         return tuple(_array(each) for each in key)
     return key

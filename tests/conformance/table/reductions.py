@@ -10,7 +10,7 @@ TRUTH = ("bool", *FLOATS)
 
 
 def axes(dim: Any) -> Any:
-    """Convert the axes of PyTorch, where an empty list means all axes, to None."""
+    """Convert an empty list of axes, which means all axes in PyTorch, to None."""
     if isinstance(dim, (list, tuple)):
         return tuple(dim) if len(dim) else None
     return dim

@@ -101,7 +101,7 @@ def _renamed(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _fold(x: Any, kernel: Any, *rest: Any, **named: Any) -> Call | Skip:
-    """Test fold on the outputs of the samples of unfold."""
+    """Test `fold` on the results of `unfold` for the samples of `unfold`."""
     call = _unfold(x, kernel, *rest, **named)
     assert isinstance(call, Call)
     (x,), shape = call.args, tuple(call.args[0].shape[2:])

@@ -54,7 +54,8 @@ _VARIADIC_OPERATORS = {"Max": "maximum", "Min": "minimum", "Sum": "add"}
 
 def _make(name: str) -> Operator:
     """Create an ONNX operator from the seqloom operation with this name."""
-    # Number of operands, from the NumPy function with this name; otherwise one operand.
+    # Number of operands of the NumPy function with this name; 1 if there is no such
+    # function.
     if getattr(getattr(np, name, None), "nin", 1) == 1:
         return lambda call: apply(name, call.tensor(0))
     return lambda call: apply(name, call.operand(0), call.operand(1))
@@ -79,13 +80,13 @@ def relu(call: OnnxCall) -> Tensor:
 
 
 def add(call: OnnxCall) -> RowPositions | Tensor:
-    """Add two operands; return sums of positions and record starts as lazy values."""
+    """Add two operands; a sum of positions and record starts is a lazy value."""
     return _find_row_positions(call) or apply("add", call.operand(0), call.operand(1))
 
 
 def _find_row_positions(call: OnnxCall) -> RowPositions | None:
-    """Return the lazy sum of positions in records and the first rows of records, if any."""
-    # PyTorch exports ``x[arange(n), positions]`` as row indices over all records.
+    """Return a lazy sum if the operands are record starts and positions; otherwise None."""
+    # PyTorch exports ``x[arange(n), positions]`` as indices of the rows of all records.
     for one, other in ((0, 1), (1, 0)):
         begins, positions = call.value(one), call.value(other)
         if not is_known(begins) or not isinstance(positions, Tensor):
@@ -188,7 +189,7 @@ def select(call: OnnxCall) -> Tensor:
 
 
 def cast(call: OnnxCall) -> Tensor:
-    """Convert to another element type, or to that of another tensor (CastLike)."""
+    """Convert to another element type, or to the type of another tensor (CastLike)."""
     number = call.attribute("to")
     if call.node.operator == "CastLike":
         dtype = to_tensor(call.value(1)).dtype.name
@@ -242,8 +243,7 @@ _WITHOUT_AXES = {
     "ReduceLogSum": "log",
     "ReduceSumSquare": "square",
 }
-# Functions of each reduction: applied to each element, over the axes, and to the
-# result.
+# Three functions of each reduction: of each element, over the axes, and of the result.
 _REDUCE: dict[str, tuple[str, ...]] = {
     "ReduceL1": ("abs", "sum", ""),
     "ReduceL2": ("square", "sum", "sqrt"),
@@ -299,7 +299,7 @@ def _make_search(name: str) -> Operator:
 
 
 def cumulative_sum(call: OnnxCall) -> Tensor:
-    """Compute the cumulative sum from either end, inclusive or exclusive."""
+    """Compute the cumulative sum from either end, with or without the element itself."""
     x = call.tensor(0)
     axis = call.axis(call.integers(1, "axis")[0], x.ndim)
     is_reverse = bool(call.attribute("reverse", 0))
@@ -320,7 +320,7 @@ def top_k(call: OnnxCall) -> tuple[Tensor, Tensor]:
     if call.attribute("largest", 1):
         return apply("topk", x, count, axis=axis)
     if not 0 <= count <= x.shape[axis]:
-        call.fail(f"has k={count}, but axis {axis} of its input has {x.shape[axis]}")
+        call.fail(f"has k={count}, but axis {axis} of its input has length {x.shape[axis]}")
     # Do not negate, because negatives of integers overflow.
     order = apply("argsort", apply("stop_gradient", x), axis=axis)
     places = slice_axis(order, axis, slice(0, count))

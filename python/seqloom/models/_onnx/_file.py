@@ -95,7 +95,7 @@ class _Reader:
         self.opset = opset
 
     def read(self, proto: Any, outer: set[str]) -> OnnxGraph:
-        """Read a graph; `outer` contains the names defined around it."""
+        """Read a graph; `outer` contains the names defined in the surrounding graphs."""
         if len(proto.sparse_initializer):
             raise FormatError(
                 f"{self.path}: has sparse weights, which are not supported; use dense ones"
@@ -204,7 +204,6 @@ class _Reader:
         return read[proto.type]()
 
     def _text(self, text: bytes, label: str) -> str:
-        """Decode a string."""
         try:
             return text.decode()
         except UnicodeDecodeError:
@@ -270,7 +269,7 @@ def _read_external(path: Path, proto: Any, name: str) -> NDArray[Any]:
     if not 0 <= start <= start + size <= most:
         raise FormatError(
             f"{path}: {name!r} needs the bytes {start} to {start + size} of {file.name}, "
-            f"which has {most}"
+            f"which has {most} bytes"
         )
     with file.open("rb") as stream:
         stream.seek(start)

@@ -52,7 +52,7 @@ class OnnxInput:
 
     name: str
     dtype: str
-    shape: tuple[int | None, ...] | None  # None if the file does not declare it
+    shape: tuple[int | None, ...] | None  # None if the file declares no shape
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -131,7 +131,7 @@ _DIRECTIONS = (".forward", ".reverse")
 # forget, cell; PyTorch input, forget, cell, output. GRU: ONNX has update, reset, new;
 # PyTorch reset, update, new.
 GATES = {"GRU": (1, 0, 2), "LSTM": (0, 2, 3, 1), "RNN": (0,)}
-_WEIGHT_AXES = 3  # direction, gates * width, in
+_WEIGHT_AXES = 3  # axes: direction, gates * width, in
 
 
 class OnnxWeights(NamedTuple):
@@ -189,7 +189,7 @@ class Weight:
 
 
 def find_weights(graph: OnnxGraph, taken: Iterable[str]) -> tuple[OnnxGraph, list[Weight]]:
-    """Extract the weights of a graph; `taken` are reserved names."""
+    """Extract the weights of a graph; `taken` contains reserved names."""
     graph, split = _split_recurrent(graph)
     roles = _find_roles(graph)
     paths = _Paths(taken, graph)
@@ -251,7 +251,7 @@ def _all_nodes(graph: OnnxGraph) -> Iterator[OnnxNode]:
 
 
 def _split_recurrent(graph: OnnxGraph) -> tuple[OnnxGraph, dict[str, str]]:
-    """Split the weights of recurrent nodes; also return the original name of each part."""
+    """Split the weights of recurrent nodes; also return original names by new names."""
     constants, origins = {**graph.constants}, dict[str, str]()
     nodes: list[OnnxNode] = []
     for node in graph.nodes:

@@ -50,7 +50,7 @@ def gather(call: OnnxCall) -> Tensor:
 
 def _take_from_records(rows: Any, places: RowPositions) -> Tensor | None:
     """Select one position of each record from ``(record * position, ...)``."""
-    # Use one gather for each record, so that the graph supports any number of records.
+    # Row indices of all records would fix their number, so select within each record.
     records = places.shape[0]
     length = rows.shape[0] // records
     if rows.shape[0] != records * length or not places.has_stride(length):
@@ -71,7 +71,7 @@ def _take_per_record(x: Tensor, positions: Tensor) -> Tensor:
 
 
 def _take_known(x: Tensor, places: NDArray[Any], *, axis: int) -> Tensor:
-    """Select constant indices; a single integer removes the axis."""
+    """Select elements at constant indices; a single integer removes the axis."""
     length = x.shape[axis]
     if places.size and not (-length <= places.min() and places.max() < length):
         raise OutOfRangeError(
@@ -85,13 +85,13 @@ def _take_known(x: Tensor, places: NDArray[Any], *, axis: int) -> Tensor:
 
 
 def _take_rows(x: Tensor, places: Tensor, axis: int) -> Tensor:
-    """Select computed indices."""
+    """Select elements at computed indices."""
     found = apply("take", x, places.reshape((places.size,)), axis=axis)
     return found.reshape((*x.shape[:axis], *places.shape, *x.shape[axis + 1 :]))
 
 
 def gather_elements(call: OnnxCall) -> Tensor:
-    """Select an index along an axis for each element of the result."""
+    """Select one element along an axis for each index, like NumPy ``take_along_axis``."""
     x, places = call.tensor(0), call.tensor(1)
     axis = call.axis(call.attribute("axis", 0), x.ndim)
     places = apply("where", places < 0, places + x.shape[axis], places)
@@ -99,7 +99,7 @@ def gather_elements(call: OnnxCall) -> Tensor:
 
 
 def gather_nd(call: OnnxCall) -> Tensor:
-    """Select slices by indices on several axes; the last axis contains the indices."""
+    """Select slices; the last axis of the index array contains an index for each axis."""
     x, kept = call.tensor(0), call.attribute("batch_dims", 0)
     own = call.value(1)
     if isinstance(own, RecordPositions) and x.ndim > 1 and x.shape[0] == own.shape[0]:
@@ -152,7 +152,7 @@ def _slice_with_step(x: Tensor, axis: int, part: slice) -> Tensor:
 
 
 def _list_places(part: slice, length: int) -> range:
-    """Return the indices of a slice: negative bounds count from the end; then clip."""
+    """Return the indices of a slice; negative bounds count from the end."""
     # With a negative step, a start before the axis is clipped to its first index.
     low, high = (0, length) if part.step > 0 else (-1, length - 1)
     start, stop = (it + length if it < 0 else it for it in (part.start, part.stop))
@@ -192,7 +192,7 @@ def pad(call: OnnxCall) -> Tensor:
     for at, before, after in zip(axes, widths[:half], widths[half:], strict=True):
         axis, both = call.axis(at, x.ndim), (before, after)
         if mode != "constant" and min(both) < 0:
-            call.fail(f"removes values by pads={list(both)}; only mode=constant may")
+            call.fail(f"has negative pads={list(both)}, which only mode=constant may have")
         if both == (0, 0):
             continue
         require_plausible(
@@ -221,7 +221,7 @@ def _list_padded(mode: str, length: int, widths: tuple[int, int]) -> NDArray[np.
 
 
 def take_constant(x: Tensor, places: Any, axis: int) -> Tensor:
-    """Select constant indices of an axis; a range becomes a slice."""
+    """Select elements of an axis at constant indices; a range becomes a slice."""
     shape, row = places.shape, places.ravel()
     step = int(row[1] - row[0]) if len(row) > 1 else 1
     if len(row) and step > 0 and (np.diff(row) == step).all() and row[0] >= 0:

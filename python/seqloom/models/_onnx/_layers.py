@@ -15,12 +15,13 @@ if TYPE_CHECKING:
 
     from seqloom.models._onnx._values import OnnxCall, Operator
 
-    # A function of a tensor and numbers, and the default of each number by attribute.
+    # A function of a tensor and numbers, and the default of each number by attribute
+    # name.
     Activation: TypeAlias = tuple[Callable[..., Tensor], dict[str, float]]
 
-# From this opset on a softmax uses one axis; before, the axis and all later axes.
+# First opset with a softmax over one axis; earlier ones also include all later axes.
 _SINGLE_AXIS_OPSET = 13
-# From this opset on a group norm scales channels; in opset 18 it scaled groups.
+# First opset in which a group norm scales channels; in opset 18 it scales groups.
 _CHANNEL_SCALE_OPSET = 21
 
 
@@ -68,7 +69,7 @@ ACTIVATIONS: dict[str, Activation] = {
 
 
 def _make_activation(function: Callable[..., Tensor], numbers: dict[str, float]) -> Any:
-    """Create an operator from a function; its parameters are attributes."""
+    """Create an operator from a function whose parameters are attributes of the node."""
 
     def operate(call: OnnxCall) -> Tensor:
         given = (call.attribute(name, default) for name, default in numbers.items())
@@ -90,7 +91,7 @@ def gelu(call: OnnxCall) -> Tensor:
 
 
 def _make_softmax(function: Callable[..., Tensor]) -> Operator:
-    """Create an operator over one axis; in older files, also over all later axes."""
+    """Create a softmax over one axis, in older files over all later axes too."""
 
     def operate(call: OnnxCall) -> Tensor:
         x = call.tensor(0)

@@ -191,7 +191,7 @@ class OnnxModule(Module):
             setattr(self, weight.path, kind(array.shape, FileValues(array), dtype=dtype))
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
-        """Compute the outputs of the file.
+        """Compute the outputs of the network.
 
         Args:
             *inputs: Inputs as tensors or arrays, in the order of the file.
@@ -254,7 +254,7 @@ class OnnxModule(Module):
         return outputs if len(self.graph.outputs) == 1 else outputs[0]
 
     def _place_records(self, x: Tensor, mask: Any) -> dict[str, Any]:
-        """Assign records and mask to the names of the file's inputs."""
+        """Return the records and the mask by the input names of the file."""
         names = [it.name for it in self.graph.inputs]
         masks = [name for name in names if "mask" in name.lower()]
         others = [name for name in names if name not in masks]
@@ -332,7 +332,7 @@ def position_axis(encoder: Any) -> int:
 
 
 class FileValues:
-    """Initialiser with the values of a file."""
+    """Initialiser that returns the values in a file."""
 
     def __init__(self, array: NDArray[Any]) -> None:
         self.array = array

@@ -223,7 +223,6 @@ class Cell:
         return steps[self.call.node.operator](seen, states)
 
     def _rnn(self, seen: Tensor, states: list[Tensor]) -> list[Tensor]:
-        """Compute one step of an RNN."""
         (activate,) = (it.function for it in self.activations)
         return [activate(seen + self._recurrent(states[0]))]
 
@@ -270,7 +269,7 @@ class Cell:
 
 
 def _slice_gate(x: Tensor, number: int, width: int) -> Tensor:
-    """Return the slice of one gate."""
+    """Return the columns of one gate."""
     return x[:, number * width : (number + 1) * width]
 
 

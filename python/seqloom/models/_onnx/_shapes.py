@@ -44,7 +44,7 @@ def size(call: OnnxCall) -> NDArray[np.int64]:
 
 
 def reshape_value(call: OnnxCall) -> Any:
-    """Reshape a tensor: a size of 0 is not changed, and a size of -1 is inferred."""
+    """Reshape a tensor: 0 keeps the size of an axis, and -1 is inferred."""
     old, new = call.shape(0), call.integers(1, "shape")
     if not call.attribute("allowzero", 0):
         new = [old[at] if n == 0 and at < len(old) else n for at, n in enumerate(new)]
@@ -157,8 +157,8 @@ def concat(call: OnnxCall) -> Any:
 
 
 def _find_record_positions(call: OnnxCall) -> RecordPositions | None:
-    """Return lazy pairs if the inputs are record indices and positions."""
-    # PyTorch 2.5 and newer exports ``x[arange(n), positions]`` as such pairs.
+    """Return lazy pairs if the inputs are record indices and positions; otherwise None."""
+    # PyTorch 2.5 and newer exports ``x[arange(n), positions]`` as pairs of indices.
     numbers = call.value(0)
     if len(call) != _INDEX_LENGTH or not is_known(numbers) or is_known(call.value(1)):
         return None

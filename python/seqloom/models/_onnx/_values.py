@@ -60,10 +60,10 @@ class Reshaped:
 class Directions:
     """States of a recurrent node, ``(position, direction, record, width)``.
 
-    With `is_last`, ``(position, record, direction, width)``.
+    With `is_last`, the axes are ``(position, record, direction, width)``.
     """
 
-    states: tuple[Tensor, ...]  # of each direction, (record, position, width)
+    states: tuple[Tensor, ...]  # one per direction: (record, position, width)
     is_last: bool = False
 
     @property
@@ -186,7 +186,7 @@ def pad_axis(x: Tensor, axis: int, widths: tuple[int, int], *, value: Any = 0) -
 
 
 def _make_range_like(x: Tensor, values: NDArray[Any]) -> Tensor | None:
-    """Return a range on the backend of `x` if the values form one; otherwise None."""
+    """Return a range on the backend of `x` if the values form a range; otherwise None."""
     # A range, unlike an array, lets a captured graph support batches of any size.
     row = values.ravel()
     if len(row) <= 1 or row.dtype.kind not in "if":

@@ -85,7 +85,7 @@ def _split_evenly(totals: Sequence[int], kind: str) -> list[Pair]:
 
 
 def _select_by_axes(x: Tensor, one: Any, two: Any) -> Any:
-    """Return the function for one or for two axes of positions."""
+    """Return function `one` for one axis of positions, `two` for two axes."""
     return one if x.ndim == 3 else two  # noqa: PLR2004 - (n, c, l)
 
 
