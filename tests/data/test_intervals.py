@@ -467,7 +467,7 @@ ONE_INTERVAL = {"chrom": ["chr1"], "start": [1], "stop": [5]}
         (ONE_INTERVAL | {"start": [True]}, "row 0: start must be an integer, found True"),
         (
             ONE_INTERVAL | {"Start": [2]},
-            "'start' and 'Start' both may be the column of start",
+            "'start' and 'Start' may both be the column 'start'",
         ),
         ({"chrom": "chr1", "start": 1, "stop": 5}, "with a value for each"),
         ([("chr1", 1, 5)], "each of intervals must be the path of a BED file"),

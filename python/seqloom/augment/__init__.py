@@ -1,4 +1,4 @@
-"""Augmentations: random changes of sequences, reproducible by a key."""
+"""Augmentations, which change sequences at random but reproducibly for a given key."""
 
 from seqloom.augment._augmentation import Augmentation, Compose
 from seqloom.augment._changes import (

@@ -1,4 +1,4 @@
-"""`Augmentation`, the base class of augmentations, and `Compose`."""
+"""`Augmentation`, the base class, and `Compose`, a list of augmentations."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ class Augmentation(JsonConfig):
 
         Args:
             sequence: The residues.
-            key: The key of the random numbers: ``sl.Key(seed, epoch, index)`` for an item
-                of a dataset. An integer means ``sl.Key(integer)``.
+            key: The key that determines the random numbers: ``sl.Key(seed, epoch, index)``
+                for an item of a dataset. An integer ``i`` means ``sl.Key(i)``.
             quality: One quality character for each residue; each quality moves with its
                 residue.
 
@@ -117,11 +117,11 @@ class Augmentation(JsonConfig):
 
         Args:
             sequences: The sequences.
-            keys: Two 32-bit words for each sequence, from ``Key.each``.
+            keys: A key for each sequence: two 32-bit integers, from ``Key.each``.
             qualities: One quality character for each residue; each quality moves with its
                 residue.
-            num_threads: The number of threads; None chooses by the number of residues; 0
-                uses all cores.
+            num_threads: The number of threads; None chooses a number that suits the total
+                number of residues; 0 uses all cores.
 
         Returns:
             The changed sequences; with ``qualities``, a pair (sequences, qualities).
@@ -153,7 +153,7 @@ class Augmentation(JsonConfig):
         return rows if changed is None else (rows, Ragged(changed, offsets))
 
     def kernel(self) -> _native.Augmenter:
-        """Return the Rust kernel; every augmentation of ``sl.augment`` implements this.
+        """Return the Rust kernel; each class of ``sl.augment`` overrides this method.
 
         Raises:
             ArgumentError: The class has neither a Rust kernel nor its own ``__call__``
@@ -167,7 +167,7 @@ class Augmentation(JsonConfig):
 
     @property
     def has_kernel(self) -> bool:
-        """True if the augmentation has a Rust kernel; custom classes need none."""
+        """True if the augmentation has a Rust kernel; custom classes need no kernel."""
         return type(self).kernel is not Augmentation.kernel
 
 
@@ -175,8 +175,8 @@ class Augmentation(JsonConfig):
 class Compose(Augmentation):
     """Applies several augmentations in order.
 
-    Augmentation ``i`` of the list uses the key folded with ``i``, so two equal
-    augmentations use different random numbers.
+    Augmentation ``i`` of the list uses a key that is derived from the given key and ``i``,
+    so two equal augmentations use different random numbers.
 
     Args:
         members: The augmentations, in order.
@@ -210,7 +210,6 @@ class Compose(Augmentation):
 
 
 def _make_kernel(member: object) -> _native.Augmenter:
-    """Return the kernel of one augmentation of a `Compose`."""
     if not isinstance(member, Augmentation) or not member.has_kernel:
         raise ArgumentError(
             f"members of Compose must be augmentations of sl.augment, got {quote(member)}"
@@ -242,7 +241,6 @@ def _check_keys(
 
 
 def _to_bytes(sequence: object) -> Any:
-    """Return a sequence as bytes."""
     if isinstance(sequence, str) and sequence.isascii():
         return sequence.encode("ascii")
     if isinstance(sequence, (bytes, bytearray)):
@@ -251,7 +249,6 @@ def _to_bytes(sequence: object) -> Any:
 
 
 def _to_key(key: Any) -> Key:
-    """Return a key, created from an integer if necessary."""
     if isinstance(key, Key):
         return key
     try:

@@ -91,7 +91,7 @@ class Mask(Augmentation):
 
 @dataclass(frozen=True)
 class QualityNoise(Augmentation):
-    """Substitutes each residue with the error probability that its quality gives.
+    """Substitutes residues at random, with the error probabilities of their qualities.
 
     A residue of quality Q is substituted with probability 10^(-Q/10). Qualities do not
     change, and neither do characters outside the alphabet, such as N.
@@ -160,11 +160,11 @@ class ReverseComplement(Augmentation):
 class ShuffleKmers(Augmentation):
     """Shuffles a sequence and preserves its k-mer counts.
 
-    ``k=1`` shuffles residues. ``k=2`` preserves the exact counts of dinucleotides: every
-    sequence with the same dinucleotides and the same first and last residue is equally
-    likely (Altschul and Erickson 1985). A larger ``k`` preserves the counts of k-mers in
-    the same way, and the first and last ``k - 1`` residues. Each residue keeps its quality.
-    Lower-case residues are distinct from upper-case ones.
+    ``k=1`` shuffles residues. ``k=2`` preserves the counts of dinucleotides, and the first
+    and the last residue; all such sequences are equally likely (Altschul and Erickson
+    1985). A larger ``k`` preserves the counts of k-mers, and the first and the last ``k -
+    1`` residues. Each residue keeps its quality. Upper and lower case are different
+    residues.
 
     Args:
         k: The length of the k-mers whose counts are preserved.
@@ -237,7 +237,7 @@ class Shift(Augmentation):
     Args:
         max_shift: The largest shift, in either direction.
         mode: The treatment of residues shifted out: ``"fill"`` or ``"roll"``.
-        letter: The character that fills the free end in mode ``"fill"``.
+        letter: The character that replaces the lost residues in mode ``"fill"``.
 
     Raises:
         ArgumentError: ``max_shift`` is negative, the mode is unknown, or ``letter`` is not

@@ -1,4 +1,4 @@
-"""Guesses the alphabet of files."""
+"""Guess whether files contain DNA, RNA or proteins."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def guess_alphabet(
 ) -> str:
     """Return whether sequences are DNA, RNA or protein, from all of their residues.
 
-    Sequences are nucleotides if nearly all residues are A, C, G, T, U or N. In nucleotide
-    sequences, any other character is an error, and so is a mixture of T and U.
+    Sequences are nucleotides if nearly all residues are A, C, G, T, U or N. Nucleotide
+    sequences with other characters are errors, and so is a mixture of T and U.
 
     Args:
         paths: A file, a pattern, several files or patterns, or sequences in memory, as for
@@ -45,7 +45,7 @@ def guess_alphabet(
         whitespace: ``"strip"`` removes blanks within sequences.
         ids: ``"number"`` accepts empty headers.
         symbols: The option ``symbols`` of the encoder; ``"zeros"`` and ``"keep"`` accept
-            the gaps - and . anywhere.
+            the gap characters - and . anywhere.
 
     Returns:
         ``"dna"``, ``"rna"`` or ``"protein"``.
@@ -92,7 +92,6 @@ def guess_alphabet(
 
 
 def _raise_invalid(found: FoundAlphabet, inputs: Inputs, *, total: int) -> NoReturn:
-    """Raise for invalid characters, with the position of the first."""
     strange = found.strange
     rest = total - sum(strange.values())
     expected = (

@@ -1,4 +1,4 @@
-"""Makes batches and items, in Python or in Rust threads without the interpreter."""
+"""Make batches and items, in Python or in Rust threads without the interpreter."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class BatchMaker:
     """Makes batches from the rows of a source."""
 
     source: Source
-    rows: Rows | None  # source row of each index; None: all rows of the source
+    rows: Rows | None  # source row of each index; None for all rows
     encoder: Any
     augment: Any
     seed: int
@@ -76,8 +76,6 @@ class BatchMaker:
         return self._native(native, Shape(length, multiple))
 
     def _native(self, native: NativeRecords, shape: Shape) -> NativeBatchMaker:
-        """Return an object that makes batches of the records in a Rust store."""
-
         def columns(positions: Rows, rows: Rows) -> dict[str, Any]:
             # Copied, because users may change the ordinals before the ids are decoded.
             return self.source.columns(rows.copy(), 0) | self._labels_at(positions)
@@ -142,7 +140,6 @@ class BatchMaker:
     def _check(
         self, fetched: Fetched | dict[str, Any], columns: dict[str, Any], size: int
     ) -> None:
-        """Raise if the source returned the wrong number of rows."""
         source = self.source
         check_columns(source, "columns", columns, size=size)
         if isinstance(fetched, dict):
@@ -200,7 +197,7 @@ def items_of(batch: dict[str, Any], encoder: Any) -> list[dict[str, Any]]:
 
 
 def list_letters(letters: Letters) -> dict[str, Any]:
-    """Return the columns of sequences, their lengths and, for FASTQ, qualities."""
+    """Return the columns ``sequence``, ``lengths`` and, for FASTQ, ``quality``."""
     sequences, qualities = letters
     columns: dict[str, Any] = {"sequence": sequences.to_list()}
     if qualities is not None:
@@ -243,7 +240,7 @@ def encode_columns(
     return columns
 
 
-# Not pickled: a copy in another process creates a new maker.
+# Batch makers are not pickled; another process creates a new batch maker.
 copyreg.pickle(_native.BatchMaker, lambda _: (_native.BatchMaker, (REUSED_MEMORY, 0)))
 
 
@@ -262,7 +259,7 @@ def supports_native_batches(encoder: Any) -> bool:
 class Shape:
     """The length of the sequences in a batch."""
 
-    length: int | None = None  # None: as long as the longest sequence of the batch.
+    length: int | None = None  # None for the length of the longest sequence.
     multiple: int = 1  # Positions are rounded up to a multiple of this.
 
 
@@ -277,12 +274,12 @@ class NativeBatchMaker:
     encoder: SequenceEncoder  # Encodes residues as numbers.
     store: _native.RecordStore  # Ids and residues of the records.
     extents: Extents  # Number of encoded positions of each record.
-    # Maps (indices, rows) to further columns, which share no memory with the rows.
+    # A function from (indices, rows) to the other columns of a batch, in new memory.
     columns: Callable[[Rows, Rows], Batch]
-    explain: Callable[[Rows, AlphabetError], AlphabetError]  # Adds a file position.
+    explain: Callable[[Rows, AlphabetError], AlphabetError]  # Adds the file position.
     shape: Shape = field(default_factory=Shape)  # Number of positions of a batch.
-    selected: Rows | None = None  # Source row of each index; None: row = index.
-    stays: bool = True  # True: the store outlives its batches, for lazy ids.
+    selected: Rows | None = None  # Source row of each index; None if equal.
+    stays: bool = True  # If True, ids may be decoded later from the store.
     _kernel: _native.SequenceKernel = field(init=False)
     _dtype: np.dtype[Any] = field(init=False)
     _rows: dict[int, tuple[tuple[int, ...], int]] = field(init=False)
@@ -293,7 +290,7 @@ class NativeBatchMaker:
         self._rows = {}
 
     def begin(self, maker: _native.BatchMaker, positions: Rows) -> Callable[[], Batch]:
-        """Start a batch in threads; batches finish in the order of their starts."""
+        """Start a batch in other threads; return a function that waits for it."""
         plan = self._plan(positions)
         maker.push(self._kernel, self.store, plan.rows, plan.size, not self.stays)
         return partial(self._finish, plan, maker.pop)
@@ -305,7 +302,6 @@ class NativeBatchMaker:
         return self._finish(plan, partial(_BATCH_MAKER.make, *arguments))
 
     def _plan(self, positions: Rows) -> _Plan:
-        """Compute the rows, lengths and size of a batch."""
         rows = positions if self.selected is None else self.selected[positions]
         lengths = self.extents.at(rows)
         width = pad_length(
@@ -321,7 +317,6 @@ class NativeBatchMaker:
         return _Plan(positions, rows, lengths, width, row, size * rows.size)
 
     def _finish(self, plan: _Plan, make: Callable[[], NativeBatch]) -> Batch:
-        """Return the columns of a batch."""
         try:
             memory, _, names = make()
         except AlphabetError as error:

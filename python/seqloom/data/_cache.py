@@ -47,7 +47,7 @@ def cached(
 ) -> Dataset:
     """Cache encoded items, or sequences before augmentation, in memory-mapped files.
 
-    Datasets with augmentation cache their sequences; other datasets cache encoded items.
+    A dataset with augmentation caches its sequences; other datasets cache encoded items.
     The cache key is the content of the dataset and the settings of the encoder. Several
     processes can use the cache at once; incomplete entries are computed again.
 
@@ -104,7 +104,7 @@ def _is_encoded(dataset: Dataset) -> bool:
 class CachedSource(Source):
     """Reads the cached items or sequences of a whole dataset."""
 
-    supports_threads = True  # set for each object, as in the cached source
+    supports_threads = True  # replaced by the value of the cached source
 
     def __init__(self, dataset: Dataset, folder: CacheFolder) -> None:
         source, rows = dataset.source, dataset.rows
@@ -119,7 +119,7 @@ class CachedSource(Source):
         _ = self._arrays
 
     def __getstate__(self) -> dict[str, Any]:
-        # Memory maps are not pickled; another process maps the files again.
+        # Memory maps are not pickled; the unpickling process maps the files again.
         return {name: it for name, it in self.__dict__.items() if name != "_arrays"}
 
     @cached_property
@@ -142,7 +142,6 @@ class CachedSource(Source):
             yield chunk
 
     def _encoded_items(self) -> Iterator[Arrays]:
-        """Yield the encoded numbers of each item, without padding."""
         whole = Dataset(self._source, self._rows, encoder=self._encoder)
         for start in range(0, self.size, _CHUNK_RECORDS):
             rows = np.arange(start, min(start + _CHUNK_RECORDS, self.size))
@@ -159,7 +158,6 @@ class CachedSource(Source):
 
     @cached_property
     def _starts(self) -> Rows:
-        """Offsets of the items."""
         return offsets_of(np.asarray(self._arrays.get("lengths", np.empty(0, np.int64))))
 
     def ids(self, rows: Rows) -> list[str]:
@@ -171,7 +169,7 @@ class CachedSource(Source):
         return self._source.lengths(self._rows[rows], encoder)
 
     def columns(self, rows: Rows, epoch: int | None) -> dict[str, Any]:
-        """Return the further columns of the records."""
+        """Return the other columns of the records, such as ``file``."""
         return columns_of(self._source, self._rows[rows], epoch)
 
     def locate(
@@ -190,7 +188,7 @@ class CachedSource(Source):
         )
 
     def fetch(self, rows: Rows, options: FetchOptions) -> Fetched | dict[str, Any]:
-        """Return encoded items, or sequences if they are cached or requested."""
+        """Return encoded items; sequences if the cache or the request needs them."""
         if self._is_encoded:
             if options.as_letters:
                 return self._source.fetch(self._rows[rows], options)
@@ -203,7 +201,6 @@ class CachedSource(Source):
         return Fetched(self.ids(rows), (sequences, qualities))
 
     def _inputs(self, rows: Rows, options: FetchOptions) -> dict[str, Any]:
-        """Return the ``inputs`` of a batch of encoded items."""
         encoder = self._encoder
         sizes = self._starts[rows + 1] - self._starts[rows]
         lengths = sizes // math.prod(encoder.shape(1, 1))

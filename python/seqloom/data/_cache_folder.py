@@ -74,7 +74,7 @@ class CacheFolder:
         opened: Callable[[Path], Opened | None],
         write: Callable[[Path], None],
     ) -> Opened:
-        """Open an entry of any files; create it if it is missing or damaged."""
+        """Open an entry of arbitrary files; create it if it is missing or damaged."""
         content = _open_entry(self.path / key, opened)
         if content is not None:
             return content
@@ -129,7 +129,7 @@ class CacheFolder:
                     excess -= size
 
     def _remove(self, entry: Path) -> None:
-        """Rename an entry at once, then delete its files."""
+        """Remove an entry: rename its folder atomically, then delete its files."""
         deleted = self.path / f"{_DELETED}{secrets.token_hex(4)}"
         with suppress(FileNotFoundError):
             entry.rename(deleted)
@@ -149,7 +149,6 @@ def _open(entry: Path) -> Arrays | None:
 
 
 def _map(path: Path, about: dict[str, Any]) -> NDArray[Any] | None:
-    """Return a memory map of one file; None if its size or checksum differs."""
     kind, size = np.dtype(about["dtype"]), int(about["size"])
     if kind.hasobject or path.stat().st_size != size * kind.itemsize:
         return None
@@ -216,13 +215,12 @@ def entry_facts(entry: Path) -> dict[str, Any]:
     """Return the metadata of an entry's files, and update its time of last use."""
     text, _, checksum = (entry / _ENTRY_FILE).read_text(encoding="utf-8").partition("\n")
     if checksum.strip() != _sum(text):
-        raise ValueError("the checksum differs")  # the caller treats the entry as missing
+        raise ValueError("the checksum differs")  # the caller will replace the entry
     os.utime(entry / _ENTRY_FILE)
     return json.loads(text)
 
 
 def _sum(text: str) -> str:
-    """Return the checksum of an entry's metadata."""
     return f"{zlib.crc32(text.encode()):08x}"
 
 
@@ -243,14 +241,12 @@ def _open_entry(entry: Path, opened: Callable[[Path], Opened | None]) -> Opened 
 
 
 def _last_use(facts: Path) -> float:
-    """Return the time of an entry's last use, in seconds since the epoch."""
     with suppress(FileNotFoundError):
         return facts.stat().st_mtime
     return 0.0
 
 
 def _size(entry: Path) -> int:
-    """Return the size of an entry in bytes."""
     with suppress(FileNotFoundError):
         return sum(path.stat().st_size for path in entry.iterdir())
     return 0

@@ -87,7 +87,7 @@ class Dataset:
         is_random = augment is not None or source.jitter > 0
         self._epoch = Epoch() if is_random else None
         self._fingerprint: str | None = None
-        self._whole: Dataset | None = None  # None: the dataset is not a subset
+        self._whole: Dataset | None = None  # None if the dataset is not a subset
 
     @property
     def whole(self) -> Dataset:
@@ -123,7 +123,7 @@ class Dataset:
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """The length of each record, without a final stop that the encoder drops."""
+        """The length of each record, without a final ``*`` that the encoder drops."""
         return lengths_of(self.source, self.rows, self.encoder)
 
     @property
@@ -212,7 +212,8 @@ class Dataset:
             A copy of the dataset; for a subset, the whole dataset is copied too.
 
         Raises:
-            ArgumentError: An attribute other than these three is given.
+            ArgumentError: An attribute other than ``augment``, ``encoder`` or ``seed`` is
+                passed.
 
         Examples:
             >>> from seqloom.augment import ReverseComplement
@@ -244,7 +245,7 @@ class Dataset:
         return ids_of(self.source, self.rows[positions(indices, len(self))])
 
     def group(self, name: str) -> list[Any]:
-        """List one value per record, to split the dataset by groups.
+        """Return a column with one value per record, such as the groups of a split.
 
         Args:
             name: A column: ``"file"`` of sequences from files; ``"chrom"``,
@@ -367,7 +368,6 @@ class Dataset:
         self._epoch.set(epoch)
 
     def _current(self, epoch: int | None) -> int:
-        """Return the given epoch, or the epoch that was set last."""
         if epoch is not None:
             return as_integer("epoch", epoch)
         return 0 if self._epoch is None else self._epoch.get()
@@ -402,7 +402,7 @@ class Dataset:
         return self._maker().native(**shape)
 
     def _maker(self) -> BatchMaker:
-        """Return an object that makes batches with the current attributes."""
+        """Return a maker of batches with the current encoder, augmentation and seed."""
         rows, jitter = None if self._has_all_rows else self.rows, self.jitter
         return BatchMaker(
             self.source, rows, self.encoder, self.augment, self.seed, self.labels, jitter

@@ -105,7 +105,6 @@ def composition(parts: Iterable[Ragged], encoder: Any) -> dict[str, int]:
 
 
 def _count(counts: NDArray[np.int64], codes: str) -> int:
-    """Return the count of certain characters in upper and lower case."""
     return int(counts[list((codes + codes.lower()).encode())].sum())
 
 

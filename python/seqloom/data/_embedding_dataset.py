@@ -97,8 +97,8 @@ def EmbeddingDataset(
     Args:
         embeddings: A folder opened by `seqloom.infer.load`, or a dict from id to embedding.
         labels: Tables, a data frame, a dict from id to label, or a list in the order of the
-            records. A ``Labels`` also has the options for reading them. None means that
-            there are no labels.
+            records. A ``Labels`` object also has options for reading the labels. None means
+            that there are no labels.
         layer: The index of the network layer; None selects the last layer in the folder.
         **old: Deprecated: single options of ``Labels``; write
             ``labels=Labels(source, task=..., classes=...)``.

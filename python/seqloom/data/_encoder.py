@@ -50,7 +50,7 @@ class Encoder(Protocol):
 
     @property
     def channels(self) -> str | None:
-        """``"first"`` for arrays (sequences, channels, positions), ``"last"``, or None."""
+        """Axis of channels: ``"first"`` (after the sequences), ``"last"``, or None."""
         ...
 
     def batch(self, sequences: Ragged, *, length: int | None = None) -> NDArray[Any]:
@@ -130,7 +130,7 @@ def _check_for_protein(augment: Any) -> None:
     fills = getattr(augment, "mode", "fill") == "fill"
     if getattr(augment, "letter", "") in ("N", "n") and fills:
         raise ArgumentError(
-            f'augment: {name} writes N, which is asparagine in a protein: give letter="X"'
+            f'augment: {name} writes N, which is asparagine in a protein: pass letter="X"'
         )
 
 
@@ -149,7 +149,8 @@ def _takes_letters_and_key(augment: Any) -> bool:
     return False
 
 
-# Not pickled, because Hugging Face datasets pickle this module to hash functions.
+# A `Ring` is pickled as an empty one, because Hugging Face datasets pickle this module
+# when they hash functions.
 copyreg.pickle(_native.Ring, lambda _: (_native.Ring, ()))
 
 
@@ -172,12 +173,12 @@ def count_positions(encoder: Any, lengths: NDArray[np.int64]) -> NDArray[np.int6
 
 
 def leaves_out(encoder: Any) -> bool:
-    """Return whether an encoder may drop residues, such as a final stop."""
+    """Return whether an encoder may drop residues, such as a final ``*``."""
     return bool(getattr(encoder, "leaves_out", False))
 
 
 def extents_of(encoder: Any, sequences: Ragged) -> NDArray[np.int64]:
-    """Return the number of encoded positions of each sequence, without dropped stops."""
+    """Return the number of encoded positions per sequence, without a dropped ``*``."""
     count = getattr(encoder, "extents", None)
     return (
         count_positions(encoder, sequences.lengths) if count is None else count(sequences)
@@ -193,11 +194,11 @@ def position_axis(encoder: Any) -> int:
 class Extents:
     """Number of encoded positions of each sequence of a dataset."""
 
-    each: NDArray[np.int64] | int  # per sequence; a single number if all are equal
+    each: NDArray[np.int64] | int  # a single number if all are equal
 
     @classmethod
     def of(cls, positions: NDArray[np.int64]) -> Self:
-        """Create it from the number of positions of each sequence."""
+        """Store the number of positions of each sequence."""
         is_equal = positions.size and (positions == positions[0]).all()
         return cls(int(positions[0]) if is_equal else positions)
 
@@ -313,7 +314,6 @@ def apply_augment(
 
 
 def _one_by_one(augment: Any, letters: Letters, keys: NDArray[np.uint32]) -> Letters:
-    """Call a custom augmentation for each sequence."""
     sequences, qualities = letters
     record_keys = [Key.from_json(words) for words in keys.tolist()]
     rows = sequences.to_list()

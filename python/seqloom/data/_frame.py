@@ -1,4 +1,4 @@
-"""Tables in memory: pandas, polars, pyarrow, Hugging Face, or a dict of columns."""
+"""Read in-memory tables of pandas, polars, pyarrow or Hugging Face, and dicts."""
 
 from __future__ import annotations
 
@@ -69,7 +69,6 @@ class Frame:
 
 
 def _check_indexes(columns: dict[Any, Any]) -> None:
-    """Raise if the series in a dict have different indexes."""
     series = {name: it for name, it in columns.items() if has_index(it)}
     for name, it in series.items():
         first = next(iter(series))
@@ -110,12 +109,12 @@ def index_of(table: Any) -> list[Any] | None:
     """Return the index of a pandas series or data frame; None for the default index."""
     if not has_index(table):
         return None
-    # A RangeIndex may hold ids, because pandas uses it for evenly spaced integers.
+    # A RangeIndex may contain ids, because pandas uses it for evenly spaced integers.
     return None if is_count(table.index) else values_of(table.index)
 
 
 def key_text(key: Any) -> str:
-    """Return an id as text; whole floats (of columns with gaps) become integers."""
+    """Return an id as text; a float such as 7.0 becomes 7."""
     if isinstance(key, bytes):
         return decode_header(key)
     is_whole = isinstance(key, float) and key.is_integer()
@@ -129,7 +128,7 @@ def has_index(table: Any) -> bool:
 
 
 def values_by_id(name: str, values: Any, dataset: Any) -> list[Any] | None:
-    """Return the values of a dict or indexed series in dataset order; else None."""
+    """Return values of a dict or indexed series in dataset order; None for others."""
     is_dict = isinstance(values, Mapping)
     if not is_dict and (table := Frame.of(values)) and len(table.names) > 1:
         raise ArgumentError(

@@ -81,7 +81,7 @@ class Ids(list[str]):
 
     @classmethod
     def of(cls, names: list[str]) -> Self:
-        """Create it from a list of strings.
+        """Create an `Ids` object from a list of strings.
 
         Args:
             names: The ids.

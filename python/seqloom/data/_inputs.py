@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from seqloom.io import SequenceReader
 
-# Small enough to stay in the CPU cache while a batch is copied.
+# Limits of a batch, so that it remains in the CPU cache while it is copied.
 _BATCH_RECORDS = 1 << 13
 _BATCH_BYTES = 4 << 20
 _BLANKS = np.isin(np.arange(256), list(b" \t\n\r\v\f"))
@@ -184,7 +184,7 @@ def _bytes(row: Any) -> bytes | None:
 
 
 def _without(letters: Ragged, dropped: NDArray[np.bool_]) -> Ragged:
-    """Return the sequences without the characters to drop."""
+    """Return the sequences without the characters where ``dropped`` is True."""
     if not dropped.any():
         return letters
     before = offsets_of(dropped.astype(np.int64))

@@ -108,30 +108,30 @@ def split(
     Records with equal sequences may fall into different subsets; ``groups="sequence"``
     keeps equal sequences together.
 
-    The size of each subset is its share of the dataset, rounded by the method of the
-    largest remainder. Each subset keeps the order of the dataset. The split depends only on
-    the seed. Only the first subset, the training set, keeps augmentation and jitter.
-    The genotypes of all subsets are standardised with the statistics of the training set,
-    unless the encoder is already fitted.
+    The fractions of the dataset are rounded to whole records by the largest remainder
+    method. Each subset keeps the order of the dataset. The split depends only on the seed.
+    Only the first subset, the training set, keeps augmentation and jitter. The genotypes of
+    all subsets are standardised with the statistics of the training set, unless the encoder
+    is already fitted.
 
     Args:
         dataset: The dataset to split.
         shares: The fraction of records in each subset; the fractions must sum to 1.
-        stratify: If True, and labels are classes, every class has the same share in each
-            subset.
-        groups: A group for each record, such as a family or donor: an array, a list, or a
-            dict or pandas series by id. The group can also come from a column, such as
-            ``"chrom"`` of intervals or ``"file"``. With ``"sequence"``, equal sequences
+        stratify: If True and the labels are classes, all subsets have the same fraction of
+            each class.
+        groups: The group of each record, such as its family or donor: an array, a list, or
+            a dict or pandas series by id. The name of a column, such as ``"file"`` or the
+            ``"chrom"`` of intervals, is accepted too. With ``"sequence"``, equal sequences
             form a group. All records of a group are in the same subset, so subset sizes
-            only approximate the shares. A record without a group is an error.
+            only approximate the fractions. A record without a group is an error.
         seed: Seed of the random split.
 
     Returns:
         The subsets, which all have the classes of the dataset.
 
     Raises:
-        ArgumentError: The shares do not sum to 1, a subset would be empty, or the groups do
-            not match the records.
+        ArgumentError: The fractions do not sum to 1, a subset would be empty, or the groups
+            do not match the records.
 
     Examples:
         >>> from pathlib import Path
@@ -171,11 +171,11 @@ def folds(
     Args:
         dataset: The dataset to split.
         k: The number of folds, 2 or more.
-        stratify: If True, and labels are classes, every class has the same share in each
-            subset.
-        groups: A group for each record, a dict or a pandas series from id to group, or the
-            name of a column (``"chrom"`` of intervals, ``"file"``). With ``"sequence"``,
-            equal sequences form a group. All records of a group are in the same fold.
+        stratify: If True and the labels are classes, all subsets have the same fraction of
+            each class.
+        groups: The group of each record, a dict or a pandas series from id to group, or the
+            name of a column, such as ``"file"``. With ``"sequence"``, equal sequences form
+            a group. All records of a group are in the same fold.
         seed: Seed of the random split.
 
     Returns:
@@ -206,13 +206,12 @@ def folds(
 
 
 def _fit_to(dataset: Dataset, rows: NDArray[np.int64]) -> Dataset:
-    """Standardise a dataset with the statistics of some of its records."""
     source = dataset.source.fitted(dataset.rows[rows])
     return dataset if source is dataset.source else dataset.replace(source=source)
 
 
 def _check_shares(shares: Any) -> list[float]:
-    """Return shares as floats; raise unless they are positive and sum to 1."""
+    """Return the fractions as floats; raise unless they are positive and sum to 1."""
     try:
         numbers = [float(share) for share in shares]
     except (TypeError, ValueError):
@@ -232,7 +231,6 @@ def _assign_records(
     stratify: bool,
     seed: int,
 ) -> NDArray[np.int64]:
-    """Return the index of the subset that each record is assigned to."""
     key = Key(as_seed(seed)).fold("split")
     classes = dataset.labels
     # Only classes can be stratified.
@@ -255,7 +253,7 @@ def _assign_records(
 def _assign_by_class(
     classes: NDArray[np.int64], shares: list[float], key: Key
 ) -> NDArray[np.int64]:
-    """Assign records to subsets; class counts are within 1 of their share."""
+    """Assign records to subsets, with the same class fractions in each subset."""
     parts = np.zeros(classes.size, np.int64)
     remaining = permutation(classes.size, key)
     for part, size in enumerate(_apportion(classes.size, shares)):
@@ -266,7 +264,7 @@ def _assign_by_class(
 
 
 def _first_of_each_class(classes: NDArray[np.int64], size: int) -> NDArray[np.bool_]:
-    """Mark ``size`` records: from each class the first ones, in proportion to its size."""
+    """Mark ``size`` records, in proportion to the remaining records of each class."""
     counts = np.bincount(classes)
     quotas = np.array(_apportion(size, counts / max(classes.size, 1)), np.int64)
     by_class = np.argsort(classes, kind="stable")
@@ -277,7 +275,7 @@ def _first_of_each_class(classes: NDArray[np.int64], size: int) -> NDArray[np.bo
 
 
 def _apportion(n: int, shares: Iterable[float]) -> list[int]:
-    """Round shares of n to integers that sum to n, by largest remainder."""
+    """Round fractions of n to integers whose sum is n (largest remainder method)."""
     exact = [n * share for share in shares]
     sizes = [math.floor(size + 1e-9) for size in exact]
     by_remainder = sorted(range(len(exact)), key=lambda i: sizes[i] - exact[i])

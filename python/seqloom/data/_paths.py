@@ -49,7 +49,6 @@ def tables_of(
 
 
 def _matches(path_or_pattern: Any) -> list[str]:
-    """Return the files that a path or a glob pattern matches."""
     path = os.fspath(as_path("each file", path_or_pattern).expanduser())
     if not glob.has_magic(path) or Path(path).exists():
         return [path]

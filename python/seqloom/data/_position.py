@@ -66,7 +66,7 @@ def check_integer(name: str, value: Any, *, least: int = 0, most: int | None = N
 
 
 class Position(int):
-    """An index that carries its epoch through PyTorch loaders and their workers."""
+    """An index that also contains its epoch, for the workers of PyTorch loaders."""
 
     epoch: int
 
@@ -80,7 +80,6 @@ class Position(int):
 
 
 def _position(number: int, epoch: int) -> Position:
-    """Unpickle a position."""
     return Position(number, epoch=epoch)
 
 
@@ -212,7 +211,7 @@ def permutation(n: int, key: Key) -> NDArray[np.int64]:
 
 
 def permute(positions: NDArray[np.int64], size: int, key: Key | None) -> NDArray[np.int64]:
-    """Return the indices at increasing positions of an epoch; a key shuffles them."""
+    """Return the indices at some positions of an epoch, shuffled if there is a key."""
     # Positions of `size` or more wrap around to 0.
     is_within = not positions.size or positions[-1] < size
     wrapped = positions if is_within else positions % size
@@ -225,14 +224,14 @@ def permute(positions: NDArray[np.int64], size: int, key: Key | None) -> NDArray
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rank:
-    """One of the processes that split an epoch."""
+    """The rank of one of the processes that share the items of an epoch."""
 
     number: int = 0
     world: int = 1  # The number of processes.
-    even: str = "pad"  # With "uneven", some ranks get one more item.
+    even: str = "pad"  # With "uneven", some ranks have one more item.
 
     def share(self, start: int, stop: int) -> tuple[int, int]:
-        """Return the end of the epoch after padding or dropping, and the items per rank."""
+        """Return the padded or shortened end of the epoch, and the items per rank."""
         if self.even == "uneven":
             return stop, len(range(start + self.number, stop, self.world))
         rest = (stop - start) % self.world

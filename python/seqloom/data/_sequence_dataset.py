@@ -61,15 +61,15 @@ def SequenceDataset(
     Tables and in-memory sequences are pickled with their content.
 
     Sequences in memory can be a list of strings, bytes, pairs of id and sequence, dicts, or
-    records. Sequences can also be given as a dict from id to sequence, a dict of columns, a
-    series, a data frame (pandas, polars, Arrow) or a Hugging Face dataset. Arrays of
-    strings or bytes are accepted too, and arrays of single characters with one sequence per
-    row. Without ids, records are numbered from 0. The id of a record in memory ends at the
-    first blank, as in a file. A file can also be a table: CSV, TSV or Parquet with a column
-    ``sequence`` and, for labels, a column ``label``.
+    records. A dict can map ids to sequences, or names to columns. Series, data frames
+    (pandas, polars, Arrow), Hugging Face datasets and arrays of strings or bytes are
+    accepted too. So are arrays of single characters with one sequence per row. Without ids,
+    records are numbered from 0. The id of a record in memory ends at the first blank, as in
+    a file. A file can also be a table: CSV, TSV or Parquet with a column ``sequence`` and,
+    for labels, a column ``label``.
 
     Labels come from tables joined by id, a dict, the headers, the names of the files, or a
-    function of the record. Strings and integers are classes. Labels with a fraction need
+    function of the record. Strings and integers are classes. Numbers such as 0.5 need
     ``Labels(..., task="regress")``.
 
     Args:
@@ -77,15 +77,15 @@ def SequenceDataset(
             sequences in memory.
         encoder: Encodes residues as numbers, for example ``sl.encode.OneHot``.
         augment: Changes residues before they are encoded, for example
-            ``sl.augment.ReverseComplement``; random by seed, epoch and ordinal.
-        labels: Tables (TSV, CSV, white space; plain or gzip; Parquet), a data frame, or
-            a dict from id to label. A function from a ``SequenceRecord`` to its label and a
+            ``sl.augment.ReverseComplement``; the changes depend on seed, epoch and ordinal.
+        labels: Tables (TSV, CSV, white space; plain or gzip; Parquet), a data frame, or a
+            dict from id to label. A function from a ``SequenceRecord`` to its label and a
             pandas series indexed by id are accepted too. An array, a list or a series with
             the default index must contain the labels in record order. With ``"file"``, each
             file is a class with the file's name without suffixes; a dict from file to label
             sets other class names. None reads the label column of a table of sequences, if
-            it exists; False reads no labels. A ``Labels`` also has the options for reading
-            them.
+            it exists; False reads no labels. A ``Labels`` object also has options for
+            reading the labels.
         max_length: The maximum sequence length; a longer sequence raises an error.
         seed: Seed of the augmentation.
         id_column: The column of ids in tables. If a table lacks this column, its records
@@ -95,8 +95,8 @@ def SequenceDataset(
             ``"solexa"``.
         comments: ``"skip"`` ignores FASTA lines that begin with ``;`` or ``#``;
             ``"error"`` rejects them.
-        whitespace: ``"strip"`` removes blanks within the sequences of FASTA files,
-            tables and memory.
+        whitespace: ``"strip"`` removes blanks within the sequences of FASTA files, tables
+            and in-memory data.
         ids: ``"number"`` uses the index of a record as its id if the header is empty or the
             id is missing; ``"error"`` raises.
         id_from_header: A regular expression that matches the id in the header. The id is
@@ -161,7 +161,6 @@ def SequenceDataset(
 
 
 def _check_letters(data: Dataset, records: SequenceSource) -> None:
-    """Raise if a record in memory has an invalid character."""
     # Large files are not checked here, because that would read them twice; reading a
     # batch with an invalid character raises.
     if not (records.in_memory and isinstance(data.encoder, ValidatingEncoder)):

@@ -73,7 +73,7 @@ class SequenceSource(Source):
 
     @property
     def native(self) -> NativeRecords | None:
-        """The records in Rust, if they are in memory."""
+        """The Rust store of the records; None unless the records are in memory."""
         if self._native is None and self.in_memory:
             store = self.store
             if isinstance(store, MemoryStore):
@@ -85,11 +85,11 @@ class SequenceSource(Source):
         return self.store.ids(rows)
 
     def lengths(self, rows: Rows, encoder: Any) -> Rows:
-        """Return the length of each row, without a final stop that the encoder drops."""
+        """Return the length of each row, without a ``*`` that the encoder drops."""
         if not leaves_out(encoder):
             return self.store.lengths[rows]
-        # Finding final stops requires a pass over large files, because an index lacks
-        # them.
+        # An index does not record a final ``*``, so large files are read completely
+        # here.
         if self._encoded is None or self._encoded[0] is not encoder:
             batches = self.store.batches()
             counts = [encoder.encoded_lengths(batch.sequences) for batch in batches]
@@ -148,7 +148,8 @@ class SequenceSource(Source):
                 raise self._record_error(row, found)
         if encoder is None:
             return
-        # Large files are not searched for stops here; making a batch raises instead.
+        # Large files are not searched for a final ``*`` here; making a batch raises
+        # instead.
         if self.in_memory:
             lengths = self.lengths(np.arange(self.size), encoder)
         is_short = count_positions(encoder, lengths) < 1
@@ -163,7 +164,7 @@ class SequenceSource(Source):
             )
 
     def _record_error(self, row: int, message: str) -> FormatError:
-        """Return an error whose message names the record."""
+        """Return an error whose message contains the file and the id of the record."""
         path, record = self.place(row)
         name = self.ids(np.array([row]))[0]
         return FormatError(

@@ -34,12 +34,12 @@ class FetchOptions:
     """Options for reading the records of one batch."""
 
     encoder: Any = None  # Encoder of the dataset.
-    epoch: int | None = None  # None: without jitter.
-    length: int | None = None  # Positions of the batch; None: the longest record.
+    epoch: int | None = None  # Determines the jitter; None for no jitter.
+    length: int | None = None  # Positions of the batch; None for the longest record.
     multiple: int = 1  # Positions are rounded up to a multiple of this.
     out: NDArray[Any] | None = None  # Memory for the inputs.
     num_threads: int = 1
-    as_letters: bool = False  # True: return residues even if the source could return inputs
+    as_letters: bool = False  # If True, return residues, not inputs.
 
 
 class Fetched(NamedTuple):
@@ -121,12 +121,12 @@ class Source(ABC):
     noun: str = "sequences"  # Plural name of the records.
     size: int  # The number of rows.
     paths: tuple[str, ...] = ()  # The files that are read.
-    has_letters: bool = True  # False: records are numbers, not sequences.
-    has_ids: bool = True  # False: the records have no ids, so row numbers are used.
-    counts_letters: bool = False  # True: reports count ambiguous and masked residues.
-    supports_threads: bool = False  # True: threads may share the source.
-    is_checked: bool = True  # True: datasets check the sizes of results.
-    has_ordinals: bool = True  # True: batches have the column ``ordinal``, the row number.
+    has_letters: bool = True  # False if records are numbers, not sequences.
+    has_ids: bool = True  # If False, row numbers replace ids.
+    counts_letters: bool = False  # If True, reports count masked residues.
+    supports_threads: bool = False  # If True, threads may share the source.
+    is_checked: bool = True  # If True, datasets check the sizes of results.
+    has_ordinals: bool = True  # If True, batches have an ``ordinal`` column.
     jitter: int = 0  # Maximum random shift of a record, in bases.
 
     @property
@@ -141,7 +141,7 @@ class Source(ABC):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Counts of the records, for the report of the dataset."""
+        """Counts for the report of the dataset, such as skipped records."""
         return {}
 
     @property
@@ -188,7 +188,7 @@ class Source(ABC):
         del labels
         columns = columns_of(self, rows, 0)
         if self.has_letters and name == "sequence":
-            # In upper case, so that soft-masked copies of a sequence are in the same
+            # Upper case puts sequences that differ only in soft-masking into the same
             # group.
             sequences, _ = fetch_letters(self, rows)
             return [letters.upper() for letters in sequences.to_list()]

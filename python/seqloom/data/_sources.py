@@ -41,7 +41,7 @@ _SEQUENCE = re.compile(r"[A-Z*.-]*|[ACGTUNacgtun*.-]*")
 _MISSING_TEXTS = frozenset(MISSING) - {"", "."}
 _MAX_CHECKED_ROWS = 100
 _MAX_PATH_CHARACTERS = 255
-# Axes of an array with one character per element.
+# Number of axes of an array with one character per element.
 _CHARACTER_AXES = 2
 _CONTAINER_TYPES: Any = (list, tuple, set, frozenset, dict, np.ndarray)
 _Array: Any = np.ndarray
@@ -79,7 +79,7 @@ class Sources:
 
 
 def sources_of(data: Any, options: SourceOptions) -> Sources:
-    """Read in-memory sequences and tables of sequences; list sequence files."""
+    """Read sequences from memory and from tables, and list the sequence files."""
     held = take_records(data, options)
     if held is not None:
         return Sources((held.name,), {held.name: held})
@@ -121,7 +121,6 @@ def _begins_as_table(path: str, column: str) -> bool:
 
 
 def _is_named(path: str) -> bool:
-    """Return whether a file name has the suffix of a table."""
     return Path(path.removesuffix(".gz")).suffix.lower() in _SUFFIXES
 
 
@@ -141,7 +140,7 @@ class MemoryRecords:
     name: str  # Name that replaces a path in messages, such as <list>.
     batch: SequenceBatch  # The records.
     frame: Frame | None = None  # The table of the records, which may have labels.
-    has_ids: bool = True  # False: the source has neither ids nor an index.
+    has_ids: bool = True  # False if the source has neither ids nor an index.
 
     def is_numbered(self, id_column: str) -> bool:
         """Return whether the records come from a table without ids and row names."""
@@ -185,7 +184,7 @@ def from_frame(name: str, frame: Frame, options: SourceOptions) -> MemoryRecords
 
 
 def _warn_of_missing_marks(name: str, ids: list[str], letters: list[Any]) -> None:
-    """Warn of strings such as NA in a column of sequences, which are valid proteins."""
+    """Warn if a column of sequences contains marks of missing values, such as NA."""
     texts = enumerate(letters)
     rows = [i for i, it in texts if isinstance(it, str) and it in _MISSING_TEXTS]
     if rows:
@@ -208,7 +207,6 @@ def _ids(name: str, ids: list[Any], options: SourceOptions) -> list[str]:
 
 
 def _id(each: Any, position: tuple[str, int], ids: str) -> str:
-    """Return one id as text."""
     text = key_text(each)
     if not (is_nothing(each) or not text.strip() or isinstance(each, _CONTAINER_TYPES)):
         return text
@@ -241,7 +239,6 @@ def _check_first_words(name: str, ids: list[str]) -> None:
 
 
 def _rows(data: Any) -> list[Any]:
-    """List the rows of an array, a series or another iterable."""
     if isinstance(data, _Array) and data.ndim == _CHARACTER_AXES:
         if data.dtype.itemsize == 1:
             return [row.tobytes() for row in data]
@@ -284,7 +281,6 @@ def _are_paths(rows: list[Any]) -> bool:
 def _from_rows(
     name: str, rows: list[Any], data: Any, *, options: SourceOptions
 ) -> MemoryRecords:
-    """Return records from a list of sequences, pairs of id and sequence, or dicts."""
     first = rows[0]
     _check_one_kind(name, rows)
     if isinstance(first, Mapping):
@@ -322,7 +318,7 @@ def _check_one_kind(name: str, rows: list[Any]) -> None:
 
 
 def _kind(row: Any) -> str:
-    """Return how a row contains id and sequence."""
+    """Return the type of a row: a pair, a dict, an object or a sequence alone."""
     if isinstance(row, (str, bytes)):
         return "alone"
     if isinstance(row, Mapping):
@@ -334,7 +330,6 @@ def _kind(row: Any) -> str:
 
 
 def _pair(name: str, row: Any) -> tuple[Any, Any]:
-    """Return the id and the sequence of a pair."""
     is_row = isinstance(row, (tuple, list))
     cells: list[Any] = list(row) if is_row else []  # pyright: ignore[reportUnknownArgumentType]
     if len(cells) != 2:  # noqa: PLR2004 - a pair
@@ -348,7 +343,7 @@ def _pair(name: str, row: Any) -> tuple[Any, Any]:
 def _from_records(name: str, rows: list[Any], options: SourceOptions) -> MemoryRecords:
     """Return the records of `SequenceRecord` objects, with their qualities."""
     held = _make_records(name, ((row.id, row.sequence) for row in rows), options)
-    # Header of the record, or its id (which may be a number) and description.
+    # The header of the record or, without a header, its id and description.
     headers = [
         row.header or header.split(None, 1)[0] + f" {row.description}".rstrip().encode()
         for row, header in zip(rows, held.batch.headers.to_list(), strict=True)
@@ -379,7 +374,6 @@ def _check_qualities(name: str, batch: SequenceBatch) -> None:
 def _make_records(
     name: str, pairs: Iterable[tuple[Any, Any]], options: SourceOptions
 ) -> MemoryRecords:
-    """Return ids and sequences as in-memory columns."""
     listed = list(pairs)
     if not listed:
         raise FormatError(f"{name}: expected sequences, found none", path=name)

@@ -176,7 +176,7 @@ class IndexedStore:
         """Return the ids of rows."""
         if rows.size <= _MAX_FETCHED_IDS:
             return self.fetch(rows)[0]
-        # If many records are requested, read only the headers.
+        # Reading all headers is faster than fetching many records with their sequences.
         names = [name for index in self._indexes for name in index.ids]
         if rows.size == len(names) and (rows == np.arange(rows.size)).all():
             return names
@@ -227,7 +227,6 @@ class IndexedStore:
 
 
 def _columns(batch: SequenceBatch) -> Columns:
-    """Return ids, sequences and qualities of a batch."""
     headers = batch.headers
     names = Ragged(*_native.first_words(headers.data, headers.offsets))
     return names, batch.sequences, batch.qualities

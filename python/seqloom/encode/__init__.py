@@ -1,4 +1,4 @@
-"""Encoders: convert sequences to numbers."""
+"""Encoders, which convert sequences to numbers."""
 
 from seqloom.encode._one_hot import OneHot
 from seqloom.encode._quality import Quality

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 # With fewer residues, starting a second thread takes longer than it saves.
 _RESIDUES_PER_THREAD = 1 << 18
 _KMER_SETTINGS = ("k", "stride", "canonical")  # Settings of a k-mer kernel.
-# Residue categories that a kernel counts; "outside" is always 0.
+# Residue categories that a kernel counts; the count of "outside" is always 0.
 _UNUSUAL_CATEGORIES = (
     "ambiguous",
     "lower_case",
@@ -53,10 +53,10 @@ class SequenceEncoder(JsonConfig):
         True
     """
 
-    # Every encoder has a dtype; the valid dtypes depend on the encoder.
+    # The valid dtypes depend on the encoder.
     dtype: Any
     encodes: ClassVar[str] = "sequences"
-    # True: Rust code may replace calls of `batch` and `__call__`. Not inherited by a
+    # If True, Rust code may replace calls of `batch` and `__call__`. Not inherited by a
     # subclass that overrides `batch` or `__call__`.
     supports_native_batches: ClassVar[bool] = True
 
@@ -116,7 +116,7 @@ class SequenceEncoder(JsonConfig):
 
         Returns:
             The number of residues in each category: ``"ambiguous"``, ``"lower_case"``,
-            ``"rare"``, ``"symbols"``, ``"stops"`` (dropped final stops), and ``"rna"`` (U
+            ``"rare"``, ``"symbols"``, ``"stops"`` (dropped final ``*``), and ``"rna"`` (U
             read as T).
 
         Raises:
@@ -135,7 +135,7 @@ class SequenceEncoder(JsonConfig):
 
     @property
     def pad_value(self) -> float:
-        """The padding value of shorter sequences."""
+        """The value that pads shorter sequences."""
         return 0
 
     def places(self, lengths: Any) -> NDArray[np.int64]:
@@ -155,7 +155,7 @@ class SequenceEncoder(JsonConfig):
         return np.asarray(lengths, np.int64)
 
     def extents(self, sequences: Ragged) -> NDArray[np.int64]:
-        """Return the number of encoded positions of each sequence, without dropped stops.
+        """Return the number of encoded positions per sequence, without a dropped ``*``.
 
         Args:
             sequences: The sequences.
@@ -175,7 +175,7 @@ class SequenceEncoder(JsonConfig):
         return self.places(self.encoded_lengths(sequences))
 
     def encoded_lengths(self, sequences: Ragged) -> NDArray[np.int64]:
-        """Return the number of residues to encode in each sequence, without dropped stops.
+        """Return the number of residues per sequence, without a dropped ``*``.
 
         Args:
             sequences: The sequences.
@@ -193,7 +193,7 @@ class SequenceEncoder(JsonConfig):
 
     @property
     def leaves_out(self) -> bool:
-        """True if a stop (``*``) at the end of a sequence is dropped."""
+        """True if a ``*`` (stop) at the end of a sequence is dropped."""
         return self._letters.strips
 
     def shape(self, n: int, places: int) -> tuple[int, ...]:
@@ -254,8 +254,8 @@ class SequenceEncoder(JsonConfig):
             length: The number of positions; shorter sequences are padded with
                 ``pad_value``. None requires equal lengths.
             out: The array or PyTorch tensor to write into; None allocates an array.
-            num_threads: The number of threads; None chooses by the number of residues; 0
-                uses all cores.
+            num_threads: The number of threads; None chooses a number that suits the number
+                of residues; 0 uses all cores.
 
         Returns:
             An array of shape ``shape(len(sequences), length)``: (sequences, channels,
@@ -302,8 +302,7 @@ class SequenceEncoder(JsonConfig):
             places = self.extents(rows)
             least, most = int(places.min()), int(places.max())
         else:
-            # This check runs for every batch, so it must be cheap: it takes as long as
-            # one NumPy reduction.
+            # This check runs for every batch, and costs as much as one NumPy reduction.
             shortest, longest = self._kernel.extremes(rows.offsets)
             least, most = int(self.places(shortest)), int(self.places(longest))
         if length is None and least != most:
@@ -352,7 +351,6 @@ class SequenceEncoder(JsonConfig):
 
 
 def _choose_threads(rows: Ragged, num_threads: int | None) -> int:
-    """Return the number of threads: 1 if the batch has few residues."""
     if num_threads is not None:
         return count_threads(num_threads)
     worth = 1 + rows.data.size // _RESIDUES_PER_THREAD
@@ -360,7 +358,6 @@ def _choose_threads(rows: Ragged, num_threads: int | None) -> int:
 
 
 def _make_length_error(letters: int, places: int, length: int) -> ShapeError:
-    """Return the error for a sequence that is too long."""
     if letters == places:
         return ShapeError(
             f"a sequence has {letters} residues, more than length={length}; give a larger "

@@ -1,4 +1,4 @@
-"""Shared code of encoders: checks of settings, alphabet tables, and output arrays."""
+"""Functions that encoders share: checks of settings, alphabets, and output arrays."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Symbols = Literal["strip_terminal_stop", "error", "zeros", "keep"]
 Whole = Literal["int64", "int32", "uint8"]
 Number = Literal["float32", "float64", "float16", "bfloat16", "uint8", "int64", "int32"]
 
-# The largest number of each integer dtype; other dtypes are floats.
+# The largest number of each integer dtype.
 INTEGER_LIMITS = {"uint8": 2**8 - 1, "int32": 2**31 - 1, "int64": 2**63 - 1}
 STOP = ord("*")
 ALPHABETS = ("dna", "rna", "protein", "iupac")
@@ -48,7 +48,6 @@ def check_choices(encoder: JsonConfig) -> None:
 
 @lru_cache
 def _find_hints(kind: type[Any]) -> dict[str, Any]:
-    """Return the type annotation of each setting."""
     hints = get_type_hints(kind)
     return {field.name: hints[field.name] for field in fields(kind)}
 
@@ -58,7 +57,7 @@ def make_letters(encoder: Any) -> _native.Letters:
     check_alphabet_name(encoder.alphabet)
     try:
         return _native.Letters(**letter_settings(encoder))
-    except UnicodeEncodeError:  # str has a lone surrogate
+    except UnicodeEncodeError:  # a lone surrogate cannot be encoded
         raise ArgumentError(
             f"alphabet must be a name or its characters, got {encoder.alphabet!r}"
         ) from None
@@ -92,13 +91,13 @@ def check_alphabet_name(alphabet: str) -> None:
 
 
 def find_any_code(letters: _native.Letters) -> str:
-    """Return the code for any residue (N, X), or a gap if the alphabet has no codes."""
+    """Return N or X, the code for any residue; a gap if the alphabet has no codes."""
     codes = letters.ambiguities
     return max(codes, key=lambda pair: len(pair[1]))[0] if codes else "-"
 
 
 def count_encoded(letters: _native.Letters, rows: Ragged) -> NDArray[np.int64]:
-    """Return the length of each sequence, without a final stop that is dropped."""
+    """Return the length of each sequence, without a final ``*`` that is dropped."""
     lengths = rows.lengths
     if not (letters.strips and rows.data.size):
         return lengths
@@ -111,7 +110,7 @@ _BFLOAT16 = "bfloat16"
 
 
 def to_bits(values: object, dtype: str) -> NDArray[Any]:
-    """Return numbers as unsigned integers with the same bits."""
+    """Return the bits of numbers as unsigned integers of the same size."""
     if dtype != _BFLOAT16:
         return _view_bits(np.ascontiguousarray(values, dtype))
     wide = np.ascontiguousarray(values, np.float32).view(np.uint32)
@@ -120,7 +119,7 @@ def to_bits(values: object, dtype: str) -> NDArray[Any]:
 
 
 def to_values(bits: NDArray[Any], dtype: str) -> list[Any]:
-    """Return Python numbers from unsigned integers with the bits of a dtype."""
+    """Return the numbers whose bits are the given unsigned integers, as a list."""
     if dtype != _BFLOAT16:
         return bits.view(dtype).tolist()
     return (bits.astype(np.uint32) << 16).view(np.float32).tolist()
@@ -129,7 +128,7 @@ def to_values(bits: NDArray[Any], dtype: str) -> list[Any]:
 def prepare_output(
     shape: Shape, dtype: str, out: object = None
 ) -> tuple[Any, NDArray[Any]]:
-    """Return the output array, which may be given, and a flat integer view of it."""
+    """Return the output array, ``out`` or a new one, and a flat integer view of it."""
     if dtype == _BFLOAT16:
         return _prepare_tensor(shape, out)
     if out is None:
@@ -146,12 +145,11 @@ def prepare_output(
 
 
 def _view_bits(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a view of numbers as unsigned integers."""
     return array.view(f"u{array.itemsize}")
 
 
 def _prepare_tensor(shape: Shape, out: Any) -> tuple[Any, NDArray[Any]]:
-    """Return the output tensor, which may be given, and a flat integer view of it."""
+    """Return the output tensor, ``out`` or a new one, and a flat integer view of it."""
     try:
         import torch
     except ImportError as error:
@@ -169,7 +167,6 @@ def _prepare_tensor(shape: Shape, out: Any) -> tuple[Any, NDArray[Any]]:
 
 
 def _describe_misfit(shape: Shape, dtype: str, found: str) -> str:
-    """Return the message for an unsuitable output array."""
     return (
         f"out must be a writable, C-contiguous {dtype} array of shape {shape}, got {found}"
     )

@@ -1,4 +1,4 @@
-"""`OneHot`: encodes each residue as a one in its channel."""
+"""`OneHot`, which encodes each residue as a one in its channel."""
 
 from __future__ import annotations
 
@@ -42,19 +42,18 @@ class OneHot(SequenceEncoder):
         channels: ``"first"`` for (channels, positions), ``"last"`` for the transpose.
         dtype: ``"float32"``, ``"float64"``, ``"float16"``, ``"uint8"``, ``"int64"``,
             ``"int32"``, or ``"bfloat16"``, which returns PyTorch tensors.
-        unknown: The encoding of ambiguity codes: ``"zeros"``; ``"uniform"``, the same
-            fraction in all channels; ``"fractional"``, the same fraction in the channels of
-            the residues that the code represents; ``"error"`` raises.
-        case: The encoding of lower case: ``"fold"`` encodes it like upper case; ``"mask"``
-            as zeros; ``"keep"`` distinguishes it from upper case; ``"error"`` raises.
+        unknown: The encoding of ambiguity codes: ``"zeros"``; ``"uniform"``, equal
+            fractions in all channels; ``"fractional"``, equal fractions for the residues
+            that the code represents. ``"error"`` raises.
+        case: The encoding of lower case: ``"fold"``, like upper case; ``"mask"``, as zeros;
+            ``"keep"``, in separate channels. ``"error"`` raises.
         rna_as_dna: If True, U is read as T in DNA; otherwise U is an error.
-        rare: The encoding of U and O in proteins: ``"error"`` raises; ``"zeros"``;
-            ``"unknown"`` encodes them like X; ``"replace"`` like C and K; ``"keep"`` adds
-            two channels.
-        symbols: The encoding of ``*``, ``-`` and ``.``. ``"strip_terminal_stop"`` drops one
-            ``*`` at the end of a protein and raises for other symbols; ``"error"`` raises
-            for all three symbols; ``"zeros"`` encodes them as zeros; ``"keep"`` adds a
-            channel for each.
+        rare: The encoding of U and O in proteins: ``"zeros"``; ``"unknown"``, like X;
+            ``"replace"``, like C and K; ``"keep"``, in two additional channels. ``"error"``
+            raises.
+        symbols: The encoding of ``*``, ``-`` and ``.``: ``"zeros"``, or ``"keep"``, in a
+            channel for each symbol. ``"error"`` raises. ``"strip_terminal_stop"`` drops one
+            ``*`` at the end of a protein, and raises for other symbols.
 
     Raises:
         ArgumentError: A setting is invalid, or two settings contradict each other.
@@ -162,7 +161,6 @@ class OneHot(SequenceEncoder):
         }
 
     def _make_rows(self) -> NDArray[np.float64]:
-        """Return the values of all channels for each byte."""
         members = self._letters.members
         shares = dict(self._letters.ambiguities) | {letter: letter for letter in members}
         if self.unknown == "zeros":

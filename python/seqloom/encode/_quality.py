@@ -1,4 +1,4 @@
-"""`Quality`: encodes base qualities of FASTQ as scores or error probabilities."""
+"""`Quality`, which encodes FASTQ qualities as scores or error probabilities."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# encoding: (byte of score 0, lowest score)
+# Each encoding's character code of score 0, and its lowest score.
 _SCALES = {"phred33": (33, 0), "phred64": (64, 0), "solexa": (64, -5)}
 _MAX_BYTE = 126
 
@@ -52,7 +52,7 @@ class Quality(SequenceEncoder):
 
     @property
     def channels(self) -> None:
-        """None, because encoded qualities have no channel axis."""
+        """None, because encoded qualities have no axis of channels."""
         return
 
     def _check(self) -> None:
@@ -64,7 +64,7 @@ class Quality(SequenceEncoder):
         if self.dtype == "uint8" and self.encoding == "solexa":
             raise ArgumentError(
                 "encoding='solexa' has scores from -5 on, which dtype='uint8' cannot hold: "
-                "give 'int32'"
+                "pass 'int32'"
             )
 
     def decode(self, array: Any, *, lengths: Iterable[int] | None = None) -> list[bytes]:
@@ -96,7 +96,6 @@ class Quality(SequenceEncoder):
         return [row[:end].tobytes() for row, end in zip(spelled, ends, strict=True)]
 
     def _make_numbers(self) -> NDArray[np.float64]:
-        """Return the encoded number of each byte."""
         zero, lowest = _SCALES[self.encoding]
         scores = (np.arange(256.0) - zero).clip(lowest, _MAX_BYTE - zero)
         if self.values == "score":
@@ -110,7 +109,6 @@ class Quality(SequenceEncoder):
 
     @property
     def _range(self) -> dict[str, Any]:
-        """Range of valid quality characters."""
         zero, lowest = _SCALES[self.encoding]
         first = zero + lowest
         expected = f"a quality of {self.encoding}, {chr(first)!r} to {chr(_MAX_BYTE)!r}"

@@ -1,4 +1,4 @@
-"""`Tokens`: encodes sequences as tokens of a language model."""
+"""`Tokens`, which encodes sequences as tokens of a language model."""
 
 from __future__ import annotations
 
@@ -56,17 +56,17 @@ class Tokens(TokenEncoder):
         dtype: ``"int64"``, ``"int32"`` or ``"uint8"``.
         add_special_tokens: If True, each sequence starts with ``<cls>`` and ends with
             ``<eos>``.
-        unknown: The encoding of ambiguity codes. ``"token"`` uses the token of the code, or
-            ``<unk>`` for codes without a token (J in ESM-2; in DNA all codes except N, and
-            all k-mers with a code). ``"mask"`` encodes ambiguity codes as ``<mask>``;
-            ``"error"`` raises.
-        case: The encoding of lower case: ``"fold"`` encodes it like upper case; ``"mask"``
-            as the token ``<mask>``; ``"keep"`` and ``"error"`` raise.
+        unknown: The encoding of ambiguity codes. ``"token"`` uses the token of the code;
+            codes without a token become ``<unk>`` (J in ESM-2, all codes but N in DNA), and
+            so do k-mers that contain a code. ``"mask"`` uses ``<mask>``; ``"error"``
+            raises.
+        case: The encoding of lower case: ``"fold"``, like upper case; ``"mask"``, as
+            ``<mask>``. ``"keep"`` and ``"error"`` raise.
         rna_as_dna: If True, U is read as T in DNA; otherwise U is an error.
-        symbols: The encoding of ``*``, ``-`` and ``.``. ``"strip_terminal_stop"`` drops one
-            ``*`` at the end of a protein and raises for other symbols. ``"error"`` raises
-            for all three symbols; ``"zeros"`` encodes them as ``<mask>``; ``"keep"`` as the
-            token of the symbol, or ``<unk>``.
+        symbols: The encoding of ``*``, ``-`` and ``.``: ``"zeros"``, as ``<mask>``;
+            ``"keep"``, as the token of the symbol or ``<unk>``. ``"error"`` raises.
+            ``"strip_terminal_stop"`` drops one ``*`` at the end of a protein, and raises
+            for other symbols.
 
     Raises:
         ArgumentError: A setting is invalid, or two settings contradict each other.
@@ -110,7 +110,7 @@ class Tokens(TokenEncoder):
 
     @property
     def vocabulary_size(self) -> int:
-        """Number of different tokens, which is the number of rows of an embedding."""
+        """Number of different tokens, for the size of an embedding."""
         if self.name == "esm2":
             return len(ESM2)
         return _FIRST_WORD + 4**self.k + int(self.k == 1) + 1
@@ -169,7 +169,6 @@ class Tokens(TokenEncoder):
 
     @property
     def _letter_settings(self) -> dict[str, Any]:
-        """Settings of the alphabet's lookup table."""
         is_word = self.k > 1
         return {
             "alphabet": self.alphabet,
@@ -194,7 +193,6 @@ class Tokens(TokenEncoder):
         return {"kind": "kmers", **known, **words, "first": _FIRST_WORD}
 
     def _make_tokens(self) -> list[int]:
-        """Return the token of each byte."""
         normal = self._letters.normal
         letters = {chr(letter) for letter in normal if letter}
         tokens = {letter: self.vocabulary.get(letter, _UNK) for letter in letters}

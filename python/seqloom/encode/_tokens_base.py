@@ -1,4 +1,4 @@
-"""`TokenEncoder`: the base class of encoders whose output is tokens."""
+"""`TokenEncoder`, the base class of encoders that return tokens."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class TokenEncoder(SequenceEncoder):
 
     @property
     def channels(self) -> None:
-        """None, because tokens have no channel axis."""
+        """None, because tokens have no axis of channels."""
         return
 
     @property
     @abstractmethod
     def vocabulary_size(self) -> int:
-        """The number of different tokens, which is the number of rows of an embedding."""
+        """The number of different tokens, for the size of an embedding."""
 
     @property
     @abstractmethod
@@ -74,8 +74,8 @@ class TokenEncoder(SequenceEncoder):
 
         Args:
             sequences: The sequences.
-            num_threads: The number of threads; None chooses by the number of residues; 0
-                uses all cores.
+            num_threads: The number of threads; None chooses a number that suits the number
+                of residues; 0 uses all cores.
 
         Returns:
             The tokens of all sequences, and their offsets: sequence ``i`` is
@@ -109,8 +109,8 @@ class TokenEncoder(SequenceEncoder):
             The residues of each sequence.
 
         Raises:
-            ArgumentError: A number is not a token, or the encoder's settings make decoding
-                impossible.
+            ArgumentError: A number is not a token, or tokens cannot be decoded with these
+                settings of the encoder.
 
         Examples:
             >>> from seqloom.encode import Tokens
@@ -132,14 +132,13 @@ class TokenEncoder(SequenceEncoder):
         """Decode the tokens of one sequence."""
 
     def _check_range(self) -> None:
-        """Raise if a token number does not fit the dtype."""
         largest = max(self.vocabulary_size - 1, int(self.pad_value))
         if largest > INTEGER_LIMITS[self.dtype] or (
             self.pad_value < 0 and self.dtype == "uint8"
         ):
             raise ArgumentError(
                 f"dtype={self.dtype!r} cannot hold the tokens "
-                f"{min(0, int(self.pad_value))} to {largest:,}: give a larger dtype"
+                f"{min(0, int(self.pad_value))} to {largest:,}: pass a larger dtype"
             )
 
 
@@ -157,7 +156,7 @@ def count_kmers(lengths: NDArray[np.int64], k: int, stride: int) -> NDArray[np.i
 def join_kmers(
     numbers: NDArray[np.int64], letters: str, *, k: int, stride: int, other: str
 ) -> bytes:
-    """Join overlapping k-mers; `other` replaces the residues of unknown k-mers."""
+    """Join overlapping k-mers; `other` replaces residues that are in no valid k-mer."""
     if not numbers.size:
         return b""
     spelling = np.frombuffer(letters.encode(), np.uint8)

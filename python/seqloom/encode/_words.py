@@ -1,4 +1,4 @@
-"""`Integer` and `Kmer`: encode residues and k-mers as integers, and count k-mers."""
+"""`Integer` and `Kmer`, which encode residues and k-mers as integers."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _MAX_COUNTED_KMERS = 1 << 26
 class Integer(TokenEncoder):
     """Encodes each residue as its index in the alphabet.
 
-    The two numbers after the alphabet are used for masked residues and for padding, so a
-    single embedding has a row for every number.
+    The next two numbers after those of the alphabet are for masked residues and for
+    padding, so that an embedding can have a row for every number.
 
     Args:
         alphabet: ``"dna"``, ``"rna"``, ``"protein"``, ``"iupac"``, or a string of
@@ -40,16 +40,16 @@ class Integer(TokenEncoder):
         padding: The number for padding; None means ``mask_value + 1``.
         unknown: The encoding of ambiguity codes: ``"mask"`` uses the number ``mask_value``;
             ``"error"`` raises.
-        case: The encoding of lower case: ``"fold"`` encodes it like upper case; ``"mask"``
-            masks it; ``"keep"`` distinguishes it from upper case; ``"error"`` raises.
+        case: The encoding of lower case: ``"fold"``, like upper case; ``"mask"``, as
+            ``mask_value``; ``"keep"``, as separate residues. ``"error"`` raises.
         rna_as_dna: If True, U is read as T in DNA; otherwise U is an error.
-        rare: The encoding of U and O in proteins: ``"error"`` raises; ``"zeros"`` and
-            ``"unknown"`` use the number ``mask_value``; ``"replace"`` encodes them like C
-            and K; ``"keep"`` adds two numbers.
-        symbols: The encoding of ``*``, ``-`` and ``.``. ``"strip_terminal_stop"`` drops one
-            ``*`` at the end of a protein and raises for other symbols. ``"error"`` raises
-            for all three symbols; ``"zeros"`` encodes them as ``mask_value``; ``"keep"``
-            adds a number for each.
+        rare: The encoding of U and O in proteins: ``"zeros"`` or ``"unknown"``, as
+            ``mask_value``; ``"replace"``, like C and K; ``"keep"``, as two additional
+            numbers. ``"error"`` raises.
+        symbols: The encoding of ``*``, ``-`` and ``.``: ``"zeros"``, as ``mask_value``;
+            ``"keep"``, as a number for each symbol. ``"error"`` raises.
+            ``"strip_terminal_stop"`` drops one ``*`` at the end of a protein, and raises
+            for other symbols.
 
     Raises:
         ArgumentError: A setting is invalid, or two settings contradict each other.
@@ -88,12 +88,12 @@ class Integer(TokenEncoder):
 
     @property
     def pad_value(self) -> int:
-        """The padding value of shorter sequences."""
+        """The value that pads shorter sequences."""
         return self.mask_value + 1 if self.padding is None else self.padding
 
     @property
     def vocabulary_size(self) -> int:
-        """Number of different values, which is the number of rows of an embedding."""
+        """Number of different values, for the size of an embedding."""
         return max(self.mask_value, self.pad_value) + 1
 
     def _decode_row(self, tokens: NDArray[np.int64]) -> bytes:
@@ -117,9 +117,9 @@ class Integer(TokenEncoder):
 class Kmer(TokenEncoder):
     """Encodes the k-mers of a sequence as tokens, or counts each k-mer.
 
-    K-mers are numbered in the order of the alphabet: AAA is 0, AAC is 1. The two tokens
-    after the last k-mer are used for masked k-mers and for padding. A sequence shorter than
-    k has no k-mers.
+    K-mers are numbered in the order of the alphabet: AAA is 0, AAC is 1. The next two
+    numbers after the last k-mer are for masked k-mers and for padding. A sequence shorter
+    than k has no k-mers.
 
     Args:
         k: The length of a k-mer.
@@ -135,16 +135,16 @@ class Kmer(TokenEncoder):
         padding: The padding token; None means the last token.
         unknown: The encoding of k-mers with an ambiguity code: ``"mask"`` uses the token
             ``mask_value``, which is not counted; ``"error"`` raises.
-        case: The encoding of lower case: ``"fold"`` encodes it like upper case; ``"mask"``
-            masks it; ``"keep"`` distinguishes it from upper case; ``"error"`` raises.
+        case: The encoding of lower case: ``"fold"``, like upper case; ``"mask"``, as
+            ``mask_value``; ``"keep"``, as separate residues. ``"error"`` raises.
         rna_as_dna: If True, U is read as T in DNA; otherwise U is an error.
-        rare: The treatment of U and O in proteins: ``"error"`` raises; ``"zeros"`` and
-            ``"unknown"`` mask the k-mer; ``"replace"`` reads them as C and K; ``"keep"``
-            adds them to the alphabet.
-        symbols: The treatment of ``*``, ``-`` and ``.``. ``"strip_terminal_stop"`` drops
-            one ``*`` at the end of a protein and raises for other symbols. ``"error"``
-            raises for all three symbols; ``"zeros"`` masks the k-mer; ``"keep"`` adds the
-            symbols to the alphabet.
+        rare: The treatment of U and O in proteins: ``"zeros"`` or ``"unknown"`` masks the
+            k-mer; ``"replace"`` reads U and O as C and K; ``"keep"`` adds both to the
+            alphabet. ``"error"`` raises.
+        symbols: The treatment of ``*``, ``-`` and ``.``: ``"zeros"`` masks the k-mer;
+            ``"keep"`` adds the symbols to the alphabet. ``"error"`` raises.
+            ``"strip_terminal_stop"`` drops one ``*`` at the end of a protein, and raises
+            for other symbols.
 
     Raises:
         ArgumentError: A setting is invalid, or two settings contradict each other.
@@ -195,12 +195,11 @@ class Kmer(TokenEncoder):
 
     @property
     def letters(self) -> str:
-        """Residues of the alphabet, in the order that numbers the k-mers."""
+        """Residues of the alphabet, in the order that determines the numbers of k-mers."""
         return self._letters.members
 
     @property
     def _num_kmers(self) -> int:
-        """The number of different k-mers."""
         return len(self.letters) ** self.k
 
     @property
@@ -210,14 +209,14 @@ class Kmer(TokenEncoder):
 
     @property
     def pad_value(self) -> int:
-        """The padding value of shorter sequences."""
+        """The value that pads shorter sequences."""
         if self.counts:
             return 0
         return self._num_kmers + 1 if self.padding is None else self.padding
 
     @property
     def vocabulary_size(self) -> int:
-        """The number of different tokens, which is the number of rows of an embedding."""
+        """The number of different tokens, for the size of an embedding."""
         return max(self.mask_value, self.pad_value) + 1
 
     def places(self, lengths: Any) -> NDArray[np.int64]:

@@ -7,12 +7,11 @@ bed_reader``.
 accept the old argument names ``filepath``, ``fam_filepath`` and ``bim_filepath``. The
 argument ``force_python_only`` is ignored, because seqloom always decodes genotypes in Rust.
 
-Some functions of the extension module of bed_reader do not read genotypes and are not
-included: ``file_ata_piece_*``, ``file_aat_piece_*``, ``file_dot_piece`` and
-``file_b_less_aatbx`` (products of a memory-mapped float64 matrix), ``subset_f32_f32`` and
-``subset_f32_f64`` (NumPy indexing), ``standardize_f32`` and ``standardize_f64``.
-``read_*``, ``write_*`` and ``encode1_*`` are internal functions of bed_reader's `open_bed`,
-`to_bed` and `create_bed`.
+Some functions of bed_reader's extension module are missing, because they do not read
+genotypes: products of a memory-mapped matrix (``file_ata_piece_*``, ``file_aat_piece_*``,
+``file_dot_piece``, ``file_b_less_aatbx``), indexing (``subset_f32_f32``,
+``subset_f32_f64``), and ``standardize_*``. The functions ``read_*``, ``write_*`` and
+``encode1_*`` are missing because bed_reader uses them only internally.
 """
 
 from seqloom.compat.bed_reader._open_bed import (

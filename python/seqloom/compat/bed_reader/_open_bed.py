@@ -33,8 +33,8 @@ class open_bed(io.open_bed):
         location: The path or URL of the .bed.
         iid_count: Number of individuals.
         sid_count: Number of variants.
-        properties: A dict from property name to a column that replaces the column of the
-            table.
+        properties: A dict from property name, such as ``"iid"``, to values that replace
+            those of the .fam or .bim.
         count_A1: True to count allele A1, False to count A2.
         num_threads: Number of decoding threads.
         skip_format_check: If True, open the .bed only at the first read, and do not check
@@ -50,7 +50,7 @@ class open_bed(io.open_bed):
         bim_filepath: Old name of ``bim_location``.
 
     Raises:
-        ArgumentError: A location is given by its current and by its old argument name.
+        ArgumentError: A location is passed by its old and by its current argument name.
 
     Examples:
         >>> to_bed("small.bed", [[1, 0], [2, -127]])
@@ -118,7 +118,7 @@ class open_bed(io.open_bed):
             out: The array to fill, or None for a new array.
 
         Returns:
-            An array (individuals, variants).
+            An array of shape (individuals, variants).
         """
         del force_python_only
         return super().read(
@@ -154,12 +154,12 @@ def to_bed(
 
     Args:
         filepath: The path of the .bed.
-        val: An array (individuals, variants).
+        val: An array of shape (individuals, variants).
         properties: A dict from property name to a column of the .fam or .bim.
         count_A1: True if the values count allele A1, False if they count A2.
         fam_filepath: The path of the .fam.
         bim_filepath: The path of the .bim.
-        major: The layout: ``"SNP"`` (each line is a variant) or ``"individual"``.
+        major: The rows of the .bed: ``"SNP"`` (each row is a variant) or ``"individual"``.
         force_python_only: Accepted and ignored.
         num_threads: Number of packing threads.
 
@@ -172,7 +172,7 @@ def to_bed(
 
 
 class create_bed(io.create_bed):
-    """Writer of genotypes, line by line, like `seqloom.io.create_bed`.
+    """Writer of genotypes, row by row, like `seqloom.io.create_bed`.
 
     Args:
         location: The path of the .bed.
@@ -182,9 +182,9 @@ class create_bed(io.create_bed):
         count_A1: True if the values count allele A1, False if they count A2.
         fam_location: The path of the .fam.
         bim_location: The path of the .bim.
-        major: The layout: ``"SNP"`` (each line is a variant) or ``"individual"``.
+        major: The rows of the .bed: ``"SNP"`` (each row is a variant) or ``"individual"``.
         force_python_only: Accepted and ignored.
-        num_threads: Accepted and ignored, because each line is packed by one thread.
+        num_threads: Accepted and ignored, because each row is packed by one thread.
 
     Examples:
         >>> with create_bed("small.bed", 2, 1, force_python_only=True) as bed:
@@ -211,7 +211,7 @@ class create_bed(io.create_bed):
 
 
 def get_num_threads(num_threads: int | None = None) -> int:
-    """Return the number of threads that a call with this argument would use.
+    """Return the number of threads that a function uses for this argument.
 
     Args:
         num_threads: Number of threads; None selects the default.
@@ -255,7 +255,7 @@ def subset_f64_f64(
     """Copy selected individuals and variants of one array into another.
 
     Args:
-        val_in: An array (individuals, variants, values).
+        val_in: An array of shape (individuals, variants, values).
         iid_index: Indices of individuals.
         sid_index: Indices of variants.
         val_out: The array to fill, of shape (selected individuals, selected variants,
@@ -274,7 +274,7 @@ def subset_f64_f64(
         >>> part.ravel()
         array([5., 3.])
     """
-    del num_threads  # ignored, because NumPy copies with one thread
+    del num_threads  # unused, because NumPy copies with one thread
     _check_array("val_in", val_in)
     _check_array("val_out", val_out)
     rows = _positions(iid_index, val_in.shape[0])
@@ -286,7 +286,6 @@ def subset_f64_f64(
 
 
 def _check_array(name: str, array: object) -> None:
-    """Raise unless the value is a float64 array with three axes."""
     values = cast("NDArray[Any]", array)
     is_array = isinstance(array, np.ndarray)
     if not (is_array and values.dtype == np.float64 and values.ndim == _SUBSET_AXES):
@@ -296,7 +295,6 @@ def _check_array(name: str, array: object) -> None:
 
 
 def _positions(index: ArrayLike, count: int) -> NDArray[np.intp]:
-    """Convert indices to an array; raise if an index is out of range."""
     positions = np.asarray(index, np.intp)
     if len(positions) and not 0 <= positions.min() <= positions.max() < count:
         raise OutOfRangeError(f"an index is out of bounds for an axis of size {count}")

@@ -31,8 +31,8 @@ def sample_file(filepath: str | os.PathLike[str]) -> str:
         filepath: The name of the file, such as ``"small.bed"``.
 
     Returns:
-        The path of the file in the folder of the environment variable BED_READER_DATA_DIR,
-        or of the copy in the cache that pooch has downloaded.
+        The path of the file, in the folder of the environment variable BED_READER_DATA_DIR
+        or in the download cache of pooch.
 
     Raises:
         MissingExtraError: The file must be downloaded, and pooch is not installed.
@@ -93,7 +93,6 @@ def tmp_path() -> Path:
 
 
 def _find_or_download(name: Path) -> str:
-    """Find a file in the folder of BED_READER_DATA_DIR, or download the file."""
     folder = os.environ.get(_FOLDER_VARIABLE)
     if folder and (Path(folder) / name).is_file():
         return str(Path(folder) / name)

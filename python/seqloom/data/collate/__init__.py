@@ -1,1 +1,1 @@
-"""Functions that turn items into a batch: stacked, padded or packed."""
+"""Functions that turn items into a batch by stacking, padding or packing."""

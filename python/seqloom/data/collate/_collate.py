@@ -1,4 +1,4 @@
-"""`default_collate`: the semantics of PyTorch, with NumPy arrays in place of tensors."""
+"""`default_collate`, which collates like PyTorch but returns NumPy arrays."""
 
 from __future__ import annotations
 
@@ -74,7 +74,6 @@ def is_tensor(thing: Any) -> bool:
 
 
 def _stack_tensors(items: Sequence[Any]) -> Any:
-    """Stack tensors of equal shape with the function of PyTorch."""
     shapes = {tuple(item.shape) for item in items}
     if len(shapes) > 1:
         raise unequal(min(shapes), max(shapes))
@@ -121,12 +120,10 @@ def _refill(first: Any, columns: list[Any]) -> Any:
 
 
 def _clone(thing: Any) -> Any:
-    """Copy a dict or a list, including attributes of a subclass."""
     return copy.copy(thing)
 
 
 def _stack(items: Sequence[Any]) -> Any:
-    """Stack arrays of equal shape."""
     arrays = [np.asarray(item) for item in items]
     _check_numbers(arrays[0])
     shapes = {array.shape for array in arrays}
@@ -136,7 +133,6 @@ def _stack(items: Sequence[Any]) -> Any:
 
 
 def _numbers(items: Sequence[Any]) -> Any:
-    """Convert Python numbers to an array."""
     array = np.array(items)
     _check_numbers(array)
     return array

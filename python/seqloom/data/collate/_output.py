@@ -68,7 +68,6 @@ def _can_pin(torch: Any) -> bool:
 
 
 def _convert(batch: Any, tensor: Callable[[Any], Any]) -> Any:
-    """Convert the arrays of nested dicts, lists and tuples."""
     for kinds, convert in _CONVERTERS:
         if isinstance(batch, kinds):
             return convert(batch, tensor)
@@ -81,12 +80,10 @@ def _array(array: Any, tensor: Callable[[Any], Any]) -> Any:
 
 
 def _dict(batch: Any, tensor: Callable[[Any], Any]) -> Any:
-    """Convert the arrays in the values of a dict."""
     return {key: _convert(batch[key], tensor) for key in batch}
 
 
 def _rows(rows: Any, tensor: Callable[[Any], Any]) -> Any:
-    """Convert the arrays in a list, tuple or named tuple."""
     if _STRING_TYPES.issuperset(map(type, rows)):  # a list of strings needs no conversion
         return rows
     values = [_convert(value, tensor) for value in rows]

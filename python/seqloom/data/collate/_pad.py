@@ -29,9 +29,10 @@ _MAX_NUMPY_AXES = 64
 class PadCollator:
     """Collates items of unequal length into a padded batch with a mask.
 
-    The batch has the values that ``default_collate`` returns, ``lengths``, and a ``mask``
-    (items, positions), which is 1 at residues and 0 in padding. Each further key whose
-    lengths differ from those of ``inputs`` has a separate ``KEY_mask`` and ``KEY_lengths``.
+    The batch has the keys that ``default_collate`` returns, ``lengths``, and a ``mask``
+    (items, positions), which is 1 at residues and 0 in padding. If the lengths of another
+    padded key differ from those of ``inputs``, the batch also has ``KEY_mask`` and
+    ``KEY_lengths``.
 
     Args:
         length: The number of positions in the batch; None pads to the longest item.
@@ -43,7 +44,7 @@ class PadCollator:
         side: The end at which items are padded: ``"right"`` or ``"left"``.
         axis: The axis of positions in an item's ``inputs``: -1, or 0 for channels last.
         keys: The keys to pad: ``inputs``, and others such as qualities.
-        encoder: The encoder of the inputs, for its ``pad_value``.
+        encoder: The encoder of the inputs, whose ``pad_value`` is used.
         output: ``"numpy"``, or ``"torch"`` for tensors that share the memory, for use with
             PyTorch loaders.
 
@@ -121,7 +122,7 @@ class PadCollator:
             indices: Indices of the records.
 
         Returns:
-            The same batch that the items would give.
+            The batch that collating the items would return.
 
         Examples:
             >>> from pathlib import Path
@@ -148,7 +149,7 @@ class PadCollator:
             encoder: The encoder of the dataset.
 
         Returns:
-            The same batch that the items would give.
+            The batch that collating the items would return.
 
         Examples:
             >>> from pathlib import Path
@@ -204,7 +205,6 @@ class PadCollator:
         return self._extent(lengths, positions)
 
     def _positions(self, longest: int) -> int:
-        """Return the number of positions of the batch."""
         if self.length is None:
             return -(-longest // self.multiple) * self.multiple
         if longest > self.length:
@@ -215,7 +215,6 @@ class PadCollator:
         return self.length
 
     def _pad_item(self, inputs: Any, positions: int) -> Any:
-        """Pad one array or tensor."""
         axis = self.axis % inputs.ndim
         shape, where = list(inputs.shape), [slice(None)] * inputs.ndim
         start = positions - shape[axis] if self.side == "left" else 0
@@ -242,7 +241,6 @@ class PadCollator:
             )
 
     def _batch_axis(self, inputs: NDArray[Any]) -> int:
-        """Return the axis of positions in the inputs of a batch."""
         return self.axis % (inputs.ndim - 1) + 1
 
     def _fill(self, rows: Any, extent: dict[str, Any], encoder: Any) -> None:
@@ -257,7 +255,6 @@ class PadCollator:
             rows[is_padding] = value
 
     def _extent(self, lengths: NDArray[np.int64], positions: int) -> dict[str, Any]:
-        """Return the lengths and the mask of a batch."""
         mask = mask_of(lengths, positions)
         if self.side == "left":
             mask = np.ascontiguousarray(mask[:, ::-1])
@@ -265,7 +262,7 @@ class PadCollator:
 
 
 def _name_extent(key: str, extent: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
-    """Return lengths and mask of a further key; empty if equal to the first key."""
+    """Return lengths and mask of another key; empty if equal to those of the first."""
     if not known:
         return extent
     same = np.array_equal(extent["mask"], known["mask"])
@@ -280,7 +277,6 @@ def _as_array(thing: Any) -> Any:
 
 
 def _full(like: Any, shape: list[int], value: float) -> Any:
-    """Return an array or tensor filled with a value."""
     return (
         like.new_full(shape, value)
         if is_tensor(like)
@@ -303,20 +299,17 @@ def _check_fits(value: float, array: Any) -> None:
 
 
 def _numpy_type(array: Any) -> np.dtype[Any]:
-    """Return the NumPy dtype of an array or tensor."""
     dtype = array.dtype
     return np.dtype(str(dtype).removeprefix("torch.")) if is_tensor(array) else dtype
 
 
 def _is_whole(array: Any) -> bool:
-    """Return whether an array or tensor contains integers."""
     if is_tensor(array):
         return not (array.is_floating_point() or array.is_complex())
     return array.dtype.kind in "iu"
 
 
 def _copy_array(array: Any) -> Any:
-    """Return a copy of an array or tensor."""
     return array.clone() if is_tensor(array) else array.copy()
 
 

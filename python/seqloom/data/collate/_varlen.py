@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    # (number, (item, its tokens))
+    # (number of the item, (item, tokens))
     PooledItem = tuple[int, tuple[dict[str, Any], NDArray[np.int64]]]
 
 
@@ -34,11 +34,11 @@ _MAX_PROBED_TOKENS = 20
 class VarlenCollator:
     """Packs sequences into one row, for attention kernels with ``cu_seqlens``.
 
-    Calling the collator packs all given items into one batch. Its method ``stream`` chooses
-    which items share a batch, and is the method that ``DataLoader`` calls. A batch has
-    ``input_ids`` and ``position_ids`` (int64, one row) and ``cu_seqlens`` (int32, the
-    offsets of the sequences). A batch also has ``max_seqlen``, ``sequence_ids`` (a list),
-    ``ordinals`` (int64), ``num_sequences`` and, with labels, ``label``.
+    Calling the collator packs all items of a list into one batch. ``DataLoader`` calls its
+    method ``stream``, which chooses the items of each batch. A batch has ``input_ids`` and
+    ``position_ids`` (int64, one row) and ``cu_seqlens`` (int32, the offsets of the
+    sequences). A batch also has ``max_seqlen``, ``sequence_ids`` (a list), ``ordinals``
+    (int64), ``num_sequences`` and, with labels, ``label``.
 
     Args:
         tokens: The tokeniser of the ``sequence`` of an item: ``Tokens``, a Hugging Face
@@ -147,11 +147,9 @@ class VarlenCollator:
             yield self._pack_items(pool.take())
 
     def _pack_items(self, chosen: list[Any]) -> Any:
-        """Return the packed batch of some items, as arrays or tensors."""
         return converter(self.output)(_pack(chosen))
 
     def _encode_items(self, items: Iterable[dict[str, Any]]) -> Iterator[Any]:
-        """Yield numbered items with their tokens."""
         waiting: list[dict[str, Any]] = []
         number = 0
         for item in items:
@@ -191,7 +189,6 @@ class VarlenCollator:
     def _check_each(
         self, items: Sequence[dict[str, Any]], rows: list[NDArray[np.int64]]
     ) -> None:
-        """Raise if an item has too many tokens for a batch."""
         for item, row in zip(items, rows, strict=True):
             if row.size > self.max_tokens:
                 raise ShapeError(
@@ -205,7 +202,6 @@ _ENCODED_ITEMS = 64
 
 
 def _pack(chosen: list[tuple[int, tuple[dict[str, Any], NDArray[np.int64]]]]) -> Any:
-    """Return the packed batch of some items."""
     items = [item for _, (item, _) in chosen]
     rows = [row for _, (_, row) in chosen]
     lengths = np.array([row.size for row in rows], np.int64)
@@ -227,7 +223,6 @@ def _pack(chosen: list[tuple[int, tuple[dict[str, Any], NDArray[np.int64]]]]) ->
 
 
 def _inputs_of(item: dict[str, Any]) -> NDArray[np.int64]:
-    """Return the tokens in ``inputs`` of an item."""
     if "inputs" not in item:
         raise ArgumentError(
             "items have sequences but no tokens: pass tokens=sl.encode.Tokens(...)"
@@ -244,7 +239,7 @@ def _inputs_of(item: dict[str, Any]) -> NDArray[np.int64]:
 
 
 def _name(item: dict[str, Any]) -> str:
-    """Return the name of an item for messages."""
+    """Return the id or the number of an item, for messages."""
     position = f" (ordinal {item['ordinal']})" if "ordinal" in item else ""
     return f"{item.get('id', '?')!r}{position}"
 
@@ -300,7 +295,7 @@ def _has_token_per_residue(tokenizer: Any, specials: int) -> bool:
 
 
 class PackingPool:
-    """Waiting items with their tokens, in input order."""
+    """Items that wait to be packed, with their tokens, in input order."""
 
     def __init__(self, room: int) -> None:
         self._room = room
@@ -316,11 +311,11 @@ class PackingPool:
         self._tokens += item[1].size
 
     def is_full(self, window: int) -> bool:
-        """Return whether the pool has enough items, and enough tokens for two batches."""
+        """Return whether enough items wait, with enough tokens for two batches."""
         return len(self._waiting) >= window and self._tokens >= 2 * self._room
 
     def take(self) -> list[PooledItem]:
-        """Remove and return the oldest item, and those that fill its batch best."""
+        """Remove and return the oldest item, and the items that fill its batch best."""
         lengths = np.array([row.size for _, (_, row) in self._waiting], np.int64)
         positions: list[int] = _native.best_fit(lengths, self._room).tolist()
         best = [self._waiting[position] for position in positions]

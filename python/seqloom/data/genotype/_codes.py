@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# Seconds. A file that was modified more recently may change again without a new
-# modification time, so its hash is not cached.
+# Seconds since the last change of a file. A file that was modified more recently may
+# change again without a new modification time, so its hash is not cached.
 _MIN_FILE_AGE = 2.0
-# Bytes. Files below this size are hashed each time.
+# Files of fewer bytes are hashed on each access.
 _MIN_CACHED_SIZE = 64 << 20
-# Increase this version when the format of the copy changes.
+# Increase this version when the format of the transposed copy changes.
 _COPY_VERSION = 1
 _CODES, _SUMS = "codes.bed", "sums"
 
@@ -54,8 +54,8 @@ class CodeStore:
 
     # Codes that fit into the memory limit are kept in memory. Otherwise a .bed in the
     # requested order (samples or variants) is read directly, and any other .bed is
-    # transposed once into the cache. Another process opens the same source again, and
-    # raises if the content has changed.
+    # transposed once into the cache. An unpickled object reopens the .bed, and raises
+    # if its content has changed.
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class CodeStore:
 
     @property
     def native(self) -> _native.GenotypeCodes:
-        """The rows of codes, which are reopened in another process."""
+        """The rows of codes; an unpickled object opens them again."""
         if self._native is None:
             self._native = self._open_lines()
         return self._native
@@ -101,7 +101,6 @@ class CodeStore:
         return self._shape[1] if self._variants is None else self._variants.size
 
     def _open_lines(self) -> _native.GenotypeCodes:
-        """Open the rows of codes: in memory, in the .bed or in the cached copy."""
         bed = self._files.open_bed()
         is_same = bed.major == ("individual" if self.by_sample else "SNP")
         self._is_direct = False
@@ -118,11 +117,9 @@ class CodeStore:
         return self._open_cached_copy(bed)
 
     def _transposer(self, bed: _native.BedFile) -> _native.GenotypeLayer:
-        """Return the transposer of the .bed."""
         return _native.GenotypeLayer(bed, self._shape, self.by_sample, self._variants)
 
     def _read_into_memory(self, bed: _native.BedFile) -> _native.GenotypeCodes:
-        """Read all rows of codes into memory."""
         stamp = self._check_content()
         layer = self._transposer(bed)
         held = self._run_with_progress(lambda watch, rest: layer.hold(watch, **rest))
@@ -130,7 +127,7 @@ class CodeStore:
         return held
 
     def _open_cached_copy(self, bed: _native.BedFile) -> _native.GenotypeCodes:
-        """Open the copy in the cache; write it if it is missing."""
+        """Open the transposed copy in the cache; write it if it is missing."""
         stamp, layer = self._check_content(), self._transposer(bed)
 
         def write(path: str) -> NDArray[np.uint64]:
@@ -160,7 +157,7 @@ class CodeStore:
     def _run_with_progress(
         self, work: Callable[[_native.GenotypeWatch, dict[str, Any]], Any]
     ) -> Any:
-        """Run a long function with progress reports and interrupts."""
+        """Run a long function that reports progress and can be interrupted."""
         watch, reading = _native.GenotypeWatch(), self._reading
         total = self._shape[0] * self._shape[1] // _CODES_PER_BYTE
         rest = {"room": TRANSPOSE_BYTES, "check": reading.check, "threads": reading.threads}
@@ -172,7 +169,6 @@ class CodeStore:
         return run_interruptible(lambda: work(watch, rest), report, stop=watch.stop)
 
     def _at(self, rows: Rows) -> Rows:
-        """Return the row number of each item."""
         return np.ascontiguousarray(rows if self._lines is None else self._lines[rows])
 
     def decode(
@@ -205,7 +201,7 @@ class CodeStore:
             return read()
         except FormatError as error:
             if self._copy is not None and error.path == self._copy:
-                # The next process that opens the copy writes it again.
+                # The next process that opens the invalidated copy writes it again.
                 forget_entry(Path(self._copy).parent)
             raise
 
@@ -250,7 +246,7 @@ def stamp_of(path: str) -> dict[str, int]:
 def check_stamp(path: str, stamp: dict[str, int]) -> None:
     """Raise if a file was modified after its size and times were read."""
     if stamp_of(path) != stamp:
-        raise FormatError(f"{path}: was written while it was being read", path=path)
+        raise FormatError(f"{path}: changed while it was being read", path=path)
 
 
 def _find_known_content(path: Path, stamp: dict[str, int]) -> str | None:
@@ -317,5 +313,4 @@ def _open_existing(
 
 
 def _digest(sums: NDArray[np.uint64]) -> str:
-    """Return a hash of the checksums."""
     return hashlib.blake2b(sums.tobytes(), digest_size=16).hexdigest()

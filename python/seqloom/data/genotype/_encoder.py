@@ -28,7 +28,7 @@ _MAX_EXAMPLES = 3
 
 
 class StatisticsSource(Protocol):
-    """A source that computes statistics of its samples."""
+    """A source that computes the statistics of its genotypes for an encoder."""
 
     def statistics(self, encoder: GenotypeEncoder, rows: NDArray[np.int64]) -> Fitted:
         """Return the statistics of rows for an encoder."""
@@ -37,10 +37,10 @@ class StatisticsSource(Protocol):
 
 @dataclass(frozen=True)
 class GenotypeEncoder(JsonConfig):
-    """Imputes and standardises genotypes by the statistics of the samples it was fitted on.
+    """Imputes and standardises genotypes with the statistics of the fitted samples.
 
     A genotype becomes ``(dosage - mean) * scale``, computed in float64 and then rounded;
-    missing genotypes become the mean. A variant without variance in the fitted samples
+    missing genotypes become the mean. A variant that is constant in the fitted samples
     becomes 0, and is counted in ``constant``. Covariates are standardised to unit variance,
     unless ``standardize`` is None.
 
@@ -243,17 +243,18 @@ class GenotypeEncoder(JsonConfig):
     def decode(self, codes: Any, *, tables: Any = None) -> Any:
         """Convert two-bit codes to numbers, on the device of the codes.
 
-        Codes take 1/16 of the memory of float32, which makes the copy to a GPU faster.
+        Two-bit codes need 1/16 of the memory of float32, so the copy to a GPU is faster.
 
         Args:
-            codes: A uint8 array or tensor ``(samples, bytes)`` with four codes per byte,
-                the first in the lowest bits, as in batches of
+            codes: A uint8 array or tensor of shape ``(samples, bytes)`` with four codes per
+                byte, the first code in the lowest bits, as in batches of
                 ``GenotypeDataset(output="codes")``.
             tables: The result of ``tables``, on the device of the codes; None computes the
                 tables.
 
         Returns:
-            Numbers ``(samples, variants)`` in the library and on the device of the codes.
+            Numbers of shape ``(samples, variants)``, as an array or tensor on the device of
+            the codes.
 
         Raises:
             ShapeError: The number of codes is not the number of variants.
@@ -274,7 +275,7 @@ class GenotypeEncoder(JsonConfig):
             values: One row for each sample, with NaN for missing values.
 
         Returns:
-            Numbers of the same shape.
+            The standardised covariates, in the same shape.
 
         Examples:
             >>> import seqloom as sl
@@ -296,7 +297,7 @@ class GenotypeEncoder(JsonConfig):
         """Return the arguments of the encoder, without fitted statistics.
 
         Returns:
-            The arguments of an equal encoder that is not fitted.
+            A dict from argument name to value.
 
         Examples:
             >>> GenotypeEncoder(impute=None).settings()["impute"]
@@ -323,7 +324,7 @@ def _digest(arrays: Mapping[str, NDArray[Any]]) -> str:
 
 
 def decode_codes(codes: Any, tables: Any) -> Any:
-    """Return the decoded number of each code, from the lookup table of its variant."""
+    """Convert each code to a number, with the lookup table of the variant."""
     count = tables.shape[1]
     if codes.ndim != 2 or codes.shape[1] != -(-count // 4):  # noqa: PLR2004 - a matrix
         raise ShapeError(

@@ -37,13 +37,13 @@ _MAX_MEMORY = 1 << 30
 _MEMORY_DIVISOR = 4
 
 
-# The pattern has one slash, because a `Path` merges two slashes.
+# Matches "https:/", because `Path` merges two slashes into one.
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class GenotypeFiles:
-    """A .bed and its tables."""
+    """The paths of a .bed and of its .fam and .bim."""
 
     bed: str
     fam: str
@@ -61,7 +61,7 @@ class GenotypeFiles:
         if isinstance(bed, open_bed):
             files = _locations_of(bed)
             return cls.find(files["bed"], fam=fam or files["fam"], bim=bim or files["bim"])
-        if isinstance(bed, list | tuple):  # they may have different variants
+        if isinstance(bed, list | tuple):  # the files may have different variants
             raise ArgumentError(
                 f"bed must be one set, got {len(cast('list[Any]', bed))}; merge several "
                 "into one first (plink --merge-list), or create a dataset for each"
@@ -79,7 +79,7 @@ class GenotypeFiles:
         return cls(os.fspath(path), *map(os.fspath, named))
 
     def open_bed(self) -> _native.BedFile:
-        """Open the .bed; wait for a writer that is renaming new files."""
+        """Open the .bed; wait while another process renames its newly written files."""
         return open_file(Path(self.bed))[0]
 
     def people(self) -> People:
@@ -112,7 +112,7 @@ class Reading:
         return count_threads(self.num_threads)
 
     def __getstate__(self) -> tuple[Any, ...]:
-        # Not pickled: the progress function is only called in this process.
+        # The progress function is not pickled; it is only called in this process.
         return (self.memory, self.cache, self.num_threads, self.check)
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
@@ -138,7 +138,6 @@ def _locations_of(bed: open_bed) -> dict[str, Path]:
 
 
 def _remote(path: object) -> ArgumentError:
-    """Return the error for a file that is not on the local machine."""
     return ArgumentError(
         f"{path}: a dataset reads its files repeatedly, so they must be on this machine: "
         "copy the set, or read a part of it with sl.io.open_bed"

@@ -69,9 +69,9 @@ def GenotypeDataset(
 ) -> Dataset:
     """Genotypes of a PLINK .bed, with labels and covariates; standardised by default.
 
-    An item is a dict for one sample. An item has ``id`` (IID, or FID:IID if an IID is not
-    unique), ``inputs`` (a number for each variant) and, if given, ``label`` and
-    ``covariates``. With ``by="variant"`` an item is one variant over all individuals:
+    An item is a dict for one sample. An item has ``id``, ``inputs`` (a number for each
+    variant) and, if available, ``label`` and ``covariates``. The id is the IID, or FID:IID
+    if IIDs are not unique. With ``by="variant"`` an item is one variant in all individuals:
     ``id``, ``inputs``, ``chromosome`` and ``position``.
 
     Genotypes are stored as two-bit codes and decoded for each batch. Codes are kept in
@@ -88,11 +88,12 @@ def GenotypeDataset(
 
     Args:
         bed: The .bed, or an ``open_bed`` of local files.
-        labels: Tables with a row for each sample: a header with FID and IID, or only IID,
-            or PLINK lines ``FID IID value``. A data frame with such columns or indexed by
-            IID, a dict from IID to value, and numbers in the order of the .fam are accepted
-            too. None reads the sixth column of the .fam, unless all its values are equal;
-            False reads no labels. A ``Labels`` also has the options for reading them.
+        labels: Tables with a row for each sample, and a header with FID and IID or only
+            IID; or PLINK files without a header, with rows ``FID IID value``. A data frame
+            with such columns or with the IIDs as index, a dict from IID to value, and
+            numbers in the order of the .fam are accepted too. None reads the sixth column
+            of the .fam, unless all its values are equal; False reads no labels. A
+            ``Labels`` object also has options for reading the labels.
         covariates: Covariates as numbers, from the same sources as ``labels``. Columns that
             a fitted encoder does not use are ignored and counted in
             ``report["unused_covariates"]``.
@@ -115,9 +116,10 @@ def GenotypeDataset(
         memory: The maximum memory for codes in bytes, or a string such as ``"4 GB"``; None
             uses a quarter of the free memory, at most 1 GiB.
         cache: The cache folder.
-        num_threads: The number of threads that write the copy and count genotypes; None
-            uses all cores.
-        progress: A function that is called with the finished and the total bytes of codes.
+        num_threads: The number of threads that transpose and count genotypes; None uses all
+            cores.
+        progress: A function that is called with two numbers: finished bytes and total
+            bytes.
         skip_format_check: If True, the padding bits of the .bed are not checked.
         **old: Deprecated: ``phenotype=``, which is now ``labels=``, and single options of
             ``Labels``; write ``labels=Labels(source, task=..., classes=...)``.
@@ -126,9 +128,9 @@ def GenotypeDataset(
         The dataset.
 
     Raises:
-        FileError: A file cannot be read, or the copy cannot be written.
+        FileError: A file cannot be read, or the transposed copy cannot be written.
         FormatError: A file is not valid, or lacks a variant of the encoder.
-        LabelError: Labels or covariates are missing or duplicated, or do not fit.
+        LabelError: Labels or covariates are missing or duplicated, or do not fit the task.
         ArgumentError: Arguments contradict each other.
 
     Examples:
@@ -229,7 +231,7 @@ def check_options(**options: str) -> None:
 
 
 def check_counted(bed: object, *, count_a1: bool) -> None:
-    """Raise if an ``open_bed`` counts the other allele."""
+    """Raise if an ``open_bed`` and the dataset count different alleles."""
     if isinstance(bed, open_bed) and bed.count_A1 != count_a1:
         raise ArgumentError(
             f"the open .bed has count_A1={bed.count_A1}, the dataset count_A1={count_a1}: "

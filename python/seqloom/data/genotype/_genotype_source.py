@@ -34,7 +34,7 @@ class GenotypeSource(Source):
     has_letters = False
     has_ordinals = False
     supports_threads, is_checked = True, False
-    _training_rows: Rows | None = None  # Samples to fit the encoder on; None: all samples.
+    _training_rows: Rows | None = None  # Samples to fit on; None for all.
     _fitted_encoder: GenotypeEncoder | None = None  # Fitted on first use.
     _tables: NDArray[Any] | None = None  # Lookup tables of the fitted encoder.
 
@@ -61,7 +61,6 @@ class GenotypeSource(Source):
         self._codes = self._open_codes(variants)
 
     def _open_codes(self, variants: ChosenVariants) -> CodeStore:
-        """Open the codes of variants."""
         return CodeStore(
             self._files,
             (len(self._people), variants.in_file),
@@ -98,7 +97,7 @@ class GenotypeSource(Source):
         """Return decoded genotypes, or codes, and covariates."""
         if self._output == "codes":
             codes = self._codes.gather(rows, options.num_threads)
-            # Flip codes, so that they count the alleles that the encoder counts.
+            # Flip the codes, so that dosages count the same alleles as in the encoder.
             is_flipped = self._variants.is_flipped
             codes = codes if is_flipped is None else flip_codes(codes, is_flipped)
             batch: dict[str, Any] = {"codes": codes}
@@ -131,7 +130,7 @@ class GenotypeSource(Source):
         return {"covariates": self._find_encoder().covariates(values)}
 
     def columns(self, rows: Rows, epoch: int | None) -> dict[str, Any]:
-        """Return chromosome and position of variants; empty for samples."""
+        """Return the columns ``chromosome`` and ``position``; none for samples."""
         del epoch
         return {} if self._by_sample else self._variants.about(rows)
 
@@ -156,7 +155,7 @@ class GenotypeSource(Source):
         return self._tables
 
     def _find_encoder(self) -> GenotypeEncoder:
-        """Return the encoder, fitted on the training samples if it was not fitted."""
+        """Return the fitted encoder; fit it on the training samples if necessary."""
         if self._encoder.is_fitted:
             return self._encoder
         if self._fitted_encoder is None:
@@ -192,7 +191,7 @@ class GenotypeSource(Source):
         )
 
     def fitted(self, to: GenotypeEncoder | Rows) -> GenotypeSource:
-        """Return the source with the statistics of some samples, or of an encoder."""
+        """Return a source that standardises like some samples or an encoder."""
         if isinstance(to, np.ndarray):
             return self._copy_with(_training_rows=to) if self._by_sample else self
         if not self._by_sample:
@@ -210,7 +209,6 @@ class GenotypeSource(Source):
         )
 
     def _copy_with(self, **state: Any) -> GenotypeSource:
-        """Return a copy with the same files and another state."""
         other, fresh = copy.copy(self), {"_fitted_encoder": None, "_tables": None}
         vars(other).update({"_facts": dict(self._facts)} | fresh | state)
         return other
@@ -218,7 +216,7 @@ class GenotypeSource(Source):
     def content(
         self, rows: Rows, labels: LabelColumn, *, encoder: Any, jitter: int
     ) -> Iterator[bytes]:
-        """Yield the hash of the genotypes, the selected rows, and the columns."""
+        """Yield bytes to hash: the genotypes' hash, the rows, labels and covariates."""
         del encoder, jitter
         facts = (self._codes.content, self._by_sample, self._encoder.count_A1)
         choices = (labels.task, labels.classes, self.covariate_names)
@@ -232,8 +230,8 @@ class GenotypeSource(Source):
             yield self._covariates.of(rows, self.covariate_names).tobytes()
 
     def __getstate__(self) -> dict[str, Any]:
-        # Compute the statistics before pickling, so that not every process computes
-        # them.
+        # Compute the statistics before pickling, so that worker processes do not repeat
+        # it.
         if self._output == "numbers" or self.covariate_names:
             self._find_tables()
         return dict(self.__dict__)

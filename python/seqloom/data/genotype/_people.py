@@ -1,4 +1,4 @@
-"""Individuals of a .fam, and tables of their values."""
+"""Individuals of a .fam, and tables with their phenotypes or covariates."""
 
 from __future__ import annotations
 
@@ -65,12 +65,11 @@ class People:
 
     @cached_property
     def _is_unique(self) -> bool:
-        """True if IIDs are unique."""
         return len(set(self.iids.tolist())) == len(self.iids)
 
     @cached_property
     def _by_pair(self) -> dict[Key, int]:
-        """Row by (FID, IID)."""
+        """Row of each (FID, IID)."""
         return self._number_keys(
             list(zip(self.fids.tolist(), self.iids.tolist(), strict=True))
         )
@@ -108,9 +107,9 @@ class People:
 class Columns:
     """The columns to read from a table."""
 
-    id_column: str | None = None  # None: the ids are in FID and IID, or only in IID.
-    wanted: Cells | None = None  # None: all columns except the ids.
-    what: str = "phenotype"  # Name of the values without a header.
+    id_column: str | None = None  # None for FID and IID, or only IID.
+    wanted: Cells | None = None  # None for all columns except the ids.
+    what: str = "phenotype"  # Column name if there is no header.
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,14 +118,15 @@ class PersonTable:
 
     path: str
     names: Cells
-    keys: list[Key]  # (FID, IID) or IID of each line
+    keys: list[Key]  # (FID, IID) or IID of each row
     rows: list[Cells]
-    lines: list[int]  # numbers of the lines, from 1
+    lines: list[int]  # line number of each row, from 1
 
 
 def read_person_table(path: str, columns: Columns, people: People) -> PersonTable:
     """Read a table of values: TSV, CSV or white space, plain or gzip."""
-    # The first line is a header if it names FID, IID or a wanted column. Without a
+    # The first line is a header if it contains FID, IID or the name of a wanted column.
+    # Without a
     # header, the first cells must be the ids of an individual, as in PLINK files.
     with reading_table(path), open_text(path) as file:
         wanted = (columns.id_column or _IID,)
@@ -140,7 +140,7 @@ def read_person_table(path: str, columns: Columns, people: People) -> PersonTabl
 
 
 def frame_table(frame: Frame, columns: Columns) -> PersonTable:
-    """Return the values of a data frame with FID and IID, with IID, or indexed by IID."""
+    """Return a table from a data frame; the ids are FID and IID, IID, or the index."""
     names, index = frame.names, frame.ids(columns.id_column or "id")
     has_column = {_FID, _IID, columns.id_column} & {*names, *map(str.upper, names)}
     if index is None or has_column:
@@ -164,7 +164,6 @@ def key_of(key: Any, what: str) -> Key:
 
 
 def _ids(frame: Frame, column: str) -> list[str]:
-    """Return a column of ids as text."""
     cells = enumerate(frame.column(column), 1)
     return [id_text(cell, f"{frame.what}, row {row}").strip() for row, cell in cells]
 
@@ -178,7 +177,7 @@ def _text(value: Any) -> str:
 
 
 def _read(path: str, reader: Reader, columns: Columns, *, people: People) -> PersonTable:
-    """Return the values of the lines of a table."""
+    """Read the ids and the wanted columns of a table."""
     first = [cell.strip() for cell in first_row(path, reader)]
     names = [first[0].lstrip("#").strip(), *first[1:]]
     named_ids = {name.upper() for name in names} & {_FID, _IID}
@@ -195,7 +194,7 @@ def _read(path: str, reader: Reader, columns: Columns, *, people: People) -> Per
         _append_row(table, first, (ids, values), line=reader.line_num)
     for row in reader:
         if not any(map(str.strip, row)):
-            continue  # an empty line, or only separators
+            continue  # a line that is empty or contains only separators
         if len(row) == len(first):
             _append_row(table, row, (ids, values), line=reader.line_num)
         else:
@@ -207,7 +206,7 @@ def _read(path: str, reader: Reader, columns: Columns, *, people: People) -> Per
 def _append_row(
     table: PersonTable, row: list[str], positions: tuple[list[int], list[int]], *, line: int
 ) -> None:
-    """Append the requested cells of a line to the table."""
+    """Append the ids and the wanted cells of a line to the table."""
     ids, values = positions
     key = [row[at].strip() for at in ids]
     if "" in key:
@@ -223,12 +222,10 @@ def format_key(key: Key) -> str:
 
 
 def _key(ids: list[str]) -> Key:
-    """Return the key of an individual from its ids."""
     return (ids[0], ids[1]) if len(ids) > 1 else ids[0]
 
 
 def _columns(path: str, names: list[str], columns: Columns) -> tuple[list[int], list[int]]:
-    """Return the indices of the columns of ids and of values."""
     upper = [name.upper() for name in names]
     if columns.id_column is not None:
         ids = [column_position(path, names, columns.id_column)]
@@ -266,12 +263,12 @@ def _headerless_columns(
 
 @dataclass(frozen=True, slots=True)
 class PersonValues:
-    """Values as text, joined to individuals."""
+    """Phenotypes or covariates of individuals, as text."""
 
     what: str  # name of the source in error messages
     names: Cells
-    cells: dict[int, Cells]  # Table cells of each individual, by its row.
-    unmatched: Cells  # Ids of rows without an individual.
+    cells: dict[int, Cells]  # (row in the .fam) -> cells of the table
+    unmatched: Cells  # Ids that are not in the .fam.
     tables: list[LabelTable]  # Tables, for line numbers in errors.
 
 
@@ -308,7 +305,7 @@ def join_people(values: Any, people: People, columns: Columns) -> PersonValues:
 
 
 def _tables(values: Any, people: People, columns: Columns) -> list[PersonTable]:
-    """Return the tables of values: files, a data frame, a dict, a series or an array."""
+    """Return tables from files, a data frame, a dict, a series or an array."""
     if isinstance(values, Mapping):
         by_key: dict[Any, Any] = dict(values)  # pyright: ignore[reportUnknownArgumentType]
         what = f"the dict of {columns.what}s"
@@ -326,7 +323,6 @@ def _tables(values: Any, people: People, columns: Columns) -> list[PersonTable]:
 
 
 def _files(values: Any, people: People, columns: Columns) -> list[PersonTable]:
-    """Read one or more tables from files."""
     is_many = isinstance(values, Iterable) and not isinstance(values, (str, os.PathLike))
     paths: list[Any] = list(cast("Iterable[Any]", values)) if is_many else [values]
     if strange := [path for path in paths if not isinstance(path, (str, os.PathLike))]:
@@ -351,7 +347,7 @@ def _is_one_each(values: Any, people: People) -> bool:
 def _of_rows(
     what: str, ids: list[Any], values: list[Any], *, columns: Columns
 ) -> PersonTable:
-    """Return a table of values by IID, or by (FID, IID); ids may repeat."""
+    """Return a table from a list of ids and a list of values; ids may repeat."""
     rows = cells_of(values)
     widths = {len(row) for row in rows if row != ("",)}
     if len(widths) != 1:
@@ -376,7 +372,7 @@ def _of_array(values: Any, people: People, columns: Columns) -> PersonTable:
 def _make_table(
     what: str, keys: list[Key], rows: list[Cells], *, columns: Columns
 ) -> PersonTable:
-    """Return a table from keys and rows; missing rows become empty cells."""
+    """Return a table from ids and rows; a missing row becomes a row of empty cells."""
     width = max((len(row) for row in rows), default=1)
     rows = [row if len(row) == width else ("",) * width for row in rows]
     names = columns.wanted
@@ -386,12 +382,11 @@ def _make_table(
 
 
 def default_names(what: str, count: int) -> Cells:
-    """Return names for values without a header."""
+    """Return column names for a table without a header."""
     return (what,) if count == 1 else tuple(f"{what}{at}" for at in range(1, count + 1))
 
 
 def _to_label_table(table: PersonTable, people: People) -> LabelTable:
-    """Return the table with the ids of the individuals, for messages."""
     rows = people.find(table.keys)
     ids = [
         format_key(key) if person is None else people.names[person]

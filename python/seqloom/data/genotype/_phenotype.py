@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 STATES = ("control", "case")
-# Meaning of each phenotype code. In PLINK's coding 1 and 2, code 0 is missing.
+# Meaning of each phenotype code. In the coding 1 and 2 of PLINK, 0 means missing.
 _STATE_CODES = {"01": {"0": "control", "1": "case"}, "12": {"1": "control", "2": "case"}}
 _MAX_EXAMPLES = 3
 _MISSING_WORDS = frozenset(
@@ -53,7 +53,7 @@ def label_samples(people: People, labels: Labels) -> LabelColumn:
         joined = _read_phenotype(people, labels)
     missing = MissingCodes.of(labels.missing or ())
     rows = {at: row for at, row in joined.cells.items() if not any(map(missing.has, row))}
-    # Without phenotypes PLINK writes one value, 0 or -9, for all samples.
+    # Without phenotypes, PLINK writes 0 or -9 for all samples.
     if is_own and len(set(rows.values())) <= 1:
         return LabelColumn()
     rows = _replace_codes(joined, rows, labels)
@@ -99,7 +99,6 @@ def _replace_codes(
 
 
 def _warn_of_marks(cells: dict[str, Cells], what: str, *, is_guessed: bool) -> None:
-    """Warn if labels look like missing values."""
     flat = [cell for row in cells.values() for cell in row]
     marks = missing_marks(flat, with_codes=is_guessed)
     if marks:
@@ -154,7 +153,7 @@ def _number_labels(
 
 
 def _task_and_classes(cells: dict[str, Cells], labels: Labels) -> tuple[str, Cells | None]:
-    """Return task and classes; only case-control codes and text are classes."""
+    """Return task and classes; numbers that are not case-control codes are values."""
     flat = {cell for row in cells.values() for cell in row}
     classes = None if labels.classes is None else tuple(labels.classes)
     if flat <= set(STATES) and labels.task in {"auto", "classify"}:
@@ -166,7 +165,7 @@ def _task_and_classes(cells: dict[str, Cells], labels: Labels) -> tuple[str, Cel
 def _unlabelled_error(
     people: People, joined: PersonValues, unlabelled: list[int]
 ) -> LabelError:
-    """Return the error for samples without a row."""
+    """Return the error for samples that are not in the table of labels."""
     names = list_some([people.names[at] for at in unlabelled])
     remedy = '; leave them out with Labels(..., unlabelled="skip") (--unlabelled skip)'
     if len(unlabelled) == len(people):
@@ -182,11 +181,11 @@ def _unlabelled_error(
 class MissingCodes:
     """The strings that mark missing values."""
 
-    marks: frozenset[str]  # strings; numbers compare by value
+    marks: frozenset[str]  # lower case, whole numbers as integers
 
     @classmethod
     def of(cls, marks: Iterable[str]) -> MissingCodes:
-        """Create it from the strings of ``missing=``."""
+        """Normalise the strings of the argument ``missing``."""
         return cls(frozenset(["", *(_normalise(str(mark)) for mark in marks)]))
 
     def has(self, cell: str) -> bool:
@@ -195,7 +194,7 @@ class MissingCodes:
 
 
 def _normalise(cell: str) -> str:
-    """Return a cell in canonical form: stripped, lower case, whole numbers as integers."""
+    """Return a cell stripped and in lower case; whole numbers become integers."""
     text = cell.strip().casefold()
     text = TRUTH.get(text, text)
     try:
@@ -209,7 +208,7 @@ _ZERO = MissingCodes(frozenset({"0"}))
 
 
 def states_of(cells: Iterable[str], coding: str, *, what: str) -> dict[str, str] | None:
-    """Return control, case or missing for each cell; None if the numbers are values."""
+    """Return control, case or missing for each cell; None if cells are not codes."""
     normalised = {cell: _normalise(cell) for cell in dict.fromkeys(cells)}
     found = set(normalised.values())
     if coding == "auto":
@@ -230,7 +229,7 @@ def states_of(cells: Iterable[str], coding: str, *, what: str) -> dict[str, str]
 
 
 def missing_marks(cells: Iterable[str], *, with_codes: bool) -> list[str]:
-    """Return the cells that look like missing values or like codes for missing values."""
+    """Return the cells that look like missing values, such as NA or -9."""
     cell_of = {_normalise(cell): cell for cell in cells}
     marks = [text for text in cell_of if text in _MISSING_WORDS]
     others = [text for text in cell_of if text not in {"0", "1", "2"}]
@@ -253,16 +252,16 @@ class Covariates:
     """Covariates of all individuals of the .fam."""
 
     names: tuple[str, ...]
-    values: NDArray[np.float64]  # a row per individual; NaN if missing
+    values: NDArray[np.float64]  # one row per individual; NaN if missing
     report: dict[str, Any] = field(default_factory=dict[str, Any])
-    unmatched: tuple[str, ...] = ()  # ids of tables without an individual
+    unmatched: tuple[str, ...] = ()  # ids that are not in the .fam
 
     def of(self, rows: NDArray[np.int64], names: Sequence[str]) -> NDArray[np.float64]:
         """Return the named covariates of some individuals."""
         return self.values[rows][:, [self.names.index(name) for name in names]]
 
     def check_has(self, encoder: GenotypeEncoder, path: str) -> None:
-        """Raise if covariates of an encoder are missing."""
+        """Raise if the encoder was fitted on covariates that are missing here."""
         wanted = encoder.covariate_names if encoder.is_fitted else ()
         if lacking := [name for name in wanted if name not in self.names]:
             raise LabelError(
@@ -312,7 +311,7 @@ def read_covariates(
 
 
 def _number(cell: str) -> float:
-    """Return a cell as a number; infinity if it is not one, which is reported later."""
+    """Return a cell as a number; infinity for other text, which is reported later."""
     try:
         number = parse_decimal(TRUTH.get(cell.casefold(), cell))
     except ValueError:
@@ -321,7 +320,7 @@ def _number(cell: str) -> float:
 
 
 def _check_joined(people: People, joined: PersonValues) -> None:
-    """Raise for duplicate column names, and for tables of other individuals."""
+    """Raise for duplicate column names, and if no row is of an individual."""
     if double := [name for name in joined.names if joined.names.count(name) > 1]:
         raise LabelError(
             f"{joined.what}: {len(double)} columns are named {double[0]!r}; a covariate is "
@@ -338,7 +337,6 @@ def _check_joined(people: People, joined: PersonValues) -> None:
 def _check_numbers(
     people: People, joined: PersonValues, values: NDArray[np.float64]
 ) -> None:
-    """Raise for covariates that are not numbers."""
     wrong = np.argwhere(np.isinf(values))
     if not wrong.size:
         return

@@ -40,7 +40,7 @@ def mean_and_scale(
     if count_a1:
         double = known - single - double
     sums, squares = single + _PLOIDY * double, single + _PLOIDY**2 * double
-    # n² times the variance, as an exact integer.
+    # The variance multiplied by n², an exact integer.
     spread = known * squares - sums**2
     mean = sums / np.maximum(known, 1)
     is_constant = spread == 0
@@ -62,7 +62,6 @@ def _scale(
 
 
 def _beta_density(x: Floats, a: float, b: float) -> Floats:
-    """Return the density of the beta distribution."""
     constant = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
     return np.exp(constant + (a - 1) * np.log(x) + (b - 1) * np.log1p(-x))
 
@@ -82,7 +81,7 @@ def check_standardize(standardize: object) -> str | tuple[str, float, float] | N
 
 
 def covariate_statistics(values: Floats) -> tuple[Floats, Floats]:
-    """Return mean and scale of each covariate; constant ones have scale 0."""
+    """Return mean and scale of each covariate; a constant covariate has scale 0."""
     known = np.isfinite(values)
     count = np.maximum(known.sum(axis=0), 1)
     mean = np.where(known, values, 0).sum(axis=0) / count
@@ -130,7 +129,7 @@ class Fitted:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Fitted:
-        """Create it from the arrays of ``to_arrays``."""
+        """Restore the statistics from the arrays that ``to_arrays`` returned."""
         texts = [np.array(_texts(name, arrays), np.str_) for name in _STRING_COLUMNS]
         numbers = {name: arrays[name] for name in _NUMBER_COLUMNS}
         numbers["is_constant"] = numbers["is_constant"].astype(np.bool_)
@@ -139,7 +138,6 @@ class Fitted:
 
 
 def _pack_texts(name: str, texts: Sequence[str]) -> dict[str, NDArray[Any]]:
-    """Return strings as UTF-8 bytes and offsets."""
     parts = [text.encode() for text in texts]
     ends = np.cumsum([0, *map(len, parts)], dtype=np.int64)
     return {
@@ -149,6 +147,5 @@ def _pack_texts(name: str, texts: Sequence[str]) -> dict[str, NDArray[Any]]:
 
 
 def _texts(name: str, arrays: Mapping[str, NDArray[Any]]) -> list[str]:
-    """Return the strings from UTF-8 bytes and offsets."""
     text, ends = arrays[f"{name}_text"].tobytes(), arrays[f"{name}_ends"].tolist()
     return [text[start:end].decode() for start, end in pairwise(ends)]

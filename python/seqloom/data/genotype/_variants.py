@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Texts = NDArray[np.str_]
 
-# PLINK writes 0 (PLINK 2 also ".") for an allele that no genotype of the file has.
+# PLINK writes 0 (PLINK 2 also ".") for an allele that does not occur in the file.
 _MISSING_ALLELES = ("0", ".")
 
 _MAX_SHOWN_NAMES = 3
@@ -35,8 +35,8 @@ class ChosenVariants:
     """Selected variants of a .bim."""
 
     columns: dict[str, NDArray[Any]]  # The columns of the .bim.
-    rows: Rows | None = None  # Selected rows, in order; None: all.
-    is_flipped: NDArray[np.bool_] | None = None  # None: no flips.
+    rows: Rows | None = None  # Selected rows, in order; None for all rows.
+    is_flipped: NDArray[np.bool_] | None = None  # None if no variant is flipped.
     missing_alleles: int = 0  # Variants matched by id and one allele.
 
     @property
@@ -134,7 +134,6 @@ def choose_rows(ids: NDArray[Any], wanted: Any) -> NDArray[np.int64] | None:
 
 
 def _check_positions(wanted: NDArray[Any], count: int) -> NDArray[np.int64]:
-    """Return the rows of indices or of a mask."""
     try:
         return positions(wanted, count)
     except OutOfRangeError:
@@ -145,7 +144,6 @@ def _check_positions(wanted: NDArray[Any], count: int) -> NDArray[np.int64]:
 
 
 def _find_names(ids: NDArray[Any], names: list[str]) -> NDArray[np.int64]:
-    """Return the rows of ids; raise for missing and duplicate ids."""
     order = np.argsort(ids, kind="stable")
     wanted = np.asarray(names, ids.dtype if ids.dtype.kind == "T" else np.str_)
     first = np.searchsorted(ids, wanted, side="left", sorter=order)
@@ -163,10 +161,10 @@ def _find_names(ids: NDArray[Any], names: list[str]) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VariantMatch:
-    """The rows of wanted variants in a file."""
+    """The row of each requested variant in a file."""
 
     positions: NDArray[np.int64]
-    is_flipped: NDArray[np.bool_]  # Dosages in the file must be flipped.
+    is_flipped: NDArray[np.bool_]  # True where the alleles are exchanged.
     missing_alleles: int = 0  # Variants matched by id and one allele.
 
     @property
@@ -222,7 +220,6 @@ def _list_candidates(wanted: Variants, found: Variants) -> dict[str, list[int]]:
 
 
 def _check_present(wanted: Variants, candidates: dict[str, list[int]], name: str) -> None:
-    """Raise if a file lacks variants."""
     missing = [name for name in wanted.ids.tolist() if not candidates[name]]
     if missing:
         raise FormatError(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Rows = tuple[dict[str, list[str]], list[int]]
     from collections.abc import Iterable
 
-_SIZE_COLUMNS = ("length", "width")  # of MACS and featureCounts; of GRanges
+_SIZE_COLUMNS = ("length", "width")  # MACS, featureCounts; GRanges
 _SAF_COLUMNS = ["geneid", "chr", "start", "end", "strand"]
 _ONE_BASED_CHROMS = {"seqname", "seqnames"}  # column names of GTF and GRanges
 _HOMER_STRANDS = {"0": "+", "1": "-"}
@@ -60,7 +60,6 @@ def read_rows(path: str) -> Rows:
 
 
 def _parse(path: str, file: TextIO) -> Rows:
-    """Return the columns and line numbers of a file."""
     lines = _lines(file)
     number, first = next(lines, (1, ""))
     is_header = _is_header(first)
@@ -76,7 +75,7 @@ def _parse(path: str, file: TextIO) -> Rows:
     numbers = [] if is_header else [number]
     for number, line in lines:
         if is_header and line == first:
-            continue  # the header of a concatenated file
+            continue  # a repeated header, from concatenated files
         cells = _cells_of_table(line, first) if is_header else _cells(line)
         if len(cells) != len(names):
             raise FormatError(
@@ -97,7 +96,7 @@ def _lines(file: TextIO) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(file, 1):
         text = line.rstrip("\r\n")
         words = text.split(None, 1)
-        # Skip track and browser lines, but keep a sequence named track_1.
+        # Skip track and browser lines, but not a chromosome that is called track_1.
         is_skippable = bool(words) and (
             words[0].startswith("#") or words[0] in _BROWSER_LINES
         )
@@ -106,9 +105,8 @@ def _lines(file: TextIO) -> Iterator[tuple[int, str]]:
 
 
 def _is_header(line: str) -> bool:
-    """Return whether a line is a header."""
     words = line.lower().split()
-    # Some genomes have one sequence named Chromosome.
+    # In some genomes, the only sequence is called Chromosome.
     is_titled = (
         len(words) >= _MIN_COLUMNS and words[0] in _CHROM_TITLES and not words[1].isdigit()
     )
@@ -116,12 +114,12 @@ def _is_header(line: str) -> bool:
 
 
 def _names_positions(line: str) -> bool:
-    """Return whether a line names columns of chromosome, start and stop."""
+    """Return whether a line contains column names for chromosome, start and stop."""
     return _separator_of(line) != ""
 
 
 def _separator_of(line: str) -> str | None:
-    """Return the separator of a header: None for blanks; "" if the line is not a header."""
+    """Return the separator of a header; None for blanks, "" if it is not a header."""
     for mark in _SEPARATORS:
         names = {cell.strip('"# ').lower() for cell in line.split(mark)}
         if all(names & wanted for wanted in _REQUIRED_NAMES):
@@ -130,7 +128,7 @@ def _separator_of(line: str) -> str | None:
 
 
 def _cells_of_table(line: str, header: str) -> list[str]:
-    """Split a line like the header: also at commas, and with quotation marks."""
+    """Split a line with the separator and the quotation marks of the header."""
     mark = _separator_of(header)
     if not (mark in (",", ";") or '"' in header):
         return _cells(line)
@@ -146,7 +144,7 @@ def _cells(line: str) -> list[str]:
 
 
 def _names(path: str, number: int, cells: list[str]) -> list[str]:
-    """Return the names of the columns of BED, from their number."""
+    """Return the column names of a BED file with the given number of columns."""
     if not all(cell.isprintable() for cell in cells):
         raise FormatError(
             f"{path}: expected intervals as text, found other data", path=path
@@ -172,14 +170,14 @@ def _names(path: str, number: int, cells: list[str]) -> list[str]:
 
 
 def _number_columns(standard: tuple[str, ...], n: int) -> list[str]:
-    """Return the standard names of columns, and numbered names for further columns."""
+    """Return n column names: the standard ones, then names such as ``column_7``."""
     return [*standard[:n], *(f"column_{i + 1}" for i in range(len(standard), n))]
 
 
 def _names_by_cells(
     path: str, names: list[str], rows: list[list[str]], *, line: int
 ) -> list[str]:
-    """Return the names of the columns of BED, corrected by the cells of all rows."""
+    """Return the column names of a BED file, corrected by the contents of its rows."""
     if len(names) == len(_NARROW_PEAK) and not any(map(_may_be_peak, rows)):
         return _number_columns(_BED6, len(names))
     strand = len(names) - 1
@@ -198,10 +196,10 @@ def _names_by_cells(
 
 
 def _may_be_peak(row: list[str]) -> bool:
-    """Return whether columns 7 to 9 of a row can be the numbers of a narrowPeak.
+    """Return whether columns 7 to 9 of a row may be the numbers of a narrowPeak file.
 
-    Other files with ten columns are BED12 without its last two columns, and bedtools output
-    of BED6 with BED3 and an overlap or a distance.
+    Other files with ten columns are BED12 without the last two columns, and the output of
+    bedtools for a BED6 and a BED3 file with an overlap or a distance.
     """
     try:
         signal, *_ = (float(cell) for cell in row[len(_BED6) : -1])
@@ -224,11 +222,11 @@ def to_zero_based(what: str, columns: Columns, found: dict[str, str | None]) -> 
         found: The names of the columns of ``start``, ``stop``, ``strand`` and ``summit``.
 
     Returns:
-        The columns with converted starts, strands and summits. The columns are unchanged
-        unless the header or the sizes of the intervals prove that positions count from 1.
+        The columns, with starts, strands and summits converted if the header or the sizes
+        of the intervals prove that positions count from 1.
 
     Raises:
-        FormatError: The columns are those of GTF or GRanges, but there is no column of
+        FormatError: The column names are those of GTF or GRanges, but no column has the
             sizes.
     """
     names = [name.strip().lstrip("#").lower() for name in columns]
@@ -276,14 +274,13 @@ def _summits(columns: Columns, starts: list[int], names: list[str]) -> Columns:
         summits = _integers(columns[by_name["abs_summit"]])
         new_offsets = [at - start for at, start in zip(summits, starts, strict=False)]
         return {"summit": new_offsets} if new_offsets and "summit" not in by_name else {}
-    if "summit" in by_name and "tags" in by_name:  # MACS 1.4 counts the offset from 1
+    if "summit" in by_name and "tags" in by_name:  # in MACS 1.4, offsets count from 1
         summits = _integers(columns[by_name["summit"]])
         return {by_name["summit"]: [at - 1 for at in summits]} if summits else {}
     return {}
 
 
 def _integers(cells: Iterable[Any]) -> list[int]:
-    """Return the cells as integers; an empty list if one is invalid."""
     try:
         return [as_whole_number(cell) for cell in cells]
     except (ValueError, OverflowError, TypeError):
@@ -291,7 +288,7 @@ def _integers(cells: Iterable[Any]) -> list[int]:
 
 
 def as_whole_number(cell: Any) -> int:
-    """Return the integer of a cell; raise ValueError for a number with a fraction."""
+    """Return a cell as an integer; raise ValueError for a number such as 1.5."""
     if isinstance(cell, str):
         return parse_integer(cell)
     number = int(cell)

@@ -1,4 +1,4 @@
-"""`IntervalDataset` and `windows`: sequences of a genome at intervals, with labels."""
+"""`IntervalDataset`, the sequences of a genome at intervals, and `windows`."""
 
 from __future__ import annotations
 
@@ -83,24 +83,23 @@ def IntervalDataset(
             and, optionally, ``strand`` and ``summit``.
         encoder: Encodes residues as numbers.
         augment: Changes residues before they are encoded.
-        width: The common length of all sequences, centred at the summit (narrowPeak) or
-            else at the middle of the interval; None reads the intervals as they are.
+        width: The length of all sequences, which are centred at the summit (narrowPeak) or
+            the middle of the interval. None reads the intervals unchanged.
         strand: If True, intervals on the minus strand are reverse-complemented.
-        alphabet: The alphabet of the genome, which determines the complement of A: T in
-            ``"dna"``, U in ``"rna"``; intervals of proteins must not be on the minus
-            strand. None uses the alphabet of the encoder. Without an encoder DNA is
-            assumed, and a U on the minus strand raises.
-        jitter: The maximum random shift of an interval to either side, in bases; random by
-            seed, epoch and ordinal. The sequence is read from the genome at the shifted
-            position.
-        edge: Treatment of intervals that extend, with jitter, beyond the ends of a
+        alphabet: The alphabet of the genome: ``"dna"``, ``"rna"`` (A and U are complements)
+            or ``"protein"`` (no minus strand). None uses the alphabet of the encoder.
+            Without an encoder DNA is assumed, and a U on the minus strand raises.
+        jitter: The maximum random shift of an interval to either side, in bases; the shift
+            depends on seed, epoch and ordinal. The sequence is read from the genome at the
+            shifted position.
+        edge: The treatment of intervals that extend (including jitter) beyond the ends of a
             sequence. ``"error"`` raises; ``"pad"`` pads with N (X in proteins); ``"drop"``
             removes the interval and counts it in ``report``.
         labels: The name of a column of the intervals, or several names of numeric columns.
             Other sources are a list with one label for each interval, paths of tables, and
-            a dict from id or name (BED column 4) to label. ``"file"`` makes each
-            file of intervals a class; a dict from file to label sets other names. A
-            ``Labels`` also has the options for reading them.
+            a dict from id or name (BED column 4) to label. ``"file"`` makes each file of
+            intervals a class; a dict from file to label sets other names. A ``Labels``
+            object also has options for reading the labels.
         seed: Seed of the random shifts and of the augmentation.
         **old: Deprecated: single options of ``Labels``; write
             ``labels=Labels(source, task=..., classes=...)``.
@@ -146,7 +145,6 @@ def IntervalDataset(
 
 
 def _label(labels: Labels, source: IntervalSource, rows: Rows) -> LabelColumn:
-    """Return the labels of intervals, and count the dropped intervals."""
     dropped = np.setdiff1d(np.arange(source.size), rows, assume_unique=True)
     names = source.ids(dropped[:_MAX_EXAMPLES])
     report = {"dropped": int(dropped.size), "dropped_examples": names}
@@ -166,16 +164,16 @@ def windows(
 ) -> Dataset:
     """Split the sequences of a file into windows of one width.
 
-    The last window of a sequence is the first one that reaches its end.
+    The first window that reaches the end of a sequence is its last window.
 
     Args:
         path: The file.
         width: The length of a window, in residues.
-        stride: The distance between the starts of consecutive windows; None means the
-            width, so windows do not overlap.
-        edge: Treatment of a shorter last window. ``"keep"`` keeps it shorter; ``"pad"``
-            pads it with N; ``"drop"`` removes it and counts it in ``report``; ``"error"``
-            raises.
+        stride: The distance between the starts of consecutive windows; None for ``width``,
+            so that windows do not overlap.
+        edge: The treatment of a last window that is shorter than ``width``: ``"keep"``
+            returns the shorter window; ``"pad"`` pads it with N; ``"drop"`` removes the
+            window and counts it in ``report``; ``"error"`` raises.
         **options: Further arguments of ``IntervalDataset``: ``encoder``, ``augment``,
             ``seed``, ...
 
@@ -184,8 +182,8 @@ def windows(
 
     Raises:
         FileError: The file cannot be read.
-        FormatError: A window is shorter, and ``edge`` is ``"error"``.
-        ArgumentError: A width or a stride below 1.
+        FormatError: A window is shorter than ``width``, and ``edge`` is ``"error"``.
+        ArgumentError: ``width`` or ``stride`` is below 1.
 
     Examples:
         >>> from pathlib import Path
@@ -215,7 +213,6 @@ def windows(
 def _window_starts(
     lengths: NDArray[np.int64], width: int, stride: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the sequence index and the start of each window."""
     until_end = np.maximum(1 - (width - lengths) // stride, 1)
     starts_within = -(-lengths // stride)
     counts = np.minimum(until_end, starts_within)
@@ -225,7 +222,7 @@ def _window_starts(
 
 
 def check_label_options(labels: Labels) -> None:
-    """Raise for options of labels without labels, and for those of other datasets."""
+    """Raise for options of ``Labels`` that do not apply to the intervals."""
     labels.check_unsupported("label_from_header", of="SequenceDataset")
     labels.check_unsupported("coding", of="GenotypeDataset")
     if labels.source is None and (changed := labels.changes(DEFAULTS)):
@@ -238,7 +235,7 @@ def check_label_options(labels: Labels) -> None:
 def label_intervals(
     labels: Labels, intervals: Intervals, kept: NDArray[np.int64], *, ids: list[str]
 ) -> LabelColumn:
-    """Return the labels of some intervals; rows are counted among the given intervals."""
+    """Return the labels of the intervals at the rows ``kept``."""
     source, unmatched = _source(labels, intervals, kept, ids=ids)
     source = drop_missing(source, labels)
 
@@ -272,7 +269,6 @@ def label_intervals(
 def _source(
     labels: Labels, intervals: Intervals, kept: NDArray[np.int64], *, ids: list[str]
 ) -> tuple[LabelSource, Cells]:
-    """Return the labels by interval number, and the ids of unmatched labels."""
     names = _label_columns(labels.source, intervals)
     if names:
         return _of_columns(names, intervals, kept), ()
@@ -294,7 +290,6 @@ def _label_columns(labels: Any, intervals: Intervals) -> Cells:
 
 
 def _of_columns(names: Cells, intervals: Intervals, kept: NDArray[np.int64]) -> LabelSource:
-    """Return labels from columns of the intervals."""
     rows: list[int] = kept.tolist()
     columns = [[intervals.columns[name][row] for row in rows] for name in names]
     if len(names) == 1:
@@ -309,7 +304,6 @@ def _of_columns(names: Cells, intervals: Intervals, kept: NDArray[np.int64]) -> 
 def _of_files(
     classes: dict[str, Any], intervals: Intervals, kept: NDArray[np.int64]
 ) -> LabelSource:
-    """Return the labels of intervals by their files."""
     if not intervals.files:
         raise ArgumentError(
             'labels="file" takes the names of files of intervals, but these are a table '
@@ -324,12 +318,11 @@ def _of_files(
 
 
 def _positions(intervals: Intervals, rows: list[int]) -> Callable[[str], str]:
-    """Return a function from a label's number to the location of its interval."""
+    """Return a function that finds file and line of an interval from its number."""
     return lambda name: intervals.locate(rows[int(name)])
 
 
 def _label_by_number(each: list[Any]) -> dict[str, Any]:
-    """Return a dict from interval number to label."""
     return {str(i): label for i, label in enumerate(each)}
 
 
@@ -341,13 +334,13 @@ def _is_one_each(labels: Any, intervals: Intervals) -> bool:
         rows: list[Any] = list(labels)  # pyright: ignore[reportUnknownArgumentType]
         return not (rows and isinstance(rows[0], os.PathLike))
     index = index_of(labels)
-    # A column of the table of intervals has the index of the table.
+    # A series with the same index as the intervals is in their order.
     is_in_order = index is None or index == intervals.index
     return callable(getattr(labels, "__len__", None)) and is_in_order
 
 
 def _one_each(labels: Any, intervals: Intervals, kept: NDArray[np.int64]) -> LabelSource:
-    """Return labels that are in the order of the intervals."""
+    """Number the labels, which are in the order of the intervals."""
     if len(labels) != len(intervals):
         raise ArgumentError(
             f"labels must be one for each of {len(intervals):,} intervals, "
@@ -359,9 +352,9 @@ def _one_each(labels: Any, intervals: Intervals, kept: NDArray[np.int64]) -> Lab
 
 
 def _choose_ids(ids: list[str], positions: list[str], source: LabelSource) -> list[str]:
-    """Return the ids or the original positions of intervals, as used in the labels."""
-    # Ids and original positions are never mixed, because after resizing the id of an
-    # interval may equal the original position of another.
+    """Return the intervals' ids or original positions, whichever the labels use."""
+    # All intervals use the same kind of name: after resizing, the id of one interval
+    # may equal the original position of another.
     labelled = {*source.cells, *source.missing}
     named = sum(position in labelled for position in positions)
     return positions if named > sum(name in labelled for name in ids) else ids

@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from seqloom.data.label._labels import LabelColumn
 
 
-_NAME_COLUMNS = ("name", "peakid", "geneid")  # in BED and MACS; HOMER; SAF
+_NAME_COLUMNS = ("name", "peakid", "geneid")  # BED and MACS; HOMER; SAF
 _NUCLEOTIDE_CODES = b"ACGTURYSWKMBDHVNacgturyswkmbdhvn"
 _COMPLEMENTS = b"TGCAAYRSWMKVHDBNtgcaayrswmkvhdbn"
 # N is asparagine in a protein.
 _PAD_CHARACTERS = {"protein": ord("X")}
 _DEFAULT_PAD = ord("N")
-# Other characters are not changed.
+# Characters that are not nucleotide codes are not changed.
 _DNA_COMPLEMENT = bytes.maketrans(_NUCLEOTIDE_CODES, _COMPLEMENTS)
 _T_TO_U = bytes.maketrans(b"Tt", b"Uu")
 _COMPLEMENT_TABLES = {"dna": _DNA_COMPLEMENT, "rna": _DNA_COMPLEMENT.translate(_T_TO_U)}
@@ -46,7 +46,7 @@ _URACIL = np.frombuffer(b"Uu", np.uint8)
 
 
 class IntervalSource(Source):
-    """Reads intervals by number, including those that the dataset drops."""
+    """Reads the sequences of intervals; also of those that the dataset drops."""
 
     kind, title = "intervals", "IntervalDataset"
     supports_threads, is_checked = True, False
@@ -67,7 +67,7 @@ class IntervalSource(Source):
         self.intervals, self.spans, self._genome = intervals, spans, genome
         self.strand, self.jitter, self._seed = strand, jitter, seed
         self._given_alphabet = alphabet
-        self._encoded: Rows = np.full(self.size, -1)  # lengths; -1 before counting
+        self._encoded: Rows = np.full(self.size, -1)  # -1 before counting
 
     @property
     def record_files(self) -> tuple[str, ...]:
@@ -95,7 +95,7 @@ class IntervalSource(Source):
         ]
 
     def lengths(self, rows: Rows, encoder: Any) -> Rows:
-        """Return the lengths of rows, without final stops that the encoder drops."""
+        """Return the lengths of rows, without a final ``*`` that the encoder drops."""
         if not leaves_out(encoder):
             return (self.spans.stops - self.spans.starts)[rows]
         unknown = np.unique(rows[self._encoded[rows] < 0])
@@ -130,7 +130,7 @@ class IntervalSource(Source):
         return spans.shift(shifts(key, rows, self.jitter))
 
     def fetch(self, rows: Rows, options: FetchOptions) -> Fetched:
-        """Return the sequences of rows, padded and on their strands."""
+        """Return the sequences of rows, padded or reverse-complemented if necessary."""
         alphabet = alphabet_of(self._given_alphabet, options.encoder)
         wanted = self._spans_at(rows, options.epoch)
         real = wanted.clip(self._genome.lengths)
@@ -160,7 +160,7 @@ class IntervalSource(Source):
     def locate(
         self, error: AlphabetError, row: int, epoch: int | None, *, is_augmented: bool
     ) -> AlphabetError:
-        """Return the error with the interval of the invalid character."""
+        """Add the interval with the invalid character to an error."""
         del is_augmented
         spans = self._spans_at(np.array([row]), epoch)
         where = f"{self._genome.path}: {self._genome.names[int(spans.chroms[0])]}"
@@ -175,7 +175,7 @@ class IntervalSource(Source):
     def content(
         self, rows: Rows, labels: LabelColumn, *, encoder: Any, jitter: int
     ) -> Iterator[bytes]:
-        """Yield the hash of the genome, the intervals, and the selected rows."""
+        """Yield bytes to hash: the genome's hash, the intervals, rows and labels."""
         is_rna = alphabet_of(self._given_alphabet, encoder) == "rna"
         choices = labels.task, labels.classes, jitter, self.strand, is_rna
         yield repr(choices).encode()
@@ -226,7 +226,7 @@ def check_strands(is_minus: NDArray[np.bool_], alphabet: str | None) -> None:
     if alphabet == "protein" and is_minus.any():
         raise ArgumentError(
             "a protein has no reverse complement, but intervals are on the minus strand: "
-            "pass strand=False (--ignore-strand) to read all as they are written, or an "
+            "pass strand=False (--ignore-strand) to ignore the strand, or an "
             "encoder of nucleotides"
         )
 

@@ -29,14 +29,14 @@ MAX_POSITION = 1 << 60
 class Intervals:
     """Intervals of chromosomes, zero-based and half-open."""
 
-    what: str  # name of the source in errors
+    what: str  # name of the table in error messages
     chroms: list[str]
     starts: NDArray[np.int64]
     stops: NDArray[np.int64]
     strands: NDArray[np.int64]  # 1, -1, or 0 without a strand.
     summits: NDArray[np.int64]  # Offsets from the starts; -1 without a summit.
     lines: list[int] = field(default_factory=list[int])  # Empty for a table in memory.
-    # Further columns.
+    # Other columns of the table.
     columns: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
     files: list[str] = field(default_factory=list[str])  # Empty for a table in memory.
     index: list[Any] | None = None  # The index of a pandas data frame.
@@ -56,7 +56,7 @@ class Intervals:
         return f"{self.what}, row {row}"
 
     def fault(self, row: int, message: str) -> FormatError:
-        """Return an error that names the interval."""
+        """Return an error with the file and line, or the row, of an interval."""
         if not self.lines:
             return FormatError(f"{self.locate(row)}: {message}", record=row)
         line, path = self.lines[row], self.files[row]
@@ -76,7 +76,6 @@ def read_intervals(intervals: Any) -> Intervals:
 
 
 def _read(path: Any) -> Intervals:
-    """Return the intervals of one file."""
     name = str(as_path("each of intervals", path, expected="the path of a BED file"))
     columns, lines = read_rows(name)
     return _check_intervals(_from_columns(name, columns, lines))
@@ -101,7 +100,6 @@ def _join_intervals(parts: list[Intervals]) -> Intervals:
 
 
 def _table_columns(intervals: Any) -> dict[str, list[Any]]:
-    """Return the columns of a dict or a data frame."""
     frame = Frame.of(intervals)
     if frame is None:
         raise ArgumentError(
@@ -124,7 +122,7 @@ def _from_columns(what: str, columns: dict[str, list[Any]], lines: list[int]) ->
         )
     sizes = {len(column) for column in columns.values()}
     if len(sizes) > 1:
-        raise FormatError(f"{what}: columns of {min(sizes)} to {max(sizes)} rows")
+        raise FormatError(f"{what}: the columns have {min(sizes)} to {max(sizes)} rows")
     columns = to_zero_based(what, columns, found)
     found["summit"] = _find(what, columns, "summit")
     none = [-1] * sizes.pop()
@@ -144,7 +142,7 @@ def _from_columns(what: str, columns: dict[str, list[Any]], lines: list[int]) ->
 
 
 def _find(what: str, columns: dict[str, list[Any]], wanted: str) -> str | None:
-    """Return the column with an accepted name; None if none."""
+    """Return the name of the column for ``wanted``; None if the table lacks it."""
     by_name: dict[str, list[str]] = {}
     for name in columns:
         by_name.setdefault(name.strip().lstrip("#").lower(), []).append(name)
@@ -152,7 +150,7 @@ def _find(what: str, columns: dict[str, list[Any]], wanted: str) -> str | None:
     found = next((by_name[name] for name in NAMES[wanted] if name in by_name), none)
     if len(found) > 1:
         raise FormatError(
-            f"{what}: {' and '.join(map(repr, found))} both may be the column of {wanted}: "
+            f"{what}: {' and '.join(map(repr, found))} may both be the column {wanted!r}: "
             "rename one"
         )
     return found[0] if found else None
@@ -160,7 +158,7 @@ def _find(what: str, columns: dict[str, list[Any]], wanted: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _CellReader:
-    """Reads cells; errors name the line."""
+    """Converts columns of text; errors report the line of an invalid cell."""
 
     what: str
     columns: dict[str, list[Any]]
@@ -184,12 +182,12 @@ class _CellReader:
         return numbers
 
     def summits(self, name: str) -> NDArray[np.int64]:
-        """Return a column of summits; -1 for a missing one."""
+        """Return a column of summits; -1 for a missing summit."""
         cells = [-1 if _is_missing(cell) else cell for cell in self.columns[name]]
         return replace(self, columns={name: cells}).whole_numbers(name)
 
     def strands(self, name: str) -> NDArray[np.int64]:
-        """Return a column of strands; 0 for a missing one."""
+        """Return a column of strands; 0 for a missing strand."""
         cells = [_strand(cell) for cell in self.columns[name]]
         try:
             return np.array([_STRANDS[cell] for cell in cells], np.int64)
@@ -198,7 +196,7 @@ class _CellReader:
             raise self._fault(row, "strand must be +, - or .", cells[row]) from None
 
     def _fault(self, row: int, expected: str, found: Any) -> FormatError:
-        """Return an error that names the line of a cell."""
+        """Return an error with the line of an invalid cell."""
         if not self.lines:
             return FormatError(f"{self.what}, row {row}: {expected}, found {found!r}")
         line = self.lines[row]
@@ -207,7 +205,6 @@ class _CellReader:
 
 
 def _text(name: Any) -> str:
-    """Return the name of a chromosome as text."""
     return (
         name.decode("utf-8", "backslashreplace") if isinstance(name, bytes) else str(name)
     )
@@ -219,7 +216,7 @@ def _is_missing(cell: Any) -> bool:
 
 
 def _strand(cell: Any) -> str:
-    """Return a strand as text; pandas turns numbers with gaps into floats."""
+    """Return a strand as text; pandas reads 1 as 1.0 if other strands are missing."""
     if _is_missing(cell):
         return "."
     is_whole = isinstance(cell, float) and cell.is_integer()
@@ -227,7 +224,6 @@ def _strand(cell: Any) -> str:
 
 
 def _is_whole(cell: Any) -> bool:
-    """Return whether a cell is a 64-bit integer."""
     try:
         return abs(as_whole_number(cell)) < 1 << 63
     except (ValueError, OverflowError, TypeError):
@@ -235,7 +231,7 @@ def _is_whole(cell: Any) -> bool:
 
 
 def _check_intervals(intervals: Intervals) -> Intervals:
-    """Raise for empty intervals, and if there are none; edges are checked later."""
+    """Raise for an empty table or interval; chromosome ends are checked later."""
     if not len(intervals):
         raise FormatError(f"{intervals.what}: expected intervals, found none")
     wrong = np.flatnonzero(intervals.stops <= intervals.starts)

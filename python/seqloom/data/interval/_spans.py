@@ -28,10 +28,10 @@ _EDGE_REMEDIES = f'edge="pad" (--edge pad) puts N there, {_DROP_REMEDY}'
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spans:
-    """Ranges of chromosomes to read; a range may extend beyond the ends."""
+    """Ranges of chromosomes to read; they may extend beyond the chromosome ends."""
 
     chroms: NDArray[np.int64]  # Indices of chromosomes.
-    starts: NDArray[np.int64]  # Negative in padding.
+    starts: NDArray[np.int64]  # Negative if padded.
     stops: NDArray[np.int64]
 
     def take(self, rows: NDArray[np.int64]) -> Spans:
@@ -55,7 +55,7 @@ def spans_of(intervals: Intervals, genome: Genome, width: int | None) -> Spans:
     if len(numbers) < len(genome.names):
         counts = Counter(genome.names)
         for row, name in enumerate(intervals.chroms):
-            if counts[name] > 1:  # an interval would be ambiguous
+            if counts[name] > 1:  # the name is ambiguous
                 raise intervals.fault(row, f"{counts[name]} sequences are named {name!r}")
     chroms = np.array([numbers.get(name, -1) for name in intervals.chroms], np.int64)
     if (chroms < 0).any():
@@ -90,7 +90,7 @@ def _missing_chrom_message(genome: Genome, chrom: str, numbers: dict[str, int]) 
 
 
 def _check_summits(intervals: Intervals) -> None:
-    """Raise for summits outside their intervals, such as chromosome positions."""
+    """Raise if a summit is outside its interval, as chromosome positions would be."""
     outside = intervals.summits > intervals.stops - intervals.starts
     if outside.any():
         row = int(outside.argmax())
@@ -114,7 +114,7 @@ def check_edges(
     jitter: int,
     edge: str,
 ) -> NDArray[np.int64]:
-    """Return the rows to read; ``edge`` determines which rows beyond the ends."""
+    """Return the rows to read; ``edge`` decides on those beyond chromosome ends."""
     if edge not in EDGES:
         raise ArgumentError(f"edge must be one of {', '.join(EDGES)}; got {edge!r}")
     if edge == "error":
@@ -140,7 +140,6 @@ def check_edges(
 
 
 def _outside_message(intervals: Intervals, spans: Spans, row: int, *rest: int) -> str:
-    """Return the message for an interval beyond the ends of its chromosome."""
     end, jitter = rest
     moved = f", with jitter {jitter}," if jitter else ""
     start, stop = int(spans.starts[row]), int(spans.stops[row])

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 Cells = tuple[str, ...]
-# Separators of names in one cell.
+# Separators of the labels in one cell of a table.
 BETWEEN_NAMES = re.compile(r"[,;|]")
 # Missing values: those of pandas, common lower-case spellings, and a point.
 MISSING = (
@@ -43,7 +43,8 @@ _MISSING_TYPES = {"NoneType", "NAType", "NaTType"}
 TRUTH = {"false": "0", "true": "1"}
 BY_FILE = "file"
 _COMPRESSION_SUFFIXES = {".gz", ".bgz", ".bz2", ".xz", ".zst"}
-# A dict by id may have millions of keys, so only the first ones are compared to paths.
+# A dict from id to label may have millions of keys; only this number are compared to
+# paths.
 _MAX_KEYS = 1000
 TASKS = ("classify", "regress", "multilabel")
 CODINGS = ("auto", "01", "12")
@@ -53,12 +54,12 @@ CODINGS = ("auto", "01", "12")
 class LabelColumn:
     """Labels converted to numbers, and the rows that have a label."""
 
-    task: str | None = None  # None: no labels.
-    classes: Cells = ()  # Names of classes, values or labels.
+    task: str | None = None  # None without labels.
+    classes: Cells = ()  # Names of classes or of columns.
     # Class indices (int64), values (float32), or zeros and ones (float32).
     values: NDArray[Any] | None = None
-    rows: NDArray[np.int64] | None = None  # Rows with a label; None: all.
-    unmatched: Cells = ()  # Ids of labels without a record.
+    rows: NDArray[np.int64] | None = None  # Rows with a label; None for all.
+    unmatched: Cells = ()  # Ids that have a label but no record.
     report: dict[str, Any] = field(
         default_factory=dict[str, Any]
     )  # counts of skipped records
@@ -93,7 +94,7 @@ def cells_of(values: list[Any]) -> list[Cells]:
 
 
 def as_cells(value: Any) -> Cells:
-    """Return one label as strings: a list of names, or a list of numbers."""
+    """Return the numbers of one label as strings, or its names joined by semicolons."""
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         return (as_cell(value),)
     row: Any = value  # pyright: ignore[reportUnknownVariableType]
@@ -122,7 +123,7 @@ def as_cell(value: Any) -> str:
 
 
 def _check_known(maker: Callable[..., Any], old: dict[str, Any]) -> None:
-    """Raise for an unknown keyword, with the most similar one."""
+    """Raise for an unknown keyword, and suggest the most similar one."""
     options = [field.name for field in fields(Labels) if field.name != "source"]
     parameters = inspect.signature(maker).parameters.values()
     plain = [it.name for it in parameters if it.kind is not it.VAR_KEYWORD]
@@ -153,8 +154,8 @@ class Labels:
         id_column: The column of ids in tables, by default ``id``; for samples of a .bed,
             FID and IID, or IID alone.
         label_column: The column of labels in tables, files or intervals, by default
-            ``label``; for samples of a .bed, the only column of values. If there are
-            several columns, they must contain numbers.
+            ``label``; for samples of a .bed, the only column besides the ids. Several
+            columns must all contain numbers.
         label_from_header: A regular expression that finds the label in the header: the
             group named ``label``, else the first group, else the whole match. This option
             replaces ``source``, and only ``SequenceDataset`` supports it.
@@ -206,13 +207,12 @@ class Labels:
             check_column("id_column", self.id_column)
         if self.source is not None and self.label_from_header is not None:
             raise ArgumentError("give labels or label_from_header, not both")
-        # Copy iterators, which could be read only once.
+        # Copy iterators, because they can be read only once.
         self._set("label_column", column_names("label_column", self.label_column))
         self._set("classes", None if self.classes is None else class_names(self.classes))
         self._set("missing", None if self.missing is None else marks_of(self.missing))
 
     def _set(self, name: str, value: object) -> None:
-        """Set a field of this frozen object during initialisation."""
         object.__setattr__(self, name, value)
 
     @classmethod
@@ -291,7 +291,7 @@ DEFAULTS = Labels(id_column="id", label_column="label", missing=MISSING)
 
 
 def labels_of_files(labels: Any, paths: Sequence[str]) -> list[Any] | None:
-    """Return the label of each file: its stem, or its entry in a dict; None otherwise."""
+    """Return the label of each file, or None if the labels are not by file."""
     if isinstance(labels, str) and labels == BY_FILE:
         return list(map(_stem, paths))
     if not isinstance(labels, Mapping):
@@ -322,7 +322,6 @@ def _matches_files(key: Any, known: set[str]) -> bool:
 
 
 def _absolute(path: str) -> str:
-    """Return a path as an absolute path."""
     return os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111 - links stay
 
 

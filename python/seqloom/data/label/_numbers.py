@@ -34,12 +34,12 @@ MARKS: dict[str, bool] = {
     **dict.fromkeys(("0", "0.0", "False", "false", "FALSE"), False),
     **dict.fromkeys(("1", "1.0", "True", "true", "TRUE"), True),
 }
-# Up to this number of classes is accepted for any number of records.
+# With more classes, most classes must have more than one record.
 _MAX_UNCHECKED_CLASSES = 10
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-_MAX_ROUNDING = 0.01  # as a fraction of the range of the labels
+_MAX_ROUNDING = 0.01  # fraction of the range of the labels
 _FILE_REMEDY = (
     ": give each class its own file (seqloom train a.fa b.fa --label-from-file); in "
     "Python a dict from file to label names them otherwise"
@@ -54,7 +54,7 @@ def number_labels(
     classes: Iterable[str] | None,
     joined: LabelColumn | None = None,
 ) -> LabelColumn:
-    """Return the labels of some ids as numbers; ``joined`` contains their row numbers."""
+    """Return the labels of some ids as numbers, added to ``joined`` if it is given."""
     class_tuple = None if classes is None else tuple(classes)
     if task == "auto":
         task = guess_task(source, ids, has_classes=class_tuple is not None)
@@ -75,7 +75,7 @@ def label_rows(
     keys: list[str],
     *,
     ids: list[str],
-    noun: str | None,  # noun for unmatched labels; None: labels in record order
+    noun: str | None,  # None if labels are in record order
     missing_error: Callable[[list[int]], LabelError],
     unmatched: Cells | None = None,
 ) -> LabelColumn:
@@ -111,7 +111,6 @@ def _check_names(source: LabelSource, ids: list[str], classes: Cells) -> None:
 
 
 def _classify(source: LabelSource, ids: list[str], classes: Cells | None) -> LabelColumn:
-    """Return labels as class indices."""
     if len(source.names) > 1:
         raise LabelError(
             f"task classify takes one label column, got {', '.join(source.names)}"
@@ -142,7 +141,7 @@ def _classify(source: LabelSource, ids: list[str], classes: Cells | None) -> Lab
 
 
 def as_class(name: str, classes: Collection[str]) -> str:
-    """Return an integer or boolean as the classes spell it, such as 1 for True or 1.0."""
+    """Return the class that equals a number or boolean, such as 1 for True or 1.0."""
     whole = TRUTH.get(name.casefold(), name.removesuffix(".0"))
     if not _INTEGER.fullmatch(whole):
         return name
@@ -160,7 +159,6 @@ def _sort_names(names: set[str]) -> Cells:
 
 
 def _unknown(source: LabelSource, name: str, classes: Cells, *, label: str) -> LabelError:
-    """Return the error for a label that is not a class."""
     remedy = (
         f"; correct it, or leave such records out with Labels(..., missing=[{label!r}], "
         f'unlabelled="skip") (--missing {shlex.quote(label)} --unlabelled skip)'
@@ -173,7 +171,6 @@ def _unknown(source: LabelSource, name: str, classes: Cells, *, label: str) -> L
 
 
 def _regress(source: LabelSource, ids: list[str], classes: Cells | None) -> LabelColumn:
-    """Return labels as float32 values."""
     names = source.names if classes is None else classes
     if len(names) != len(source.names):
         raise LabelError(
@@ -186,7 +183,7 @@ def _regress(source: LabelSource, ids: list[str], classes: Cells | None) -> Labe
         values = exact.astype(np.float32)
     _check_range(source, ids, values)
     _check_rounding(source, exact, values)
-    # The names of columns reorder the columns; any other names rename them.
+    # Names that are the column names reorder the columns; other names rename them.
     if set(names) == set(source.names):
         values = values[:, [source.names.index(name) for name in names]]
     return LabelColumn("regress", names, values[:, 0].copy() if len(names) == 1 else values)
@@ -224,7 +221,6 @@ def _check_rounding(
 
 
 def _number(source: LabelSource, name: str, cell: str) -> float:
-    """Return one label as a number; raise unless it is finite."""
     try:
         number = parse_decimal(TRUTH.get(cell.casefold(), cell))
     except ValueError:

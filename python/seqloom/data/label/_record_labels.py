@@ -57,7 +57,7 @@ def label_records(
         where = " and ".join(f"record {record} of {path}" for path, record in positions)
         name = ids[double[0]]
         raise LabelError(f"id {name!r} occurs twice: {where}; labels need distinct ids")
-    # Cells are stripped, but an id may end in a Unicode blank.
+    # The cells of tables are stripped, but an id in a file may end in a Unicode blank.
     keys = [name if name in source.cells else name.strip() for name in ids]
     keys = list(map(str, range(len(ids)))) if source.is_each else keys
 
@@ -75,7 +75,7 @@ def choose_source(
     labels: Labels,
     frames: Sequence[Frame | None] = (),
 ) -> LabelSource | None:
-    """Return the source of labels that the user chose, or the tables of the sequences."""
+    """Return the labels that the user passed, or those in the tables of sequences."""
     source, names = labels.source, column_names_of(labels)
     if labels.label_from_header is not None:
         return header_source(labels.label_from_header, records, names)
@@ -105,7 +105,7 @@ def choose_source(
 def table_labels(
     tables: list[Frame], records: SequenceSource, columns: Cells
 ) -> LabelSource | None:
-    """Return the labels in the tables of the sequences; None if they have none."""
+    """Return the labels in the tables of sequences; None without a label column."""
     has = [set(columns) <= set(frame.names) for frame in tables]
     if not any(has) and columns == ("label",):
         return None
@@ -126,7 +126,6 @@ def table_labels(
 
 
 def _source_of(labels: Labels, records: SequenceSource) -> LabelSource:
-    """Return the source of labels: by file, from a function, in order, or by id."""
     source, names = labels.source, column_names_of(labels)
     files = labels_of_files(source, records.paths)
     if files is not None:
@@ -229,7 +228,6 @@ def _unlabelled_error(
     unlabelled: list[int],
     key: str,
 ) -> LabelError:
-    """Return the error for sequences without a label, with likely reasons."""
     names = list_some([ids[i] for i in unlabelled])
     reason = (
         "" if source.is_each else _blank_note(source, key) or _spelling_note(source, key)
@@ -248,7 +246,7 @@ def _unlabelled_error(
 
 
 def _label_ids_note(source: LabelSource) -> str:
-    """Return a hint with some ids of the labels, if no sequence has one of them."""
+    """Return a hint with some ids of the labels, if none is the id of a sequence."""
     if not source.cells:
         return "; it has no labels"
     examples = ", ".join(map(repr, list(source.cells)[:_MAX_EXAMPLES]))
@@ -264,7 +262,7 @@ def _label_ids_note(source: LabelSource) -> str:
 
 
 def _part_note(source: LabelSource, ids: list[str]) -> str:
-    """Return a hint how to extract the ids of the labels from those of the records."""
+    """Return a hint on the part of a record's id that is the id of a label."""
     parts = ids[0].split("|")
     at = next((at for at, part in enumerate(parts) if at and part in source.cells), None)
     if at is None:
@@ -356,14 +354,13 @@ def join_labels(labels: Any, ids: list[str], *, noun: str = "records") -> LabelC
 
 
 def _rows_source(labels: Labels, count: int) -> LabelSource:
-    """Return the source of labels: by id, or in the order of the records."""
     source = labels.source
     is_by_id = isinstance(source, (str, os.PathLike, Mapping)) or (
         Frame.of(source) is not None or index_of(source) is not None
     )
     rows: list[Any] = [] if is_by_id else list(labels.source)
     is_paths = bool(rows) and all(isinstance(row, (str, os.PathLike)) for row in rows)
-    # A list of strings is a list of tables if all of them exist.
+    # If all strings of a list are existing paths, the files are read as tables.
     if is_by_id or (is_paths and all(os.path.exists(row) for row in rows)):  # noqa: PTH110 - any path
         return labels_by_id(labels)
     return each_source(rows, count, tuple(labels.label_column or ("label",)))

@@ -47,22 +47,22 @@ _LIST_TYPES: Any = (list, tuple, set, frozenset, np.ndarray)
 class LabelSource:
     """Labels as text, by id."""
 
-    what: str  # Name of the source in errors.
-    names: Cells  # Names of the columns of a label.
+    what: str  # Name of the source in error messages.
+    names: Cells  # Column names of the labels.
     cells: dict[str, Cells]
     tables: list[LabelTable] = field(
         default_factory=list["LabelTable"]
     )  # Tables, for line numbers in errors.
-    is_each: bool = False  # Keys are record numbers, not ids.
+    is_each: bool = False  # If True, keys are record numbers, not ids.
     missing: dict[str, Cells] = field(default_factory=dict[str, "Cells"])
-    is_of_files: bool = False  # Every record of a file has the same label.
-    is_of_lists: bool = False  # A label is a list of names.
-    is_of_index: bool = False  # Keys are the index of a series.
-    where: Callable[[str], str] | None = None  # Maps an id to the location of its label.
-    found: Callable[[int], str] | None = None  # Describes the search for a label.
+    is_of_files: bool = False  # If True, each file is a class.
+    is_of_lists: bool = False  # If True, labels are lists of names.
+    is_of_index: bool = False  # If True, keys are the index of a series.
+    where: Callable[[str], str] | None = None  # id -> location of the label
+    found: Callable[[int], str] | None = None  # record -> details of the search
 
     def note(self, record: int) -> str:
-        """Return details of the search for the label of a record, for messages."""
+        """Return details of the search for a record's label, for messages."""
         return "" if self.found is None else f"; {self.found(record)}"
 
     def locate(self, name: str) -> str:
@@ -83,8 +83,7 @@ def rows_of(frame: Frame, columns: Cells) -> tuple[list[Cells | None], bool]:
     parts = [frame.column(name) for name in columns]
     if len(columns) == 1:
         is_of_lists = _are_names(parts[0])
-        # Among lists of names, None is no label; an empty list is a label without
-        # names.
+        # In a column of lists, None is a missing label, and an empty list is a label.
         return [
             None if is_of_lists and is_nothing(value) else as_cells(value)
             for value in parts[0]
@@ -163,7 +162,6 @@ def each_source(labels: list[Any], n: int, columns: Cells) -> LabelSource:
 
 
 def _frame_table(frame: Frame, id_column: str, columns: Cells) -> LabelTable:
-    """Return labels from a data frame, by its column of ids or its index."""
     keys = frame.ids(id_column)
     wanted = columns if keys is not None else (id_column, *columns)
     for name in wanted:
@@ -211,7 +209,6 @@ def _of_tables(tables: list[LabelTable], columns: Cells) -> LabelSource:
 
 
 def _check_agreement(tables: list[LabelTable]) -> None:
-    """Raise if an id occurs with different labels."""
     seen: dict[str, tuple[Cells, str, int]] = {}
     for table in tables:
         for name, row, line in zip(table.ids, table.rows, table.lines, strict=True):
@@ -225,7 +222,7 @@ def _check_agreement(tables: list[LabelTable]) -> None:
 
 
 def _exchange_note(tables: list[LabelTable]) -> str:
-    """Return a hint that ids and labels may be exchanged, if all labels differ."""
+    """Return a hint that the columns may be exchanged, if all labels differ."""
     rows = [row for table in tables for row in table.rows]
     is_number = any(is_decimal(cell) for row in rows for cell in row)
     if is_number or len(set(rows)) < len(rows):
@@ -276,7 +273,7 @@ def dict_source(labels: Mapping[Any, Any], columns: Cells) -> LabelSource:
 
 
 def wide_names(columns: Cells, rows: Iterable[Cells]) -> Cells:
-    """Return names of the values of labels: of columns, or numbered within one column."""
+    """Return the names of a label's values: of columns, or numbered for lists."""
     widths = {len(row) for row in rows} or {len(columns)}
     if len(widths) > 1:
         raise LabelError(
@@ -289,7 +286,7 @@ def wide_names(columns: Cells, rows: Iterable[Cells]) -> Cells:
 
 
 def _are_names(labels: Iterable[Any]) -> bool:
-    """Return whether labels are lists of names, with at least one not of length one."""
+    """Return whether labels are lists of names, and not all have exactly one name."""
     lists = [list(label) for label in labels if isinstance(label, _LIST_TYPES)]
     has_names = all(isinstance(name, str) for names in lists for name in names)
     has_some = any(lists)
@@ -301,7 +298,7 @@ def join(
     keys: list[str],
     ids: list[str],
     *,
-    noun: str | None,  # noun for unmatched labels; None: labels in record order
+    noun: str | None,  # None if labels are in record order
     skip: bool,
     missing_error: Callable[[list[int]], LabelError],
     unmatched: tuple[str, ...] | None = None,
@@ -330,7 +327,7 @@ def count_ids(name: str, ids: Sequence[str]) -> dict[str, Any]:
 
 
 def drop_missing(source: LabelSource, labels: Labels) -> LabelSource:
-    """Move missing labels out of the cells; a name in ``classes`` is not missing."""
+    """Move missing labels from ``cells`` to ``missing``; classes are never missing."""
     marks = {"", *(labels.missing or ())} - set(labels.classes or ())
     task = labels.task
     is_multilabel = task == "multilabel" or (task == "auto" and source.is_of_lists)

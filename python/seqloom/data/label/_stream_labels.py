@@ -29,20 +29,20 @@ if TYPE_CHECKING:
 class StreamLabels:
     """Labels of stream records: numbers by id, or a function of the record."""
 
-    task: str | None  # None: the function decides
+    task: str | None  # None if `function` determines it
     classes: tuple[str, ...]
-    rows: dict[str, int]  # id to row of values
+    rows: dict[str, int]  # id -> row of `values`
     values: NDArray[Any]
     function: Callable[[SequenceRecord], Any] | None = None
     missing: frozenset[str] = frozenset()  # Strings that mark a missing label.
-    skip: bool = False  # Leave out records without a label.
+    skip: bool = False  # If True, skip records without a label.
 
     @classmethod
     def make(
         cls,
         labels: Labels,
     ) -> Self | None:
-        """Create it from `Labels`; None without labels."""
+        """Create the object from `Labels`; return None without labels."""
         if labels.source is None:
             return None
         names = None if labels.classes is None else tuple(labels.classes)
@@ -91,7 +91,6 @@ class StreamLabels:
                 yield part.replace_columns(labels=labels)
 
     def _of(self, batch: SequenceBatch) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        """Return the labels of a batch, and a mask of the records that have one."""
         if self.function is None:
             names = ids_of(batch.headers)
             rows = np.array([self.rows.get(name, -1) for name in names], np.int64)
@@ -106,7 +105,6 @@ class StreamLabels:
         return self._numbers(list(itertools.compress(results, has_label))), has_label
 
     def _numbers(self, results: list[Any]) -> NDArray[Any]:
-        """Return the results of a label function as numbers."""
         is_named = bool(self.classes) and self.task == "classify"
         if any(isinstance(value, str) for value in results) or (
             is_named and not any(map(np.ndim, results))

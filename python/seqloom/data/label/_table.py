@@ -1,4 +1,4 @@
-"""Reads tables: TSV, CSV, columns separated by white space, and Parquet."""
+"""Read tables (TSV, CSV, columns separated by white space, and Parquet)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _MIN_PART = 3
 
 _MAX_CELL = (1 << 31) - 1
 _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
-_TWO_UTF16_CHARACTERS = 4  # bytes
+_TWO_UTF16_CHARACTERS = 4  # in bytes
 Purpose: TypeAlias = Literal["table", "intervals"]
 _EXPECTED = {"table": "a table of text", "intervals": "intervals as text (BED)"}
 _SAVE_AS_UTF8 = (
@@ -50,9 +50,9 @@ class LabelTable:
 
     path: str
     ids: list[str]
-    rows: list[tuple[str, ...]]  # The wanted cells of each line.
-    lines: list[int]  # Line numbers, from 1.
-    is_of_lists: bool = False  # A label is a list of names.
+    rows: list[tuple[str, ...]]  # The wanted cells of each row.
+    lines: list[int]  # Line number of each row, from 1.
+    is_of_lists: bool = False  # If True, labels are lists of names.
 
 
 def read_table(path: str, id_column: str, columns: tuple[str, ...]) -> LabelTable:
@@ -76,10 +76,9 @@ def read_frame(path: str, wanted: Iterable[str] = ()) -> Frame:
 
 
 def _columns(path: str, file: TextIO, wanted: Iterable[str]) -> Frame:
-    """Return the columns of a table."""
     names = header_of(path, file, wanted)
     file.seek(0)
-    # Columns without a unique name are an error only if they are requested.
+    # Two columns with the same name are an error only if that name is requested.
     unique = [name for name in names if name and names.count(name) == 1] or [names[0]]
     table = _parse(path, file, (unique[0], *unique[1:]))
     columns = dict(zip(unique[1:], zip(*table.rows, strict=True), strict=False))
@@ -106,7 +105,7 @@ def first_row(path: str, reader: Reader) -> list[str]:
 
 
 def _names(cells: list[str]) -> list[str]:
-    """Return the names of columns without blanks and the leading #."""
+    """Return column names without surrounding blanks and without a leading #."""
     names = [name.strip() for name in cells]
     names[0] = names[0].lstrip("#").strip()
     return names
@@ -114,7 +113,7 @@ def _names(cells: list[str]) -> list[str]:
 
 @contextmanager
 def reading_table(path: str) -> Generator[None]:
-    """Name the table in errors that occur while it is read."""
+    """Add the path of a table to errors while the table is read."""
     with reading(path):
         try:
             yield
@@ -150,7 +149,7 @@ def is_utf16(begin: bytes) -> bool:
 
 
 def _parse(path: str, file: TextIO, columns: tuple[str, ...]) -> LabelTable:
-    """Read the wanted columns line by line; an error names its line."""
+    """Read the wanted columns; errors report the line."""
     reader = csv_reader(path, file, columns)
     # A sequence may exceed the csv module's default limit of 128 KiB for a cell.
     before = csv.field_size_limit(_MAX_CELL)
@@ -191,7 +190,6 @@ def csv_reader(
 
 
 def _separator(line: str) -> str | None:
-    """Return the separator of cells; None for white space."""
     return next((mark for mark in "\t,;" if mark in line), None)
 
 
@@ -206,15 +204,15 @@ def _is_mixed(line: str, wanted: Iterable[str], *, has_one_word_ids: bool) -> bo
 
 
 def _first_lines(file: Iterable[str], wanted: set[str]) -> tuple[int, list[str]]:
-    """Return the number of lines before the header, and the lines read from there."""
+    """Return the number of lines before the header, and the header with later lines."""
     lines: list[str] = []
     for line in file:
         lines.append(line)
-        # "# " begins a comment, but also a header line.
+        # "# " may begin a comment or the header line.
         is_comment = line.startswith(("# ", "#\t")) or line.rstrip() == "#"
         if line.strip() and not is_comment:
             break
-    # The cells of each line, without quotation marks.
+    # Split the lines into cells, without quotation marks.
     rows = [
         {cell.strip('"# \r\n') for cell in line.split(_separator(line))} for line in lines
     ]
@@ -225,13 +223,12 @@ def _first_lines(file: Iterable[str], wanted: set[str]) -> tuple[int, list[str]]
 
 
 def _pick(path: str, reader: Reader, columns: tuple[str, ...]) -> LabelTable:
-    """Return the wanted cells of each line."""
     names = _names(first_row(path, reader))
     key, *wanted = [column_position(path, names, name) for name in columns]
     table = LabelTable(path, [], [], [])
     for row in reader:
         if not any(map(str.strip, row)):
-            continue  # an empty line, or only separators
+            continue  # a line that is empty or contains only separators
         if len(row) == len(names):
             table.ids.append(row[key].strip())
             table.rows.append(tuple([row[i].strip() for i in wanted]))
@@ -243,7 +240,7 @@ def _pick(path: str, reader: Reader, columns: tuple[str, ...]) -> LabelTable:
 
 
 def fault_at(path: str, line: int, message: str) -> FormatError:
-    """Return an error that names the line of a file."""
+    """Return an error with a path and a line number."""
     return FormatError(f"{path}, line {line}: {message}", path=path, line=line)
 
 
@@ -262,7 +259,6 @@ def parquet_frame(path: str, columns: tuple[str, ...] | None = None) -> Frame | 
 
 
 def _table(path: str, columns: tuple[str, ...] | None) -> Any:
-    """Read columns of a Parquet file; None reads all."""
     try:
         import pyarrow as pa
         from pyarrow import parquet
@@ -320,12 +316,12 @@ def column_position(
 
 
 def list_names(names: Iterable[str]) -> str:
-    """Return the names of columns for a message, shortened to one line."""
+    """Return column names for a message, truncated to 80 characters."""
     return ", ".join(map(repr, filter(None, names)))[:_MAX_COLUMN_NAMES] or "nothing"
 
 
 def name_nearest(name: str, names: Iterable[str]) -> str:
-    """Return a hint with the most similar name; empty if none is similar."""
+    """Return a hint with the most similar name; empty if no name is similar."""
     folded = {candidate.casefold(): candidate for candidate in names if candidate}
     near = get_close_matches(name.casefold(), folded, n=1, cutoff=_MIN_SIMILARITY)
     for key in folded:

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 WORKER_MEMORY = 2 << 30
 WORKER_TIMEOUT = 300.0
-# Keys of a packed batch; those that become int64.
+# Keys of a packed batch that are returned, and keys that are converted to int64.
 _PACKED_KEYS = (
     *("input_ids", "position_ids", "cu_seqlens", "max_seqlen"),
     *("sequence_ids", "ordinals", "num_sequences"),
@@ -74,10 +74,10 @@ def create_async_dataloader(
     """Return a loader that reads sequence files in processes and collates in this one.
 
     Workers are spawned without access to GPUs. They only read records; they do not tokenise
-    or load a model. Plain FASTA is read in ranges of 2 MiB by different workers. A small
-    file is read in one step by a single worker; a large compressed or FASTQ file is read in
-    chunks by a single worker. Each record is delivered exactly once, in file order, with
-    any number of workers. A saved state resumes with any number of workers.
+    or load a model. Plain FASTA is read in ranges of 2 MiB by different workers. Any other
+    file is read by a single worker: a small file at once, a large file in chunks. Each
+    record is delivered exactly once, in file order, with any number of workers. A saved
+    state resumes with any number of workers.
 
     With ``VarlenCollator(tokens=Tokens(...))``, ``PackedStream`` makes the same batches in
     Rust threads instead of processes, and resumes without repeating earlier batches.
@@ -93,7 +93,8 @@ def create_async_dataloader(
         pin_memory: If True, tensors are in pinned memory, from which copies to a GPU are
             faster; None pins memory if PyTorch finds a CUDA device.
         timeout: The maximum time to wait for a worker, in seconds.
-        worker_memory: A worker that uses more memory, in bytes, is replaced.
+        worker_memory: The maximum memory of a worker in bytes; a worker that uses more is
+            replaced.
         output: ``"torch"`` or ``"numpy"``; None means ``"torch"`` if PyTorch is installed.
         worker_init_fn: A function that is called with the worker's number in each new
             process; if it is given, ``VarlenCollator`` also uses processes instead of
@@ -138,7 +139,6 @@ def create_async_dataloader(
 
 
 def _decide_pin(output: str, pin_memory: bool | None) -> bool:  # noqa: FBT001 - private
-    """Return whether to pin memory: if requested, or if CUDA is available."""
     if find_spec("torch") is None:
         if pin_memory:
             raise MissingExtraError("pin_memory=True needs torch: pip install torch")
@@ -177,7 +177,7 @@ class RawFiles(CustomBatches):
             settings, convert=PinnedCheck(settings.convert, settings.workers)
         )
         collate: Any = settings.collate
-        # Rust makes the batches alone if no custom code is involved.
+        # Without custom code, Rust makes the batches.
         is_native = type(collate) is VarlenCollator and type(collate.tokens) is Tokens
         is_whole = self.max_length is None and settings.workers.worker_init_fn is None
         if is_native and is_whole:
@@ -229,14 +229,14 @@ def raw_batches(
         parts += divide(files.paths)
 
     def items(epoch: int, _: EpochOrder) -> Iterator[Any]:
-        """Yield records, read here or in workers."""
+        """Yield records that this process or its workers read."""
         if not workers:
             return iter(files)
         return files.items(_chunks(executor, epoch, parts=parts, workers=workers))
 
     if settings.is_packed:
         return packed_batches(start, order, settings=settings, items=items)
-    # On resume, earlier records are read again, but not collated.
+    # A resumed epoch reads the earlier records again, but does not collate them.
     size = settings.batching.batch_size
     rest = islice(items(start.epoch, order), start.position * (size or 1), None)
     return number_batches(
@@ -247,9 +247,9 @@ def raw_batches(
 def _chunks(
     executor: Executor, epoch: int, *, parts: list[RawPart], workers: int
 ) -> Iterator[RawChunk]:
-    """Yield the chunks of all parts in order."""
+    """Yield the records of all files in order, as chunks."""
     ended: set[RawPart] = set()
-    done: Counter[int] = Counter()  # delivered records of each file
+    done: Counter[int] = Counter()  # number of yielded records of each file
     faulty: set[int] = set()
     requests = _requests(parts, epoch, ended, workers=workers)
     with closing(executor.run(requests)) as answers:
@@ -259,7 +259,8 @@ def _chunks(
                 continue
             is_failed = isinstance(answer, FailedBatch) and not part.is_long
             if is_failed and isinstance(answer.error, FormatError):
-                # Read the file again from its start, up to the fault.
+                # Read the file from its start here, to yield all records before the
+                # error.
                 faulty.add(part.file)
                 yield from read_file(part.path, done[part.file])
                 continue
@@ -273,7 +274,7 @@ def _chunks(
 def _requests(
     parts: list[RawPart], epoch: int, ended: set[RawPart], *, workers: int
 ) -> Iterator[Request]:
-    """Yield requests for the parts of all files; a long part has several requests."""
+    """Yield requests for all files; a long range of a file has several requests."""
     number = 0
     for part in parts:
         if not part.is_long:
@@ -313,7 +314,7 @@ def packed_file_batches(
         max_tokens=collate.max_tokens,
         window=collate.window,
         empty="keep",
-        # One thread per worker, and this one.
+        # This thread makes batches too.
         num_threads=max(2, min(workers + 1, count_cores())) if workers else 1,
     )
     if start.stream_state is not None:
@@ -329,7 +330,7 @@ def packed_file_batches(
 
 @dataclass(slots=True)
 class PinnedCheck:
-    """Converts batches, and warns if the first one shows that too much memory is pinned."""
+    """Converts batches; warns if the first batch predicts too much pinned memory."""
 
     convert: Callable[[Any], Any]
     workers: WorkerOptions
@@ -359,7 +360,6 @@ def warn_of_pinned(batch: Any, ahead: int, *, memory: int | None = None) -> None
 
 
 def _pinned_bytes(batch: Any) -> int:
-    """Return the bytes of pinned tensors."""
     if isinstance(batch, dict):
         values: list[Any] = list(batch.values())  # pyright: ignore[reportUnknownArgumentType]
         return sum(map(_pinned_bytes, values))

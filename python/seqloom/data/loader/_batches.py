@@ -1,4 +1,4 @@
-"""The batches of an epoch, for each kind of dataset and collator.
+"""Iterate over the batches of an epoch, for each type of dataset and collator.
 
 Batches of a map-style dataset and of a `SequenceStream` are requests to an executor. This
 process reads the stream, so workers need no copy of it. Custom iterables and packing
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     # Requests with their batches, or with a `FailedBatch`, after which the epoch
     # continues.
     Batches = Generator[tuple[Request, Any]]
-    Items = Callable[[int, EpochOrder], Iterator[Any]]  # of an epoch
+    Items = Callable[[int, EpochOrder], Iterator[Any]]  # items of an epoch
 
-_MIN_PACKED_ITEMS = 256  # minimum items of a request for a packing collator
+_MIN_PACKED_ITEMS = 256  # minimum number of items per request, for a packing collator
 _FEW_CORES = 2
 _END_OF_BATCHES: Any = object()  # marks the end of an iterator
 
@@ -43,11 +43,11 @@ _END_OF_BATCHES: Any = object()  # marks the end of an iterator
 class BatchSource:
     """The batches of a loader."""
 
-    epoch: Callable[[EpochProgress, EpochOrder], Batches]  # From a position in an epoch.
+    epoch: Callable[[EpochProgress, EpochOrder], Batches]  # Batches from a position on.
     count: Callable[[EpochOrder], int]  # Number of batches of an epoch.
-    identity: Callable[[EpochOrder], dict[str, Any]]  # Compared with saved states.
-    executor: Executor | None = None  # Its processes may persist.
-    is_ordered: bool = False  # True: batches follow the order of the loader.
+    identity: Callable[[EpochOrder], dict[str, Any]]  # Compared with a saved state.
+    executor: Executor | None = None  # Stopped by `DataLoader.close`.
+    is_ordered: bool = False  # If True, the loader determines the order.
 
 
 class CustomBatches(ABC):
@@ -55,7 +55,7 @@ class CustomBatches(ABC):
 
     @abstractmethod
     def batch_source(self, settings: LoaderSettings) -> BatchSource:
-        """Return the batches for a loader."""
+        """Return the batches of this dataset, for a loader with some settings."""
 
 
 def choose_source(settings: LoaderSettings) -> BatchSource:
@@ -69,13 +69,12 @@ def choose_source(settings: LoaderSettings) -> BatchSource:
     is_stream = isinstance(dataset, SequenceStream)
     if is_stream and type(dataset).__iter__ is SequenceStream.__iter__:
         return _packed_stream(settings) if settings.is_packed else _stream(settings)
-    if isinstance(dataset, PackedStream):  # it has its own threads
+    if isinstance(dataset, PackedStream):  # makes batches in Rust threads
         settings = replace(settings, workers=WorkerOptions())
     return _iterable(settings)
 
 
 def _map(settings: LoaderSettings) -> BatchSource:
-    """Return batches of a map-style dataset."""
     make = MapBatchMaker(settings)
     executor = Executor(make, settings)
     return BatchSource(
@@ -111,7 +110,6 @@ def map_batches(
 
 
 def _stream(settings: LoaderSettings) -> BatchSource:
-    """Return batches of a `SequenceStream`."""
     make = StreamBatchMaker(settings)
     executor = Executor(make, settings)
     return BatchSource(
@@ -152,7 +150,6 @@ def stream_batches(
 
 
 def _iterable(settings: LoaderSettings) -> BatchSource:
-    """Return batches of a custom iterable."""
     batching, is_packed = settings.batching, settings.is_packed
     options: dict[str, Any] = {"size": None, "drop_last": batching.drop_last}
     if not is_packed:
@@ -182,7 +179,7 @@ def iterable_batches(
     items: Items,
     looks_ahead: bool = True,
 ) -> Batches:
-    """Yield batches made in sequence, from the start position."""
+    """Yield the batches after the start position; make and drop earlier batches."""
     rest = _drop(items(start.epoch, order), start.position)
     return number_batches(settings, rest, start, looks_ahead=looks_ahead)
 
@@ -195,8 +192,9 @@ def number_batches(
     looks_ahead: bool = True,
 ) -> Batches:
     """Yield the remaining batches of an epoch, converted and with their positions."""
-    # Marking the last batch requires one batch ahead, so custom code in this process
-    # may overwrite the batch before it.
+    # To mark the last batch, the next batch must be made before a batch is yielded.
+    # Without workers this is avoided, because custom code may reuse the memory of a
+    # batch.
     marked = with_last(rest) if looks_ahead else ((batch, False) for batch in rest)
     for position, (batch, is_last) in enumerate(marked, start.position + 1):
         request = Request(None, start.epoch, position=position, is_last=is_last)
@@ -233,7 +231,6 @@ def packed_batches(
 
 
 def _packed_map(settings: LoaderSettings) -> BatchSource:
-    """Return packed batches of a map-style dataset."""
     size = max(_MIN_PACKED_ITEMS, settings.batching.batch_size or 1)
     batching = replace(settings.batching, batch_size=size, drop_last=False)
     fetching = replace(settings, batching=batching, collate=None)
@@ -269,8 +266,8 @@ def _packed_map(settings: LoaderSettings) -> BatchSource:
 
 
 def _packed_stream(settings: LoaderSettings) -> BatchSource:
-    """Return packed batches of a `SequenceStream`."""
-    # The number of items in a request affects random numbers, so it is fixed.
+    # The random numbers depend on the number of items in a request, so that number is
+    # fixed.
     batching = replace(settings.batching, batch_size=_MIN_PACKED_ITEMS, drop_last=False)
     single = _stream(replace(settings, batching=batching, collate=None, convert=list))
 
@@ -303,7 +300,6 @@ def _read_batches(
 
 
 def _take_items(dataset: Any) -> Iterator[Any]:
-    """Yield the items of one pass over the dataset."""
     # Call iter() once per pass, like PyTorch: a dataset that is its own iterator
     # restarts at every call, including those of islice() and for loops.
     items = iter(dataset)
@@ -329,7 +325,7 @@ def batch_items(
 
 @dataclass(slots=True)
 class NumberedBatches:
-    """Returns the k-th batch of a worker; a restarted worker skips the earlier ones."""
+    """Returns the k-th batch of a worker; a restarted worker skips earlier batches."""
 
     begin: Callable[[int, int | None], Iterator[Any]]  # (epoch, worker) -> batches
     _begun: tuple[int, int | None] | None = field(init=False, default=None)
@@ -382,7 +378,7 @@ def count_batches(settings: LoaderSettings) -> int:
 
 
 def replay_identity(settings: LoaderSettings) -> dict[str, Any]:
-    """Return the values that must be equal to repeat the batches."""
+    """Return the settings that determine the batches, to compare with a saved state."""
     identity = {"seed": settings.seed} | fingerprint_of(settings.dataset)
     identity["batch_size"] = settings.batching.batch_size
     identity["num_workers"] = settings.workers.num_workers

@@ -1,4 +1,4 @@
-"""Makes batches in the order of their requests: in this thread, in threads or processes."""
+"""Make batches in this thread, in other threads, or in processes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     Answers = Generator[tuple[Request, Any]]
     Finish = Callable[[], Any]  # waits for a batch and returns it
 
-# Key domain of the random numbers of custom code. The value is part of the key.
+# Part of the key of the random numbers of custom code; a change would change them.
 _KEY_DOMAIN = "a user's code"
 _END_OF_TASKS: Any = object()  # marks the end of an iterator
 
@@ -55,17 +55,17 @@ class BatchFunction(ABC):
 
 
 class Executor:
-    """Makes the batches of requests in order: in this thread, in threads or in processes.
+    """Makes the requested batches in order: in this thread, in threads or in processes.
 
     Batches are made in threads if all classes involved declare ``supports_threads``.
     """
 
     def __init__(
         self,
-        make: Callable[[Request], Any],  # a `BatchMaker` may use Rust
+        make: Callable[[Request], Any],  # a `BatchFunction` may use Rust
         settings: LoaderSettings,
         *,
-        is_stateful: bool = False,  # each worker needs a separate `make` and process
+        is_stateful: bool = False,  # workers must be processes
     ) -> None:
         self._settings = settings
         self._native = make if isinstance(make, BatchFunction) else None
@@ -161,7 +161,7 @@ def attempt(make: Callable[..., Any], *content: Any) -> Any:
 def _in_flight(
     start: Callable[[Request], Finish], requests: Iterable[Request], ahead: int
 ) -> Answers:
-    """Yield batches in order, with up to ``ahead`` later batches started."""
+    """Yield batches in order, while up to ``ahead`` later batches are being made."""
     process = os.getpid()
     starting = _start_all(start, requests)
     started = deque(islice(starting, ahead))
@@ -179,7 +179,7 @@ def _in_flight(
 def _start_all(
     start: Callable[[Request], Finish], requests: Iterable[Request]
 ) -> Iterator[tuple[Request, Finish]]:
-    """Start batches lazily; an exception of the order is raised at its position."""
+    """Start batches lazily; a sampler's exception is raised after earlier batches."""
     try:
         for request in requests:
             yield request, start(request)
@@ -188,12 +188,10 @@ def _start_all(
 
 
 def _raise(error: Exception) -> Any:
-    """Raise an exception that was caught earlier."""
     raise error
 
 
 def _result(future: Future[Any], timeout: float) -> Any:
-    """Wait for a batch, up to the timeout of the loader."""
     try:
         future.exception(timeout or None)
     except TimeoutError as error:
@@ -211,7 +209,7 @@ def _make_seeded(make: Callable[[Request], Any], seed: int, request: Request) ->
 
 
 def seed_each(batches: Iterator[Any], *words: int) -> Iterator[Any]:
-    """Yield batches made in sequence, each with its own random numbers."""
+    """Yield batches; seed the global generators before each batch is made."""
     seed, *rest = words
     key, number = Key(seed, _KEY_DOMAIN, *rest), 0
     while True:

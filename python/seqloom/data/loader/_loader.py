@@ -1,4 +1,4 @@
-"""`DataLoader`: batches of a dataset, in an order determined by seed and epoch."""
+"""`DataLoader`, which loads a dataset in batches."""
 
 from __future__ import annotations
 
@@ -57,9 +57,10 @@ class DataLoader(Generic[T]):
     again.
 
     Custom code may use the global generators of ``random``, ``numpy.random`` and PyTorch
-    (on the CPU). These generators are seeded from the seed, the epoch and the index of the
-    batch, with any number of workers; in this process their states are restored afterwards.
-    Each worker has a copy of a custom iterable dataset, and different random numbers.
+    (on the CPU). The generators are seeded from the seed, the epoch and the index of the
+    batch, whatever the number of workers. In this process, their states are restored
+    afterwards. Each worker has a copy of a custom iterable dataset, and different random
+    numbers.
 
     Args:
         dataset: A dataset with ``len`` and ``[i]``, or an iterable.
@@ -81,7 +82,7 @@ class DataLoader(Generic[T]):
             process.
         multiprocessing_context: The start method of processes: ``"spawn"`` (the default),
             ``"forkserver"``, ``"fork"``, or a context of ``multiprocessing``.
-        generator: A generator of PyTorch or NumPy that the seed is taken from.
+        generator: A generator of PyTorch or NumPy, which provides the seed.
         prefetch_factor: The number of batches that each worker makes ahead; None means 2.
         persistent_workers: If True, worker processes keep running for the next epoch.
         seed: Seed of the random order, and of the global generators for custom code.
@@ -90,12 +91,12 @@ class DataLoader(Generic[T]):
             ``torch.distributed``, unless you pass a custom sampler, which must split the
             items itself.
         world_size: The number of processes that split an epoch.
-        even_ranks: Treatment of items that cannot be divided evenly among the ranks.
+        even_ranks: The treatment of items that cannot be divided evenly among the ranks.
             ``"pad"`` repeats some items and marks them in ``is_padding``; ``"drop"`` drops
             the remainder; ``"error"`` raises.
         pin_memory_device: Ignored; accepted for compatibility with PyTorch.
-        in_order: Ignored; batches are always in order. Accepted for compatibility with
-            PyTorch.
+        in_order: Ignored, because batches are always in order; accepted for compatibility
+            with PyTorch.
 
     Raises:
         ArgumentError: An argument is invalid, or contradicts another one.
@@ -189,7 +190,6 @@ class DataLoader(Generic[T]):
             super().__setattr__(name, value)
 
     def _change(self, name: str, value: Any) -> None:
-        """Change an option for the next epoch."""
         before = getattr(self, name)
         super().__setattr__(name, value)
         try:
@@ -199,7 +199,7 @@ class DataLoader(Generic[T]):
             raise
 
     def __getstate__(self) -> dict[str, Any]:
-        # Threads and processes start again with the next epoch.
+        # The source with its threads and processes is not pickled.
         return {name: vars(self)[name] for name in vars(self).keys() - {"_source"}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -227,7 +227,7 @@ class DataLoader(Generic[T]):
         return self._view(self._order())
 
     def _view(self, order: EpochOrder) -> OrderView:
-        """Return a view of the order of items, from the position of the next pass."""
+        """Return an iterable of the indices that the next pass will read."""
         return OrderView(
             order, lambda: (self._next.epoch, self._next.position), self.set_epoch
         )
@@ -242,9 +242,8 @@ class DataLoader(Generic[T]):
         return EpochIterator(self._run(), lambda: self._source.count(self._order()))
 
     def _run(self) -> Generator[Any]:
-        """Yield the batches of an epoch, from the position of a loaded state."""
-        # An epoch begins with its first batch, because trainers create unused
-        # iterators.
+        # An epoch begins when its first batch is requested, because trainers create
+        # iterators that they never use.
         progress = self._progress = self._next
         self._next = EpochProgress(progress.epoch + 1)
         with closing(self._source.epoch(progress, self._order())) as batches:
@@ -265,7 +264,6 @@ class DataLoader(Generic[T]):
         progress.is_ended = True
 
     def _settings(self) -> LoaderSettings:
-        """Return the settings that determine the batches."""
         return LoaderSettings(
             dataset=self.dataset,
             batching=self._batching,
@@ -276,7 +274,6 @@ class DataLoader(Generic[T]):
         )
 
     def _workers(self) -> WorkerOptions:
-        """Return the options of the workers."""
         # Options that need workers are ignored after num_workers is set to 0.
         is_ignored = not self.num_workers and vars(self).get("_is_initialised", False)
         workers = WorkerOptions(
@@ -293,7 +290,7 @@ class DataLoader(Generic[T]):
     @property
     def collate_fn(self) -> Callable[[list[Any]], Any] | None:
         """The collator; with ``output="torch"`` it returns tensors."""
-        # accelerate and transformers pass it to a PyTorch loader.
+        # accelerate and transformers pass `collate_fn` to a PyTorch loader.
         collate = self._collate_fn
         return TensorCollate(collate) if collate and self.output == "torch" else collate
 
@@ -302,7 +299,6 @@ class DataLoader(Generic[T]):
         self._collate_fn = collate.collate if type(collate) is TensorCollate else collate
 
     def _collate(self) -> Callable[[list[Any]], Any] | None:
-        """Return the collator, by default ``default_collate`` for batches."""
         if self._collate_fn is None and self._batching.is_batched:
             self._collate_fn = default_collate
         elif self._collate_fn is not None and not callable(self._collate_fn):
@@ -310,7 +306,6 @@ class DataLoader(Generic[T]):
         return self._collate_fn
 
     def _order(self) -> EpochOrder:
-        """Return the order of an epoch for the current length and rank."""
         # As in PyTorch, a custom sampler splits items among ranks itself, unless a rank
         # is given. With a built-in sampler that has no rank, the loader splits the
         # items.
@@ -375,8 +370,8 @@ class DataLoader(Generic[T]):
         """Resume the next pass at a saved position.
 
         Args:
-            state: A result of ``state_dict``, from any process, with any number of workers
-                and ranks.
+            state: A result of ``state_dict``; the numbers of workers and ranks may have
+                changed.
 
         Raises:
             ArgumentError: The state is incomplete, or was saved with different data,

@@ -1,8 +1,8 @@
-"""Makes the batch of a request, from indices in a dataset or from records of a stream.
+"""Make batches from the indices of a dataset or from the records of a stream.
 
-A batch is made by one of three methods, of which the first is the fastest. Rust makes the
-batch without the interpreter. The dataset's ``batch`` returns columns. Otherwise items are
-fetched one by one and collated.
+A batch is made by the first of these methods that supports the dataset: Rust code, which
+does not need the interpreter; the dataset's ``batch``, which returns columns; or fetching
+items one by one and collating them.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class _UnpaddedColumns:
     def finish(self, batch: dict[str, Any], encoder: Any) -> dict[str, Any]:
         """Raise for padding, and drop the lengths."""
         del encoder
-        lengths = batch.pop("lengths", None)  # genotypes have none
+        lengths = batch.pop("lengths", None)  # batches of genotypes have no lengths
         if "mask" in batch:
             raise unequal(lengths.min(), lengths.max())
         return batch
@@ -70,11 +70,11 @@ class _BatchFormat:
     def __init__(self, settings: LoaderSettings, encoder: Any) -> None:
         collate: Any = settings.collate
         if isinstance(collate, PadCollator) and collate.encoder is None:
-            collate = replace(collate, encoder=encoder)  # for the padding value
+            collate = replace(collate, encoder=encoder)  # determines the padding value
         self.collate, self.encoder = collate, encoder
         self.is_batched = settings.batching.is_batched
         self.columns: ColumnMaker | None = None
-        # Workers make one batch each; without workers, threads share a batch.
+        # Without workers, several threads make one batch; each worker uses one thread.
         self.num_threads = 1 if settings.workers.num_workers else count_threads()
         dataset = settings.dataset
         has_columns = isinstance(dataset, (Dataset, Resumable)) and self.is_batched
@@ -87,7 +87,7 @@ class _BatchFormat:
             self.columns = collate
 
     def finish_columns(self, columns: dict[str, Any]) -> dict[str, Any]:
-        """Return the batch of the collator from the columns of a dataset."""
+        """Return the batch that the collator makes of a dataset's columns."""
         maker = self.columns
         return columns if maker is None else maker.finish(columns, self.encoder)
 
@@ -124,10 +124,9 @@ class MapBatchMaker(BatchFunction):
         return collating.collate_items([dataset[index] for index in indices])
 
     def _make_columns(self, request: Request, options: Mapping[str, Any]) -> Any:
-        """Return a batch as columns, from Rust if possible."""
         dataset, rows = self.dataset, request.content
         num_threads = self._collating.num_threads
-        # Indices of the loader's own order need no check.
+        # Indices that the loader has computed are valid, so they are not checked again.
         if request.is_checked and dataset.supports_native_batches:
             return dataset.native_batches(**options).make(rows, num_threads)
         epoch = epoch_of(rows)
@@ -155,7 +154,6 @@ class MapBatchMaker(BatchFunction):
 
 
 def _as_array(rows: Any) -> Any:
-    """Return the indices of a sampler as an array."""
     array = rows if isinstance(rows, _Array) else np.array(rows, ndmin=1)
     if array.size and array.dtype.kind not in "iu":
         raise ArgumentError(f"sampler must yield integers, got {rows!r}")
@@ -177,7 +175,7 @@ class StreamBatchMaker(BatchFunction):
     def __call__(self, request: Request) -> Any:
         """Return the batch of a request."""
         piece, collating = request.content, self._collating
-        if not isinstance(piece, StreamPiece):  # a chunk in a worker process
+        if not isinstance(piece, StreamPiece):  # worker processes receive a chunk
             piece = StreamPiece(self._stream, piece, request.epoch)
         if collating.columns is not None:
             options = collating.columns.options
@@ -196,9 +194,10 @@ class StreamBatchMaker(BatchFunction):
             nonlocal source, native
             piece: StreamPiece = request.content
             if columns is None or not piece.stream.supports_native_batches:
-                return partial(self, request)  # `augment` was set meanwhile
+                return partial(self, request)  # `augment` has changed
             piece.check()
-            # Several batches share a chunk of records, and its maker.
+            # The batch maker of a chunk is cached, because a chunk has records of
+            # several batches.
             if native is None or piece.chunk.source is not source:
                 source, native = piece.chunk.source, piece.native_batches(**columns.options)
             wait = native.begin(maker, piece.chunk.rows)

@@ -1,4 +1,4 @@
-"""The order of an epoch, as requests for batches."""
+"""Determine the order of an epoch, and request its batches."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _Array: Any = np.ndarray
 _Integer: Any = np.integer
 _SEQUENCE_TYPES: Any = (list, tuple)
 _END_OF_ORDER: Any = object()  # Marks the end of an iterator.
-_MAX_SHOWN_RECORDS = 8  # Records of a batch in an error message.
+_MAX_SHOWN_RECORDS = 8  # Maximum number of records that an error message lists.
 # Indices are computed in blocks, because an array for each batch would be slow.
 _BLOCK_ITEMS = 1 << 14
 
@@ -36,16 +36,16 @@ _BLOCK_ITEMS = 1 << 14
 class Request:
     """A request for one batch; it is sent to a worker and returned with the batch."""
 
-    content: Any  # indices, one index, records, or the number of a worker's batch
+    content: Any  # indices, an index, records, or the number of a worker's batch
     epoch: int = 0
-    is_checked: bool = False  # Content is an int64 array of valid indices.
-    worker: int | None = None  # The process that must make the batch; None: any.
+    is_checked: bool = False  # If True, `content` is an int64 array of valid indices.
+    worker: int | None = None  # Worker that must make the batch.
     # Index of the batch in the epoch over all ranks; determines its random numbers.
     place: int = 0
     # The following fields are not sent to workers.
     position: int = 0  # Position in the epoch after this batch.
     is_last: bool = False
-    padding: NDArray[np.bool_] | None = None  # Mask of items that other ranks repeat.
+    padding: NDArray[np.bool_] | None = None  # True at repeated items.
     stream_state: Callable[[], Any] | None = None  # State of the stream after this batch.
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -61,7 +61,7 @@ class Request:
         return self._with_epoch(content)
 
     def describe(self, dataset: Any) -> str:
-        """Return the records of the batch, for messages."""
+        """Return the batch number or the indices of its records, for messages."""
         content = self.content
         about = getattr(content, "about", None)
         if about is not None:
@@ -88,7 +88,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class FailedBatch:
-    """The exception of a failed batch; the epoch continues after it."""
+    """The exception of a failed batch; the epoch continues with the next batch."""
 
     error: BaseException
 
@@ -105,7 +105,7 @@ class EpochProgress:
     """The position of a loader in an epoch."""
 
     epoch: int
-    position: int = 0  # In items, or in batches of an iterable dataset.
+    position: int = 0  # Counts items; for iterables, batches.
     stream_state: Any = None  # State of a `SequenceStream`, or a function that returns it.
     is_ended: bool = False
 
@@ -128,7 +128,6 @@ class EpochOrder:
         return count // batch_size if batching.drop_last else -(-count // batch_size)
 
     def _share(self, size: int) -> int:
-        """Return the number of items, or batches, of this rank."""
         return self.rank.share(0, size)[1]
 
     def requests(self, epoch: int, start: int = 0) -> Iterator[Request]:
@@ -141,7 +140,7 @@ class EpochOrder:
         return self._from_sampler(batching.sampler, epoch, start)
 
     def _from_seed(self, epoch: int, start: int) -> Iterator[Request]:
-        """Yield requests in the order of the seed; any part of it can be computed alone."""
+        """Yield requests in the order that the seed determines, from any position."""
         key = Key(self.seed, epoch) if self.batching.shuffle else None
         size, is_single = self.batching.batch_size or 1, self.batching.batch_size is None
         has_padding = self.rank.world > 1 and self.rank.even == "pad"
@@ -164,7 +163,6 @@ class EpochOrder:
                 yield request
 
     def _from_sampler(self, sampler: Any, epoch: int, start: int) -> Iterator[Request]:
-        """Yield requests for the indices of a sampler, from ``start``."""
         if callable(getattr(sampler, "set_epoch", None)):
             sampler.set_epoch(epoch)
         batching, position = self.batching, start
@@ -194,14 +192,13 @@ class EpochOrder:
 
 
 def _ranges(count: int, size: int) -> Iterator[tuple[int, int]]:
-    """Yield the parts of a range, of equal size except the last."""
+    """Split a range into ranges of equal size, except the last."""
     return ((begin, min(begin + size, count)) for begin in range(0, count, size))
 
 
 def _cut(
     rows: Iterator[tuple[Any, bool]], size: int, *, drop_last: bool
 ) -> Iterator[tuple[Any, NDArray[np.bool_]]]:
-    """Yield batches of items, with their padding masks."""
     while part := list(islice(rows, size)):
         if drop_last and len(part) < size:
             return
@@ -225,7 +222,7 @@ def _copy(rows: Any) -> Any:
 class OrderView:
     """The order of a loader as ``loader.sampler`` or ``loader.batch_sampler``.
 
-    It yields the indices of the next pass, without beginning that pass.
+    Iteration yields the indices of the next pass, but does not begin that pass.
     """
 
     def __init__(
@@ -256,7 +253,7 @@ class OrderView:
 
 
 class EpochIterator(Iterator[Any]):
-    """One pass over a loader; the exception of a batch does not end it."""
+    """One pass over a loader, which continues after the exception of a batch."""
 
     def __init__(self, batches: Generator[Any], count: Callable[[], int]) -> None:
         self._batches = batches
@@ -275,19 +272,19 @@ class EpochIterator(Iterator[Any]):
         return self._count()
 
     def close(self) -> None:
-        """End the pass early, with its threads."""
+        """End the pass early, and stop its threads."""
         self._batches.close()
 
 
 def with_last(items: Iterable[Item]) -> Iterator[tuple[Item, bool]]:
-    """Yield items and whether each is the last; reads one item ahead."""
+    """Yield each item with True if it is the last; reads one item ahead."""
     rest = iter(items)
     item = next(rest, _END_OF_ORDER)
     while item is not _END_OF_ORDER:
         try:
             following = next(rest, _END_OF_ORDER)
         except Exception as error:
-            yield item, False  # deliver the item before the exception
+            yield item, False  # yield the previous item first
             raise error  # noqa: TRY201 - the block has been left
         yield item, following is _END_OF_ORDER
         item = following

@@ -1,4 +1,4 @@
-"""Worker processes that make batches; a process that dies is restarted."""
+"""Worker processes that make batches, and are restarted if they die."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from seqloom.data.loader._order import Request
     from seqloom.data.loader._settings import LoaderSettings
 
-# Exit code of a worker whose import of the main script would start workers again.
+# Exit code of a worker that imports the main script, if the script would start workers.
 _UNGUARDED_MAIN = 77
 # Seconds for a process to end after its pipe is closed, before it is terminated.
 _EXIT_SECONDS = 2.0
@@ -47,14 +47,14 @@ _MAX_DEATHS = 3
 _POLL_SECONDS = 1.0
 _START_SECONDS = 60.0
 
-# Held while a process starts, so that no other thread forks one that inherits its pipe.
-# A child forked meanwhile owns the lock like its parent.
+# Locked while a process starts, so that no other thread forks a process that inherits
+# the pipe. A child that is forked meanwhile can release the lock, like its parent.
 _START_LOCK = threading.RLock()
 _OPEN_POOLS: weakref.WeakSet[WorkerPool] = weakref.WeakSet()
 
 
 def _close_all() -> None:
-    """Stop all workers before multiprocessing does, so that none is restarted."""
+    """Stop all workers at exit, before multiprocessing would end and restart them."""
     for pool in list(_OPEN_POOLS):
         pool.close()
 
@@ -72,11 +72,11 @@ class WorkerTask:
 
 
 class WorkerPool:
-    """Worker processes; answers of an epoch that ended early are dropped."""
+    """Worker processes; the batches of an epoch that ended early are dropped."""
 
     def __init__(self, make: Callable[[Request], Any], settings: LoaderSettings) -> None:
         self._settings = settings
-        self._pid: int | None = os.getpid()  # None after close
+        self._pid: int | None = os.getpid()  # None after `close`
         self.workers: list[Worker] = []
         start = ProcessStart(make, settings)
         try:
@@ -95,7 +95,7 @@ class WorkerPool:
 
     @property
     def is_open(self) -> bool:
-        """True if the pool is usable; a forked copy is not."""
+        """True if the pool can be used; a copy in a forked process cannot."""
         return self._pid == os.getpid()
 
     def close(self) -> None:
@@ -118,14 +118,13 @@ class WorkerPool:
         return lambda: self._finish(task)
 
     def _finish(self, task: WorkerTask) -> Any:
-        """Wait for a batch, or for the exception of its worker."""
         timeout, worker = self._settings.workers.timeout, task.worker
         begin = time.monotonic()
         while True:
             with suppress(TimeoutError):  # `result` may raise a TimeoutError of custom code
                 task.answer.exception(min(_POLL_SECONDS, timeout or _POLL_SECONDS))
                 break
-            ready = worker.ready  # starting a process may take longer
+            ready = worker.ready  # a process that is still starting has no deadline
             limit = timeout if ready is not None else timeout + _START_SECONDS
             if timeout and time.monotonic() - max(begin, ready or begin) > limit:
                 pid, about = worker.kill(), task.request.describe(self._settings.dataset)
@@ -142,13 +141,13 @@ class WorkerPool:
 
 
 class Worker:
-    """A worker process, its requests, and the thread that receives its answers."""
+    """A worker process, its requests, and the thread that receives its batches."""
 
     def __init__(self, start: ProcessStart, number: int) -> None:
         self._start, self.number = start, number
-        self.tasks: deque[WorkerTask] = deque()  # Unanswered, in the order of requests.
-        self._sent_count = 0  # Number of tasks sent to the process.
-        # After a crash, this number of tasks is sent one by one, to find the cause.
+        self.tasks: deque[WorkerTask] = deque()  # Requests without an answer, in order.
+        self._sent_count = 0  # Number of requests sent to the process.
+        # After a crash, this number of requests is sent one by one, to find the cause.
         self._suspect_count = 0
         self._deaths = 0  # crashes since the last answer
         self._is_too_large = False
@@ -173,7 +172,7 @@ class Worker:
         self.pid: int = self._process.pid
 
     def add(self, task: WorkerTask) -> None:
-        """Add a request; send it unless an earlier one must be answered first."""
+        """Add a request; send it unless an earlier request must be answered first."""
         with self._lock:
             self.tasks.append(task)
             if self._error is None:
@@ -199,7 +198,7 @@ class Worker:
     def _receive_all(self) -> None:
         """Receive answers, and restart the process after a crash."""
         try:
-            while self._pipe.fileno() != -1:  # not closed
+            while self._pipe.fileno() != -1:  # -1 after `close`
                 with suppress(EOFError, OSError):
                     self._receive_answers()
                 with suppress(OSError):
@@ -240,7 +239,7 @@ class Worker:
                 stop()
                 self._process.join(_EXIT_SECONDS / 4)
         self._process.join()
-        with _START_LOCK:  # another start may poll this process
+        with _START_LOCK:  # another thread may be waiting for this process
             code: int = self._process.exitcode
             self._process.close()
         return code
@@ -290,7 +289,7 @@ class Worker:
     def kill(self) -> int:
         """Kill a process that does not answer; return its pid."""
         with self._lock:
-            with suppress(ValueError):  # it has already ended
+            with suppress(ValueError):  # the process has already ended
                 self._process.kill()
             return self.pid
 
@@ -302,7 +301,8 @@ class Worker:
                 "or because another pass over the loader failed"
             )
             self._fail(error)
-            # `close` is not enough, because a forked process may also hold the pipe.
+            # `close` is not enough, because a forked process may have the pipe open
+            # too.
             with suppress(OSError):
                 self._pipe.shutdown(socket.SHUT_RDWR)
 
@@ -316,7 +316,6 @@ class Worker:
 
 
 def _describe_end(code: int) -> str:
-    """Return how a process ended, as text."""
     if code >= 0:
         return f"exit code {code}"
     try:
@@ -337,7 +336,7 @@ class ProcessStart:
     def launch(self, pipe: socket.socket, number: int) -> Any:
         """Start a process with one end of a pipe."""
         if getattr(multiprocessing.current_process(), "_inheriting", False):
-            os._exit(_UNGUARDED_MAIN)  # the main script would start workers in a worker
+            os._exit(_UNGUARDED_MAIN)  # the main script would start workers again
         workers = self.settings.workers
         context: Any = workers.context or "spawn"
         if isinstance(context, str):
@@ -360,7 +359,7 @@ class ProcessStart:
         return process
 
     def _pickle_error(self, error: Exception) -> ArgumentError:
-        """Return the error that names the arguments that cannot be pickled."""
+        """Return an error that lists the arguments that cannot be pickled."""
         parts = {
             "dataset": self.settings.dataset,
             "collate_fn": self.settings.collate,
@@ -376,7 +375,7 @@ class ProcessStart:
 
 
 def _is_sendable(part: Any) -> bool:
-    """Return whether an argument can be pickled; locks count as picklable."""
+    """Return whether an argument can be pickled; locks of multiprocessing can."""
     try:
         ForkingPickler.dumps(part)
     except RuntimeError:

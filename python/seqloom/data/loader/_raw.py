@@ -1,4 +1,4 @@
-"""Reads raw records of files, split into parts for any number of processes."""
+"""Read raw records of files, split into ranges for any number of processes."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
     from seqloom.data.loader._order import Request
 
 _CHUNK_RECORDS, _CHUNK_BYTES = 256, 1 << 20
-# Bytes of a part of a plain file; smaller files are one part, also if compressed.
+# Bytes of a range; a smaller file is read as a whole, even if it is compressed.
 PART_BYTES = 2 << 20
-# The start of a FASTA record, and the bytes read at once to find the end of a part.
+# The start of a FASTA record, and the bytes per read while searching for it.
 _RECORD_START = b"\n>"
 _SEARCH_BYTES = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
 class RawPart:
-    """A part of a file for one process: the records that start in a byte range."""
+    """The records of a file that start in a byte range; one process reads them."""
 
     path: str
     file: int  # Index of the file.
     stamp: tuple[int, int]  # Size and modification time of the file.
     start: int = 0
-    stop: int | None = None  # None: the whole file.
-    is_long: bool = False  # True: read in several steps by one process.
+    stop: int | None = None  # None for the whole file.
+    is_long: bool = False  # If True, one process reads it in steps.
 
     def __str__(self) -> str:
         if self.stop is None:
@@ -46,14 +46,14 @@ class RawPart:
 
 @dataclass(frozen=True, slots=True)
 class RawStep:
-    """A request for a part, or for the k-th chunk of a long part."""
+    """A request for a range of a file, or for the k-th chunk of a long range."""
 
     part: RawPart
     step: int = 0
 
     @property
     def about(self) -> str:
-        """The part, for messages."""
+        """The range of the file, for messages."""
         return str(self.part)
 
 
@@ -69,7 +69,7 @@ class RawChunk:
         return len(self.headers)
 
     def items(self, first: int) -> Iterator[dict[str, Any]]:
-        """Yield the items; ``first`` is the ordinal of the first one."""
+        """Yield the items; ``first`` is the ordinal of the first item."""
         rows = zip(self.headers.to_list(), self.sequences.to_list(), strict=True)
         for ordinal, (header, letters) in enumerate(rows, first):
             yield {
@@ -81,12 +81,12 @@ class RawChunk:
 
 
 def divide(paths: tuple[str, ...]) -> list[RawPart]:
-    """Split files into parts by size, independent of the number of workers."""
+    """Split files into ranges of bytes; the number of workers does not matter."""
     return [part for file, path in enumerate(paths) for part in _split_file(path, file)]
 
 
 def _split_file(path: str, file: int) -> Iterator[RawPart]:
-    """Yield the parts of a file; only plain FASTA is split."""
+    """Yield the ranges of a file; only plain FASTA is split."""
     stamp = _stamp(path)
     size = stamp[0]
     is_plain = False
@@ -101,24 +101,23 @@ def _split_file(path: str, file: int) -> Iterator[RawPart]:
 
 
 def _stamp(path: str) -> tuple[int, int]:
-    """Return size and modification time of a file."""
     try:
         stat = Path(path).stat()
     except OSError:
-        return 0, 0  # the reader reports the fault
+        return 0, 0  # the reader reports the error
     return stat.st_size, stat.st_mtime_ns
 
 
 @dataclass(slots=True)
 class RawReader:
-    """Reads the parts of requests in a worker; stores its position in a long part."""
+    """Reads requested ranges in a worker, and stores its position in a long range."""
 
     _begun: tuple[int, RawPart] | None = field(init=False, default=None)
     _count: int = field(init=False, default=0)
     _rest: Iterator[RawChunk] = field(init=False, default=iter(()))
 
     def __call__(self, request: Request) -> list[RawChunk]:
-        """Read a part, or one chunk of a long part; empty after the last chunk."""
+        """Read a range, or one chunk of a long range; empty after the last chunk."""
         step: RawStep = request.content
         path = step.part.path
         if _stamp(path) != step.part.stamp:
@@ -142,7 +141,6 @@ class RawReader:
 
 
 def _read_part(part: RawPart) -> list[RawChunk]:
-    """Read all records of a part."""
     if part.stop is None:
         return list(read_file(part.path))
     text = _text_of(part.path, part.start, part.stop)
@@ -174,7 +172,6 @@ def _text_of(path: str, start: int, stop: int) -> bytes:
 
 
 def _read_at(file: int, size: int, position: int) -> bytearray:
-    """Read a number of bytes from a position; fewer at the end of the file."""
     text = bytearray()
     while len(text) < size and (
         more := read_at(file, size - len(text), position + len(text))

@@ -1,4 +1,4 @@
-"""The options of a loader, with the checks of PyTorch."""
+"""The options of a loader, which are checked as in PyTorch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 DEFAULT_PREFETCH = 2
-# As in PyTorch, options of the order are fixed; options of the workers may change.
+# As in PyTorch, these options cannot change after the loader is created.
 FIXED_OPTIONS = frozenset((
     "dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "drop_last",
     "generator", "persistent_workers", "seed", "output", "rank", "world_size", "even_ranks",
@@ -33,9 +33,9 @@ _CONTAINER_TYPES = frozenset((range, str, bytes, np.ndarray))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batching:
-    """Options for the items of batches."""
+    """Options that determine the items of each batch."""
 
-    batch_size: int | None = 1  # None: single items
+    batch_size: int | None = 1  # None for single items
     shuffle: bool = False
     sampler: Any = None
     batch_sampler: Any = None
@@ -67,7 +67,6 @@ class Batching:
             )
 
     def _check_iterable(self) -> None:
-        """Raise for options that would order an iterable dataset."""
         for name in ("shuffle", "sampler", "batch_sampler"):
             if getattr(self, name):
                 raise ArgumentError(
@@ -76,7 +75,6 @@ class Batching:
                 )
 
     def _check_batch_sampler(self) -> None:
-        """Raise for options that exclude ``batch_sampler``."""
         if (
             self.batch_size != 1
             or self.sampler is not None
@@ -94,7 +92,7 @@ class WorkerOptions:
     """Options of the workers."""
 
     num_workers: int = 0
-    timeout: float = 0  # maximum seconds to wait for a batch; 0: no limit
+    timeout: float = 0  # maximum seconds to wait for a batch; 0 for no limit
     worker_init_fn: Callable[[int], Any] | None = None
     context: Any = None  # a start method, or a context of multiprocessing
     prefetch_factor: int | None = None
@@ -138,11 +136,11 @@ class LoaderSettings:
     batching: Batching
     workers: WorkerOptions
     collate: Callable[[Any], Any] | None = None
-    convert: Callable[[Any], Any] = field(default=lambda batch: batch)  # to the output type
+    convert: Callable[[Any], Any] = field(default=lambda batch: batch)
     seed: int = 0
-    check_worker: Callable[[], Any] | None = None  # called first in a new process
+    check_worker: Callable[[], Any] | None = None  # is called first in a new process
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
-    most_bytes: int = 0  # a process that uses more is replaced; 0: no limit
+    most_bytes: int = 0  # memory limit of a process; 0 for no limit
 
     @property
     def supports_threads(self) -> bool:

@@ -1,7 +1,7 @@
 """The main function of worker processes, and the messages to and from them.
 
-A message consists of the number of its parts, their sizes, and the parts: a pickle and the
-arrays that it refers to. Nothing is unpickled from files.
+A message consists of a pickle and of the arrays that the pickle refers to, preceded by
+their number and sizes. Nothing is unpickled from files.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _WATCH_SECONDS = 0.3
 _UINT64 = struct.Struct("<Q")
-# Bytes. Memory for smaller parts is not reused.
+# Bytes. Memory for smaller arrays is not reused.
 _MIN_REUSED_BYTES = 1 << 16
 Part = memoryview | bytes
 
@@ -49,9 +49,9 @@ class WorkerJob:
     """The functions that a worker process calls."""
 
     make: Callable[[Request], Any]
-    init: Callable[[int], Any] | None = None  # Is called with the worker's number.
+    init: Callable[[int], Any] | None = None  # Called with the number of the worker.
     dataset: Any = None  # For `torch.utils.data.get_worker_info`.
-    check: Callable[[], Any] | None = None  # Is called first, and may raise.
+    check: Callable[[], Any] | None = None  # Called first; may raise.
 
 
 class SealedJob:
@@ -77,11 +77,11 @@ class WorkerIdentity:
     count: int
     parent: int  # Pid of the process that receives the batches.
     seed: int  # Seed of the loader.
-    is_child_of_main_thread: bool  # True: Linux can signal the parent's death.
+    is_child_of_main_thread: bool  # If True, Linux signals the parent's death.
 
 
 def work(sealed: SealedJob, pipe: socket.socket, identity: WorkerIdentity) -> None:
-    """Answer requests in order until the pipe is closed."""
+    """Send the batches of requests in order, until the pipe is closed."""
     _follow_parent(identity)
     try:
         job = sealed.open()
@@ -91,9 +91,9 @@ def work(sealed: SealedJob, pipe: socket.socket, identity: WorkerIdentity) -> No
         return
     requests = queue.SimpleQueue[Any]()
     threading.Thread(target=_receive_all, args=(pipe, requests), daemon=True).start()
-    sender = ThreadPoolExecutor(1)  # An answer is sent while the next batch is made.
+    sender = ThreadPoolExecutor(1)  # A batch is sent while the next batch is made.
     with suppress(OSError):  # The parent may have ended.
-        # Distinguishes a crash in the first request from a failed start.
+        # This message distinguishes a failed start from a crash in the first request.
         send(pipe, pack(None))
     while (request := requests.get()) is not None:
         try:
@@ -105,7 +105,7 @@ def work(sealed: SealedJob, pipe: socket.socket, identity: WorkerIdentity) -> No
 
 
 def _receive_all(pipe: socket.socket, requests: queue.SimpleQueue[Any]) -> None:
-    """Receive requests at once, so that their sender never waits for a batch."""
+    """Receive requests in a thread, so that the sender never waits for a batch."""
     try:
         while True:
             requests.put(unpack(receive(pipe)))
@@ -142,7 +142,6 @@ def _watch(starter: int, parent: int) -> None:
 
 
 def _prepare(job: WorkerJob, identity: WorkerIdentity) -> None:
-    """Prepare the process for custom code."""
     from threadpoolctl import threadpool_limits
 
     if job.check is not None:
@@ -153,7 +152,7 @@ def _prepare(job: WorkerJob, identity: WorkerIdentity) -> None:
         job.init(identity.number)
 
 
-# The PyTorch module with the ``_worker_info`` that ``get_worker_info()`` returns.
+# The PyTorch module whose ``_worker_info`` is returned by ``get_worker_info()``.
 _TORCH_WORKER = "torch.utils.data._utils.worker"
 
 
@@ -162,7 +161,7 @@ def _set_worker_info(job: WorkerJob, identity: WorkerIdentity) -> None:
 
     def set_info(worker: Any) -> None:
         sys.modules["torch"].set_num_threads(1)
-        with suppress(AttributeError, TypeError):  # another version of PyTorch
+        with suppress(AttributeError, TypeError):  # missing in some versions of PyTorch
             worker._worker_info = worker.WorkerInfo(  # noqa: SLF001 - there is no public API
                 id=identity.number,
                 num_workers=identity.count,
@@ -186,8 +185,8 @@ class _ImportHook(MetaPathFinder):
         self._name, self._call = name, call
 
     def find_spec(self, fullname: str, path: Any, target: Any = None) -> ModuleSpec | None:
-        """Find the module, and add the call to its loader."""
-        del path, target  # part of the protocol
+        """Find the module, and make its loader call the function."""
+        del path, target  # required by `MetaPathFinder`
         if fullname != self._name:
             return None
         sys.meta_path.remove(self)
@@ -215,10 +214,10 @@ class Failure:
 
     @classmethod
     def of(cls, error: BaseException) -> Failure:
-        """Create it from an exception."""
+        """Pickle an exception, with its traceback as text."""
         kinds = [kind for kind in type(error).__mro__ if issubclass(kind, BaseException)]
         pickled = (_pickle(kind) for kind in kinds if kind is not BaseException)
-        is_known = _pickle(type(error)) is not None  # the other process can import it
+        is_known = _pickle(type(error)) is not None  # the class can be imported
         return cls(
             kinds=tuple(kind for kind in pickled if kind is not None),
             error=_pickle(error),
@@ -235,7 +234,7 @@ class Failure:
         return error
 
     def _error(self) -> BaseException:
-        """Return the exception, or one of the nearest class that can be created."""
+        """Return the exception, or one of a base class if it cannot be created."""
         if self.error is not None:
             return pickle.loads(self.error)  # noqa: S301 - from our own process
         for pickled in self.kinds:
@@ -259,7 +258,7 @@ def _pickle(value: Any) -> bytes | None:
 
 
 def pack(message: Any) -> list[Part]:
-    """Return an object as the parts of a message, without copying arrays."""
+    """Return a message: the pickle of an object, and its arrays without a copy."""
     buffers: list[pickle.PickleBuffer] = []
     file = io.BytesIO()
     _Pickler(file, buffers.append).dump(message)
@@ -269,7 +268,7 @@ def pack(message: Any) -> list[Part]:
 
 
 class _Pickler(pickle.Pickler):
-    """Pickles like multiprocessing, and tensors as arrays."""
+    """Pickles like multiprocessing, but pickles tensors as arrays."""
 
     def __init__(
         self, file: io.BytesIO, keep: Callable[[pickle.PickleBuffer], Any]
@@ -293,7 +292,6 @@ class _Pickler(pickle.Pickler):
 
 
 def _tensor(flat: np.ndarray[Any, Any], dtype: str, shape: tuple[int, ...]) -> Any:
-    """Return a tensor from its bytes."""
     import torch
 
     kind = getattr(torch, dtype)
@@ -309,20 +307,20 @@ def send(target: socket.socket, parts: list[Part]) -> None:
 
 
 def receive(source: socket.socket) -> list[memoryview]:
-    """Wait for the parts of a message; raise EOFError if the peer has closed."""
+    """Receive a message; raise EOFError if the other process has closed the pipe."""
     count = _UINT64.unpack(_receive_part(source, _UINT64.size))[0]
     sizes = _UINT64.iter_unpack(_receive_part(source, count * _UINT64.size))
     return [_receive_part(source, size) for (size,) in sizes]
 
 
 def _receive_part(source: socket.socket, size: int) -> memoryview:
-    """Wait for one part of a message."""
-    # Large parts reuse the memory of earlier batches.
+    """Receive one buffer of a message."""
+    # Large buffers reuse the memory of earlier batches.
     large = size >= _MIN_REUSED_BYTES
     part = empty((size,), np.uint8).data if large else memoryview(bytearray(size))
     filled = 0
     while filled < size:
-        # Prefer one call, because each waits for the interpreter lock.
+        # Read all bytes in one call if possible, because each call waits for the GIL.
         count = source.recv_into(part[filled:], size - filled, socket.MSG_WAITALL)
         if not count:
             raise EOFError

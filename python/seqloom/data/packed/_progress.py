@@ -29,12 +29,12 @@ class StreamProgress:
 
     @classmethod
     def first(cls, record: int = 0) -> StreamProgress:
-        """Create it at a record of the first file."""
+        """Return a position at a record of the first file."""
         return cls(((0, record, record), (record, 0), 0, []))
 
     @classmethod
     def load(cls, state: Any, identity: dict[str, Any]) -> StreamProgress:
-        """Create it from a saved state."""
+        """Restore the position from a saved state."""
         check_state(state, {**identity}, owner="packed stream")
         place = state["place"]
         start: Any = (
@@ -54,7 +54,7 @@ class StreamProgress:
         return self.start if position is None else position
 
     def save(self, identity: dict[str, Any]) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the position as JSON values."""
         first, following, content, waiting = self.place
         return {
             "version": STATE_FORMAT,

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 
-_MAX_INT32 = (1 << 31) - 1  # cu_seqlens is int32
+_MAX_INT32 = (1 << 31) - 1  # limit of cu_seqlens, which is int32
 
 
 class PackedStream:
@@ -72,7 +72,7 @@ class PackedStream:
             through its index, which is built if it is missing.
         empty: ``"error"`` raises for a record without residues; ``"keep"`` packs only its
             special tokens.
-        num_threads: The number of threads; None or 0 takes all cores. With a single thread,
+        num_threads: The number of threads; None or 0 uses all cores. With a single thread,
             batches are not read ahead.
         quality: The encoding of quality characters in FASTQ.
         comments: ``"skip"`` ignores FASTA lines that begin with ``;`` or ``#``.
@@ -215,7 +215,6 @@ class PackedStream:
         return as_html("PackedStream", str(self), self.paths)
 
     def _check_windows(self) -> None:
-        """Raise for an invalid ``max_length`` or ``overlap``."""
         if self.max_length is None:
             if self.overlap:
                 raise ArgumentError(f"overlap={self.overlap} needs max_length=, got None")
@@ -228,11 +227,9 @@ class PackedStream:
         self._tokeniser.check_windows(self.max_length, self.max_tokens)
 
     def _beginning(self) -> StreamProgress:
-        """Return the position of the first record."""
         return StreamProgress.first(0 if self.records is None else self.records[0])
 
     def _open(self, place: StreamPosition) -> _native.PackedStream:
-        """Open the stream at a position."""
         index = self._index(place)
         return _native.PackedStream(
             list(self.paths),
@@ -267,7 +264,6 @@ class PackedStream:
         return ready_index(self.paths[file]) if is_found else None
 
     def _batch(self, columns_of_batch: tuple[Any, ...]) -> dict[str, Any]:
-        """Return a batch from its columns."""
         (tokens, positions), bounds, longest, names, columns, keep, _ = columns_of_batch
         ordinals, starts, lengths = columns
         return {
@@ -284,7 +280,6 @@ class PackedStream:
         }
 
     def _raise_refusal(self, native: _native.PackedStream) -> None:
-        """Raise the error for a record that could not be packed, if there is one."""
         refusal = native.refusal()
         if refusal is not None:
             function = self._tokeniser.function
@@ -292,7 +287,7 @@ class PackedStream:
             raise_refusal(refusal, self.paths, max_tokens=self.max_tokens, fault=fault)
 
     def _identity(self) -> dict[str, Any]:
-        """Return the files and settings that a state belongs to."""
+        """Return the files and settings that must equal those of a saved state."""
         if self._digests is None:
             self._digests = [file_digest(path) for path in self.paths]
         return {
@@ -318,13 +313,11 @@ def _next_batch(native: _native.PackedStream) -> Any:
 
 
 def _options(**options: str) -> dict[str, str]:
-    """Check the options for reading files."""
     ReadSettings(**options)  # pyright: ignore[reportArgumentType] - checked there
     return options
 
 
 def _range_of(records: Any, paths: tuple[str, ...]) -> tuple[int, int] | None:
-    """Check the range of records."""
     if records is None:
         return None
     if len(paths) != 1:
@@ -363,7 +356,6 @@ def raise_refusal(
 
 
 def _empty(where: str, path: str, record: int) -> FormatError:
-    """Return the error for a record without residues."""
     return FormatError(
         f"{where}: no residues, expected at least one; remove the record from "
         'the file (PackedStream(..., empty="keep") packs such records)',
@@ -373,7 +365,6 @@ def _empty(where: str, path: str, record: int) -> FormatError:
 
 
 def _long(where: str, sizes: tuple[int, int], max_tokens: int) -> ShapeError:
-    """Return the error for a record with too many tokens for a batch."""
     letters, tokens = sizes
     return ShapeError(
         f"{where}: {letters:,} residues are {tokens:,} tokens, more than "
@@ -383,14 +374,13 @@ def _long(where: str, sizes: tuple[int, int], max_tokens: int) -> ShapeError:
 
 
 def _letter(found: tuple[int, int, str], at: tuple[str, int], name: str) -> AlphabetError:
-    """Return the error for an invalid character."""
     position, letter, expected = found
     error = AlphabetError("", position=position, character=chr(letter), expected=expected)
     return in_file(error, at, name, augmented=False)
 
 
 def _name_record(fault: BaseException | None, where: str) -> BaseException:
-    """Return the error of a custom tokeniser with the record it was called for."""
+    """Return the error of a custom tokeniser, with the record that it tokenised."""
     if fault is None:
         return ShapeError(f"{where}: the tokens function returned no tokens")
     fault.add_note(where)

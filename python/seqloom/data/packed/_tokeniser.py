@@ -31,14 +31,14 @@ _TOKEN_LIMIT = 1 << 31
 class Tokeniser:
     """A tokeniser; either ``kernel`` or ``function`` is set."""
 
-    name: str  # identifies it in saved states
+    name: str  # identifies the tokeniser in saved states
     kernel: _native.SequenceKernel | None = None
     function: FunctionTokens | None = None
     places: Callable[[Any], NDArray[np.int64]] | None = None  # residues -> tokens
 
     @classmethod
     def of(cls, tokens: Any) -> Tokeniser:
-        """Create it from the argument ``tokens``."""
+        """Create the tokeniser from the argument ``tokens``."""
         tokens = Tokens("esm2") if tokens is None else tokens
         if isinstance(tokens, TokenEncoder) and find_override(type(tokens)) is None:
             # The dtype of the tokens does not matter.
@@ -70,7 +70,7 @@ class Tokeniser:
 
 @dataclass(slots=True)
 class FunctionTokens:
-    """Calls a custom function for each window; stops at the first error and stores it."""
+    """Calls a custom function for each window; stores the first error and stops."""
 
     function: Callable[[bytes], Any]
     fault: BaseException | None = field(default=None, init=False)
@@ -91,7 +91,6 @@ class FunctionTokens:
 
 
 def _as_tokens(result: Any) -> NDArray[np.uint32]:
-    """Return the tokens of a custom function as an array."""
     is_of_tokenizer = isinstance(result, Mapping)
     row: NDArray[Any] = np.asarray(
         cast("Any", result)["input_ids"] if is_of_tokenizer else result
@@ -111,6 +110,5 @@ def _as_tokens(result: Any) -> NDArray[np.uint32]:
 
 
 def _name_of(function: Any) -> str:
-    """Return the name of a function or tokenizer."""
     name = getattr(function, "name_or_path", None) or getattr(function, "__qualname__", "")
     return f"{type(function).__qualname__} {name}".strip()

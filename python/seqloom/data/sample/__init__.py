@@ -1,1 +1,1 @@
-"""Samplers: by length, by token budget, by weight."""
+"""Samplers that use the lengths of items, a budget of tokens, or weights."""

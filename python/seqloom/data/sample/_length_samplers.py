@@ -29,8 +29,8 @@ class LengthBucketSampler(Sampler):
     Args:
         lengths: A dataset with ``lengths``, or the lengths themselves.
         batch_size: The number of items in a batch.
-        window: The number of batches in a sorted group; a larger number reduces padding, a
-            smaller number mixes more.
+        window: The number of batches in a sorted group; larger groups reduce padding,
+            smaller groups make the order more random.
         shuffle: If True, each epoch has a different random order.
         drop_last: If True, batches that are not full are dropped.
         **options: ``seed``, ``rank``, ``world_size`` and ``even_ranks``; see ``Sampler``.
@@ -86,9 +86,9 @@ class TokenBudgetSampler(Sampler):
         lengths: A dataset with ``lengths`` (its encoder determines the numbers of tokens),
             or the numbers of tokens.
         max_tokens: The maximum number of tokens in a batch.
-        include_padding: If True, padding counts: the tokens of a batch are its number of
-            items times the length of its longest item. False counts only tokens, for
-            ``VarlenCollator``.
+        include_padding: If True, padding is part of the budget: a batch has its number of
+            items times the length of its longest item. If False, padding is not counted,
+            for ``VarlenCollator``.
         batch_size: The maximum number of items in a batch; None means no limit.
         window: The number of sequences in a sorted group.
         shuffle: If True, each epoch has a different random order.
@@ -154,7 +154,7 @@ class TokenBudgetSampler(Sampler):
 
 
 def _lengths_of(lengths: Any) -> NDArray[np.int64]:
-    """Return the given lengths, or those of a dataset in positions of its encoder."""
+    """Return the given lengths, or the numbers of encoded positions of a dataset."""
     if not hasattr(lengths, "lengths"):
         numbers = np.asarray(lengths)
         if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
@@ -178,7 +178,6 @@ def _sorted_groups(
 
 
 def _shuffle(batches: list[list[int]], key: Key | None) -> list[list[int]]:
-    """Return the batches in random order."""
     if key is None:
         return batches
     order: list[int] = permutation(len(batches), key.fold("batches")).tolist()
@@ -186,7 +185,6 @@ def _shuffle(batches: list[list[int]], key: Key | None) -> list[list[int]]:
 
 
 def _check_budget(dataset: Any, lengths: NDArray[np.int64], max_tokens: int) -> None:
-    """Raise for a sequence with too many tokens for a batch."""
     if lengths.size and lengths.max() > max_tokens:
         position = int(lengths.argmax())
         ids = getattr(dataset, "ids_of", None)
@@ -194,5 +192,5 @@ def _check_budget(dataset: Any, lengths: NDArray[np.int64], max_tokens: int) -> 
         raise ShapeError(
             f"{name} has {lengths[position]:,} tokens, more than "
             f"max_tokens={max_tokens:,}: "
-            "raise it, or crop with sl.augment.Crop"
+            "increase it, or crop with sl.augment.Crop"
         )

@@ -42,8 +42,8 @@ class Sampler(ABC):
         rank: The rank of this process, for a PyTorch loader. ``sl.data.DataLoader`` splits
             items among ranks itself: pass it a sampler without a rank.
         world_size: The number of processes that split an epoch.
-        even_ranks: Treatment of items that cannot be divided evenly: ``"pad"``, ``"drop"``
-            or ``"error"``.
+        even_ranks: The treatment of items that cannot be divided evenly among the ranks:
+            ``"pad"``, ``"drop"`` or ``"error"``.
 
     Raises:
         ArgumentError: An argument is invalid.
@@ -75,8 +75,8 @@ class Sampler(ABC):
         return self._rank.share(0, len(self._plan_once(self._next)))[1]
 
     def __iter__(self) -> Iterator[Any]:
-        # An epoch begins with its first item, because PyTorch creates an unused
-        # iterator.
+        # An epoch begins when its first item is requested, because PyTorch creates an
+        # iterator that it never uses.
         epoch, self._next = self._next, self._next + 1
         plan = self._plan_once(epoch)
         stop, _ = self._rank.share(0, len(plan)) if plan else (0, 0)
@@ -84,7 +84,7 @@ class Sampler(ABC):
             yield _with_epoch(plan[position % len(plan)], epoch)
 
     def _plan_once(self, epoch: int) -> list[Any]:
-        """Return the cached plan of an epoch; a loader requests its length first."""
+        """Return the cached order of an epoch; a loader requests its length first."""
         if self._planned is None or self._planned[0] != epoch:
             self._planned = (epoch, self._plan(epoch))
         return self._planned[1]
@@ -129,8 +129,8 @@ class EpochSampler:
         seed: Seed of the random order.
         rank: The rank of this process; None reads the rank from ``torch.distributed``.
         world_size: The number of processes that split an epoch.
-        even_ranks: Treatment of items that cannot be divided evenly: ``"pad"``, ``"drop"``
-            or ``"error"``.
+        even_ranks: The treatment of items that cannot be divided evenly among the ranks:
+            ``"pad"``, ``"drop"`` or ``"error"``.
 
     Raises:
         ArgumentError: An argument is invalid.
@@ -166,7 +166,8 @@ class EpochSampler:
         return len(self._order())
 
     def __iter__(self) -> Iterator[Position]:
-        # An epoch begins with its first item, because trainers create unused iterators.
+        # An epoch begins when its first item is requested, because trainers create
+        # iterators that they never use.
         at = self._at = self._next
         self._next = [at[0] + 1, 0]
         epoch = at[0]
@@ -176,7 +177,6 @@ class EpochSampler:
         at[:] = [epoch + 1, 0]
 
     def _order(self) -> EpochOrder:
-        """Return the order of an epoch for the current length and rank."""
         return EpochOrder(
             size=len(self._dataset),
             batching=self._batching,
@@ -227,7 +227,8 @@ class EpochSampler:
             state: A result of ``state_dict``.
 
         Raises:
-            ArgumentError: The state is incomplete, or belongs to another order.
+            ArgumentError: The state is incomplete, or was saved by a sampler with another
+                order.
 
         Examples:
             >>> sampler = EpochSampler(range(3), shuffle=False)
@@ -239,7 +240,7 @@ class EpochSampler:
         self._at = self._next = [int(state["epoch"]), int(state["position"])]
 
     def _identity(self) -> dict[str, Any]:
-        """Return the settings that a state belongs to."""
+        """Return the settings that must equal those of a saved state."""
         size, shuffle = len(self._dataset), self._batching.shuffle
         return {"size": size, "seed": self._seed, "shuffle": shuffle}
 
@@ -251,7 +252,7 @@ class WeightedSampler(Sampler):
         dataset: The dataset to sample from.
         weights: One number for each item, a dict or an indexed pandas series from id to
             number, or ``"balanced"``, which samples all classes equally often.
-        size: The number of items in an epoch; None takes the size of the dataset.
+        size: The number of items in an epoch; None for the size of the dataset.
         **options: ``seed``, ``rank``, ``world_size`` and ``even_ranks``; see ``Sampler``.
 
     Raises:
@@ -282,18 +283,16 @@ class WeightedSampler(Sampler):
 
     def _plan(self, epoch: int) -> list[int]:
         words = Key(self.seed, epoch).bits(2 * self._size).reshape(2, -1).astype(np.uint64)
-        # With 53 random bits every step is exact, or is rounded equally on all
-        # machines.
+        # The 53 random bits fit into a float64, so all machines compute the same
+        # points.
         bits = (words[0] << np.uint64(21)) | (words[1] >> np.uint64(11))
         points = bits.astype(np.float64) * 2.0**-53 * self._ends[-1]
         found = np.asarray(self._ends.searchsorted(points, side="right"), np.int64)
-        # A random point may be rounded up to the end of the range, which belongs to no
-        # item.
+        # Rounding may move a point to the end of the range, after the last item.
         return np.minimum(found, self._last).tolist()
 
 
 def _weights_of(dataset: Any, weights: ArrayLike | str) -> NDArray[np.float64]:
-    """Return the given weights, or those that balance the classes."""
     if not isinstance(weights, str):
         by_id = values_by_id("weights", weights, dataset)
         return _check_weights(_numbers(weights if by_id is None else by_id), dataset)
@@ -318,7 +317,7 @@ def _numbers(weights: ArrayLike) -> NDArray[np.float64]:
 
 
 def _balance_classes(dataset: Any) -> NDArray[np.float64]:
-    """Return 1 / (size of its class) for each item."""
+    """Return 1 / (number of items of the class) for each item."""
     labels = getattr(dataset, "labels", None)
     if labels is None or labels.ndim != 1 or labels.dtype.kind not in "iu":
         raise ArgumentError('weights="balanced" needs a dataset whose labels are classes')
@@ -327,7 +326,6 @@ def _balance_classes(dataset: Any) -> NDArray[np.float64]:
 
 
 def _check_weights(weights: NDArray[np.float64], dataset: Any) -> NDArray[np.float64]:
-    """Return valid weights; raise for invalid ones."""
     if weights.shape != (len(dataset),):
         raise ArgumentError(f"expected {len(dataset)} weights, got shape {weights.shape}")
     if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):

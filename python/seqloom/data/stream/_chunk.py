@@ -29,10 +29,10 @@ class ChunkSource:
 
     batch: SequenceBatch
     paths: tuple[str, ...]  # Files of the stream.
-    ordinals: NDArray[np.int64]  # Indices over all files.
+    ordinals: NDArray[np.int64]  # Index of each record over all files.
     files: NDArray[np.int64]  # Index of the file of each record.
-    records: NDArray[np.int64]  # Indices in their files.
-    positions: NDArray[np.int64]  # Indices in the stream.
+    records: NDArray[np.int64]  # Index of each record in its file.
+    positions: NDArray[np.int64]  # Index of each record in the stream.
     labels: NDArray[Any] | None = None
     _store: _native.RecordStore | None = field(init=False, default=None)
     _extents: Extents | None = field(init=False, default=None)
@@ -97,12 +97,12 @@ class Chunk:
 
     @property
     def ordinals(self) -> NDArray[np.int64]:
-        """Indices over all files."""
+        """Index of each record over all files."""
         return self.source.ordinals[self.start : self.stop]
 
     @property
     def positions(self) -> NDArray[np.int64]:
-        """Indices in the stream."""
+        """Index of each record in the stream."""
         return self.source.positions[self.start : self.stop]
 
     @property
@@ -114,25 +114,25 @@ class Chunk:
         return slice_batch(whole, slice(self.start, self.stop))
 
     def take(self, rows: NDArray[np.int64]) -> Chunk:
-        """Return a copy of some records, counted from the first of this chunk."""
+        """Return a copy of some records; row 0 is the first record of this chunk."""
         columns = _columns(self.source, rows + self.start)
         return ChunkSource(self.batch.take(rows), self.source.paths, **columns).as_chunk()
 
     def cut(self, start: int, stop: int) -> Chunk:
-        """Return a range of this chunk without a copy."""
+        """Return a range of this chunk as a view."""
         return Chunk(self.source, self.start + start, self.start + stop)
 
     def detached(self) -> Chunk:
-        """Return a chunk with a source of only these records, to send to a process."""
+        """Return a chunk that has only these records, to send to another process."""
         return self.replace_batch(self.batch)
 
     def replace_batch(self, batch: SequenceBatch) -> Chunk:
-        """Return a chunk with a source of only these records, with other headers."""
+        """Return a chunk of these records with the headers of another batch."""
         columns = _columns(self.source, slice(self.start, self.stop))
         return ChunkSource(batch, self.source.paths, **columns).as_chunk()
 
     def replace_columns(self, **changed: NDArray[Any]) -> Chunk:
-        """Return a chunk with a source of only these records, with replaced columns."""
+        """Return a chunk of these records, with some columns replaced."""
         columns = _columns(self.source, slice(self.start, self.stop)) | changed
         return ChunkSource(self.batch, self.source.paths, **columns).as_chunk()
 
@@ -140,7 +140,6 @@ class Chunk:
 def _columns(
     source: ChunkSource, rows: NDArray[np.int64] | slice
 ) -> dict[str, NDArray[Any]]:
-    """Return rows of the columns of a source."""
     names = ("ordinals", "files", "records", "positions", "labels")
     columns = {name: getattr(source, name) for name in names}
     return {name: column[rows] for name, column in columns.items() if column is not None}
@@ -158,7 +157,7 @@ def join_chunks(chunks: list[Chunk]) -> Chunk:
 
 
 def cut_chunks(chunks: Iterable[Chunk], sizes: Iterator[int]) -> Iterator[Chunk]:
-    """Yield the records of a stream in chunks of other sizes; the last may be smaller."""
+    """Yield the records of chunks in chunks of given sizes; the last may be smaller."""
     waiting: list[Chunk] = []
     count, size = 0, next(sizes)
     for chunk in chunks:
@@ -175,7 +174,7 @@ def cut_chunks(chunks: Iterable[Chunk], sizes: Iterator[int]) -> Iterator[Chunk]
 
 
 def slice_batch(batch: SequenceBatch, part: slice) -> SequenceBatch:
-    """Return a range of a batch without a copy."""
+    """Return a range of a batch as a view."""
     return SequenceBatch(
         batch.headers[part],
         batch.sequences[part],
@@ -187,19 +186,17 @@ def slice_batch(batch: SequenceBatch, part: slice) -> SequenceBatch:
 class ShuffleWindows:
     """Shuffles a stream within windows of records."""
 
-    # The first window is shortened at random, so that the borders differ between
-    # epochs. The order in a window depends only on the key and the window's number.
+    # The first window is shortened at random, so that windows have other boundaries in
+    # each epoch. The order in a window depends only on the key and the window's number.
 
-    size: int  # records in a window; 0: no shuffling
+    size: int  # records in a window; 0 for no shuffling
     key: Key
 
     @property
     def _first(self) -> int:
-        """Size of the first window."""
         return 1 + int(self.key.fold("window").bits(1)[0]) % self.size
 
     def _number(self, position: int) -> int:
-        """Return the number of the window of a position."""
         return 0 if position < self._first else 1 + (position - self._first) // self.size
 
     def start(self, position: int) -> int:
@@ -222,13 +219,11 @@ class ShuffleWindows:
             yield mixed.cut(skipped, len(mixed))
 
     def _sizes(self, number: int) -> Iterator[int]:
-        """Yield the sizes of the windows."""
         if number == 0:
             yield self._first
         while True:
             yield self.size
 
     def _mix(self, window: Chunk, number: int) -> Chunk:
-        """Return a window in random order."""
         mixed = window.take(permutation(len(window), self.key.fold(number)))
         return mixed.replace_columns(positions=np.array(window.positions))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class PieceStream(Protocol):
-    """The attributes of a stream that a piece uses."""
+    """The attributes of a stream that `StreamPiece` uses."""
 
     encoder: Any
     augment: Any
@@ -64,7 +64,7 @@ class StreamPiece:
         return self.stream.state_at(self.epoch, self.stop)
 
     def items(self) -> list[dict[str, Any]]:
-        """Return the items."""
+        """Return the records as items."""
         return items_of(self.batch(), self.stream.encoder)
 
     def batch(self, *, num_threads: int = 1, **shape: Any) -> dict[str, Any]:
@@ -110,7 +110,6 @@ class StreamPiece:
         )
 
     def _letters(self, num_threads: int) -> Letters:
-        """Return the sequences, augmented if the stream has an augmentation."""
         batch, stream = self.chunk.batch, self.stream
         if stream.augment is None:
             return batch.sequences, batch.qualities
@@ -119,7 +118,7 @@ class StreamPiece:
         return apply_augment(stream.augment, letters, keys, num_threads=num_threads)
 
     def _encode(self, letters: Letters, names: list[str], **options: Any) -> dict[str, Any]:
-        """Encode sequences; an error has the position of the invalid character."""
+        """Encode sequences; errors report the position of the invalid character."""
         chunk, stream = self.chunk, self.stream
         try:
             return encode_columns(stream.encoder, letters, names, **options)
@@ -129,7 +128,6 @@ class StreamPiece:
 
 
 def _describe(source: ChunkSource, rows: Rows) -> dict[str, Any]:
-    """Return the columns of file, ordinal and, if there are labels, label."""
     about: dict[str, Any] = {
         "file": _files(source, rows),
         "ordinal": source.ordinals[rows],
@@ -138,7 +136,6 @@ def _describe(source: ChunkSource, rows: Rows) -> dict[str, Any]:
 
 
 def _files(source: ChunkSource, rows: Rows) -> list[str]:
-    """Return the file of each record."""
     if len(source.paths) == 1:
         return [source.paths[0]] * rows.size
     return [source.paths[file] for file in source.files[rows].tolist()]
@@ -151,7 +148,7 @@ def _explain(
     *,
     is_changed: bool = False,
 ) -> AlphabetError:
-    """Add the position in the file to an encoder's error, if available."""
+    """Add the file position of the invalid character to an error, if available."""
     if error.record is None:
         return error
     row = int(rows[error.record])
@@ -160,7 +157,6 @@ def _explain(
 
 
 def _short_error(source: ChunkSource, row: int) -> FormatError:
-    """Return the error for a record that is too short to encode."""
     path, record = source.locate(row)
     letters = int(source.batch.sequences.lengths[row])
     return FormatError(

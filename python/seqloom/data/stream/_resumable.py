@@ -17,7 +17,7 @@ class Cursor:
     """A position in an epoch."""
 
     epoch: int = 0
-    position: int = 0  # number of delivered records
+    position: int = 0  # number of yielded records
     is_done: bool = False
 
 
@@ -79,7 +79,7 @@ class Resumable(ABC):
 
         Args:
             epoch: The epoch.
-            position: The number of records that have been delivered.
+            position: The number of records that have been yielded.
 
         Returns:
             The state, for ``load_state_dict``.
@@ -131,4 +131,4 @@ class Resumable(ABC):
 
     @abstractmethod
     def _identity(self) -> dict[str, Any]:
-        """Return the files and settings that a state belongs to."""
+        """Return the files and settings that must equal those of a saved state."""

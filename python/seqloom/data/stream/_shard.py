@@ -70,7 +70,7 @@ class Shard:
         return np.flatnonzero(numbers // BLOCK_RECORDS % self.count == self.index)
 
     def part(self, index: int, count: int) -> Shard:
-        """Return a shard of this shard."""
+        """Split this shard into ``count`` shards; return the one with this index."""
         inner = Shard(index, count)
         return Shard(self.index + self.count * inner.index, self.count * inner.count)
 
@@ -89,7 +89,7 @@ class FilePart(Protocol):
 
 @dataclass(slots=True)
 class WholeFile:
-    """Reads the blocks of a shard from a file that is read from its start."""
+    """Reads the records of a shard from a file without an index, from its start."""
 
     path: str
     shard: Shard
@@ -100,7 +100,7 @@ class WholeFile:
     is_fastq: bool = field(default=False, init=False)
 
     def read(self, start: int) -> Iterator[FileBatch]:
-        """Read the part from its ``start``-th record on."""
+        """Yield the records of the shard from number ``start``."""
         self.size = self.total = 0
         with SequenceReader(self.path, ReadSettings(**self.options)) as reader:
             self.is_fastq = reader.format == "fastq"
@@ -128,7 +128,7 @@ def _pick(batch: SequenceBatch, rows: NDArray[np.int64]) -> SequenceBatch:
 def read_shard(
     parts: Iterable[FilePart], paths: tuple[str, ...], start: int
 ) -> Iterator[Chunk]:
-    """Yield the records of a shard over all files, from number ``start``."""
+    """Yield the records of a shard in all files, from number ``start``."""
     position = ordinal = 0
     kinds: dict[str, bool] = {}
     for file, part in enumerate(parts):
@@ -148,9 +148,9 @@ def read_shard(
 
 @dataclass(slots=True)
 class FileRange:
-    """Reads consecutive records of an indexed file, by equal shares of its bytes."""
+    """Reads consecutive records of an indexed file; shards have similar sizes."""
 
-    index: SequenceIndex  # of the file
+    index: SequenceIndex  # index of the file
     shard: Shard
     options: dict[str, Any] = field(default_factory=dict[str, Any])
     size: int = field(init=False)
@@ -166,23 +166,23 @@ class FileRange:
         self.size = _border(self.index, self.shard.index + 1, count) - self._first
 
     def read(self, start: int) -> Iterator[FileBatch]:
-        """Read the part from its ``start``-th record on."""
+        """Yield the records of the shard from number ``start``."""
         first = self._first + start
         reader = self._reader(first) if first < self._first + self.size else None
         return self._fetch(first) if reader is None else self._unpack(reader, first)
 
     def _reader(self, first: int) -> SequenceReader | None:
-        """Return a reader of a gzip file from a record; None for other files."""
+        """Return a reader from a record of a gzip file on; None for other files."""
         if self.index.compression != "gzip":
             return None
         settings = ReadSettings(**self.options, start=first)
         try:
             return SequenceReader(self.index.path, settings)
         except FormatError:
-            return None  # another index is used, or fetching reports the fault
+            return None  # fetching by index may succeed, or reports the error
 
     def _unpack(self, reader: SequenceReader, first: int) -> Iterator[FileBatch]:
-        """Yield the batches of a reader from a record."""
+        """Yield batches until the end of the shard."""
         stop = self._first + self.size
         with reader:
             while first < stop:
@@ -193,7 +193,6 @@ class FileRange:
                 first += len(batch)
 
     def _fetch(self, first: int) -> Iterator[FileBatch]:
-        """Yield records by index."""
         stop = self._first + self.size
         step = self._records_per_read()
         for start in range(first, stop, step):
@@ -201,13 +200,11 @@ class FileRange:
             yield self.index.fetch_many(numbers), numbers
 
     def _records_per_read(self) -> int:
-        """Return the number of records to read at once."""
         mean = max(self.index.letters // max(self.total, 1), 1)
         return min(max(_READ_RESIDUES // mean, 1), _READ_RECORDS)
 
 
 def _border(index: SequenceIndex, part: int, count: int) -> int:
-    """Return the first record of a shard of a file."""
     if part in {0, count}:
         return len(index) if part else 0
     if len(index) > _MAX_BALANCED_RECORDS:
@@ -225,7 +222,7 @@ def part_of(
     start: int,
     tell: Callable[[ReadReport], None],
 ) -> FilePart:
-    """Return the reader of a shard in a file; the same method for all shards."""
+    """Return an object that reads the records of a shard from one file."""
     whole = WholeFile(path, shard, options, tell)
     # With these options, records must be counted from the start of the file.
     if options.keys() & {"on_error", "quality", "comments", "whitespace", "ids"}:
@@ -245,7 +242,7 @@ def compression_of(path: str) -> str:
 
 
 def read_ahead(items: Iterable[Item], most: int) -> Generator[Item]:
-    """Yield items that a thread reads ahead; it ends with this generator."""
+    """Yield items that a thread reads ahead; the thread ends with this generator."""
     done, waiting = threading.Event(), queue.Queue[tuple[Any, BaseException | None]](most)
     thread = threading.Thread(
         target=_read, args=(items, waiting, done), name="seqloom-reader", daemon=True
@@ -259,14 +256,14 @@ def read_ahead(items: Iterable[Item], most: int) -> Generator[Item]:
     finally:
         done.set()
         _empty(waiting)
-        # A thread that reads from a pipe may be blocked, so do not wait long for it.
-        # The garbage collector may close this generator in that thread.
+        # A thread that reads from a pipe may be blocked, so do not wait long for the
+        # thread. The garbage collector may close this generator in the thread itself.
         if thread is not threading.current_thread():
             thread.join(_JOIN_SECONDS)
 
 
 def _read(items: Iterable[Any], waiting: queue.Queue[Any], done: threading.Event) -> None:
-    """Put items into the queue until the last, or until the consumer has stopped."""
+    """Put all items into the queue; stop early if the consumer has stopped."""
     error = None
     try:
         for item in items:

@@ -1,4 +1,4 @@
-"""`SequenceStream`: sequence files of any size, read once from start to end."""
+"""`SequenceStream`, which reads sequence files of any size from start to end."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ _STDIN = "-"
 
 
 class SequenceStream(Resumable):
-    """Sequences of files of any size, in file order; only a window is in memory.
+    """Sequences of files of any size, in file order, with constant memory.
 
     The items are the same as those of ``SequenceDataset``, including labels. Each pass is
     one epoch, counted from 0. Shuffling and augmentation depend only on epoch and seed.
-    Each record is delivered exactly once, with any number of shards or ``DataLoader``
+    Each record is yielded exactly once, with any number of shards or ``DataLoader``
     workers.
 
     Args:
@@ -55,8 +55,8 @@ class SequenceStream(Resumable):
         encoder: Encodes residues as numbers.
         augment: Changes residues before they are encoded.
         labels: Tables, a dict from id to label, or a function that maps a record to a
-            number, an array, or the name of a class. A ``Labels`` also has the options for
-            reading them.
+            number, an array, or the name of a class. A ``Labels`` object also has options
+            for reading the labels.
         shuffle_window: The number of records in a shuffled window; 0 keeps the file order.
         seed: Seed of the shuffling and the augmentation.
         quality: The encoding of quality characters: ``"phred33"``, ``"phred64"`` or
@@ -139,7 +139,7 @@ class SequenceStream(Resumable):
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The names of the classes, values or labels."""
+        """The names of the classes, or of the columns of numbers."""
         return () if self._labels is None else self._labels.classes
 
     @property
@@ -163,7 +163,7 @@ class SequenceStream(Resumable):
             A new stream, which can be sharded again.
 
         Raises:
-            ArgumentError: The index or the count is out of range.
+            ArgumentError: ``index`` or ``count`` is out of range.
             FileError: A file is a pipe, which only one reader can read.
 
         Examples:
@@ -199,7 +199,8 @@ class SequenceStream(Resumable):
         return as_html("SequenceStream", str(self), self.paths)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        # An epoch begins with its first item, because trainers create unused iterators.
+        # An epoch begins when its first item is requested, because trainers create
+        # iterators that they never use.
         cursor = self._begin()
         for piece in self._pieces(cursor, _ITEMS_PER_READ):
             positions = piece.chunk.positions.tolist()
@@ -215,12 +216,12 @@ class SequenceStream(Resumable):
 
         Args:
             n: The number of records in a batch; the last batch may be smaller.
-            length: The number of positions in ``inputs``; None takes the longest sequence
+            length: The number of positions in ``inputs``; None pads to the longest sequence
                 of each batch.
             multiple: The number of positions is rounded up to a multiple of this.
 
         Returns:
-            Batches up to the end of the epoch.
+            The batches of the rest of the epoch.
 
         Raises:
             ArgumentError: ``n`` is below 1.
@@ -235,7 +236,6 @@ class SequenceStream(Resumable):
         return self._columns(n, length=length, multiple=multiple)
 
     def _columns(self, n: int, **shape: Any) -> Iterator[dict[str, Any]]:
-        """Yield the batches of an epoch."""
         cursor = self._begin()
         for piece in self._pieces(cursor, n):
             batch = piece.batch(**shape, num_threads=self.num_threads or 1)
@@ -251,8 +251,8 @@ class SequenceStream(Resumable):
             ahead: If True, a separate thread reads the file ahead.
 
         Returns:
-            Pieces up to the end of the epoch; ``piece.batch()`` returns the batch, and
-            ``piece.state`` is the state of the stream after it.
+            Pieces for the rest of the epoch; ``piece.batch()`` returns the batch, and
+            ``piece.state`` is the state of the stream after the batch.
 
         Examples:
             >>> from pathlib import Path
@@ -266,8 +266,7 @@ class SequenceStream(Resumable):
     def _pieces(
         self, cursor: Cursor, n: int, *, ahead: bool = False
     ) -> Iterator[StreamPiece]:
-        """Yield the remaining pieces of an epoch, shuffled."""
-        # Attributes that change during an epoch take effect in the next epoch.
+        # Attributes that are set during an epoch take effect in the next epoch.
         snapshot = copy.copy(self)
         snapshot._check()  # noqa: SLF001 - same class
         windows = ShuffleWindows(self.shuffle_window, Key(self.seed, cursor.epoch))
@@ -284,7 +283,6 @@ class SequenceStream(Resumable):
             yield StreamPiece(snapshot, chunk, cursor.epoch)
 
     def _rename(self, chunk: Chunk) -> Chunk:
-        """Return a chunk with the ids that ``id_from_header`` finds."""
         source = chunk.source
         batch = self._source.rename(
             chunk.batch, lambda row: source.locate(chunk.start + row)
@@ -304,7 +302,6 @@ class SequenceStream(Resumable):
         return self._options
 
     def _parts(self, start: int, options: dict[str, Any]) -> Iterator[FilePart]:
-        """Yield the reader of this shard for each file."""
         for path in self.paths:
             self._check_once(path)
             yield part_of(path, self._shard, options, start=start, tell=self._add_to_report)
@@ -318,14 +315,13 @@ class SequenceStream(Resumable):
         self._is_read = True
 
     def _add_to_report(self, report: ReadReport) -> None:
-        """Add the skipped records of a file to the report."""
         counts: dict[str, int] = self.report["left_out"]
         for kind, count in report.left_out.items():
             counts[kind] = counts.get(kind, 0) + count
         self.report["faults"].extend(report.faults)
 
     def _identity(self) -> dict[str, Any]:
-        """Return the files and settings that a state belongs to."""
+        """Return the files and settings that must equal those of a saved state."""
         return {
             "files": [file_digest(path) for path in self.paths],
             "seed": self.seed,
@@ -367,7 +363,6 @@ class SequenceStream(Resumable):
 
 
 def _files(paths: Any, options: SourceOptions) -> tuple[str, ...]:
-    """Return the files; raise for tables and for sequences in memory."""
     sources = sources_of(paths, options)
     if sources.held:
         raise ArgumentError(
@@ -378,11 +373,10 @@ def _files(paths: Any, options: SourceOptions) -> tuple[str, ...]:
 
 
 def _changed_options(**options: Any) -> dict[str, Any]:
-    """Return the options that differ from the defaults of the reader."""
+    """Return the options that differ from the defaults of `SequenceReader`."""
     defaults = {"on_error": "raise", "num_threads": None}
     return {name: value for name, value in options.items() if value != defaults[name]}
 
 
 def _empty_report() -> dict[str, Any]:
-    """Return a report without skipped records."""
     return {"left_out": {}, "faults": [], "unlabelled": 0}

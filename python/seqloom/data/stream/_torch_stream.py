@@ -1,4 +1,4 @@
-"""`TorchStream`: a stream for PyTorch loaders; importing it requires PyTorch."""
+"""`TorchStream`, a stream for PyTorch loaders; importing this file requires PyTorch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class TorchStream(IterableDataset[dict[str, Any]]):
-    """A stream for PyTorch loaders; each worker of each rank reads its own shard."""
+    """A stream for PyTorch loaders; each worker of each rank reads a separate shard."""
 
     def __init__(self, stream: Resumable, rank: tuple[int, int]) -> None:
         super().__init__()
@@ -25,7 +25,6 @@ class TorchStream(IterableDataset[dict[str, Any]]):
         return iter(self._part())
 
     def _part(self) -> Resumable:
-        """Return the shard of this worker."""
         worker = get_worker_info()
         number = (0, 1) if worker is None else (worker.id, worker.num_workers)
         if number not in self._parts:
