@@ -22,8 +22,8 @@ Work: TypeAlias = Callable[[], object]
 SHAPES = pick(((4_000, 50_000), (50_000, 4_000)), ((2_000, 10_000), (10_000, 2_000)))
 ROUNDS = 5
 NOTES = """
-Each side opens the file, reads its tables and counts, all from the page cache. PLINK also
-writes two text tables, and has no mean and variance; NumPy has no p-values.
+Each program opens the file, reads its tables and counts, all from the page cache. PLINK
+also writes two text tables, and has no mean and variance; NumPy has no p-values.
 """
 HEAD = ("statistics of all variants", "seconds", "genotypes/s", "time relative to seqloom")
 

@@ -29,7 +29,7 @@ THREADS = os.cpu_count() or 1
 NOTES = f"""
 The files are in the page cache: {READS:,} reads of 150 bases with realistic qualities,
 and {PROTEINS:,} proteins in lines of 60, with gzip level 6. Times are medians of {ROUNDS}
-rounds. Each side reads headers, sequences and qualities. seqloom has already read each
+rounds. Each library reads headers, sequences and qualities. seqloom has already read each
 gzip file once, so several threads can decompress it; the next section measures a first
 pass.
 """

@@ -35,7 +35,7 @@ OWN_READS = 100_000  # Reads in comparisons with an older commit.
 ROUNDS = 3
 EPOCHS = 10
 NOTES = f"""
-The file is in the page cache and has random reads of {LETTERS} bases. All sides return
+The file is in the page cache and has random reads of {LETTERS} bases. All programs return
 equal float32 batches of shape ({BATCH}, 4, {LETTERS}). seqloom uses two threads, and its
 batches also contain ids, files and ordinals. The NumPy loop reuses one array.
 """
@@ -177,7 +177,7 @@ def _growth(path: str) -> str:
         sizes.append(_resident())
     share = 100 * (sizes[-1] / sizes[1] - 1)
     return (
-        f"Memory from the second epoch to the tenth: {share:+.1f} % of "
+        f"From the second epoch to the tenth, memory changed by {share:+.1f} % of "
         f"{sizes[1] >> 20} MiB."
     )
 

@@ -35,7 +35,7 @@ NOTES = f"""
 The input is a FASTA file in the page cache: {RECORDS:,} random proteins (72 million ESM-2
 tokens) with lengths as in UniProt. Batches have at most {MAX_TOKENS:,} tokens. Hugging Face
 reads the first {FEW:,} records. The floor reads the file and copies eight bytes per
-token. All sides return the same tokens for each record.
+token. All libraries return the same tokens for each record.
 """
 
 

@@ -32,9 +32,9 @@ UNPACK = FLOORS["unpack"]
 FLOOR = "floor: unpacking, and writing as many numbers"
 NOTES = f"""
 The file is in the page cache and has {RECORDS:,} random records of {LETTERS:,} bases in
-lines of {LINE}. All sides write equal float32 batches of {BATCH} into one reused buffer.
-The other readers encode with four NumPy comparisons per batch, the fastest form that was
-found.
+lines of {LINE}. All libraries write equal float32 batches of {BATCH} into one reused
+buffer. The other readers encode with four NumPy comparisons per batch, the fastest method
+that we found.
 """
 HEAD = (
     "bases/s, one thread",

@@ -63,8 +63,8 @@ def _write_page(tried: list[Tried]) -> str:
     hours = sum(one.seconds for one in tried) / 3600
     inputs = sum(one.inputs for one in tried)
     return (
-        f"{len(tried)} targets, {hours:.1f} core hours, {inputs:,} inputs; the last run on "
-        f"an {name_processor()}."
+        f"{len(tried)} targets ran for {hours:.1f} core hours on {inputs:,} inputs; the "
+        f"last run was on an {name_processor()}."
     )
 
 

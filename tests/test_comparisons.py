@@ -57,7 +57,7 @@ def test_each_comparison_has_a_date_and_a_processor(page: Page):
     for pair in page.pairs():
         if "Not measured yet" in pair.result:
             continue
-        when = search(r"On (\S+), with `.*Measured on \w.*, seqloom \d", pair.result)
+        when = search(r"On (\S+), both .*Measured on \w.*, seqloom \d", pair.result)
         assert when, f"{page.path.name}: {pair.task} was not measured"
         assert date.fromisoformat(when[1])
 

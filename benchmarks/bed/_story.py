@@ -15,11 +15,11 @@ MAIN_ROWS = (
 )
 HIDDEN = "new memory|int8 in slices|^The individual-major copy"
 NOTES = """
-Rows name individuals x variants; the genotypes are random and in the page cache. Times
-are medians. F and C are the memory order of the result. bed_reader always allocates its
-result; pgenlib and the NumPy lookup use one thread. "First touch" writes one byte to each
-page. "All blocks" reads the whole file without decoding. "By the copy"
-reads an individual-major copy of the file.
+Row names contain the numbers of individuals x variants. The genotypes are random and in
+the page cache. Times are medians. F and C are the memory order of the result. bed_reader
+always allocates its result; pgenlib and the NumPy lookup use one thread. "First touch"
+writes one byte to each page. "All blocks" reads the whole file without decoding. "By the
+copy" reads an individual-major copy of the file.
 """
 
 

@@ -96,8 +96,9 @@ def _result(page: Page, seconds: tuple[float, float]) -> str:
     head = ("", page.tool, "seqloom", f"{page.tool} / seqloom")
     row = ("seconds", f"{theirs:.3f}", f"{ours:.3f}", f"{theirs / ours:.2f}")
     when = f"{datetime.now(UTC):%Y-%m-%d}"
-    threads = f", threads: {page.threads}" if page.threads else ""
+    threads = f" and `threads = {page.threads}`" if page.threads else ""
     return (
-        f"{table(head, [row])}\n\nOn {when}, with {page.sizes}{threads}. "
+        f"{table(head, [row])}\n\nOn {when}, both tools ran with {page.sizes}"
+        f"{threads}. "
         f"{machine(*page.packages, 'numpy', 'seqloom')}"
     )

@@ -63,12 +63,12 @@ PACKAGES = ("numpy", "torch", "transformers", "onnxruntime", "openvino", "seqloo
 # The page shows the first of the two floors, and only the CSV file has the cases.
 SHOWN, HIDDEN = r"^\| (?!.*(sorted|exp and erf))", "cosine|FASTA to shards|^`embed` on"
 NOTES = """
-Each side computes the last hidden states of ESM-2 with random weights on one thread. The
-table has median tokens per second of processor time for proteins with the lengths of
+Each library computes the last hidden states of ESM-2 with random weights on one thread.
+The table has median tokens per second of processor time for proteins with the lengths of
 UniProt. The CSV files also have other batch orders and proteins, differences from Hugging
 Face, and `sl.infer.embed`. Hugging Face is EsmModel with SDPA. ONNX Runtime and OpenVINO
-run its export, one protein at a time; ONNX Runtime cannot be limited to AVX2. seqloom
-packs 4,096 tokens in file order. The floor is the matrix products of the network.
+run the exported EsmModel, one protein at a time; ONNX Runtime cannot be limited to AVX2.
+seqloom packs 4,096 tokens in file order. The floor is the matrix products of the network.
 """
 
 

@@ -11,7 +11,7 @@ ROUNDS, MUON_ROUNDS = 25, 9
 HEAD = ("ms", "seqloom", "torch", "seqloom / torch", "floor", "seqloom / floor")
 NOTES = f"""
 Each time is the shortest eager step of {ROUNDS} (Muon: {MUON_ROUNDS}) with equal
-gradients. AdamW of torch is the fused one. The floor of AdamW is its memory traffic, the
+gradients. torch runs its fused AdamW. The floor of AdamW is its memory traffic, the
 floor of Muon its matrix products in float32. Torch computes Muon in bfloat16.
 """
 

@@ -103,7 +103,7 @@ def _ratio(seconds: dict[str, float], side: str) -> str:
 def _compare_decisions(close: int, ribosomal: int) -> str:
     """Return how the decisions of both sides agree."""
     return (
-        f"Both sides find {ribosomal:,} ribosomal pairs. Decisions differ only where the "
-        f"logits of a pair differ by less than {CLOSE:g}: {close} pairs.\n\n"
+        f"Both programs find {ribosomal:,} ribosomal pairs. They classify {close} pairs "
+        f"differently (only pairs whose logits differ by less than {CLOSE:g}).\n\n"
         f"{machine('ribodetector', 'onnxruntime', 'seqloom')}"
     )

@@ -24,8 +24,7 @@ READS = pick(100_000, 20_000)
 MOST_BINARY = 6e6
 NOTES_OF_FILES = f"""
 The second table scores {READS:,} reads of {READ} bases from FASTQ with 2 threads, in
-whole processes. The Python loop uses dnaio, NumPy and ONNX Runtime. The required ratio
-was 4.
+whole processes. The Python loop uses dnaio, NumPy and ONNX Runtime.
 """
 WASM_RECORDS = 20_000  # Records that the WebAssembly module scores.
 

@@ -26,8 +26,8 @@ SLOPES = (f"slope, last {DECADES} decades", "slope, all")
 NOTES = f"""
 Milliseconds are the shortest of up to seven calls. MB are the peak increase in resident
 memory in the first call; less than 1 counts as 1. Slopes are fitted to the logarithms;
-the pictures show the last {DECADES} decades and the other libraries. All sides use one
-thread, except for the growing number of threads.
+the pictures show the last {DECADES} decades and the other libraries. All libraries use one
+thread, except in the rows by threads.
 """
 HEAD = (
     "operation by size; largest size",

@@ -30,7 +30,7 @@ RATIOS = (
 TOLERANCE = 1e-5
 NOTES = f"""
 The tables have median milliseconds per training step: forward, backward, AdamW (torch:
-`fused=True`) and reading the loss. All sides start from equal weights, and their first
+`fused=True`) and reading the loss. All libraries start from equal weights, and their first
 losses differ by less than {TOLERANCE:.0e}. The floors are the matrix products of the step.
 """
 # These tables are only in the CSV file: dropout, memory and small operations.
